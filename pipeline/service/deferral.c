@@ -6,10 +6,10 @@
 #include "pipeline/service/service_state.h"
 
 #include "formats/base/log.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LOOK_MS = 1000,        /* before room that was not there is looked for again */
@@ -44,7 +44,7 @@ void gate_shut(struct service *s, const char *why, bool for_reserve)
 static void let_all_try(struct service *s)
 {
     struct service_job *job;
-    for (size_t list = 0; list < SERVICE_LISTS; list++) {
+    for (size_t list = 0; list < SERVICE_LISTS && s->n_deferred > 0; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
             if (job->n_deferrals > 0) {
@@ -66,22 +66,9 @@ void gate_open(struct service *s)
     s->gate.row++;
 }
 
-static bool any_is_deferred(const struct service *s)
-{
-    const struct service_job *job;
-    bool any = false;
-    for (size_t list = 0; list < SERVICE_LISTS; list++) {
-        TAILQ_FOREACH(job, &s->lists[list], place)
-        {
-            any = any || job->n_deferrals > 0;
-        }
-    }
-    return any;
-}
-
 void gate_found_room(struct service *s)
 {
-    if (gate_is_narrow(s) && any_is_deferred(s)) {
+    if (gate_is_narrow(s) && s->n_deferred > 0) {
         s->gate.state = GATE_OPEN; /* as far as can be seen: a job that ends says more */
     } else {
         gate_open(s);
@@ -122,20 +109,16 @@ void deferral_note(struct service *s, const char *why)
 void deferral_add(struct service *s, struct service_job *job, const char *why)
 {
     const uint64_t now = service_now(s);
-    const unsigned doublings = job->n_deferrals < 6 ? job->n_deferrals : 6;
-    const uint64_t wait = (uint64_t)DEFER_MS << doublings;
-    char *copy = strdup(why);
-    if (copy != NULL) {
-        free(job->deferred_why);
-        job->deferred_why = copy;
-    }
+    free(job->deferred_why);
+    job->deferred_why = xstrdup(why);
     if (job->deferred_ms == 0) {
         job->deferred_ms = now;
         log_warning("%s: %s; it is tried again later, and others go on", job->name, why);
     }
-    job->n_deferrals++;
+    s->n_deferred += job->n_deferrals++ == 0;
     job->n_done_then = s->figures.n_done;
-    job->attempt_ms = job->again_ms = now + (wait < DEFER_MOST_MS ? wait : DEFER_MOST_MS);
+    job->attempt_ms = job->again_ms =
+        now + service_wait_ms(job->n_deferrals, DEFER_MS, DEFER_MOST_MS);
     if (job->row != s->gate.row + 1) {
         job->row = s->gate.row + 1;
         deferral_note(s, why);
@@ -146,7 +129,7 @@ void deferral_tick(struct service *s)
 {
     const uint64_t now = service_now(s);
     struct service_job *job, *first = NULL;
-    if (!gate_is_narrow(s) || !gate_lets_begin(s, s->gate.let_ms)) {
+    if (s->n_deferred == 0 || !gate_is_narrow(s) || !gate_lets_begin(s, s->gate.let_ms)) {
         return;
     }
     for (size_t list = 0; list < SERVICE_LISTS; list++) {

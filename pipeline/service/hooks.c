@@ -11,6 +11,7 @@
 
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,8 +199,8 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
 
 /* --- its begin -------------------------------------------------------------------------------- */
 
-/* The service's own environment, but for what is between it and systemd, and the facts. For free();
- * NULL: no memory. */
+/* The service's own environment, but for what is between it and systemd, and the facts. For free().
+ */
 static char **make_environment(const struct hook *hook)
 {
     static const char *const own[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_", "LEAT_",
@@ -208,8 +209,8 @@ static char **make_environment(const struct hook *hook)
     while (environ[n] != NULL) {
         n++;
     }
-    char **const list = calloc(n + FACTS + 1, sizeof(*list));
-    for (size_t i = 0; list != NULL && i < n; i++) {
+    char **const list = xcalloc(n + FACTS + 1, sizeof(*list));
+    for (size_t i = 0; i < n; i++) {
         bool is_own = false;
         for (size_t k = 0; k < sizeof(own) / sizeof(*own); k++) {
             is_own = is_own || strncmp(environ[i], own[k], strlen(own[k])) == 0;
@@ -218,13 +219,13 @@ static char **make_environment(const struct hook *hook)
             list[kept++] = environ[i];
         }
     }
-    for (size_t i = 0; list != NULL && hook->facts[i] != NULL; i++) {
+    for (size_t i = 0; hook->facts[i] != NULL; i++) {
         list[kept++] = hook->facts[i];
     }
     return list;
 }
 
-/* 0, or what uv_spawn says. The handles are open in every case but that of no memory or no pipe. */
+/* 0, or what uv_spawn says. The process has a handle in every case. */
 static int spawn(struct slot *slot, int output_fd)
 {
     uv_stdio_container_t stdio[] = {
@@ -240,8 +241,7 @@ static int spawn(struct slot *slot, int output_fd)
                                     .stdio = stdio,
                                     .stdio_count = 3,
                                     .exit_cb = on_ended};
-    const int failed =
-        environment != NULL ? uv_spawn(&slot->service->loop, &slot->process, &options) : UV_ENOMEM;
+    const int failed = uv_spawn(&slot->service->loop, &slot->process, &options);
     free(environment);
     return failed;
 }
@@ -314,93 +314,71 @@ static void start_next(struct service *s)
 
 /* --- asked for -------------------------------------------------------------------------------- */
 
-/* Takes text over; NULL: no memory, or there is none of it. */
-static bool add_fact(struct hook *hook, const char *name, const char *text)
+/* text: NULL: there is none of it. */
+static void add_fact(struct hook *hook, size_t *n, const char *name, const char *text)
 {
-    size_t i = 0;
-    while (hook->facts[i] != NULL) {
-        i++;
-    }
-    return asprintf(&hook->facts[i], "%s=%s", name, text != NULL ? text : "") >= 0 ||
-           (hook->facts[i] = NULL, false);
+    hook->facts[(*n)++] = xasprintf("%s=%s", name, text != NULL ? text : "");
 }
 
-/* NULL: no memory. */
+/* Takes `path` over. */
 static struct hook *new_hook(const char *event, const char *command, const struct service *s,
                              const struct service_job *job, char *path)
 {
-    struct hook *const hook = calloc(1, sizeof(*hook));
+    struct hook *const hook = xcalloc(1, sizeof(*hook));
     char attempts[16], seconds[32];
-    const json_t *const pipeline = json_object_get(job->spool->parameters, "pipeline");
-    if (hook == NULL) {
-        free(path);
-        return NULL;
-    }
+    size_t n = 0, n_words = 0;
     hook->event = event;
     hook->path = path;
-    hook->name = strdup(job->name);
+    hook->name = xstrdup(job->name);
+    if (text_split(command, &hook->argv) != STATUS_OK) {
+        xalloc_end(); /* the settings have seen that it can be split */
+    }
     snprintf(attempts, sizeof(attempts), "%u", job->spool->n_attempts);
     snprintf(seconds, sizeof(seconds), "%.3f", job->seconds);
-    bool good = path != NULL && hook->name != NULL && text_split(command, &hook->argv) == STATUS_OK;
-    good = good && add_fact(hook, "LEAT_EVENT", event + strlen("on_"));
-    good = good && add_fact(hook, "LEAT_ID", job->spool->id);
-    good = good && add_fact(hook, "LEAT_NAME", job->name);
-    good = good && add_fact(hook, "LEAT_SPOOL", s->settings->spool);
-    good = good && add_fact(hook, "LEAT_PIPELINE", json_string_value(pipeline));
-    good = good && add_fact(hook, "LEAT_ATTEMPTS", attempts);
+    add_fact(hook, &n, "LEAT_EVENT", event + strlen("on_"));
+    add_fact(hook, &n, "LEAT_ID", job->spool->id);
+    add_fact(hook, &n, "LEAT_NAME", job->name);
+    add_fact(hook, &n, "LEAT_SPOOL", s->settings->spool);
+    add_fact(hook, &n, "LEAT_PIPELINE",
+             json_string_value(json_object_get(job->spool->parameters, "pipeline")));
+    add_fact(hook, &n, "LEAT_ATTEMPTS", attempts);
     if (strcmp(event, "on_done") == 0) {
-        good = good && add_fact(hook, "LEAT_RESULT", path);
-        good = good && add_fact(hook, "LEAT_SECONDS", seconds);
+        add_fact(hook, &n, "LEAT_RESULT", path);
+        add_fact(hook, &n, "LEAT_SECONDS", seconds);
     } else {
-        good = good && add_fact(hook, "LEAT_FAILED", path);
-        good = good && add_fact(hook, "LEAT_KIND", job->kind);
-        good = good && add_fact(hook, "LEAT_REASON", job->text);
+        add_fact(hook, &n, "LEAT_FAILED", path);
+        add_fact(hook, &n, "LEAT_KIND", job->kind);
+        add_fact(hook, &n, "LEAT_REASON", job->text);
     }
-    if (!good) {
-        free_hook(hook);
-        return NULL;
+    while (hook->argv[n_words] != NULL) { /* text_split leaves a place behind the last word */
+        n_words++;
     }
-    size_t n = 0; /* text_split leaves a place behind the last word */
-    while (hook->argv[n] != NULL) {
-        n++;
-    }
-    hook->argv[n] = path;
+    hook->argv[n_words] = path;
     return hook;
 }
 
-static bool has_hooks(struct service *s)
+static struct service_hooks *hooks_of(struct service *s)
 {
-    if (s->hooks == NULL && (s->hooks = calloc(1, sizeof(*s->hooks))) != NULL) {
+    if (s->hooks == NULL) {
+        s->hooks = xcalloc(1, sizeof(*s->hooks));
         STAILQ_INIT(&s->hooks->waiting);
         for (size_t i = 0; i < AT_ONCE; i++) {
             s->hooks->slots[i].service = s;
         }
     }
-    return s->hooks != NULL;
+    return s->hooks;
 }
 
 /* Takes `path` over. */
 static void ask(struct service *s, const char *event, const char *command,
                 const struct service_job *job, char *path)
 {
-    struct hook *hook = NULL;
-    if (!has_hooks(s)) {
-        free(path);
-        log_warning("%s of %s is not run: no memory", event, job->name);
-        return;
-    }
-    struct service_hooks *const h = s->hooks;
+    struct service_hooks *const h = hooks_of(s);
     const bool is_full = h->n_waiting >= WAITING || h->has_ended;
     if (is_full) {
         free(path);
-    } else {
-        hook = new_hook(event, command, s, job, path);
-    }
-    if (hook == NULL) {
         h->n_dropped++;
-        if (!is_full) {
-            log_warning("%s of %s is not run: no memory", event, job->name);
-        } else if (!h->is_full) {
+        if (!h->is_full) {
             log_warning(
                 "%s of %s, and perhaps of more jobs, is not run: %s (leat status counts them)",
                 event, job->name,
@@ -409,28 +387,26 @@ static void ask(struct service *s, const char *event, const char *command,
         }
         return;
     }
-    STAILQ_INSERT_TAIL(&h->waiting, hook, place);
+    STAILQ_INSERT_TAIL(&h->waiting, new_hook(event, command, s, job, path), place);
     h->n_waiting++;
     start_next(s);
 }
 
 void hooks_done(struct service *s, const struct service_job *job)
 {
-    char *path;
     const char *const result =
         job->spool->published != NULL ? job->spool->published : job->spool->stem;
     if (s->settings->on_done != NULL) {
-        const int n = asprintf(&path, "%s/%s", s->settings->output, result);
-        ask(s, "on_done", s->settings->on_done, job, n >= 0 ? path : NULL);
+        ask(s, "on_done", s->settings->on_done, job,
+            xasprintf("%s/%s", s->settings->output, result));
     }
 }
 
 void hooks_failed(struct service *s, const struct service_job *job)
 {
-    char *path;
     if (s->settings->on_failed != NULL) {
-        const int n = asprintf(&path, "%s/failed/%s", s->settings->spool, job->spool->failed);
-        ask(s, "on_failed", s->settings->on_failed, job, n >= 0 ? path : NULL);
+        ask(s, "on_failed", s->settings->on_failed, job,
+            xasprintf("%s/failed/%s", s->settings->spool, job->spool->failed));
     }
 }
 
@@ -441,11 +417,11 @@ bool hooks_are_left(const struct service *s)
 
 void hooks_end(struct service *s)
 {
+    struct service_hooks *const h = hooks_of(s);
     struct hook *hook;
-    if (!has_hooks(s) || s->hooks->has_ended) {
+    if (h->has_ended) {
         return;
     }
-    struct service_hooks *const h = s->hooks;
     h->has_ended = true;
     if (hooks_are_left(s)) {
         log_warning(

@@ -4,11 +4,9 @@
  */
 #include "pipeline/service/service_state.h"
 
-#include "watch/files/beneath.h"
+#include "watch/files/xalloc.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,13 +48,11 @@ void readiness_batch_start(struct service *s)
         service_inbox_next_due(s->inbox) > service_now(s)) {
         return;
     }
-    struct readiness_batch *l = calloc(1, sizeof(*l));
     const int in_fd = fcntl(spool_in_fd(s->spool), F_DUPFD_CLOEXEC, 3);
-    if (l == NULL || in_fd < 0) { /* the next second tries again */
-        free(l);
-        beneath_close(in_fd);
-        return;
+    if (in_fd < 0) {
+        return; /* the next second tries again */
     }
+    struct readiness_batch *l = xcalloc(1, sizeof(*l));
     l->service = s;
     l->in_fd = in_fd;
     l->now_ms = service_now(s);
@@ -70,11 +66,8 @@ void readiness_batch_start(struct service *s)
 void readiness_batch_hint(struct service *s, const struct spool_job *spool)
 {
     for (size_t i = 0; i < spool->n_files && s->watcher != NULL; i++) {
-        char path[PATH_MAX]; /* a longer one cannot be in in/ */
-        const int n = snprintf(path, sizeof(path), "%s%s%s", spool->folder,
-                               *spool->folder != '\0' ? "/" : "", spool->files[i].name);
-        if (n > 0 && (size_t)n < sizeof(path)) {
-            watcher_hint(s->watcher, path);
-        }
+        char *path = service_inbox_path(spool, i);
+        watcher_hint(s->watcher, path);
+        free(path);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,15 +82,14 @@ void retention_tick(struct service *s)
         s->retention.is_sweeping) {
         return;
     }
-    struct retention_sweep *const r = calloc(1, sizeof(*r));
-    if (r == NULL) {
-        return; /* the next second tries again */
-    }
-    r->service = s;
-    r->work.data = r;
-    r->sweep.done = (struct spool_keep){t->keep_done.age_s, t->keep_done.bytes};
-    r->sweep.failed = (struct spool_keep){t->keep_failed.age_s, t->keep_failed.bytes};
-    r->sweep.stop = &s->retention.stop;
+    struct retention_sweep *const r = xcalloc(1, sizeof(*r));
+    *r = (struct retention_sweep){
+        .work.data = r,
+        .service = s,
+        .sweep = {.done = {t->keep_done.age_s, t->keep_done.bytes},
+                  .failed = {t->keep_failed.age_s, t->keep_failed.bytes},
+                  .stop = &s->retention.stop},
+    };
     s->retention.due_ms = now + EVERY_MS;
     s->retention.is_sweeping = true;
     uv_queue_work(&s->loop, &r->work, run, after);

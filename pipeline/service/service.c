@@ -6,14 +6,12 @@
 
 #include "formats/base/log.h"
 #include "pipeline/service/notify.h"
+#include "watch/files/xalloc.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 enum { TICK_MS = 1000, POLL_MS = 5000, GATHER_MS = 50, LOCK_TRIES = 20, LOCK_AGAIN_MS = 100 };
 enum { LOCK_TICKS = 10 }; /* that the lock is waited for once the loop runs */
@@ -148,32 +146,27 @@ static void read_again(struct service *s)
 {
     const struct settings *old = s->settings;
     bool done = false;
-    char **argv = calloc((size_t)s->argc + 1, sizeof(*argv));
-    struct settings *fresh = calloc(1, sizeof(*fresh));
+    char **argv = xcalloc((size_t)s->argc + 1, sizeof(*argv));
+    struct settings *fresh = xcalloc(1, sizeof(*fresh));
     notify_reloading();
-    if (argv == NULL || fresh == NULL) {
-        log_error("the configuration stays as it was: no memory");
+    memcpy(argv, s->argv, (size_t)s->argc * sizeof(*argv));
+    if (settings_parse(s->argc, argv, fresh, &done) != STATUS_OK) {
+        log_error("the configuration stays as it was: %s", status_message());
+        free(fresh);
+    } else if (differs("spool", old->spool, fresh->spool) ||
+               differs("output", old->output, fresh->output) ||
+               differs("require_mount", old->require_mount, fresh->require_mount) ||
+               differs("backend", old->backend, fresh->backend) ||
+               devices_differ(&old->devices, &fresh->devices) ||
+               differs("status_socket", old->status_socket, fresh->status_socket) ||
+               differs("status_group", old->status_group, fresh->status_group) ||
+               differs("http", old->http, fresh->http) ||
+               differs("http_token_file", old->http_token_file, fresh->http_token_file)) {
+        free_settings(fresh);
     } else {
-        memcpy(argv, s->argv, (size_t)s->argc * sizeof(*argv));
-        if (settings_parse(s->argc, argv, fresh, &done) != STATUS_OK) {
-            log_error("the configuration stays as it was: %s", status_message());
-        } else if (differs("spool", old->spool, fresh->spool) ||
-                   differs("output", old->output, fresh->output) ||
-                   differs("require_mount", old->require_mount, fresh->require_mount) ||
-                   differs("backend", old->backend, fresh->backend) ||
-                   devices_differ(&old->devices, &fresh->devices) ||
-                   differs("status_socket", old->status_socket, fresh->status_socket) ||
-                   differs("status_group", old->status_group, fresh->status_group) ||
-                   differs("http", old->http, fresh->http) ||
-                   differs("http_token_file", old->http_token_file, fresh->http_token_file)) {
-            settings_free(fresh);
-        } else {
-            free_settings(s->next_settings);
-            s->next_settings = fresh;
-            fresh = NULL;
-        }
+        free_settings(s->next_settings);
+        s->next_settings = fresh;
     }
-    free(fresh);
     free(argv);
     if (s->is_recovered && s->watcher != NULL) {
         watcher_rescan(s->watcher);
@@ -239,10 +232,7 @@ static void on_trouble(void *user, const char *why, size_t n)
 
 static void open_watcher(struct service *s)
 {
-    char *path;
-    if (asprintf(&path, "%s/in", s->settings->spool) < 0) {
-        return; /* the next second tries again */
-    }
+    char *path = xasprintf("%s/in", s->settings->spool);
     struct watcher_options options = {.path = path,
                                       .folder_fd = spool_in_fd(s->spool),
                                       .poll_ms = POLL_MS,
@@ -261,20 +251,15 @@ static void open_watcher(struct service *s)
 
 /* --- what comes next -------------------------------------------------------------------------- */
 
-static bool any_starting(const struct service *s)
-{
-    bool any = false;
-    for (size_t i = 0; i < s->n_workers; i++) {
-        any = any || s->workers[i]->state == WORKER_STARTING;
-    }
-    return any;
-}
-
 static void announce(struct service *s)
 {
     char why[SERVICE_WHY_BYTES];
-    bool ready = service_workers_ready(s, why, sizeof(why));
-    if (ready || !any_starting(s)) {
+    const bool ready = service_workers_ready(s, why, sizeof(why));
+    bool any_starting = false;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        any_starting = any_starting || s->workers[i]->state == WORKER_STARTING;
+    }
+    if (ready || !any_starting) {
         s->is_open = true;
         if (ready) {
             log_info("ready: results go to '%s'", s->settings->output);
@@ -380,29 +365,17 @@ static void open_socket(struct service *s)
     hands_open(s);
 }
 
-/* What protects from a writer that pauses. */
-static void say_leases(struct service *s)
-{
-    snprintf(s->leases, sizeof(s->leases),
-             "files of other users count as complete when they have not changed for `settle` "
-             "seconds: to ask who writes them, the service needs the capability CAP_LEASE "
-             "(AmbientCapabilities=CAP_LEASE in its unit)");
-    log_info("%s", s->leases);
-}
-
 /* With the spool open: recovery, and all else after it. */
 static void begin(struct service *s)
 {
-    if (!ready_has_leases()) {
-        say_leases(s);
+    if (!ready_has_leases()) { /* which protect from a writer that pauses */
+        s->leases = "files of other users count as complete when they have not changed for "
+                    "`settle` seconds: to ask who writes them, the service needs the capability "
+                    "CAP_LEASE (AmbientCapabilities=CAP_LEASE in its unit)";
+        log_info("%s", s->leases);
     }
     service_workers_choose(s, &service_jobs_at_workers);
-    if (s->n_workers == 0 || !service_recover(s)) {
-        log_error("no memory to begin");
-        s->exit_status = 2;
-        s->is_draining = true;
-        s->is_changed = true;
-    }
+    service_recover(s);
 }
 
 /* Once more, where there was no room for the spool's folders and its lock, or OUT was not mounted.
@@ -502,14 +475,13 @@ static enum status start_handles(struct service *s)
 
 static enum status open_service(struct service *s)
 {
-    struct timeval now;
-    gettimeofday(&now, NULL);
-    s->started_at = (double)now.tv_sec + 1e-6 * (double)now.tv_usec;
+    s->leases = "";
+    s->started_at = time(NULL);
     s->started_ms = service_now(s);
     for (size_t i = 0; i < SERVICE_LISTS; i++) {
         TAILQ_INIT(&s->lists[i]);
     }
-    STATUS_TRY(service_inbox_new(s->settings, &s->inbox));
+    s->inbox = service_inbox_new(s->settings);
     return open_spool_patiently(s);
 }
 
@@ -524,15 +496,22 @@ static void free_jobs(struct service *s)
     }
 }
 
+static void *allocate(size_t n)
+{
+    return xalloc_checked(malloc(n));
+}
+
 int service_run(int argc, char **argv, struct settings *settings)
 {
-    struct service *s = calloc(1, sizeof(*s));
-    struct settings *own = calloc(1, sizeof(*own));
+    struct service *s = xcalloc(1, sizeof(*s));
+    struct settings *own = xcalloc(1, sizeof(*own));
     log_drop_when_blocked();
+    json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     /* Workers give their own threads to it; others of its own would wait for nothing. */
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    if (s == NULL || own == NULL || uv_loop_init(&s->loop) != 0) {
-        log_error("no memory to begin");
+    const int failed = uv_loop_init(&s->loop);
+    if (failed != 0) {
+        log_error("cannot begin: %s", uv_strerror(failed));
         settings_free(settings);
         free(own);
         free(s);
@@ -566,7 +545,6 @@ int service_run(int argc, char **argv, struct settings *settings)
     uv_run(&s->loop, UV_RUN_DEFAULT);
     uv_loop_close(&s->loop);
     free_jobs(s);
-    spool_recovery_free(&s->found);
     service_workers_free(s);
     service_past_free(s);
     hooks_free(s);

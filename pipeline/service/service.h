@@ -47,7 +47,7 @@ struct service;
  * the exit status: 0, or 2 when it could not start (told in the log). */
 int service_run(int argc, char **argv, struct settings *settings);
 
-/* What it is doing: the document of `leat status`. NULL: no memory. */
+/* What it is doing: the document of `leat status`. */
 json_t *service_status(const struct service *s);
 
 #endif

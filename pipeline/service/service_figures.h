@@ -72,11 +72,10 @@ void service_figures_tick(struct service_figures *f, bool is_paused, uint64_t no
 void service_figures_busy(struct figures_busy *busy, const json_t *said);
 
 /* Adds the keys "totals", "rates", "pipelines", "latency", "minutes" (of the last hour, the present
- * one last), "pauses" and "paused_s" to the document; one that memory lacks for is left out. age_s:
- * since the start. */
+ * one last), "pauses" and "paused_s" to the document. age_s: since the
+ * start. */
 void service_figures_put(const struct service_figures *f, double age_s, json_t *document);
-/* {"lanes": [{"lane", "busy_s"}], "cpu_s", "device_s", "upload_s", "download_s"}; NULL: no memory.
- */
+/* {"lanes": [{"lane", "busy_s"}], "cpu_s", "device_s", "upload_s", "download_s"}. */
 json_t *service_figures_pack_busy(const struct figures_busy *busy);
 
 #endif

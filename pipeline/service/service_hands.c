@@ -11,6 +11,7 @@
 
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -259,38 +260,34 @@ static void take(void *user, const json_t *request, const struct status_request 
         s->is_changed = true;
         return;
     }
-    struct hand *const hand = calloc(1, sizeof(*hand));
-    if (hand == NULL || kind == sizeof(names) / sizeof(*names) || !s->is_recovered ||
-        (hand->which = worker_unpack_name(json_object_get(request, "job"))) == NULL) {
-        free(hand);
+    char *const which = worker_unpack_name(json_object_get(request, "job"));
+    if (kind == sizeof(names) / sizeof(*names) || !s->is_recovered || which == NULL) {
+        free(which);
         answer(s, from, false,
                s->is_draining     ? "the service is stopping"
                : !s->is_recovered ? "the service is starting"
                                   : "not understood");
         return;
     }
-    hand->service = s;
-    hand->from = *from;
-    hand->kind = (enum hand_kind)kind;
-    hand->until_ms = service_now(s) + PATIENCE_MS;
+    struct hand *const hand = xcalloc(1, sizeof(*hand));
+    *hand = (struct hand){.service = s,
+                          .from = *from,
+                          .kind = (enum hand_kind)kind,
+                          .which = which,
+                          .until_ms = service_now(s) + PATIENCE_MS};
     STAILQ_INSERT_TAIL(&s->hands.pending, hand, place);
     s->is_changed = true;
 }
 
 void hands_open(struct service *s)
 {
-    char *path;
     if (s->hands.socket != NULL) {
         return;
     }
     STAILQ_INIT(&s->hands.pending);
-    if (asprintf(&path, "%s" STATUS_CONTROL_SUFFIX, s->settings->status_socket) < 0) {
-        path = NULL;
-    }
-    if (path == NULL ||
-        status_socket_open_control(&s->loop, path, take, s, &s->hands.socket) != STATUS_OK) {
-        log_warning("no hold, release, delete and flush: %s",
-                    path != NULL ? status_message() : "no memory");
+    char *path = xasprintf("%s" STATUS_CONTROL_SUFFIX, s->settings->status_socket);
+    if (status_socket_open_control(&s->loop, path, take, s, &s->hands.socket) != STATUS_OK) {
+        log_warning("no hold, release, delete and flush: %s", status_message());
     }
     free(path);
 }

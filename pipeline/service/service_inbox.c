@@ -16,12 +16,10 @@
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
+#include "watch/files/xalloc.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <search.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -103,17 +101,20 @@ static void look_at(struct service_inbox *inbox, struct file *f, uint64_t when_m
     move_to(inbox, f, LIST_LOOK);
 }
 
-__attribute__((format(printf, 2, 3))) static void set_reason(struct file *f, const char *format,
-                                                             ...)
+/* Takes the text over; NULL: none. */
+static void set_reason(struct file *f, char *reason)
 {
-    va_list arguments;
     free(f->reason);
-    f->reason = NULL;
-    va_start(arguments, format);
-    if (vasprintf(&f->reason, format, arguments) < 0) {
-        f->reason = NULL;
+    f->reason = reason;
+}
+
+/* The same status: where somebody else has met want of memory, that is the end, too. */
+static enum status with_memory(enum status code)
+{
+    if (code == STATUS_NO_MEMORY) {
+        xalloc_end();
     }
-    va_end(arguments);
+    return code;
 }
 
 static int by_key(const void *a, const void *b)
@@ -123,74 +124,45 @@ static int by_key(const void *a, const void *b)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-/* What the names that a .prj may have are compared with, and what is found. */
+/* The names that a .prj may have are looked for. */
 struct search {
-    const struct spool_job *job;
     const struct service_inbox *inbox;
-    const char *name;
-    struct file *part, *file;
+    struct file *only, *found;
 };
 
-static bool is_in_job(void *context, const char *path)
+static bool is_there(void *context, const char *path)
 {
     struct search *s = context;
-    for (size_t i = 0; i < s->job->n_files && s->name == NULL; i++) {
-        s->name = strcmp(s->job->files[i].name, path) == 0 ? s->job->files[i].name : NULL;
-    }
-    return s->name != NULL;
+    s->found = s->only == NULL                    ? find_file(s->inbox, path)
+               : strcmp(s->only->path, path) == 0 ? s->only
+                                                  : NULL;
+    return s->found != NULL;
 }
 
-const char *service_inbox_prj(const struct spool_job *job, const char *part)
+/* The .prj of a grid. only: that file, if it may be one; NULL: of all files the best. */
+static struct file *find_prj(const struct service_inbox *inbox, const char *grid, struct file *only)
 {
-    struct search s = {.job = job};
-    return projection_search(part, is_in_job, &s) == STATUS_OK ? s.name : NULL;
-}
-
-static bool is_in_inbox(void *context, const char *path)
-{
-    struct search *s = context;
-    s->file = find_file(s->inbox, path);
-    return s->file != NULL;
-}
-
-static bool is_called(void *context, const char *path)
-{
-    struct search *s = context;
-    s->file = strcmp(s->name, path) == 0 ? s->part : NULL;
-    return s->file != NULL;
-}
-
-static char *marker_of(const char *path)
-{
-    char *marker;
-    return asprintf(&marker, "%s.done", path) >= 0 ? marker : NULL;
+    struct search s = {.inbox = inbox, .only = only};
+    return with_memory(projection_search(grid, is_there, &s)) == STATUS_OK ? s.found : NULL;
 }
 
 /* What goes with the part of a job: a grid's .prj, if there, and its marker. False: it must wait
- * for one; or there was no memory to find that out, and the file is not complete any more. */
+ * for one. */
 static bool find_beside(const struct service_inbox *inbox, struct file *f, struct file *beside[2])
 {
-    struct search s = {.inbox = inbox};
     const bool is_grid = f->group->stage->parts[f->part].kind == STAGE_GRID;
-    char *marker = inbox->settings->done_file ? marker_of(f->path) : NULL;
-    if ((is_grid && projection_search(f->path, is_in_inbox, &s) != STATUS_OK) ||
-        (inbox->settings->done_file && marker == NULL)) {
-        set_reason(f, "no memory to look at what goes with it");
-        f->is_complete = false;
-        free(marker);
-        return false;
-    }
-    beside[0] = s.file;
+    char *marker = inbox->settings->done_file ? xasprintf("%s.done", f->path) : NULL;
+    beside[0] = is_grid ? find_prj(inbox, f->path, NULL) : NULL;
     beside[1] = find_file(inbox, marker);
     const char *missing = marker != NULL && (beside[1] == NULL || !beside[1]->is_complete) ? marker
-                          : s.file != NULL && !s.file->is_complete ? s.file->path
-                                                                   : NULL;
-    bool waits = missing != NULL;
-    if (waits) {
-        set_reason(f, "waits for %s", input_name_last(missing));
+                          : beside[0] != NULL && !beside[0]->is_complete ? beside[0]->path
+                                                                         : NULL;
+    const bool is_whole = missing == NULL;
+    if (!is_whole) {
+        set_reason(f, xasprintf("waits for %s", input_name_last(missing)));
     }
     free(marker);
-    return !waits;
+    return is_whole;
 }
 
 /* What the complete file f waits for among its job's other parts; false: for none. */
@@ -204,18 +176,18 @@ static bool waits_for_part(const struct group *g, struct file *f)
             const int n = (int)(strrchr(stem, '\n') - stem);
             if (mine->unless != NULL) { /* a route may set it for the others */
                 set_reason(f,
-                           "waits for %.*s.%s.* without the parameter %s, which takes the place of "
-                           "%.*s.%s.*",
-                           n, stem, part->suffix, mine->unless, n, stem, mine->suffix);
+                           xasprintf("waits for %.*s.%s.* without the parameter %s, which takes "
+                                     "the place of %.*s.%s.*",
+                                     n, stem, part->suffix, mine->unless, n, stem, mine->suffix));
             } else {
-                set_reason(f, "waits for %.*s.%s.*%s%s", n, stem, part->suffix,
-                           part->unless != NULL ? " or the parameter " : "",
-                           part->unless != NULL ? part->unless : "");
+                set_reason(f, xasprintf("waits for %.*s.%s.*%s%s", n, stem, part->suffix,
+                                        part->unless != NULL ? " or the parameter " : "",
+                                        part->unless != NULL ? part->unless : ""));
             }
             return true;
         }
         if (!other->is_complete) {
-            set_reason(f, "waits for %s", input_name_last(other->path));
+            set_reason(f, xasprintf("waits for %s", input_name_last(other->path)));
             return true;
         }
     }
@@ -232,7 +204,7 @@ static void share_reason(struct group *g)
     }
     for (size_t i = 0; i < g->n_parts && reason != NULL; i++) {
         if (g->parts[i] != NULL && g->parts[i]->is_complete && g->parts[i]->reason == NULL) {
-            set_reason(g->parts[i], "%s", reason);
+            set_reason(g->parts[i], xstrdup(reason));
         }
     }
 }
@@ -243,16 +215,11 @@ static void judge(struct service_inbox *inbox, struct group *g)
     bool ready = true;
     for (size_t i = 0; i < g->n_parts; i++) {
         struct file *f = g->parts[i], *beside[2];
-        const bool was_complete = f != NULL && f->is_complete;
         if (f == NULL || !f->is_complete ||
             (!g->is_unfit && (waits_for_part(g, f) || !find_beside(inbox, f, beside)))) {
             ready = false;
         } else {
-            free(f->reason);
-            f->reason = NULL;
-        }
-        if (was_complete && !f->is_complete) {
-            look_at(inbox, f, 0);
+            set_reason(f, NULL);
         }
     }
     if (!ready) {
@@ -278,23 +245,17 @@ static void free_group(void *group)
     free(g);
 }
 
-/* The job of that key, made when it is not there; NULL: no memory. The key is taken over. */
+/* The job of that key, made when it is not there. The key is taken over. */
 static struct group *get_group(struct service_inbox *inbox, char *key,
                                const struct stage_ops *stage, size_t n_parts)
 {
-    struct group *g = key != NULL ? calloc(1, sizeof(*g)) : NULL;
-    if (g == NULL) {
-        free(key);
-        return NULL;
-    }
-    g->key = key;
-    g->stage = stage;
-    g->n_parts = n_parts;
-    struct group **found = tsearch(g, &inbox->by_key, by_key);
-    if (found == NULL || *found != g) {
+    struct group *g = xcalloc(1, sizeof(*g));
+    *g = (struct group){.key = key, .stage = stage, .n_parts = n_parts};
+    struct group **found = xalloc_checked(tsearch(g, &inbox->by_key, by_key));
+    if (*found != g) {
         free_group(g);
     }
-    return found != NULL ? *found : NULL;
+    return *found;
 }
 
 static void leave(struct service_inbox *inbox, struct file *f)
@@ -326,33 +287,31 @@ static struct group *find_group(const struct service_inbox *inbox, const char *p
     struct group **found = NULL;
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL && found == NULL;
          stage++) {
-        struct group key;
-        if (asprintf(&key.key, "2/%.*s\n%s", (int)projection_stem(prj), prj, (*stage)->name) >= 0) {
-            found = tfind(&key, &inbox->by_key, by_key);
-            free(key.key);
-        }
+        const struct group key = {
+            .key = xasprintf("2/%.*s\n%s", (int)projection_stem(prj), prj, (*stage)->name)};
+        found = tfind(&key, &inbox->by_key, by_key);
+        free(key.key);
     }
     return found != NULL ? *found : NULL;
 }
 
-static struct file *owner_of(const struct service_inbox *inbox, const struct file *f)
+/* The part that a .prj or a marker belongs to; NULL: it is not there. */
+static struct file *owner_of(const struct service_inbox *inbox, struct file *f)
 {
-    struct search s = {.name = f->path};
     const size_t n = input_name_without(f->path, ".done");
     if (n < strlen(f->path)) {
-        char *path = strndup(f->path, n);
-        s.file = find_file(inbox, path);
+        char *path = xstrndup(f->path, n);
+        struct file *owner = find_file(inbox, path);
         free(path);
-        return s.file;
+        return owner;
     }
     const struct group *g = find_group(inbox, f->path);
-    for (size_t i = 0; g != NULL && i < g->n_parts && s.file == NULL; i++) {
-        s.part = g->parts[i];
-        if (s.part != NULL && projection_search(s.part->path, is_called, &s) != STATUS_OK) {
-            break;
+    for (size_t i = 0; g != NULL && i < g->n_parts; i++) {
+        if (g->parts[i] != NULL && find_prj(inbox, g->parts[i]->path, f) != NULL) {
+            return g->parts[i];
         }
     }
-    return s.file;
+    return NULL;
 }
 
 static void judge_file(struct service_inbox *inbox, struct file *f)
@@ -366,11 +325,8 @@ static void judge_file(struct service_inbox *inbox, struct file *f)
         judge(inbox, g);
     }
     if (f->is_beside && f->is_complete) {
-        if (owner == NULL) {
-            set_reason(f, "the file that it belongs to is not there");
-        } else {
-            set_reason(f, "waits for %s", input_name_last(owner->path));
-        }
+        set_reason(f, owner == NULL ? xstrdup("the file that it belongs to is not there")
+                                    : xasprintf("waits for %s", input_name_last(owner->path)));
         move_to(inbox, f, LIST_HELD);
     }
 }
@@ -378,21 +334,17 @@ static void judge_file(struct service_inbox *inbox, struct file *f)
 static void join(struct service_inbox *inbox, struct file *f, const struct job_settings *job,
                  uint64_t now_ms)
 {
-    char *key;
     const int n_folder = (int)(input_name_last(f->path) - f->path);
-    const int n = job->n_parts == 1 ? asprintf(&key, "1/%s", f->path)
-                                    : asprintf(&key, "2/%.*s%s\n%s", n_folder, f->path, job->stem,
-                                               job->stage->name);
-    struct group *g = get_group(inbox, n >= 0 ? key : NULL, job->stage, job->n_parts);
-    if (g == NULL) {
-        look_at(inbox, f, now_ms + NOT_MOVABLE_MS); /* no memory: later */
-        return;
-    }
+    char *key = job->n_parts == 1
+                    ? xasprintf("1/%s", f->path)
+                    : xasprintf("2/%.*s%s\n%s", n_folder, f->path, job->stem, job->stage->name);
+    struct group *g = get_group(inbox, key, job->stage, job->n_parts);
     if (g->parts[job->part] != NULL) {
         f->is_duplicate = true;
         TAILQ_INSERT_TAIL(&inbox->duplicates, f, duplicate_place);
-        set_reason(f, "%s is the %s of its job already; remove one of them",
-                   input_name_last(g->parts[job->part]->path), job->stage->parts[job->part].suffix);
+        set_reason(f, xasprintf("%s is the %s of its job already; remove one of them",
+                                input_name_last(g->parts[job->part]->path),
+                                job->stage->parts[job->part].suffix));
         move_to(inbox, f, LIST_HELD);
         return;
     }
@@ -402,17 +354,11 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
     look_at(inbox, f, now_ms);
 }
 
-static void set_aside(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
+static void set_aside(struct service_inbox *inbox, struct file *f)
 {
     const struct stage_ops *stage = f->group->stage;
-    char *key;
     leave(inbox, f);
-    const int n = asprintf(&key, "0/%s", f->path);
-    struct group *g = get_group(inbox, n >= 0 ? key : NULL, stage, 1);
-    if (g == NULL) {
-        look_at(inbox, f, now_ms + NOT_MOVABLE_MS); /* no memory: later */
-        return;
-    }
+    struct group *g = get_group(inbox, xasprintf("0/%s", f->path), stage, 1);
     assert(g->parts[0] == NULL);
     g->is_unfit = true;
     g->parts[0] = f;
@@ -427,13 +373,11 @@ static void set_aside(struct service_inbox *inbox, struct file *f, uint64_t now_
 static void refuse(struct service_inbox *inbox, struct file *f)
 {
     char names[SETTINGS_NAMES_BYTES];
-    if (input_name_is_sidecar(f->path)) {
-        set_reason(f, "is a sidecar file of a grid or a table, ignored");
-    } else {
-        set_reason(f,
-                   "no pipeline takes it: put it into a folder named %s, or give it a name like %s",
-                   stage_registry[0]->name, settings_names(names));
-    }
+    set_reason(f, input_name_is_sidecar(f->path)
+                      ? xstrdup("is a sidecar file of a grid or a table, ignored")
+                      : xasprintf("no pipeline takes it: put it into a folder named %s, or give it "
+                                  "a name like %s",
+                                  stage_registry[0]->name, settings_names(names)));
     move_to(inbox, f, LIST_HELD);
 }
 
@@ -448,22 +392,16 @@ static void leave_duplicates(struct service_inbox *inbox, struct file *f)
 /* Finds the file's job. */
 static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
 {
-    char *path;
     struct job_settings job;
-    enum status code;
     const struct settings *s = inbox->settings;
-    bool is_marker = s->done_file && file_name_ends(f->path, ".done");
+    const bool is_marker = s->done_file && file_name_ends(f->path, ".done");
     leave(inbox, f);
     leave_duplicates(inbox, f);
     f->is_complete = f->is_beside = false;
     f->never_since_ms = 0;
-    free(f->reason);
-    f->reason = NULL;
-    if (asprintf(&path, "in/%s", f->path) < 0) {
-        look_at(inbox, f, now_ms + NOT_MOVABLE_MS);
-        return;
-    }
-    bool routes = settings_routes(s, path);
+    set_reason(f, NULL);
+    char *path = xasprintf("in/%s", f->path);
+    const bool routes = settings_routes(s, path);
     const struct job_settings archive = {.stage = stage_registry[0], .n_parts = 1};
     if (is_marker || (!routes && projection_named(path))) {
         f->is_beside = true;
@@ -475,13 +413,9 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
         }
     } else if (!routes) {
         refuse(inbox, f);
-    } else if ((code = settings_resolve(s, path, &job)) != STATUS_OK) {
-        set_reason(f, "%s", status_message());
-        if (code == STATUS_NO_MEMORY) {
-            look_at(inbox, f, now_ms + NOT_MOVABLE_MS);
-        } else {
-            move_to(inbox, f, LIST_HELD);
-        }
+    } else if (with_memory(settings_resolve(s, path, &job)) != STATUS_OK) {
+        set_reason(f, xstrdup(status_message()));
+        move_to(inbox, f, LIST_HELD);
     } else {
         join(inbox, f, &job, now_ms);
         job_settings_free(&job);
@@ -499,27 +433,18 @@ static void free_file(void *file)
     free(f);
 }
 
-struct gathered {
-    struct file **files;
-    size_t n;
-};
-
-static void gather_one(const void *node, VISIT visit, void *closure)
+/* All files, so that they can be removed meanwhile; n_files of them, for free(). */
+static struct file **gather(const struct service_inbox *inbox)
 {
-    struct gathered *g = closure;
-    if (visit == postorder || visit == leaf) {
-        g->files[g->n++] = *(struct file *const *)node;
+    struct file **files = xcalloc(inbox->n_files, sizeof(struct file *)), *f;
+    size_t n = 0;
+    for (enum list l = 0; l < LISTS; l++) {
+        TAILQ_FOREACH(f, &inbox->lists[l], place)
+        {
+            files[n++] = f;
+        }
     }
-}
-
-/* All files, so that they can be removed meanwhile; for free(). */
-static struct gathered gather(const struct service_inbox *inbox)
-{
-    struct gathered g = {.files = calloc(inbox->n_files + 1, sizeof(struct file *))};
-    if (g.files != NULL) {
-        twalk_r(inbox->by_path, gather_one, &g);
-    }
-    return g;
+    return files;
 }
 
 /* A file has left its place in a job: another one may take it. */
@@ -564,18 +489,10 @@ static bool is_same(const struct stat *a, const struct stat *b)
 
 static struct file *add(struct service_inbox *inbox, struct watcher_file *found, uint64_t now_ms)
 {
-    struct file *f = calloc(1, sizeof(*f));
-    if (f == NULL) {
-        return NULL; /* the next complete look finds it again */
-    }
-    f->path = found->path;
-    f->st = found->st;
-    f->since_ms = now_ms;
-    if (tsearch(f, &inbox->by_path, by_path) == NULL) {
-        free(f);
-        return NULL;
-    }
+    struct file *f = xcalloc(1, sizeof(*f));
+    *f = (struct file){.path = found->path, .st = found->st, .since_ms = now_ms};
     found->path = NULL;
+    xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     inbox->n_files++;
     TAILQ_INSERT_TAIL(&inbox->lists[LIST_LOOK], f, place);
     route(inbox, f, now_ms);
@@ -601,18 +518,16 @@ void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *f
                 judge_file(inbox, f);
             }
         }
-        if (f != NULL) {
-            f->found = inbox->n_found;
-        }
+        f->found = inbox->n_found;
     }
     if (findings->complete) {
-        struct gathered all = gather(inbox);
-        for (size_t i = 0; i < all.n; i++) {
-            if (all.files[i]->found != inbox->n_found && all.files[i]->list != LIST_TAKEN) {
-                forget(inbox, all.files[i], now_ms);
+        struct file **const all = gather(inbox);
+        for (size_t i = 0, n = inbox->n_files; i < n; i++) {
+            if (all[i]->found != inbox->n_found && all[i]->list != LIST_TAKEN) {
+                forget(inbox, all[i], now_ms);
             }
         }
-        free(all.files);
+        free(all);
     }
 }
 
@@ -620,13 +535,13 @@ void service_inbox_reroute(struct service_inbox *inbox, const struct settings *s
                            uint64_t now_ms)
 {
     inbox->settings = settings;
-    struct gathered all = gather(inbox);
-    for (size_t i = 0; i < all.n; i++) {
-        if (all.files[i]->list != LIST_TAKEN) {
-            route(inbox, all.files[i], now_ms);
+    struct file **const all = gather(inbox);
+    for (size_t i = 0; i < inbox->n_files; i++) {
+        if (all[i]->list != LIST_TAKEN) {
+            route(inbox, all[i], now_ms);
         }
     }
-    free(all.files);
+    free(all);
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -641,9 +556,8 @@ size_t service_inbox_due(struct service_inbox *inbox, uint64_t now_ms, struct se
         if (n == cap) {
             break;
         }
-        char *path = f->look_ms <= now_ms ? strdup(f->path) : NULL;
-        if (path != NULL) {
-            looks[n++] = (struct service_look){.path = path, .memory = f->memory};
+        if (f->look_ms <= now_ms) {
+            looks[n++] = (struct service_look){.path = xstrdup(f->path), .memory = f->memory};
             f->look_ms = UINT64_MAX; /* until there is an answer, or a new reason to look */
         }
     }
@@ -666,14 +580,14 @@ static void look_never(struct service_inbox *inbox, struct file *f, const char *
                        uint64_t now_ms)
 {
     const uint64_t settle_ms = (uint64_t)(inbox->settings->settle_s * 1000);
-    set_reason(f, "%s", reason);
+    set_reason(f, xstrdup(reason));
     if (f->never_since_ms == 0) {
         f->never_since_ms = now_ms;
     }
     if (now_ms - f->never_since_ms < settle_ms) {
         look_at(inbox, f, now_ms + settle_ms);
     } else if (f->group != NULL) {
-        set_aside(inbox, f, now_ms);
+        set_aside(inbox, f);
     } else {
         move_to(inbox, f, LIST_HELD);
     }
@@ -696,7 +610,7 @@ static void take_answer(struct service_inbox *inbox, struct file *f,
         look_never(inbox, f, answer->reason, now_ms);
     } else {
         f->never_since_ms = 0;
-        set_reason(f, "%s", answer->reason);
+        set_reason(f, xstrdup(answer->reason));
         look_at(inbox, f, now_ms + answer->again_ms);
     }
 }
@@ -707,10 +621,7 @@ void service_inbox_looked(struct service_inbox *inbox, struct service_look *look
     for (size_t i = 0; i < n; i++) {
         struct file *f = find_file(inbox, looks[i].path);
         /* One that was found again meanwhile is going to be looked at again. */
-        if (f != NULL && f->list == LIST_LOOK && f->look_ms == UINT64_MAX && f->group == NULL &&
-            !f->is_beside) {
-            route(inbox, f, now_ms); /* for which there was no memory */
-        } else if (f != NULL && f->list == LIST_LOOK && f->look_ms == UINT64_MAX) {
+        if (f != NULL && f->list == LIST_LOOK && f->look_ms == UINT64_MAX) {
             f->memory = looks[i].memory;
             take_answer(inbox, f, &looks[i].answer, now_ms);
         }
@@ -729,120 +640,96 @@ static bool is_among(struct file *const files[], size_t n, const struct file *f)
     return i < n;
 }
 
-/* The job's files, part after part, then what lies beside them; *n of them. On failure the parts
- * are there. */
-static enum status list_files(const struct service_inbox *inbox, const struct group *g,
-                              struct file *files[FILES_MAX], size_t *n)
+/* The job's files, part after part, then what lies beside them; how many there are. */
+static size_t list_files(const struct service_inbox *inbox, const struct group *g,
+                         struct file *files[FILES_MAX])
 {
-    *n = 0;
-    for (size_t i = 0; i < g->n_parts; i++) {
-        files[(*n)++] = g->parts[i];
-    }
+    size_t n = g->n_parts;
+    memcpy(files, g->parts, n * sizeof(*files));
     for (size_t i = 0; i < g->n_parts && !g->is_unfit; i++) {
         struct file *beside[2];
-        if (!find_beside(inbox, g->parts[i], beside)) {
-            return status_fail(STATUS_NO_MEMORY, "no memory to look at what goes with it");
-        }
+        (void)find_beside(inbox, g->parts[i], beside); /* all of it is complete */
         for (size_t k = 0; k < 2; k++) {
-            if (beside[k] != NULL && !is_among(files, *n, beside[k])) {
-                files[(*n)++] = beside[k];
+            if (beside[k] != NULL && !is_among(files, n, beside[k])) {
+                files[n++] = beside[k];
             }
         }
     }
-    return STATUS_OK;
+    return n;
 }
 
-static enum status make_job(const struct service_inbox *inbox, const struct group *g,
-                            struct file *const files[], size_t n, struct spool_job **out)
+/* The group's job; NULL, with a status that says why: its parameters cannot be recorded. */
+static struct spool_job *make_job(const struct service_inbox *inbox, const struct group *g,
+                                  struct file *const files[], size_t n)
 {
-    const char *path = g->parts[0]->path, *names[FILES_MAX];
+    const char *path = g->parts[0]->path, *name = input_name_last(path), *names[FILES_MAX];
+    char *whole = xasprintf("in/%s", path);
+    char *folder = xstrndup(path, name > path ? (size_t)(name - path) - 1 : 0);
     struct job_settings settings = {0};
-    char *whole = NULL, *folder = NULL;
     json_t *parameters = NULL;
-    size_t n_folder = (size_t)(input_name_last(path) - path);
-    enum status code = STATUS_NO_MEMORY;
-    *out = NULL;
-    if (asprintf(&whole, "in/%s", path) < 0 ||
-        (folder = strndup(path, n_folder > 0 ? n_folder - 1 : 0)) == NULL) {
-        status_fail(code, "no memory for a job");
-        goto end;
-    }
-    if (g->is_archive) {
-        code = archive_input_stem(input_name_last(path), &settings.stem);
-    } else {
-        code = settings_resolve(inbox->settings, whole, &settings);
-    }
-    if (code != STATUS_OK) {
-        goto end;
-    }
-    parameters =
-        g->is_archive ? worker_pack_routes(inbox->settings) : worker_pack_settings(&settings);
-    if (parameters == NULL) {
-        code = status_fail(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
-        goto end;
-    }
+    struct spool_job *job = NULL;
     for (size_t i = 0; i < n; i++) {
         names[i] = input_name_last(files[i]->path);
     }
-    code = spool_job_new(folder, settings.stem, names, n, parameters, out);
-end:
+    if (with_memory(g->is_archive
+                        ? archive_input_stem(name, &settings.stem)
+                        : settings_resolve(inbox->settings, whole, &settings)) == STATUS_OK) {
+        parameters =
+            g->is_archive ? worker_pack_routes(inbox->settings) : worker_pack_settings(&settings);
+        if (parameters == NULL) {
+            status_set(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
+        } else if (with_memory(spool_job_new(folder, settings.stem, names, n, parameters, &job)) !=
+                   STATUS_OK) {
+            job = NULL;
+        }
+    }
     json_decref(parameters);
     job_settings_free(&settings);
     free(folder);
     free(whole);
-    return code;
+    return job;
 }
 
-struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms)
+struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms,
+                                     uint64_t *found_ms)
 {
     struct group *g;
     struct spool_job *job = NULL;
+    *found_ms = 0;
     while (job == NULL && (g = TAILQ_FIRST(&inbox->ready)) != NULL) {
         struct file *files[FILES_MAX];
-        size_t n;
-        enum status code = list_files(inbox, g, files, &n);
-        if (code == STATUS_OK) {
-            code = make_job(inbox, g, files, n, &job);
-        }
+        const size_t n = list_files(inbox, g, files);
+        job = make_job(inbox, g, files, n);
         TAILQ_REMOVE(&inbox->ready, g, place);
         g->is_ready = false;
         for (size_t i = 0; i < n; i++) {
-            if (code == STATUS_OK) {
-                move_to(inbox, files[i], LIST_TAKEN);
+            struct file *f = files[i];
+            if (job != NULL) {
+                *found_ms = f->since_ms > *found_ms ? f->since_ms : *found_ms;
+                move_to(inbox, f, LIST_TAKEN);
             } else {
-                files[i]->is_complete = false;
-                set_reason(files[i], "%s", status_message());
-                look_at(inbox, files[i], now_ms + NOT_MOVABLE_MS);
+                f->is_complete = false;
+                set_reason(f, xstrdup(status_message()));
+                look_at(inbox, f, now_ms + NOT_MOVABLE_MS);
             }
         }
     }
     return job;
 }
 
-static struct file *file_of_job(const struct service_inbox *inbox, const struct spool_job *job,
-                                size_t i)
+char *service_inbox_path(const struct spool_job *job, size_t i)
 {
-    char path[PATH_MAX]; /* a longer one cannot have been looked at */
-    snprintf(path, sizeof(path), "%s%s%s", job->folder, *job->folder != '\0' ? "/" : "",
-             job->files[i].name);
-    return find_file(inbox, path);
-}
-
-uint64_t service_inbox_found_ms(const struct service_inbox *inbox, const struct spool_job *job)
-{
-    uint64_t last = 0;
-    for (size_t i = 0; i < job->n_files; i++) {
-        const struct file *f = file_of_job(inbox, job, i);
-        last = f != NULL && f->since_ms > last ? f->since_ms : last;
-    }
-    return last;
+    return xasprintf("%s%s%s", job->folder, *job->folder != '\0' ? "/" : "",
+                     i < job->n_files ? job->files[i].name : job->stem);
 }
 
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job, uint64_t now_ms)
 {
     const bool later = job->outcome == SPOOL_WAIT || job->outcome == SPOOL_TRANSIENT;
     for (size_t i = 0; i < job->n_files; i++) {
-        struct file *f = file_of_job(inbox, job, i);
+        char *path = service_inbox_path(job, i);
+        struct file *f = find_file(inbox, path);
+        free(path);
         if (f == NULL) {
             continue;
         }
@@ -855,7 +742,7 @@ void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *j
         f->again = false;
         route(inbox, f, now_ms);
         if (f->list == LIST_LOOK && later) {
-            set_reason(f, "%s", job->message != NULL ? job->message : "");
+            set_reason(f, xstrdup(job->message != NULL ? job->message : ""));
             look_at(inbox, f, now_ms + NOT_MOVABLE_MS);
         }
     }
@@ -878,10 +765,10 @@ void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size
         const struct file *f;
         TAILQ_FOREACH(f, &inbox->lists[l], place)
         {
-            char *path;
-            if (json_array_size(list) >= most || asprintf(&path, "in/%s", f->path) < 0) {
+            if (json_array_size(list) >= most) {
                 return;
             }
+            char *path = xasprintf("in/%s", f->path);
             json_array_append_new(list,
                                   json_pack("{s:o, s:o, s:f}", "path", text_json(path), "reason",
                                             text_json(f->reason != NULL ? f->reason : by_list[l]),
@@ -891,20 +778,16 @@ void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size
     }
 }
 
-enum status service_inbox_new(const struct settings *settings, struct service_inbox **out)
+struct service_inbox *service_inbox_new(const struct settings *settings)
 {
-    struct service_inbox *inbox = calloc(1, sizeof(*inbox));
-    *out = inbox;
-    if (inbox == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the list of files");
-    }
+    struct service_inbox *inbox = xcalloc(1, sizeof(*inbox));
     inbox->settings = settings;
     for (size_t i = 0; i < LISTS; i++) {
         TAILQ_INIT(&inbox->lists[i]);
     }
     TAILQ_INIT(&inbox->duplicates);
     TAILQ_INIT(&inbox->ready);
-    return STATUS_OK;
+    return inbox;
 }
 
 void service_inbox_free(struct service_inbox *inbox)

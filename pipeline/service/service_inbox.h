@@ -24,8 +24,7 @@
 struct service_inbox;
 
 /* `settings` is borrowed until service_inbox_reroute or the end. Times are of uv_now(). */
-enum status service_inbox_new(const struct settings *settings,
-                              struct service_inbox **out) STATUS_MUST_CHECK;
+struct service_inbox *service_inbox_new(const struct settings *settings);
 void service_inbox_free(struct service_inbox *inbox);
 
 /* What the watcher has found. Paths that are kept are taken over. */
@@ -52,10 +51,10 @@ uint64_t service_inbox_next_due(const struct service_inbox *inbox);
 
 /* The job that has been ready for longest, unclaimed, owned by the caller; its parameters are
  * worker_pack_settings, its files the parts in their order and then what lies beside them. NULL:
- * none is ready. Its files wait for service_inbox_settle. */
-struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms);
-/* When the last of the files of a job that was taken was found. */
-uint64_t service_inbox_found_ms(const struct service_inbox *inbox, const struct spool_job *job);
+ * none is ready. *found_ms: when the last of its files was found. They wait for
+ * service_inbox_settle. */
+struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms,
+                                     uint64_t *found_ms);
 /* What became of the first claim of such a job: files of a job that has an id are forgotten, others
  * are looked at again. Once a job: a file of that name that is found afterwards is a new drop. */
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job,
@@ -67,7 +66,8 @@ size_t service_inbox_count(const struct service_inbox *inbox);
 void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size_t most,
                         json_t *list);
 
-/* The job's file that is the .prj of its part of that name; NULL: it has none. */
-const char *service_inbox_prj(const struct spool_job *job, const char *part);
+/* Where the job's i-th file was dropped, below in/; of a job that has none, by its stem. For
+ * free(). */
+char *service_inbox_path(const struct spool_job *job, size_t i);
 
 #endif

@@ -6,8 +6,7 @@
 
 #include "formats/base/excerpt.h"
 #include "formats/base/log.h"
-#include "pipeline/names/text.h"
-#include "pipeline/worker/worker_routes.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +22,10 @@ enum {
 
 struct service_job *service_job_new(struct spool_job *spool)
 {
-    struct service_job *job = calloc(1, sizeof(*job));
-    const char *name = spool->n_files > 0 ? spool->files[0].name : spool->stem;
-    if (job == NULL || asprintf(&job->name, "in/%s%s%s", spool->folder,
-                                *spool->folder != '\0' ? "/" : "", name) < 0) {
-        free(job);
-        return NULL;
-    }
+    struct service_job *job = xcalloc(1, sizeof(*job));
+    char *path = service_inbox_path(spool, 0);
+    job->name = xasprintf("in/%s", path);
+    free(path);
     job->spool = spool;
     job->list = SERVICE_LISTS;
     spool->user = job;
@@ -74,13 +70,10 @@ void service_job_happens(struct service *s, struct service_job *job, enum servic
 bool service_job_is_named(const struct service_job *job, const char *text)
 {
     const size_t n_name = 4 * strlen(job->name) + 1;
-    char *const shown = malloc(n_name + 4 * strlen(text) + 1);
-    bool is_named = false;
-    if (shown != NULL) {
-        excerpt_escape(shown, job->name);
-        excerpt_escape(shown + n_name, text);
-        is_named = strstr(shown + n_name, shown) != NULL;
-    }
+    char *const shown = xcalloc(n_name + 4 * strlen(text) + 1, 1);
+    excerpt_escape(shown, job->name);
+    excerpt_escape(shown + n_name, text);
+    const bool is_named = strstr(shown + n_name, shown) != NULL;
     free(shown);
     return is_named;
 }
@@ -89,8 +82,8 @@ void service_job_set_failure(struct service_job *job, const char *kind, const ch
 {
     free(job->kind);
     free(job->text);
-    job->kind = strdup(kind);
-    job->text = strdup(text);
+    job->kind = xstrdup(kind);
+    job->text = xstrdup(text);
 }
 
 /* --- to a worker ------------------------------------------------------------------------------ */
@@ -166,74 +159,27 @@ static size_t count_suspects(const struct service *s)
     return n;
 }
 
-/* How many of the job's files are parts. 0: its parameters are not known here, as a worker says. */
-static enum status n_parts_of(const struct spool_job *spool, size_t *n)
-{
-    struct job_settings settings;
-    if (worker_is_archive(spool->parameters)) {
-        *n = 1;
-        return STATUS_OK;
-    }
-    const enum status code = worker_unpack_settings(spool->parameters, spool->id, &settings);
-    *n = 0;
-    if (code != STATUS_OK) {
-        return code == STATUS_NO_MEMORY ? code : STATUS_OK;
-    }
-    *n = settings.n_parts < spool->n_files ? settings.n_parts : spool->n_files;
-    job_settings_free(&settings);
-    return STATUS_OK;
-}
-
-/* NULL: no memory. */
-static json_t *pack_parts(const struct service_job *job)
-{
-    const struct spool_job *spool = job->spool;
-    size_t n;
-    if (n_parts_of(spool, &n) != STATUS_OK) {
-        return NULL;
-    }
-    json_t *parts = json_array();
-    for (size_t i = 0; i < n; i++) {
-        char *path = NULL;
-        const char *prj = service_inbox_prj(spool, spool->files[i].name);
-        if (asprintf(&path, "in/%s%s%s", spool->folder, *spool->folder != '\0' ? "/" : "",
-                     spool->files[i].name) < 0) {
-            path = NULL;
-        }
-        json_t *part = json_object();
-        int failed = json_object_set_new(part, "file", worker_pack_name(spool->files[i].name));
-        failed |= json_object_set_new(part, "path", path != NULL ? worker_pack_name(path) : NULL);
-        failed |= prj != NULL ? json_object_set_new(part, "prj", worker_pack_name(prj)) : 0;
-        failed |= json_array_append_new(parts, part);
-        free(path);
-        if (failed != 0) {
-            json_decref(parts);
-            return NULL;
-        }
-    }
-    return parts;
-}
-
 static void give(struct service *s, struct service_worker *w, struct service_job *job)
 {
-    json_t *message = json_pack("{s:s, s:s, s:o, s:o}", "do", "job", "id", job->spool->id, "stem",
-                                worker_pack_name(job->spool->stem), "parts", pack_parts(job));
-    /* not json_object_update_missing(), which does not tell of keys that it could not set */
-    if (json_object_update(message, job->spool->parameters) != 0) {
-        json_decref(message);
-        message = NULL; /* no memory: with the link the job comes back */
+    const struct spool_job *spool = job->spool;
+    json_t *files = json_array();
+    job->total_bytes = 0;
+    for (size_t i = 0; i < spool->n_files; i++) {
+        json_array_append_new(files, worker_pack_name(spool->files[i].name));
+        job->total_bytes += spool->files[i].size;
     }
-    if (job->suspect || job->spool->n_attempts > 1) { /* what an archive meets is one file's then */
+    json_t *message = json_pack("{s:s, s:s, s:o, s:o, s:o}", "do", "job", "id", spool->id, "stem",
+                                worker_pack_name(spool->stem), "folder",
+                                worker_pack_name(spool->folder), "files", files);
+    json_object_update_missing(message, spool->parameters);
+    if (job->suspect || spool->n_attempts > 1) { /* what an archive meets is one file's then */
         json_object_set_new(message, "alone", json_true());
     }
     worker_link_send(&w->link, message);
     job->worker = w;
     job->begun = false;
-    job->bytes = job->total_bytes = job->begun_ms = job->n_moves = 0;
+    job->bytes = job->begun_ms = job->n_moves = 0;
     job->n_still = job->most_still = 0;
-    for (size_t i = 0; i < job->spool->n_files; i++) {
-        job->total_bytes += job->spool->files[i].size;
-    }
     w->n_jobs++;
     service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
 }
@@ -432,8 +378,7 @@ static bool has_passed(const json_t *due, uint64_t now)
     return ms > 0 && now > (uint64_t)ms;
 }
 
-/* A job within the archive begins, or waits, or has ended. Without memory for it it is not known:
- * the archive is to blame as a whole. */
+/* A job within the archive begins, or waits, or has ended. */
 static void on_member(struct service_job *job, const json_t *message, bool has_ended)
 {
     const char *file = json_string_value(json_object_get(message, "member"));

@@ -11,6 +11,7 @@
 #include "pipeline/names/text.h"
 #include "pipeline/page/page_listen.h"
 #include "pipeline/page/page_process.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -58,15 +59,6 @@ static void let_go(struct service_page *p)
 
 /* --- its end ---------------------------------------------------------------------------------- */
 
-static uint64_t wait_of(const struct service_page *p)
-{
-    uint64_t wait = AGAIN_MS;
-    for (unsigned i = 1; i < p->n_in_row && wait < AGAIN_MOST_MS; i++) {
-        wait *= 2;
-    }
-    return wait < AGAIN_MOST_MS ? wait : AGAIN_MOST_MS;
-}
-
 static void begin_again(struct service_page *p)
 {
     if (p->is_renewed) {
@@ -77,9 +69,10 @@ static void begin_again(struct service_page *p)
     const bool was_well = service_now(p->service) - p->since_ms >= WELL_MS;
     p->n_in_row = was_well ? 1 : p->n_in_row + 1;
     p->n_restarts++;
+    const uint64_t wait_ms = service_wait_ms(p->n_in_row, AGAIN_MS, AGAIN_MOST_MS);
     log_warning("the page's process has ended: %s; it is started again in %g s", p->why,
-                (double)wait_of(p) * 1e-3);
-    uv_timer_start(&p->timer, on_again, wait_of(p), 0);
+                (double)wait_ms * 1e-3);
+    uv_timer_start(&p->timer, on_again, wait_ms, 0);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -107,26 +100,19 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 
 /* --- its begin -------------------------------------------------------------------------------- */
 
-/* What it may know; NULL: no memory. */
-static char *make_orders(const struct service_page *p)
-{
-    const struct settings *t = p->service->settings;
-    return page_process_orders(
-        &(struct page_process_orders){.spool = t->spool,
-                                      .output = t->output,
-                                      .status_socket = t->status_socket,
-                                      .token = p->token,
-                                      .is_loopback = p->listener.is_loopback});
-}
-
-/* Both ends; the orders lie in it already. */
+/* Both ends; what it may know lies in it already. */
 static int make_leash(const struct service_page *p, int ends[2])
 {
-    char *orders = make_orders(p);
-    if (orders == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        free(orders);
-        return orders == NULL ? UV_ENOMEM : -errno;
+    const struct settings *t = p->service->settings;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return -errno;
     }
+    char *orders = xalloc_checked(
+        page_process_orders(&(struct page_process_orders){.spool = t->spool,
+                                                          .output = t->output,
+                                                          .status_socket = t->status_socket,
+                                                          .token = p->token,
+                                                          .is_loopback = p->listener.is_loopback}));
     const size_t n = strlen(orders);
     const bool is_sent = send(ends[0], orders, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n;
     free(orders);
@@ -213,16 +199,8 @@ enum status service_page_open(struct service *s)
         free(token);
         return code == STATUS_NOT_FOUND ? STATUS_OK : code;
     }
-    struct service_page *p = calloc(1, sizeof(*p));
-    if (p == NULL) {
-        page_listen_close(&passed);
-        free(token);
-        return status_fail(STATUS_NO_MEMORY, "no memory for the page");
-    }
-    p->service = s;
-    p->listener = passed;
-    p->token = token;
-    p->leash = -1;
+    struct service_page *p = xcalloc(1, sizeof(*p));
+    *p = (struct service_page){.service = s, .listener = passed, .token = token, .leash = -1};
     uv_timer_init(&s->loop, &p->timer);
     p->timer.data = p;
     s->page = p;

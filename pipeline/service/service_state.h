@@ -28,6 +28,7 @@
 #include "watch/spool/spool.h"
 
 #include <sys/queue.h>
+#include <time.h>
 #include <uv.h>
 
 struct service_job {
@@ -106,18 +107,6 @@ enum {
 };
 enum { SERVICE_SHOWN = 20, SERVICE_WHY_BYTES = 512 };
 
-/* A job that has ended, for `leat status`. */
-struct service_past {
-    char id[SPOOL_ID_BYTES];
-    char *name, *result;    /* result: or NULL */
-    char *picture, *report; /* of a result, beneath it; NULL: none */
-    const char *pipeline;   /* not owned */
-    double ended_at;        /* seconds since 1970 */
-    char *kind, *text;      /* of a failure */
-    json_t *warnings;       /* of a result; NULL: none */
-    double seconds;
-};
-
 struct service_step;
 struct service_hooks;
 struct readiness_batch;
@@ -142,11 +131,11 @@ struct service {
     struct service_inbox *inbox;
     struct status_socket *socket;
     uv_signal_t signals[3];
-    size_t n_signals;               /* that can be watched for */
-    uv_timer_t tick, soon;          /* every second; when something is due */
-    uv_prepare_t prepare;           /* the loop is going to sleep */
-    char leases[SERVICE_WHY_BYTES]; /* what counts as complete without them; "": they are to be had
-                                     */
+    size_t n_signals;      /* that can be watched for */
+    uv_timer_t tick, soon; /* every second; when something is due */
+    uv_prepare_t prepare;  /* the loop is going to sleep */
+    const char *leases;    /* what counts as complete without them; "": they are to be had
+                            */
     int exit_status;
     unsigned lock_ticks; /* that another process has had the spool's lock */
     bool is_recovered, is_open, is_draining, is_closing;
@@ -155,9 +144,9 @@ struct service {
     uint64_t drain_ms;              /* when running jobs are cancelled */
     bool is_cancelled;
 
-    struct spool_recovery found; /* jobs that are yet to be listed */
     struct service_jobs lists[SERVICE_LISTS];
     size_t n_listed[SERVICE_LISTS];
+    size_t n_deferred;                 /* jobs, in lists and at a step, that were deferred */
     struct service_step *step;         /* being run by the pool; NULL: none */
     size_t last_step;                  /* its place in their order */
     struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
@@ -186,14 +175,16 @@ struct service {
     uint64_t claimed_ms, tried_ms; /* when a job was last claimed, or attempted */
 
     uint64_t started_ms;
-    double started_at; /* seconds since 1970 */
+    time_t started_at;
     uint64_t scan_ms;
     char trouble[SERVICE_WHY_BYTES]; /* of the watcher with a folder, the first; "": none */
     size_t n_troubles;               /* folders, and what is in them, that cannot be looked at */
     uint64_t trouble_ms;             /* since when */
     bool is_troubled;                /* by the look that is being reported */
     size_t n_failed_gone;            /* of the last failures: have left failed/ */
-    struct service_past done[SERVICE_SHOWN], failed[SERVICE_SHOWN]; /* rings */
+    /* Rings of the last jobs that have ended, as `leat status` shows them; NULL: none, or it has
+     * left failed/. */
+    json_t *done[SERVICE_SHOWN], *failed[SERVICE_SHOWN];
     struct service_figures figures;
     struct figures_busy busy[SERVICE_WORKERS]; /* by the place of workers */
     struct service_page *page;                 /* NULL: none is asked for */
@@ -202,6 +193,16 @@ struct service {
 static inline uint64_t service_now(const struct service *s)
 {
     return uv_now(&s->loop);
+}
+
+/* The n-th wait in a row: first_ms, and twice as long each time, up to most_ms. 0 for n = 0. */
+static inline uint64_t service_wait_ms(unsigned n, uint64_t first_ms, uint64_t most_ms)
+{
+    uint64_t wait = n > 0 ? first_ms : 0;
+    for (; n > 1 && wait < most_ms; n--) {
+        wait *= 2;
+    }
+    return wait < most_ms ? wait : most_ms;
 }
 
 /* Jobs in all lists. */
@@ -219,7 +220,7 @@ static inline size_t service_n_jobs(const struct service *s)
 /* Starts the step of the spool that comes next, if one can be done. */
 void service_step(struct service *s);
 /* Begins with recovery. */
-bool service_recover(struct service *s); /* false: no memory */
+void service_recover(struct service *s);
 /* What the step that jobs in `from` take has made of the job, which is in no list, is told, done
  * and followed by the next list; the job may have ended. */
 void service_job_follow(struct service *s, struct service_job *job, enum service_list from);
@@ -290,7 +291,7 @@ void retention_tick(struct service *s);
 void retention_soon(struct service *s);
 /* A sweep that is running ends soon, and none begins. */
 void retention_stop(struct service *s);
-/* {inputs, jobs, bytes, why}; NULL: no memory. */
+/* {inputs, jobs, bytes, why}. */
 json_t *retention_status(const struct service *s);
 
 /* --- hooks.c */
@@ -304,7 +305,7 @@ bool hooks_are_left(const struct service *s);
 void hooks_end(struct service *s);
 /* Once the loop has ended. */
 void hooks_free(struct service *s);
-/* {waiting, running, run, failed, dropped}; NULL: no memory. */
+/* {waiting, running, run, failed, dropped}. */
 json_t *hooks_status(const struct service *s);
 
 /* --- service_hands.c */
@@ -318,7 +319,7 @@ void hands_step(struct service *s);
 
 /* --- service_jobs.c */
 
-/* Takes the spool's job over, unless there is no memory: NULL. */
+/* Takes the spool's job over. */
 struct service_job *service_job_new(struct spool_job *spool);
 void service_job_free(struct service_job *job);
 /* Puts the job at the end of a list; takes it out of the one it is in. */
@@ -394,8 +395,7 @@ void service_count_failed(struct service *s, const struct service_job *job);
 void service_past_free(struct service *s);
 /* Jobs that have ended with recovery. */
 void service_count_recovered(struct service *s, struct spool_recovery *found);
-/* The ids of the last failures, to be looked for in failed/; forgets those that are there no more.
- */
+/* The ids of the last failures, to be looked for in failed/; forgets those that are not there. */
 void service_past_ask(const struct service *s, struct health *health);
 void service_past_prune(struct service *s, const struct health *health);
 

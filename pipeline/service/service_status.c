@@ -16,29 +16,13 @@ enum { WAITING_SHOWN = 100, FLIGHT_SHOWN = 200, QUEUED_SHOWN = 100 };
 
 /* --- jobs that have ended --------------------------------------------------------------------- */
 
-static void free_past(struct service_past *past)
+static json_t *iso_time(time_t seconds)
 {
-    free(past->name);
-    free(past->result);
-    free(past->picture);
-    free(past->report);
-    free(past->kind);
-    free(past->text);
-    json_decref(past->warnings);
-    *past = (struct service_past){0};
-}
-
-static char *copy(const char *text)
-{
-    return text != NULL ? strdup(text) : NULL;
-}
-
-/* Seconds since 1970. */
-static double s_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    char text[32];
+    struct tm t;
+    gmtime_r(&seconds, &t);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
+    return json_string(text);
 }
 
 /* NULL: it is an archive. */
@@ -52,21 +36,21 @@ static const char *pipeline_of(const struct service_job *job)
     return stage != NULL ? stage->name : "";
 }
 
-static struct service_past *remember(struct service_past *ring, size_t n,
-                                     const struct service_job *job)
+/* Takes the entry over, which becomes the last one of its ring. */
+static void remember(json_t *ring[SERVICE_SHOWN], size_t n, const struct service_job *job,
+                     json_t *entry)
 {
-    struct service_past *past = &ring[n % SERVICE_SHOWN];
-    free_past(past);
-    memcpy(past->id, job->spool->id, sizeof(past->id));
-    past->name = strdup(job->name);
-    past->seconds = job->seconds;
-    past->ended_at = s_now();
-    past->pipeline = pipeline_of(job);
-    return past;
+    const char *pipeline = pipeline_of(job);
+    json_object_set_new(entry, "id", json_string(job->spool->id));
+    json_object_set_new(entry, "name", text_json(job->name));
+    json_object_set_new(entry, "pipeline", json_string(pipeline != NULL ? pipeline : "archive"));
+    json_object_set_new(entry, "ended", iso_time(time(NULL)));
+    json_decref(ring[n % SERVICE_SHOWN]);
+    ring[n % SERVICE_SHOWN] = entry;
 }
 
-/* The first output whose name ends so; owned by the caller, NULL: none. */
-static char *output_that_ends(const struct service_job *job, const char *end)
+/* The name of the first output that ends so; "": none. */
+static const char *output_that_ends(const struct service_job *job, const char *end)
 {
     size_t i;
     json_t *output;
@@ -75,10 +59,10 @@ static char *output_that_ends(const struct service_job *job, const char *end)
         const char *name = json_string_value(json_object_get(output, "name"));
         const size_t n = name != NULL ? strlen(name) : 0;
         if (n >= strlen(end) && strcmp(name + n - strlen(end), end) == 0) {
-            return strdup(name);
+            return name;
         }
     }
-    return NULL;
+    return "";
 }
 
 /* Since the start. */
@@ -98,33 +82,29 @@ void service_count_done(struct service *s, const struct service_job *job)
     for (size_t i = 0; i < job->spool->n_files; i++) {
         bytes += job->spool->files[i].size;
     }
-    struct service_past *past = remember(s->done, s->figures.n_done, job);
-    past->result = copy(job->spool->published);
-    past->report = output_that_ends(job, "report.html");
-    past->picture = output_that_ends(job, ".png");
-    if (past->picture == NULL) {
-        past->picture = output_that_ends(job, ".svg");
-    }
-    past->warnings = json_incref(job->warnings);
-    service_figures_done(&s->figures, past->pipeline, bytes,
+    const char *result = job->spool->published, *picture = output_that_ends(job, ".png");
+    picture = *picture != '\0' ? picture : output_that_ends(job, ".svg");
+    remember(s->done, s->figures.n_done, job,
+             json_pack("{s:o, s:s, s:s, s:f, s:o}", "result",
+                       text_json(result != NULL ? result : ""), "picture", picture, "report",
+                       output_that_ends(job, "report.html"), "seconds", job->seconds, "warnings",
+                       job->warnings != NULL ? json_incref(job->warnings) : json_array()));
+    service_figures_done(&s->figures, pipeline_of(job), bytes,
                          job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0, second_of(s));
 }
 
 void service_count_failed(struct service *s, const struct service_job *job)
 {
-    struct service_past *past = remember(s->failed, s->figures.n_failed, job);
-    past->kind = copy(job->kind);
-    past->text = copy(job->text);
-    service_figures_failed(&s->figures, past->pipeline, second_of(s));
+    remember(s->failed, s->figures.n_failed, job,
+             json_pack("{s:s, s:o}", "kind", job->kind != NULL ? job->kind : "", "text",
+                       text_json(job->text != NULL ? job->text : "")));
+    service_figures_failed(&s->figures, pipeline_of(job), second_of(s));
 }
 
 void service_count_recovered(struct service *s, struct spool_recovery *found)
 {
     for (size_t i = 0; i < found->n_ended; i++) {
         struct service_job *job = service_job_new(found->ended[i]);
-        if (job == NULL) {
-            continue; /* no memory: one that is not shown */
-        }
         found->ended[i] = NULL;
         if (job->spool->published != NULL) {
             service_count_done(s, job);
@@ -146,15 +126,17 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
 void service_past_ask(const struct service *s, struct health *health)
 {
     for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        memcpy(health->failed[i], s->failed[i].id, sizeof(health->failed[i]));
+        const char *id = json_string_value(json_object_get(s->failed[i], "id"));
+        snprintf(health->failed[i], sizeof(health->failed[i]), "%s", id != NULL ? id : "");
     }
 }
 
 void service_past_prune(struct service *s, const struct health *health)
 {
     for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        if (s->failed[i].id[0] != '\0' && health->failed[i][0] == '\0') {
-            free_past(&s->failed[i]);
+        if (s->failed[i] != NULL && health->failed[i][0] == '\0') {
+            json_decref(s->failed[i]);
+            s->failed[i] = NULL;
             s->n_failed_gone++;
         }
     }
@@ -163,8 +145,8 @@ void service_past_prune(struct service *s, const struct health *health)
 void service_past_free(struct service *s)
 {
     for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        free_past(&s->done[i]);
-        free_past(&s->failed[i]);
+        json_decref(s->done[i]);
+        json_decref(s->failed[i]);
     }
 }
 
@@ -195,51 +177,12 @@ static json_t *pack_flight(const struct service *s)
     return list;
 }
 
-static json_t *iso_time(double seconds)
-{
-    char text[32];
-    struct tm t;
-    const time_t whole = (time_t)seconds;
-    gmtime_r(&whole, &t);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
-    return json_string(text);
-}
-
-/* What it was, and when it ended. */
-static void add_end(json_t *entry, const struct service_past *p)
-{
-    json_object_set_new(entry, "pipeline",
-                        json_string(p->pipeline != NULL ? p->pipeline : "archive"));
-    json_object_set_new(entry, "ended", iso_time(p->ended_at));
-}
-
-static json_t *pack_failure(const struct service_past *p)
-{
-    return json_pack("{s:s, s:o, s:s, s:o}", "id", p->id, "name", text_json(p->name), "kind",
-                     p->kind != NULL ? p->kind : "", "text",
-                     text_json(p->text != NULL ? p->text : ""));
-}
-
-static json_t *pack_result(const struct service_past *p)
-{
-    return json_pack("{s:s, s:o, s:o, s:s, s:s, s:f, s:o}", "id", p->id, "name", text_json(p->name),
-                     "result", text_json(p->result != NULL ? p->result : ""), "picture",
-                     p->picture != NULL ? p->picture : "", "report",
-                     p->report != NULL ? p->report : "", "seconds", p->seconds, "warnings",
-                     p->warnings != NULL ? json_incref(p->warnings) : json_array());
-}
-
-static json_t *pack_past(const struct service_past *ring, size_t n, bool failed)
+/* The last one first. */
+static json_t *pack_past(json_t *const ring[SERVICE_SHOWN], size_t n)
 {
     json_t *list = json_array();
-    for (size_t i = n; i > 0 && n - i < SERVICE_SHOWN; i--) { /* the last one first */
-        const struct service_past *p = &ring[(i - 1) % SERVICE_SHOWN];
-        if (p->id[0] == '\0') {
-            continue; /* it has left failed/ */
-        }
-        json_t *entry = failed ? pack_failure(p) : pack_result(p);
-        add_end(entry, p);
-        json_array_append_new(list, entry);
+    for (size_t i = n; i > 0 && n - i < SERVICE_SHOWN; i--) {
+        json_array_append(list, ring[(i - 1) % SERVICE_SHOWN]); /* but for NULL */
     }
     return list;
 }
@@ -303,23 +246,14 @@ static bool has_reason(const struct service *s, const struct service_job *job, c
     return why[0] != '\0';
 }
 
-/* Jobs that wait for something, from one list on to another. */
-static size_t count_waiting(const struct service *s, enum service_list from, enum service_list to)
-{
-    const struct service_job *job;
-    char why[SERVICE_WHY_BYTES];
-    size_t n = 0;
-    for (enum service_list list = from; list <= to; list++) {
-        TAILQ_FOREACH(job, &s->lists[list], place)
-        {
-            n += has_reason(s, job, why, sizeof(why));
-        }
-    }
-    return n;
-}
+/* Jobs that wait for something: the first of them, those whose result is made first, and how many
+ * there are; those that could be queued instead, too. */
+struct waiting {
+    json_t *list;
+    size_t n, n_unqueued;
+};
 
-/* Those whose result is made first. */
-static void add_waiting(const struct service *s, json_t *list)
+static void add_waiting(const struct service *s, struct waiting *w)
 {
     static const enum service_list order[] = {WAIT_FINISH, WAIT_FAIL,    WAIT_REQUEUE, WAIT_CHARGE,
                                               WAIT_VERIFY, WAIT_ATTEMPT, WAIT_CLAIM};
@@ -328,9 +262,14 @@ static void add_waiting(const struct service *s, json_t *list)
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
         TAILQ_FOREACH(job, &s->lists[order[i]], place)
         {
-            if (json_array_size(list) < WAITING_SHOWN && has_reason(s, job, why, sizeof(why))) {
+            if (!has_reason(s, job, why, sizeof(why))) {
+                continue;
+            }
+            w->n++;
+            w->n_unqueued += order[i] != WAIT_FINISH && order[i] != WAIT_FAIL;
+            if (json_array_size(w->list) < WAITING_SHOWN) {
                 const double since_s = job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0;
-                json_array_append_new(list,
+                json_array_append_new(w->list,
                                       json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
                                                 "reason", text_json(why), "since_s", since_s));
             }
@@ -358,9 +297,9 @@ static json_t *pack_queued(const struct service *s)
 
 /* Files in in/, jobs that were taken out of it but are still being written to, and jobs that are
  * deferred. */
-static json_t *pack_waiting(const struct service *s)
+static struct waiting find_waiting(const struct service *s)
 {
-    json_t *list = json_array();
+    struct waiting w = {.list = json_array(), .n = service_inbox_count(s->inbox)};
     if (s->trouble[0] != '\0') { /* a folder that cannot be entered */
         char why[SERVICE_WHY_BYTES + 80] = "";
         if (s->n_troubles > 1) {
@@ -368,12 +307,13 @@ static json_t *pack_waiting(const struct service *s)
                      "%zu places cannot be looked at; the first: ", s->n_troubles);
         }
         snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s", s->trouble);
-        json_array_append_new(list, json_pack("{s:s, s:o, s:f}", "path", "in", "reason",
-                                              text_json(why), "since_s", age_s(s, s->trouble_ms)));
+        json_array_append_new(w.list,
+                              json_pack("{s:s, s:o, s:f}", "path", "in", "reason", text_json(why),
+                                        "since_s", age_s(s, s->trouble_ms)));
     }
-    add_waiting(s, list);
-    service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, list);
-    return list;
+    add_waiting(s, &w);
+    service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, w.list);
+    return w;
 }
 
 static const char *state_name(const struct service *s)
@@ -382,13 +322,6 @@ static const char *state_name(const struct service *s)
            : !gate_is_open(s) ? "paused"
            : !s->is_open      ? "starting"
                               : "running";
-}
-
-static size_t count_queued(const struct service *s)
-{
-    return service_n_jobs(s) - service_jobs_begun(s) - s->n_listed[WAIT_FINISH] -
-           s->n_listed[WAIT_FAIL] - count_waiting(s, WAIT_CLAIM, WAIT_ATTEMPT) -
-           count_waiting(s, WAIT_REQUEUE, WAIT_CHARGE);
 }
 
 /* Of claimed jobs that no worker has begun, how long ago the oldest was dropped, or the service
@@ -419,33 +352,28 @@ json_t *service_status(const struct service *s)
                                             : "");
     }
     const char *mode = s->watcher != NULL ? watcher_mode(s->watcher) : "not yet";
-    json_t *m =
-        json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:f, s:s, s:b, s:o, s:o}", "schema", 1, "leat",
-                  LEAT_VERSION, "pid", (int)getpid(), "spool", text_json(s->settings->spool),
-                  "output", text_json(s->settings->output), "since", iso_time(s->started_at),
-                  "uptime_s", age_s(s, s->started_ms), "state", state_name(s), "ready", ready,
-                  "why", text_json(why), "watching", text_json(mode));
-    if (m == NULL) {
-        return NULL;
-    }
-    json_object_set_new(m, "leases", json_string(s->leases));
-    const size_t n_waiting =
-        service_inbox_count(s->inbox) + count_waiting(s, WAIT_CLAIM, WAIT_FAIL);
-    json_object_set_new(m, "n_waiting", json_integer((json_int_t)n_waiting));
-    json_object_set_new(m, "n_troubles", json_integer((json_int_t)s->n_troubles));
-    json_object_set_new(m, "waiting", pack_waiting(s));
-    json_object_set_new(m, "n_queued", json_integer((json_int_t)count_queued(s)));
-    json_object_set_new(m, "queued", pack_queued(s));
-    json_object_set_new(m, "in_flight", pack_flight(s));
-    json_object_set_new(m, "done", pack_past(s->done, s->figures.n_done, false));
-    json_object_set_new(m, "n_failed",
-                        json_integer((json_int_t)(s->figures.n_failed - s->n_failed_gone)));
-    json_object_set_new(m, "failed", pack_past(s->failed, s->figures.n_failed, true));
+    const struct waiting waiting = find_waiting(s);
+    const size_t n_running = service_jobs_begun(s);
+    const size_t n_queued = service_n_jobs(s) - n_running - s->n_listed[WAIT_FINISH] -
+                            s->n_listed[WAIT_FAIL] - waiting.n_unqueued;
+    json_t *m = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:f, s:s, s:b, s:o, s:o, s:s}", "schema",
+                          1, "leat", LEAT_VERSION, "pid", (int)getpid(), "spool",
+                          text_json(s->settings->spool), "output", text_json(s->settings->output),
+                          "since", iso_time(s->started_at), "uptime_s", age_s(s, s->started_ms),
+                          "state", state_name(s), "ready", ready, "why", text_json(why), "watching",
+                          text_json(mode), "leases", s->leases);
+    json_t *jobs =
+        json_pack("{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:f}", "n_waiting",
+                  (json_int_t)waiting.n, "n_troubles", (json_int_t)s->n_troubles, "waiting",
+                  waiting.list, "n_queued", (json_int_t)n_queued, "queued", pack_queued(s),
+                  "in_flight", pack_flight(s), "done", pack_past(s->done, s->figures.n_done),
+                  "n_failed", (json_int_t)(s->figures.n_failed - s->n_failed_gone), "failed",
+                  pack_past(s->failed, s->figures.n_failed), "n_running", (json_int_t)n_running,
+                  "oldest_queued_s", oldest_queued_s(s));
+    json_object_update_new(m, jobs);
     json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
-    json_object_set_new(m, "n_running", json_integer((json_int_t)service_jobs_begun(s)));
-    json_object_set_new(m, "oldest_queued_s", json_real(oldest_queued_s(s)));
     json_object_set_new(m, "page", service_page_pack(s));
     service_figures_put(&s->figures, age_s(s, s->started_ms), m);
     return m;

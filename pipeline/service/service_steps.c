@@ -6,6 +6,7 @@
 #include "pipeline/service/service_state.h"
 
 #include "formats/base/log.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static void run(uv_work_t *work)
 
 static const char *message_of(const struct service_job *job)
 {
-    return job->spool->message != NULL ? job->spool->message : "no memory";
+    return job->spool->message != NULL ? job->spool->message : "unknown";
 }
 
 static void none(struct service *s, struct service_job *job)
@@ -109,7 +110,6 @@ static void forget(struct service *s, struct service_job *job)
     if (job->spool->outcome == SPOOL_TRANSIENT) {
         deferral_note(s, message_of(job));
     }
-    service_job_free(job);
 }
 
 /* Where leases do not tell, a file that stood still for `settle` is complete. */
@@ -180,7 +180,6 @@ static void tell_done(struct service *s, struct service_job *job)
              job->spool->published != NULL ? job->spool->published : job->spool->stem,
              job->seconds);
     hooks_done(s, job);
-    service_job_free(job);
 }
 
 static void tell_failed(struct service *s, struct service_job *job)
@@ -192,7 +191,6 @@ static void tell_failed(struct service *s, struct service_job *job)
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->failed);
     hooks_failed(s, job);
-    service_job_free(job);
 }
 
 /* The inbox learns what became of the job's first claim; the watcher looks for what a later one
@@ -229,6 +227,9 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
     actions[rule->action](s, job);
     if (rule->to != WAIT_NOTHING) {
         service_job_list(s, job, rule->to);
+    } else {
+        s->n_deferred -= job->n_deferrals > 0;
+        service_job_free(job);
     }
 }
 
@@ -239,24 +240,7 @@ void service_configure(struct service *s)
                     t->reserve_bytes);
 }
 
-/* What recovery has found becomes jobs; those that memory lacks for are tried again with the next
- * step. */
-static void take_found(struct service *s)
-{
-    struct spool_recovery *r = &s->found;
-    struct service_job *job;
-    size_t n = 0;
-    while (n < r->n_jobs && (job = service_job_new(r->jobs[n])) != NULL) {
-        job->suspect = r->jobs[n++]->n_attempts >= SUSPECT_AFTER;
-        job->is_settled = true;
-        service_job_follow(s, job, WAIT_FOUND);
-    }
-    if (n > 0) {
-        r->n_jobs -= n;
-        memmove(r->jobs, r->jobs + n, r->n_jobs * sizeof(struct spool_job *));
-    }
-}
-
+/* What recovery has found becomes jobs. */
 static void after_recovery(struct service *s, struct service_step *step)
 {
     struct spool_recovery *r = &step->found;
@@ -273,7 +257,14 @@ static void after_recovery(struct service *s, struct service_step *step)
                  r->n_jobs, r->n_finished, r->n_failed, r->n_aside);
     }
     service_count_recovered(s, r);
-    s->found = *r; /* see take_found() */
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        struct service_job *job = service_job_new(r->jobs[i]);
+        job->suspect = job->spool->n_attempts >= SUSPECT_AFTER;
+        job->is_settled = true;
+        service_job_follow(s, job, WAIT_FOUND);
+    }
+    r->n_jobs = 0; /* they are taken over */
+    spool_recovery_free(r);
 }
 
 static void after(uv_work_t *work, int failed)
@@ -308,12 +299,10 @@ static void after(uv_work_t *work, int failed)
 
 static struct service_step *begin(struct service *s, enum kind kind)
 {
-    struct service_step *step = calloc(1, sizeof(*step));
-    if (step != NULL) {
-        step->service = s;
-        step->kind = kind;
-        step->work.data = step;
-    }
+    struct service_step *step = xcalloc(1, sizeof(*step));
+    step->service = s;
+    step->kind = kind;
+    step->work.data = step;
     return step;
 }
 
@@ -323,13 +312,9 @@ static void start(struct service *s, struct service_step *step)
     uv_queue_work(&s->loop, &step->work, run, after);
 }
 
-bool service_recover(struct service *s)
+void service_recover(struct service *s)
 {
-    struct service_step *step = begin(s, STEP_RECOVER);
-    if (step != NULL) {
-        start(s, step);
-    }
-    return step != NULL;
+    start(s, begin(s, STEP_RECOVER));
 }
 
 /* --- whose turn ------------------------------------------------------------------------------- */
@@ -360,16 +345,11 @@ static void take_claims(struct service *s, struct service_step *step)
     most = most > CLAIMED_LEAST ? most : CLAIMED_LEAST;
     most = gate_is_narrow(s) ? claimed + 1 : most;
     struct spool_job *spool;
+    uint64_t found_ms;
     while (step->n < BATCH && claimed + step->n < most &&
-           (spool = service_inbox_take(s->inbox, service_now(s))) != NULL) {
+           (spool = service_inbox_take(s->inbox, service_now(s), &found_ms)) != NULL) {
         struct service_job *job = service_job_new(spool);
-        if (job == NULL) {
-            spool->outcome = SPOOL_GONE;
-            service_inbox_settle(s->inbox, spool, service_now(s));
-            spool_job_free(spool);
-            break;
-        }
-        job->found_ms = service_inbox_found_ms(s->inbox, spool);
+        job->found_ms = found_ms;
         take(step, job);
     }
 }
@@ -460,12 +440,8 @@ void service_step(struct service *s)
     if (s->step != NULL || s->is_closing) {
         return;
     }
-    take_found(s);
     const bool look = !s->is_draining && service_now(s) >= s->gate.look_ms;
     struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
-    if (step == NULL) {
-        return; /* the next second tries again */
-    }
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
     step->health.for_room = s->gate.state != GATE_OPEN || service_n_jobs(s) == 0;

@@ -11,6 +11,7 @@
 #include "formats/base/log.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -72,33 +73,21 @@ static void put_name(struct service_worker *w)
     }
 }
 
-/* For these devices; for the CPU there are none. */
-static struct service_worker *new_worker(struct service *s, size_t place,
-                                         const struct settings_devices *devices)
+/* A worker of n devices; of the CPU, if there are none. */
+static struct service_worker *add(struct service *s, const int *numbers, size_t n)
 {
-    struct service_worker *w = calloc(1, sizeof(*w));
-    if (w != NULL) {
-        w->service = s;
-        w->place = place;
-        w->state = WORKER_BACKOFF;
-        w->since_ms = service_now(s);
-        w->devices = *devices;
-        put_name(w);
+    struct service_worker *w = xcalloc(1, sizeof(*w));
+    w->service = s;
+    w->place = s->n_all;
+    w->state = WORKER_BACKOFF;
+    w->since_ms = service_now(s);
+    w->devices.n = n;
+    for (size_t i = 0; i < n; i++) {
+        w->devices.at[i] = numbers[i];
     }
+    put_name(w);
+    s->workers[s->n_all++] = w;
     return w;
-}
-
-static void add(struct service *s, const int *numbers, size_t n)
-{
-    struct settings_devices devices = {.n = n};
-    if (n > 0) {
-        memcpy(devices.at, numbers, n * sizeof(*numbers));
-    }
-    struct service_worker *w =
-        s->n_all < SERVICE_WORKERS ? new_worker(s, s->n_all, &devices) : NULL;
-    if (w != NULL) {
-        s->workers[s->n_all++] = w;
-    }
 }
 
 /* Devices that the user lets be seen, or all. */
@@ -150,10 +139,7 @@ void service_workers_choose(struct service *s, const struct service_worker_event
     }
     s->n_workers = s->n_all;
     for (size_t i = 0; i < SERVICE_ALONE; i++) {
-        add(s, NULL, 0);
-    }
-    for (size_t i = s->n_workers; i < s->n_all; i++) {
-        s->workers[i]->is_alone = true;
+        add(s, NULL, 0)->is_alone = true;
     }
 }
 
@@ -266,10 +252,8 @@ void service_workers_free(struct service *s)
 
 static void back_off(struct service_worker *w, bool unfit)
 {
-    uint64_t wait = 0;
-    for (unsigned i = 1; i < w->n_in_row; i++) {
-        wait = wait == 0 ? AGAIN_MS : wait < AGAIN_MOST_MS / 2 ? 2 * wait : AGAIN_MOST_MS;
-    }
+    const unsigned n = w->n_in_row > 0 ? w->n_in_row - 1 : 0;
+    uint64_t wait = service_wait_ms(n, AGAIN_MS, AGAIN_MOST_MS);
     const bool is_auto = strcmp(w->service->settings->backend, "auto") == 0;
     w->state = WORKER_BACKOFF;
     if (unfit && is_auto && !is_cpu(w) && !w->is_alone) { /* there is no such device */
@@ -375,8 +359,9 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
     struct service_worker *w = process->data;
     w->has_exited = true;
-    w->link.out_of_memory =
-        w->link.out_of_memory || (signal == 0 && status == WORKER_OUT_OF_MEMORY);
+    if (signal == 0 && (status == WORKER_OUT_OF_MEMORY || status == XALLOC_EXIT)) {
+        w->link.out_of_memory = true;
+    }
     if (signal != 0) {
         snprintf(w->exit_text, sizeof(w->exit_text), "killed by signal %d (%s)", signal,
                  strsignal(signal));
@@ -478,34 +463,28 @@ static void send_open(struct service_worker *w)
 }
 
 /* What CUDA is to show: of each device its place in what the user lets be seen. One that is not
- * there ends the list, and the worker says that there are too few. */
+ * there ends the list, and the worker says that there are too few. For free(). */
 static char *visible_devices(const struct settings_devices *devices)
 {
     const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
-    char *text = NULL;
-    size_t bytes;
-    FILE *to = open_memstream(&text, &bytes);
-    for (size_t i = 0; to != NULL && i < devices->n; i++) {
+    char *text = xstrdup("CUDA_VISIBLE_DEVICES=");
+    for (size_t i = 0; i < devices->n; i++) {
+        char *const shorter = text, number[16];
         const char *at = chosen;
         for (int before = devices->at[i]; at != NULL && before > 0; before--) {
             at = strchr(at, ',');
             at += at != NULL;
         }
-        fprintf(to, "%s", i > 0 ? "," : "CUDA_VISIBLE_DEVICES=");
-        if (chosen == NULL) {
-            fprintf(to, "%d", devices->at[i]);
-        } else {
-            fprintf(to, "%.*s", at != NULL ? (int)strcspn(at, ",") : 2, at != NULL ? at : "-1");
-        }
-    }
-    if (to != NULL && fclose(to) != 0) {
-        free(text);
-        text = NULL;
+        snprintf(number, sizeof(number), "%d", chosen == NULL ? devices->at[i] : -1);
+        at = at != NULL ? at : number;
+        text = xasprintf("%s%s%.*s", shorter, i > 0 ? "," : "", (int)strcspn(at, ","), at);
+        free(shorter);
     }
     return text;
 }
 
-/* The environment with CUDA_VISIBLE_DEVICES; pointers but for *own are borrowed; for free(). */
+/* The environment; of a worker of devices with CUDA_VISIBLE_DEVICES, which is *own. Both are for
+ * free(), other pointers are borrowed. */
 static char **make_environment(const struct service_worker *w, char **own)
 {
     static const char name[] = "CUDA_VISIBLE_DEVICES=";
@@ -513,22 +492,14 @@ static char **make_environment(const struct service_worker *w, char **own)
     while (environ[n] != NULL) {
         n++;
     }
-    char **list = calloc(n + 2, sizeof(*list));
+    char **list = xcalloc(n + 2, sizeof(*list));
     *own = is_cpu(w) ? NULL : visible_devices(&w->devices);
-    if (list == NULL || (*own == NULL && !is_cpu(w))) {
-        free(list);
-        free(*own);
-        *own = NULL;
-        return NULL;
-    }
     for (size_t i = 0; i < n; i++) {
         if (is_cpu(w) || strncmp(environ[i], name, sizeof(name) - 1) != 0) {
             list[kept++] = environ[i];
         }
     }
-    if (!is_cpu(w)) {
-        list[kept] = *own;
-    }
+    list[kept] = *own;
     return list;
 }
 
@@ -543,9 +514,6 @@ static int spawn(struct service_worker *w)
         [WORKER_FD] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE,
                        .data = {.stream = (uv_stream_t *)&w->link.pipe}}};
     char **environment = make_environment(w, &own);
-    if (environment == NULL) {
-        return UV_ENOMEM;
-    }
     uv_process_options_t options = {.file = "/proc/self/exe",
                                     .args = args,
                                     .env = environment,

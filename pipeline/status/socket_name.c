@@ -4,6 +4,7 @@
 #include "pipeline/status/socket_name.h"
 
 #include "formats/base/log.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -159,15 +160,14 @@ enum status socket_name_bind(const char *path, mode_t mode, gid_t group, const c
                  entry != NULL ? entry->gr_name : "", error);
         say_refused(path, why);
     }
-    out->path = strdup(path);
-    if (out->path == NULL || lstat(path, &st) != 0) {
-        free(out->path);
-        out->path = NULL;
-        unlink(path);
+    if (lstat(path, &st) != 0) {
+        const enum status code =
+            status_fail_errno(errno, "'%s': cannot look at the %s", path, what);
         close(*fd);
         *fd = -1;
-        return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the %s", path, what);
+        return code;
     }
+    out->path = xstrdup(path);
     out->device = st.st_dev;
     out->inode = st.st_ino;
     return STATUS_OK;

@@ -28,7 +28,7 @@ static const gid_t socket_name_no_group = (gid_t)-1;
  * `what` and `option` are for messages: "status socket", "--status-socket". *fd, not listening yet,
  * and *out are the caller's. STATUS_EXISTS: somebody answers there, or something else has that
  * name; STATUS_BAD_ARGUMENT: a path longer than such a name may be, or a folder in which others
- * could replace the socket; STATUS_NOT_FOUND, STATUS_IO, STATUS_NO_MEMORY. */
+ * could replace the socket; STATUS_NOT_FOUND, STATUS_IO. */
 enum status socket_name_bind(const char *path, mode_t mode, gid_t group, const char *what,
                              const char *option, int *fd,
                              struct socket_name *out) STATUS_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "formats/base/json.h"
 #include "formats/base/log.h"
 #include "pipeline/status/socket_name.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -93,11 +94,8 @@ static void on_written(uv_write_t *write, int status)
 /* Takes the document over. */
 static bool send_document(struct client *c, json_t *document)
 {
-    c->text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    c->text = xalloc_checked(json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17)));
     json_decref(document);
-    if (c->text == NULL) {
-        return false;
-    }
     uv_buf_t buffer = uv_buf_init(c->text, (unsigned)strlen(c->text));
     return uv_timer_start(&c->timer, on_slow, STATUS_SOCKET_SLOW_MS, 0) == 0 &&
            uv_write(&c->write, (uv_stream_t *)&c->pipe, &buffer, 1, on_written) == 0;
@@ -228,12 +226,7 @@ static enum status open_at(uv_loop_t *loop, const char *path, const char *group,
     int fd = -1;
     STATUS_TRY(
         socket_name_bind(path, 0600, find_group(group), "status socket", option, &fd, &name));
-    struct status_socket *s = calloc(1, sizeof(*s));
-    if (s == NULL) {
-        socket_name_remove(&name);
-        close(fd);
-        return status_fail(STATUS_NO_MEMORY, "'%s': no memory for the status socket", path);
-    }
+    struct status_socket *s = xcalloc(1, sizeof(*s));
     s->name = name;
     uv_pipe_init(loop, &s->pipe, 0);
     s->pipe.data = s;

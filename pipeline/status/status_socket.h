@@ -35,10 +35,10 @@ struct status_request {
 /* Listens at `path`, in the loop; the last folder of the path is made (0700; with a group 0710)
  * where it is missing. `group`: who may ask, too; NULL: nobody. A group that does not exist, or
  * that the service may not give the socket to, may not ask, which the log says. make(user) is
- * called on the loop's thread for every client and gives it a document to own; NULL: the client
- * gets nothing. A socket of a dead service is replaced. STATUS_EXISTS: somebody does, or something
+ * called on the loop's thread for every client and gives it a document to own. A socket of a dead
+ * service is replaced. STATUS_EXISTS: somebody does, or something
  * else has that name; STATUS_BAD_ARGUMENT: a path longer than such a name may be, or a folder in
- * which others could replace the socket; STATUS_NOT_FOUND, STATUS_IO, STATUS_NO_MEMORY. */
+ * which others could replace the socket; STATUS_NOT_FOUND, STATUS_IO. */
 enum status status_socket_open(uv_loop_t *loop, const char *path, const char *group,
                                json_t *(*make)(void *user), void *user,
                                struct status_socket **out) STATUS_MUST_CHECK;

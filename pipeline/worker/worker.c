@@ -88,31 +88,65 @@ static enum status open_file(const struct worker *w, const char *id, const json_
     return code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code;
 }
 
-/* Of "in/FOLDER/NAME" what is beneath the watched folder; NULL for anything else. */
-static const char *beneath_in(const char *path)
+static const json_t *files_of(const struct task *t)
 {
-    static const char in[] = "in/";
-    return strncmp(path, in, sizeof(in) - 1) == 0 ? path + sizeof(in) - 1 : NULL;
+    return json_object_get(t->message, "files");
 }
 
-static enum status open_part(const struct worker *w, const char *id, const json_t *from,
-                             struct job_part *part)
+/* A name in the message, for free(). */
+static enum status unpack_name(const json_t *packed, char **out)
 {
-    const json_t *path = json_object_get(from, "path"), *prj = json_object_get(from, "prj");
-    int fd;
-    part->path = worker_unpack_name(path);
-    if (part->path == NULL) {
-        return json_is_string(path) ? status_fail(STATUS_NO_MEMORY, "no memory for a path")
-                                    : status_fail(STATUS_INTERNAL, "a job came without paths");
+    *out = worker_unpack_name(packed);
+    return *out != NULL             ? STATUS_OK
+           : json_is_string(packed) ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
+                                    : status_fail(STATUS_INTERNAL, "a job came without a name");
+}
+
+/* What the job's file is called in messages: "in/FOLDER/NAME"; for free(). */
+static enum status make_path(const struct task *t, const char *name, char **out)
+{
+    char *folder;
+    *out = NULL;
+    STATUS_TRY(unpack_name(json_object_get(t->message, "folder"), &folder));
+    const int n = asprintf(out, "in/%s%s%s", folder, *folder != '\0' ? "/" : "", name);
+    free(folder);
+    if (n < 0) {
+        *out = NULL;
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    part->name = beneath_in(part->path);
-    STATUS_TRY(open_file(w, id, json_object_get(from, "file"), &part->fd));
+    return STATUS_OK;
+}
+
+static enum status open_prj(const struct worker *w, const struct task *t, const char *name,
+                            struct job_part *part)
+{
+    const json_t *prj;
+    int fd;
+    STATUS_TRY(worker_find_prj(files_of(t), name, &prj));
     if (prj == NULL) {
         return STATUS_OK;
     }
-    STATUS_TRY(open_file(w, id, prj, &fd));
+    STATUS_TRY(open_file(w, t->id, prj, &fd));
     const enum status code = projection_read(fd, part->path, &part->prj);
     close(fd);
+    return code;
+}
+
+static enum status open_part(const struct worker *w, const struct task *t, size_t i,
+                             struct job_part *part)
+{
+    const json_t *file = json_array_get(files_of(t), i);
+    char *name;
+    STATUS_TRY(unpack_name(file, &name));
+    enum status code = make_path(t, name, &part->path);
+    if (code == STATUS_OK) {
+        part->name = part->path + strlen("in/");
+        code = open_file(w, t->id, file, &part->fd);
+    }
+    if (code == STATUS_OK) {
+        code = open_prj(w, t, name, part);
+    }
+    free(name);
     return code;
 }
 
@@ -120,12 +154,8 @@ static enum status open_part(const struct worker *w, const char *id, const json_
  * the stem. */
 static enum status unpack_settings(const struct task *t, struct job_settings *out)
 {
-    const json_t *packed = json_object_get(t->message, "stem");
-    char *stem = worker_unpack_name(packed);
-    if (stem == NULL) {
-        return json_is_string(packed) ? status_fail(STATUS_NO_MEMORY, "no memory for a name")
-                                      : status_fail(STATUS_INTERNAL, "a job came without its name");
-    }
+    char *stem;
+    STATUS_TRY(unpack_name(json_object_get(t->message, "stem"), &stem));
     const enum status code = worker_unpack_settings(t->message, stem, out);
     free(stem);
     if (code == STATUS_OK) {
@@ -140,17 +170,17 @@ static enum status unpack_settings(const struct task *t, struct job_settings *ou
 static enum status open_input(const struct worker *w, const struct task *t, struct job_input *input)
 {
     char part_folder[SPOOL_ID_BYTES + 8];
-    const json_t *parts = json_object_get(t->message, "parts");
     *input = (struct job_input){0};
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         input->parts[i].fd = -1;
     }
     STATUS_TRY(unpack_settings(t, &input->settings));
-    if (json_array_size(parts) != input->settings.n_parts) {
-        return status_fail(STATUS_INTERNAL, "a job came with %zu files", json_array_size(parts));
+    if (json_array_size(files_of(t)) < input->settings.n_parts) {
+        return status_fail(STATUS_INTERNAL, "a job came with %zu files",
+                           json_array_size(files_of(t)));
     }
     for (size_t i = 0; i < input->settings.n_parts; i++) {
-        STATUS_TRY(open_part(w, t->id, json_array_get(parts, i), &input->parts[i]));
+        STATUS_TRY(open_part(w, t, i, &input->parts[i]));
         input->n_parts++;
     }
     STATUS_TRY(worker_fault(input->parts[0].path));
@@ -367,13 +397,9 @@ static enum status start_archive(struct worker *w, struct task *t, const char *p
     order.found_at = found_at;
     spool_part_name(t->id, part);
     order.part_fd = openat(w->context.out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum status code =
-        order.part_fd >= 0
-            ? open_file(
-                  w, t->id,
-                  json_object_get(json_array_get(json_object_get(t->message, "parts"), 0), "file"),
-                  &order.fd)
-            : status_fail_errno(errno, "cannot open the part folder '%s'", part);
+    enum status code = order.part_fd >= 0
+                           ? open_file(w, t->id, json_array_get(files_of(t), 0), &order.fd)
+                           : status_fail_errno(errno, "cannot open the part folder '%s'", part);
     if (code == STATUS_OK) {
         code = worker_archive_begin(&order, &t->archive);
     } else if (order.part_fd >= 0) {
@@ -386,15 +412,16 @@ static enum status start_archive(struct worker *w, struct task *t, const char *p
 /* An archive is worked on as one job, whose own jobs have a deadline each. */
 static enum status begin_archive(struct worker *w, struct task *t)
 {
-    const json_t *part = json_array_get(json_object_get(t->message, "parts"), 0);
-    char *path = worker_unpack_name(json_object_get(part, "path"));
-    char *file = worker_unpack_name(json_object_get(part, "file"));
+    char *path = NULL, *file;
     t->begun_ms = uv_now(&w->loop);
     say_begun(w, t, false, 0);
-    const enum status code =
-        path != NULL && file != NULL
-            ? start_archive(w, t, path, file)
-            : status_fail(STATUS_NO_MEMORY, "no memory for the name of an archive");
+    enum status code = unpack_name(json_array_get(files_of(t), 0), &file);
+    if (code == STATUS_OK) {
+        code = make_path(t, file, &path);
+    }
+    if (code == STATUS_OK) {
+        code = start_archive(w, t, path, file);
+    }
     free(path);
     free(file);
     return code;

@@ -5,8 +5,9 @@
  * The service:
  *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
  * "bundle", "max_unpacked", "max_ratio", "deadline_s"}
- *   {"do": "job", "id", "stem", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
- *   {"do": "job", "id", "archive": ..., "parts"}            worker_routes.h
+ *   {"do": "job", "id", "stem", "pipeline", "set": {KEY: TEXT}, "folder", "files": [NAME]}
+ *                                          files: the parts in their order, then what lies beside
+ *   {"do": "job", "id", "archive": ..., "folder", "files"}  worker_routes.h
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits
  *   {"do": "stop"}                         cancel what runs, too, and say so of each job
@@ -93,6 +94,11 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem,
 json_t *worker_pack_name(const char *name);
 /* NULL: not such a text, or no memory. For free(). */
 char *worker_unpack_name(const json_t *packed);
+
+/* Of files, whose names are packed, the .prj of the one of that name; *out is borrowed, and NULL
+ * where it has none. STATUS_NO_MEMORY. */
+enum status worker_find_prj(const json_t *files, const char *name,
+                            const json_t **out) STATUS_MUST_CHECK;
 
 /* The status of that name; STATUS_INTERNAL for any other text, and NULL. */
 enum status worker_unpack_code(const char *name);

@@ -6,14 +6,14 @@
 
 static struct settings settings;
 static struct service_inbox *inbox;
-static uint64_t now = 1000;
+static uint64_t now = 1000, found_ms;
 
 static void open_inbox(const char *options)
 {
     char line[256];
     snprintf(line, sizeof(line), "watch --spool /nowhere %s", options);
     settings = must_parse(line);
-    assert_int_equal(service_inbox_new(&settings, &inbox), STATUS_OK);
+    inbox = service_inbox_new(&settings);
 }
 
 static void close_inbox(void)
@@ -84,7 +84,7 @@ static void assert_waits(const char *path, const char *why)
 static void take(const char *folder, const char *stem, const char *names, bool claimed)
 {
     char all[256] = "";
-    struct spool_job *job = service_inbox_take(inbox, now);
+    struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     assert_non_null(job);
     assert_string_equal(job->folder, folder);
     assert_string_equal(job->stem, stem);
@@ -105,11 +105,11 @@ static void file_that_is_complete_is_a_job_and_then_forgotten(void **state)
     (void)state;
     open_inbox("");
     FOUND("sub/a.clusters.csv");
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
     take("sub", "a", "a.clusters.csv", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     close_inbox();
 }
 
@@ -136,7 +136,7 @@ static void file_that_changes_after_it_was_complete_is_looked_at_again(void **st
     FOUND("a.clusters.csv");
     look(READY_YES, "");
     FOUND("a.clusters.csv");
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
     take("", "a", "a.clusters.csv", true);
     close_inbox();
@@ -152,7 +152,7 @@ static void hint_that_comes_while_a_file_is_looked_at_counts(void **state)
     FOUND("a.clusters.csv");
     looks[0].answer = (struct ready_answer){.state = READY_YES};
     service_inbox_looked(inbox, looks, 1, now);
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
     take("", "a", "a.clusters.csv", true);
     close_inbox();
@@ -172,17 +172,17 @@ static void parts_wait_for_each_other_in_any_order(void **state)
         FOUND("dem1.dem.asc", "dem1.source.asc"); /* of another folder */
         FOUND(parts[1 - first]);
         look(READY_LATER, "is open for writing");
-        assert_null(service_inbox_take(inbox, now));
+        assert_null(service_inbox_take(inbox, now, &found_ms));
         now += 1000;
         assert_int_equal(look(READY_YES, ""), 3);
         assert_string_equal(reason(path), "is complete and waits for its turn");
-        struct spool_job *job = service_inbox_take(inbox, now);
+        struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
         assert_int_equal(job->n_files, 2);
         assert_non_null(strstr(job->files[0].name, ".dem."));
         spool_job_free(job);
-        assert_non_null(job = service_inbox_take(inbox, now));
+        assert_non_null(job = service_inbox_take(inbox, now, &found_ms));
         spool_job_free(job);
-        assert_null(service_inbox_take(inbox, now));
+        assert_null(service_inbox_take(inbox, now, &found_ms));
         close_inbox();
     }
 }
@@ -300,20 +300,6 @@ static void table_in_a_grids_format_waits_for_no_projection(void **state)
     close_inbox();
 }
 
-static void projection_is_told_to_the_worker_by_the_name_it_has(void **state)
-{
-    (void)state;
-    const char *const names[] = {"X.DEM.ASC", "X.source.asc", "X.DEM.PRJ", "X.prj"};
-    struct spool_job *job;
-    json_t *parameters = json_object();
-    assert_int_equal(spool_job_new("", "X", names, 4, parameters, &job), STATUS_OK);
-    json_decref(parameters);
-    assert_string_equal(service_inbox_prj(job, "X.DEM.ASC"), "X.DEM.PRJ");
-    assert_string_equal(service_inbox_prj(job, "X.source.asc"), "X.prj");
-    assert_null(service_inbox_prj(job, "X.source.tif"));
-    spool_job_free(job);
-}
-
 static void marker_is_waited_for_and_goes_along(void **state)
 {
     (void)state;
@@ -380,7 +366,7 @@ static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state
     FOUND("x.dem.asc", "x.source.asc");
     look(READY_NEVER, "has 2 names");
     assert_waits("in/x.dem.asc", "has 2 names");
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     now += 2000;
     struct service_look looks[2];
     assert_int_equal(service_inbox_due(inbox, now, looks, 2), 2);
@@ -472,7 +458,7 @@ static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
                 take(cases[c].folder, "x", "x.nodes.csv x.query.csv", true);
             } else if (why != NULL) {
                 assert_waits(path, why);
-                assert_null(service_inbox_take(inbox, now));
+                assert_null(service_inbox_take(inbox, now, &found_ms));
             } else {
                 take(cases[c].folder, "x", "x.nodes.csv", true);
             }
@@ -490,7 +476,7 @@ static void what_has_gone_is_forgotten(void **state)
     ALL_THERE_IS("x.source.asc");
     assert_int_equal(service_inbox_count(inbox), 1);
     assert_waits("in/x.source.asc", "waits for x.dem.*");
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     FOUND("x.source.asc");
     look(READY_GONE, "");
     assert_int_equal(service_inbox_count(inbox), 0);
@@ -517,9 +503,9 @@ static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
     open_inbox("");
     FOUND("a.clusters.csv");
     look(READY_YES, "");
-    struct spool_job *job = service_inbox_take(inbox, now);
+    struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     FOUND("a.clusters.csv");
-    assert_null(service_inbox_take(inbox, now));
+    assert_null(service_inbox_take(inbox, now, &found_ms));
     strcpy(job->id, "20261121-030441-123456");
     service_inbox_settle(inbox, job, now);
     spool_job_free(job);
@@ -542,7 +528,6 @@ int main(void)
         cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),
         cmocka_unit_test(projection_has_the_names_that_it_may_have_in_a_folder),
         cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
-        cmocka_unit_test(projection_is_told_to_the_worker_by_the_name_it_has),
         cmocka_unit_test(marker_is_waited_for_and_goes_along),
         cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
         cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),

@@ -38,7 +38,8 @@ static int set_up(void **state)
     for (size_t i = 0; i < SERVICE_LISTS; i++) {
         TAILQ_INIT(&s->lists[i]);
     }
-    return service_inbox_new(s->settings, &s->inbox) == STATUS_OK ? 0 : 1;
+    s->inbox = service_inbox_new(s->settings);
+    return 0;
 }
 
 static int tear_down(void **state)

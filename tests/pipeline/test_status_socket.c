@@ -360,29 +360,6 @@ static void who_waits_is_dropped_when_the_service_ends(void **state)
     }
 }
 
-static json_t *make_nothing(void *user)
-{
-    struct service *s = user;
-    return s->n_made++ == 0 ? NULL : json_object();
-}
-
-static void without_a_document_who_asks_is_told_to_ask_again(void **state)
-{
-    (void)state;
-    struct service s = {.bytes = 0};
-    struct asking a;
-    assert_int_equal(uv_loop_init(&s.loop), 0);
-    assert_int_equal(status_socket_open(&s.loop, path, NULL, make_nothing, &s, &s.socket),
-                     STATUS_OK);
-    ask_beside(&s, &a);
-    assert_int_equal(a.status, STATUS_BAD_INPUT);
-    assert_null(a.document);
-    assert_non_null(strstr(a.message, "ask again"));
-    ask_in_time(&s, &a);
-    json_decref(a.document);
-    stop(&s);
-}
-
 static void closing_drops_who_is_being_answered(void **state)
 {
     (void)state;
@@ -625,7 +602,6 @@ int main(void)
         cmocka_unit_test(who_does_not_read_holds_up_nobody_and_is_dropped),
         cmocka_unit_test(who_is_one_too_many_waits_for_a_place),
         cmocka_unit_test(who_waits_is_dropped_when_the_service_ends),
-        cmocka_unit_test(without_a_document_who_asks_is_told_to_ask_again),
         cmocka_unit_test(closing_drops_who_is_being_answered),
         cmocka_unit_test(another_user_gets_nothing),
         cmocka_unit_test(members_of_the_group_are_answered_and_others_are_not),

@@ -33,6 +33,7 @@ STRIDE = int(os.environ.get("LEAT_FAULT_STRIDE", "0"))  # 0: each has its own
 SPARSE = 2 if WATCHED else 1  # where a process takes several times as long
 EVERYTHING = STRIDE == 1
 SANITIZER_STATUS = 86
+NO_MEMORY_STATUS = 71  # of a service that has none: it ends, and the next start goes on
 ENVIRONMENT = {**os.environ, **{name: ":".join(filter(None, [os.environ.get(name), f"exitcode={SANITIZER_STATUS}"]))
                                 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")}}
 # What takes away a result that was not finished; when one of these fails, that waits for the next run.
@@ -245,7 +246,8 @@ class Spool:
             return False
 
     def run(self, where, fault):
-        """Until all is quiet, or the service has given up, which it does before it is ready only."""
+        """Until all is quiet, or the service has given up, which it does before it is ready only, or has ended
+        because of a call for memory that failed."""
         s = self.service
         n_begun, begun = self.said().count("ready: "), False  # or "not ready: "
         s.start(LEAT_FAULT=fault, LEAT_FAULT_IN=where, LEAT_FAULT_LOG=self.log)
@@ -258,6 +260,9 @@ class Spool:
             time.sleep(0.02)
         if s.process.poll() is None:
             s.stop()
+        elif s.process.returncode == NO_MEMORY_STATUS:
+            if not fault.startswith("memory") or "no memory is left" not in self.said():
+                raise Failure("the service ended as if it had no memory")
         elif s.process.returncode != 2:
             raise Failure(f"the service ended with {s.process.returncode}")
         elif "memory" not in self.said() and fault.startswith("memory"):
@@ -299,7 +304,7 @@ def judge_service(where, kind, k, death=None):
             if death is not None:
                 spool.die(death)
             spool.run("watch" if death is not None else where, f"{kind} {k}")
-            refused = spool.service.process.returncode == 2
+            status = spool.service.process.returncode
             spool.end()
         finally:
             if spool.service.process.poll() is None:
@@ -311,7 +316,7 @@ def judge_service(where, kind, k, death=None):
             spool.said().replace("\n", "\n    ")
     missed = not os.path.exists(spool.log)
     shutil.rmtree(name, ignore_errors=True)
-    return "missed" if missed else "refused" if refused else "done"
+    return "missed" if missed else {2: "refused", NO_MEMORY_STATUS: "ended"}.get(status, "done")
 
 
 def sweep_service(where, kind, n_tries, pool):
