@@ -147,14 +147,22 @@ void deferral_tick(struct service *s)
     }
 }
 
-bool deferral_others_ended(const struct service *s, const struct service_job *job)
+bool deferral_is_careful(const struct service_job *job)
 {
-    return job->n_deferrals > 0 && s->figures.n_done > job->n_done_then;
+    return job->n_deferrals >= CAREFUL_AFTER;
 }
 
-bool deferral_excludes(const struct service_job *a, const struct service_job *b)
+bool deferral_is_busy(const struct service *s)
 {
-    return a->n_deferrals >= CAREFUL_AFTER && b->n_deferrals >= CAREFUL_AFTER;
+    const struct service_job *job;
+    bool is_busy = false;
+    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT && s->n_deferred > 0; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            is_busy = is_busy || deferral_is_careful(job);
+        }
+    }
+    return is_busy;
 }
 
 void deferral_end(struct service *s, const struct service_job *job)

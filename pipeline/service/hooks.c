@@ -123,13 +123,18 @@ static void on_closed(uv_handle_t *handle)
     s->is_changed = true;
 }
 
+/* Of what could not be run there may be no process. */
 static void close_slot(struct slot *slot)
 {
+    const bool has_process = slot->process.loop != NULL;
     if (!uv_is_closing((uv_handle_t *)&slot->timer)) {
         log_line(slot);
+        slot->n_open = has_process ? 3 : 2;
         uv_close((uv_handle_t *)&slot->timer, on_closed);
         uv_close((uv_handle_t *)&slot->output, on_closed);
-        uv_close((uv_handle_t *)&slot->process, on_closed);
+        if (has_process) {
+            uv_close((uv_handle_t *)&slot->process, on_closed);
+        }
     }
 }
 
@@ -157,17 +162,18 @@ static void on_ended(uv_process_t *process, int64_t status, int number)
     const struct hook *const hook = slot->hook;
     kill(-process->pid, SIGKILL); /* what it has left behind */
     slot->has_exited = true;
+    char how[80] = "";
     if (slot->is_late) {
-        log_warning("%s of %s: '%s' was killed: it took longer than %g s (hook_timeout)",
-                    hook->event, hook->name, hook->argv[0], slot->limit_s);
-    } else if (number != 0) {
-        log_warning("%s of %s: '%s' ended by signal %d", hook->event, hook->name, hook->argv[0],
-                    number);
-    } else if (status != 0) {
-        log_warning("%s of %s: '%s' ended with status %d", hook->event, hook->name, hook->argv[0],
-                    (int)status);
+        snprintf(how, sizeof(how), "was killed: it took longer than %g s (hook_timeout)",
+                 slot->limit_s);
+    } else if (number != 0 || status != 0) {
+        snprintf(how, sizeof(how), number != 0 ? "ended by signal %d" : "ended with status %d",
+                 number != 0 ? number : (int)status);
     }
-    slot->service->hooks->n_failed += slot->is_late || number != 0 || status != 0;
+    if (how[0] != '\0') {
+        log_warning("%s of %s: '%s' %s", hook->event, hook->name, hook->argv[0], how);
+        slot->service->hooks->n_failed++;
+    }
     if (uv_is_closing((uv_handle_t *)&slot->output) ||
         !uv_is_active((uv_handle_t *)&slot->output)) {
         close_slot(slot);
@@ -255,7 +261,6 @@ static void run(struct slot *slot, struct hook *hook)
     slot->has_exited = slot->is_late = false;
     slot->limit_s = s->settings->hook_timeout_s;
     slot->n_line = slot->n_lines = 0;
-    slot->n_open = 3;
     slot->process = (uv_process_t){0};
     uv_timer_init(loop, &slot->timer);
     uv_pipe_init(loop, &slot->output, 0);
@@ -282,17 +287,10 @@ static void run(struct slot *slot, struct hook *hook)
         }
         return;
     }
-    if (slot->process.loop == NULL) { /* not even tried: it has no handle */
-        slot->n_open--;
-    }
     s->hooks->n_failed++;
     log_warning("%s of %s: '%s' cannot be run: %s", hook->event, hook->name, hook->argv[0],
                 uv_strerror(failed));
-    uv_close((uv_handle_t *)&slot->timer, on_closed);
-    uv_close((uv_handle_t *)&slot->output, on_closed);
-    if (slot->process.loop != NULL) {
-        uv_close((uv_handle_t *)&slot->process, on_closed);
-    }
+    close_slot(slot);
 }
 
 static void start_next(struct service *s)
@@ -314,46 +312,40 @@ static void start_next(struct service *s)
 
 /* --- asked for -------------------------------------------------------------------------------- */
 
-/* text: NULL: there is none of it. */
-static void add_fact(struct hook *hook, size_t *n, const char *name, const char *text)
-{
-    hook->facts[(*n)++] = xasprintf("%s=%s", name, text != NULL ? text : "");
-}
-
 /* Takes `path` over. */
 static struct hook *new_hook(const char *event, const char *command, const struct service *s,
                              const struct service_job *job, char *path)
 {
     struct hook *const hook = xcalloc(1, sizeof(*hook));
+    const bool is_done = strcmp(event, "on_done") == 0;
+    const json_t *const pipeline = json_object_get(job->spool->parameters, "pipeline");
     char attempts[16], seconds[32];
-    size_t n = 0, n_words = 0;
+    size_t n = 0;
+    snprintf(attempts, sizeof(attempts), "%u", job->spool->n_attempts);
+    snprintf(seconds, sizeof(seconds), "%.3f", job->seconds);
+    const char *const facts[][2] = {{"EVENT", event + strlen("on_")},
+                                    {"ID", job->spool->id},
+                                    {"NAME", job->name},
+                                    {"SPOOL", s->settings->spool},
+                                    {"PIPELINE", json_string_value(pipeline)},
+                                    {"ATTEMPTS", attempts},
+                                    {is_done ? "RESULT" : "FAILED", path},
+                                    {is_done ? "SECONDS" : "KIND", is_done ? seconds : job->kind},
+                                    {"REASON", job->text}}; /* of a failure alone */
+    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts) - is_done; i++) {
+        const char *const text = facts[i][1];
+        hook->facts[i] = xasprintf("LEAT_%s=%s", facts[i][0], text != NULL ? text : "");
+    }
     hook->event = event;
     hook->path = path;
     hook->name = xstrdup(job->name);
     if (text_split(command, &hook->argv) != STATUS_OK) {
         xalloc_end(); /* the settings have seen that it can be split */
     }
-    snprintf(attempts, sizeof(attempts), "%u", job->spool->n_attempts);
-    snprintf(seconds, sizeof(seconds), "%.3f", job->seconds);
-    add_fact(hook, &n, "LEAT_EVENT", event + strlen("on_"));
-    add_fact(hook, &n, "LEAT_ID", job->spool->id);
-    add_fact(hook, &n, "LEAT_NAME", job->name);
-    add_fact(hook, &n, "LEAT_SPOOL", s->settings->spool);
-    add_fact(hook, &n, "LEAT_PIPELINE",
-             json_string_value(json_object_get(job->spool->parameters, "pipeline")));
-    add_fact(hook, &n, "LEAT_ATTEMPTS", attempts);
-    if (strcmp(event, "on_done") == 0) {
-        add_fact(hook, &n, "LEAT_RESULT", path);
-        add_fact(hook, &n, "LEAT_SECONDS", seconds);
-    } else {
-        add_fact(hook, &n, "LEAT_FAILED", path);
-        add_fact(hook, &n, "LEAT_KIND", job->kind);
-        add_fact(hook, &n, "LEAT_REASON", job->text);
+    while (hook->argv[n] != NULL) { /* text_split leaves a place behind the last word */
+        n++;
     }
-    while (hook->argv[n_words] != NULL) { /* text_split leaves a place behind the last word */
-        n_words++;
-    }
-    hook->argv[n_words] = path;
+    hook->argv[n] = path;
     return hook;
 }
 

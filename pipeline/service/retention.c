@@ -61,11 +61,6 @@ static void after(uv_work_t *work, int failed)
     free(r);
 }
 
-void retention_soon(struct service *s)
-{
-    s->retention.due_ms = 0;
-}
-
 void retention_stop(struct service *s)
 {
     atomic_store(&s->retention.stop, true);

@@ -182,7 +182,7 @@ static void adopt_settings(struct service *s)
     s->next_settings = NULL;
     settings_set_log_level(new);
     service_configure(s);
-    retention_soon(s);
+    s->retention.due_ms = 0; /* what is to be kept may be otherwise */
     service_inbox_reroute(s->inbox, new, service_now(s));
     if (old->threads != new->threads || old->jobs != new->jobs || old->memory != new->memory ||
         old->level != new->level || old->bundle != new->bundle || old->spread != new->spread ||
@@ -270,15 +270,15 @@ static void announce(struct service *s)
     }
 }
 
+/* Looks again when something is due before the next second. */
 static void arm(struct service *s)
 {
     const uint64_t now = service_now(s);
-    const uint64_t other = service_workers_next_due(s);
     uint64_t due = service_inbox_next_due(s->inbox);
     if (s->readiness != NULL || s->is_draining || due <= now) {
         due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
     }
-    due = s->is_changed ? now : other < due ? other : due;
+    due = s->is_changed ? now : due;
     if (due == UINT64_MAX) {
         uv_timer_stop(&s->soon);
     } else {
@@ -350,16 +350,11 @@ static enum status open_spool_patiently(struct service *s)
     return code;
 }
 
-static json_t *make_status(void *user)
-{
-    return service_status(user);
-}
-
 static void open_socket(struct service *s)
 {
     if (s->socket == NULL &&
         status_socket_open(&s->loop, s->settings->status_socket, s->settings->status_group,
-                           make_status, s, &s->socket) != STATUS_OK) {
+                           service_status, s, &s->socket) != STATUS_OK) {
         log_warning("status socket unavailable: %s", status_message());
     }
     hands_open(s);
@@ -509,9 +504,9 @@ int service_run(int argc, char **argv, struct settings *settings)
     json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     /* Workers give their own threads to it; others of its own would wait for nothing. */
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    const int failed = uv_loop_init(&s->loop);
-    if (failed != 0) {
-        log_error("cannot begin: %s", uv_strerror(failed));
+    const int loop_error = uv_loop_init(&s->loop);
+    if (loop_error != 0) {
+        log_error("cannot begin: %s", uv_strerror(loop_error));
         settings_free(settings);
         free(own);
         free(s);
@@ -539,10 +534,9 @@ int service_run(int argc, char **argv, struct settings *settings)
         } else {
             notify_ready(); /* it is there, and `leat status` says what it waits for */
         }
-        uv_run(&s->loop, UV_RUN_DEFAULT);
     }
-    int exit_status = s->exit_status;
     uv_run(&s->loop, UV_RUN_DEFAULT);
+    const int exit_status = s->exit_status;
     uv_loop_close(&s->loop);
     free_jobs(s);
     service_workers_free(s);

@@ -38,16 +38,9 @@
 
 #include "pipeline/settings/settings.h"
 
-#include <jansson.h>
-
-struct service;
-
 /* Runs until SIGTERM or SIGINT, and drains: running jobs may end for `drain` seconds. SIGHUP reads
  * the configuration again with argc and argv. The settings are taken over, in every case. Returns
  * the exit status: 0, or 2 when it could not start (told in the log). */
 int service_run(int argc, char **argv, struct settings *settings);
-
-/* What it is doing: the document of `leat status`. */
-json_t *service_status(const struct service *s);
 
 #endif

@@ -6,6 +6,7 @@
 #include "stages/stage.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* Upper bounds of the latency's buckets, in seconds: from a small table to a long simulation. */
@@ -203,26 +204,6 @@ static json_t *pack_minutes(const struct service_figures *f, uint64_t minute)
     return list;
 }
 
-static json_t *pack_totals(const struct service_figures *f)
-{
-    return json_pack("{s:I, s:I, s:I, s:I}", "done", (json_int_t)f->n_done, "failed",
-                     (json_int_t)f->n_failed, "requeued", (json_int_t)f->n_requeued, "input_bytes",
-                     (json_int_t)f->input_bytes);
-}
-
-/* Of what there has been of the last minute, and of the last quarter of an hour. */
-static json_t *pack_rates(const struct service_figures *f, double age_s)
-{
-    enum { MINUTE = 60, QUARTER = 15 };
-    const struct figures_count minute = sum_of(f->seconds, (uint64_t)age_s, MINUTE);
-    const struct figures_count quarter = sum_of(f->minutes, (uint64_t)age_s / 60, QUARTER);
-    const double s = age_s < 1 ? 1 : age_s < MINUTE ? age_s : MINUTE;
-    const double quarter_s = age_s < 1 ? 1 : age_s < 60 * QUARTER ? age_s : 60 * QUARTER;
-    return json_pack("{s:f, s:f, s:f}", "jobs_per_s_1min", (double)minute.done / s,
-                     "jobs_per_s_15min", (double)quarter.done / quarter_s, "bytes_per_s_1min",
-                     (double)minute.input_bytes / s);
-}
-
 static json_t *pack_pauses(const struct service_figures *f)
 {
     json_t *list = json_array();
@@ -235,11 +216,20 @@ static json_t *pack_pauses(const struct service_figures *f)
 
 void service_figures_put(const struct service_figures *f, double age_s, json_t *document)
 {
-    json_object_set_new(document, "totals", pack_totals(f));
-    json_object_set_new(document, "rates", pack_rates(f, age_s));
-    json_object_set_new(document, "pipelines", pack_pipelines(f));
-    json_object_set_new(document, "latency", pack_latency(f));
-    json_object_set_new(document, "minutes", pack_minutes(f, (uint64_t)age_s / 60));
-    json_object_set_new(document, "pauses", pack_pauses(f));
-    json_object_set_new(document, "paused_s", json_real((double)f->paused_ms * 1e-3));
+    enum { MINUTE = 60, QUARTER = 15 };
+    const uint64_t second = (uint64_t)age_s, minute = second / 60;
+    /* Of what there has been of the last minute, and of the last quarter of an hour. */
+    const struct figures_count last = sum_of(f->seconds, second, MINUTE);
+    const struct figures_count quarter = sum_of(f->minutes, minute, QUARTER);
+    const double last_s = fmin(fmax(age_s, 1), MINUTE);
+    const double quarter_s = fmin(fmax(age_s, 1), 60 * QUARTER);
+    json_t *figures = json_pack(
+        "{s:{s:I, s:I, s:I, s:I}, s:{s:f, s:f, s:f}, s:o, s:o, s:o, s:o, s:f}", "totals", "done",
+        (json_int_t)f->n_done, "failed", (json_int_t)f->n_failed, "requeued",
+        (json_int_t)f->n_requeued, "input_bytes", (json_int_t)f->input_bytes, "rates",
+        "jobs_per_s_1min", (double)last.done / last_s, "jobs_per_s_15min",
+        (double)quarter.done / quarter_s, "bytes_per_s_1min", (double)last.input_bytes / last_s,
+        "pipelines", pack_pipelines(f), "latency", pack_latency(f), "minutes",
+        pack_minutes(f, minute), "pauses", pack_pauses(f), "paused_s", (double)f->paused_ms * 1e-3);
+    json_object_update_new(document, figures);
 }

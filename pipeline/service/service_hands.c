@@ -55,21 +55,16 @@ static void answer(struct service *s, const struct status_request *from, bool do
 
 static bool is_meant(const struct service *s, const struct service_job *job, const char *which)
 {
-    const struct spool_job *const spool = job->spool;
     const size_t n_root = strlen(s->settings->spool);
-    bool is_it = strcmp(spool->id, which) == 0;
+    bool is_it = strcmp(job->spool->id, which) == 0;
     if (strncmp(which, s->settings->spool, n_root) == 0 && which[n_root] == '/') {
         which += n_root + 1;
     }
     which += strncmp(which, "in/", 3) == 0 ? 3 : 0;
-    const size_t n_folder = strlen(spool->folder);
-    if (n_folder > 0) {
-        const bool is_there =
-            strncmp(which, spool->folder, n_folder) == 0 && which[n_folder] == '/';
-        which += is_there ? n_folder + 1 : strlen(which);
-    }
-    for (size_t i = 0; i < spool->n_files && !is_it; i++) {
-        is_it = strcmp(spool->files[i].name, which) == 0;
+    for (size_t i = 0; i < job->spool->n_files && !is_it; i++) {
+        char *path = service_inbox_path(job->spool, i);
+        is_it = strcmp(path, which) == 0;
+        free(path);
     }
     return is_it;
 }

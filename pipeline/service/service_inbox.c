@@ -146,9 +146,10 @@ static struct file *find_prj(const struct service_inbox *inbox, const char *grid
     return with_memory(projection_search(grid, is_there, &s)) == STATUS_OK ? s.found : NULL;
 }
 
-/* What goes with the part of a job: a grid's .prj, if there, and its marker. False: it must wait
- * for one. */
-static bool find_beside(const struct service_inbox *inbox, struct file *f, struct file *beside[2])
+/* What goes with the part of a job: a grid's .prj, if there, and its marker. Returns what it waits
+ * for, in words; NULL: for none of them. */
+static char *find_beside(const struct service_inbox *inbox, const struct file *f,
+                         struct file *beside[2])
 {
     const bool is_grid = f->group->stage->parts[f->part].kind == STAGE_GRID;
     char *marker = inbox->settings->done_file ? xasprintf("%s.done", f->path) : NULL;
@@ -157,77 +158,63 @@ static bool find_beside(const struct service_inbox *inbox, struct file *f, struc
     const char *missing = marker != NULL && (beside[1] == NULL || !beside[1]->is_complete) ? marker
                           : beside[0] != NULL && !beside[0]->is_complete ? beside[0]->path
                                                                          : NULL;
-    const bool is_whole = missing == NULL;
-    if (!is_whole) {
-        set_reason(f, xasprintf("waits for %s", input_name_last(missing)));
-    }
+    char *const reason =
+        missing != NULL ? xasprintf("waits for %s", input_name_last(missing)) : NULL;
     free(marker);
-    return is_whole;
+    return reason;
 }
 
-/* What the complete file f waits for among its job's other parts; false: for none. */
-static bool waits_for_part(const struct group *g, struct file *f)
+/* What the complete file f waits for among its job's other parts; NULL: for none. */
+static char *find_missing(const struct group *g, const struct file *f)
 {
-    for (size_t i = 0; i < g->n_parts; i++) {
-        const struct file *other = g->parts[i];
-        if (other == NULL) {
-            const char *stem = input_name_last(g->key);
-            const struct stage_part *part = &g->stage->parts[i], *mine = &g->stage->parts[f->part];
-            const int n = (int)(strrchr(stem, '\n') - stem);
-            if (mine->unless != NULL) { /* a route may set it for the others */
-                set_reason(f,
-                           xasprintf("waits for %.*s.%s.* without the parameter %s, which takes "
-                                     "the place of %.*s.%s.*",
-                                     n, stem, part->suffix, mine->unless, n, stem, mine->suffix));
-            } else {
-                set_reason(f, xasprintf("waits for %.*s.%s.*%s%s", n, stem, part->suffix,
-                                        part->unless != NULL ? " or the parameter " : "",
-                                        part->unless != NULL ? part->unless : ""));
-            }
-            return true;
-        }
-        if (!other->is_complete) {
-            set_reason(f, xasprintf("waits for %s", input_name_last(other->path)));
-            return true;
-        }
+    size_t i = 0;
+    while (i < g->n_parts && g->parts[i] != NULL && g->parts[i]->is_complete) {
+        i++;
     }
-    return false;
+    if (i == g->n_parts) {
+        return NULL;
+    }
+    if (g->parts[i] != NULL) {
+        return xasprintf("waits for %s", input_name_last(g->parts[i]->path));
+    }
+    const char *stem = input_name_last(g->key);
+    const struct stage_part *part = &g->stage->parts[i], *mine = &g->stage->parts[f->part];
+    const int n = (int)(strrchr(stem, '\n') - stem);
+    if (mine->unless != NULL) { /* a route may set it for the others */
+        return xasprintf("waits for %.*s.%s.* without the parameter %s, which takes the place of "
+                         "%.*s.%s.*",
+                         n, stem, part->suffix, mine->unless, n, stem, mine->suffix);
+    }
+    return xasprintf("waits for %.*s.%s.*%s%s", n, stem, part->suffix,
+                     part->unless != NULL ? " or the parameter " : "",
+                     part->unless != NULL ? part->unless : "");
 }
 
-/* A part that has all that belongs to it waits for what another part does. */
-static void share_reason(struct group *g)
-{
-    const char *reason = NULL;
-    for (size_t i = 0; i < g->n_parts; i++) {
-        const struct file *f = g->parts[i];
-        reason = f != NULL && f->is_complete && f->reason != NULL ? f->reason : reason;
-    }
-    for (size_t i = 0; i < g->n_parts && reason != NULL; i++) {
-        if (g->parts[i] != NULL && g->parts[i]->is_complete && g->parts[i]->reason == NULL) {
-            set_reason(g->parts[i], xstrdup(reason));
-        }
-    }
-}
-
-/* Decides whether the job is ready, and what its complete parts wait for. */
+/* Decides whether the job is ready, and what its complete parts wait for. One that has all that
+ * belongs to it waits for what another one does. */
 static void judge(struct service_inbox *inbox, struct group *g)
 {
+    struct file *beside[2];
+    const char *reason = NULL;
     bool ready = true;
     for (size_t i = 0; i < g->n_parts; i++) {
-        struct file *f = g->parts[i], *beside[2];
-        if (f == NULL || !f->is_complete ||
-            (!g->is_unfit && (waits_for_part(g, f) || !find_beside(inbox, f, beside)))) {
+        struct file *f = g->parts[i];
+        if (f == NULL || !f->is_complete) {
             ready = false;
-        } else {
-            set_reason(f, NULL);
+            continue;
         }
-    }
-    if (!ready) {
-        share_reason(g);
+        char *const missing = g->is_unfit ? NULL : find_missing(g, f);
+        set_reason(f, missing != NULL || g->is_unfit ? missing : find_beside(inbox, f, beside));
+        reason = f->reason != NULL ? f->reason : reason;
+        ready = ready && reason == NULL;
     }
     for (size_t i = 0; i < g->n_parts; i++) {
-        if (g->parts[i] != NULL && g->parts[i]->is_complete) {
-            move_to(inbox, g->parts[i], ready ? LIST_READY : LIST_HELD);
+        struct file *f = g->parts[i];
+        if (f != NULL && f->is_complete) {
+            if (reason != NULL && f->reason == NULL) {
+                set_reason(f, xstrdup(reason));
+            }
+            move_to(inbox, f, ready ? LIST_READY : LIST_HELD);
         }
     }
     if (ready && !g->is_ready) {
@@ -631,15 +618,6 @@ void service_inbox_looked(struct service_inbox *inbox, struct service_look *look
 
 /* --- to the spool and back -------------------------------------------------------------------- */
 
-static bool is_among(struct file *const files[], size_t n, const struct file *f)
-{
-    size_t i = 0;
-    while (i < n && files[i] != f) {
-        i++;
-    }
-    return i < n;
-}
-
 /* The job's files, part after part, then what lies beside them; how many there are. */
 static size_t list_files(const struct service_inbox *inbox, const struct group *g,
                          struct file *files[FILES_MAX])
@@ -648,9 +626,13 @@ static size_t list_files(const struct service_inbox *inbox, const struct group *
     memcpy(files, g->parts, n * sizeof(*files));
     for (size_t i = 0; i < g->n_parts && !g->is_unfit; i++) {
         struct file *beside[2];
-        (void)find_beside(inbox, g->parts[i], beside); /* all of it is complete */
+        free(find_beside(inbox, g->parts[i], beside)); /* it waits for none */
         for (size_t k = 0; k < 2; k++) {
-            if (beside[k] != NULL && !is_among(files, n, beside[k])) {
+            size_t at = 0;
+            while (at < n && files[at] != beside[k]) { /* it may lie beside two */
+                at++;
+            }
+            if (beside[k] != NULL && at == n) {
                 files[n++] = beside[k];
             }
         }

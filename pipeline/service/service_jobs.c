@@ -4,7 +4,6 @@
  */
 #include "pipeline/service/service_state.h"
 
-#include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "watch/files/xalloc.h"
 
@@ -49,6 +48,7 @@ void service_job_unlist(struct service *s, struct service_job *job)
     if (job->list != SERVICE_LISTS) {
         TAILQ_REMOVE(&s->lists[job->list], job, place);
         s->n_listed[job->list]--;
+        s->n_jobs--;
         job->list = SERVICE_LISTS;
     }
 }
@@ -58,6 +58,7 @@ void service_job_list(struct service *s, struct service_job *job, enum service_l
     service_job_unlist(s, job);
     TAILQ_INSERT_TAIL(&s->lists[list], job, place);
     s->n_listed[list]++;
+    s->n_jobs++;
     job->list = list;
 }
 
@@ -67,23 +68,13 @@ void service_job_happens(struct service *s, struct service_job *job, enum servic
     service_job_list(s, job, service_rule(from, event)->to);
 }
 
-bool service_job_is_named(const struct service_job *job, const char *text)
-{
-    const size_t n_name = 4 * strlen(job->name) + 1;
-    char *const shown = xcalloc(n_name + 4 * strlen(text) + 1, 1);
-    excerpt_escape(shown, job->name);
-    excerpt_escape(shown + n_name, text);
-    const bool is_named = strstr(shown + n_name, shown) != NULL;
-    free(shown);
-    return is_named;
-}
-
 void service_job_set_failure(struct service_job *job, const char *kind, const char *text)
 {
-    free(job->kind);
-    free(job->text);
+    char *const old_kind = job->kind, *const old_text = job->text;
     job->kind = xstrdup(kind);
     job->text = xstrdup(text);
+    free(old_kind);
+    free(old_text);
 }
 
 /* --- to a worker ------------------------------------------------------------------------------ */
@@ -120,23 +111,12 @@ size_t service_jobs_claimed(const struct service *s)
     return n;
 }
 
-/* Workers for suspects stand behind the others. */
-static size_t first_of(const struct service *s, bool suspects)
-{
-    return suspects ? s->n_workers : 0;
-}
-
-static size_t end_of(const struct service *s, bool suspects)
-{
-    return suspects ? s->n_all : s->n_workers;
-}
-
 size_t service_jobs_wanted(const struct service *s, bool suspects)
 {
     const struct service_job *job;
     size_t n = 0, taken = 0;
-    for (size_t i = first_of(s, suspects); i < end_of(s, suspects); i++) {
-        n += n_free(s->workers[i]);
+    for (size_t i = 0; i < s->n_all; i++) {
+        n += s->workers[i]->is_alone == suspects ? n_free(s->workers[i]) : 0;
     }
     TAILQ_FOREACH(job, &s->lists[WAIT_WORKER], place)
     {
@@ -184,13 +164,13 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
 }
 
-/* The worker that has most room. */
+/* The worker that has most room, of those for suspects, or of the others. */
 static struct service_worker *choose(const struct service *s, bool suspect)
 {
     struct service_worker *best = NULL;
-    for (size_t i = first_of(s, suspect); i < end_of(s, suspect); i++) {
+    for (size_t i = 0; i < s->n_all; i++) {
         struct service_worker *w = s->workers[i];
-        if (n_free(w) > 0 && (best == NULL || n_free(w) > n_free(best))) {
+        if (w->is_alone == suspect && n_free(w) > 0 && (best == NULL || n_free(w) > n_free(best))) {
             best = w;
         }
     }
@@ -260,7 +240,8 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 static void on_transient_failure(struct service *s, struct service_job *job, enum status code,
                                  const char *text)
 {
-    const bool is_again = job->transient_code == code && deferral_others_ended(s, job);
+    const bool is_again = job->transient_code == code && job->n_deferrals > 0 &&
+                          s->figures.n_done > job->n_done_then; /* others have ended since */
     if (job->transient_code != code) {
         job->transient_code = code;
         job->transient_ms = service_now(s);

@@ -84,8 +84,5 @@ enum service_event service_event_of(enum service_list from, const struct spool_j
 
 /* All rows, for the tests; *n of them. */
 const struct service_rule *service_rules(size_t *n);
-const char *service_list_name(enum service_list list);
-const char *service_event_name(enum service_event event);
-const char *service_action_name(enum service_action action);
 
 #endif

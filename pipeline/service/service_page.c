@@ -153,15 +153,13 @@ static int spawn(struct service_page *p)
 static void start(struct service_page *p)
 {
     const struct settings *t = p->service->settings;
-    if (p->listener.fd < 0) {
-        if (page_listen(t->http, p->token != NULL, &p->listener) != STATUS_OK) {
-            if (p->why[0] == '\0') {
-                log_error("no page: %s; it is tried again", status_message());
-            }
-            snprintf(p->why, sizeof(p->why), "%.120s", status_message());
-            uv_timer_start(&p->timer, on_again, LISTEN_AGAIN_MS, 0);
-            return;
+    if (p->listener.fd < 0 && page_listen(t->http, p->token != NULL, &p->listener) != STATUS_OK) {
+        if (p->why[0] == '\0') {
+            log_error("no page: %s; it is tried again", status_message());
         }
+        snprintf(p->why, sizeof(p->why), "%.120s", status_message());
+        uv_timer_start(&p->timer, on_again, LISTEN_AGAIN_MS, 0);
+        return;
     }
     p->since_ms = service_now(p->service);
     const int failed = spawn(p);

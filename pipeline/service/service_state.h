@@ -87,11 +87,11 @@ struct service_worker {
     bool is_alone;                          /* for suspects, with the devices of the worker: */
     size_t home;
     bool was_ready;
-    uint64_t stale_ms;                    /* since when its settings are not in force; 0: are */
-    bool is_sick, is_unfit;               /* its device has failed; it could not begin */
-    bool is_tried;                        /* begins after having been out: others work on */
-    int n_closing;                        /* handles */
-    uint64_t since_ms, kill_ms, again_ms; /* kill_ms: when its patience is over; 0: never */
+    uint64_t stale_ms;          /* since when its settings are not in force; 0: are */
+    bool is_sick, is_unfit;     /* its device has failed; it could not begin */
+    bool is_tried;              /* begins after having been out: others work on */
+    int n_closing;              /* handles */
+    uint64_t kill_ms, again_ms; /* kill_ms: when its patience is over; 0: never */
     unsigned silent_ticks;
     char device[96], why[256], unfit_why[256]; /* unfit_why: why it could not begin last */
     unsigned n_deaths, n_in_row;               /* in_row: since it last finished a job */
@@ -145,11 +145,11 @@ struct service {
     bool is_cancelled;
 
     struct service_jobs lists[SERVICE_LISTS];
-    size_t n_listed[SERVICE_LISTS];
-    size_t n_deferred;                 /* jobs, in lists and at a step, that were deferred */
-    struct service_step *step;         /* being run by the pool; NULL: none */
-    size_t last_step;                  /* its place in their order */
-    struct readiness_batch *readiness; /* files are being looked at by the pool; NULL: none */
+    size_t n_listed[SERVICE_LISTS], n_jobs; /* in all lists */
+    size_t n_deferred;                      /* jobs, in lists and at a step, that were deferred */
+    struct service_step *step;              /* being run by the pool; NULL: none */
+    size_t last_step;                       /* its place in their order */
+    struct readiness_batch *readiness;      /* files are being looked at by the pool; NULL: none */
 
     struct service_retention retention;
     struct {
@@ -205,16 +205,6 @@ static inline uint64_t service_wait_ms(unsigned n, uint64_t first_ms, uint64_t m
     return wait < most_ms ? wait : most_ms;
 }
 
-/* Jobs in all lists. */
-static inline size_t service_n_jobs(const struct service *s)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        n += s->n_listed[i];
-    }
-    return n;
-}
-
 /* --- service_steps.c */
 
 /* Starts the step of the spool that comes next, if one can be done. */
@@ -252,10 +242,10 @@ void deferral_note(struct service *s, const char *why);
 /* The end of a second: where many in a row were deferred, one is tried before its time, since the
  * first that has room says that there is some. */
 void deferral_tick(struct service *s);
-/* Whether others were done since it was deferred last. */
-bool deferral_others_ended(const struct service *s, const struct service_job *job);
-/* Whether one of the two is tried while the other is not: together they may lack what each has. */
-bool deferral_excludes(const struct service_job *a, const struct service_job *b);
+/* Whether the job was deferred time and again: it is tried beside no other such one, since together
+ * they may lack what each has; and whether such a one is at a worker. */
+bool deferral_is_careful(const struct service_job *job);
+bool deferral_is_busy(const struct service *s);
 /* The job has ended: where it was deferred, or all were, others that are may have room now. */
 void deferral_end(struct service *s, const struct service_job *job);
 
@@ -287,8 +277,6 @@ void readiness_batch_hint(struct service *s, const struct spool_job *spool);
 
 /* The end of a second: sweeps, if it is time to. */
 void retention_tick(struct service *s);
-/* The next second is time to. */
-void retention_soon(struct service *s);
 /* A sweep that is running ends soon, and none begins. */
 void retention_stop(struct service *s);
 /* {inputs, jobs, bytes, why}. */
@@ -329,8 +317,6 @@ void service_job_unlist(struct service *s, struct service_job *job);
  * follows. */
 void service_job_happens(struct service *s, struct service_job *job, enum service_list from,
                          enum service_event event);
-/* Whether the text, as the log shows it, names the job's first file. */
-bool service_job_is_named(const struct service_job *job, const char *text);
 /* Why it failed last; copied. */
 void service_job_set_failure(struct service_job *job, const char *kind, const char *text);
 /* Jobs that workers have begun, as far as is known. */
@@ -372,8 +358,6 @@ bool service_workers_ready(const struct service *s, char *why, size_t why_bytes)
 
 /* Starts, retires and kills workers whose time has come. */
 void service_workers_step(struct service *s);
-/* When one is to be started or killed; UINT64_MAX: none. */
-uint64_t service_workers_next_due(const struct service *s);
 /* The end of a second: who has been silent for too long? */
 void service_workers_tick(struct service *s);
 /* Nothing more is begun by any: what it has not begun comes back. */
@@ -390,6 +374,8 @@ void service_worker_sick(struct service_worker *w, const char *why);
 
 /* --- service_status.c */
 
+/* What a service is doing: the document of `leat status`. */
+json_t *service_status(void *service);
 void service_count_done(struct service *s, const struct service_job *job);
 void service_count_failed(struct service *s, const struct service_job *job);
 void service_past_free(struct service *s);

@@ -65,12 +65,6 @@ static const char *output_that_ends(const struct service_job *job, const char *e
     return "";
 }
 
-/* Since the start. */
-static uint64_t second_of(const struct service *s)
-{
-    return (service_now(s) - s->started_ms) / 1000;
-}
-
 static double age_s(const struct service *s, uint64_t since_ms)
 {
     return (double)(service_now(s) - since_ms) * 1e-3;
@@ -90,7 +84,8 @@ void service_count_done(struct service *s, const struct service_job *job)
                        output_that_ends(job, "report.html"), "seconds", job->seconds, "warnings",
                        job->warnings != NULL ? json_incref(job->warnings) : json_array()));
     service_figures_done(&s->figures, pipeline_of(job), bytes,
-                         job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0, second_of(s));
+                         job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0,
+                         (uint64_t)age_s(s, s->started_ms));
 }
 
 void service_count_failed(struct service *s, const struct service_job *job)
@@ -98,7 +93,7 @@ void service_count_failed(struct service *s, const struct service_job *job)
     remember(s->failed, s->figures.n_failed, job,
              json_pack("{s:s, s:o}", "kind", job->kind != NULL ? job->kind : "", "text",
                        text_json(job->text != NULL ? job->text : "")));
-    service_figures_failed(&s->figures, pipeline_of(job), second_of(s));
+    service_figures_failed(&s->figures, pipeline_of(job), (uint64_t)age_s(s, s->started_ms));
 }
 
 void service_count_recovered(struct service *s, struct spool_recovery *found)
@@ -342,8 +337,9 @@ static double oldest_queued_s(const struct service *s)
     return first != UINT64_MAX ? age_s(s, first) : 0;
 }
 
-json_t *service_status(const struct service *s)
+json_t *service_status(void *service)
 {
+    const struct service *s = service;
     char why[SERVICE_WHY_BYTES];
     bool ready = service_workers_ready(s, why, sizeof(why)) && s->is_open && !s->is_draining;
     if (!gate_is_open(s)) {
@@ -354,7 +350,7 @@ json_t *service_status(const struct service *s)
     const char *mode = s->watcher != NULL ? watcher_mode(s->watcher) : "not yet";
     const struct waiting waiting = find_waiting(s);
     const size_t n_running = service_jobs_begun(s);
-    const size_t n_queued = service_n_jobs(s) - n_running - s->n_listed[WAIT_FINISH] -
+    const size_t n_queued = s->n_jobs - n_running - s->n_listed[WAIT_FINISH] -
                             s->n_listed[WAIT_FAIL] - waiting.n_unqueued;
     json_t *m = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:f, s:s, s:b, s:o, s:o, s:s}", "schema",
                           1, "leat", LEAT_VERSION, "pid", (int)getpid(), "spool",

@@ -5,6 +5,7 @@
  */
 #include "pipeline/service/service_state.h"
 
+#include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "watch/files/xalloc.h"
 
@@ -99,65 +100,13 @@ static const char *message_of(const struct service_job *job)
     return job->spool->message != NULL ? job->spool->message : "unknown";
 }
 
-static void none(struct service *s, struct service_job *job)
+/* The last failure, and how often, becomes the reason. */
+static void give_up(struct service_job *job)
 {
-    (void)s;
-    (void)job;
-}
-
-static void forget(struct service *s, struct service_job *job)
-{
-    if (job->spool->outcome == SPOOL_TRANSIENT) {
-        deferral_note(s, message_of(job));
-    }
-}
-
-/* Where leases do not tell, a file that stood still for `settle` is complete. */
-static void await_writer(struct service *s, struct service_job *job)
-{
-    const uint64_t settle_ms = (uint64_t)(s->settings->settle_s * 1000);
-    job->again_ms = service_now(s) + (settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS);
-}
-
-static void defer(struct service *s, struct service_job *job)
-{
-    deferral_add(s, job, message_of(job));
-}
-
-/* What is left of the attempt goes at once, which may give room to others. */
-static void redo(struct service *s, struct service_job *job)
-{
-    deferral_add(s, job, message_of(job));
-    job->again_ms = 0;
-}
-
-static void space(struct service *s, struct service_job *job)
-{
-    (void)s;
-    job->again_ms = job->attempt_ms;
-}
-
-static void back_off(struct service *s, struct service_job *job)
-{
-    job->again_ms = service_now(s) + (uint64_t)AGAIN_MS * job->spool->n_attempts;
-}
-
-static void blame(struct service *s, struct service_job *job)
-{
-    const bool is_input = job->spool->outcome == SPOOL_BAD_INPUT;
-    (void)s;
-    service_job_set_failure(job, status_name(is_input ? STATUS_BAD_INPUT : STATUS_INTERNAL),
-                            message_of(job));
-}
-
-static void give_up(struct service *s, struct service_job *job)
-{
-    char text[STATUS_MESSAGE_BYTES], kind[32];
-    (void)s;
-    snprintf(kind, sizeof(kind), "%s", job->kind != NULL ? job->kind : "exhausted");
+    char text[STATUS_MESSAGE_BYTES];
     snprintf(text, sizeof(text), "%u attempts ended without a result; the last: %s",
              job->spool->n_attempts, job->text != NULL ? job->text : "unknown");
-    service_job_set_failure(job, kind, text);
+    service_job_set_failure(job, job->kind != NULL ? job->kind : "exhausted", text);
 }
 
 static void log_warnings(const struct service_job *job)
@@ -182,15 +131,75 @@ static void tell_done(struct service *s, struct service_job *job)
     hooks_done(s, job);
 }
 
+/* Whether the text, as the log shows it, names the job's first file. */
+static bool is_named_in(const struct service_job *job, const char *text)
+{
+    const size_t n_name = 4 * strlen(job->name) + 1;
+    char *const shown = xcalloc(n_name + 4 * strlen(text) + 1, 1);
+    excerpt_escape(shown, job->name);
+    excerpt_escape(shown + n_name, text);
+    const bool is_named = strstr(shown + n_name, shown) != NULL;
+    free(shown);
+    return is_named;
+}
+
 static void tell_failed(struct service *s, struct service_job *job)
 {
     const char *text = job->text != NULL ? job->text : "failed";
-    const bool is_named = service_job_is_named(job, text);
+    const bool is_named = is_named_in(job, text);
     service_count_failed(s, job);
     deferral_end(s, job);
     log_warning("%s%s%s; moved to failed/%s", is_named ? "" : job->name, is_named ? "" : ": ", text,
                 job->spool->failed);
     hooks_failed(s, job);
+}
+
+/* What is done beside, when the job goes from one list to another. */
+static void act(struct service *s, struct service_job *job, enum service_action action)
+{
+    const uint64_t settle_ms = (uint64_t)(s->settings->settle_s * 1000);
+    switch (action) {
+    case ACTION_FORGET:
+        if (job->spool->outcome == SPOOL_TRANSIENT) {
+            deferral_note(s, message_of(job));
+        }
+        break;
+    case ACTION_AWAIT_WRITER: /* where leases do not tell, what stood still for it is complete */
+        job->again_ms = service_now(s) + (settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS);
+        break;
+    case ACTION_DEFER:
+        deferral_add(s, job, message_of(job));
+        break;
+    case ACTION_REDO: /* what is left of the attempt goes at once, which may give room to others */
+        deferral_add(s, job, message_of(job));
+        job->again_ms = 0;
+        break;
+    case ACTION_SPACE:
+        job->again_ms = job->attempt_ms;
+        break;
+    case ACTION_BACK_OFF:
+        job->again_ms = service_now(s) + (uint64_t)AGAIN_MS * job->spool->n_attempts;
+        break;
+    case ACTION_BLAME:
+        service_job_set_failure(job,
+                                status_name(job->spool->outcome == SPOOL_BAD_INPUT
+                                                ? STATUS_BAD_INPUT
+                                                : STATUS_INTERNAL),
+                                message_of(job));
+        break;
+    case ACTION_GIVE_UP:
+        give_up(job);
+        break;
+    case ACTION_TELL_DONE:
+        tell_done(s, job);
+        break;
+    case ACTION_TELL_FAILED:
+        tell_failed(s, job);
+        break;
+    case ACTION_NONE:
+    case SERVICE_ACTIONS:
+        break;
+    }
 }
 
 /* The inbox learns what became of the job's first claim; the watcher looks for what a later one
@@ -207,24 +216,11 @@ static void settle(struct service *s, struct service_job *job)
 
 void service_job_follow(struct service *s, struct service_job *job, enum service_list from)
 {
-    static void (*const actions[SERVICE_ACTIONS])(struct service *, struct service_job *) = {
-        [ACTION_NONE] = none,
-        [ACTION_FORGET] = forget,
-        [ACTION_AWAIT_WRITER] = await_writer,
-        [ACTION_REDO] = redo,
-        [ACTION_DEFER] = defer,
-        [ACTION_SPACE] = space,
-        [ACTION_BACK_OFF] = back_off,
-        [ACTION_BLAME] = blame,
-        [ACTION_GIVE_UP] = give_up,
-        [ACTION_TELL_DONE] = tell_done,
-        [ACTION_TELL_FAILED] = tell_failed,
-    };
     if (from == WAIT_CLAIM) {
         settle(s, job);
     }
     const struct service_rule *rule = service_rule(from, service_event_of(from, job->spool));
-    actions[rule->action](s, job);
+    act(s, job, rule->action);
     if (rule->to != WAIT_NOTHING) {
         service_job_list(s, job, rule->to);
     } else {
@@ -354,25 +350,6 @@ static void take_claims(struct service *s, struct service_step *step)
     }
 }
 
-/* One that was deferred time and again is tried when no other such one is. */
-static bool may_attempt(const struct service *s, const struct service_step *step,
-                        const struct service_job *job)
-{
-    const struct service_job *other;
-    bool may = !job->spool->held;
-    for (size_t i = 0; i < step->n && may; i++) {
-        may = !deferral_excludes(job, step->jobs[i]);
-    }
-    for (enum service_list list = WAIT_WORKER; list <= WAIT_RESULT && job->n_deferrals > 0;
-         list++) {
-        TAILQ_FOREACH(other, &s->lists[list], place)
-        {
-            may = may && !deferral_excludes(job, other);
-        }
-    }
-    return may;
-}
-
 static bool may_run(const struct service *s, enum service_list list)
 {
     switch (list) {
@@ -398,12 +375,15 @@ static void gather_attempts(struct service *s, struct service_step *step)
     struct service_job *job, *next;
     size_t left[] = {service_jobs_wanted(s, false), service_jobs_wanted(s, true)};
     const size_t most = gate_is_narrow(s) ? 1 : BATCH;
+    bool is_busy = deferral_is_busy(s);
     for (int deferred = 0; deferred <= 1; deferred++) {
         for (job = TAILQ_FIRST(&s->lists[WAIT_ATTEMPT]);
              job != NULL && step->n < most && left[0] + left[1] > 0; job = next) {
+            const bool is_careful = deferral_is_careful(job);
             next = TAILQ_NEXT(job, place);
             if (job->again_ms <= now && (job->n_deferrals > 0) == deferred &&
-                left[job->suspect] > 0 && may_attempt(s, step, job)) {
+                left[job->suspect] > 0 && !job->spool->held && !(is_careful && is_busy)) {
+                is_busy = is_busy || is_careful;
                 left[job->suspect]--;
                 take(step, job);
             }
@@ -444,7 +424,7 @@ void service_step(struct service *s)
     struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
-    step->health.for_room = s->gate.state != GATE_OPEN || service_n_jobs(s) == 0;
+    step->health.for_room = s->gate.state != GATE_OPEN || s->n_jobs == 0;
     if (look) {
         service_past_ask(s, &step->health);
     }

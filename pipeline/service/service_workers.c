@@ -2,7 +2,7 @@
  * service_workers - the worker processes: starting them, noticing that they end, starting them
  * again with back-off, and giving up on a device that does nothing but end.
  *
- * A worker sees its device, or its group of devices, alone, by CUDA_VISIBLE_DEVICES. With backend =
+ * A worker sees its device, or its group of devices, alone: it is told which. With backend =
  * auto it opens one at once, but computes small jobs on the CPU; a worker without a device steps in
  * once every device is out, and steps back when one works again.
  */
@@ -29,7 +29,7 @@ enum {
     OPEN_MS = 120000,  /* a driver takes its time */
     END_MS = 5000,     /* after being told to */
     SILENT_TICKS = 30, /* of jobs' worker, before it is taken for hung */
-    AGAIN_MS = 250,    /* after the second death in a row; doubles up to */
+    AGAIN_MS = 1000,   /* after the second death in a row; doubles up to */
     AGAIN_MOST_MS = 30000,
     OUT_AFTER = 5, /* deaths in a row */
     OUT_MS = 300000,
@@ -80,7 +80,6 @@ static struct service_worker *add(struct service *s, const int *numbers, size_t 
     w->service = s;
     w->place = s->n_all;
     w->state = WORKER_BACKOFF;
-    w->since_ms = service_now(s);
     w->devices.n = n;
     for (size_t i = 0; i < n; i++) {
         w->devices.at[i] = numbers[i];
@@ -252,22 +251,18 @@ void service_workers_free(struct service *s)
 
 static void back_off(struct service_worker *w, bool unfit)
 {
+    const bool is_device = !is_cpu(w) && !w->is_alone;
+    const bool is_absent = is_device && unfit && strcmp(w->service->settings->backend, "auto") == 0;
+    const bool is_out = is_device && w->n_in_row >= OUT_AFTER;
     const unsigned n = w->n_in_row > 0 ? w->n_in_row - 1 : 0;
-    uint64_t wait = service_wait_ms(n, AGAIN_MS, AGAIN_MOST_MS);
-    const bool is_auto = strcmp(w->service->settings->backend, "auto") == 0;
-    w->state = WORKER_BACKOFF;
-    if (unfit && is_auto && !is_cpu(w) && !w->is_alone) { /* there is no such device */
-        w->state = WORKER_DISABLED;
-        w->again_ms = service_now(w->service) + OUT_MS;
-        return;
-    }
-    if (w->n_in_row >= OUT_AFTER && !is_cpu(w) && !w->is_alone) {
-        w->state = WORKER_DISABLED;
-        wait = OUT_MS;
+    if (is_out && !is_absent) {
         log_error("%s: %u deaths in a row, the device is left alone for %d s: %s", w->name,
                   w->n_in_row, OUT_MS / 1000, w->why);
     }
-    w->again_ms = service_now(w->service) + (unfit && wait < AGAIN_MOST_MS ? AGAIN_MOST_MS : wait);
+    w->state = is_absent || is_out ? WORKER_DISABLED : WORKER_BACKOFF;
+    w->again_ms = service_now(w->service) + (is_absent || is_out ? OUT_MS
+                                             : unfit             ? AGAIN_MOST_MS
+                                                     : service_wait_ms(n, AGAIN_MS, AGAIN_MOST_MS));
 }
 
 /* One for suspects has ended, which shared the device of `home`: that may have begun with little of
@@ -322,25 +317,20 @@ static void reap(struct service_worker *w)
     w->stale_ms = w->kill_ms = 0;
     w->n_jobs = 0;
     w->device[0] = '\0';
-    w->since_ms = service_now(s);
     s->is_changed = true;
 }
 
-static void on_closed(struct service_worker *w)
+static void on_link_closed(void *user)
 {
+    struct service_worker *w = user;
     if (--w->n_closing == 0) {
         reap(w);
     }
 }
 
-static void on_link_closed(void *user)
-{
-    on_closed(user);
-}
-
 static void on_process_closed(uv_handle_t *handle)
 {
-    on_closed(handle->data);
+    on_link_closed(handle->data);
 }
 
 static void end_if_both(struct service_worker *w)
@@ -414,7 +404,6 @@ static void on_message(void *user, const json_t *message)
         json_int_t jobs = json_integer_value(json_object_get(message, "jobs"));
         w->state = WORKER_READY;
         w->was_ready = true;
-        w->since_ms = service_now(w->service);
         w->kill_ms = w->is_stopped ? w->kill_ms : 0;
         w->why[0] = w->unfit_why[0] = '\0';
         w->n_places = (size_t)(jobs < 1 ? 1 : jobs);
@@ -443,6 +432,31 @@ static uint64_t share_of(uint64_t whole, size_t n)
     return whole / n > 0 ? whole / n : 1;
 }
 
+/* What CUDA is to show it, of its devices each: their places in what the user lets be seen. One
+ * that is not there ends the list, and the worker says that there are too few. null: whatever there
+ * is.
+ */
+static json_t *visible_devices(const struct service_worker *w)
+{
+    const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
+    char *text = xstrdup("");
+    for (size_t i = 0; i < w->devices.n; i++) {
+        char *const shorter = text, number[16];
+        const char *at = chosen;
+        for (int before = w->devices.at[i]; at != NULL && before > 0; before--) {
+            at = strchr(at, ',');
+            at += at != NULL;
+        }
+        snprintf(number, sizeof(number), "%d", chosen == NULL ? w->devices.at[i] : -1);
+        at = at != NULL ? at : number;
+        text = xasprintf("%s%s%.*s", shorter, i > 0 ? "," : "", (int)strcspn(at, ","), at);
+        free(shorter);
+    }
+    json_t *visible = is_cpu(w) ? json_null() : text_json(text);
+    free(text);
+    return visible;
+}
+
 static void send_open(struct service_worker *w)
 {
     const struct service *s = w->service;
@@ -452,78 +466,32 @@ static void send_open(struct service_worker *w)
     uint64_t memory = share_of(t->memory > 0 ? t->memory : machine_memory() / 2, n);
     worker_link_send(
         &w->link,
-        json_pack("{s:s, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:I, s:I, s:f}", "do",
-                  "open", "spool", worker_pack_name(t->spool), "output",
+        json_pack("{s:s, s:o, s:o, s:s, s:I, s:o, s:I, s:I, s:I, s:I, s:i, s:b, s:I, s:I, s:f}",
+                  "do", "open", "spool", worker_pack_name(t->spool), "output",
                   worker_pack_name(t->output), "backend", is_cpu(w) ? "cpu" : t->backend, "devices",
-                  (json_int_t)w->devices.n, "threads", (json_int_t)threads, "jobs",
-                  (json_int_t)t->jobs, "spread", (json_int_t)t->spread, "memory",
-                  (json_int_t)memory, "level", t->level, "bundle", t->bundle, "max_unpacked",
-                  (json_int_t)t->unpack.max_bytes, "max_ratio", (json_int_t)t->unpack.max_ratio,
-                  "deadline_s", t->deadline_s));
-}
-
-/* What CUDA is to show: of each device its place in what the user lets be seen. One that is not
- * there ends the list, and the worker says that there are too few. For free(). */
-static char *visible_devices(const struct settings_devices *devices)
-{
-    const char *chosen = getenv("CUDA_VISIBLE_DEVICES");
-    char *text = xstrdup("CUDA_VISIBLE_DEVICES=");
-    for (size_t i = 0; i < devices->n; i++) {
-        char *const shorter = text, number[16];
-        const char *at = chosen;
-        for (int before = devices->at[i]; at != NULL && before > 0; before--) {
-            at = strchr(at, ',');
-            at += at != NULL;
-        }
-        snprintf(number, sizeof(number), "%d", chosen == NULL ? devices->at[i] : -1);
-        at = at != NULL ? at : number;
-        text = xasprintf("%s%s%.*s", shorter, i > 0 ? "," : "", (int)strcspn(at, ","), at);
-        free(shorter);
-    }
-    return text;
-}
-
-/* The environment; of a worker of devices with CUDA_VISIBLE_DEVICES, which is *own. Both are for
- * free(), other pointers are borrowed. */
-static char **make_environment(const struct service_worker *w, char **own)
-{
-    static const char name[] = "CUDA_VISIBLE_DEVICES=";
-    size_t n = 0, kept = 0;
-    while (environ[n] != NULL) {
-        n++;
-    }
-    char **list = xcalloc(n + 2, sizeof(*list));
-    *own = is_cpu(w) ? NULL : visible_devices(&w->devices);
-    for (size_t i = 0; i < n; i++) {
-        if (is_cpu(w) || strncmp(environ[i], name, sizeof(name) - 1) != 0) {
-            list[kept++] = environ[i];
-        }
-    }
-    list[kept] = *own;
-    return list;
+                  (json_int_t)w->devices.n, "visible", visible_devices(w), "threads",
+                  (json_int_t)threads, "jobs", (json_int_t)t->jobs, "spread", (json_int_t)t->spread,
+                  "memory", (json_int_t)memory, "level", t->level, "bundle", t->bundle,
+                  "max_unpacked", (json_int_t)t->unpack.max_bytes, "max_ratio",
+                  (json_int_t)t->unpack.max_ratio, "deadline_s", t->deadline_s));
 }
 
 static int spawn(struct service_worker *w)
 {
     static char program[] = "leat", command[] = "worker";
-    char *args[] = {program, command, NULL}, *own;
+    char *args[] = {program, command, NULL};
     uv_stdio_container_t stdio[WORKER_FD + 1] = {
         [0] = {.flags = UV_IGNORE},
         [1] = {.flags = UV_IGNORE},
         [2] = {.flags = UV_INHERIT_FD, .data = {.fd = STDERR_FILENO}},
         [WORKER_FD] = {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE | UV_WRITABLE_PIPE,
                        .data = {.stream = (uv_stream_t *)&w->link.pipe}}};
-    char **environment = make_environment(w, &own);
     uv_process_options_t options = {.file = "/proc/self/exe",
                                     .args = args,
-                                    .env = environment,
                                     .stdio = stdio,
                                     .stdio_count = WORKER_FD + 1,
                                     .exit_cb = on_ended};
-    int failed = uv_spawn(&w->service->loop, &w->process, &options);
-    free(environment);
-    free(own);
-    return failed;
+    return uv_spawn(&w->service->loop, &w->process, &options);
 }
 
 static void start(struct service_worker *w)
@@ -537,8 +505,7 @@ static void start(struct service_worker *w)
     w->silent_ticks = 0;
     w->is_tried = w->state == WORKER_DISABLED;
     w->state = WORKER_STARTING;
-    w->since_ms = service_now(w->service);
-    w->kill_ms = w->since_ms + OPEN_MS;
+    w->kill_ms = service_now(w->service) + OPEN_MS;
     int failed = spawn(w);
     if (failed != 0) {
         snprintf(w->exit_text, sizeof(w->exit_text), "it cannot be started: %s",
@@ -615,14 +582,16 @@ void service_workers_tick(struct service *s)
     }
 }
 
-/* Takes the message over. */
-static void tell(struct service_worker *w, json_t *message)
+/* Takes the message over, and tells it all workers. */
+static void tell(struct service *s, json_t *message)
 {
-    if (w->is_running && !w->is_broken) {
-        worker_link_send(&w->link, message);
-    } else {
-        json_decref(message);
+    for (size_t i = 0; i < s->n_all; i++) {
+        struct service_worker *w = s->workers[i];
+        if (w->is_running && !w->is_broken) {
+            worker_link_send(&w->link, json_incref(message));
+        }
     }
+    json_decref(message);
 }
 
 void service_workers_end(struct service *s)
@@ -634,9 +603,7 @@ void service_workers_end(struct service *s)
 
 void service_workers_drain(struct service *s)
 {
-    for (size_t i = 0; i < s->n_all; i++) {
-        tell(s->workers[i], json_pack("{s:s}", "do", "drain"));
-    }
+    tell(s, json_pack("{s:s}", "do", "drain"));
 }
 
 void service_workers_renew(struct service *s)
@@ -654,26 +621,5 @@ void service_workers_renew(struct service *s)
 
 void service_workers_tell_deadline(struct service *s)
 {
-    for (size_t i = 0; i < s->n_all; i++) {
-        tell(s->workers[i],
-             json_pack("{s:s, s:f}", "do", "set", "deadline_s", s->settings->deadline_s));
-    }
-}
-
-uint64_t service_workers_next_due(const struct service *s)
-{
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < s->n_all; i++) {
-        const struct service_worker *w = s->workers[i];
-        const uint64_t due = w->is_running                     ? w->kill_ms
-                             : s->is_draining || !is_wanted(w) ? UINT64_MAX
-                                                               : w->again_ms;
-        if (w->is_alone && !w->is_running && due <= service_now(s)) {
-            continue; /* it waits for one whose devices it can have: the next second tries again */
-        }
-        if (due != 0 && due < first) {
-            first = due;
-        }
-    }
-    return first;
+    tell(s, json_pack("{s:s, s:f}", "do", "set", "deadline_s", s->settings->deadline_s));
 }

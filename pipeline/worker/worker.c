@@ -637,6 +637,7 @@ static const struct backend_info *info_of_open(const struct engine *e)
 
 static void open_engine(struct worker *w, const json_t *message)
 {
+    const char *visible = json_string_value(json_object_get(message, "visible"));
     const char *backend = json_string_value(json_object_get(message, "backend"));
     w->settings =
         (struct settings){.backend = strdup(backend != NULL ? backend : "cpu"),
@@ -650,6 +651,9 @@ static void open_engine(struct worker *w, const json_t *message)
                           .unpack = {number(message, "max_unpacked"), number(message, "max_ratio")},
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);
+    if (visible != NULL && setenv("CUDA_VISIBLE_DEVICES", visible, 1) != 0) {
+        code = status_fail(STATUS_NO_MEMORY, "no memory to begin");
+    }
     if (code == STATUS_OK) {
         code = w->settings.backend != NULL ? open_and_find(w)
                                            : status_fail(STATUS_NO_MEMORY, "no memory to begin");

@@ -3,8 +3,8 @@
  * ways, over one socket.
  *
  * The service:
- *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
- * "bundle", "max_unpacked", "max_ratio", "deadline_s"}
+ *   {"do": "open", "spool", "output", "backend", "devices", "visible", "threads", "jobs", "spread",
+ * "memory", "level", "bundle", "max_unpacked", "max_ratio", "deadline_s"}
  *   {"do": "job", "id", "stem", "pipeline", "set": {KEY: TEXT}, "folder", "files": [NAME]}
  *                                          files: the parts in their order, then what lies beside
  *   {"do": "job", "id", "archive": ..., "folder", "files"}  worker_routes.h
