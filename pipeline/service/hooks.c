@@ -379,7 +379,8 @@ static void ask(struct service *s, const char *event, const char *command,
         }
         return;
     }
-    STAILQ_INSERT_TAIL(&h->waiting, new_hook(event, command, s, job, path), place);
+    struct hook *const hook = new_hook(event, command, s, job, path);
+    STAILQ_INSERT_TAIL(&h->waiting, hook, place);
     h->n_waiting++;
     start_next(s);
 }
