@@ -5,6 +5,7 @@
  * for every word of the service.
  */
 #include "pipeline/service/service_state.h"
+#include "tests/support/patience.h"
 #include "tests/support/settings_given.h"
 
 #include <signal.h>
@@ -245,6 +246,8 @@ static void deaths_of_suspects_are_those_of_the_device(void **state)
     UNTIL(device->state, WORKER_READY);
     struct service_job *job = add_suspect("a");
     for (int i = 0; i < 5; i++) {
+        UNTIL(device->state, WORKER_READY);
+        device->has_part = true; /* for which it would begin again */
         try_again(job);
         UNTIL(job->list, WAIT_CHARGE);
     }
@@ -371,6 +374,7 @@ int main(int argc, char **argv)
         return work();
     }
     signal(SIGPIPE, SIG_IGN);
+    alarm((unsigned)(60 * patience())); /* what is waited for may never come */
     unsetenv("CUDA_VISIBLE_DEVICES");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_that_keeps_failing_is_out_and_tried_again_later),
