@@ -134,7 +134,9 @@ static struct service_job *add(const char *id)
 {
     const char *names[] = {id};
     struct spool_job *spool;
-    assert_int_equal(spool_job_new("", id, names, 1, json_object(), &spool), STATUS_OK);
+    json_t *parameters = json_object();
+    assert_int_equal(spool_job_new("", id, names, 1, parameters, &spool), STATUS_OK);
+    json_decref(parameters);
     snprintf(spool->id, sizeof(spool->id), "%s", id);
     struct service_job *job = service_job_new(spool);
     assert_non_null(job);
