@@ -43,6 +43,7 @@ for name in "a", "b":
 
 # One of two: no job is tried there twice.
 two = start("two", "-b", "cuda", "--devices", "2", "--max-attempts", "2", env=LOST)
+two.until(lambda: states(two) == {"cuda:0": "ready", "cuda:1": "ready"}, "both begin")
 names = [f"s{i}" for i in range(4)]
 for name in names:
     drop_slope(two, name)
