@@ -164,14 +164,19 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
 }
 
-/* The worker that has most room, of those for suspects, or of the others. */
-static struct service_worker *choose(const struct service *s, bool suspect)
+/* The worker that has most room, of those for suspects, or of the others; the one that the job has
+ * ended, only where no other has any. */
+static struct service_worker *choose(const struct service *s, const struct service_job *job)
 {
     struct service_worker *best = NULL;
+    size_t most = 0;
     for (size_t i = 0; i < s->n_all; i++) {
         struct service_worker *w = s->workers[i];
-        if (w->is_alone == suspect && n_free(w) > 0 && (best == NULL || n_free(w) > n_free(best))) {
+        const size_t room = w->is_alone == job->suspect ? n_free(w) : 0;
+        const size_t rank = w == job->ended && room > 0 ? 1 : 2 * room;
+        if (rank > most) {
             best = w;
+            most = rank;
         }
     }
     return best;
@@ -184,7 +189,7 @@ void service_dispatch(struct service *s)
     s->n_suspects = s->step != NULL && n < s->n_suspects ? s->n_suspects : n;
     for (job = TAILQ_FIRST(&s->lists[WAIT_WORKER]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
-        struct service_worker *w = choose(s, job->suspect);
+        struct service_worker *w = choose(s, job);
         if (w != NULL) {
             give(s, w, job);
         }
@@ -246,9 +251,10 @@ static void on_transient_failure(struct service *s, struct service_job *job, enu
         job->transient_code = code;
         job->transient_ms = service_now(s);
     }
+    const bool is_memory = code == STATUS_NO_MEMORY || code == STATUS_TOO_LARGE;
     const bool charge =
-        is_again && (code == STATUS_IO ||
-                     (code == STATUS_NO_MEMORY && service_now(s) >= job->transient_ms + MEMORY_MS));
+        is_again &&
+        (code == STATUS_IO || (is_memory && service_now(s) >= job->transient_ms + MEMORY_MS));
     if (charge) {
         job->n_done_then = s->figures.n_done;
     } else if (code != STATUS_CANCELLED) {
@@ -272,8 +278,8 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     }
     service_job_set_failure(job, status_name(code), text);
     leave(job);
-    const bool is_shared = code == STATUS_TOO_LARGE && service_worker_shares(w);
-    switch (is_shared ? SPOOL_TRANSIENT : spool_outcome_of(code)) {
+    const bool is_passing = code == STATUS_TOO_LARGE && w->has_part;
+    switch (is_passing ? SPOOL_TRANSIENT : spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
         if (spool_unchanged(s->spool, job->spool) || job->spool->outcome != SPOOL_WAIT) {
             service_job_happens(s, job, WAIT_RESULT, EVENT_BAD_INPUT);
@@ -454,6 +460,7 @@ static void charge_dead(struct service *s, struct service_job *job, const char *
 {
     service_job_set_failure(job, kind, text);
     log_warning("%s: %s (job %s)", job->name, text, job->spool->id);
+    job->ended = job->worker;
     leave(job);
     send_back(s, job, true);
 }

@@ -44,10 +44,11 @@ struct service_job {
     json_t *members; /* of an archive, that are begun: file -> when its deadline is over, in
                         milliseconds, or 0: it has none. NULL: there were none yet */
     struct service_worker *worker;
-    uint64_t again_ms;          /* its step: not before */
-    uint64_t attempt_ms;        /* its next attempt: not before */
-    uint64_t deferred_ms;       /* when it was deferred first; 0: it was not */
-    unsigned n_deferrals;       /* in a row */
+    const struct service_worker *ended; /* with this job, as far as is known; NULL: none has */
+    uint64_t again_ms;                  /* its step: not before */
+    uint64_t attempt_ms;                /* its next attempt: not before */
+    uint64_t deferred_ms;               /* when it was deferred first; 0: it was not */
+    unsigned n_deferrals;               /* in a row */
     size_t n_done_then;         /* jobs that were done when it was deferred or charged last */
     size_t row;                 /* the last row that it counts in, + 1; 0: none */
     enum status transient_code; /* that the worker last deferred it with, in a row */
@@ -90,6 +91,7 @@ struct service_worker {
     uint64_t stale_ms;          /* since when its settings are not in force; 0: are */
     bool is_sick, is_unfit;     /* its device has failed; it could not begin */
     bool is_tried;              /* begins after having been out: others work on */
+    bool has_part;              /* of its devices' memory: others had jobs there as it began */
     int n_closing;              /* handles */
     uint64_t kill_ms, again_ms; /* kill_ms: when its patience is over; 0: never */
     unsigned silent_ticks;
@@ -350,8 +352,6 @@ void service_workers_free(struct service *s);
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
 /* Whether jobs may be sent to it. */
 bool service_worker_takes(const struct service_worker *w);
-/* Whether it shares its device with one for suspects, and so has less of its memory. */
-bool service_worker_shares(const struct service_worker *w);
 bool service_workers_running(const struct service *s);
 /* Whether there is a worker for those who asked; `why` says why not, or what is missing. */
 bool service_workers_ready(const struct service *s, char *why, size_t why_bytes);

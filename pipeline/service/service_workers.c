@@ -198,14 +198,18 @@ bool service_worker_takes(const struct service_worker *w)
            reason_to_end(w) == NULL;
 }
 
-bool service_worker_shares(const struct service_worker *w)
+/* Whether another process has jobs on its devices. */
+static bool is_beside_jobs(const struct service_worker *w)
 {
     const struct service *s = w->service;
-    bool shares = w->is_alone;
-    for (size_t i = s->n_workers; i < s->n_all; i++) {
-        shares = shares || (s->workers[i]->is_running && s->workers[i]->home == w->place);
+    const size_t home = w->is_alone ? w->home : w->place;
+    bool any = false;
+    for (size_t i = 0; i < s->n_all; i++) {
+        const struct service_worker *o = s->workers[i];
+        any = any ||
+              (o != w && o->n_jobs > 0 && !is_cpu(o) && (o->is_alone ? o->home : o->place) == home);
     }
-    return shares && !is_cpu(w);
+    return any;
 }
 
 bool service_workers_running(const struct service *s)
@@ -265,15 +269,17 @@ static void back_off(struct service_worker *w, bool unfit)
                                                      : service_wait_ms(n, AGAIN_MS, AGAIN_MOST_MS));
 }
 
-/* One for suspects has ended, which shared the device of `home`: that may have begun with little of
- * its memory; and it is the device that is at fault when nothing is done there any more. */
+/* One for suspects has ended, which shared the device of `home`: there is more of its memory now;
+ * and it is the device that is at fault when nothing is done there any more. */
 static void note_end_beside(const struct service_worker *w, struct service_worker *home,
                             bool was_told)
 {
     if (!home->is_running) {
         return;
     }
-    home->stale_ms = home->stale_ms != 0 ? home->stale_ms : service_now(w->service);
+    if (home->has_part && home->stale_ms == 0) {
+        home->stale_ms = service_now(w->service);
+    }
     home->n_in_row += !was_told;
     if (home->n_in_row >= OUT_AFTER && home->n_jobs == 0) {
         service_worker_kill(home, w->why);
@@ -504,6 +510,7 @@ static void start(struct service_worker *w)
     w->is_running = true;
     w->silent_ticks = 0;
     w->is_tried = w->state == WORKER_DISABLED;
+    w->has_part = false;
     w->state = WORKER_STARTING;
     w->kill_ms = service_now(w->service) + OPEN_MS;
     int failed = spawn(w);
@@ -525,16 +532,16 @@ static void start(struct service_worker *w)
 /* It ends now. */
 static void stop(struct service_worker *w)
 {
-    if (w->is_running && !w->has_exited && !w->is_stopped) {
+    const bool is_killed = w->kill_ms == UINT64_MAX;
+    if (w->is_running && !w->has_exited && !w->is_stopped && !is_killed) {
         w->is_stopped = true;
         worker_link_send(&w->link, json_pack("{s:s}", "do", "stop"));
-        if (w->kill_ms != UINT64_MAX) {
-            w->kill_ms = service_now(w->service) + END_MS;
-        }
+        w->kill_ms = service_now(w->service) + END_MS;
     }
 }
 
-/* One for suspects has the devices of one that takes jobs. False: there is none. */
+/* One for suspects has the devices of one that takes jobs, of that whose devices failed least.
+ * False: there is none. */
 static bool choose_devices(struct service_worker *w)
 {
     const struct service *s = w->service;
@@ -543,15 +550,19 @@ static bool choose_devices(struct service_worker *w)
         put_name(w);
         return true;
     }
+    const struct service_worker *home = NULL;
     for (size_t i = 0; i < s->n_workers && w->is_alone; i++) {
-        if (service_worker_takes(s->workers[i])) {
-            w->devices = s->workers[i]->devices;
-            w->home = i;
-            put_name(w);
-            return true;
+        const struct service_worker *o = s->workers[i];
+        if (service_worker_takes(o) && (home == NULL || o->n_in_row < home->n_in_row)) {
+            home = o;
         }
     }
-    return !w->is_alone;
+    if (home != NULL) {
+        w->devices = home->devices;
+        w->home = home->place;
+        put_name(w);
+    }
+    return home != NULL || !w->is_alone;
 }
 
 void service_workers_step(struct service *s)
@@ -569,6 +580,7 @@ void service_workers_step(struct service *s)
         } else if (w->n_jobs == 0 && reason_to_end(w) != NULL) {
             stop(w);
         }
+        w->has_part = w->has_part || (w->state == WORKER_STARTING && is_beside_jobs(w));
     }
 }
 

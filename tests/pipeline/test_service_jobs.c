@@ -1,5 +1,5 @@
 /*
- * A job of the service: what it is called, and how long it may take.
+ * A job of the service: what it is called, how long it may take, and which failures are its own.
  */
 #include "pipeline/service/service_state.h"
 
@@ -144,12 +144,77 @@ static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
     service_job_free(job);
 }
 
+/* The job is at the worker, and fails there; where it goes. */
+static enum service_list meet(struct service_worker *w, struct service_job *job, enum status code)
+{
+    json_t *message = json_pack("{s:s, s:s, s:s, s:s}", "is", "failed", "id", "a", "code",
+                                status_name(code), "text", "by the test");
+    assert_non_null(message);
+    job->worker = w;
+    service_job_list(w->service, job, WAIT_RESULT);
+    service_jobs_at_workers.message(w, message);
+    json_decref(message);
+    return job->list;
+}
+
+/* The same, after another job has been done. */
+static enum service_list meet_after_another(struct service_worker *w, struct service_job *job,
+                                            enum status code)
+{
+    w->service->figures.n_done++;
+    return meet(w, job, code);
+}
+
+static void error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again(void **state)
+{
+    (void)state;
+    static struct service service;
+    struct service_worker worker = {.service = &service};
+    struct service_job *job = new_job_at(&worker);
+    service.figures.n_done = 5;
+    assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE);
+    assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE);
+    assert_int_equal(job->n_deferrals, 2);
+    assert_int_equal(meet_after_another(&worker, job, STATUS_IO), WAIT_CHARGE);
+    assert_int_equal(job->n_deferrals, 2);
+    assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE); /* none was done since */
+    assert_int_equal(meet_after_another(&worker, job, STATUS_NO_SPACE), WAIT_REQUEUE);
+    assert_int_equal(meet_after_another(&worker, job, STATUS_NO_SPACE), WAIT_REQUEUE);
+    assert_int_equal(meet_after_another(&worker, job, STATUS_IO), WAIT_REQUEUE);
+    assert_int_equal(meet_after_another(&worker, job, STATUS_IO), WAIT_CHARGE);
+    service_job_unlist(&service, job);
+    service_job_free(job);
+}
+
+static void want_of_memory_is_the_jobs_own_after_ten_minutes(void **state)
+{
+    (void)state;
+    static const enum status codes[] = {STATUS_NO_MEMORY, STATUS_TOO_LARGE};
+    for (size_t i = 0; i < 2; i++) {
+        struct service service = {.figures = {.n_done = 5}};
+        struct service_worker worker = {.service = &service, .has_part = true};
+        struct service_job *job = new_job_at(&worker);
+        assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE);
+        now_ms += 3600000; /* of another cause */
+        assert_int_equal(meet_after_another(&worker, job, codes[i]), WAIT_REQUEUE);
+        now_ms += 599999;
+        assert_int_equal(meet_after_another(&worker, job, codes[i]), WAIT_REQUEUE);
+        now_ms++;
+        assert_int_equal(meet(&worker, job, codes[i]), WAIT_REQUEUE); /* nobody has any */
+        assert_int_equal(meet_after_another(&worker, job, codes[i]), WAIT_CHARGE);
+        service_job_unlist(&service, job);
+        service_job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_is_called_by_its_first_file_or_without_one_by_its_stem),
         cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
         cmocka_unit_test(deadline_of_an_archive_is_that_of_each_file_in_it),
+        cmocka_unit_test(error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again),
+        cmocka_unit_test(want_of_memory_is_the_jobs_own_after_ten_minutes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@
  *                          those of a correlation with their second panel
  *   LEAT_FAKE_FALLEN=LIST  queues of these fail when they are waited for to the end
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
+ *   LEAT_FAKE_HELD=FILE    so have all that open after a landslide of 100 rows has begun in another
+ *                          process, as long as that lives; FILE is for its lock
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  *
@@ -28,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { MOST = 64 };
@@ -124,6 +127,18 @@ static void fake_close(struct backend *b)
     backend_cpu.close(b);
 }
 
+/* False: another process does. */
+static bool hold_memory(int how)
+{
+    const char *path = getenv("LEAT_FAKE_HELD");
+    const int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+    const bool is_held = fd < 0 || flock(fd, how | LOCK_NB) == 0;
+    if (fd >= 0 && how == LOCK_EX) {
+        close(fd);
+    }
+    return is_held;
+}
+
 static void fake_describe(const struct backend *b, struct backend_info *out)
 {
     backend_cpu.describe(b, out);
@@ -133,7 +148,8 @@ static void fake_describe(const struct backend *b, struct backend_info *out)
     snprintf(out->name, sizeof out->name, "cuda");
     snprintf(out->device, sizeof out->device, "fake %d", device_of(b));
     out->memory_bytes = UINT64_C(1) << 30;
-    out->memory_free = is_listed("LEAT_FAKE_SMALL", device_of(b)) ? 100 : out->memory_bytes;
+    const bool is_small = is_listed("LEAT_FAKE_SMALL", device_of(b)) || !hold_memory(LOCK_EX);
+    out->memory_free = is_small ? 100 : out->memory_bytes;
 }
 
 static enum status fake_queue_new(struct backend *b, struct queue **out)
@@ -154,7 +170,8 @@ static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_p
                                        const struct sciddicat_input *in, void **run)
 {
     const char *gate = getenv("LEAT_FAKE_GATE");
-    if (p->rows == 100) { /* not those of the self-test */
+    if (p->rows == 100) {           /* not those of the self-test */
+        (void)hold_memory(LOCK_SH); /* to its end */
         write_log("run", device_of(q->backend));
         while (gate != NULL && access(gate, F_OK) != 0 && !queue_is_stopped(q)) {
             usleep(1000);
