@@ -16,7 +16,7 @@ struct watcher_look {
     char limit[120];   /* why events cannot be had everywhere; "" otherwise */
     char trouble[256]; /* the first folder that cannot be listed, and why; "" otherwise */
     size_t n_troubles;
-    bool out_of_memory, is_partial; /* not all that is there was found */
+    bool is_partial; /* not all that is there was found */
 };
 
 struct watcher {
@@ -41,7 +41,7 @@ struct watcher {
         char *path;   /* owned */
         bool is_seen; /* by this look, if that is complete */
     } * folders;
-    size_t n_folders, folders_cap;
+    size_t n_folders;
     char mode[160];
     unsigned long n_scans, n_overflows; /* complete looks; overflows of the events' queue */
     void (*closed)(void *user);

@@ -46,11 +46,11 @@ int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
 }
 
 /* Makes `name` in *fd if it is not there, and moves *fd into it. */
-static void enter_folder(const char *step, int *fd, const char *name, mode_t mode)
+static void enter_folder(const char *step, int *fd, const char *name, mode_t mode, bool sync)
 {
     int next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
     if (next < 0 && errno == ENOENT && disk_make_folder(step, *fd, name, mode) == 0) {
-        if (disk_sync(step, *fd) == 0) {
+        if (!sync || disk_sync(step, *fd) == 0) {
             next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
         } else { /* who finds it takes it for one that is on disk */
             const int error = errno;
@@ -62,7 +62,7 @@ static void enter_folder(const char *step, int *fd, const char *name, mode_t mod
     *fd = next;
 }
 
-int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode)
+int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode, bool sync)
 {
     char name[NAME_MAX + 1];
     if (!beneath_is_path(path)) {
@@ -75,7 +75,7 @@ int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode
         memcpy(name, path, len);
         name[len] = '\0';
         path += path[len] == '/' ? len + 1 : len;
-        enter_folder(step, &fd, name, mode);
+        enter_folder(step, &fd, name, mode, sync);
     }
     return fd;
 }

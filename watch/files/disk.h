@@ -13,9 +13,9 @@
 
 /* mkdir; a folder that is there already is fine. */
 int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode);
-/* mkdir -p below at_fd, without links, each new folder and its parent on disk. Returns the
- * descriptor of the last one, or -1. */
-int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode);
+/* mkdir -p below at_fd, without links; with `sync` the name of each new folder is on disk then.
+ * Returns the descriptor of the last one, or -1. */
+int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode, bool sync);
 
 /* Renames unless the new name is taken (EEXIST). Where the file system cannot do this in one step
  * (EINVAL), looks first. */

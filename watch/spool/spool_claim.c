@@ -15,6 +15,7 @@
 #include "watch/arrival/ready.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,18 +35,12 @@ static bool is_same(const struct spool_file *a, const struct spool_file *b)
     return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
+static const char unrecorded[] = "the job cannot be recorded";
+
 /* Writes the record, still under its temporary name. */
 static void write_record(struct spool *s, struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    char *text = spool_record_job(job);
-    errno = fd >= 0 && text == NULL ? ENOMEM : errno;
-    if (fd < 0 || text == NULL ||
-        disk_write_temp("claim.job", fd, "job", text, strlen(text)) != 0) {
-        spool_set_outcome_errno(job, errno, "the job cannot be recorded");
-    }
-    free(text);
-    beneath_close(fd);
+    spool_write(s, job, "claim.job", "job", spool_record_job(job), unrecorded);
 }
 
 /* What stands in the way of this one input alone: it waits. False: the error is another. */
@@ -91,21 +86,17 @@ static bool see_inputs(struct spool *s, struct spool_job *job)
 /* Undoes a claim that has taken nothing yet. */
 static void unclaim(struct spool *s, struct spool_job *job)
 {
-    spool_forget(s, job->id, false);
+    spool_forget(s->work_fd, job->id, false);
     job->id[0] = '\0';
 }
 
 void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    struct spool_job **fresh = calloc(n, sizeof(struct spool_job *)); /* recorded now */
+    struct spool_job **fresh = xcalloc(n, sizeof(struct spool_job *)); /* recorded now */
     size_t n_fresh = 0;
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
         if (!spool_enter_step(job, SPOOL_NEW) || job->id[0] != '\0' || !see_inputs(s, job)) {
-            continue;
-        }
-        if (fresh == NULL) {
-            spool_set_outcome_errno(job, ENOMEM, "the job cannot be recorded");
             continue;
         }
         if (spool_make_work(s, job->id) != 0) {
@@ -117,7 +108,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
         fresh[n_fresh++] = job;
     }
     spool_put_in_place(s, fresh, n_fresh, SPOOL_NEW, "job", "claim.job", "claim.job_folder",
-                       "the job cannot be recorded");
+                       unrecorded);
     const int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
     spool_fail_all(fresh, n_fresh, SPOOL_NEW, error, "'.work' cannot be synced");
     for (size_t i = 0; i < n_fresh; i++) {
@@ -132,7 +123,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
 /* Opens .work/ID/in; -1: the outcome is set. */
 static int open_taken(struct spool *s, struct spool_job *job)
 {
-    const int fd = spool_open_work(s->work_fd, job->id, "in");
+    const int fd = spool_open_inputs(s, job->id);
     if (fd < 0) {
         spool_set_outcome_errno(job, errno, "the job's folder in .work cannot be opened");
     }
@@ -203,15 +194,6 @@ static bool take_all(struct spool *s, struct spool_job *job)
     return taken > 0;
 }
 
-static void sync_taken(struct spool *s, struct spool_job *job)
-{
-    const int to = spool_open_work(s->work_fd, job->id, "in");
-    if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
-        spool_set_outcome_errno(job, errno, "the job's folder cannot be synced");
-    }
-    beneath_close(to);
-}
-
 /* Puts on disk that the inputs of these jobs have left their folders, then that they were taken;
  * also of those that have failed meanwhile. */
 static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n)
@@ -221,12 +203,15 @@ static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n
     }
     spool_sync_folders(jobs, n, "claim.left", s->in_fd);
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->folder_error == 0) {
-            sync_taken(s, jobs[i]);
-        } else if (jobs[i]->outcome == SPOOL_OK) {
-            spool_set_outcome_errno(jobs[i], jobs[i]->folder_error,
-                                    "the inputs' folder cannot be synced");
+        struct spool_job *job = jobs[i];
+        const char *what = "the inputs' folder cannot be synced";
+        int error = job->folder_error;
+        if (error == 0) {
+            const struct spool_path in = spool_path(job->id, "in");
+            what = "the job's folder cannot be synced";
+            error = disk_sync_name("claim.taken", s->work_fd, in.text) != 0 ? errno : 0;
         }
+        spool_fail_all(&job, 1, job->state, error, what);
     }
 }
 
@@ -312,25 +297,15 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_enter_step(job, SPOOL_UNVERIFIED)) {
-            continue;
-        }
-        if (look_at_all(s, job, false)) {
-            job->changed = true;
-        }
-        if (job->outcome == SPOOL_OK && job->changed) {
-            write_record(s, job);
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct spool_job *job = jobs[i];
-        if (spool_is_at(job, SPOOL_UNVERIFIED)) {
-            if (job->changed) {
+        if (spool_enter_step(job, SPOOL_UNVERIFIED)) {
+            job->changed = look_at_all(s, job, false) || job->changed;
+            if (job->outcome == SPOOL_OK && job->changed) {
+                write_record(s, job);
                 /* Its old record may come back: the next verify finds that it is that. */
                 spool_put_in_place(s, &job, 1, SPOOL_UNVERIFIED, "job", "verify.job", NULL,
-                                   "the job cannot be recorded");
+                                   unrecorded);
             }
-            if (job->outcome == SPOOL_OK) {
+            if (spool_is_at(job, SPOOL_UNVERIFIED)) {
                 job->changed = false;
                 job->state = SPOOL_QUEUED;
             }
@@ -344,6 +319,8 @@ bool spool_unchanged(struct spool *s, struct spool_job *job)
     return job->outcome == SPOOL_OK;
 }
 
+static const char uncharged[] = "the attempt cannot be recorded";
+
 static void charge(struct spool *s, struct spool_job *job)
 {
     char line[SPOOL_ATTEMPT_BYTES + 1];
@@ -351,39 +328,33 @@ static void charge(struct spool *s, struct spool_job *job)
     time_t now = time(NULL);
     gmtime_r(&now, &t);
     strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ\n", &t);
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    if (fd < 0 || disk_append("attempt.charge", fd, "attempts", line, SPOOL_ATTEMPT_BYTES) != 0) {
-        spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
+    if (disk_append("attempt.charge", s->work_fd, spool_path(job->id, "attempts").text, line,
+                    SPOOL_ATTEMPT_BYTES) != 0) {
+        spool_set_outcome_errno(job, errno, uncharged);
     }
-    beneath_close(fd);
 }
 
 /* Takes a line off `attempts`; what is not whole goes as well. */
 static void take_back(struct spool *s, struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    if (fd < 0) {
-        return;
-    }
-    if (disk_take_back("requeue.take_back", fd, "attempts", SPOOL_ATTEMPT_BYTES) != 0) {
+    if (disk_take_back("requeue.take_back", s->work_fd, spool_path(job->id, "attempts").text,
+                       SPOOL_ATTEMPT_BYTES) != 0) {
         log_warning("job %s: an attempt that was not its fault stays charged: %s", job->id,
                     strerror(errno));
     }
-    job->n_attempts = spool_read_attempts(fd);
-    close(fd);
+    job->n_attempts = spool_read_attempts(s->work_fd, job->id);
 }
 
 /* Puts the charge on disk, unless that has been done. */
 static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    if (fd < 0 || (!shared && (disk_sync_name("attempt.charge", fd, "attempts") != 0 ||
-                               disk_sync("attempt.folder", fd) != 0))) {
-        spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
+    const struct spool_path attempts = spool_path(job->id, "attempts");
+    if (!shared && (disk_sync_name("attempt.charge", s->work_fd, attempts.text) != 0 ||
+                    disk_sync_name("attempt.folder", s->work_fd, job->id) != 0)) {
+        spool_set_outcome_errno(job, errno, uncharged);
     } else {
-        job->n_attempts = spool_read_attempts(fd);
+        job->n_attempts = spool_read_attempts(s->work_fd, job->id);
     }
-    beneath_close(fd);
 }
 
 static void make_part(struct spool *s, struct spool_job *job)
@@ -406,8 +377,7 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
     const bool shared = spool_count(jobs, n, SPOOL_QUEUED) >= SPOOL_SHARES;
     if (shared) {
-        spool_sync_all(jobs, n, SPOOL_QUEUED, "attempt.charge", s->work_fd,
-                       "the attempts cannot be recorded");
+        spool_sync_all(jobs, n, SPOOL_QUEUED, "attempt.charge", s->work_fd, uncharged);
     }
     for (size_t i = 0; i < n; i++) {
         if (spool_is_at(jobs[i], SPOOL_QUEUED)) {
@@ -435,10 +405,8 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_enter_step(job, SPOOL_WORKING) && !spool_enter_step(job, SPOOL_DURABLE)) {
-            continue;
-        }
-        if (!spool_uncommit(s, job)) {
+        if ((!spool_enter_step(job, SPOOL_WORKING) && !spool_enter_step(job, SPOOL_DURABLE)) ||
+            !spool_uncommit(s, job)) {
             continue;
         }
         if (!spool_drop_part(s, job->id)) {

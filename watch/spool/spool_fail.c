@@ -11,6 +11,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,24 +20,21 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char unwritten[] = "the reason of a failure cannot be written";
+
 /* One that is there already was written by an earlier spool_fail, and the job only moves. */
 static void write_reason(struct spool *s, struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
     if (!spool_drop_part(s, job->id)) {
         log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
     }
-    const bool found = fd >= 0 && spool_has_reason(fd);
-    const int failed = fd < 0  ? -1
-                       : found ? disk_sync("fail.folder", fd)
-                               : disk_write_temp("fail.reason", fd, "reason.json", job->reason,
-                                                 strlen(job->reason));
-    if (failed != 0) {
-        spool_set_outcome_errno(job, errno, "the reason of a failure cannot be written");
-    } else if (found) {
+    if (!spool_has_reason(s->work_fd, job->id)) {
+        spool_write(s, job, "fail.reason", "reason.json", xstrdup(job->reason), unwritten);
+    } else if (disk_sync_name("fail.folder", s->work_fd, job->id) != 0) {
+        spool_set_outcome_errno(job, errno, unwritten);
+    } else {
         spool_fail_move(s, &job, 1);
     }
-    beneath_close(fd);
 }
 
 /* Whether a job with this state may fail: claimed, and not committed. */
@@ -59,15 +57,13 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
         (void)spool_enter_step(job, job->state); /* reasons[i] may have been the job's message */
         if (job->id[0] == '\0') {
             job->state = SPOOL_ENDED;
-        } else if (job->reason == NULL) {
-            spool_set_outcome_errno(job, ENOMEM, "the reason of a failure cannot be written");
         } else if (spool_uncommit(s, job)) {
             job->state = SPOOL_FAILING;
             write_reason(s, job);
         }
     }
     spool_put_in_place(s, jobs, n, SPOOL_FAILING, "reason.json", "fail.reason", "fail.folder",
-                       "the reason of a failure cannot be written");
+                       unwritten);
     spool_fail_move(s, jobs, n);
 }
 
@@ -105,10 +101,6 @@ void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 }
 
 /* --- retry */
-
-/* What reason.json is called while the inputs go back: a folder without it and without inputs is
- * what a retry that was cut short has left. */
-static const char retried[] = "reason.json.retried";
 
 /* Whether a retry that was cut short has moved this input to in/ already. */
 static bool is_back(const struct spool_file *file, int to)
@@ -156,7 +148,7 @@ static enum status move_inputs(const char *root, const char *id, const char *fol
                                root, folder);
         }
     }
-    bool moved = disk_rename("retry.begin", job_fd, "reason.json", job_fd, retried) == 0 ||
+    bool moved = disk_rename("retry.begin", job_fd, "reason.json", job_fd, SPOOL_RETRIED) == 0 ||
                  errno == ENOENT || errno == EEXIST;
     for (size_t i = 0; moved && i < found->n; i++) {
         moved = disk_rename("retry.input", from, found->names[i], to, found->names[i]) == 0;
@@ -165,23 +157,11 @@ static enum status move_inputs(const char *root, const char *id, const char *fol
     if (!moved || (from >= 0 && disk_sync("retry.left", from) != 0) ||
         disk_sync("retry.in", to) != 0) {
         const int error = errno;
-        disk_rename("retry.undo", job_fd, retried, job_fd, "reason.json");
+        disk_rename("retry.undo", job_fd, SPOOL_RETRIED, job_fd, "reason.json");
         return status_fail_errno(error, "the inputs of job %s cannot be moved to '%s/in'", id,
                                  root);
     }
     return STATUS_OK;
-}
-
-static void forget_failure(int failed_fd, int job_fd, const char *id)
-{
-    static const char *const files[] = {
-        "attempts", "job.new",     "commit", "commit.new", "reason.json.new",
-        "job",      "reason.json", "hold",   retried};
-    disk_remove_folder("retry.forget", job_fd, "in");
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        disk_unlink("retry.forget", job_fd, files[i]);
-    }
-    disk_remove_folder("retry.forget", failed_fd, id);
 }
 
 /* Whether a failed job's folder has inputs, as far as can be seen. */
@@ -208,9 +188,9 @@ void spool_end_retries(struct spool *s, const struct spool_names *failed)
         if (fd >= 0 && fstatat(fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) != 0 &&
             errno == ENOENT) {
             if (may_have_inputs(fd)) {
-                disk_rename("retry.undo", fd, retried, fd, "reason.json");
+                disk_rename("retry.undo", fd, SPOOL_RETRIED, fd, "reason.json");
             } else {
-                forget_failure(s->failed_fd, fd, failed->names[i]);
+                spool_forget(s->failed_fd, failed->names[i], false);
             }
         }
         beneath_close(fd);
@@ -240,11 +220,11 @@ static enum status retry_in(const char *root, const char *id, int in_fd, int fai
         (code = must_have_inputs(root, id, job, &found, from, in_fd)) != STATUS_OK) {
         goto end;
     }
-    to = disk_make_folders("retry.folder", in_fd, folder, 0777);
+    to = disk_make_folders("retry.folder", in_fd, folder, 0777, true);
     code = to < 0 ? status_fail_errno(errno, "'%s/in/%s' cannot be opened", root, folder)
                   : move_inputs(root, id, folder, job_fd, &found, from, to);
     if (code == STATUS_OK) {
-        forget_failure(failed_fd, job_fd, id);
+        spool_forget(failed_fd, id, false);
     }
 end:
     spool_names_free(&found);
