@@ -235,13 +235,10 @@ static void look_at_all(struct watcher *w)
 static bool passes(const char *path)
 {
     char name[NAME_MAX + 1];
-    while (*path != '\0') {
-        size_t len = strcspn(path, "/");
-        snprintf(name, sizeof(name), "%.*s", (int)len, path);
+    while (*path != '\0' && beneath_next(&path, name)) {
         if (file_name_is_temporary(name)) {
             return true;
         }
-        path += path[len] == '/' ? len + 1 : len;
     }
     return false;
 }

@@ -22,7 +22,7 @@ struct watcher_look {
 struct watcher {
     uv_loop_t *loop;
     struct watcher_options options;
-    char *path;
+    char *path;     /* that of the options; owned */
     int inotify_fd; /* -1: none */
     uv_poll_t poll;
     uv_timer_t timer;

@@ -70,11 +70,7 @@ int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode
         return -1;
     }
     int fd = beneath_open(at_fd, "", O_RDONLY | O_DIRECTORY);
-    while (fd >= 0 && *path != '\0') {
-        size_t len = strcspn(path, "/");
-        memcpy(name, path, len);
-        name[len] = '\0';
-        path += path[len] == '/' ? len + 1 : len;
+    while (fd >= 0 && *path != '\0' && beneath_next(&path, name)) {
         enter_folder(step, &fd, name, mode, sync);
     }
     return fd;

@@ -59,28 +59,41 @@ static bool end_unmovable(struct spool_job *job, const char *name, int error)
     return cure != NULL;
 }
 
+/* An input, of a job of which some may have been taken, cannot be. */
+static void end_claim(struct spool_job *job, const char *name, int error, bool any_taken)
+{
+    if (end_unmovable(job, name, error)) {
+        return;
+    }
+    if (!spool_is_absent(error)) {
+        spool_set_outcome_errno(job, error, "an input cannot be moved to .work");
+    } else if (!any_taken) {
+        spool_set_outcome(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
+    } else {
+        spool_set_outcome(
+            job, SPOOL_BAD_INPUT,
+            "'%s' was removed before the job could begin; drop all parts of a job again", name);
+        job->state = SPOOL_FAILING;
+    }
+}
+
 /* Sees that all inputs are there and may be moved, and what they are. */
 static bool see_inputs(struct spool *s, struct spool_job *job)
 {
     int folder = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
-    bool all = folder >= 0 && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0;
-    for (size_t i = 0; all && i < job->n_files; i++) {
-        struct stat st;
-        all = fstatat(folder, job->files[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        if (all) {
-            job->files[i] = identity(job->files[i].name, &st);
+    bool good = folder >= 0 && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0;
+    size_t n = 0;
+    for (struct stat st; good && n < job->n_files; n += good) {
+        good = fstatat(folder, job->files[n].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (good) {
+            job->files[n] = identity(job->files[n].name, &st);
         }
     }
-    if (!all) {
-        int error = errno;
-        if (spool_is_absent(error)) {
-            spool_set_outcome(job, SPOOL_GONE, "an input has gone before it could be claimed");
-        } else if (!end_unmovable(job, job->files[0].name, error)) {
-            spool_set_outcome_errno(job, error, "the inputs cannot be looked at");
-        }
+    if (!good) {
+        end_claim(job, job->files[n].name, errno, false);
     }
     beneath_close(folder);
-    return all;
+    return good;
 }
 
 /* Undoes a claim that has taken nothing yet. */
@@ -153,20 +166,7 @@ static bool take(struct spool_job *job, size_t i, int from, int to, size_t *take
         (*taken)++;
         return true;
     }
-    const int error = errno;
-    if (end_unmovable(job, name, error)) {
-        return false;
-    }
-    if (!spool_is_absent(error)) {
-        spool_set_outcome_errno(job, error, "an input cannot be moved to .work");
-    } else if (*taken == 0) {
-        spool_set_outcome(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
-    } else {
-        spool_set_outcome(
-            job, SPOOL_BAD_INPUT,
-            "'%s' was removed before the job could begin; drop all parts of a job again", name);
-        job->state = SPOOL_FAILING;
-    }
+    end_claim(job, name, errno, *taken > 0);
     return false;
 }
 
@@ -177,9 +177,8 @@ static bool take_all(struct spool *s, struct spool_job *job)
     const int error = from < 0 ? errno : 0;
     const int to = open_taken(s, job);
     size_t taken = to >= 0 ? count_taken(job, to) : 0;
-    if (to >= 0 && error != 0 && !spool_is_absent(error) &&
-        !end_unmovable(job, job->files[0].name, error)) {
-        spool_set_outcome_errno(job, error, "the inputs' folder cannot be opened");
+    if (to >= 0 && error != 0 && !spool_is_absent(error)) {
+        end_claim(job, job->files[0].name, error, taken > 0);
     }
     for (size_t i = 0; to >= 0 && job->outcome == SPOOL_OK && i < job->n_files; i++) {
         if (!take(job, i, from, to, &taken)) {
