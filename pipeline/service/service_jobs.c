@@ -216,7 +216,8 @@ static json_t *pack_parts(const struct service_job *job)
 
 static void give(struct service *s, struct service_worker *w, struct service_job *job)
 {
-    json_t *message = json_pack("{s:s, s:s, s:o, s:o}", "do", "job", "id", job->spool->id, "stem",
+    json_t *message = json_pack("{s:s, s:s, s:s, s:o, s:o}", "do", "job", "id", job->spool->id,
+                                "first", spool_first_id(job->spool), "stem",
                                 worker_pack_name(job->spool->stem), "parts", pack_parts(job));
     /* not json_object_update_missing(), which does not tell of keys that it could not set */
     if (json_object_update(message, job->spool->parameters) != 0) {

@@ -5,7 +5,8 @@
  * The service:
  *   {"do": "open", "spool", "output", "backend", "threads", "jobs", "spread", "memory", "level",
  * "bundle", "max_unpacked", "max_ratio", "deadline_s"}
- *   {"do": "job", "id", "stem", "pipeline", "set": {KEY: TEXT}, "parts": [{"file", "prj", "path"}]}
+ *   {"do": "job", "id", "first", "stem", "pipeline", "set": {KEY: TEXT},
+ *    "parts": [{"file", "prj", "path"}]}    first: the "job" of result.json, without it the id
  *   {"do": "job", "id", "archive": ..., "parts"}            worker_routes.h
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits

@@ -101,6 +101,11 @@ int disk_unlink(const char *step, int at_fd, const char *name)
     return CHANGE(unlinkat(at_fd, name, 0), step, "unlink", at_fd, -1, name, NULL);
 }
 
+int disk_link(const char *step, int at_fd, const char *name, const char *text)
+{
+    return CHANGE(symlinkat(text, at_fd, name), step, "create", -1, at_fd, NULL, name);
+}
+
 int disk_remove_folder(const char *step, int at_fd, const char *name)
 {
     return CHANGE(unlinkat(at_fd, name, AT_REMOVEDIR), step, "rmdir", at_fd, -1, name, NULL);

@@ -23,6 +23,8 @@ int disk_rename(const char *step, int from_fd, const char *from, int to_fd, cons
 /* Exchanges two names in one step; EINVAL where the file system cannot. */
 int disk_exchange(const char *step, int a_fd, const char *a, int b_fd, const char *b);
 int disk_unlink(const char *step, int at_fd, const char *name);
+/* A symbolic link with that text. */
+int disk_link(const char *step, int at_fd, const char *name, const char *text);
 int disk_remove_folder(const char *step, int at_fd, const char *name);
 /* Removes a file, or a folder with everything in it (up to 64 levels). That nothing is there is
  * fine. */

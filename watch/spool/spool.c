@@ -147,6 +147,12 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
     return -1;
 }
 
+struct spool_file spool_file_of(char *name, const struct stat *st)
+{
+    return (struct spool_file){name, (uint64_t)st->st_ino, (uint64_t)st->st_size,
+                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+}
+
 struct spool_path spool_path(const char *id, const char *name)
 {
     struct spool_path path;

@@ -88,8 +88,11 @@ struct spool_file {
 
 struct spool_job {
     char id[SPOOL_ID_BYTES]; /* "" until claimed */
-    char *folder;            /* of the inputs, below in/; "" is in/ itself */
-    char *stem;              /* what the result is to be called: one component */
+    /* Of the job that its inputs were of before spool_retry put them back; "": they are a new drop.
+     */
+    char first[SPOOL_ID_BYTES];
+    char *folder; /* of the inputs, below in/; "" is in/ itself */
+    char *stem;   /* what the result is to be called: one component */
     struct spool_file *files;
     size_t n_files;
     json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
@@ -204,6 +207,9 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* durable to archive, each job as far as it comes. */
 void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n);
 
+/* The id that says how old a claimed job is, which belongs into its result.json as "job". */
+const char *spool_first_id(const struct spool_job *job);
+
 /* Why a job fails. */
 struct spool_reason {
     const char *kind; /* short name, "bad-input": status_name() */
@@ -273,10 +279,12 @@ void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 
 /* ".ID.part", the part folder's name in OUT. */
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
-/* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure. Needs no
- * spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such job,
- * or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name waits in
- * in/ already, or the job is being removed or put back by somebody else, and nothing was moved. */
+/* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure; but the job
+ * that they become, unless somebody writes to them before, is as old as they are (spool_first_id).
+ * Needs no spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such
+ * job, or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name
+ * waits in in/ already, or the job is being removed or put back by somebody else, and nothing was
+ * moved. */
 enum status spool_retry(const char *root, const char *id) STATUS_MUST_CHECK;
 
 #endif

@@ -24,12 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct spool_file identity(char *name, const struct stat *st)
-{
-    return (struct spool_file){name, (uint64_t)st->st_ino, (uint64_t)st->st_size,
-                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
-}
-
 static bool is_same(const struct spool_file *a, const struct spool_file *b)
 {
     return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
@@ -86,7 +80,7 @@ static bool see_inputs(struct spool *s, struct spool_job *job)
     for (struct stat st; good && n < job->n_files; n += good) {
         good = fstatat(folder, job->files[n].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
         if (good) {
-            job->files[n] = identity(job->files[n].name, &st);
+            job->files[n] = spool_file_of(job->files[n].name, &st);
         }
     }
     if (!good) {
@@ -117,6 +111,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
             job->id[0] = '\0';
             continue;
         }
+        spool_find_first(s, job);
         write_record(s, job);
         fresh[n_fresh++] = job;
     }
@@ -127,6 +122,8 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n_fresh; i++) {
         if (fresh[i]->outcome != SPOOL_OK) {
             unclaim(s, fresh[i]);
+        } else {
+            spool_forget_notes(s, fresh[i]);
         }
     }
     free(fresh);
@@ -241,7 +238,7 @@ static enum ready_writer look(struct spool_job *job, int in_fd, size_t i, struct
     int fd;
     char *name = job->files[i].name;
     enum status code = beneath_open_file(in_fd, name, &st, &fd);
-    *now = identity(name, &st);
+    *now = spool_file_of(name, &st);
     if (code == STATUS_OK) {
         const enum ready_writer writer = ready_writer(fd);
         close(fd);
@@ -299,6 +296,7 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
         if (spool_enter_step(job, SPOOL_UNVERIFIED)) {
             job->changed = look_at_all(s, job, false) || job->changed;
             if (job->outcome == SPOOL_OK && job->changed) {
+                job->first[0] = '\0'; /* what they are now is new */
                 write_record(s, job);
                 /* Its old record may come back: the next verify finds that it is that. */
                 spool_put_in_place(s, &job, 1, SPOOL_UNVERIFIED, "job", "verify.job", NULL,

@@ -104,8 +104,8 @@ void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 
 /* Descriptors are -1 until they are open. */
 struct retry {
-    const char *root, *id; /* id: of the folder in failed/, "ID~2", too */
-    int in_fd, failed_fd, job_fd;
+    const char *root, *id;                 /* id: of the folder in failed/, "ID~2", too */
+    int work_fd, in_fd, failed_fd, job_fd; /* work_fd: -1 also where it is closed to us */
     int from, to;          /* failed/ID/in; the folder in in/ that the inputs came from */
     struct spool_job *job; /* NULL: nobody knows what its inputs are */
     struct spool_names found;
@@ -116,6 +116,7 @@ static enum status open_failed(struct retry *r)
 {
     const int root_fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root_fd >= 0) {
+        r->work_fd = openat(root_fd, ".work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         r->in_fd = openat(root_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         r->failed_fd = openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
@@ -185,6 +186,23 @@ static enum status find_inputs(struct retry *r)
                              r->job->files[n].name, inputs);
 }
 
+/* Before the inputs go: whose they were first. That it cannot be noted keeps nothing here. */
+static void note_first(const struct retry *r)
+{
+    char id[SPOOL_ID_BYTES];
+    struct stat st;
+    snprintf(id, sizeof(id), "%s", r->job != NULL ? spool_first_id(r->job) : r->id);
+    for (size_t i = 0; r->work_fd >= 0 && i < r->found.n; i++) {
+        if (fstatat(r->from, r->found.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            const struct spool_file file = spool_file_of(r->found.names[i], &st);
+            spool_note_first(r->work_fd, &file, id);
+        }
+    }
+    if (r->work_fd >= 0) {
+        (void)disk_sync("retry.notes", r->work_fd);
+    }
+}
+
 /* Moves the inputs to in/FOLDER, all or none but for a failing disk. */
 static enum status move_inputs(struct retry *r)
 {
@@ -200,6 +218,7 @@ static enum status move_inputs(struct retry *r)
                                r->id, r->root, folder);
         }
     }
+    note_first(r);
     bool moved =
         disk_rename("retry.begin", r->job_fd, "reason.json", r->job_fd, SPOOL_RETRIED) == 0 ||
         errno == ENOENT || errno == EEXIST;
@@ -221,11 +240,11 @@ static enum status move_inputs(struct retry *r)
 
 enum status spool_retry(const char *root, const char *id)
 {
-    struct retry r = {root, id, -1, -1, -1, -1, -1, NULL, {0}};
+    struct retry r = {root, id, -1, -1, -1, -1, -1, -1, NULL, {0}};
     enum status code = open_failed(&r);
     code = code == STATUS_OK ? find_inputs(&r) : code;
     code = code == STATUS_OK ? move_inputs(&r) : code;
-    const int fds[] = {r.to, r.from, r.job_fd, r.failed_fd, r.in_fd};
+    const int fds[] = {r.to, r.from, r.job_fd, r.failed_fd, r.in_fd, r.work_fd};
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
         beneath_close(fds[i]);
     }

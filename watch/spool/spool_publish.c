@@ -119,7 +119,8 @@ static int is_younger(const struct spool *s, const char *path, const struct spoo
     const int64_t last_us = now_us > s->last_id_us ? now_us : s->last_id_us;
     return sscanf(text, " { \"schema\" : %*d , \"leat\" : \"%*[^\"]\" , \"job\" : \"%22[0-9-]\"",
                   id) == 1 &&
-           strcmp(id, job->id) > 0 && spool_id_time(id) >= 0 && spool_id_time(id) <= last_us;
+           strcmp(id, spool_first_id(job)) > 0 && spool_id_time(id) >= 0 &&
+           spool_id_time(id) <= last_us;
 }
 
 /* Whether there is anything of that name. */

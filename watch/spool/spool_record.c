@@ -110,9 +110,10 @@ static json_t *pack_files(const struct spool_job *job)
 
 char *spool_record_job(const struct spool_job *job)
 {
-    return dump(json_pack("{s:i, s:s, s:o, s:o, s:o, s:O}", "schema", SCHEMA, "id", job->id,
-                          "folder", encode(job->folder), "stem", encode(job->stem), "inputs",
-                          pack_files(job), "parameters", job->parameters));
+    return dump(json_pack("{s:i, s:s, s:s*, s:o, s:o, s:o, s:O}", "schema", SCHEMA, "id", job->id,
+                          "first", job->first[0] != '\0' ? job->first : NULL, "folder",
+                          encode(job->folder), "stem", encode(job->stem), "inputs", pack_files(job),
+                          "parameters", job->parameters));
 }
 
 char *spool_record_commit(const struct spool_job *job)
@@ -189,7 +190,10 @@ static enum status take_job(struct spool_job *job, const char *id, const json_t 
     const char *own_id = json_string_value(json_object_get(object, "id"));
     const json_t *inputs = json_object_get(object, "inputs");
     json_t *parameters = json_object_get(object, "parameters");
+    const char *first = json_string_value(json_object_get(object, "first"));
     snprintf(job->id, sizeof(job->id), "%s", id);
+    snprintf(job->first, sizeof(job->first), "%s",
+             first != NULL && spool_id_time(first) >= 0 ? first : "");
     job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
     job->files = xcalloc(json_array_size(inputs), sizeof(*job->files));
     job->n_files = json_array_size(inputs);

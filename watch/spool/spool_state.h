@@ -63,6 +63,8 @@ enum status spool_list(int folder_fd, const char *what, struct spool_names *out)
 void spool_names_free(struct spool_names *list);
 /* The order of names, for bsearch(). */
 int spool_by_name(const void *a, const void *b);
+/* What an input with this stat is; `name` is not copied. */
+struct spool_file spool_file_of(char *name, const struct stat *st);
 /* ID/NAME, below .work; NAME is one of the protocol's. */
 struct spool_path {
     char text[SPOOL_ID_BYTES + 32];
@@ -172,6 +174,13 @@ void spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
  * again while it has inputs, else nothing. */
 void spool_end_retries(struct spool *s, const struct spool_names *failed);
+/* spool_first.c: whether a name in .work is that of a note about an input that was put back. */
+bool spool_is_note(const char *name);
+/* Leaves such a note: which job the input was of first. Where it cannot, there is none. */
+void spool_note_first(int work_fd, const struct spool_file *file, const char *id);
+/* Sets job->first from the notes about its inputs: the youngest, and "" unless each has one. */
+void spool_find_first(const struct spool *s, struct spool_job *job);
+void spool_forget_notes(const struct spool *s, const struct spool_job *job);
 /* spool_hold.c: whether the job is held. */
 bool spool_is_held(const struct spool *s, const char *id);
 /* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody
