@@ -282,6 +282,23 @@ static void retried_job_is_no_younger_than_it_was(void **state)
     assert_int_equal(st.st_ino, inode);
     run_job("", "a", "a.csv");
     holds("out/a/data/0", "seven");
+    /* So it is if somebody had it open when it was claimed, and wrote to it then. */
+    put("in/a.csv", "8");
+    fail_and_retry(new_job("", "a", "a.csv", NULL));
+    assert_int_equal(renameat(root_fd, "in/a.csv", root_fd, "aside"), 0);
+    put("in/a.csv", "9");
+    run_job("", "a", "a.csv");
+    assert_int_equal(renameat(root_fd, "aside", root_fd, "in/a.csv"), 0);
+    const int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_CLOEXEC);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    assert_int_equal(write(fd, "ten", 3), 3);
+    close(fd);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+    holds("out/a/data/0", "ten");
     nothing_is_left_over();
 }
 

@@ -2,7 +2,7 @@
  * spool_first - how old a job is whose inputs were put back into in/: as old as the job that they
  * were of first, so that for having failed it replaces no newer result.
  *
- * For each input there is a link .work/INODE.retried, which leads nowhere and says that job's id
+ * For each input there is a link .work/retried.INODE, which leads nowhere and says that job's id
  * and what the input is. One whose input has been written to since, or never comes back, says
  * nothing about another file; it goes when a file of that inode number is claimed. Where there are
  * no such links, or .work may not be written by whoever puts the inputs back, they are a new drop.
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char end[] = ".retried";
+static const char begin[] = "retried.";
 _Static_assert(SPOOL_ID_BYTES == 23, "an id is read with %.22s");
 
 struct note {
@@ -27,7 +27,7 @@ struct note {
 static struct note note_of(const struct spool_file *file, const char *id)
 {
     struct note note;
-    snprintf(note.name, sizeof(note.name), "%" PRIu64 "%s", file->inode, end);
+    snprintf(note.name, sizeof(note.name), "%s%" PRIu64, begin, file->inode);
     snprintf(note.text, sizeof(note.text), "%s %" PRIu64 " %" PRId64, id, file->size,
              file->mtime_ns);
     return note;
@@ -35,8 +35,7 @@ static struct note note_of(const struct spool_file *file, const char *id)
 
 bool spool_is_note(const char *name)
 {
-    const size_t n = strspn(name, "0123456789");
-    return n > 0 && strcmp(name + n, end) == 0;
+    return strncmp(name, begin, strlen(begin)) == 0;
 }
 
 void spool_note_first(int work_fd, const struct spool_file *file, const char *id)
