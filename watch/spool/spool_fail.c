@@ -187,7 +187,7 @@ static enum status find_inputs(struct retry *r)
 }
 
 /* Before the inputs go: whose they were first. That it cannot be noted keeps nothing here. */
-static void note_first(const struct retry *r)
+static void note_first(const struct retry *r, const char *folder)
 {
     char id[SPOOL_ID_BYTES];
     struct stat st;
@@ -195,7 +195,7 @@ static void note_first(const struct retry *r)
     for (size_t i = 0; r->work_fd >= 0 && i < r->found.n; i++) {
         if (fstatat(r->from, r->found.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
             const struct spool_file file = spool_file_of(r->found.names[i], &st);
-            spool_note_first(r->work_fd, &file, id);
+            spool_note_first(r->work_fd, folder, &file, id);
         }
     }
     if (r->work_fd >= 0) {
@@ -218,7 +218,7 @@ static enum status move_inputs(struct retry *r)
                                r->id, r->root, folder);
         }
     }
-    note_first(r);
+    note_first(r, folder);
     bool moved =
         disk_rename("retry.begin", r->job_fd, "reason.json", r->job_fd, SPOOL_RETRIED) == 0 ||
         errno == ENOENT || errno == EEXIST;

@@ -174,10 +174,11 @@ void spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
  * again while it has inputs, else nothing. */
 void spool_end_retries(struct spool *s, const struct spool_names *failed);
-/* spool_first.c: whether a name in .work is that of a note about an input that was put back. */
-bool spool_is_note(const char *name);
-/* Leaves such a note: which job the input was of first. Where it cannot, there is none. */
-void spool_note_first(int work_fd, const struct spool_file *file, const char *id);
+/* spool_first.c: notes which job the input of in/FOLDER was of first, if that can be noted. */
+void spool_note_first(int work_fd, const char *folder, const struct spool_file *file,
+                      const char *id);
+/* Whether a name in .work is that of such a note; one whose file is not there any more goes. */
+bool spool_keep_note(const struct spool *s, const char *name);
 /* Sets job->first from the notes about its inputs: the youngest, and "" unless each has one. */
 void spool_find_first(const struct spool *s, struct spool_job *job);
 void spool_forget_notes(const struct spool *s, const struct spool_job *job);
