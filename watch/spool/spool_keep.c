@@ -110,19 +110,6 @@ static void holding_free(struct holding *h)
     free(h);
 }
 
-/* The next entry of a folder that is of our file system, with its stat; false: no more. */
-static bool next_entry(DIR *folder, dev_t device, struct dirent **e, struct stat *st)
-{
-    while ((*e = readdir(folder)) != NULL) {
-        if ((*e)->d_name[0] != '.' &&
-            fstatat(dirfd(folder), (*e)->d_name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st->st_dev == device) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static DIR *open_folder(int at_fd, const char *path)
 {
     const int fd = beneath_open(at_fd, path, O_RDONLY | O_DIRECTORY);
@@ -131,12 +118,6 @@ static DIR *open_folder(int at_fd, const char *path)
         beneath_close(fd);
     }
     return folder;
-}
-
-static bool is_own(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && st.st_uid == geteuid();
 }
 
 /* Opens done/FOLDER of done/FOLDER/NAME; *name is NAME in path. */
@@ -155,6 +136,7 @@ static void remove_empty(struct spool *s, const char *path)
 {
     const int done_fd = s->done_fd;
     char at[PATH_MAX];
+    struct stat st;
     bool removed = true;
     snprintf(at, sizeof(at), "%s", path);
     pthread_mutex_lock(&s->archiving);
@@ -162,7 +144,7 @@ static void remove_empty(struct spool *s, const char *path)
         const char *name;
         const int fd = beneath_open(done_fd, at, O_RDONLY | O_DIRECTORY);
         const int above = open_parent(done_fd, at, &name);
-        removed = fd >= 0 && above >= 0 && is_own(fd) &&
+        removed = fd >= 0 && above >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
                   disk_remove_folder("keep.folder", above, name) == 0;
         beneath_close(fd);
         beneath_close(above);
@@ -186,7 +168,12 @@ static void look(struct holding *h, char *path, int depth)
         return;
     }
     const int blocked = faccessat(dirfd(folder), ".", W_OK | X_OK, AT_EACCESS) != 0 ? errno : 0;
-    while (!is_stopped(h->sweep) && next_entry(folder, h->device, &e, &st)) {
+    while (!is_stopped(h->sweep) && (e = readdir(folder)) != NULL) {
+        if (e->d_name[0] == '.' ||
+            fstatat(dirfd(folder), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            st.st_dev != h->device) {
+            continue;
+        }
         const int n =
             snprintf(path + length, PATH_MAX - length, "%s%s", length > 0 ? "/" : "", e->d_name);
         if (n < 0 || (size_t)n >= PATH_MAX - length) {
