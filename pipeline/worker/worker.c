@@ -186,7 +186,8 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
     STATUS_TRY(worker_fault(input->parts[0].path));
     spool_part_name(t->id, part_folder);
     input->part_folder = strdup(part_folder);
-    input->id = strdup(t->id);
+    const char *first = json_string_value(json_object_get(t->message, "first"));
+    input->id = strdup(first != NULL ? first : t->id);
     return input->part_folder != NULL && input->id != NULL
                ? STATUS_OK
                : status_fail(STATUS_NO_MEMORY, "no memory for a job");

@@ -182,9 +182,10 @@ static json_t *sorted(json_t *entries)
 
 static enum status write_index(struct worker_archive *a)
 {
+    json_t *first = json_object_get(a->order.message, "first");
     json_t *index = json_pack("{s:i, s:s, s:O, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION, "job",
-                              json_object_get(a->order.message, "id"), "archive",
-                              text_json(a->path), "entries", sorted(a->entries));
+                              first != NULL ? first : json_object_get(a->order.message, "id"),
+                              "archive", text_json(a->path), "entries", sorted(a->entries));
     char *text = json_write(index, JSON_INDENT(2));
     json_decref(index);
     if (text == NULL) {

@@ -44,7 +44,8 @@ static void say(const char *is, const char *id, const char *code)
 static int work(void)
 {
     char held[SPOOL_ID_BYTES] = "", *line = NULL;
-    const char *device = getenv("CUDA_VISIBLE_DEVICES"), *sick = getenv("SICK");
+    const char *sick = getenv("SICK");
+    char *device = NULL;
     size_t bytes = 0;
     FILE *in = fdopen(WORKER_FD, "r");
     while (in != NULL && getline(&line, &bytes, in) > 0) {
@@ -52,6 +53,8 @@ static int work(void)
         const char *what = json_string_value(json_object_get(message, "do"));
         const char *id = json_string_value(json_object_get(message, "id"));
         if (strcmp(what, "open") == 0) {
+            const char *visible = json_string_value(json_object_get(message, "visible"));
+            device = visible != NULL ? strdup(visible) : NULL;
             dprintf(WORKER_FD, "{\"is\":\"ready\",\"device\":\"\",\"jobs\":%d}\n",
                     (int)json_integer_value(json_object_get(message, "jobs")));
         } else if (strcmp(what, "let end") == 0 && held[0] != '\0') {

@@ -1,16 +1,22 @@
 """Jobs whose results have the same name, with replace = yes: the one dropped last stays; see service_order.sh."""
 import json
 import os
+import subprocess
 
-from service import WATCHED, Service, grid, table
+from service import LEAT, WATCHED, Service, grid, table
 
 with open("leat.conf", "w") as f:
-    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {20000 if WATCHED else 1000000}\n")
+    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {20000 if WATCHED else 1000000}\n"
+            "[pipeline kmeans]\nk = 1000\n")
+
+
+def result_of(name):
+    with open(f"spool/out/{name}/result.json") as f:
+        return json.load(f)
 
 
 def pipeline_of(name):
-    with open(f"spool/out/{name}/result.json") as f:
-        return json.load(f)["pipeline"]
+    return result_of(name)["pipeline"]
 
 
 s = Service("spool", "--config", "leat.conf")
@@ -30,5 +36,19 @@ for part in ("dem", "source"):
     s.drop(f"x.{part}.asc", grid(part == "source"))
 s.until(lambda: s.status()["totals"]["done"] == 4, "the long one again")
 s.check(pipeline_of("x") == "sciddicat" and sorted(os.listdir("spool/out")) == ["sub", "x"], "a later result is not there")
+
+# What has failed and is tried again is as old as it was: it replaces no result of a job that came between.
+for name in "x", "y":
+    s.drop(f"{name}.points.csv", "a,b\n1,2\n1,3\n8,9\n8,8\n")
+s.until(lambda: s.status()["totals"]["failed"] == 2, "so many clusters of so few points")
+old = s.reasons()["y.points.csv"]["id"]
+s.drop("x.clusters.csv", table())
+s.until(lambda: s.status()["totals"]["done"] == 5, "one that comes between")
+s.stop()
+subprocess.run([LEAT, "retry", "--spool", "spool", "--all"], check=True)
+s = Service("spool", "--config", "leat.conf", "--set", "k=2")
+s.until(lambda: s.status()["totals"]["done"] == 2, "they are done after all")
+s.check(pipeline_of("x") == "pearson" and sorted(os.listdir("spool/out")) == ["sub", "x", "y"], "a later result has gone")
+s.check(pipeline_of("y") == "kmeans" and result_of("y")["job"] == old, result_of("y"))
 s.stop()
 s.is_clean()

@@ -140,7 +140,7 @@ static inline bool make_result(const struct spool *s, const struct spool_job *jo
     }
     snprintf(path, sizeof(path), "%s/result.json", part);
     snprintf(text, sizeof(text), "{\n  \"schema\": 1,\n  \"leat\": \"1.2.3\",\n  \"job\": \"%s\"}",
-             job->id);
+             spool_first_id(job));
     return good && put_file(s->out_fd, path, text);
 }
 

@@ -60,7 +60,8 @@ static void a_held_job_that_ends_leaves_nothing(void **state)
     spool_job_free(job);
     holds("in/a.csv", "1");
     is_empty("failed");
-    nothing_but_the_lock_is_left();
+    run_job("", "a", "a.csv");
+    nothing_is_left_over();
 }
 
 static void what_cannot_be_put_on_disk_is_said(void **state)

@@ -222,6 +222,86 @@ static void older_result_that_is_half_removed_is_not_published(void **state)
     nothing_is_left_over();
 }
 
+/* in/a.csv, with that text, fails as a job; which is freed. */
+static void fail_and_retry(struct spool_job *job)
+{
+    spool_claim(s, &job, 1);
+    fail_job(job, "bad-input", "why");
+    assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+    spool_job_free(job);
+}
+
+static void retried_job_is_no_younger_than_it_was(void **state)
+{
+    (void)state;
+    struct stat st;
+    spool_configure(s, true, true, 3, 0);
+    for (int twice = 0; twice < 2; twice++) {
+        put("in/a.csv", "1");
+        struct spool_job *old = new_job("", "a", "a.csv", NULL);
+        spool_claim(s, &old, 1);
+        struct spool_job *young = new_committed_job("2");
+        fail_job(old, "bad-input", "why");
+        assert_int_equal(spool_retry(root, old->id), STATUS_OK);
+        spool_job_free(old);
+        if (twice) {
+            fail_and_retry(new_job("", "a", "a.csv", NULL));
+        }
+        start(); /* what was noted outlives the service */
+        assert_int_equal(r.n_finished, 1);
+        holds("out/a/data/0", "2");
+        spool_configure(s, true, true, 3, 0);
+        run_job("", "a", "a.csv");
+        holds("out/a/data/0", "2");
+        assert_int_equal(count_entries(root_fd, "out"), 1);
+        nothing_is_left_over();
+        spool_job_free(young);
+    }
+    /* Its result, which came first, gives way to the younger's. */
+    put("in/a.csv", "3");
+    fail_and_retry(new_job("", "a", "a.csv", NULL));
+    assert_int_equal(renameat(root_fd, "in/a.csv", root_fd, "aside"), 0);
+    struct spool_job *young = new_committed_job("4");
+    assert_int_equal(renameat(root_fd, "aside", root_fd, "in/a.csv"), 0);
+    run_job("", "a", "a.csv");
+    holds("out/a/data/0", "3");
+    spool_finish(s, &young, 1);
+    holds("out/a/data/0", "4");
+    spool_job_free(young);
+    /* Written anew, it is a new drop. */
+    put("in/a.csv", "5");
+    fail_and_retry(new_job("", "a", "a.csv", NULL));
+    assert_int_equal(renameat(root_fd, "in/a.csv", root_fd, "aside"), 0);
+    put("in/a.csv", "6");
+    run_job("", "a", "a.csv");
+    assert_int_equal(renameat(root_fd, "aside", root_fd, "in/a.csv"), 0);
+    assert_int_equal(fstatat(root_fd, "in/a.csv", &st, 0), 0);
+    put("in/a.csv", "seven");
+    const ino_t inode = st.st_ino;
+    assert_int_equal(fstatat(root_fd, "in/a.csv", &st, 0), 0);
+    assert_int_equal(st.st_ino, inode);
+    run_job("", "a", "a.csv");
+    holds("out/a/data/0", "seven");
+    /* So it is if somebody had it open when it was claimed, and wrote to it then. */
+    put("in/a.csv", "8");
+    fail_and_retry(new_job("", "a", "a.csv", NULL));
+    assert_int_equal(renameat(root_fd, "in/a.csv", root_fd, "aside"), 0);
+    put("in/a.csv", "9");
+    run_job("", "a", "a.csv");
+    assert_int_equal(renameat(root_fd, "aside", root_fd, "in/a.csv"), 0);
+    const int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_CLOEXEC);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    assert_int_equal(write(fd, "ten", 3), 3);
+    close(fd);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    spool_job_free(job);
+    holds("out/a/data/0", "ten");
+    nothing_is_left_over();
+}
+
 static void result_of_a_job_that_is_none_of_this_spool_is_replaced(void **state)
 {
     (void)state;
@@ -470,6 +550,7 @@ int main(void)
         PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
         PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
         PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
+        PUBLISH_TEST(retried_job_is_no_younger_than_it_was),
         PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),

@@ -429,10 +429,10 @@ static void folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try(void
     (void)state;
     spool_fault->fail_at = spool_fault->n_changes + 4; /* made, synced; the next one made, synced */
     spool_fault->error = EIO;
-    assert_int_equal(disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777), -1);
+    assert_int_equal(disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777, true), -1);
     assert_int_equal(errno, EIO);
     assert_true(is_there(root_fd, "done/a") && !is_there(root_fd, "done/a/b"));
-    const int fd = disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777);
+    const int fd = disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777, true);
     assert_true(fd >= 0 && is_there(root_fd, "done/a/b/c"));
     close(fd);
 }

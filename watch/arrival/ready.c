@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -71,12 +72,15 @@ static uint64_t still_for(const struct stat *st, uint64_t now_ms, struct ready_m
     return now_ms - m->since_ms;
 }
 
-static struct ready_answer later(struct ready_answer a, uint64_t again_ms, const char *reason)
+__attribute__((format(printf, 3, 4))) static void later(struct ready_answer *a, uint64_t again_ms,
+                                                        const char *reason, ...)
 {
-    a.state = READY_LATER;
-    a.again_ms = again_ms;
-    snprintf(a.reason, sizeof(a.reason), "%s", reason);
-    return a;
+    va_list list;
+    a->state = READY_LATER;
+    a->again_ms = again_ms;
+    va_start(list, reason);
+    vsnprintf(a->reason, sizeof(a->reason), reason, list);
+    va_end(list);
 }
 
 struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms, uint64_t settle_ms,
@@ -97,9 +101,7 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
     }
     if (code != STATUS_OK) {
         const char *colon = strrchr(status_message(), ':');
-        a = later(a, LOOK_AGAIN_MS, "");
-        snprintf(a.reason, sizeof(a.reason), "cannot be read:%s",
-                 colon != NULL ? colon + 1 : " unknown error");
+        later(&a, LOOK_AGAIN_MS, "cannot be read:%s", colon != NULL ? colon + 1 : " unknown error");
         return a;
     }
     const uint64_t still_ms = still_for(&a.st, now_ms, memory);
@@ -109,15 +111,13 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
     const uint64_t wanted_ms = is_torn ? 2 * settle_ms : settle_ms;
     close(fd);
     if (writer == READY_WRITER_OPEN) {
-        return later(a, LOOK_AGAIN_MS, "is open for writing");
-    }
-    if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < wanted_ms) {
-        a = later(a, wanted_ms - still_ms, "");
-        snprintf(a.reason, sizeof(a.reason), "%s; must stand still for %g s",
-                 a.st.st_size == 0 ? "is empty"
-                 : is_torn         ? "may be written to, and its last line has no end"
-                                   : "may be written to",
-                 (double)wanted_ms / 1e3);
+        later(&a, LOOK_AGAIN_MS, "is open for writing");
+    } else if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < wanted_ms) {
+        later(&a, wanted_ms - still_ms, "%s; must stand still for %g s",
+              a.st.st_size == 0 ? "is empty"
+              : is_torn         ? "may be written to, and its last line has no end"
+                                : "may be written to",
+              (double)wanted_ms / 1e3);
     }
     return a;
 }

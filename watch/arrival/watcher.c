@@ -11,6 +11,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/fault.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,20 +76,17 @@ static void want_scan(struct watcher *w)
 
 static void add_hint(struct watcher *w, const char *folder, const char *name)
 {
-    char *path = NULL;
+    if (w->n_hints == HINTS_MAX) {
+        want_scan(w);
+    }
     if (w->want_scan) {
         return;
     }
-    if (w->n_hints < HINTS_MAX && w->hints == NULL) {
-        w->hints = malloc(HINTS_MAX * sizeof(*w->hints));
-    }
-    if (w->n_hints == HINTS_MAX || w->hints == NULL ||
-        asprintf(&path, "%s%s%s", folder, *folder != '\0' ? "/" : "", name) < 0) {
-        want_scan(w);
-        return;
+    if (w->hints == NULL) {
+        w->hints = xcalloc(HINTS_MAX, sizeof(*w->hints));
     }
     note_hint(w);
-    w->hints[w->n_hints++] = path;
+    w->hints[w->n_hints++] = xasprintf("%s%s%s", folder, *folder != '\0' ? "/" : "", name);
 }
 
 /* A folder was moved, out of the watched one or within it. Nothing that happens in it now is looked
@@ -185,12 +183,8 @@ static void after_look(uv_work_t *work, int status)
     if (w->inotify_fd >= 0 && (look->found.complete || look->limit[0] != '\0')) {
         set_mode(w, look->limit[0] != '\0' ? look->limit : NULL);
     }
-    if (look->out_of_memory) {
-        log_warning("no memory to list '%s'; it is tried again", w->path);
-    }
     listen_to_events(w);
-    w->recount = look->out_of_memory ||
-                 (look->all ? !look->found.complete : w->recount || look->n_troubles > 0);
+    w->recount = look->all ? !look->found.complete : w->recount || look->n_troubles > 0;
     if (look->n_troubles > 0) {
         w->options.trouble(w->options.user, look->trouble, look->all ? look->n_troubles : 0);
     }
@@ -269,20 +263,17 @@ enum status watcher_open(uv_loop_t *loop, const struct watcher_options *options,
                          struct watcher **out)
 {
     *out = NULL;
-    struct watcher *w = calloc(1, sizeof(*w));
-    char *path = strdup(options->path);
     int folder_fd = fcntl(options->folder_fd, F_DUPFD_CLOEXEC, 3);
-    if (w == NULL || path == NULL || folder_fd < 0 || uv_timer_init(loop, &w->timer) != 0) {
-        beneath_close(folder_fd);
-        free(w);
-        free(path);
-        return status_fail(STATUS_NO_MEMORY, "no memory to watch '%s'", options->path);
+    if (folder_fd < 0) {
+        return status_fail_errno(errno, "'%s' cannot be watched", options->path);
     }
+    struct watcher *w = xcalloc(1, sizeof(*w));
     w->loop = loop;
     w->options = *options;
-    w->path = path;
-    w->options.path = path;
+    w->path = xstrdup(options->path);
+    w->options.path = w->path;
     w->options.folder_fd = folder_fd;
+    uv_timer_init(loop, &w->timer);
     w->timer.data = w;
     w->n_handles = 1;
     w->scanned_ms = uv_now(loop);

@@ -54,8 +54,8 @@ struct watcher_options {
     void *user;
 };
 
-/* Starts to watch; the first complete findings follow by themselves. STATUS_NO_MEMORY, STATUS_IO;
- * that there are no events is not a failure. */
+/* Starts to watch; the first complete findings follow by themselves. STATUS_IO: no descriptor is
+ * left; that there are no events is not a failure. */
 enum status watcher_open(uv_loop_t *loop, const struct watcher_options *options,
                          struct watcher **out) STATUS_MUST_CHECK;
 /* Stops; found() and trouble() are not called any more. `closed` (may be NULL) is called, on the

@@ -6,6 +6,7 @@
 #include "formats/base/file_name.h"
 #include "watch/files/beneath.h"
 #include "watch/files/fault.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,10 +43,15 @@ static size_t place_of(const struct watcher *w, int wd)
     return low;
 }
 
+static bool is_at(const struct watcher *w, size_t i, int wd)
+{
+    return i < w->n_folders && w->folders[i].wd == wd;
+}
+
 const char *watcher_folder_of(const struct watcher *w, int wd)
 {
     size_t i = place_of(w, wd);
-    return i < w->n_folders && w->folders[i].wd == wd ? w->folders[i].path : NULL;
+    return is_at(w, i, wd) ? w->folders[i].path : NULL;
 }
 
 static void forget(struct watcher *w, size_t i)
@@ -58,9 +64,15 @@ static void forget(struct watcher *w, size_t i)
 void watcher_forget_folder(struct watcher *w, int wd)
 {
     size_t i = place_of(w, wd);
-    if (i < w->n_folders && w->folders[i].wd == wd) {
+    if (is_at(w, i, wd)) {
         forget(w, i);
     }
+}
+
+static void unwatch(struct watcher *w, size_t i)
+{
+    inotify_rm_watch(w->inotify_fd, w->folders[i].wd);
+    forget(w, i);
 }
 
 void watcher_unwatch(struct watcher *w, const char *path)
@@ -69,8 +81,7 @@ void watcher_unwatch(struct watcher *w, const char *path)
     for (size_t i = w->n_folders; i-- > 0;) {
         const char *other = w->folders[i].path;
         if (strncmp(other, path, len) == 0 && (other[len] == '\0' || other[len] == '/')) {
-            inotify_rm_watch(w->inotify_fd, w->folders[i].wd);
-            forget(w, i);
+            unwatch(w, i);
         }
     }
 }
@@ -80,40 +91,23 @@ static void unwatch_unseen(struct watcher *w)
 {
     for (size_t i = w->n_folders; i-- > 0;) {
         if (!w->folders[i].is_seen) {
-            inotify_rm_watch(w->inotify_fd, w->folders[i].wd);
-            forget(w, i);
+            unwatch(w, i);
         }
     }
 }
 
 /* Remembers which folder a watch stands for; a folder that was renamed keeps its watch. */
-static bool remember(struct watcher *w, int wd, const char *path)
+static void remember(struct watcher *w, int wd, const char *path)
 {
     size_t i = place_of(w, wd);
-    char *copy = strdup(path);
-    if (copy == NULL) {
-        return false;
-    }
-    if (i < w->n_folders && w->folders[i].wd == wd) {
+    if (is_at(w, i, wd)) {
         free(w->folders[i].path);
-        w->folders[i].path = copy;
-        w->folders[i].is_seen = true;
-        return true;
+    } else {
+        w->folders = xrealloc(w->folders, w->n_folders + 1, sizeof(*w->folders));
+        memmove(&w->folders[i + 1], &w->folders[i], (w->n_folders - i) * sizeof(*w->folders));
+        w->n_folders++;
     }
-    if (w->n_folders == w->folders_cap) {
-        size_t cap = w->folders_cap > 0 ? 2 * w->folders_cap : 16;
-        struct watcher_folder *folders = realloc(w->folders, cap * sizeof(*folders));
-        if (folders == NULL) {
-            free(copy);
-            return false;
-        }
-        w->folders = folders;
-        w->folders_cap = cap;
-    }
-    memmove(&w->folders[i + 1], &w->folders[i], (w->n_folders - i) * sizeof(*w->folders));
-    w->folders[i] = (struct watcher_folder){wd, copy, true};
-    w->n_folders++;
-    return true;
+    w->folders[i] = (struct watcher_folder){wd, xstrdup(path), true};
 }
 
 static void watch_folder(struct watcher *w, int fd, const char *path)
@@ -128,10 +122,7 @@ static void watch_folder(struct watcher *w, int fd, const char *path)
     int error = FAULT_ERROR("watcher.add");
     int wd = error == 0 ? inotify_add_watch(w->inotify_fd, self, EVENTS) : -1;
     if (wd >= 0) {
-        if (!remember(w, wd, path)) {
-            inotify_rm_watch(w->inotify_fd, wd);
-            look->out_of_memory = true;
-        }
+        remember(w, wd, path);
         return;
     }
     error = error != 0 ? error : errno;
@@ -146,23 +137,11 @@ static void watch_folder(struct watcher *w, int fd, const char *path)
 static void add_file(struct watcher_look *look, const char *path, const struct stat *st)
 {
     struct watcher_findings *found = &look->found;
-    char *copy = strdup(path);
-    if (copy != NULL && found->n_files == look->cap) {
-        size_t cap = look->cap > 0 ? 2 * look->cap : 64;
-        struct watcher_file *files = realloc(found->files, cap * sizeof(*files));
-        if (files == NULL) {
-            free(copy);
-            copy = NULL;
-        } else {
-            found->files = files;
-            look->cap = cap;
-        }
+    if (found->n_files == look->cap) {
+        look->cap = look->cap > 0 ? 2 * look->cap : 64;
+        found->files = xrealloc(found->files, look->cap, sizeof(*found->files));
     }
-    if (copy == NULL) {
-        look->out_of_memory = true;
-        return;
-    }
-    found->files[found->n_files++] = (struct watcher_file){copy, *st};
+    found->files[found->n_files++] = (struct watcher_file){xstrdup(path), *st};
 }
 
 static void note_trouble(struct watcher_look *look, const char *path, const char *why)
@@ -246,7 +225,7 @@ static void look_at_all(struct watcher *w)
         w->folders[i].is_seen = false;
     }
     list_folder(w, fd, path, 0);
-    w->look.found.complete = !w->look.out_of_memory && !w->look.is_partial;
+    w->look.found.complete = !w->look.is_partial;
     if (w->look.found.complete && w->look.n_troubles == 0) { /* else some may be there, unseen */
         unwatch_unseen(w);
     }
@@ -256,13 +235,10 @@ static void look_at_all(struct watcher *w)
 static bool passes(const char *path)
 {
     char name[NAME_MAX + 1];
-    while (*path != '\0') {
-        size_t len = strcspn(path, "/");
-        snprintf(name, sizeof(name), "%.*s", (int)len, path);
+    while (*path != '\0' && beneath_next(&path, name)) {
         if (file_name_is_temporary(name)) {
             return true;
         }
-        path += path[len] == '/' ? len + 1 : len;
     }
     return false;
 }

@@ -16,13 +16,13 @@ struct watcher_look {
     char limit[120];   /* why events cannot be had everywhere; "" otherwise */
     char trouble[256]; /* the first folder that cannot be listed, and why; "" otherwise */
     size_t n_troubles;
-    bool out_of_memory, is_partial; /* not all that is there was found */
+    bool is_partial; /* not all that is there was found */
 };
 
 struct watcher {
     uv_loop_t *loop;
     struct watcher_options options;
-    char *path;
+    char *path;     /* that of the options; owned */
     int inotify_fd; /* -1: none */
     uv_poll_t poll;
     uv_timer_t timer;
@@ -41,7 +41,7 @@ struct watcher {
         char *path;   /* owned */
         bool is_seen; /* by this look, if that is complete */
     } * folders;
-    size_t n_folders, folders_cap;
+    size_t n_folders;
     char mode[160];
     unsigned long n_scans, n_overflows; /* complete looks; overflows of the events' queue */
     void (*closed)(void *user);

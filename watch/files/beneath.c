@@ -25,8 +25,7 @@ bool beneath_is_name(const char *name)
            strcmp(name, "..") != 0;
 }
 
-/* The component that *path begins with, and *path moved behind it; false when it is not a name. */
-static bool next_component(const char **path, char name[NAME_MAX + 1])
+bool beneath_next(const char **path, char name[NAME_MAX + 1])
 {
     size_t len = strcspn(*path, "/");
     if (len > NAME_MAX) {
@@ -51,7 +50,7 @@ bool beneath_is_path(const char *path)
         return false;
     }
     while (*path != '\0') {
-        if (!next_component(&path, name)) {
+        if (!beneath_next(&path, name)) {
             return false;
         }
     }
@@ -72,7 +71,7 @@ static int open_walking(int at_fd, const char *path, int flags)
 {
     char name[NAME_MAX + 1];
     int fd = openat(at_fd, ".", (*path == '\0' ? flags : O_PATH | O_DIRECTORY) | ALWAYS);
-    while (fd >= 0 && *path != '\0' && next_component(&path, name)) {
+    while (fd >= 0 && *path != '\0' && beneath_next(&path, name)) {
         int next = openat(fd, name, (*path == '\0' ? flags : O_PATH | O_DIRECTORY) | ALWAYS);
         int error = errno;
         struct stat st;
@@ -146,43 +145,31 @@ const char *beneath_unfit(const struct stat *st)
 
 enum status beneath_open_file(int at_fd, const char *path, struct stat *st, int *out)
 {
-    const char *unfit = NULL;
     *out = -1;
     *st = (struct stat){.st_mode = S_IFREG, .st_nlink = 1};
     /* Look first: opening a device may already do something. */
-    int fd = beneath_open(at_fd, path, O_PATH);
-    if (fd >= 0) {
-        int failed = fstat(fd, st);
-        int error = errno;
-        close(fd);
-        if (failed != 0) {
-            return status_fail_errno(error, "'%s' cannot be looked at", path);
+    for (int flags = O_PATH;; flags = O_RDONLY) {
+        const int fd = beneath_open(at_fd, path, flags);
+        const bool seen = fd >= 0 && fstat(fd, st) == 0;
+        const int error = errno;
+        const char *unfit = seen ? beneath_unfit(st) : NULL;
+        if (seen && unfit == NULL && flags == O_RDONLY) {
+            *out = fd;
+            return STATUS_OK;
         }
-        unfit = beneath_unfit(st);
-        fd = unfit == NULL ? beneath_open(at_fd, path, O_RDONLY) : -1;
+        beneath_close(fd);
+        if (unfit != NULL) {
+            return status_fail(STATUS_UNSUPPORTED,
+                               "'%s' %s; only regular files without hard links are accepted", path,
+                               unfit);
+        }
+        if (!seen) {
+            const enum status code =
+                error == ELOOP || error == EXDEV
+                    ? status_fail(STATUS_UNSUPPORTED, "'%s' leads over a link", path)
+                    : status_fail_errno(error, "'%s' cannot be opened", path);
+            errno = error;
+            return code;
+        }
     }
-    if (unfit != NULL) {
-        return status_fail(STATUS_UNSUPPORTED,
-                           "'%s' %s; only regular files without hard links are accepted", path,
-                           unfit);
-    }
-    if (fd < 0) {
-        int error = errno;
-        enum status code = error == ELOOP || error == EXDEV
-                               ? status_fail(STATUS_UNSUPPORTED, "'%s' leads over a link", path)
-                               : status_fail_errno(error, "'%s' cannot be opened", path);
-        errno = error;
-        return code;
-    }
-    if (fstat(fd, st) != 0) {
-        const enum status code = status_fail_errno(errno, "'%s' cannot be looked at", path);
-        close(fd);
-        return code;
-    }
-    if (beneath_unfit(st) != NULL) {
-        close(fd);
-        return status_fail(STATUS_UNSUPPORTED, "'%s' was replaced while it was opened", path);
-    }
-    *out = fd;
-    return STATUS_OK;
 }

@@ -11,6 +11,7 @@
 
 #include "formats/base/status.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
@@ -34,6 +35,9 @@ const char *beneath_unfit(const struct stat *st);
 /* Whether `name` is one component of a path: not empty, not "." or "..", no '/', at most 255 bytes.
  */
 bool beneath_is_name(const char *name);
+/* The component that *path, which is not "", begins with, and *path moved behind it; false when it
+ * is not such a name. */
+bool beneath_next(const char **path, char name[NAME_MAX + 1]);
 /* Whether `path` is relative and consists of such components ("" does). */
 bool beneath_is_path(const char *path);
 

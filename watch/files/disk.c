@@ -46,11 +46,11 @@ int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode)
 }
 
 /* Makes `name` in *fd if it is not there, and moves *fd into it. */
-static void enter_folder(const char *step, int *fd, const char *name, mode_t mode)
+static void enter_folder(const char *step, int *fd, const char *name, mode_t mode, bool sync)
 {
     int next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
     if (next < 0 && errno == ENOENT && disk_make_folder(step, *fd, name, mode) == 0) {
-        if (disk_sync(step, *fd) == 0) {
+        if (!sync || disk_sync(step, *fd) == 0) {
             next = beneath_open(*fd, name, O_RDONLY | O_DIRECTORY);
         } else { /* who finds it takes it for one that is on disk */
             const int error = errno;
@@ -62,7 +62,7 @@ static void enter_folder(const char *step, int *fd, const char *name, mode_t mod
     *fd = next;
 }
 
-int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode)
+int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode, bool sync)
 {
     char name[NAME_MAX + 1];
     if (!beneath_is_path(path)) {
@@ -70,12 +70,8 @@ int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode
         return -1;
     }
     int fd = beneath_open(at_fd, "", O_RDONLY | O_DIRECTORY);
-    while (fd >= 0 && *path != '\0') {
-        size_t len = strcspn(path, "/");
-        memcpy(name, path, len);
-        name[len] = '\0';
-        path += path[len] == '/' ? len + 1 : len;
-        enter_folder(step, &fd, name, mode);
+    while (fd >= 0 && *path != '\0' && beneath_next(&path, name)) {
+        enter_folder(step, &fd, name, mode, sync);
     }
     return fd;
 }
@@ -103,6 +99,11 @@ int disk_exchange(const char *step, int a_fd, const char *a, int b_fd, const cha
 int disk_unlink(const char *step, int at_fd, const char *name)
 {
     return CHANGE(unlinkat(at_fd, name, 0), step, "unlink", at_fd, -1, name, NULL);
+}
+
+int disk_link(const char *step, int at_fd, const char *name, const char *text)
+{
+    return CHANGE(symlinkat(text, at_fd, name), step, "create", -1, at_fd, NULL, name);
 }
 
 int disk_remove_folder(const char *step, int at_fd, const char *name)

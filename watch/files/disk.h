@@ -13,9 +13,9 @@
 
 /* mkdir; a folder that is there already is fine. */
 int disk_make_folder(const char *step, int at_fd, const char *name, mode_t mode);
-/* mkdir -p below at_fd, without links, each new folder and its parent on disk. Returns the
- * descriptor of the last one, or -1. */
-int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode);
+/* mkdir -p below at_fd, without links; with `sync` the name of each new folder is on disk then.
+ * Returns the descriptor of the last one, or -1. */
+int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode, bool sync);
 
 /* Renames unless the new name is taken (EEXIST). Where the file system cannot do this in one step
  * (EINVAL), looks first. */
@@ -23,6 +23,8 @@ int disk_rename(const char *step, int from_fd, const char *from, int to_fd, cons
 /* Exchanges two names in one step; EINVAL where the file system cannot. */
 int disk_exchange(const char *step, int a_fd, const char *a, int b_fd, const char *b);
 int disk_unlink(const char *step, int at_fd, const char *name);
+/* A symbolic link with that text. */
+int disk_link(const char *step, int at_fd, const char *name, const char *text);
 int disk_remove_folder(const char *step, int at_fd, const char *name);
 /* Removes a file, or a folder with everything in it (up to 64 levels). That nothing is there is
  * fine. */

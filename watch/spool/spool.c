@@ -8,6 +8,7 @@
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
 #include "watch/files/fault.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,23 +23,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum spool_outcome spool_set_outcome(struct spool_job *job, enum spool_outcome outcome,
-                                     const char *format, ...)
+void spool_set_outcome(struct spool_job *job, enum spool_outcome outcome, const char *format, ...)
 {
     va_list arguments;
-    char *text = NULL;
+    char *text;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) < 0) {
-        text = NULL;
+        xalloc_end();
     }
     va_end(arguments);
     free(job->message);
     job->message = text;
     job->outcome = outcome;
-    return outcome;
 }
 
-enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, const char *what)
+void spool_set_outcome_errno(struct spool_job *job, int error, const char *what)
 {
     /* Names, and what a call may be asked for; all else is a disk's, a server's, the system's. */
     static const int ours[] = {ENOENT, ENOTDIR, EISDIR, EEXIST,       ENOTEMPTY, ELOOP,
@@ -49,7 +48,21 @@ enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, con
             outcome = SPOOL_INTERNAL;
         }
     }
-    return spool_set_outcome(job, outcome, "%s: %s", what, strerror(error));
+    spool_set_outcome(job, outcome, "%s: %s", what, strerror(error));
+}
+
+void spool_set_outcome_folder(struct spool_job *job, int error, const char *what, const char *above,
+                              const char *folder)
+{
+    char text[STATUS_MESSAGE_BYTES];
+    if (error == ENOENT) {
+        spool_set_outcome(job, SPOOL_TRANSIENT, "%s: '%s', or a folder in it, has been removed",
+                          what, above);
+        return;
+    }
+    snprintf(text, sizeof(text), "%s (it belongs into '%s%s%s')", what, above,
+             *folder != '\0' ? "/" : "", folder);
+    spool_set_outcome_errno(job, error, text);
 }
 
 bool spool_enter_step(struct spool_job *job, enum spool_state state)
@@ -124,25 +137,32 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
     } while (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
              fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0);
     note_last_id(s);
-    if (disk_make_folder("claim.folder", s->work_fd, id, 0777) != 0) {
-        return -1;
+    if (disk_make_folder("claim.folder", s->work_fd, id, 0777) == 0 &&
+        disk_make_folder("claim.folder", s->work_fd, spool_path(id, "in").text, 0777) == 0) {
+        return 0;
     }
-    int fd = spool_open_work(s->work_fd, id, "");
-    int result = fd >= 0 ? disk_make_folder("claim.folder", fd, "in", 0777) : -1;
-    beneath_close(fd);
-    if (result != 0) {
-        const int error = errno;
-        spool_forget(s, id, false);
-        errno = error;
-    }
-    return result;
+    const int error = errno;
+    spool_forget(s->work_fd, id, false);
+    errno = error;
+    return -1;
 }
 
-int spool_open_work(int work_fd, const char *id, const char *sub)
+struct spool_file spool_file_of(char *name, const struct stat *st)
 {
-    char path[SPOOL_ID_BYTES + 8];
-    snprintf(path, sizeof(path), "%s%s%s", id, *sub != '\0' ? "/" : "", sub);
-    return beneath_open(work_fd, path, O_RDONLY | O_DIRECTORY);
+    return (struct spool_file){name, (uint64_t)st->st_ino, (uint64_t)st->st_size,
+                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+}
+
+struct spool_path spool_path(const char *id, const char *name)
+{
+    struct spool_path path;
+    snprintf(path.text, sizeof(path.text), "%s/%s", id, name);
+    return path;
+}
+
+int spool_open_inputs(const struct spool *s, const char *id)
+{
+    return beneath_open(s->work_fd, spool_path(id, "in").text, O_RDONLY | O_DIRECTORY);
 }
 
 int spool_by_name(const void *a, const void *b)
@@ -163,16 +183,12 @@ enum status spool_list(int folder_fd, const char *what, struct spool_names *out)
     if (n < 0) {
         return status_fail_errno(errno, "%s cannot be listed", what);
     }
-    bool good = (out->names = calloc((size_t)n + 1, sizeof(*out->names))) != NULL;
+    out->names = xcalloc((size_t)n, sizeof(*out->names));
     for (int i = 0; i < n; i++) {
-        good = good && (out->names[out->n] = strdup(entries[i]->d_name)) != NULL && ++out->n > 0;
+        out->names[out->n++] = xstrdup(entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
-    if (!good) {
-        spool_names_free(out);
-        return status_fail(STATUS_NO_MEMORY, "no memory for what is in %s", what);
-    }
     qsort(out->names, out->n, sizeof(*out->names), spool_by_name);
     return STATUS_OK;
 }
@@ -186,26 +202,26 @@ void spool_names_free(struct spool_names *list)
     *list = (struct spool_names){0};
 }
 
-bool spool_forget(struct spool *s, const char *id, bool inputs_left)
+bool spool_forget(int at_fd, const char *id, bool inputs_left)
 {
-    static const char *const files[] = {"attempts",        "job.new",     "commit.new",
-                                        "reason.json.new", "reason.json", "job",
-                                        "commit",          "published",   "hold"};
-    int fd = spool_open_work(s->work_fd, id, "");
-    int error = fd < 0 && !spool_is_absent(errno) ? errno : 0;
-    if (fd >= 0) {
-        if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
-            beneath_close(fd);
-            return false;
-        }
-        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-            if (disk_unlink("forget.file", fd, files[i]) != 0 && errno != ENOENT) {
-                error = errno;
-            }
-        }
-        close(fd);
+    static const char *const files[] = {
+        "attempts", "job.new",   "commit.new", "reason.json.new", "reason.json", "job",
+        "commit",   "published", "hold",       SPOOL_RETRIED};
+    int error = 0;
+    int fd = beneath_open(at_fd, id, O_RDONLY | O_DIRECTORY);
+    if (fd < 0) {
+        error = spool_is_absent(errno) ? 0 : errno;
+    } else if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
+        beneath_close(fd);
+        return false;
     }
-    if (disk_remove_folder("forget.folder", s->work_fd, id) == 0 || errno == ENOENT) {
+    for (size_t i = 0; fd >= 0 && i < sizeof(files) / sizeof(*files); i++) {
+        if (disk_unlink("forget.file", fd, files[i]) != 0 && errno != ENOENT) {
+            error = errno;
+        }
+    }
+    beneath_close(fd);
+    if (disk_remove_folder("forget.folder", at_fd, id) == 0 || errno == ENOENT) {
         return true;
     }
     errno = error != 0 ? error : errno;
@@ -215,6 +231,13 @@ bool spool_forget(struct spool *s, const char *id, bool inputs_left)
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8])
 {
     snprintf(name, SPOOL_ID_BYTES + 8, ".%s.part", id);
+}
+
+int spool_open_part(const struct spool *s, const char *id)
+{
+    char name[SPOOL_ID_BYTES + 8];
+    spool_part_name(id, name);
+    return beneath_open(s->out_fd, name, O_RDONLY | O_DIRECTORY);
 }
 
 bool spool_drop_part(struct spool *s, const char *id)
@@ -233,13 +256,13 @@ bool spool_uncommit(struct spool *s, struct spool_job *job)
     if (job->state != SPOOL_DURABLE) {
         return true;
     }
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    bool gone = fd >= 0 && (disk_unlink("uncommit.record", fd, "commit") == 0 || errno == ENOENT) &&
-                disk_sync("uncommit.folder", fd) == 0;
+    const struct spool_path commit = spool_path(job->id, "commit");
+    const bool gone =
+        (disk_unlink("uncommit.record", s->work_fd, commit.text) == 0 || errno == ENOENT) &&
+        disk_sync_name("uncommit.folder", s->work_fd, job->id) == 0;
     if (!gone) {
         spool_set_outcome_errno(job, errno, "a commit that did not succeed cannot be taken back");
     }
-    beneath_close(fd);
     return gone;
 }
 
@@ -324,6 +347,16 @@ void spool_sync_folders(struct spool_job *const jobs[], size_t n, const char *st
     }
 }
 
+void spool_write(struct spool *s, struct spool_job *job, const char *step, const char *name,
+                 char *text, const char *what)
+{
+    if (disk_write_temp(step, s->work_fd, spool_path(job->id, name).text, text, strlen(text)) !=
+        0) {
+        spool_set_outcome_errno(job, errno, what);
+    }
+    free(text);
+}
+
 void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t n,
                         enum spool_state state, const char *name, const char *step,
                         const char *step_folder, const char *what)
@@ -340,18 +373,15 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
         }
         for (size_t i = 0; i < n; i++) {
             struct spool_job *job = jobs[i];
-            if (!spool_is_at(job, state)) {
-                continue;
-            }
-            int fd = spool_open_work(s->work_fd, job->id, "");
-            int failed = fd < 0       ? -1
-                         : phase == 0 ? disk_fsync_temp(step, fd, name)
-                         : phase == 1 ? disk_rename_temp(step, fd, name)
-                                      : disk_sync(step_folder, fd);
-            if (failed != 0) {
+            const struct spool_path path = spool_path(job->id, name);
+            const bool failed =
+                spool_is_at(job, state) &&
+                (phase == 0   ? disk_fsync_temp(step, s->work_fd, path.text)
+                 : phase == 1 ? disk_rename_temp(step, s->work_fd, path.text)
+                              : disk_sync_name(step_folder, s->work_fd, job->id)) != 0;
+            if (failed) {
                 spool_set_outcome_errno(job, errno, what);
             }
-            beneath_close(fd);
         }
     }
 }
@@ -403,36 +433,23 @@ static enum status take_lock(struct spool *s)
 enum status spool_open(const struct spool_options *options, struct spool **out)
 {
     *out = NULL;
-    struct spool *s = calloc(1, sizeof(*s));
-    if (s == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the spool");
-    }
+    struct spool *s = xcalloc(1, sizeof(*s));
     pthread_mutex_init(&s->archiving, NULL);
     s->root_fd = s->in_fd = s->done_fd = s->failed_fd = s->work_fd = s->out_fd = s->lock_fd = -1;
     spool_configure(s, options->delete_inputs, options->replace, options->max_attempts,
                     options->reserve_bytes);
-    enum status code = STATUS_NO_MEMORY;
-    s->root = strdup(options->root);
-    if (s->root == NULL || (options->out != NULL ? (s->out = strdup(options->out)) == NULL
-                                                 : asprintf(&s->out, "%s/out", s->root) < 0)) {
-        s->out = NULL;
-        status_fail(code, "no memory for the spool");
-        goto fail;
-    }
-    if (options->require_mount != NULL &&
-        (s->require_mount = strdup(options->require_mount)) == NULL) {
-        status_fail(code, "no memory for the spool");
-        goto fail;
-    }
-    if ((code = spool_open_places(s)) != STATUS_OK || (code = take_lock(s)) != STATUS_OK ||
-        (code = spool_try_renames(s, s->in_fd)) != STATUS_OK) {
-        goto fail;
+    s->root = xstrdup(options->root);
+    s->out = options->out != NULL ? xstrdup(options->out) : xasprintf("%s/out", s->root);
+    s->require_mount = options->require_mount != NULL ? xstrdup(options->require_mount) : NULL;
+    enum status code = spool_open_places(s);
+    code = code == STATUS_OK ? take_lock(s) : code;
+    code = code == STATUS_OK ? spool_try_renames(s, s->in_fd) : code;
+    if (code != STATUS_OK) {
+        spool_close(s);
+        return code;
     }
     *out = s;
     return STATUS_OK;
-fail:
-    spool_close(s);
-    return code;
 }
 
 void spool_close(struct spool *s)
@@ -440,13 +457,11 @@ void spool_close(struct spool *s)
     if (s == NULL) {
         return;
     }
-    beneath_close(s->lock_fd);
-    beneath_close(s->out_fd);
-    beneath_close(s->work_fd);
-    beneath_close(s->failed_fd);
-    beneath_close(s->done_fd);
-    beneath_close(s->in_fd);
-    beneath_close(s->root_fd);
+    const int fds[] = {s->root_fd, s->in_fd,  s->done_fd, s->failed_fd,
+                       s->work_fd, s->out_fd, s->lock_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        beneath_close(fds[i]);
+    }
     free(s->root);
     free(s->out);
     free(s->require_mount);
@@ -482,11 +497,9 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
     for (size_t i = 0; i < 2; i++) {
         struct statvfs v;
         if (faccessat(places[i].fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
-            if (why != NULL) {
-                snprintf(why, why_bytes,
-                         "'%s%s' cannot be written: %s; give the service's user the right to it",
-                         places[i].path, places[i].name, strerror(errno));
-            }
+            snprintf(why, why_bytes,
+                     "'%s%s' cannot be written: %s; give the service's user the right to it",
+                     places[i].path, places[i].name, strerror(errno));
             return false;
         }
         if (fstatvfs(places[i].fd, &v) != 0) {
@@ -495,11 +508,9 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
         const uint64_t there = (uint64_t)v.f_bavail * v.f_frsize;
         if (there < wanted || FAULT_ERROR("room") != 0) {
             s->is_full = true;
-            if (why != NULL) {
-                snprintf(why, why_bytes, "'%s%s' has %llu MiB free, %llu MiB required",
-                         places[i].path, places[i].name, (unsigned long long)(there >> 20),
-                         (unsigned long long)(wanted >> 20));
-            }
+            snprintf(why, why_bytes, "'%s%s' has %llu MiB free, %llu MiB required", places[i].path,
+                     places[i].name, (unsigned long long)(there >> 20),
+                     (unsigned long long)(wanted >> 20));
             return false;
         }
     }

@@ -13,7 +13,8 @@
  *
  * The folders are the truth: a job's state is what lies in .work/ID, and every step is one rename
  * (or one new file by temp + rename) that has either happened or not. So spool_recover, at start,
- * knows what to do next with whatever it finds, and nothing it finds can keep it from starting.
+ * knows what to do next with whatever it finds, and nothing it finds can keep it from starting. For
+ * want of memory the process ends (xalloc.h), as it may at any other instant.
  *
  *   claim -> [wait -> verify] -> attempt -> (the work, by others) -> durable -> commit -> publish
  *         -> archive;      fail from anywhere before commit;      requeue -> attempt again
@@ -87,8 +88,11 @@ struct spool_file {
 
 struct spool_job {
     char id[SPOOL_ID_BYTES]; /* "" until claimed */
-    char *folder;            /* of the inputs, below in/; "" is in/ itself */
-    char *stem;              /* what the result is to be called: one component */
+    /* Of the job that its inputs were of before spool_retry put them back; "": they are a new drop.
+     */
+    char first[SPOOL_ID_BYTES];
+    char *folder; /* of the inputs, below in/; "" is in/ itself */
+    char *stem;   /* what the result is to be called: one component */
     struct spool_file *files;
     size_t n_files;
     json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
@@ -98,7 +102,7 @@ struct spool_job {
     unsigned n_attempts; /* charged */
     enum spool_state state;
     enum spool_outcome outcome;       /* of the last step */
-    char *message;                    /* why it was not SPOOL_OK; NULL: no memory, or it was */
+    char *message;                    /* why it was not SPOOL_OK; else NULL */
     bool held;                        /* by the administrator: it is not to be attempted */
     char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
     void *user;                       /* the caller's */
@@ -117,7 +121,7 @@ struct spool_job {
 /* A job to be claimed: inputs in/FOLDER/NAMES[0 .. n_names), n_names > 0, and a reference to
  * `parameters` (NULL: an empty object). A marker file (X.done) is one more name. What ready_look
  * says is never an input may be claimed too, alone: the outcome is SPOOL_BAD_INPUT, and spool_fail
- * puts it away. STATUS_BAD_ARGUMENT when a name is not a single component; STATUS_NO_MEMORY. */
+ * puts it away. STATUS_BAD_ARGUMENT when a name is not a single component. */
 enum status spool_job_new(const char *folder, const char *stem, const char *const names[],
                           size_t n_names, json_t *parameters,
                           struct spool_job **out) STATUS_MUST_CHECK;
@@ -165,8 +169,7 @@ struct spool_recovery {
 /* Brings everything in .work to a state from which the steps go on, and rolls forward what was
  * committed. Called once, before the first claim. Jobs with inputs that need another attempt are
  * SPOOL_UNVERIFIED; those that could not be rolled forward because of insufficient room stay as
- * they were. Fails only when .work or OUT cannot be listed, or memory is out; nothing in them can
- * make it fail. */
+ * they were. Fails only when .work or OUT cannot be listed; nothing in them can make it fail. */
 enum status spool_recover(struct spool *s, struct spool_recovery *out) STATUS_MUST_CHECK;
 void spool_recovery_free(struct spool_recovery *r);
 
@@ -204,6 +207,9 @@ void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* durable to archive, each job as far as it comes. */
 void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n);
 
+/* The id that says how old a claimed job is, which belongs into its result.json as "job". */
+const char *spool_first_id(const struct spool_job *job);
+
 /* Why a job fails. */
 struct spool_reason {
     const char *kind; /* short name, "bad-input": status_name() */
@@ -223,7 +229,7 @@ enum spool_outcome spool_outcome_of(enum status code);
 
 /* Whether ROOT, in/, done/, failed/, .work/ and OUT, which stay open, are still what their paths
  * lead to, and spool_check_mount; else whatever a step does is lost or ends where nobody looks.
- * `why` (may be NULL) says which one has been removed or replaced. */
+ * `why` says which one has been removed or replaced; with why_bytes 0 it may be NULL. */
 bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes);
 /* Whether `require_mount` is in OUT. */
 bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes);
@@ -234,7 +240,7 @@ enum status spool_find_in(const struct spool *s, int *fd) STATUS_MUST_CHECK;
 void spool_adopt_in(struct spool *s, int fd);
 /* Whether spool_check_folders has no complaint, .work/ and OUT may be written, and there is more
  * room than the reserve on both file systems; once there was not, only when there is twice the
- * reserve. `why` (may be NULL) says which folder lacks what. */
+ * reserve. `why` says which folder lacks what. */
 bool spool_has_room(struct spool *s, char *why, size_t why_bytes);
 
 /* Whether a job of that id lies in failed/, as far as can be seen. */
@@ -273,10 +279,12 @@ void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 
 /* ".ID.part", the part folder's name in OUT. */
 void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
-/* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure. Needs no
- * spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such job,
- * or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name waits in
- * in/ already, or the job is being removed or put back by somebody else, and nothing was moved. */
+/* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure; but the job
+ * that they become, unless somebody writes to them before, is as old as they are (spool_first_id).
+ * Needs no spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such
+ * job, or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name
+ * waits in in/ already, or the job is being removed or put back by somebody else, and nothing was
+ * moved. */
 enum status spool_retry(const char *root, const char *id) STATUS_MUST_CHECK;
 
 #endif

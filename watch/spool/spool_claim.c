@@ -15,6 +15,7 @@
 #include "watch/arrival/ready.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,29 +24,17 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct spool_file identity(char *name, const struct stat *st)
-{
-    return (struct spool_file){name, (uint64_t)st->st_ino, (uint64_t)st->st_size,
-                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
-}
-
 static bool is_same(const struct spool_file *a, const struct spool_file *b)
 {
     return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
+static const char unrecorded[] = "the job cannot be recorded";
+
 /* Writes the record, still under its temporary name. */
 static void write_record(struct spool *s, struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    char *text = spool_record_job(job);
-    errno = fd >= 0 && text == NULL ? ENOMEM : errno;
-    if (fd < 0 || text == NULL ||
-        disk_write_temp("claim.job", fd, "job", text, strlen(text)) != 0) {
-        spool_set_outcome_errno(job, errno, "the job cannot be recorded");
-    }
-    free(text);
-    beneath_close(fd);
+    spool_write(s, job, "claim.job", "job", spool_record_job(job), unrecorded);
 }
 
 /* What stands in the way of this one input alone: it waits. False: the error is another. */
@@ -64,48 +53,57 @@ static bool end_unmovable(struct spool_job *job, const char *name, int error)
     return cure != NULL;
 }
 
+/* An input, of a job of which some may have been taken, cannot be. */
+static void end_claim(struct spool_job *job, const char *name, int error, bool any_taken)
+{
+    if (end_unmovable(job, name, error)) {
+        return;
+    }
+    if (!spool_is_absent(error)) {
+        spool_set_outcome_errno(job, error, "an input cannot be moved to .work");
+    } else if (!any_taken) {
+        spool_set_outcome(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
+    } else {
+        spool_set_outcome(
+            job, SPOOL_BAD_INPUT,
+            "'%s' was removed before the job could begin; drop all parts of a job again", name);
+        job->state = SPOOL_FAILING;
+    }
+}
+
 /* Sees that all inputs are there and may be moved, and what they are. */
 static bool see_inputs(struct spool *s, struct spool_job *job)
 {
     int folder = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
-    bool all = folder >= 0 && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0;
-    for (size_t i = 0; all && i < job->n_files; i++) {
-        struct stat st;
-        all = fstatat(folder, job->files[i].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        if (all) {
-            job->files[i] = identity(job->files[i].name, &st);
+    bool good = folder >= 0 && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0;
+    size_t n = 0;
+    for (struct stat st; good && n < job->n_files; n += good) {
+        good = fstatat(folder, job->files[n].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+        if (good) {
+            job->files[n] = spool_file_of(job->files[n].name, &st);
         }
     }
-    if (!all) {
-        int error = errno;
-        if (spool_is_absent(error)) {
-            spool_set_outcome(job, SPOOL_GONE, "an input has gone before it could be claimed");
-        } else if (!end_unmovable(job, job->files[0].name, error)) {
-            spool_set_outcome_errno(job, error, "the inputs cannot be looked at");
-        }
+    if (!good) {
+        end_claim(job, job->files[n].name, errno, false);
     }
     beneath_close(folder);
-    return all;
+    return good;
 }
 
 /* Undoes a claim that has taken nothing yet. */
 static void unclaim(struct spool *s, struct spool_job *job)
 {
-    spool_forget(s, job->id, false);
+    spool_forget(s->work_fd, job->id, false);
     job->id[0] = '\0';
 }
 
 void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
-    struct spool_job **fresh = calloc(n, sizeof(struct spool_job *)); /* recorded now */
+    struct spool_job **fresh = xcalloc(n, sizeof(struct spool_job *)); /* recorded now */
     size_t n_fresh = 0;
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
         if (!spool_enter_step(job, SPOOL_NEW) || job->id[0] != '\0' || !see_inputs(s, job)) {
-            continue;
-        }
-        if (fresh == NULL) {
-            spool_set_outcome_errno(job, ENOMEM, "the job cannot be recorded");
             continue;
         }
         if (spool_make_work(s, job->id) != 0) {
@@ -113,16 +111,19 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
             job->id[0] = '\0';
             continue;
         }
+        spool_find_first(s, job);
         write_record(s, job);
         fresh[n_fresh++] = job;
     }
     spool_put_in_place(s, fresh, n_fresh, SPOOL_NEW, "job", "claim.job", "claim.job_folder",
-                       "the job cannot be recorded");
+                       unrecorded);
     const int error = n_fresh > 0 && disk_sync("claim.work", s->work_fd) != 0 ? errno : 0;
     spool_fail_all(fresh, n_fresh, SPOOL_NEW, error, "'.work' cannot be synced");
     for (size_t i = 0; i < n_fresh; i++) {
         if (fresh[i]->outcome != SPOOL_OK) {
             unclaim(s, fresh[i]);
+        } else {
+            spool_forget_notes(s, fresh[i]);
         }
     }
     free(fresh);
@@ -132,7 +133,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
 /* Opens .work/ID/in; -1: the outcome is set. */
 static int open_taken(struct spool *s, struct spool_job *job)
 {
-    const int fd = spool_open_work(s->work_fd, job->id, "in");
+    const int fd = spool_open_inputs(s, job->id);
     if (fd < 0) {
         spool_set_outcome_errno(job, errno, "the job's folder in .work cannot be opened");
     }
@@ -162,20 +163,7 @@ static bool take(struct spool_job *job, size_t i, int from, int to, size_t *take
         (*taken)++;
         return true;
     }
-    const int error = errno;
-    if (end_unmovable(job, name, error)) {
-        return false;
-    }
-    if (!spool_is_absent(error)) {
-        spool_set_outcome_errno(job, error, "an input cannot be moved to .work");
-    } else if (*taken == 0) {
-        spool_set_outcome(job, SPOOL_GONE, "'%s' has gone before it could be claimed", name);
-    } else {
-        spool_set_outcome(
-            job, SPOOL_BAD_INPUT,
-            "'%s' was removed before the job could begin; drop all parts of a job again", name);
-        job->state = SPOOL_FAILING;
-    }
+    end_claim(job, name, errno, *taken > 0);
     return false;
 }
 
@@ -186,9 +174,8 @@ static bool take_all(struct spool *s, struct spool_job *job)
     const int error = from < 0 ? errno : 0;
     const int to = open_taken(s, job);
     size_t taken = to >= 0 ? count_taken(job, to) : 0;
-    if (to >= 0 && error != 0 && !spool_is_absent(error) &&
-        !end_unmovable(job, job->files[0].name, error)) {
-        spool_set_outcome_errno(job, error, "the inputs' folder cannot be opened");
+    if (to >= 0 && error != 0 && !spool_is_absent(error)) {
+        end_claim(job, job->files[0].name, error, taken > 0);
     }
     for (size_t i = 0; to >= 0 && job->outcome == SPOOL_OK && i < job->n_files; i++) {
         if (!take(job, i, from, to, &taken)) {
@@ -203,15 +190,6 @@ static bool take_all(struct spool *s, struct spool_job *job)
     return taken > 0;
 }
 
-static void sync_taken(struct spool *s, struct spool_job *job)
-{
-    const int to = spool_open_work(s->work_fd, job->id, "in");
-    if ((to < 0 || disk_sync("claim.taken", to) != 0) && job->outcome == SPOOL_OK) {
-        spool_set_outcome_errno(job, errno, "the job's folder cannot be synced");
-    }
-    beneath_close(to);
-}
-
 /* Puts on disk that the inputs of these jobs have left their folders, then that they were taken;
  * also of those that have failed meanwhile. */
 static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n)
@@ -221,12 +199,15 @@ static void sync_moves(struct spool *s, struct spool_job *const jobs[], size_t n
     }
     spool_sync_folders(jobs, n, "claim.left", s->in_fd);
     for (size_t i = 0; i < n; i++) {
-        if (jobs[i]->folder_error == 0) {
-            sync_taken(s, jobs[i]);
-        } else if (jobs[i]->outcome == SPOOL_OK) {
-            spool_set_outcome_errno(jobs[i], jobs[i]->folder_error,
-                                    "the inputs' folder cannot be synced");
+        struct spool_job *job = jobs[i];
+        const char *what = "the inputs' folder cannot be synced";
+        int error = job->folder_error;
+        if (error == 0) {
+            const struct spool_path in = spool_path(job->id, "in");
+            what = "the job's folder cannot be synced";
+            error = disk_sync_name("claim.taken", s->work_fd, in.text) != 0 ? errno : 0;
         }
+        spool_fail_all(&job, 1, job->state, error, what);
     }
 }
 
@@ -257,7 +238,7 @@ static enum ready_writer look(struct spool_job *job, int in_fd, size_t i, struct
     int fd;
     char *name = job->files[i].name;
     enum status code = beneath_open_file(in_fd, name, &st, &fd);
-    *now = identity(name, &st);
+    *now = spool_file_of(name, &st);
     if (code == STATUS_OK) {
         const enum ready_writer writer = ready_writer(fd);
         close(fd);
@@ -312,25 +293,16 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_enter_step(job, SPOOL_UNVERIFIED)) {
-            continue;
-        }
-        if (look_at_all(s, job, false)) {
-            job->changed = true;
-        }
-        if (job->outcome == SPOOL_OK && job->changed) {
-            write_record(s, job);
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct spool_job *job = jobs[i];
-        if (spool_is_at(job, SPOOL_UNVERIFIED)) {
-            if (job->changed) {
+        if (spool_enter_step(job, SPOOL_UNVERIFIED)) {
+            job->changed = look_at_all(s, job, false) || job->changed;
+            if (job->outcome == SPOOL_OK && job->changed) {
+                job->first[0] = '\0'; /* what they are now is new */
+                write_record(s, job);
                 /* Its old record may come back: the next verify finds that it is that. */
                 spool_put_in_place(s, &job, 1, SPOOL_UNVERIFIED, "job", "verify.job", NULL,
-                                   "the job cannot be recorded");
+                                   unrecorded);
             }
-            if (job->outcome == SPOOL_OK) {
+            if (spool_is_at(job, SPOOL_UNVERIFIED)) {
                 job->changed = false;
                 job->state = SPOOL_QUEUED;
             }
@@ -344,6 +316,8 @@ bool spool_unchanged(struct spool *s, struct spool_job *job)
     return job->outcome == SPOOL_OK;
 }
 
+static const char uncharged[] = "the attempt cannot be recorded";
+
 static void charge(struct spool *s, struct spool_job *job)
 {
     char line[SPOOL_ATTEMPT_BYTES + 1];
@@ -351,39 +325,33 @@ static void charge(struct spool *s, struct spool_job *job)
     time_t now = time(NULL);
     gmtime_r(&now, &t);
     strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ\n", &t);
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    if (fd < 0 || disk_append("attempt.charge", fd, "attempts", line, SPOOL_ATTEMPT_BYTES) != 0) {
-        spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
+    if (disk_append("attempt.charge", s->work_fd, spool_path(job->id, "attempts").text, line,
+                    SPOOL_ATTEMPT_BYTES) != 0) {
+        spool_set_outcome_errno(job, errno, uncharged);
     }
-    beneath_close(fd);
 }
 
 /* Takes a line off `attempts`; what is not whole goes as well. */
 static void take_back(struct spool *s, struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    if (fd < 0) {
-        return;
-    }
-    if (disk_take_back("requeue.take_back", fd, "attempts", SPOOL_ATTEMPT_BYTES) != 0) {
+    if (disk_take_back("requeue.take_back", s->work_fd, spool_path(job->id, "attempts").text,
+                       SPOOL_ATTEMPT_BYTES) != 0) {
         log_warning("job %s: an attempt that was not its fault stays charged: %s", job->id,
                     strerror(errno));
     }
-    job->n_attempts = spool_read_attempts(fd);
-    close(fd);
+    job->n_attempts = spool_read_attempts(s->work_fd, job->id);
 }
 
 /* Puts the charge on disk, unless that has been done. */
 static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    if (fd < 0 || (!shared && (disk_sync_name("attempt.charge", fd, "attempts") != 0 ||
-                               disk_sync("attempt.folder", fd) != 0))) {
-        spool_set_outcome_errno(job, errno, "the attempt cannot be recorded");
+    const struct spool_path attempts = spool_path(job->id, "attempts");
+    if (!shared && (disk_sync_name("attempt.charge", s->work_fd, attempts.text) != 0 ||
+                    disk_sync_name("attempt.folder", s->work_fd, job->id) != 0)) {
+        spool_set_outcome_errno(job, errno, uncharged);
     } else {
-        job->n_attempts = spool_read_attempts(fd);
+        job->n_attempts = spool_read_attempts(s->work_fd, job->id);
     }
-    beneath_close(fd);
 }
 
 static void make_part(struct spool *s, struct spool_job *job)
@@ -406,8 +374,7 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
     }
     const bool shared = spool_count(jobs, n, SPOOL_QUEUED) >= SPOOL_SHARES;
     if (shared) {
-        spool_sync_all(jobs, n, SPOOL_QUEUED, "attempt.charge", s->work_fd,
-                       "the attempts cannot be recorded");
+        spool_sync_all(jobs, n, SPOOL_QUEUED, "attempt.charge", s->work_fd, uncharged);
     }
     for (size_t i = 0; i < n; i++) {
         if (spool_is_at(jobs[i], SPOOL_QUEUED)) {
@@ -435,10 +402,8 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!spool_enter_step(job, SPOOL_WORKING) && !spool_enter_step(job, SPOOL_DURABLE)) {
-            continue;
-        }
-        if (!spool_uncommit(s, job)) {
+        if ((!spool_enter_step(job, SPOOL_WORKING) && !spool_enter_step(job, SPOOL_DURABLE)) ||
+            !spool_uncommit(s, job)) {
             continue;
         }
         if (!spool_drop_part(s, job->id)) {

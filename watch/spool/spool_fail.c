@@ -11,6 +11,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,24 +20,21 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char unwritten[] = "the reason of a failure cannot be written";
+
 /* One that is there already was written by an earlier spool_fail, and the job only moves. */
 static void write_reason(struct spool *s, struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
     if (!spool_drop_part(s, job->id)) {
         log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
     }
-    const bool found = fd >= 0 && spool_has_reason(fd);
-    const int failed = fd < 0  ? -1
-                       : found ? disk_sync("fail.folder", fd)
-                               : disk_write_temp("fail.reason", fd, "reason.json", job->reason,
-                                                 strlen(job->reason));
-    if (failed != 0) {
-        spool_set_outcome_errno(job, errno, "the reason of a failure cannot be written");
-    } else if (found) {
+    if (!spool_has_reason(s->work_fd, job->id)) {
+        spool_write(s, job, "fail.reason", "reason.json", xstrdup(job->reason), unwritten);
+    } else if (disk_sync_name("fail.folder", s->work_fd, job->id) != 0) {
+        spool_set_outcome_errno(job, errno, unwritten);
+    } else {
         spool_fail_move(s, &job, 1);
     }
-    beneath_close(fd);
 }
 
 /* Whether a job with this state may fail: claimed, and not committed. */
@@ -59,15 +57,13 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
         (void)spool_enter_step(job, job->state); /* reasons[i] may have been the job's message */
         if (job->id[0] == '\0') {
             job->state = SPOOL_ENDED;
-        } else if (job->reason == NULL) {
-            spool_set_outcome_errno(job, ENOMEM, "the reason of a failure cannot be written");
         } else if (spool_uncommit(s, job)) {
             job->state = SPOOL_FAILING;
             write_reason(s, job);
         }
     }
     spool_put_in_place(s, jobs, n, SPOOL_FAILING, "reason.json", "fail.reason", "fail.folder",
-                       "the reason of a failure cannot be written");
+                       unwritten);
     spool_fail_move(s, jobs, n);
 }
 
@@ -106,185 +102,170 @@ void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 
 /* --- retry */
 
-/* What reason.json is called while the inputs go back: a folder without it and without inputs is
- * what a retry that was cut short has left. */
-static const char retried[] = "reason.json.retried";
+/* Descriptors are -1 until they are open. */
+struct retry {
+    const char *root, *id;                 /* id: of the folder in failed/, "ID~2", too */
+    int work_fd, in_fd, failed_fd, job_fd; /* work_fd: -1 also where it is closed to us */
+    int from, to;          /* failed/ID/in; the folder in in/ that the inputs came from */
+    struct spool_job *job; /* NULL: nobody knows what its inputs are */
+    struct spool_names found;
+};
 
-/* Whether a retry that was cut short has moved this input to in/ already. */
-static bool is_back(const struct spool_file *file, int to)
+/* Opens what there must be, and takes the failed job for this process. */
+static enum status open_failed(struct retry *r)
 {
-    struct stat st;
-    return to >= 0 && fstatat(to, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           st.st_ino == file->inode;
+    const int root_fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd >= 0) {
+        r->work_fd = openat(root_fd, ".work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        r->in_fd = openat(root_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        r->failed_fd = openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    beneath_close(root_fd);
+    if (r->in_fd < 0 || r->failed_fd < 0) {
+        return status_fail_errno(errno, "'%s' has no folders 'in' and 'failed'", r->root);
+    }
+    errno = ENOENT;
+    r->job_fd =
+        beneath_is_name(r->id) ? beneath_open(r->failed_fd, r->id, O_RDONLY | O_DIRECTORY) : -1;
+    if (r->job_fd < 0 && errno == EACCES) {
+        return status_fail_errno(EACCES, "'%s/failed/%s' cannot be opened", r->root, r->id);
+    }
+    if (r->job_fd < 0) {
+        return status_fail(STATUS_NOT_FOUND,
+                           "there is no job '%s' in '%s/failed'; leat status --failed lists them",
+                           r->id, r->root);
+    }
+    return spool_lock_failed(r->job_fd)
+               ? STATUS_OK
+               : status_fail(STATUS_EXISTS,
+                             "'%s/failed/%s' is being put back or removed by somebody else",
+                             r->root, r->id);
 }
 
-/* STATUS_NOT_FOUND: an input of the job is missing in `from` (-1: there is no such folder), or (job
- * NULL: nobody knows what they are) there is none. */
-static enum status must_have_inputs(const char *root, const char *id, const struct spool_job *job,
-                                    const struct spool_names *found, int from, int in_fd)
+/* Whether an input is there; or in in/ already, where a retry that was cut short has moved it. */
+static bool has_input(const struct retry *r, const struct spool_file *file, int back)
 {
     struct stat st;
-    enum status code = STATUS_OK;
-    if (job == NULL) {
-        return found->n > 0
-                   ? STATUS_OK
-                   : status_fail(STATUS_NOT_FOUND, "'%s/failed/%s/in' holds no input", root, id);
+    return (r->from >= 0 && fstatat(r->from, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0) ||
+           (back >= 0 && fstatat(back, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            st.st_ino == file->inode);
+}
+
+/* Finds the inputs, which are all there, or (where nobody knows what they are) some. */
+static enum status find_inputs(struct retry *r)
+{
+    char own_id[SPOOL_ID_BYTES];
+    char inputs[STATUS_MESSAGE_BYTES];
+    snprintf(own_id, sizeof(own_id), "%s", r->id);
+    snprintf(inputs, sizeof(inputs), "'%s/failed/%s/in'", r->root, r->id);
+    enum status code = spool_read_job(r->job_fd, own_id, &r->job);
+    if (code != STATUS_OK && code != STATUS_NOT_FOUND && code != STATUS_BAD_INPUT) {
+        return code;
     }
-    int to = beneath_open(in_fd, job->folder, O_RDONLY | O_DIRECTORY);
-    for (size_t i = 0; code == STATUS_OK && i < job->n_files; i++) {
-        const struct spool_file *file = &job->files[i];
-        const bool is_there = from >= 0 && fstatat(from, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-        if (!is_there && !is_back(file, to)) {
-            code = status_fail(STATUS_NOT_FOUND,
-                               "its input '%s' is missing in '%s/failed/%s/in': put it back there, "
-                               "or drop the job's files again",
-                               file->name, root, id);
+    r->from = beneath_open(r->job_fd, "in", O_RDONLY | O_DIRECTORY);
+    if (r->from >= 0) {
+        STATUS_TRY(spool_list(r->from, inputs, &r->found));
+    } else if (errno != ENOENT) {
+        return status_fail_errno(errno, "%s cannot be opened", inputs);
+    }
+    if (r->job == NULL) {
+        return r->found.n > 0 ? STATUS_OK
+                              : status_fail(STATUS_NOT_FOUND, "%s holds no input", inputs);
+    }
+    const int back = beneath_open(r->in_fd, r->job->folder, O_RDONLY | O_DIRECTORY);
+    size_t n = 0;
+    while (n < r->job->n_files && has_input(r, &r->job->files[n], back)) {
+        n++;
+    }
+    beneath_close(back);
+    return n == r->job->n_files
+               ? STATUS_OK
+               : status_fail(STATUS_NOT_FOUND,
+                             "its input '%s' is missing in %s: put it back there, or drop the "
+                             "job's files again",
+                             r->job->files[n].name, inputs);
+}
+
+/* Before the inputs go: whose they were first. That it cannot be noted keeps nothing here. */
+static void note_first(const struct retry *r, const char *folder)
+{
+    char id[SPOOL_ID_BYTES];
+    struct stat st;
+    snprintf(id, sizeof(id), "%s", r->job != NULL ? spool_first_id(r->job) : r->id);
+    for (size_t i = 0; r->work_fd >= 0 && i < r->found.n; i++) {
+        if (fstatat(r->from, r->found.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            const struct spool_file file = spool_file_of(r->found.names[i], &st);
+            spool_note_first(r->work_fd, folder, &file, id);
         }
     }
-    beneath_close(to);
-    return code;
+    if (r->work_fd >= 0) {
+        (void)disk_sync("retry.notes", r->work_fd);
+    }
 }
 
 /* Moves the inputs to in/FOLDER, all or none but for a failing disk. */
-static enum status move_inputs(const char *root, const char *id, const char *folder, int job_fd,
-                               const struct spool_names *found, int from, int to)
+static enum status move_inputs(struct retry *r)
 {
     struct stat st;
-    for (size_t i = 0; i < found->n; i++) {
-        if (fstatat(to, found->names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            return status_fail(STATUS_EXISTS, "a file of job %s is in '%s/in/%s' again already", id,
-                               root, folder);
+    const char *folder = r->job != NULL ? r->job->folder : "";
+    r->to = disk_make_folders("retry.folder", r->in_fd, folder, 0777, true);
+    if (r->to < 0) {
+        return status_fail_errno(errno, "'%s/in/%s' cannot be opened", r->root, folder);
+    }
+    for (size_t i = 0; i < r->found.n; i++) {
+        if (fstatat(r->to, r->found.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            return status_fail(STATUS_EXISTS, "a file of job %s is in '%s/in/%s' again already",
+                               r->id, r->root, folder);
         }
     }
-    bool moved = disk_rename("retry.begin", job_fd, "reason.json", job_fd, retried) == 0 ||
-                 errno == ENOENT || errno == EEXIST;
-    for (size_t i = 0; moved && i < found->n; i++) {
-        moved = disk_rename("retry.input", from, found->names[i], to, found->names[i]) == 0;
+    note_first(r, folder);
+    bool moved =
+        disk_rename("retry.begin", r->job_fd, "reason.json", r->job_fd, SPOOL_RETRIED) == 0 ||
+        errno == ENOENT || errno == EEXIST;
+    for (size_t i = 0; moved && i < r->found.n; i++) {
+        const char *name = r->found.names[i];
+        moved = disk_rename("retry.input", r->from, name, r->to, name) == 0;
     }
     /* `from` before the other: see spool_claim.c */
-    if (!moved || (from >= 0 && disk_sync("retry.left", from) != 0) ||
-        disk_sync("retry.in", to) != 0) {
+    if (!moved || (r->from >= 0 && disk_sync("retry.left", r->from) != 0) ||
+        disk_sync("retry.in", r->to) != 0) {
         const int error = errno;
-        disk_rename("retry.undo", job_fd, retried, job_fd, "reason.json");
-        return status_fail_errno(error, "the inputs of job %s cannot be moved to '%s/in'", id,
-                                 root);
+        disk_rename("retry.undo", r->job_fd, SPOOL_RETRIED, r->job_fd, "reason.json");
+        return status_fail_errno(error, "the inputs of job %s cannot be moved to '%s/in'", r->id,
+                                 r->root);
     }
+    spool_forget(r->failed_fd, r->id, false);
     return STATUS_OK;
 }
 
-static void forget_failure(int failed_fd, int job_fd, const char *id)
+enum status spool_retry(const char *root, const char *id)
 {
-    static const char *const files[] = {
-        "attempts", "job.new",     "commit", "commit.new", "reason.json.new",
-        "job",      "reason.json", "hold",   retried};
-    disk_remove_folder("retry.forget", job_fd, "in");
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        disk_unlink("retry.forget", job_fd, files[i]);
+    struct retry r = {root, id, -1, -1, -1, -1, -1, -1, NULL, {0}};
+    enum status code = open_failed(&r);
+    code = code == STATUS_OK ? find_inputs(&r) : code;
+    code = code == STATUS_OK ? move_inputs(&r) : code;
+    const int fds[] = {r.to, r.from, r.job_fd, r.failed_fd, r.in_fd, r.work_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        beneath_close(fds[i]);
     }
-    disk_remove_folder("retry.forget", failed_fd, id);
-}
-
-/* Whether a failed job's folder has inputs, as far as can be seen. */
-static bool may_have_inputs(int job_fd)
-{
-    struct spool_names found = {0};
-    const int in_fd = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
-    const bool listed = in_fd >= 0 && spool_list(in_fd, "a failed job", &found) == STATUS_OK;
-    const bool any = listed ? found.n > 0 : in_fd >= 0 || !spool_is_absent(errno);
-    spool_names_free(&found);
-    beneath_close(in_fd);
-    return any;
+    spool_names_free(&r.found);
+    spool_job_free(r.job);
+    return code;
 }
 
 void spool_end_retries(struct spool *s, const struct spool_names *failed)
 {
     for (size_t i = 0; i < failed->n; i++) {
         char id[SPOOL_ID_BYTES]; /* of "ID~2", too */
-        snprintf(id, sizeof(id), "%s", failed->names[i]);
-        const int fd = spool_id_time(id) >= 0
-                           ? beneath_open(s->failed_fd, failed->names[i], O_RDONLY | O_DIRECTORY)
-                           : -1;
+        const char *name = failed->names[i];
+        snprintf(id, sizeof(id), "%s", name);
+        const int fd =
+            spool_id_time(id) >= 0 ? beneath_open(s->failed_fd, name, O_RDONLY | O_DIRECTORY) : -1;
         struct stat st;
         if (fd >= 0 && fstatat(fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) != 0 &&
-            errno == ENOENT) {
-            if (may_have_inputs(fd)) {
-                disk_rename("retry.undo", fd, retried, fd, "reason.json");
-            } else {
-                forget_failure(s->failed_fd, fd, failed->names[i]);
-            }
+            errno == ENOENT && !spool_forget(s->failed_fd, name, false)) {
+            disk_rename("retry.undo", fd, SPOOL_RETRIED, fd, "reason.json");
         }
         beneath_close(fd);
     }
-}
-
-static enum status retry_in(const char *root, const char *id, int in_fd, int failed_fd, int job_fd)
-{
-    struct spool_job *job = NULL;
-    char own_id[SPOOL_ID_BYTES]; /* id may be "ID~2" */
-    char inputs[STATUS_MESSAGE_BYTES];
-    snprintf(own_id, sizeof(own_id), "%s", id);
-    snprintf(inputs, sizeof(inputs), "'%s/failed/%s/in'", root, id);
-    enum status code = spool_read_job(job_fd, own_id, &job);
-    if (code != STATUS_OK && code != STATUS_NOT_FOUND && code != STATUS_BAD_INPUT) {
-        return code;
-    }
-    const char *folder = job != NULL ? job->folder : "";
-    struct spool_names found = {0};
-    int to = -1;
-    int from = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
-    if (from < 0 && errno != ENOENT) {
-        code = status_fail_errno(errno, "%s cannot be opened", inputs);
-        goto end;
-    }
-    if ((from >= 0 && (code = spool_list(from, inputs, &found)) != STATUS_OK) ||
-        (code = must_have_inputs(root, id, job, &found, from, in_fd)) != STATUS_OK) {
-        goto end;
-    }
-    to = disk_make_folders("retry.folder", in_fd, folder, 0777);
-    code = to < 0 ? status_fail_errno(errno, "'%s/in/%s' cannot be opened", root, folder)
-                  : move_inputs(root, id, folder, job_fd, &found, from, to);
-    if (code == STATUS_OK) {
-        forget_failure(failed_fd, job_fd, id);
-    }
-end:
-    spool_names_free(&found);
-    beneath_close(to);
-    beneath_close(from);
-    spool_job_free(job);
-    return code;
-}
-
-enum status spool_retry(const char *root, const char *id)
-{
-    enum status code = STATUS_OK;
-    int in_fd = -1;
-    int failed_fd = -1;
-    int job_fd = -1;
-    int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd >= 0) {
-        in_fd = openat(root_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        failed_fd = openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    }
-    if (in_fd < 0 || failed_fd < 0) {
-        code = status_fail_errno(errno, "'%s' has no folders 'in' and 'failed'", root);
-    } else if (!beneath_is_name(id) ||
-               ((job_fd = beneath_open(failed_fd, id, O_RDONLY | O_DIRECTORY)) < 0 &&
-                errno != EACCES)) {
-        code = status_fail(STATUS_NOT_FOUND,
-                           "there is no job '%s' in '%s/failed'; leat status --failed lists them",
-                           id, root);
-    } else if (job_fd < 0) {
-        code = status_fail_errno(EACCES, "'%s/failed/%s' cannot be opened", root, id);
-    } else if (!spool_lock_failed(job_fd)) {
-        code =
-            status_fail(STATUS_EXISTS,
-                        "'%s/failed/%s' is being put back or removed by somebody else", root, id);
-    } else {
-        code = retry_in(root, id, in_fd, failed_fd, job_fd);
-    }
-    beneath_close(job_fd);
-    beneath_close(failed_fd);
-    beneath_close(in_fd);
-    beneath_close(root_fd);
-    return code;
 }

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,6 @@
  * files on, syncfs takes the place of their fsyncs, of however few jobs they are: a small archive's
  * are still fsynced. */
 enum { PART_DEPTH = 40, FILES_SHARED = 16 * SPOOL_SHARES };
-
-static int open_part(struct spool *s, const struct spool_job *job)
-{
-    char part[SPOOL_ID_BYTES + 8];
-    spool_part_name(job->id, part);
-    return beneath_open(s->out_fd, part, O_RDONLY | O_DIRECTORY);
-}
 
 /* Begins to write a result file, and counts it (a size_t); nothing but files and folders may be
  * there. */
@@ -45,17 +39,13 @@ static int begin_file(void *user, int at_fd, const char *name, const char *path,
     if (fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         return -1;
     }
-    if (!S_ISREG(st.st_mode)) {
-        errno = ELOOP;
-        return -1;
+    errno = ELOOP;
+    int fd = S_ISREG(st.st_mode) ? beneath_open(at_fd, name, O_RDONLY) : -1;
+    if (fd >= 0) {
+        disk_sync_begin("durable.begin", fd);
+        close(fd);
     }
-    int fd = beneath_open(at_fd, name, O_RDONLY);
-    if (fd < 0) {
-        return -1;
-    }
-    disk_sync_begin("durable.begin", fd);
-    close(fd);
-    return 0;
+    return fd >= 0 ? 0 : -1;
 }
 
 static int end_file(void *user, int at_fd, const char *name, const char *path, bool is_folder)
@@ -99,7 +89,7 @@ static void begin_durable(struct spool *s, struct spool_job *job, size_t *n_file
 {
     struct stat st;
     char why[512];
-    int part = open_part(s, job);
+    int part = spool_open_part(s, job->id);
     if (part < 0 && errno == ENOENT && !spool_check_folders(s, why, sizeof(why))) {
         spool_set_outcome(job, SPOOL_TRANSIENT, "%s", why);
     } else if (part < 0 || fstat(part, &st) != 0 ||
@@ -114,7 +104,7 @@ static void begin_durable(struct spool *s, struct spool_job *job, size_t *n_file
         check_outputs(job, part);
     }
     beneath_close(part);
-    int in_fd = job->outcome == SPOOL_OK ? spool_open_work(s->work_fd, job->id, "in") : -1;
+    int in_fd = job->outcome == SPOOL_OK ? spool_open_inputs(s, job->id) : -1;
     for (size_t i = 0; in_fd >= 0 && i < job->n_files; i++) {
         begin_file(n_files, in_fd, job->files[i].name, "", false);
     }
@@ -123,21 +113,15 @@ static void begin_durable(struct spool *s, struct spool_job *job, size_t *n_file
 
 static void end_durable(struct spool *s, struct spool_job *job)
 {
-    int part = open_part(s, job);
+    int part = spool_open_part(s, job->id);
     if (part < 0 || disk_walk(part, PART_DEPTH, end_file, NULL) != 0 ||
         disk_sync("durable.part", part) != 0) {
         spool_set_outcome_errno(job, errno, "the result cannot be synced");
     }
     beneath_close(part);
-    if (job->outcome != SPOOL_OK) {
-        return;
-    }
-    int in_fd = spool_open_work(s->work_fd, job->id, "in");
-    if (in_fd < 0) {
-        spool_set_outcome_errno(job, errno, "an input cannot be synced");
-    }
+    int in_fd = job->outcome == SPOOL_OK ? spool_open_inputs(s, job->id) : -1;
     for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
-        if (disk_sync_name("durable.input", in_fd, job->files[i].name) != 0) {
+        if (in_fd < 0 || disk_sync_name("durable.input", in_fd, job->files[i].name) != 0) {
             spool_set_outcome_errno(job, errno, "an input cannot be synced");
         }
     }
@@ -173,23 +157,14 @@ void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n)
 
 void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
+    static const char what[] = "the result cannot be committed";
     for (size_t i = 0; i < n; i++) {
-        struct spool_job *job = jobs[i];
-        if (!spool_enter_step(job, SPOOL_DURABLE)) {
-            continue;
+        if (spool_enter_step(jobs[i], SPOOL_DURABLE)) {
+            spool_choose_name(s, jobs[i]);
+            spool_write(s, jobs[i], "commit.record", "commit", spool_record_commit(jobs[i]), what);
         }
-        int fd = spool_open_work(s->work_fd, job->id, "");
-        char *text = fd >= 0 && spool_choose_name(s, job) ? spool_record_commit(job) : NULL;
-        errno = fd >= 0 && text == NULL ? ENOMEM : errno;
-        if (text == NULL ||
-            disk_write_temp("commit.record", fd, "commit", text, strlen(text)) != 0) {
-            spool_set_outcome_errno(job, errno, "the result cannot be committed");
-        }
-        free(text);
-        beneath_close(fd);
     }
-    spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "commit", "commit.record", "commit.folder",
-                       "the result cannot be committed");
+    spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "commit", "commit.record", "commit.folder", what);
     spool_advance(jobs, n, SPOOL_DURABLE, SPOOL_COMMITTED);
 }
 
@@ -232,30 +207,24 @@ static int archive_file(const struct spool_job *job, const char *name, int from,
 /* done/FOLDER, or done/ itself where somebody has put a file or a link in FOLDER's way. */
 static int open_done(struct spool *s, struct spool_job *job)
 {
-    int to = disk_make_folders("archive.folder", s->done_fd, job->folder, 0777);
+    int to = disk_make_folders("archive.folder", s->done_fd, job->folder, 0777, true);
     job->done_folder_blocked =
         to < 0 && (errno == ENOTDIR || errno == ELOOP || errno == EEXIST || errno == EXDEV);
     return job->done_folder_blocked ? beneath_open(s->done_fd, "", O_RDONLY | O_DIRECTORY) : to;
 }
 
-/* Of a folder that was removed: the job waits. spool_has_room says if a restart is needed. */
+/* spool_has_room says if a restart is needed. */
 static void end_archive(const struct spool *s, struct spool_job *job, const char *what)
 {
     const int error = errno;
-    char text[STATUS_MESSAGE_BYTES];
-    if (error == ENOENT) {
-        spool_set_outcome(job, SPOOL_TRANSIENT,
-                          "%s: '%s/done', or a folder in it, has been removed", what, s->root);
-        return;
-    }
-    snprintf(text, sizeof(text), "%s (it belongs into '%s/done%s%s')", what, s->root,
-             *job->folder != '\0' ? "/" : "", job->folder);
-    spool_set_outcome_errno(job, error, text);
+    char done[PATH_MAX];
+    snprintf(done, sizeof(done), "%s/done", s->root);
+    spool_set_outcome_folder(job, error, what, done, job->folder);
 }
 
 static void archive(struct spool *s, struct spool_job *job)
 {
-    int from = spool_open_work(s->work_fd, job->id, "in");
+    int from = spool_open_inputs(s, job->id);
     int to = -1;
     if (from < 0) {
         job->done_folder_blocked =
@@ -294,11 +263,10 @@ static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
         if (!spool_is_at(jobs[i], SPOOL_PUBLISHED)) {
             continue;
         }
-        const int fd = spool_open_work(s->work_fd, jobs[i]->id, "in");
-        if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
+        if (disk_sync_name("archive.left", s->work_fd, spool_path(jobs[i]->id, "in").text) != 0 &&
+            errno != ENOENT) {
             spool_set_outcome_errno(jobs[i], errno, what);
         }
-        beneath_close(fd);
     }
 }
 
@@ -322,7 +290,7 @@ static void archive_all(struct spool *s, struct spool_job *const jobs[], size_t 
                                     "the folder of processed inputs cannot be synced");
             continue;
         }
-        if (!spool_forget(s, job->id, true)) {
+        if (!spool_forget(s->work_fd, job->id, true)) {
             log_warning("'%s/.work/%s' stays until the next start: %s", s->root, job->id,
                         strerror(errno));
         }

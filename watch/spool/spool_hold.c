@@ -4,7 +4,6 @@
  */
 #include "watch/spool/spool_state.h"
 
-#include "watch/files/beneath.h"
 #include "watch/files/disk.h"
 
 #include <errno.h>
@@ -15,30 +14,25 @@ static const char held[] = "held\n";
 
 enum status spool_hold(struct spool *s, const char *id, bool hold)
 {
-    const int fd = spool_open_work(s->work_fd, id, "");
-    const bool was_held = fd >= 0 && spool_is_held(fd);
-    bool good = fd >= 0;
-    if (good && hold) {
-        good = disk_append("hold.file", fd, "hold", held, strlen(held)) == 0 &&
-               disk_sync_name("hold.file", fd, "hold") == 0;
-    } else if (good) {
-        good = disk_unlink("hold.release", fd, "hold") == 0 || errno == ENOENT;
+    const struct spool_path path = spool_path(id, "hold");
+    const bool was_held = spool_is_held(s, id);
+    const bool good =
+        hold ? disk_append("hold.file", s->work_fd, path.text, held, strlen(held)) == 0 &&
+                   disk_sync_name("hold.file", s->work_fd, path.text) == 0
+             : disk_unlink("hold.release", s->work_fd, path.text) == 0 || errno == ENOENT;
+    if (good && disk_sync_name("hold.folder", s->work_fd, id) == 0) {
+        return STATUS_OK;
     }
-    if (!good || disk_sync("hold.folder", fd) != 0) {
-        const int error = errno;
-        if (fd >= 0 && hold && !was_held && disk_unlink("hold.undo", fd, "hold") == 0) {
-            (void)disk_sync("hold.undo", fd); /* else the next start would find it held */
-        }
-        beneath_close(fd);
-        return status_fail_errno(error, "'%s/.work/%s/hold' cannot be %s", s->root, id,
-                                 hold ? "made" : "removed");
+    const int error = errno;
+    if (hold && !was_held && disk_unlink("hold.undo", s->work_fd, path.text) == 0) {
+        (void)disk_sync_name("hold.undo", s->work_fd, id); /* else the next start finds it held */
     }
-    beneath_close(fd);
-    return STATUS_OK;
+    return status_fail_errno(error, "'%s/.work/%s/hold' cannot be %s", s->root, id,
+                             hold ? "made" : "removed");
 }
 
-bool spool_is_held(int job_fd)
+bool spool_is_held(const struct spool *s, const char *id)
 {
     struct stat st;
-    return fstatat(job_fd, "hold", &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(s->work_fd, spool_path(id, "hold").text, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }

@@ -12,6 +12,7 @@
 
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,9 +46,8 @@ struct holding {
     dev_t device;
     struct entry entries[2 * OLDEST]; /* the oldest, and some more */
     size_t n, n_all;
-    uint64_t bytes;      /* of all */
-    char *empty[OLDEST]; /* folders; owned */
-    size_t n_empty;
+    uint64_t bytes;     /* of all */
+    uint64_t job_bytes; /* of the failed job that is looked at */
 };
 
 static void note_error(struct spool_sweep *sweep, const char *folder, const char *path, int error)
@@ -69,6 +69,12 @@ static int64_t changed_ns(const struct stat *st)
     return (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
+/* Whether it is what was found there. */
+static bool is_entry(const struct stat *st, const struct entry *entry)
+{
+    return st->st_ino == entry->inode && changed_ns(st) == entry->changed_ns;
+}
+
 static int by_age(const void *a, const void *b)
 {
     const struct entry *const x = a, *const y = b;
@@ -88,17 +94,12 @@ static void trim(struct holding *h)
 
 static void add(struct holding *h, const char *path, const struct stat *st, uint64_t bytes)
 {
-    char *const copy = strdup(path);
     h->n_all++;
     h->bytes += bytes;
-    if (copy == NULL) {
-        note_error(h->sweep, "", path, ENOMEM);
-        return;
-    }
     if (h->n == sizeof(h->entries) / sizeof(h->entries[0])) {
         trim(h);
     }
-    h->entries[h->n++] = (struct entry){changed_ns(st), bytes, st->st_ino, copy};
+    h->entries[h->n++] = (struct entry){changed_ns(st), bytes, st->st_ino, xstrdup(path)};
 }
 
 static void holding_free(struct holding *h)
@@ -106,23 +107,7 @@ static void holding_free(struct holding *h)
     for (size_t i = 0; i < h->n; i++) {
         free(h->entries[i].path);
     }
-    for (size_t i = 0; i < h->n_empty; i++) {
-        free(h->empty[i]);
-    }
     free(h);
-}
-
-/* The next entry of a folder that is of our file system, with its stat; false: no more. */
-static bool next_entry(DIR *folder, dev_t device, struct dirent **e, struct stat *st)
-{
-    while ((*e = readdir(folder)) != NULL) {
-        if ((*e)->d_name[0] != '.' &&
-            fstatat(dirfd(folder), (*e)->d_name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st->st_dev == device) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static DIR *open_folder(int at_fd, const char *path)
@@ -134,62 +119,6 @@ static DIR *open_folder(int at_fd, const char *path)
     }
     return folder;
 }
-
-static bool is_own(int fd)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && st.st_uid == geteuid();
-}
-
-static bool is_empty(DIR *folder)
-{
-    const struct dirent *e;
-    rewinddir(folder);
-    while ((e = readdir(folder)) != NULL) {
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* All regular files of done/PATH, unless it cannot be written: they would take the place of others
- * that can be removed. `path` has room for PATH_MAX bytes, and is as it was afterwards. */
-static void look(struct holding *h, char *path, int depth)
-{
-    const size_t length = strlen(path);
-    struct dirent *e;
-    struct stat st;
-    DIR *const folder = open_folder(h->fd, path);
-    if (folder == NULL) {
-        if (errno != ENOENT) {
-            note_error(h->sweep, "done", path, errno);
-        }
-        return;
-    }
-    const int blocked = faccessat(dirfd(folder), ".", W_OK | X_OK, AT_EACCESS) != 0 ? errno : 0;
-    while (!is_stopped(h->sweep) && next_entry(folder, h->device, &e, &st)) {
-        const int n =
-            snprintf(path + length, PATH_MAX - length, "%s%s", length > 0 ? "/" : "", e->d_name);
-        if (n < 0 || (size_t)n >= PATH_MAX - length) {
-            note_error(h->sweep, "done", e->d_name, ENAMETOOLONG);
-        } else if (S_ISDIR(st.st_mode) && depth > 0) {
-            look(h, path, depth - 1);
-        } else if (S_ISREG(st.st_mode) && blocked != 0) {
-            note_error(h->sweep, "done", path, blocked);
-        } else if (S_ISREG(st.st_mode)) {
-            add(h, path, &st, (uint64_t)st.st_size);
-        }
-        path[length] = '\0';
-    }
-    if (length > 0 && h->n_empty < OLDEST && is_own(dirfd(folder)) && is_empty(folder)) {
-        h->empty[h->n_empty] = strdup(path);
-        h->n_empty += h->empty[h->n_empty] != NULL;
-    }
-    closedir(folder);
-}
-
-/* --- done/ ------------------------------------------------------------------------------------ */
 
 /* Opens done/FOLDER of done/FOLDER/NAME; *name is NAME in path. */
 static int open_parent(int done_fd, const char *path, const char **name)
@@ -207,6 +136,7 @@ static void remove_empty(struct spool *s, const char *path)
 {
     const int done_fd = s->done_fd;
     char at[PATH_MAX];
+    struct stat st;
     bool removed = true;
     snprintf(at, sizeof(at), "%s", path);
     pthread_mutex_lock(&s->archiving);
@@ -214,7 +144,7 @@ static void remove_empty(struct spool *s, const char *path)
         const char *name;
         const int fd = beneath_open(done_fd, at, O_RDONLY | O_DIRECTORY);
         const int above = open_parent(done_fd, at, &name);
-        removed = fd >= 0 && above >= 0 && is_own(fd) &&
+        removed = fd >= 0 && above >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
                   disk_remove_folder("keep.folder", above, name) == 0;
         beneath_close(fd);
         beneath_close(above);
@@ -223,40 +153,65 @@ static void remove_empty(struct spool *s, const char *path)
     pthread_mutex_unlock(&s->archiving);
 }
 
-/* Whether the file is not there any more, or another one is: true, with *removed: it is gone now.
- */
-static bool remove_file(int done_fd, const struct entry *entry, bool *removed)
+/* All regular files of done/PATH, unless it cannot be written: they would take the place of others
+ * that can be removed. `path` has room for PATH_MAX bytes, and is as it was afterwards. */
+static void look(struct holding *h, char *path, int depth)
+{
+    const size_t length = strlen(path);
+    struct dirent *e;
+    struct stat st;
+    DIR *const folder = open_folder(h->fd, path);
+    if (folder == NULL) {
+        if (errno != ENOENT) {
+            note_error(h->sweep, "done", path, errno);
+        }
+        return;
+    }
+    const int blocked = faccessat(dirfd(folder), ".", W_OK | X_OK, AT_EACCESS) != 0 ? errno : 0;
+    while (!is_stopped(h->sweep) && (e = readdir(folder)) != NULL) {
+        if (e->d_name[0] == '.' ||
+            fstatat(dirfd(folder), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            st.st_dev != h->device) {
+            continue;
+        }
+        const int n =
+            snprintf(path + length, PATH_MAX - length, "%s%s", length > 0 ? "/" : "", e->d_name);
+        if (n < 0 || (size_t)n >= PATH_MAX - length) {
+            note_error(h->sweep, "done", e->d_name, ENAMETOOLONG);
+        } else if (S_ISDIR(st.st_mode) && depth > 0) {
+            look(h, path, depth - 1);
+        } else if (S_ISREG(st.st_mode) && blocked != 0) {
+            note_error(h->sweep, "done", path, blocked);
+        } else if (S_ISREG(st.st_mode)) {
+            add(h, path, &st, (uint64_t)st.st_size);
+        }
+        path[length] = '\0';
+    }
+    closedir(folder);
+    if (!is_stopped(h->sweep)) {
+        remove_empty(h->spool, path);
+    }
+}
+
+/* --- done/ ------------------------------------------------------------------------------------ */
+
+/* That it is not there any more, or another one is, is fine. */
+static void remove_input(struct holding *h, const struct entry *entry)
 {
     const char *name;
     struct stat st;
-    const int fd = open_parent(done_fd, entry->path, &name);
-    *removed = false;
-    bool good = fd < 0 && errno == ENOENT;
-    if (fd >= 0 && (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
-                    st.st_ino != entry->inode || changed_ns(&st) != entry->changed_ns)) {
-        good = true;
-    } else if (fd >= 0) {
-        good = *removed = disk_unlink("keep.input", fd, name) == 0;
-    }
-    beneath_close(fd);
-    return good;
-}
-
-static void remove_input(struct holding *h, const struct entry *entry)
-{
-    bool removed;
-    if (!remove_file(h->fd, entry, &removed)) {
-        note_error(h->sweep, "done", entry->path, errno);
-    }
-    if (removed) {
+    const int fd = open_parent(h->fd, entry->path, &name);
+    const bool is_there = fd >= 0 && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                          S_ISREG(st.st_mode) && is_entry(&st, entry);
+    if (is_there && disk_unlink("keep.input", fd, name) == 0) {
         h->sweep->n_inputs++;
         h->sweep->bytes += entry->bytes;
-    }
-    char *const slash = strrchr(entry->path, '/');
-    if (removed && slash != NULL) {
-        *slash = '\0';
+        entry->path[name > entry->path ? name - entry->path - 1 : 0] = '\0';
         remove_empty(h->spool, entry->path);
+    } else if (is_there || (fd < 0 && errno != ENOENT)) {
+        note_error(h->sweep, "done", entry->path, errno);
     }
+    beneath_close(fd);
 }
 
 /* --- failed/ ---------------------------------------------------------------------------------- */
@@ -283,8 +238,7 @@ static bool is_left(const char *name)
 
 static int count_bytes(void *user, int at_fd, const char *name, const char *path, bool is_folder)
 {
-    struct holding *const h = ((void **)user)[0];
-    uint64_t *const bytes = ((void **)user)[1];
+    struct holding *const h = user;
     struct stat st;
     (void)path;
     if (fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -294,20 +248,19 @@ static int count_bytes(void *user, int at_fd, const char *name, const char *path
         errno = EXDEV;
         return -1;
     }
-    *bytes += is_folder ? 0 : (uint64_t)st.st_size;
+    h->job_bytes += is_folder ? 0 : (uint64_t)st.st_size;
     return is_stopped(h->sweep) ? 1 : 0;
 }
 
 static void look_at_job(struct holding *h, const char *name, const struct stat *st)
 {
-    uint64_t bytes = 0;
-    void *user[] = {h, &bytes};
+    h->job_bytes = 0;
     const int fd = beneath_open(h->fd, name, O_RDONLY | O_DIRECTORY);
-    const int result = fd >= 0 ? disk_walk(fd, DEPTH, count_bytes, user) : -1;
+    const int result = fd >= 0 ? disk_walk(fd, DEPTH, count_bytes, h) : -1;
     if (result < 0 && errno != ENOENT) {
         note_error(h->sweep, "failed", name, errno);
     } else if (result == 0) {
-        add(h, name, st, bytes);
+        add(h, name, st, h->job_bytes);
     }
     beneath_close(fd);
 }
@@ -348,8 +301,7 @@ static void remove_job(struct holding *h, const struct entry *entry)
     struct stat st;
     const int fd = beneath_open(h->fd, entry->path, O_RDONLY | O_DIRECTORY);
     snprintf(left, sizeof(left), ".%.*s%s", SPOOL_ID_BYTES + 16, entry->path, gone);
-    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == entry->inode &&
-        changed_ns(&st) == entry->changed_ns && spool_lock_failed(fd)) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && is_entry(&st, entry) && spool_lock_failed(fd)) {
         if (disk_rename("keep.failed", h->fd, entry->path, h->fd, left) != 0) {
             note_error(h->sweep, "failed", entry->path, errno);
         } else {
@@ -395,16 +347,11 @@ static void remove_oldest(struct holding *h, const struct spool_keep *keep,
 static struct holding *holding_new(struct spool *s, struct spool_sweep *sweep, int fd)
 {
     struct stat st;
-    struct holding *const h = calloc(1, sizeof(*h));
-    if (h == NULL || fstat(fd, &st) != 0) {
-        note_error(sweep, "", "", h == NULL ? ENOMEM : errno);
-        free(h);
-        return NULL;
-    }
+    struct holding *const h = xcalloc(1, sizeof(*h));
     h->spool = s;
     h->sweep = sweep;
     h->fd = fd;
-    h->device = st.st_dev;
+    h->device = fstat(fd, &st) == 0 ? st.st_dev : 0;
     return h;
 }
 
@@ -413,38 +360,19 @@ static bool is_bounded(const struct spool_keep *keep)
     return keep->age_s > 0 || keep->bytes > 0;
 }
 
-static void sweep_done(struct spool *s, struct spool_sweep *sweep)
-{
-    char path[PATH_MAX] = "";
-    struct holding *const h = holding_new(s, sweep, s->done_fd);
-    if (h == NULL) {
-        return;
-    }
-    look(h, path, DEPTH);
-    remove_oldest(h, &sweep->done, remove_input);
-    for (size_t i = 0; i < h->n_empty && !is_stopped(sweep); i++) {
-        remove_empty(s, h->empty[i]);
-    }
-    holding_free(h);
-}
-
-static void sweep_failed(struct spool *s, struct spool_sweep *sweep)
-{
-    struct holding *const h = holding_new(s, sweep, s->failed_fd);
-    if (h == NULL) {
-        return;
-    }
-    look_at_jobs(h, is_bounded(&sweep->failed));
-    remove_oldest(h, &sweep->failed, remove_job);
-    holding_free(h);
-}
-
 void spool_sweep(struct spool *s, struct spool_sweep *sweep)
 {
     if (is_bounded(&sweep->done)) {
-        sweep_done(s, sweep);
+        char path[PATH_MAX] = "";
+        struct holding *const h = holding_new(s, sweep, s->done_fd);
+        look(h, path, DEPTH);
+        remove_oldest(h, &sweep->done, remove_input);
+        holding_free(h);
     }
     if (!is_stopped(sweep)) {
-        sweep_failed(s, sweep);
+        struct holding *const h = holding_new(s, sweep, s->failed_fd);
+        look_at_jobs(h, is_bounded(&sweep->failed));
+        remove_oldest(h, &sweep->failed, remove_job);
+        holding_free(h);
     }
 }

@@ -16,13 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Makes (*made) and opens at_fd/name, which messages call ABOVE/NAME, or NAME where above is "". */
+/* Makes and opens at_fd/name, which messages call ABOVE/NAME, or NAME where above is "". */
 static enum status open_folder(int at_fd, const char *above, const char *name, mode_t mode,
-                               int flags, int *fd, bool *made)
+                               int flags, int *fd)
 {
     const char *const slash = *above != '\0' ? "/" : "";
-    *made = mkdirat(at_fd, name, mode) == 0;
-    if (!*made && errno != EEXIST) {
+    if (mkdirat(at_fd, name, mode) != 0 && errno != EEXIST) {
         return status_fail_errno(errno, "the folder '%s%s%s' cannot be made", above, slash, name);
     }
     *fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
@@ -85,10 +84,8 @@ enum status spool_check_out(const struct spool *s, int in_fd)
         }
         const int next = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         const bool at_top = next < 0 || fstat(next, &above) != 0 || is_same(&above, fd);
-        close(fd);
-        if (at_top && next >= 0) {
-            close(next);
-        }
+        beneath_close(fd);
+        beneath_close(at_top ? next : -1);
         fd = at_top ? -1 : next;
         st = above;
     }
@@ -101,7 +98,7 @@ bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes)
         return true;
     }
     const int fd = beneath_open(s->out_fd, s->require_mount, O_PATH);
-    if (fd < 0 && why != NULL) {
+    if (fd < 0) {
         snprintf(why, why_bytes,
                  "'%s' has no '%s' (%s), which require_mount asks for: mount the results' file "
                  "system there, or make that file in it",
@@ -114,7 +111,6 @@ bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes)
 static enum status open_out(struct spool *s)
 {
     char why[STATUS_MESSAGE_BYTES];
-    bool made;
     if (s->require_mount != NULL &&
         (!beneath_is_path(s->require_mount) || *s->require_mount == '\0')) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -122,17 +118,16 @@ static enum status open_out(struct spool *s)
                            "without . and ..",
                            s->require_mount);
     }
-    STATUS_TRY(open_folder(AT_FDCWD, "", s->out, 0777, 0, &s->out_fd, &made));
+    const bool made = mkdir(s->out, 0777) == 0;
+    STATUS_TRY(open_folder(AT_FDCWD, "", s->out, 0777, 0, &s->out_fd));
     enum status code = spool_check_out(s, s->in_fd);
     if (code == STATUS_OK && !spool_check_mount(s, why, sizeof(why))) {
         code = status_fail(STATUS_NO_SPACE, "%s", why);
     }
-    if (code != STATUS_OK) {
-        if (made) {
-            unlinkat(AT_FDCWD, s->out, AT_REMOVEDIR);
-        }
-        return code;
+    if (code != STATUS_OK && made) {
+        unlinkat(AT_FDCWD, s->out, AT_REMOVEDIR);
     }
+    STATUS_TRY(code);
     if (faccessat(s->out_fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "results cannot be written to '%s': %s; give the service's user the "
@@ -153,11 +148,10 @@ enum status spool_open_places(struct spool *s)
                    {"done", &s->done_fd, 0777, 0},
                    {"failed", &s->failed_fd, 0777, 0},
                    {".work", &s->work_fd, 0700, O_NOFOLLOW}}; /* as the workers open it */
-    bool made;
-    STATUS_TRY(open_folder(AT_FDCWD, "", s->root, 0777, 0, &s->root_fd, &made));
+    STATUS_TRY(open_folder(AT_FDCWD, "", s->root, 0777, 0, &s->root_fd));
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
         STATUS_TRY(open_folder(s->root_fd, s->root, folders[i].name, folders[i].mode,
-                               folders[i].flags, folders[i].fd, &made));
+                               folders[i].flags, folders[i].fd));
     }
     struct stat st;
     if (fstat(s->work_fd, &st) == 0 && (st.st_mode & 0077) != 0 && fchmod(s->work_fd, 0700) != 0) {
@@ -203,13 +197,11 @@ bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes)
                    {AT_FDCWD, s->out_fd, s->out, "", s->out}};
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
         if (!leads_to(folders[i].at_fd, folders[i].path, folders[i].fd)) {
-            if (why != NULL) {
-                snprintf(why, why_bytes,
-                         "the folder '%s%s' has been removed or replaced since the start; %s",
-                         folders[i].above, folders[i].name,
-                         folders[i].fd == s->in_fd ? "make it again, or put it back"
-                                                   : "restart the service");
-            }
+            snprintf(why, why_bytes,
+                     "the folder '%s%s' has been removed or replaced since the start; %s",
+                     folders[i].above, folders[i].name,
+                     folders[i].fd == s->in_fd ? "make it again, or put it back"
+                                               : "restart the service");
             return false;
         }
     }
@@ -249,7 +241,6 @@ enum status spool_try_renames(const struct spool *s, int in_fd)
     const struct place way[] = {
         {"in", in_fd}, {".work", s->work_fd}, {"failed", s->failed_fd}, {"done", s->done_fd}};
     enum { N = sizeof(way) / sizeof(*way) };
-    enum status code = STATUS_OK;
     char probe[32];
     int fd = make_probe(way, N, probe);
     if (fd < 0) {
@@ -257,25 +248,23 @@ enum status spool_try_renames(const struct spool *s, int in_fd)
     }
     close(fd);
     size_t at = 0;
-    for (size_t i = 1; i < N && code == STATUS_OK; i++) {
-        int error = FAULT_ERROR("open.rename");
-        if (error == 0 && renameat(way[at].fd, probe, way[i].fd, probe) != 0) {
-            error = errno;
-        }
-        if (error == EXDEV) {
-            code = status_fail(STATUS_BAD_ARGUMENT,
-                               "'%s/%s' and '%s/%s' are on different file systems; files cannot be "
-                               "moved between them in one step",
-                               s->root, way[at].name, s->root, way[i].name);
-        } else if (error != 0) {
-            code = status_fail_errno(error, "files cannot be moved from '%s/%s' to '%s/%s'",
-                                     s->root, way[at].name, s->root, way[i].name);
-        } else {
-            at = i;
-        }
+    int error = 0;
+    while (error == 0 && at < N - 1) {
+        errno = FAULT_ERROR("open.rename");
+        const bool moved = errno == 0 && renameat(way[at].fd, probe, way[at + 1].fd, probe) == 0;
+        error = moved ? 0 : errno;
+        at += moved;
     }
     unlinkat(way[at].fd, probe, 0);
-    return code;
+    if (error == EXDEV) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "'%s/%s' and '%s/%s' are on different file systems; files cannot be "
+                           "moved between them in one step",
+                           s->root, way[at].name, s->root, way[at + 1].name);
+    }
+    return error == 0 ? STATUS_OK
+                      : status_fail_errno(error, "files cannot be moved from '%s/%s' to '%s/%s'",
+                                          s->root, way[at].name, s->root, way[at + 1].name);
 }
 
 enum status spool_find_in(const struct spool *s, int *fd)
@@ -291,15 +280,12 @@ enum status spool_find_in(const struct spool *s, int *fd)
                    : status_fail_errno(errno, "the folder '%s/in' cannot be opened", s->root);
     }
     enum status code = spool_check_out(s, found);
-    if (code == STATUS_OK) {
-        code = spool_try_renames(s, found);
-    }
+    code = code == STATUS_OK ? spool_try_renames(s, found) : code;
+    *fd = code == STATUS_OK ? found : -1;
     if (code != STATUS_OK) {
         close(found);
-        return code;
     }
-    *fd = found;
-    return STATUS_OK;
+    return code;
 }
 
 void spool_adopt_in(struct spool *s, int fd)

@@ -23,6 +23,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +119,8 @@ static int is_younger(const struct spool *s, const char *path, const struct spoo
     const int64_t last_us = now_us > s->last_id_us ? now_us : s->last_id_us;
     return sscanf(text, " { \"schema\" : %*d , \"leat\" : \"%*[^\"]\" , \"job\" : \"%22[0-9-]\"",
                   id) == 1 &&
-           strcmp(id, job->id) > 0 && spool_id_time(id) >= 0 && spool_id_time(id) <= last_us;
+           strcmp(id, spool_first_id(job)) > 0 && spool_id_time(id) >= 0 &&
+           spool_id_time(id) <= last_us;
 }
 
 /* Whether there is anything of that name. */
@@ -159,40 +161,35 @@ static bool is_blocked(const struct spool *s, const char *folder)
     return false;
 }
 
-/* Names the result FOLDER/NAME, of the first n bytes of a path, or NAME; false: no memory. */
-static bool set_name(struct spool_job *job, const char *path, size_t n, const char *name)
+/* Names the result FOLDER/NAME, of the first n bytes of a path, or NAME. */
+static void set_name(struct spool_job *job, const char *path, size_t n, const char *name)
 {
-    char *result;
-    if (asprintf(&result, "%.*s%s%s", (int)n, path, n > 0 ? "/" : "", name) < 0) {
-        errno = ENOMEM;
-        return false;
-    }
+    char *const result = xasprintf("%.*s%s%s", (int)n, path, n > 0 ? "/" : "", name);
     free(job->published);
     job->published = result;
-    return true;
 }
 
 /* X~ID, and so on, in the same folder. */
-static bool set_other_name(struct spool_job *job, const char *path, size_t n, unsigned count)
+static void set_other_name(struct spool_job *job, const char *path, size_t n, unsigned count)
 {
     char other[256];
     spool_other_name(job->stem, job->stem, job->id, count, other);
-    return set_name(job, path, n, other);
+    set_name(job, path, n, other);
 }
 
-bool spool_choose_name(const struct spool *s, struct spool_job *job)
+void spool_choose_name(const struct spool *s, struct spool_job *job)
 {
     const size_t n = strlen(job->folder);
     job->replace = s->replace;
     if (is_blocked(s, job->folder)) {
-        return set_other_name(job, "", 0, 1);
+        set_other_name(job, "", 0, 1);
+        return;
     }
-    if (!set_name(job, job->folder, n, job->stem)) {
-        return false;
+    set_name(job, job->folder, n, job->stem);
+    if (is_taken(s, job->published) &&
+        !(s->replace && is_result(s, job->published, strlen(job->published)))) {
+        set_other_name(job, job->folder, n, 1);
     }
-    const bool is_free = !is_taken(s, job->published) ||
-                         (s->replace && is_result(s, job->published, strlen(job->published)));
-    return is_free || set_other_name(job, job->folder, n, 1);
 }
 
 /* Whether the folder at the path is the part that the job was committed with. */
@@ -207,21 +204,11 @@ static bool has_name(const struct spool *s, const struct spool_job *job, const c
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* As spool_set_outcome_errno; a folder that has been removed meanwhile is made again. */
 static void set_trouble(const struct spool *s, struct spool_job *job, int error, const char *what)
 {
-    const int n = (int)folder_bytes(job->published);
-    if (error == ENOENT) {
-        spool_set_outcome(job, SPOOL_TRANSIENT, "%s: a folder in '%s' has been removed", what,
-                          s->out);
-    } else if (n == 0) {
-        spool_set_outcome_errno(job, error, what);
-    } else {
-        char text[STATUS_MESSAGE_BYTES];
-        snprintf(text, sizeof(text), "%s (it belongs into '%s/%.*s')", what, s->out, n,
-                 job->published);
-        spool_set_outcome_errno(job, error, text);
-    }
+    char *const folder = xstrndup(job->published, folder_bytes(job->published));
+    spool_set_outcome_folder(job, error, what, s->out, folder);
+    free(folder);
 }
 
 /* Whether the part is there; *st is its stat. False with errno. */
@@ -232,42 +219,20 @@ static bool find_part(const struct spool *s, const struct spool_job *job, struct
     return fstatat(s->out_fd, part, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* mkdir -p; -1 with errno. */
-static int make_folders(const struct spool *s, const char *path)
-{
-    char name[NAME_MAX + 1];
-    int fd = beneath_open(s->out_fd, "", O_RDONLY | O_DIRECTORY);
-    while (fd >= 0 && *path != '\0') {
-        const size_t n = strcspn(path, "/");
-        snprintf(name, sizeof(name), "%.*s", (int)n, path);
-        path += n + (path[n] == '/');
-        int next = beneath_open(fd, name, O_RDONLY | O_DIRECTORY);
-        if (next < 0 && errno == ENOENT &&
-            disk_make_folder("publish.folder", fd, name, 0777) == 0) {
-            next = beneath_open(fd, name, O_RDONLY | O_DIRECTORY);
-        }
-        beneath_close(fd);
-        fd = next;
-    }
-    return fd;
-}
-
 /* The folder that the result is to lie in; where it cannot be had, the name is one in OUT. */
 static void make_folder(const struct spool *s, struct spool_job *job)
 {
-    static const char what[] = "the folder of the result cannot be made";
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%.*s", (int)folder_bytes(job->published), job->published);
-    bool blocked = is_blocked(s, folder);
-    const int fd = blocked ? -1 : make_folders(s, folder);
+    char *const folder = xstrndup(job->published, folder_bytes(job->published));
+    const bool blocked = is_blocked(s, folder);
+    const int fd =
+        blocked ? -1 : disk_make_folders("publish.folder", s->out_fd, folder, 0777, false);
     const int error = fd < 0 ? errno : 0;
     beneath_close(fd);
+    free(folder);
     if (blocked || is_in_the_way(error)) {
-        if (!set_other_name(job, "", 0, 1)) {
-            spool_set_outcome_errno(job, ENOMEM, what);
-        }
+        set_other_name(job, "", 0, 1);
     } else if (error != 0) {
-        set_trouble(s, job, error, what);
+        set_trouble(s, job, error, "the folder of the result cannot be made");
     }
 }
 
@@ -293,29 +258,18 @@ static int sync_folder(const struct spool *s, const char *result)
     return failed;
 }
 
-static bool is_seen(struct spool_job *const jobs[], size_t at)
-{
-    bool seen = false;
-    for (size_t i = 0; i < at && !seen; i++) {
-        seen = jobs[i]->folder_error == SPOOL_UNSYNCED &&
-               is_in_one_folder(jobs[i]->published, jobs[at]->published);
-    }
-    return seen;
-}
-
-/* Of jobs whose folder_error is SPOOL_UNSYNCED: every folder once, or all at once where there are
- * many. 0, or the errno of one that could not be synced; its jobs have met it. */
+/* Of jobs whose folder_error is SPOOL_UNSYNCED: every folder once, or all at once where many jobs
+ * have one of their own. 0, or the errno of one that could not be synced; its jobs have met it. */
 static int sync_folders(const struct spool *s, struct spool_job *const jobs[], size_t n,
                         const char *step, int (*sync)(const struct spool *s, const char *result))
 {
-    size_t n_folders = 0;
+    size_t n_below = 0;
     int error = 0;
     int met = 0;
     for (size_t i = 0; i < n; i++) {
-        n_folders += jobs[i]->folder_error == SPOOL_UNSYNCED &&
-                     folder_bytes(jobs[i]->published) > 0 && !is_seen(jobs, i);
+        n_below += jobs[i]->folder_error == SPOOL_UNSYNCED && folder_bytes(jobs[i]->published) > 0;
     }
-    const bool shared = n_folders >= SPOOL_SHARES;
+    const bool shared = n_below >= SPOOL_SHARES;
     if (shared) {
         error = disk_sync_all(step, s->out_fd) == 0 ? 0 : errno;
     }
@@ -395,11 +349,10 @@ static bool has_other_name(const struct spool *s, const struct spool_job *job, s
 static int is_marked(const struct spool *s, const struct spool_job *job)
 {
     struct stat st;
-    char path[SPOOL_ID_BYTES + 16];
-    snprintf(path, sizeof(path), "%s/published", job->id);
-    return fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 1
-           : spool_is_absent(errno)                                 ? 0
-                                                                    : -1;
+    const struct spool_path path = spool_path(job->id, "published");
+    return fstatat(s->work_fd, path.text, &st, AT_SYMLINK_NOFOLLOW) == 0 ? 1
+           : spool_is_absent(errno)                                      ? 0
+                                                                         : -1;
 }
 
 /* Whether a part that is missing is known to have been published: 1; 0: it is not; -1, with errno:
@@ -428,10 +381,8 @@ static int was_published(struct spool *s, const struct spool_job *job)
  * the result keeps it. */
 static bool mark(struct spool *s, const struct spool_job *job)
 {
-    int fd = spool_open_work(s->work_fd, job->id, "");
-    bool done = fd >= 0 && disk_append("publish.mark", fd, "published", "\n", 1) == 0;
-    beneath_close(fd);
-    return done;
+    return disk_append("publish.mark", s->work_fd, spool_path(job->id, "published").text, "\n",
+                       1) == 0;
 }
 
 /* Those of the jobs that have their name by now: on disk, and marked. 0, or an errno. */
@@ -518,9 +469,8 @@ static int give_name(struct spool *s, struct spool_job *const jobs[], size_t at,
     int error = EEXIST;
     for (unsigned tries = 1; error == EEXIST && tries <= SPOOL_NAMES_TRIED; tries++) {
         error = rename_part(s, jobs, at, part_inode, known);
-        if (error == EEXIST &&
-            !set_other_name(job, job->published, folder_bytes(job->published), tries)) {
-            error = ENOMEM;
+        if (error == EEXIST) {
+            set_other_name(job, job->published, folder_bytes(job->published), tries);
         }
     }
     return error;

@@ -12,6 +12,7 @@
 #include "formats/base/percent.h"
 #include "formats/base/utf8.h"
 #include "watch/files/beneath.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,9 +27,26 @@ enum { SCHEMA = 1, RECORD_BYTES_MAX = 16 << 20, DUMP_FLAGS = JSON_INDENT(1) };
 /* What more an archive has made is in its result.json alone: the record must be readable again. */
 enum { OUTPUTS_MAX = 1 << 14 };
 
+/* For a call whose arguments can be at fault, and memory. */
+static enum status with_memory(enum status code)
+{
+    if (code == STATUS_NO_MEMORY) {
+        xalloc_end();
+    }
+    return code;
+}
+
+/* A string of a text for free(), which is UTF-8. */
+static json_t *string_of(char *text)
+{
+    json_t *const string = xalloc_checked(json_string(xalloc_checked(text)));
+    free(text);
+    return string;
+}
+
 static json_t *encode(const char *name)
 {
-    json_t *text = json_string(name);
+    json_t *text = json_string(name); /* NULL: it is not UTF-8 */
     bool plain = text != NULL && strchr(name, '%') == NULL;
     for (const char *c = name; *c != '\0'; c++) {
         plain = plain && (unsigned char)*c >= 0x20 && *c != 0x7F;
@@ -37,20 +55,14 @@ static json_t *encode(const char *name)
         return text;
     }
     json_decref(text);
-    char *escaped = percent_encode(name);
-    text = json_string(escaped); /* NULL for NULL */
-    free(escaped);
-    return text;
+    return string_of(percent_encode(name));
 }
 
 /* As it stands, but for bytes that are not UTF-8. */
 static json_t *encode_text(const char *text)
 {
-    char *escaped = malloc(3 * strlen(text) + 1);
+    char *escaped = xcalloc(strlen(text) + 1, 3);
     char *end = escaped;
-    if (escaped == NULL) {
-        return NULL;
-    }
     for (const char *c = text; *c != '\0';) {
         uint32_t point;
         const size_t n = utf8_decode(c, strnlen(c, 4), &point);
@@ -62,39 +74,35 @@ static json_t *encode_text(const char *text)
             c += n;
         }
     }
-    *end = '\0';
-    json_t *encoded = json_string(escaped);
-    free(escaped);
-    return encoded;
+    return string_of(escaped);
 }
 
 /* STATUS_BAD_INPUT: no text, or not one of encode(). */
 static enum status decode(const json_t *text, char **out)
 {
     *out = NULL;
-    return json_is_string(text) ? percent_decode(json_string_value(text), out)
+    return json_is_string(text) ? with_memory(percent_decode(json_string_value(text), out))
                                 : status_fail(STATUS_BAD_INPUT, "a name is missing");
 }
 
-/* The text of an object, which is given away; NULL: no memory. */
+/* The text of an object, which is given away. */
 static char *dump(json_t *object)
 {
-    char *text = json_write(object, DUMP_FLAGS);
+    char *text = xalloc_checked(json_write(xalloc_checked(object), DUMP_FLAGS));
     json_decref(object);
     return text;
 }
 
 static json_t *pack_files(const struct spool_job *job)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < job->n_files && list != NULL; i++) {
+    json_t *list = xalloc_checked(json_array());
+    for (size_t i = 0; i < job->n_files; i++) {
         const struct spool_file *f = &job->files[i];
         json_t *entry = json_pack("{s:o, s:I, s:I, s:I}", "name", encode(f->name), "inode",
                                   (json_int_t)f->inode, "bytes", (json_int_t)f->size, "mtime_ns",
                                   (json_int_t)f->mtime_ns);
-        if (json_array_append_new(list, entry) != 0) {
-            json_decref(list);
-            list = NULL;
+        if (json_array_append_new(list, entry) != 0) { /* NULL is refused */
+            xalloc_end();
         }
     }
     return list;
@@ -102,9 +110,10 @@ static json_t *pack_files(const struct spool_job *job)
 
 char *spool_record_job(const struct spool_job *job)
 {
-    return dump(json_pack("{s:i, s:s, s:o, s:o, s:o, s:O}", "schema", SCHEMA, "id", job->id,
-                          "folder", encode(job->folder), "stem", encode(job->stem), "inputs",
-                          pack_files(job), "parameters", job->parameters));
+    return dump(json_pack("{s:i, s:s, s:s*, s:o, s:o, s:o, s:O}", "schema", SCHEMA, "id", job->id,
+                          "first", job->first[0] != '\0' ? job->first : NULL, "folder",
+                          encode(job->folder), "stem", encode(job->stem), "inputs", pack_files(job),
+                          "parameters", job->parameters));
 }
 
 char *spool_record_commit(const struct spool_job *job)
@@ -112,10 +121,9 @@ char *spool_record_commit(const struct spool_job *job)
     json_t *commit = json_pack("{s:i, s:s, s:o, s:I, s:b}", "schema", SCHEMA, "id", job->id,
                                "final", encode(job->published), "part_inode",
                                (json_int_t)job->part_inode, "replace", job->replace);
-    if (commit != NULL && job->outputs != NULL && json_array_size(job->outputs) <= OUTPUTS_MAX &&
-        json_object_set(commit, "outputs", job->outputs) != 0) {
-        json_decref(commit);
-        commit = NULL;
+    if (job->outputs != NULL && json_array_size(job->outputs) <= OUTPUTS_MAX &&
+        json_object_set(commit, "outputs", job->outputs) != 0) { /* NULL is refused */
+        xalloc_end();
     }
     return dump(commit);
 }
@@ -145,7 +153,7 @@ static enum status read_object(int job_fd, const char *name, json_t **out)
     if (code != STATUS_OK) {
         return code == STATUS_UNSUPPORTED ? STATUS_BAD_INPUT : code;
     }
-    code = json_read_fd(fd, RECORD_BYTES_MAX, &object);
+    code = with_memory(json_read_fd(fd, RECORD_BYTES_MAX, &object));
     close(fd);
     if (code != STATUS_OK) {
         return code;
@@ -182,12 +190,12 @@ static enum status take_job(struct spool_job *job, const char *id, const json_t 
     const char *own_id = json_string_value(json_object_get(object, "id"));
     const json_t *inputs = json_object_get(object, "inputs");
     json_t *parameters = json_object_get(object, "parameters");
+    const char *first = json_string_value(json_object_get(object, "first"));
     snprintf(job->id, sizeof(job->id), "%s", id);
+    snprintf(job->first, sizeof(job->first), "%s",
+             first != NULL && spool_id_time(first) >= 0 ? first : "");
     job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
-    job->files = calloc(json_array_size(inputs) + 1, sizeof(*job->files));
-    if (job->files == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
-    }
+    job->files = xcalloc(json_array_size(inputs), sizeof(*job->files));
     job->n_files = json_array_size(inputs);
     STATUS_TRY(decode(json_object_get(object, "folder"), &job->folder));
     STATUS_TRY(decode(json_object_get(object, "stem"), &job->stem));
@@ -203,10 +211,8 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
     json_t *object;
     *out = NULL;
     STATUS_TRY(read_object(job_fd, "job", &object));
-    struct spool_job *job = calloc(1, sizeof(*job));
-    const enum status code =
-        job != NULL ? take_job(job, id, object)
-                    : status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
+    struct spool_job *job = xcalloc(1, sizeof(*job));
+    const enum status code = take_job(job, id, object);
     json_decref(object);
     if (code != STATUS_OK) {
         spool_job_free(job);
@@ -216,53 +222,69 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
     return STATUS_OK;
 }
 
-enum status spool_read_commit(int job_fd, struct spool_job *job)
+enum status spool_read_commit(int work_fd, struct spool_job *job)
 {
     json_t *object;
-    STATUS_TRY(read_object(job_fd, "commit", &object));
+    STATUS_TRY(read_object(work_fd, spool_path(job->id, "commit").text, &object));
     const char *id = json_string_value(json_object_get(object, "id"));
     const json_t *inode = json_object_get(object, "part_inode");
     char *final;
-    enum status code = decode(json_object_get(object, "final"), &final);
-    if (code == STATUS_OK && beneath_is_path(final) && *final != '\0' && json_is_integer(inode) &&
-        id != NULL && strcmp(id, job->id) == 0) {
+    const bool good = decode(json_object_get(object, "final"), &final) == STATUS_OK &&
+                      beneath_is_path(final) && *final != '\0' && json_is_integer(inode) &&
+                      id != NULL && strcmp(id, job->id) == 0;
+    if (good) {
         free(job->published);
         job->published = final;
         job->part_inode = (uint64_t)json_integer_value(inode);
         job->replace = json_is_true(json_object_get(object, "replace"));
     } else {
         free(final);
-        code = code != STATUS_OK
-                   ? code
-                   : status_fail(STATUS_BAD_INPUT, "'commit' is not a record of leat");
     }
     json_decref(object);
-    return code;
+    return good ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'commit' is not a record of leat");
 }
 
-bool spool_has_reason(int job_fd)
+bool spool_has_reason(int work_fd, const char *id)
 {
     json_t *object;
-    bool whole = read_object(job_fd, "reason.json", &object) == STATUS_OK &&
+    bool whole = read_object(work_fd, spool_path(id, "reason.json").text, &object) == STATUS_OK &&
                  json_is_string(json_object_get(object, "reason"));
     json_decref(object);
     return whole;
 }
 
-char *spool_read_reason(int job_fd)
+char *spool_read_reason(int work_fd, const char *id)
 {
     json_t *object;
-    return read_object(job_fd, "reason.json", &object) == STATUS_OK ? dump(object) : NULL;
+    const enum status code = read_object(work_fd, spool_path(id, "reason.json").text, &object);
+    return code == STATUS_OK ? dump(object) : NULL;
 }
 
-unsigned spool_read_attempts(int job_fd)
+unsigned spool_read_attempts(int work_fd, const char *id)
 {
     struct stat st;
-    if (fstatat(job_fd, "attempts", &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode)) {
+    if (fstatat(work_fd, spool_path(id, "attempts").text, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(st.st_mode)) {
         return 0;
     }
     off_t n = st.st_size / SPOOL_ATTEMPT_BYTES;
     return n < INT_MAX ? (unsigned)n : INT_MAX;
+}
+
+struct spool_job *spool_job_make(const char *id, const char *folder, const char *stem,
+                                 const char *const names[], size_t n_names, json_t *parameters)
+{
+    struct spool_job *job = xcalloc(1, sizeof(*job));
+    snprintf(job->id, sizeof(job->id), "%s", id);
+    job->folder = xstrdup(folder);
+    job->stem = xstrdup(stem);
+    job->files = xcalloc(n_names, sizeof(*job->files));
+    job->n_files = n_names;
+    job->parameters = parameters != NULL ? json_incref(parameters) : xalloc_checked(json_object());
+    for (size_t i = 0; i < n_names; i++) {
+        job->files[i].name = xstrdup(names[i]);
+    }
+    return job;
 }
 
 enum status spool_job_new(const char *folder, const char *stem, const char *const names[],
@@ -277,26 +299,7 @@ enum status spool_job_new(const char *folder, const char *stem, const char *cons
         return status_fail(STATUS_BAD_ARGUMENT, "'%s' in '%s' cannot be a job's name", stem,
                            folder);
     }
-    struct spool_job *job = calloc(1, sizeof(*job));
-    if (job == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
-    }
-    job->folder = strdup(folder);
-    job->stem = strdup(stem);
-    job->files = calloc(n_names, sizeof(*job->files));
-    job->parameters = parameters != NULL ? json_incref(parameters) : json_object();
-    good =
-        job->folder != NULL && job->stem != NULL && job->files != NULL && job->parameters != NULL;
-    for (size_t i = 0; good && i < n_names; i++) {
-        job->files[i].name = strdup(names[i]);
-        good = job->files[i].name != NULL;
-        job->n_files++;
-    }
-    if (!good) {
-        spool_job_free(job);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job of the spool");
-    }
-    *out = job;
+    *out = spool_job_make("", folder, stem, names, n_names, parameters);
     return STATUS_OK;
 }
 
@@ -305,7 +308,7 @@ void spool_job_free(struct spool_job *job)
     if (job == NULL) {
         return;
     }
-    for (size_t i = 0; job->files != NULL && i < job->n_files; i++) {
+    for (size_t i = 0; i < job->n_files; i++) {
         free(job->files[i].name);
     }
     free(job->files);

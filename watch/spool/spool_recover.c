@@ -16,6 +16,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,84 +25,58 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool append(struct spool_job ***list, size_t *n, struct spool_job *job)
+static void append(struct spool_job ***list, size_t *n, struct spool_job *job)
 {
-    struct spool_job **jobs = realloc(*list, (*n + 1) * sizeof(struct spool_job *));
-    if (jobs == NULL) {
-        spool_job_free(job);
-        return false;
-    }
-    *list = jobs;
-    jobs[(*n)++] = job;
-    return true;
+    *list = xrealloc(*list, *n + 1, sizeof(struct spool_job *));
+    (*list)[(*n)++] = job;
 }
 
-static bool keep(struct spool_recovery *r, struct spool_job *job)
+static void keep(struct spool_recovery *r, struct spool_job *job, enum spool_state state)
 {
-    return append(&r->jobs, &r->n_jobs, job);
+    job->state = state;
+    append(&r->jobs, &r->n_jobs, job);
 }
 
-/* Fails one job now; counts it in *count. One that cannot fail now, because of insufficient room,
- * is kept. */
-static bool fail_now(struct spool *s, struct spool_recovery *r, struct spool_job *job,
+/* Fails one job now, for the reason that it has already where `text` is NULL; counts it in *count.
+ * One that cannot fail now, because of insufficient room, is kept. */
+static void fail_now(struct spool *s, struct spool_recovery *r, struct spool_job *job,
                      const char *kind, const char *text, size_t *count)
 {
     const struct spool_reason reason = {kind, text};
+    job->state = SPOOL_FAILING;
     if (text != NULL) {
         spool_fail(s, &job, &reason, 1);
     } else {
         spool_fail_move(s, &job, 1);
     }
     if (job->state != SPOOL_ENDED) {
-        return keep(r, job);
+        keep(r, job, SPOOL_FAILING);
+        return;
     }
     if (text != NULL) {
         log_warning("job %s: moved to '%s/failed': %s", job->id, s->root, text);
     }
     (*count)++;
-    return append(&r->ended, &r->n_ended, job);
-}
-
-/* A job made of what lies in `in/`, for a folder whose record cannot be used. */
-static enum status job_of_names(const char *id, const struct spool_names *inside,
-                                struct spool_job **out)
-{
-    static const char *const none[] = {"-"};
-    STATUS_TRY(inside->n > 0
-                   ? spool_job_new("", id, (const char *const *)inside->names, inside->n, NULL, out)
-                   : spool_job_new("", id, none, 1, NULL, out));
-    snprintf((*out)->id, sizeof((*out)->id), "%s", id);
-    if (inside->n == 0) {
-        free((*out)->files[0].name);
-        (*out)->files[0].name = NULL;
-        (*out)->n_files = 0;
-    }
-    return STATUS_OK;
+    append(&r->ended, &r->n_ended, job);
 }
 
 /* Moves something that is not a job's folder, or holds what no job holds, to failed/. */
-static bool set_aside(struct spool *s, struct spool_recovery *r, const char *name)
+static void set_aside(struct spool *s, struct spool_recovery *r, const char *name)
 {
-    static const struct spool_names nothing;
     char id[SPOOL_ID_BYTES];
-    struct spool_job *job;
-    int in_fd = -1;
-    if (spool_make_work(s, id) != 0 || (in_fd = spool_open_work(s->work_fd, id, "in")) < 0 ||
-        disk_rename("aside.take", s->work_fd, name, in_fd, name) != 0) {
-        log_warning("'%s/.work/%s' cannot be set aside: %s", s->root, name, strerror(errno));
-        if (in_fd >= 0) {
-            close(in_fd);
-            spool_forget(s, id, false);
-        }
-        return true;
+    const bool made = spool_make_work(s, id) == 0;
+    const int in_fd = made ? spool_open_inputs(s, id) : -1;
+    const bool taken = in_fd >= 0 && disk_rename("aside.take", s->work_fd, name, in_fd, name) == 0;
+    beneath_close(in_fd);
+    if (taken) {
+        fail_now(s, r, spool_job_make(id, "", id, NULL, 0, NULL), "foreign",
+                 "this was found in .work, where only leat puts things", &r->n_aside);
+        return;
     }
-    close(in_fd);
-    if (job_of_names(id, &nothing, &job) != STATUS_OK) {
-        return false;
+    log_warning("'%s/.work/%s' cannot be set aside: %s", s->root, name, strerror(errno));
+    if (made) {
+        spool_forget(s->work_fd, id, false);
     }
-    job->state = SPOOL_FAILING;
-    return fail_now(s, r, job, "foreign", "this was found in .work, where only leat puts things",
-                    &r->n_aside);
 }
 
 /* Whether a record was read, or is known to be none. */
@@ -112,49 +87,46 @@ static bool is_known(enum status code)
 
 /* What a job's folder holds. */
 struct found {
+    struct spool_job *job; /* by its record; where that cannot be used, by what lies in `in/` */
     struct spool_names inside;
     bool has_reason;
     enum status record, commit;
     size_t n_outside; /* inputs of the record that are not inside */
 };
 
-static enum status look_at(int job_fd, const char *id, struct found *f, struct spool_job **job)
+static enum status look_at(struct spool *s, int job_fd, const char *id, struct found *f)
 {
     struct stat st;
-    *f = (struct found){0};
-    *job = NULL;
     int in_fd = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
     if (in_fd < 0 && !spool_is_absent(errno)) {
         return status_fail_errno(errno, "its inputs cannot be listed");
     }
-    if (in_fd >= 0) {
-        enum status code = spool_list(in_fd, "a job's folder", &f->inside);
-        close(in_fd);
-        if (code != STATUS_OK) {
-            return code;
-        }
-    }
+    const enum status code =
+        in_fd >= 0 ? spool_list(in_fd, "a job's folder", &f->inside) : STATUS_OK;
+    beneath_close(in_fd);
+    STATUS_TRY(code);
     f->has_reason =
         fstatat(job_fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-    f->record = spool_read_job(job_fd, id, job);
+    f->record = spool_read_job(job_fd, id, &f->job);
     if (!is_known(f->record)) {
         return f->record;
     }
     if (f->record != STATUS_OK) {
-        STATUS_TRY(job_of_names(id, &f->inside, job));
+        f->job =
+            spool_job_make(id, "", id, (const char *const *)f->inside.names, f->inside.n, NULL);
     }
-    f->commit = spool_read_commit(job_fd, *job);
+    f->commit = spool_read_commit(s->work_fd, f->job);
     if (!is_known(f->commit)) {
         return f->commit;
     }
-    for (size_t i = 0; i < (*job)->n_files; i++) {
-        char *name = (*job)->files[i].name;
+    for (size_t i = 0; i < f->job->n_files; i++) {
+        char *name = f->job->files[i].name;
         f->n_outside += f->inside.n == 0 || bsearch(&name, f->inside.names, f->inside.n,
                                                     sizeof(char *), spool_by_name) == NULL;
     }
-    (*job)->n_attempts = spool_read_attempts(job_fd);
-    (*job)->held = spool_is_held(job_fd);
-    (*job)->reason = f->has_reason ? spool_read_reason(job_fd) : NULL;
+    f->job->n_attempts = spool_read_attempts(s->work_fd, id);
+    f->job->held = spool_is_held(s, id);
+    f->job->reason = f->has_reason ? spool_read_reason(s->work_fd, id) : NULL;
     return STATUS_OK;
 }
 
@@ -165,112 +137,92 @@ static bool is_foreign(int error)
 }
 
 /* Removes a folder without inputs. */
-static bool remove_empty(struct spool *s, struct spool_recovery *r, const char *id)
+static void remove_empty(struct spool *s, struct spool_recovery *r, const char *id)
 {
     spool_drop_part(s, id);
-    if (spool_forget(s, id, false)) {
+    if (spool_forget(s->work_fd, id, false)) {
         r->n_removed++;
-        return true;
+    } else if (is_foreign(errno)) {
+        set_aside(s, r, id);
+    } else {
+        log_warning("job %s, which has ended, stays until the next start: %s", id, strerror(errno));
     }
-    if (is_foreign(errno)) {
-        return set_aside(s, r, id);
-    }
-    log_warning("job %s, which has ended, stays until the next start: %s", id, strerror(errno));
-    return true;
 }
 
 /* A job that is neither committed nor failed, and has inputs. */
-static bool go_on(struct spool *s, struct spool_recovery *r, struct spool_job *job,
+static void go_on(struct spool *s, struct spool_recovery *r, struct spool_job *job,
                   const struct found *f)
 {
-    char text[120];
     spool_drop_part(s, job->id);
     if (f->n_outside > 0) {
         job->state = SPOOL_NEW;
         spool_claim_take(s, &job, 1);
         if (job->state == SPOOL_FAILING) {
-            snprintf(text, sizeof(text), "%s",
-                     job->message != NULL ? job->message : "its inputs cannot be used");
-            return fail_now(s, r, job, "bad-input", text, &r->n_failed);
+            char *const why = job->message;
+            job->message = NULL;
+            fail_now(s, r, job, "bad-input", why, &r->n_failed);
+            free(why);
+            return;
         }
     }
-    if (job->state != SPOOL_NEW) {
-        job->state = SPOOL_UNVERIFIED;
-    }
     if (job->n_attempts >= s->max_attempts) {
+        char text[80];
         snprintf(text, sizeof(text), "%u attempts have ended without a result", job->n_attempts);
-        job->state = SPOOL_FAILING;
-        return fail_now(s, r, job, "exhausted", text, &r->n_failed);
+        fail_now(s, r, job, "exhausted", text, &r->n_failed);
+        return;
     }
-    return keep(r, job);
+    keep(r, job, f->n_outside > 0 && job->state == SPOOL_NEW ? SPOOL_NEW : SPOOL_UNVERIFIED);
 }
 
-/* false: no memory. */
-static bool recover_one(struct spool *s, struct spool_recovery *r, const char *id)
+static void recover_one(struct spool *s, struct spool_recovery *r, const char *id)
 {
     struct found f = {0};
-    struct spool_job *job = NULL;
-    int fd = spool_open_work(s->work_fd, id, "");
+    int fd = beneath_open(s->work_fd, id, O_RDONLY | O_DIRECTORY);
     if (fd < 0 && spool_is_absent(errno)) {
-        return set_aside(s, r, id);
+        set_aside(s, r, id);
+        return;
     }
-    enum status code = STATUS_IO;
-    if (fd < 0) {
-        status_fail_errno(errno, "its folder cannot be opened");
-    } else {
-        code = look_at(fd, id, &f, &job);
-        close(fd);
-    }
+    const enum status code =
+        fd >= 0 ? look_at(s, fd, id, &f) : status_fail_errno(errno, "its folder cannot be opened");
+    beneath_close(fd);
     const bool any = f.inside.n > 0;
     spool_names_free(&f.inside);
     if (code != STATUS_OK) {
-        spool_job_free(job);
-        if (code != STATUS_NO_MEMORY) {
-            log_warning("job %s stays until the next start: %s", id, status_message());
-        }
-        return code != STATUS_NO_MEMORY;
-    }
-    if (f.commit == STATUS_OK) {
-        job->state = SPOOL_COMMITTED;
-        return keep(r, job);
-    }
-    if (!any) {
-        spool_job_free(job);
-        return remove_empty(s, r, id);
-    }
-    job->state = SPOOL_FAILING;
-    if (f.has_reason) {
+        log_warning("job %s stays until the next start: %s", id, status_message());
+        spool_job_free(f.job);
+    } else if (f.commit == STATUS_OK) {
+        keep(r, f.job, SPOOL_COMMITTED);
+    } else if (!any) {
+        spool_job_free(f.job);
+        remove_empty(s, r, id);
+    } else if (f.has_reason) {
         spool_drop_part(s, id);
-        return fail_now(s, r, job, NULL, NULL, &r->n_failed);
+        fail_now(s, r, f.job, NULL, NULL, &r->n_failed);
+    } else if (f.commit == STATUS_BAD_INPUT) {
+        fail_now(s, r, f.job, "internal",
+                 "its commit record is damaged; it may have been published", &r->n_failed);
+    } else if (f.record != STATUS_OK) {
+        fail_now(s, r, f.job, "internal", "its record is damaged", &r->n_failed);
+    } else {
+        go_on(s, r, f.job, &f);
     }
-    if (f.commit == STATUS_BAD_INPUT) {
-        return fail_now(s, r, job, "internal",
-                        "its commit record is damaged; it may have been published", &r->n_failed);
-    }
-    if (f.record != STATUS_OK) {
-        return fail_now(s, r, job, "internal", "its record is damaged", &r->n_failed);
-    }
-    return go_on(s, r, job, &f);
 }
 
-/* Publishes and archives what was committed; what is left to do stays in the list. false: no
- * memory. */
-static bool roll_forward(struct spool *s, struct spool_recovery *r)
+/* Publishes and archives what was committed; what is left to do stays in the list. */
+static void roll_forward(struct spool *s, struct spool_recovery *r)
 {
     size_t n = 0;
-    bool good = true;
     spool_publish(s, r->jobs, r->n_jobs);
     spool_archive(s, r->jobs, r->n_jobs);
     for (size_t i = 0; i < r->n_jobs; i++) {
         if (r->jobs[i]->state == SPOOL_ENDED) {
             r->n_finished++;
-            good = append(&r->ended, &r->n_ended, r->jobs[i]) && good;
+            append(&r->ended, &r->n_ended, r->jobs[i]);
         } else {
             r->jobs[n++] = r->jobs[i];
         }
     }
     r->n_jobs = n;
-    return good;
 }
 
 /* Removes .ID.part and .ID.old of jobs that are known not to be committed. */
@@ -308,8 +260,7 @@ static void learn_ids(struct spool *s, const struct spool_names *list)
     for (size_t i = 0; i < list->n; i++) {
         char id[SPOOL_ID_BYTES];
         snprintf(id, sizeof(id), "%s", list->names[i]);
-        int64_t us = spool_id_time(id);
-        spool_learn_id(s, us);
+        spool_learn_id(s, spool_id_time(id));
     }
 }
 
@@ -323,23 +274,17 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
     spool_names_free(&list);
     STATUS_TRY(spool_list(s->work_fd, "'.work'", &list));
     learn_ids(s, &list);
-    enum status code = STATUS_OK;
-    for (size_t i = 0; i < list.n && code == STATUS_OK; i++) {
+    for (size_t i = 0; i < list.n; i++) {
         const char *name = list.names[i];
-        if (strcmp(name, "lock") == 0) {
-            continue;
-        }
-        if (!(spool_id_time(name) >= 0 ? recover_one(s, out, name) : set_aside(s, out, name))) {
-            code = status_fail(STATUS_NO_MEMORY, "no memory for the jobs in '.work'");
+        if (spool_id_time(name) >= 0) {
+            recover_one(s, out, name);
+        } else if (strcmp(name, "lock") != 0 && !spool_keep_note(s, name)) {
+            set_aside(s, out, name);
         }
     }
     spool_names_free(&list);
-    if (code == STATUS_OK && !roll_forward(s, out)) {
-        code = status_fail(STATUS_NO_MEMORY, "no memory for the jobs that have ended");
-    }
-    if (code == STATUS_OK) {
-        code = sweep_parts(s, out);
-    }
+    roll_forward(s, out);
+    const enum status code = sweep_parts(s, out);
     if (code != STATUS_OK) {
         spool_recovery_free(out);
     }

@@ -20,6 +20,10 @@ struct spool {
     pthread_mutex_t archiving; /* held while inputs go to done/, or a folder there is removed */
 };
 
+/* What a failed job's reason.json is called while its inputs go back: a folder without reason.json
+ * and without inputs is what a retry that was cut short has left. */
+#define SPOOL_RETRIED "reason.json.retried"
+
 /* A line of `attempts`: "2026-11-21T03:04:41Z\n". */
 enum { SPOOL_ATTEMPT_BYTES = 21 };
 
@@ -28,12 +32,16 @@ enum { SPOOL_NAMES_TRIED = 100 };
 
 /* --- spool.c */
 
-/* Sets how the step ended for the job; returns `outcome`. */
-enum spool_outcome spool_set_outcome(struct spool_job *job, enum spool_outcome outcome,
-                                     const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Sets how the step ended for the job. */
+void spool_set_outcome(struct spool_job *job, enum spool_outcome outcome, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* As spool_set_outcome with strerror(error): SPOOL_INTERNAL for a name or a call that is not as it
  * must be, else SPOOL_TRANSIENT: a disk, a server or the system cannot now. */
-enum spool_outcome spool_set_outcome_errno(struct spool_job *job, int error, const char *what);
+void spool_set_outcome_errno(struct spool_job *job, int error, const char *what);
+/* The same of what belongs into ABOVE/FOLDER, where that is not a call of its own: a folder that
+ * has been removed is made again, or waited for. */
+void spool_set_outcome_folder(struct spool_job *job, int error, const char *what, const char *above,
+                              const char *folder);
 /* Whether the job takes part in a step that jobs in this state take; clears its outcome. */
 bool spool_enter_step(struct spool_job *job, enum spool_state state);
 /* Whether the error says that there is no such file or folder; any other that it cannot be seen
@@ -55,13 +63,22 @@ enum status spool_list(int folder_fd, const char *what, struct spool_names *out)
 void spool_names_free(struct spool_names *list);
 /* The order of names, for bsearch(). */
 int spool_by_name(const void *a, const void *b);
-/* Opens .work/ID (work_fd/id) or a folder in it; -1 with errno. */
-int spool_open_work(int work_fd, const char *id, const char *sub);
-/* Removes .work/ID and leat's files in it; false, with errno, when it is still there: ENOTEMPTY,
- * ENOTDIR or EISDIR where something else is in it. While there is something in .work/ID/in nothing
- * is removed, unless `inputs_left` says that the job's inputs are known to be elsewhere: then the
- * next recovery sets what is left aside. */
-bool spool_forget(struct spool *s, const char *id, bool inputs_left);
+/* What an input with this stat is; `name` is not copied. */
+struct spool_file spool_file_of(char *name, const struct stat *st);
+/* ID/NAME, below .work; NAME is one of the protocol's. */
+struct spool_path {
+    char text[SPOOL_ID_BYTES + 32];
+};
+struct spool_path spool_path(const char *id, const char *name);
+/* Opens .work/ID/in; -1 with errno. */
+int spool_open_inputs(const struct spool *s, const char *id);
+/* Removes the folder ID and leat's files in it, in .work or failed/ (at_fd); false, with errno,
+ * when it is still there: ENOTEMPTY, ENOTDIR or EISDIR where something else is in it. While there
+ * is something in ID/in nothing is removed, unless `inputs_left` says that the job's inputs are
+ * known to be elsewhere: then the next recovery sets what is left aside. */
+bool spool_forget(int at_fd, const char *id, bool inputs_left);
+/* Opens OUT/.ID.part; -1 with errno. */
+int spool_open_part(const struct spool *s, const char *id);
 /* Removes OUT/.ID.part and OUT/.ID.old; false, with errno, when something is left. */
 bool spool_drop_part(struct spool *s, const char *id);
 /* Before a durable job goes back or fails: a commit whose fsync failed may be there, and must not
@@ -86,20 +103,23 @@ enum status spool_try_renames(const struct spool *s, int in_fd) STATUS_MUST_CHEC
 
 /* --- spool_record.c */
 
-/* Text of `job` and `commit`, for free(); NULL: no memory. */
+/* Text of `job`, `commit` and reason.json, for free(). */
 char *spool_record_job(const struct spool_job *job);
 char *spool_record_commit(const struct spool_job *job);
 char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason);
 /* Reads `job` in an open folder of a job. STATUS_NOT_FOUND; STATUS_BAD_INPUT: no such record. */
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out) STATUS_MUST_CHECK;
-/* Reads `commit` into the job's published, part_inode and replace; the same statuses. */
-enum status spool_read_commit(int job_fd, struct spool_job *job) STATUS_MUST_CHECK;
-/* Whether there is a whole reason.json. */
-bool spool_has_reason(int job_fd);
-/* Its text, for free(); NULL: there is none, or no memory. */
-char *spool_read_reason(int job_fd);
+/* Reads .work/ID/commit into the job's published, part_inode and replace; the same statuses. */
+enum status spool_read_commit(int work_fd, struct spool_job *job) STATUS_MUST_CHECK;
+/* A new job of that id with what is given, unchecked. */
+struct spool_job *spool_job_make(const char *id, const char *folder, const char *stem,
+                                 const char *const names[], size_t n_names, json_t *parameters);
+/* Whether there is a whole reason.json in .work/ID. */
+bool spool_has_reason(int work_fd, const char *id);
+/* Its text, for free(); NULL: there is none. */
+char *spool_read_reason(int work_fd, const char *id);
 /* Lines of `attempts`. */
-unsigned spool_read_attempts(int job_fd);
+unsigned spool_read_attempts(int work_fd, const char *id);
 
 /* From so many jobs on, one syncfs for all of them takes the place of an fsync for each file and
  * folder: every fsync, even of what is on disk already, waits for the disk to empty its cache, a
@@ -131,6 +151,9 @@ size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_state st
 void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_state state,
                     const char *step, int fd, const char *what);
 
+/* Writes .work/ID/NAME.new; frees the text. `what` begins the message where that fails. */
+void spool_write(struct spool *s, struct spool_job *job, const char *step, const char *name,
+                 char *text, const char *what);
 /* For all jobs in `state` whose outcome is SPOOL_OK, the three phases of putting .work/ID/NAME.new,
  * which has been written, in place: all contents to disk, all renames, all folders to disk. One
  * after the other for every job, each rename would cost the next fsync a transaction of its own.
@@ -146,13 +169,21 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
  * yet there, and verifies. */
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* spool_publish.c: the name that the result is going to have, if nobody takes it meanwhile, into
- * job->published. False, with errno: no memory. */
-bool spool_choose_name(const struct spool *s, struct spool_job *job);
+ * job->published. */
+void spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
  * again while it has inputs, else nothing. */
 void spool_end_retries(struct spool *s, const struct spool_names *failed);
-/* spool_hold.c: whether the job in that folder is held. */
-bool spool_is_held(int job_fd);
+/* spool_first.c: notes which job the input of in/FOLDER was of first, if that can be noted. */
+void spool_note_first(int work_fd, const char *folder, const struct spool_file *file,
+                      const char *id);
+/* Whether a name in .work is that of such a note; one whose file is not there any more goes. */
+bool spool_keep_note(const struct spool *s, const char *name);
+/* Sets job->first from the notes about its inputs: the youngest, and "" unless each has one. */
+void spool_find_first(const struct spool *s, struct spool_job *job);
+void spool_forget_notes(const struct spool *s, const struct spool_job *job);
+/* spool_hold.c: whether the job is held. */
+bool spool_is_held(const struct spool *s, const char *id);
 /* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody
  * else has it. */
 bool spool_lock_failed(int job_fd);
