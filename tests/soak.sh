@@ -3,7 +3,7 @@
 # power cuts, full disks, faults and drops, and ten minutes of each fuzz target. Some eight hours on two cores; seeds are
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
-# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle alloc bounds threads fuzz tidy packages; all
+# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle alloc bounds sanitizers fuzz tidy packages; all
 # if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
 set -eu
 cd "$(dirname "$0")/.."
@@ -96,10 +96,12 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     watched memory
     watched repeat
 }
-part_threads() # what tests/run.sh leaves out where the thread sanitizer watches, for its other scenarios have such threads
+part_sanitizers() # what tests/run.sh leaves out where one watches
 {
+    build asan
+    play asan .
     build tsan
-    play tsan '^tsan.scenario.service_(ended|large|many|order|places)$'
+    play tsan .
     LEAT_TEST_RANKS=1 TSAN_OPTIONS=suppressions=tests/lint/tsan.supp setarch -R build/tsan/tests/test_sciddicat_bands
 }
 part_packages()
@@ -123,7 +125,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk batch service flood oracle alloc bounds threads fuzz tidy packages}; do
+for part in ${*:-spool disk batch service flood oracle alloc bounds sanitizers fuzz tidy packages}; do
     echo "== $part"
     "part_$part"
 done

@@ -104,7 +104,7 @@ LANES_INLINE size_t lanes_of_degree(const struct interpolate_cells *c, const dou
         const size_t m = n - from < STRETCH ? n - from : STRETCH;
         for (size_t i = 0; i < m; ++i) {
             const double at = x[from + i];
-            inside[i] = (at >= begin) & (at <= end) ? at : begin;
+            inside[i] = ((at >= begin) & (at <= end)) ? at : begin;
             const struct interpolate_cell in = interpolate_place(
                 c->begin, c->end, c->inverse, c->step, (int32_t)c->n_cells, inside[i]);
             number[i] = in.number;

@@ -30,7 +30,7 @@ from service_bench import Content, Failure, Ledger, Service  # noqa: E402
 LEAT, FAULTY = os.environ["LEAT"], os.environ["LEAT_FAULTY"]
 SEED = int(os.environ.get("LEAT_FAULT_SEED", "1"))
 STRIDE = int(os.environ.get("LEAT_FAULT_STRIDE", "0"))  # 0: each has its own
-SPARSE = 2 if WATCHED else 1  # where a process takes several times as long
+SPARSE = 5 if WATCHED else 1  # where a process takes several times as long
 EVERYTHING = STRIDE == 1
 SANITIZER_STATUS = 86
 NO_MEMORY_STATUS = 71  # of a service that has none: it ends, and the next start goes on

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The k-th call for memory, or of the system, fails: a job of each pipeline is then complete or has failed with the
 # reason, and a watched folder loses nothing, though its service may end, to be started again. LEAT_FAULT_STRIDE=1: every
-# k (minutes; the release run); otherwise every so many (where a sanitizer watches, half as many), beginning with one that
+# k (minutes; the release run); otherwise every so many (where a sanitizer watches, a fifth of them), beginning with one that
 # LEAT_FAULT_SEED chooses.
 . "$(dirname "$0")/lib.sh"
 [ -x "${LEAT_FAULTY:-}" ] || skip "there is no program with faults in this build"
