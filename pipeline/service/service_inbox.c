@@ -393,6 +393,7 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
     if (is_marker || (!routes && projection_named(path))) {
         f->is_beside = true;
         look_at(inbox, f, now_ms);
+        judge_file(inbox, f); /* a job that was ready without it waits for it */
     } else if (!routes && archive_input_named(f->path)) {
         join(inbox, f, &archive, now_ms);
         if (f->group != NULL) {

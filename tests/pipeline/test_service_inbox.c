@@ -261,6 +261,14 @@ static void projection_goes_along_and_is_waited_for_when_there(void **state)
     now += 1000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    FOUND("x.dem.prj"); /* the job was ready without it */
+    assert_null(service_inbox_take(inbox, now, &found_ms));
+    assert_waits("in/x.dem.asc", "waits for x.dem.prj");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
     close_inbox();
 }
 
