@@ -145,7 +145,8 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     json_t *files = json_array();
     job->total_bytes = 0;
     for (size_t i = 0; i < spool->n_files; i++) {
-        json_array_append_new(files, worker_pack_name(spool->files[i].name));
+        /* without one, the worker would take another file for a part */
+        json_array_append_new(files, xalloc_checked(worker_pack_name(spool->files[i].name)));
         job->total_bytes += spool->files[i].size;
     }
     json_t *message =

@@ -2,6 +2,7 @@
  * A job of the service: what it is called, how long it may take, and which failures are its own.
  */
 #include "pipeline/service/service_state.h"
+#include "watch/files/xalloc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,15 +12,25 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
+char *__wrap_percent_encode(const char *name);
+char *__real_percent_encode(const char *name);
 
 static uint64_t now_ms;
+static const char *unpackable; /* a name for which there is no memory; NULL: none */
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
     (void)loop;
     return now_ms;
+}
+
+char *__wrap_percent_encode(const char *name)
+{
+    return unpackable != NULL && strcmp(name, unpackable) == 0 ? NULL : __real_percent_encode(name);
 }
 
 static struct service_job *new_job(const char *folder, size_t n_files)
@@ -144,6 +155,35 @@ static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
     service_job_free(job);
 }
 
+static void job_is_sent_with_the_names_of_all_its_files_or_not_at_all(void **state)
+{
+    (void)state;
+    static struct service service;
+    struct service_worker worker = {.service = &service,
+                                    .state = WORKER_READY,
+                                    .capacity = 1,
+                                    .link = {.closing = true}}; /* what is sent is lost */
+    struct service_job *job = new_job_at(&worker);
+    int status;
+    service.workers[0] = &worker;
+    service.n_workers = service.n_all = 1;
+    service_job_list(&service, job, WAIT_WORKER);
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        unpackable = job->spool->files[0].name;
+        service_dispatch(&service);
+        _exit(job->list == WAIT_RESULT ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), XALLOC_EXIT);
+    service_dispatch(&service);
+    assert_int_equal(job->list, WAIT_RESULT);
+    service_job_unlist(&service, job);
+    service_job_free(job);
+}
+
 /* The job is at the worker, and fails there; where it goes. */
 static enum service_list meet(struct service_worker *w, struct service_job *job, enum status code)
 {
@@ -213,6 +253,7 @@ int main(void)
         cmocka_unit_test(job_is_called_by_its_first_file_or_without_one_by_its_stem),
         cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
         cmocka_unit_test(deadline_of_an_archive_is_that_of_each_file_in_it),
+        cmocka_unit_test(job_is_sent_with_the_names_of_all_its_files_or_not_at_all),
         cmocka_unit_test(error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again),
         cmocka_unit_test(want_of_memory_is_the_jobs_own_after_ten_minutes),
     };
