@@ -302,6 +302,51 @@ static void retried_job_is_no_younger_than_it_was(void **state)
     nothing_is_left_over();
 }
 
+/* The older input waits in in/, noted, and does not replace the younger's result. */
+static void retried_job_stays_old_whatever_its_input_is_called(void **state)
+{
+    (void)state;
+    spool_configure(s, true, true, 3, 0);
+    put("in/ a.csv", "1");
+    struct spool_job *old = new_job("", "a", " a.csv", NULL);
+    spool_claim(s, &old, 1);
+    put("in/a.csv", "2");
+    run_job("", "a", "a.csv");
+    fail_job(old, "bad-input", "why");
+    assert_int_equal(spool_retry(root, old->id), STATUS_OK);
+    spool_job_free(old);
+    start();
+    spool_configure(s, true, true, 3, 0);
+    run_job("", "a", " a.csv");
+    holds("out/a/data/0", "2");
+    nothing_is_left_over();
+}
+
+static void retried_job_stays_old_when_its_input_cannot_be_moved_at_once(void **state)
+{
+    (void)state;
+    spool_configure(s, true, true, 3, 0);
+    put("in/a.csv", "1");
+    struct spool_job *old = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &old, 1);
+    put("in/a.csv", "2");
+    run_job("", "a", "a.csv");
+    fail_job(old, "bad-input", "why");
+    assert_int_equal(spool_retry(root, old->id), STATUS_OK);
+    spool_job_free(old);
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    strcpy(spool_fault->fail_step, "claim.take");
+    spool_fault->error = EPERM;
+    spool_claim(s, &job, 1);
+    spool_fault_clear();
+    assert_int_equal(job->outcome, SPOOL_WAIT);
+    assert_string_equal(job->id, "");
+    spool_job_free(job);
+    run_job("", "a", "a.csv");
+    holds("out/a/data/0", "2");
+    nothing_is_left_over();
+}
+
 static void result_of_a_job_that_is_none_of_this_spool_is_replaced(void **state)
 {
     (void)state;
@@ -551,6 +596,8 @@ int main(void)
         PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
         PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
         PUBLISH_TEST(retried_job_is_no_younger_than_it_was),
+        PUBLISH_TEST(retried_job_stays_old_whatever_its_input_is_called),
+        PUBLISH_TEST(retried_job_stays_old_when_its_input_cannot_be_moved_at_once),
         PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),

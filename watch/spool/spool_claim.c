@@ -122,8 +122,6 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n_fresh; i++) {
         if (fresh[i]->outcome != SPOOL_OK) {
             unclaim(s, fresh[i]);
-        } else {
-            spool_forget_notes(s, fresh[i]);
         }
     }
     free(fresh);
@@ -186,6 +184,9 @@ static bool take_all(struct spool *s, struct spool_job *job)
     beneath_close(from);
     if (job->outcome == SPOOL_GONE || (job->outcome == SPOOL_WAIT && taken == 0)) {
         unclaim(s, job);
+    }
+    if (taken > 0) { /* else the next claim is to find them */
+        spool_forget_notes(s, job);
     }
     return taken > 0;
 }

@@ -97,10 +97,11 @@ bool spool_keep_note(const struct spool *s, const char *name)
     }
     snprintf(found.name, sizeof(found.name), "%s", name);
     read_text(s, &found);
-    sscanf(found.text, "%*s %*u %*d %n", &path);
-    if (sscanf(name + strlen(begin), "%" SCNu64, &inode) != 1 || path == 0 ||
-        (fstatat(s->in_fd, found.text + path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_ino != inode
-                                                                             : errno == ENOENT)) {
+    sscanf(found.text, "%*s %*u %*d%n", &path); /* and a blank; the path may begin with one, too */
+    if (sscanf(name + strlen(begin), "%" SCNu64, &inode) != 1 || found.text[path] != ' ' ||
+        (fstatat(s->in_fd, found.text + path + 1, &st, AT_SYMLINK_NOFOLLOW) == 0
+             ? st.st_ino != inode
+             : errno == ENOENT)) {
         disk_unlink("recover.note", s->work_fd, name);
     }
     return true;
