@@ -505,7 +505,9 @@ int service_run(int argc, char **argv, struct settings *settings)
     /* Workers give their own threads to it; others of its own would wait for nothing. */
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     const int loop_error = uv_loop_init(&s->loop);
-    if (loop_error != 0) {
+    if (loop_error == UV_ENOMEM) {
+        xalloc_end();
+    } else if (loop_error != 0) {
         log_error("cannot begin: %s", uv_strerror(loop_error));
         settings_free(settings);
         free(own);

@@ -155,8 +155,9 @@ static enum status put_command(char **field, const char *value, const char *orig
         *field = NULL;
         return STATUS_OK;
     }
-    if (text_split(value, &words) != STATUS_OK) {
-        return settings_prefix_error(STATUS_BAD_ARGUMENT, origin);
+    const enum status code = text_split(value, &words);
+    if (code != STATUS_OK) {
+        return settings_prefix_error(code, origin);
     }
     free(words);
     return put_text(field, value, origin);

@@ -258,15 +258,16 @@ class Spool:
             if time.monotonic() > end:
                 raise Failure("something waits for ever: %s" % json.dumps(s.status()))
             time.sleep(0.02)
-        if s.process.poll() is None:
-            s.stop()
-        elif s.process.returncode == NO_MEMORY_STATUS:
+        by_itself = s.process.poll() is not None
+        if not by_itself:
+            s.stop(NO_MEMORY_STATUS)  # of a fault that comes as it stops
+        if s.process.returncode == NO_MEMORY_STATUS:
             if not fault.startswith("memory") or "no memory is left" not in self.said():
                 raise Failure("the service ended as if it had no memory")
-        elif s.process.returncode != 2:
+        elif s.process.returncode != (2 if by_itself else 0):
             raise Failure(f"the service ended with {s.process.returncode}")
-        elif "memory" not in self.said() and fault.startswith("memory"):
-            raise Failure("the service refused to start, and the reason is not memory")
+        elif by_itself and fault.startswith("memory"):
+            raise Failure("the service ended without memory as if it could never start")
         if re.search(r"Sanitizer|runtime error|ended by signal (6|11)|killed by signal (6|11)", self.said()):
             raise Failure("a process died of its own")
         if fault.startswith("memory") and re.search(r"worked on this alone|it is tried again \(job", self.said()):
