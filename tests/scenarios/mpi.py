@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from patience import PATIENCE, WAIT_S, WATCHED
 
 LEAT = os.environ["LEAT"]
-INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "60" if WATCHED else "200"))
+INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "20" if WATCHED else "200"))
 ROUNDS = int(os.environ.get("LEAT_MPI_ROUNDS", "1"))
 RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-c", "leat.conf"]
 # What Open MPI keeps in files lies here.

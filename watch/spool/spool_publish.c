@@ -258,18 +258,29 @@ static int sync_folder(const struct spool *s, const char *result)
     return failed;
 }
 
-/* Of jobs whose folder_error is SPOOL_UNSYNCED: every folder once, or all at once where many jobs
- * have one of their own. 0, or the errno of one that could not be synced; its jobs have met it. */
+static bool is_seen(struct spool_job *const jobs[], size_t at)
+{
+    bool seen = false;
+    for (size_t i = 0; i < at && !seen; i++) {
+        seen = jobs[i]->folder_error == SPOOL_UNSYNCED &&
+               is_in_one_folder(jobs[i]->published, jobs[at]->published);
+    }
+    return seen;
+}
+
+/* Of jobs whose folder_error is SPOOL_UNSYNCED: every folder once, or all at once where there are
+ * many. 0, or the errno of one that could not be synced; its jobs have met it. */
 static int sync_folders(const struct spool *s, struct spool_job *const jobs[], size_t n,
                         const char *step, int (*sync)(const struct spool *s, const char *result))
 {
-    size_t n_below = 0;
+    size_t n_folders = 0;
     int error = 0;
     int met = 0;
     for (size_t i = 0; i < n; i++) {
-        n_below += jobs[i]->folder_error == SPOOL_UNSYNCED && folder_bytes(jobs[i]->published) > 0;
+        n_folders += jobs[i]->folder_error == SPOOL_UNSYNCED &&
+                     folder_bytes(jobs[i]->published) > 0 && !is_seen(jobs, i);
     }
-    const bool shared = n_below >= SPOOL_SHARES;
+    const bool shared = n_folders >= SPOOL_SHARES;
     if (shared) {
         error = disk_sync_all(step, s->out_fd) == 0 ? 0 : errno;
     }
