@@ -289,14 +289,14 @@ subprocess.run([*RUN, "-q", "-o", "one", "in", "wide"], check=True)
 check("wide.dem.asc: in " not in share(1), "one rank shares with nobody")
 for n in (3,) if WATCHED else (2, 3, 4):
     until_said("in ", lambda: share(n))
-if os.path.isdir("both"):
-    until_said("in 3 parts", share_on_devices)
 share(3, "in")
-interrupt(3, INPUTS)
 refuse("-o", "out", "lasting")
 # What ranks do when one of them is lost a sanitizer sees in test_ranks, test_rank_queue and test_sciddicat_bands.ranks:
 # of MPI it knows no more than mpirun, which ends all.
 if not WATCHED:
+    if os.path.isdir("both"):
+        until_said("in 3 parts", share_on_devices)
+    interrupt(3, INPUTS)
     lose_helpers()
     for round in range(ROUNDS):
         for n in 2, 3, 4:
