@@ -16,6 +16,7 @@
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_HELD=FILE    so have all that open after a landslide of 100 rows has begun in another
  *                          process, as long as that lives; FILE is for its lock
+ *   LEAT_FAKE_CELLS=1      a landslide's pieces are counted as cells, eight each
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  *
@@ -25,6 +26,7 @@
 #include "kernels/backend.h"
 #include "kernels/pearson/pearson.h"
 #include "kernels/sciddicat/sciddicat.h"
+#include "kernels/sciddicat/sciddicat_run_cpu.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -231,6 +233,18 @@ static double fake_rate(const struct queue *q, enum pearson_precision precision)
     return 3e8;
 }
 
+/* What fills the pieces of a small landslide may be worth several devices. */
+static enum status fake_look(struct queue *q, void *run, uint32_t *busy, bool *moved)
+{
+    const struct cpu_sciddicat_run *r = run;
+    const size_t n = sciddicat_n_groups(r->whole.last) - r->whole.first / SCIDDICAT_GROUP_ROWS;
+    STATUS_TRY(backend_cpu.sciddicat->member->look(q, run, busy, moved));
+    for (size_t g = 0; g < n; g++) {
+        busy[g] *= getenv("LEAT_FAKE_CELLS") != NULL ? 8 : 1;
+    }
+    return STATUS_OK;
+}
+
 /* The work of a device that is lost has come to nothing, at the latest here. */
 static enum status fake_finish(struct queue *q)
 {
@@ -253,6 +267,7 @@ __attribute__((constructor)) static void set_ops(void)
     sciddicat.advance = fake_advance;
     member = *sciddicat.member;
     member.step = fake_step;
+    member.look = fake_look;
     sciddicat.member = &member;
     pearson = *backend_cpu.pearson;
     pearson.gram = fake_gram;
