@@ -16,7 +16,7 @@
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_HELD=FILE    so have all that open after a landslide of 100 rows has begun in another
  *                          process, as long as that lives; FILE is for its lock
- *   LEAT_FAKE_CELLS=1      a landslide's pieces are counted as cells, eight each
+ *   LEAT_FAKE_CELLS=1      a landslide's pieces are counted as cells, eight each (1024 rows at most)
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  *
@@ -26,7 +26,6 @@
 #include "kernels/backend.h"
 #include "kernels/pearson/pearson.h"
 #include "kernels/sciddicat/sciddicat.h"
-#include "kernels/sciddicat/sciddicat_run_cpu.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -233,14 +232,19 @@ static double fake_rate(const struct queue *q, enum pearson_precision precision)
     return 3e8;
 }
 
-/* What fills the pieces of a small landslide may be worth several devices. */
+/* What fills the pieces of a small landslide may be worth several devices. How many groups of rows
+ * there are shows in what is written. */
 static enum status fake_look(struct queue *q, void *run, uint32_t *busy, bool *moved)
 {
-    const struct cpu_sciddicat_run *r = run;
-    const size_t n = sciddicat_n_groups(r->whole.last) - r->whole.first / SCIDDICAT_GROUP_ROWS;
-    STATUS_TRY(backend_cpu.sciddicat->member->look(q, run, busy, moved));
-    for (size_t g = 0; g < n; g++) {
-        busy[g] *= getenv("LEAT_FAKE_CELLS") != NULL ? 8 : 1;
+    enum { MOST_GROUPS = 64 };
+    uint32_t found[MOST_GROUPS];
+    if (getenv("LEAT_FAKE_CELLS") == NULL) {
+        return backend_cpu.sciddicat->member->look(q, run, busy, moved);
+    }
+    memset(found, 0xff, sizeof found);
+    STATUS_TRY(backend_cpu.sciddicat->member->look(q, run, found, moved));
+    for (size_t g = 0; g < MOST_GROUPS && found[g] != UINT32_MAX; g++) {
+        busy[g] = 8 * found[g];
     }
     return STATUS_OK;
 }
