@@ -16,7 +16,7 @@
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_HELD=FILE    so have all that open after a landslide of 100 rows has begun in another
  *                          process, as long as that lives; FILE is for its lock
- *   LEAT_FAKE_CELLS=1      a landslide's pieces are counted as cells, eight each (1024 rows at most)
+ *   LEAT_FAKE_CELLS=1      pieces of a landslide of at most 1024 rows count as eight cells each
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  *
