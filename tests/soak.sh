@@ -81,10 +81,10 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
 {
     build release
     LEAT_TEST_LARGE=1 build/release/tests/test_pearson_bounds
-    LEAT_TEST_LARGE=1 play release '^scenario.interpolate$'
+    LEAT_TEST_LARGE=1 play release '^scenario.(interpolate|kmeans)$'
     build asan
-    build/asan/tests/test_interpolate
-    build/asan/tests/test_pearson_bounds
+    LEAT_TEST_LARGE=1 build/asan/tests/test_interpolate
+    LEAT_TEST_LARGE=1 build/asan/tests/test_pearson_bounds
     build/asan/tests/test_sciddicat
     build/asan/tests/test_sciddicat_bands
     LEAT_TEST_RANKS=1 build/asan/tests/test_sciddicat_bands

@@ -95,12 +95,14 @@ cmp slope.dem.asc "$samples/slope.dem.asc" || fail "another ground than the samp
 cmp slope.source.asc "$samples/slope.source.asc" || fail "other debris than the sample's"
 says 'slope\.dem\.asc.*120 x 96 cells, 1 slide'
 for ending in tif asc asc.gz; do
-    for threads in 1 2 5; do
+    [ $ending = tif ] && others="2 5" || others=5 # what text says is the same
+    for threads in 1 $others; do
         expect 0 "$LEAT" generate dem --rows 700 --columns 900 --nodata 0.1 -o $threads.$ending --threads $threads
     done
     for part in dem source; do
-        cmp 1.$part.$ending 2.$part.$ending || fail "threads change the bytes ($part.$ending)"
-        cmp 1.$part.$ending 5.$part.$ending || fail "threads change the bytes ($part.$ending)"
+        for threads in $others; do
+            cmp 1.$part.$ending $threads.$part.$ending || fail "threads change the bytes ($part.$ending)"
+        done
     done
 done
 gzip -dc 1.dem.asc.gz | cmp - 1.dem.asc || fail "the gzipped text is another"

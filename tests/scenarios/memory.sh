@@ -17,28 +17,41 @@ peak() {
 
 samples=260000
 [ -z "${LEAT_TEST_SMALL:-}" ] || samples=86000
-"$python" - $samples >tall.clusters.csv <<'P' || fail "no tall table"
-import random, sys
-chance = random.Random(1)
+# The same thousand lines again and again, as text and in one member of gzip, whose parts are packed once.
+"$python" - $((samples / 1000)) <<'P' || fail "no tall table"
+import random, struct, sys, zlib
+n, chance = int(sys.argv[1]), random.Random(1)
 lines = "".join(",".join("" if chance.random() < 0.02 else "%.14f" % chance.uniform(1, 9) for _ in range(64)) + "\n"
-                for _ in range(1000))
-for _ in range(int(sys.argv[1]) // 1000):
-    sys.stdout.write(lines)
+                for _ in range(1000)).encode()
+packer, crc = zlib.compressobj(1, wbits=-15), 0
+part = packer.compress(lines) + packer.flush(zlib.Z_FULL_FLUSH)
+with open("tall.clusters.csv", "wb") as text, open("tall.clusters.csv.gz", "wb") as packed:
+    packed.write(b"\x1f\x8b\x08" + bytes(7))
+    for _ in range(n):
+        text.write(lines)
+        packed.write(part)
+        crc = zlib.crc32(lines, crc)
+    packed.write(packer.flush() + struct.pack("<II", crc, n * len(lines)))
 P
 [ "$(stat -c %s tall.clusters.csv)" -gt $((samples * 960)) ] || fail "the table is smaller than what it has to exceed"
 peak 64 -s series=columns tall.clusters.csv
-gzip -1 tall.clusters.csv
+rm tall.clusters.csv
 peak 64 -s series=columns tall.clusters.csv.gz
 rm tall.clusters.csv.gz
-"$LEAT" generate clusters --series 1000 --samples 10000 --gaps 0.02 -o rows.clusters.npy -q || fail "generate"
-peak 320 rows.clusters.npy
-peak 320 -s precision=f32 rows.clusters.npy
-"$LEAT" generate clusters --series 3000 --samples 64 -o pairs.clusters.npy -q || fail "generate"
-peak 256 -s r=none -s threshold=0.0001 pairs.clusters.npy
-expect 1 "$LEAT" run -b cpu --threads 2 --memory 128M -o out --force -s threshold=0.0001 pairs.clusters.npy
+"$LEAT" generate clusters --series 500 --samples 20000 --gaps 0.02 -o rows.clusters.npy -q || fail "generate"
+peak 256 rows.clusters.npy
+peak 256 -s precision=f32 rows.clusters.npy
+"$LEAT" generate clusters --series 2200 --samples 64 -o pairs.clusters.npy -q || fail "generate"
+peak 160 -s r=none -s threshold=0.0001 pairs.clusters.npy
+expect 1 "$LEAT" run -b cpu --threads 2 --memory 96M -o out --force -s threshold=0.0001 pairs.clusters.npy
 says 'needs [0-9]+ bytes'
 
-"$LEAT" generate clusters --series 4000 --samples 4000 -o wide.clusters.npy -q || fail "generate"
+# Which is known before the numbers are read: zeros that take no room.
+"$python" - >wide.clusters.npy <<'P' && truncate -s $((128 + 4000 * 4000 * 8)) wide.clusters.npy || fail "no wide table"
+import struct, sys
+about = b"{'descr': '<f8', 'fortran_order': False, 'shape': (4000, 4000), }"
+sys.stdout.buffer.write(b"\x93NUMPY\x01\0" + struct.pack("<H", 118) + about.ljust(117) + b"\n")
+P
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 64M -o out wide.clusters.npy
 says 'needs [0-9]+ bytes'
 expect 2 "$LEAT" run -b cpu --threads 2 --memory 1M -o out wide.clusters.npy
@@ -58,16 +71,16 @@ geotiff() { # NAME COLUMNS ROWS OPTION...
 }
 tile="-co TILED=YES -co BLOCKXSIZE=16384 -co BLOCKYSIZE=2032"
 geotiff small.dem.tif 16 16 $tile
-geotiff small.source.tif 16 16 $tile
+ln small.dem.tif small.source.tif || fail "ln"
 peak 64 -s steps=5 small.dem.tif small.source.tif
 geotiff high.dem.tif 16 2032 $tile
-geotiff high.source.tif 16 2032 $tile
+ln high.dem.tif high.source.tif || fail "ln"
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 512M -o out --force -s steps=5 high.dem.tif high.source.tif
 says 'needs 5[0-9]{8} bytes'
 peak 640 -s steps=5 high.dem.tif high.source.tif
-for i in 1 2 3 4; do
+for i in 1 2; do
     ln high.dem.tif $i.dem.tif && ln high.source.tif $i.source.tif || fail "ln"
 done
 expect 0 "$python" "$here/peak.py" $(((640 << 20) + 150000000)) \
-    "$LEAT" check -b cpu --threads 2 --memory 640M [1-4].dem.tif [1-4].source.tif
+    "$LEAT" check -b cpu --threads 2 --memory 640M [12].dem.tif [12].source.tif
 echo "check --memory 640M: $(tail -1 stdout)"

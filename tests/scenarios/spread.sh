@@ -5,13 +5,13 @@
 . "$here/lib_devices.sh"
 running=
 trap '[ -z "$running" ] || kill -9 $running 2>/dev/null; rm -rf "$scratch"' EXIT
-export LEAT_FAKE_LOG="$PWD/log"
+export LEAT_FAKE_LOG="$PWD/log" LEAT_FAKE_CELLS=1
 
-# Debris in all of a rough valley: 98 rows of 63 pieces that a step visits, for three devices.
+# Debris in all of a rough valley: 98 rows of 63 cells in 8 pieces that a step visits, for three devices.
 "$python" - <<'END'
 import random
 random.seed(7)
-rows, columns = 100, 500
+rows, columns = 100, 64
 head = "ncols %d\nnrows %d\nxllcorner 0\nyllcorner 0\ncellsize 10\n" % (columns, rows)
 with open("valley.dem.asc", "w") as dem, open("valley.source.asc", "w") as source:
     dem.write(head)

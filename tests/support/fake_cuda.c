@@ -16,6 +16,7 @@
  *   LEAT_FAKE_SMALL=LIST   these have a hundred bytes
  *   LEAT_FAKE_HELD=FILE    so have all that open after a landslide of 100 rows has begun in another
  *                          process, as long as that lives; FILE is for its lock
+ *   LEAT_FAKE_CELLS=1      pieces of a landslide of at most 1024 rows count as eight cells each
  *   LEAT_FAKE_NO_PIN=1     nothing can be page-locked
  *   LEAT_FAKE_GATE=FILE    none of these goes on before the file is there
  *
@@ -231,6 +232,23 @@ static double fake_rate(const struct queue *q, enum pearson_precision precision)
     return 3e8;
 }
 
+/* What fills the pieces of a small landslide may be worth several devices. How many groups of rows
+ * there are shows in what is written. */
+static enum status fake_look(struct queue *q, void *run, uint32_t *busy, bool *moved)
+{
+    enum { MOST_GROUPS = 64 };
+    uint32_t found[MOST_GROUPS];
+    if (getenv("LEAT_FAKE_CELLS") == NULL) {
+        return backend_cpu.sciddicat->member->look(q, run, busy, moved);
+    }
+    memset(found, 0xff, sizeof found);
+    STATUS_TRY(backend_cpu.sciddicat->member->look(q, run, found, moved));
+    for (size_t g = 0; g < MOST_GROUPS && found[g] != UINT32_MAX; g++) {
+        busy[g] = 8 * found[g];
+    }
+    return STATUS_OK;
+}
+
 /* The work of a device that is lost has come to nothing, at the latest here. */
 static enum status fake_finish(struct queue *q)
 {
@@ -253,6 +271,7 @@ __attribute__((constructor)) static void set_ops(void)
     sciddicat.advance = fake_advance;
     member = *sciddicat.member;
     member.step = fake_step;
+    member.look = fake_look;
     sciddicat.member = &member;
     pearson = *backend_cpu.pearson;
     pearson.gram = fake_gram;
