@@ -84,6 +84,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     LEAT_TEST_LARGE=1 play release '^scenario.interpolate$'
     build asan
     build/asan/tests/test_interpolate
+    build/asan/tests/test_kmeans
     build/asan/tests/test_pearson_bounds
     build/asan/tests/test_sciddicat
     build/asan/tests/test_sciddicat_bands
