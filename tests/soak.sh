@@ -85,6 +85,8 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     build asan
     build/asan/tests/test_interpolate
     build/asan/tests/test_kmeans
+    build/asan/tests/test_stage_sciddicat
+    build/asan/tests/test_table_csv
     build/asan/tests/test_pearson_bounds
     build/asan/tests/test_sciddicat
     build/asan/tests/test_sciddicat_bands
