@@ -85,6 +85,9 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     build asan
     LEAT_TEST_LARGE=1 build/asan/tests/test_interpolate
     LEAT_TEST_LARGE=1 build/asan/tests/test_pearson_bounds
+    build/asan/tests/test_kmeans
+    build/asan/tests/test_stage_sciddicat
+    build/asan/tests/test_table_csv
     build/asan/tests/test_sciddicat
     build/asan/tests/test_sciddicat_bands
     LEAT_TEST_RANKS=1 build/asan/tests/test_sciddicat_bands

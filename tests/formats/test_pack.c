@@ -31,22 +31,32 @@ static void one_piece_inflates_to_its_bytes_at_every_level(void **state)
 #ifdef __SANITIZE_THREAD__
     skip(); /* it has no threads */
 #endif
+    enum { N_LEVELS = sizeof levels / sizeof levels[0] };
     struct pack_piece piece = {.crc = 0};
-    for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
-        struct deflater *s = new_deflater(levels[l]);
-        for (int kind = 0; kind < N_CONTENTS; kind++) {
-            for (size_t k = 0; k < N_SIZES && sizes[k] <= PIECE; k++) {
-                unsigned char *raw = make_content((enum content)kind, sizes[k]);
+    struct deflater *deflaters[N_LEVELS];
+    for (size_t l = 0; l < N_LEVELS; l++) {
+        deflaters[l] = new_deflater(levels[l]);
+    }
+    for (int kind = 0; kind < N_CONTENTS; kind++) {
+        for (size_t k = 0; k < N_SIZES && sizes[k] <= PIECE; k++) {
+            unsigned char *raw = make_content((enum content)kind, sizes[k]);
+            for (size_t l = 0; l < N_LEVELS; l++) {
+                struct deflater *s = deflaters[l];
+                if (levels[l] > 3 && (k + l) % 2 == 0) { /* both are zlib's: by turns */
+                    continue;
+                }
                 assert_int_equal(pack_deflate(s, PACK_ZIP, raw, sizes[k], true, &piece), STATUS_OK);
                 assert_inflates_to(&piece.packed, raw, sizes[k]);
                 assert_int_equal(piece.raw_bytes, sizes[k]);
                 assert_int_equal(piece.crc, crc32_z(0, raw, sizes[k]));
                 assert_int_equal(piece.packed_crc, crc32_z(0, piece.packed.data, piece.packed.len));
                 assert_true(piece.last);
-                free(raw);
             }
+            free(raw);
         }
-        deflater_free(s);
+    }
+    for (size_t l = 0; l < N_LEVELS; l++) {
+        deflater_free(deflaters[l]);
     }
     bytes_free(&piece.packed);
 }

@@ -2,6 +2,7 @@
  * test_pack_zip - at the borders of what 16 and 32 bits count, a zip is read back by our reader and
  * by those of others.
  */
+#include "tests/support/patience.h"
 #include "tests/support/zip_file.h"
 
 #include <errno.h>
@@ -80,6 +81,10 @@ static void a_wide_end_is_written_from_65535_members_on(void **state)
         zip_input_free(z);
         source_free(s);
 
+        if (patience() > 1) { /* others read the same bytes in the other builds */
+            zip_remove(&m);
+            continue;
+        }
         char command[256];
         snprintf(command, sizeof command,
                  "python3 -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); "

@@ -229,7 +229,7 @@ static struct sciddicat_report check_until(const struct map *m, size_t n_queues,
 
 static struct sciddicat_report check(const struct map *m, size_t n_queues, struct bands_info *info)
 {
-    return check_until(m, n_queues, 100, info);
+    return check_until(m, n_queues, under_test_size(100, 50), info);
 }
 
 /* Of all pairs of a policy and a number, or of half of them: each policy with others. */
@@ -321,10 +321,10 @@ static void bands_give_the_bits_of_one_run_for_any_number_of_members(void **stat
                 continue;
             }
             struct bands_info info;
-            struct map m = terrain(20 + i, under_test_size(203, 123), under_test_size(75, 43), 0.2,
+            struct map m = terrain(20 + i, under_test_size(203, 123), under_test_size(75, 24), 0.2,
                                    (enum sciddicat_nodata)policy);
             const struct sciddicat_report r =
-                check_until(&m, members[i], under_test_size(100, 40), &info);
+                check_until(&m, members[i], under_test_size(100, 30), &info);
             assert_true(r.lost_edge > 0 && r.n_active > 0);
             assert_int_equal(r.lost_nodata > 0, policy == SCIDDICAT_SINK);
             assert_int_equal(info.n_members, has_members() ? members[i] : 1);
@@ -374,7 +374,7 @@ static void bands_are_crossed_by_a_slide(void **state)
     const struct sciddicat_report r = check(&m, 4, &info);
     struct pair s = pair_new(&m, 4);
     assert_true(r.n_active > 0);
-    assert_true(advance(&s, 400).lost_edge > 0);
+    assert_true(advance(&s, under_test_size(400, 200)).lost_edge > 0);
     same_state(&s);
     pair_free(&s);
     map_free(&m);
@@ -384,15 +384,16 @@ static void bands_are_crossed_by_a_slide(void **state)
 static void bands_are_cut_again_where_debris_goes(void **state)
 {
     (void)state;
-    for (size_t members = 2; members <= 4; ++members) {
-        struct map m = map_new(256, 70, SCIDDICAT_SINK, 5);
+    for (size_t members = 2; members <= 4; members += under_test_size(1, 2)) {
+        const size_t columns = under_test_size(70, 40);
+        struct map m = map_new(256, columns, SCIDDICAT_SINK, 5);
         for (size_t i = 8; i < 64; i += 14) {
             heap_up(&m, i, 5 + i % 23, 9, 20);
         }
-        m.nodata[100 * 70 + 12] = m.nodata[110 * 70 + 20] = 1;
+        m.nodata[100 * columns + 12] = m.nodata[110 * columns + 20] = 1;
         struct pair s = pair_new(&m, members);
         for (int i = 0; i < 5; ++i) {
-            advance(&s, under_test_size(100, 50));
+            advance(&s, under_test_size(100, 25));
             same_state(&s);
         }
         if (has_members()) {
@@ -433,7 +434,7 @@ static void bands_let_debris_come_to_a_quiet_cut(void **state)
                 m.h[k] = (i > 2 && i < 34) || (i > 173 && i < 206) ? 0.05 : 0;
             }
             heap_up(&m, north ? ROWS - 1 - row : row, 30, 1, 8);
-            check(&m, 2, &info);
+            check_until(&m, 2, 100, &info);
             if (has_members()) {
                 assert_int_equal(info.n_cuts, 1);
                 assert_true(info.n_quiet > 0 && info.n_exchanges > 2);
@@ -483,7 +484,7 @@ static void bands_may_be_shared_out_at_any_step(void **state)
             if (!is_tried(policy, i)) {
                 continue;
             }
-            struct map m = terrain(90 + i, under_test_size(150, 100), under_test_size(60, 35), 0.3,
+            struct map m = terrain(90 + i, under_test_size(150, 81), under_test_size(60, 20), 0.3,
                                    (enum sciddicat_nodata)policy);
             struct pair s = pair_new(&m, 1);
             uint64_t busy;
@@ -510,7 +511,8 @@ static void bands_may_get_more_members_later(void **state)
     static const uint64_t steps[] = {0, 3, 0, 24, 40};
     static const size_t members[] = {2, 3, 5, 6, 7}; /* of which six have sixteen rows */
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
-        struct map m = terrain(95, 100, 60, 0.3, (enum sciddicat_nodata)policy);
+        struct map m =
+            terrain(95, 100, under_test_size(60, 20), 0.3, (enum sciddicat_nodata)policy);
         struct pair s = pair_new(&m, 1);
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; ++i) {
             uint64_t busy;
@@ -531,7 +533,8 @@ static void bands_compute_many_small_slides(void **state)
 {
     (void)state;
     struct bands_info info;
-    struct map m = terrain(60, 400, 120, 0, SCIDDICAT_WALL);
+    struct map m =
+        terrain(60, under_test_size(400, 200), under_test_size(120, 60), 0, SCIDDICAT_WALL);
     for (size_t i = 3; i < 390; i += 13) {
         for (size_t j = 3; j < 110; j += 29) {
             heap_up(&m, i, j + i % 11, 2, 6);
@@ -549,7 +552,8 @@ static void bands_are_cut_for_threads_as_one_run_is(void **state)
         skip();
     }
     struct bands_info info;
-    struct map m = terrain(61, 420, 200, 0.3, SCIDDICAT_SINK);
+    struct map m =
+        terrain(61, under_test_size(420, 200), under_test_size(200, 64), 0.3, SCIDDICAT_SINK);
     check_until(&m, 2, under_test_size(100, 15), &info);
     map_free(&m);
 }

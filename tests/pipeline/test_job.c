@@ -234,7 +234,7 @@ static void check_of_a_damaged_file_ends(void **state)
     fake.check_only = true;
     settings.jobs = 1;
     /* Which comes first is chance; each is some 3 MB, which sanitizers take their time for. */
-    struct outcome o = run_jobs(packed, patience() > 1 ? 10 : 40, &settings);
+    struct outcome o = run_jobs(packed, patience() >= 10 ? 4 : patience() > 1 ? 10 : 40, &settings);
     assert_int_equal(o.n_ok, 0);
     assert_int_equal(o.code, STATUS_BAD_INPUT);
     free(packed);
@@ -269,8 +269,9 @@ static void failure_at_any_step_is_reported_and_leaves_nothing(void **state)
     char *path = counting_csv("fails.csv", 100000, 5);
     struct settings settings = small_settings();
     fake.n_pieces = 100;
+    const size_t n_jobs = patience() < 10 ? 5 : 2;
     for (fake.failing = AT_PLAN; fake.failing <= AT_PIECE; fake.failing++) {
-        struct outcome o = run_jobs(path, 5, &settings);
+        struct outcome o = run_jobs(path, n_jobs, &settings);
         assert_int_equal(o.n_ok, 0);
         assert_int_equal(o.code, STATUS_BAD_INPUT);
         assert_string_equal(o.message, "failed on purpose");

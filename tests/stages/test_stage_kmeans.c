@@ -187,7 +187,9 @@ static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(v
 {
     (void)state;
     struct points p = set_points(400000, 3, DTYPE_F64, 0);
+    points_set(&p, "k=2"); /* each more is a pass */
     points_set(&p, "max_iter=2");
+    points_set(&p, "figure=none");
     p.memory_limit = 1;
     struct clustering want = cluster_well(&p);
     assigning.real = counted.ops.kmeans;
