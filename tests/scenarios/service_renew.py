@@ -5,7 +5,7 @@ import subprocess
 
 from service import LEAT, WATCHED, Service, grid, table
 
-n = "2000" if WATCHED else "4000"  # no part of it may take the seconds after which a worker that is told to stop is killed
+n = "1000" if WATCHED else "2000"  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", n, "--samples", n, "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
 seed = 0
@@ -75,10 +75,12 @@ s = Service("ends", "--config", "leat.conf", "--threads", "1")
 first = workers(s)[0]["pid"]
 with open("big.clusters.npy", "rb") as f:
     s.drop("big.clusters.npy", f.read())
-s.until(lambda: s.status()["in_flight"], "a job of some seconds")
+s.until(lambda: s.status()["in_flight"], "a job of its time")
+os.kill(first, signal.SIGSTOP)  # it does not end before it is told to
 configure(level=9, deadline=0.001)
 s.process.send_signal(signal.SIGHUP)
 s.until(lambda: "retiring" in states(s) or s.status()["totals"]["done"] == 1, "it retires")
+os.kill(first, signal.SIGCONT)
 s.until(lambda: s.status()["totals"]["done"] == 1, "its job ends")
 s.until(lambda: states(s) == ["ready"] and workers(s)[0]["pid"] != first, "it ends")
 s.check(workers(s)[0]["deaths"] == 0 and s.status()["totals"]["requeued"] == 0, "its job was disturbed")
@@ -87,7 +89,7 @@ s.check(workers(s)[0]["deaths"] == 0 and s.status()["totals"]["requeued"] == 0, 
 second = workers(s)[0]["pid"]
 renew(s, level=9, deadline=0)
 others_are_done(s, 2)
-renew(s, level=9, deadline=0.3, max_attempts=1)
+renew(s, level=9, deadline=0.02, max_attempts=1)
 with open("big.clusters.npy", "rb") as f:
     s.drop("late.clusters.npy", f.read())
 s.until(lambda: s.status()["totals"]["failed"] == 1, "a job beyond its deadline")
