@@ -53,11 +53,13 @@ configure(jobs=1)
 s = Service("spool", "--config", "leat.conf", "--drain", "0", "--threads", "2")
 first = workers(s)[0]["pid"]
 drop_long(s)
+os.kill(first, signal.SIGSTOP)  # a job that never ends; it need not take a processor meanwhile
 renew(s, jobs=3)
 s.check(states(s) == ["retiring"] and "configuration" in workers(s)[0]["why"], f"{workers(s)}")
 for part in ("dem", "source"):
     s.drop(f"long2.{part}.asc", grid(part == "source"))
 s.until(lambda: states(s) == ["ready"] and "configuration of before" in workers(s)[0]["why"], "it goes on")
+os.kill(first, signal.SIGCONT)
 s.check(workers(s)[0]["pid"] == first and s.status()["ready"] and s.status()["why"] == "", f"{s.status()['why']}")
 s.check(len(s.status()["in_flight"]) == 1, "two long jobs at a time")
 
