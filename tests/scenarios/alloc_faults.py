@@ -29,8 +29,10 @@ from service_bench import Content, Failure, Ledger, Service  # noqa: E402
 
 LEAT, FAULTY = os.environ["LEAT"], os.environ["LEAT_FAULTY"]
 SEED = int(os.environ.get("LEAT_FAULT_SEED", "1"))
-STRIDE = int(os.environ.get("LEAT_FAULT_STRIDE", "0"))  # 0: each has its own
-SPARSE = 5 if WATCHED else 1  # where a process takes several times as long
+STRIDE = int(os.environ.get("LEAT_FAULT_STRIDE", "0"))  # 0: one call for each place that makes such calls
+SPARSE = 3 if WATCHED else 1  # where a process takes several times as long: of so many one
+CALLERS = 1 if WATCHED else 2  # a place is the function that calls, and as many less one that have called it
+N_SERVICES = 2 if WATCHED else 6  # of each kind of fault
 EVERYTHING = STRIDE == 1
 SANITIZER_STATUS = 86
 NO_MEMORY_STATUS = 71  # of a service that has none: it ends, and the next start goes on
@@ -89,9 +91,10 @@ class Job:
                 f.write(data if isinstance(data, bytes) else data.encode())
         if folder:
             self.inputs = [os.path.join(name, "in")]
-        log = self.start("reference", "count")[1]
-        words = log.split()
-        self.n = {"memory": int(words[1]), "system": int(words[3])}
+        self.calls = {"memory": [], "system": []}  # of each the place that it is made from
+        for line in self.start("reference", "list")[1].splitlines():
+            kind, _, *place = line.split()
+            self.calls[kind].append(tuple(f for f in place if not f.startswith("0x") or int(f, 16) < 1 << 32))
         self.reference = self.results("reference")
 
     def start(self, output, fault):
@@ -161,10 +164,12 @@ class Job:
         shutil.rmtree(root, ignore_errors=True)
         return "missed" if not log else "done" if done.returncode == 0 else "refused" if done.returncode == 2 else "failed"
 
-    def sweep(self, kind, stride, pool, numbers=(0,)):
-        ks = [(k, number) for k in chosen(self.n[kind], stride) for number in numbers]
-        return report(f"leat run, {self.name}, {kind}", self.n[kind] * len(numbers),
-                      pool.map(lambda k: self.judge(kind, *k), ks))
+    def sweep(self, kind, pool, known, numbers=(0,)):
+        """known: the places that other jobs have had a call fail at."""
+        calls = self.calls[kind]
+        ks = chosen(len(calls), STRIDE) if STRIDE else one_at_each_place(calls, known[kind])
+        return report(f"leat run, {self.name}, {kind}", len(calls) * len(numbers),
+                      pool.map(lambda k: self.judge(kind, *k), [(k, number) for k in ks for number in numbers]))
 
 
 def zipped(files):
@@ -329,12 +334,22 @@ def sweep_service(where, kind, n_tries, pool):
     n = {word: int(words[words.index(word) + 1]) for word in ("memory", "system")}
     deaths = random.Random(SEED + 1)
     tries = [(k, deaths.randint(1, n["system"]) if again else None)
-             for k in chosen(n[kind], max(n[kind] // n_tries, 1))]
+             for k in chosen(n[kind], STRIDE or max(n[kind] // n_tries, 1))]
     return report(f"leat {where}, {kind}", n[kind], pool.map(lambda t: judge_service(where, kind, *t), tries))
 
 
+def one_at_each_place(calls, known):
+    """Of the calls that come from one place any: the first has less to take back than the others."""
+    chance = random.Random(SEED)
+    places = collections.defaultdict(list)
+    for k, call in enumerate(calls, 1):
+        places[call[:1 + CALLERS]].append(k)
+    fresh = sorted(places.keys() - known)
+    known.update(fresh)
+    return [chance.choice(places[place]) for place in fresh[SEED % SPARSE::SPARSE]]
+
+
 def chosen(n, stride):
-    stride = STRIDE or stride
     return range(random.Random(SEED).randint(1, min(stride, n)), n + 1, stride)
 
 
@@ -354,12 +369,13 @@ def main():
     wrong = 0
     what = sys.argv[1:] or ["run", "watch", "worker", "again"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        known = {"memory": set(), "system": set()}
         for job in jobs() if "run" in what else ():
-            wrong += job.sweep("memory", 7 * SPARSE, pool) + job.sweep("system", 7 * SPARSE, pool, (0, errno.EIO))
+            wrong += job.sweep("memory", pool, known) + job.sweep("system", pool, known, (0, errno.EIO))
     with concurrent.futures.ThreadPoolExecutor(8 * os.cpu_count()) as pool:  # they wait most of the time
         for where in ("watch", "worker", "again"):
             for kind in ("memory", "system") if where in what else ():
-                wrong += sweep_service(where, kind, 12 // SPARSE, pool)
+                wrong += sweep_service(where, kind, N_SERVICES, pool)
     sys.exit(wrong > 0)
 
 

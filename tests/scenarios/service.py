@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from ask_status import ask_status  # noqa: E402
-from patience import PATIENCE, WAIT_S, WATCHED, report  # noqa: E402, F401
+from patience import PATIENCE, THREADS_ALONE, WAIT_S, WATCHED, report  # noqa: E402, F401
 from service_bench import KINDS, LINE, ROUTES, Content, Drop, identity  # noqa: E402, F401
 
 LEAT = os.environ["LEAT"]

@@ -94,11 +94,11 @@ if FAULTY:
 # One file takes long: how much of its archive is read shows. It passes its deadline, and the others have results.
 with open("long.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
-s = Service("long", "--config", "long.conf", "--drain", "0")
+s = Service("long", "--config", "long.conf", "--threads", "1", "--drain", "0")
 drop(s, "long.tar", {"t.clusters.csv": TABLES["t0.clusters.csv"], **GRIDS, "u.clusters.csv": TABLES["t1.clusters.csv"]})
 s.until(lambda: any(0 < job["bytes"] <= job["total_bytes"] for job in s.status()["in_flight"]), "bytes of an archive")
 s.stop()
-s = Service("long", "--config", "long.conf", "--deadline", "20" if WATCHED else "2")
+s = Service("long", "--config", "long.conf", "--threads", "1", "--deadline", "20" if WATCHED else "2")
 s.done(["long.tar"], "an archive of which one file takes too long")
 found = {name: e["code"] for name, e in entries(s, "long").items()}
 s.check(found == {"in/long.tar/deep/g.dem.asc": "deadline", "in/long.tar/t.clusters.csv": "ok",
@@ -169,10 +169,10 @@ s.stop()
 s.is_clean()
 
 # The service, and then its worker, are killed while archives are worked on.
-n = 3 if WATCHED else 6
+n = 2 if WATCHED else 4
 s = Service("killed", "--config", "conf", "--threads", "1", "--max-attempts", "100")
 names = [f"k{i}.tar.gz" for i in range(n)]
-large = {f"l{i}.clusters.csv": table(rows=150, columns=200, seed=i).encode() for i in range(4)}
+large = {f"l{i}.clusters.csv": table(rows=100 if WATCHED else 150, columns=200, seed=i).encode() for i in range(4)}
 for name in names:
     drop(s, name, {**GOOD, **large})
 

@@ -6,7 +6,7 @@ import time
 
 from service import LEAT, LINE, PATIENCE, WATCHED, Drop, Service, grid, table
 
-n = 2000 if WATCHED else 3000  # no part of it may take the seconds after which a worker that is told to stop is killed
+n = 1000 if WATCHED else 1500  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", str(n), "--samples", str(n), "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
 subprocess.run([LEAT, "generate", "points", "--points", "400000", "--columns", "4", "-q", "-o", "p.points.npy"], check=True)

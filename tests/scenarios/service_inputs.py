@@ -20,7 +20,7 @@ from service import LEAT, WAIT_S, WATCHED, Service, grid, table
 
 SETTLE = 0.3  # of Service
 PAUSE = 2.5 * SETTLE
-SLOW_MB = float(os.environ.get("LEAT_SERVICE_SLOW_MB", "8" if WATCHED else "32"))
+SLOW_MB = float(os.environ.get("LEAT_SERVICE_SLOW_MB", "8" if WATCHED else "16"))
 OTHER = 65534
 n_tables = 0
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every way in which a file may come to the running service, and what may happen to it there.
-# LEAT_SERVICE_SLOW_MB (32; 8 where a sanitizer watches): the size of the file that is written slowly; before a release
+# LEAT_SERVICE_SLOW_MB (16; 8 where a sanitizer watches): the size of the file that is written slowly; before a release
 # 1000. The parts mostly wait, each for a service of its own: they do so together.
 . "$(dirname "$0")/lib.sh"
 parts="arriving changed removed without_leases"

@@ -3,7 +3,7 @@ import os
 import signal
 import time
 
-from service import KINDS, ROUTES, WATCHED, Content, Drop, Service, grid, table
+from service import KINDS, ROUTES, THREADS_ALONE, WATCHED, Content, Drop, Service, grid, table
 
 with open("leat.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
@@ -46,7 +46,7 @@ def has_all(s, drops):
 
 
 hits, drops = 0, []
-text = table(rows=200 if WATCHED else 500, columns=400)  # as long a job where a sanitizer watches as elsewhere
+text = table(rows=80 if THREADS_ALONE else 120 if WATCHED else 500, columns=400)  # as long a job where a sanitizer watches as elsewhere
 os.makedirs("many/in")
 for k in range(8):
     s = Service("many", "--config", "routes.conf", "--threads", "1", "--level", "9", wait=False)
@@ -69,7 +69,7 @@ s.is_clean()
 s.has_once(drops)
 
 # A worker is killed while its service stands still and has not heard what was begun: parts are emptied, none fails.
-n = 65
+n = 17 if THREADS_ALONE else 65
 s = Service("deaf", "--config", "routes.conf", "-j", "16")
 worker = s.status()["workers"][0]["pid"]
 os.kill(worker, signal.SIGSTOP)

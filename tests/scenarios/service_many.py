@@ -6,9 +6,9 @@ import time
 
 from service import PATIENCE, WAIT_S, WATCHED, Service, table
 
-n_files = int(os.environ.get("LEAT_SERVICE_FILES", "500" if WATCHED else "2000"))
+n_files = int(os.environ.get("LEAT_SERVICE_FILES", "500" if WATCHED else "1000"))
 os.makedirs("source")
-text = table(rows=64, columns=256)
+text = table(rows=16, columns=64)
 for i in range(n_files):
     with open(f"source/f{i:06d}.clusters.csv", "w") as f:
         f.write(f"{i}.5" + text[text.index(","):])
@@ -40,4 +40,4 @@ s.check(idle < 0.05 * PATIENCE, f"idle, and {idle:.1%} of a processor")
 s.stop()
 s.is_clean()
 shutil.rmtree("spool")
-print(f"{n_files} tables of 64 x 256 in {seconds:.1f} s: {n_files / seconds:.0f} a second; {peak} KiB, idle {idle:.1%}")
+print(f"{n_files} tables of 16 x 64 in {seconds:.1f} s: {n_files / seconds:.0f} a second; {peak} KiB, idle {idle:.1%}")

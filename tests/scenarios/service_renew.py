@@ -5,7 +5,7 @@ import subprocess
 
 from service import LEAT, WATCHED, Service, grid, table
 
-n = "2000" if WATCHED else "4000"  # no part of it may take the seconds after which a worker that is told to stop is killed
+n = "1000" if WATCHED else "2000"  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", n, "--samples", n, "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)
 seed = 0
@@ -53,11 +53,13 @@ configure(jobs=1)
 s = Service("spool", "--config", "leat.conf", "--drain", "0", "--threads", "2")
 first = workers(s)[0]["pid"]
 drop_long(s)
+os.kill(first, signal.SIGSTOP)  # a job that never ends; it need not take a processor meanwhile
 renew(s, jobs=3)
 s.check(states(s) == ["retiring"] and "configuration" in workers(s)[0]["why"], f"{workers(s)}")
 for part in ("dem", "source"):
     s.drop(f"long2.{part}.asc", grid(part == "source"))
 s.until(lambda: states(s) == ["ready"] and "configuration of before" in workers(s)[0]["why"], "it goes on")
+os.kill(first, signal.SIGCONT)
 s.check(workers(s)[0]["pid"] == first and s.status()["ready"] and s.status()["why"] == "", f"{s.status()['why']}")
 s.check(len(s.status()["in_flight"]) == 1, "two long jobs at a time")
 
@@ -75,10 +77,12 @@ s = Service("ends", "--config", "leat.conf", "--threads", "1")
 first = workers(s)[0]["pid"]
 with open("big.clusters.npy", "rb") as f:
     s.drop("big.clusters.npy", f.read())
-s.until(lambda: s.status()["in_flight"], "a job of some seconds")
+s.until(lambda: s.status()["in_flight"], "a job of its time")
+os.kill(first, signal.SIGSTOP)  # it does not end before it is told to
 configure(level=9, deadline=0.001)
 s.process.send_signal(signal.SIGHUP)
 s.until(lambda: "retiring" in states(s) or s.status()["totals"]["done"] == 1, "it retires")
+os.kill(first, signal.SIGCONT)
 s.until(lambda: s.status()["totals"]["done"] == 1, "its job ends")
 s.until(lambda: states(s) == ["ready"] and workers(s)[0]["pid"] != first, "it ends")
 s.check(workers(s)[0]["deaths"] == 0 and s.status()["totals"]["requeued"] == 0, "its job was disturbed")
@@ -87,7 +91,7 @@ s.check(workers(s)[0]["deaths"] == 0 and s.status()["totals"]["requeued"] == 0, 
 second = workers(s)[0]["pid"]
 renew(s, level=9, deadline=0)
 others_are_done(s, 2)
-renew(s, level=9, deadline=0.3, max_attempts=1)
+renew(s, level=9, deadline=0.02, max_attempts=1)
 with open("big.clusters.npy", "rb") as f:
     s.drop("late.clusters.npy", f.read())
 s.until(lambda: s.status()["totals"]["failed"] == 1, "a job beyond its deadline")

@@ -3,13 +3,13 @@
 # random instants, or with the power; nothing may be lost, doubled, torn or left over. And the proof that this
 # would be seen: without the commit step results are doubled, and whichever fsync or syncfs is left out, power cuts
 # find something.
-# SPOOL_ROUNDS (100) sets the number of rounds, of some three deaths each; SPOOL_STRIDE: at every so many
-# changes, and without every so manyth sync, 1: at and without each; without it, at every third of those for many like
-# jobs, and without every fifth.
+# SPOOL_ROUNDS (50) sets the number of rounds, of some three deaths each; SPOOL_STRIDE: at every so many
+# changes, and without every so manyth sync, 1: at and without each; without it, as spool_harness.c says, and without
+# every fifth.
 . "$(dirname "$0")/lib.sh"
 harness=${SPOOL_HARNESS:-}
 [ -x "$harness" ] || skip "no harness (SPOOL_HARNESS names it)"
-rounds=${SPOOL_ROUNDS:-100}
+rounds=${SPOOL_ROUNDS:-50}
 [ -n "${TMPDIR:-}" ] || { [ -w /dev/shm ] && export TMPDIR=/dev/shm; }
 # The address sanitizer keeps memory that was given back, up to 256 MiB, which each of the thousands of forks takes over. A
 # service of the harness gives back less than this.

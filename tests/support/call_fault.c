@@ -8,6 +8,8 @@
  *   LEAT_FAULT="always NAME ERRNO"  every call of that name fails (of renameat2, those with flags)
  *   LEAT_FAULT=count              none fails; LEAT_FAULT_LOG then says how many there were: "memory
  *                                 N system M"
+ *   LEAT_FAULT=list               none fails; LEAT_FAULT_LOG has a line for each as it is made:
+ *                                 "memory K", its name and the callers' addresses
  *   LEAT_FAULT_IN=COMMAND         only in processes of `leat COMMAND`
  *   LEAT_FAULT_LOG=FILE           which call it was: its name and the callers' addresses in the
  *                                 program, for addr2line; must be given, but for "always". Where
@@ -49,6 +51,7 @@ static const char *const kind_names[KINDS] = {"memory", "system"};
 
 static struct {
     bool counts; /* to say how many there were */
+    int list_fd; /* where each is listed; 0: nowhere */
     bool kills;
     enum kind kind;
     char always[24];  /* the name of calls that fail; "": none */
@@ -76,29 +79,54 @@ static bool write_log(const char *line, size_t n)
     return written;
 }
 
-static bool happens(const char *name)
+/* Appends to the n bytes of a line a call's name and the callers' addresses, from that on to which
+ * the call returns. Returns the line's length. */
+static size_t describe(const char *name, const void *caller, char line[LINE_BYTES], size_t n)
 {
     void *frames[FRAMES];
-    char line[LINE_BYTES];
     const int n_frames = backtrace(frames, FRAMES);
-    size_t n = (size_t)snprintf(line, sizeof line, "%s", name);
-    for (int i = 2; i < n_frames; i++) {
-        n += (size_t)snprintf(line + n, sizeof line - n, " %#tx",
+    int first = 0;
+    while (first < n_frames && frames[first] != caller) {
+        first++;
+    }
+    n += (size_t)snprintf(line + n, LINE_BYTES - n, "%s", name);
+    for (int i = first; i < n_frames; i++) {
+        n += (size_t)snprintf(line + n, LINE_BYTES - n, " %#tx",
                               (char *)frames[i] - &__executable_start);
     }
     line[n++] = '\n';
-    return write_log(line, n);
+    return n;
 }
 
-static bool fails(enum kind kind, const char *name, int likely)
+static bool happens(const char *name, const void *caller)
+{
+    char line[LINE_BYTES];
+    return write_log(line, describe(name, caller, line, 0));
+}
+
+static void list(enum kind kind, unsigned long k, const char *name, const void *caller)
+{
+    char line[LINE_BYTES];
+    const size_t n = (size_t)snprintf(line, sizeof line, "%s %lu ", kind_names[kind], k);
+    if (__real_write(fault.list_fd, line, describe(name, caller, line, n)) < 0) {
+        abort();
+    }
+}
+
+static bool call_fails(enum kind kind, const char *name, int likely, const void *caller)
 {
     const unsigned long k = atomic_fetch_add(&fault.n[kind], 1) + 1;
     const int before = errno;
+    if (fault.list_fd > 0) {
+        list(kind, k, name, caller);
+        errno = before;
+        return false;
+    }
     if (fault.always[0] != '\0' && strcmp(name, fault.always) == 0) {
         errno = fault.error;
         return true;
     }
-    if (fault.at != k || fault.kind != kind || !happens(name)) {
+    if (fault.at != k || fault.kind != kind || !happens(name, caller)) {
         errno = before;
         return false;
     }
@@ -108,6 +136,9 @@ static bool fails(enum kind kind, const char *name, int likely)
     errno = kind == SYSTEM_CALL && fault.error != 0 ? fault.error : likely;
     return true;
 }
+
+/* In what the linker leads a call to. */
+#define fails(kind, name, likely) call_fails(kind, name, likely, __builtin_return_address(0))
 
 #define WRAP(kind, name, likely, type, declared, passed, failed)                                   \
     type __real_##name declared;                                                                   \
@@ -292,6 +323,10 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
     }
     const int n = sscanf(wanted, "%15s %lu %d", word, &fault.at, &fault.error);
     fault.counts = strcmp(word, "count") == 0;
+    if (strcmp(word, "list") == 0) {
+        fault.list_fd = __real_open64(fault.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        return;
+    }
     fault.kills = strcmp(word, "death") == 0;
     fault.kind =
         fault.kills || strcmp(word, kind_names[SYSTEM_CALL]) == 0 ? SYSTEM_CALL : MEMORY_CALL;

@@ -5,6 +5,7 @@
 #ifndef LEAT_TESTS_SPOOL_FIXTURE_H
 #define LEAT_TESTS_SPOOL_FIXTURE_H
 
+#include "tests/support/patience.h"
 #include "tests/support/spool_fault.h"
 #include "tests/support/spool_support.h"
 #include "watch/spool/spool.h"
@@ -16,15 +17,14 @@
 
 #include <cmocka.h>
 
-static char root[24];
+static char root[28];
 static int root_fd;
 static struct spool *s;
 static struct spool_options options;
 
-static inline int set_up(void **state)
+static inline int set_up_in(const char *folder)
 {
-    (void)state;
-    strcpy(root, "/tmp/leat-spool-XXXXXX");
+    snprintf(root, sizeof(root), "%s/leat-spool-XXXXXX", folder);
     options = (struct spool_options){.root = root, .max_attempts = 3};
     spool_fault_clear();
     s = NULL;
@@ -33,6 +33,19 @@ static inline int set_up(void **state)
     }
     root_fd = open(root, O_RDONLY | O_DIRECTORY);
     return root_fd >= 0 ? 0 : 1;
+}
+
+/* For thousands of files, which a disk takes seconds to make and to remove. */
+static inline int set_up_in_memory(void **state)
+{
+    (void)state;
+    return set_up_in(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+}
+
+/* On a disk, but where a sanitizer watches, as in lib.sh of the scenarios. */
+static inline int set_up(void **state)
+{
+    return patience() > 1 ? set_up_in_memory(state) : set_up_in("/tmp");
 }
 
 static inline int tear_down(void **state)
@@ -46,7 +59,8 @@ static inline int tear_down(void **state)
     return system(command);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)           cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, set_up_in_memory, tear_down)
 
 /* As after a restart. */
 static inline void recover(struct spool_recovery *r)
