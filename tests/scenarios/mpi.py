@@ -62,7 +62,8 @@ def make_inputs(rng):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     make_wide(rng)
     write("leat.conf", "[route lasting]\nmatch = lasting.*\npipeline = sciddicat\nsteps = 100000000\nsettle = 0\n"
-                       "snapshot_every = 2000\n[pipeline kmeans]\nk = 3\n[route wide]\nmatch = wide.*\n"
+                       "snapshot_every = 2000\n[pipeline kmeans]\nk = 3\nfigure = none\n[pipeline pearson]\nfigure = none\n"
+                       "[pipeline interpolate]\nfigure = none\n[pipeline sciddicat]\nfigure = none\n[route wide]\nmatch = wide.*\n"
                        "pipeline = sciddicat\nsteps = 1000000\nsettle = 50\nsnapshot_every = 50\nreport_every = 10\n"
                        "p_epsilon = 1\np_r = 1\n")
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 import zipfile
 
-from service import LEAT, WATCHED, Service, grid, table
+from service import LEAT, PATIENCE, WATCHED, Service, grid, table
 
 FAULTY = os.environ.get("LEAT_FAULTY", "")
 
@@ -98,7 +98,7 @@ s = Service("long", "--config", "long.conf", "--threads", "1", "--drain", "0")
 drop(s, "long.tar", {"t.clusters.csv": TABLES["t0.clusters.csv"], **GRIDS, "u.clusters.csv": TABLES["t1.clusters.csv"]})
 s.until(lambda: any(0 < job["bytes"] <= job["total_bytes"] for job in s.status()["in_flight"]), "bytes of an archive")
 s.stop()
-s = Service("long", "--config", "long.conf", "--threads", "1", "--deadline", "20" if WATCHED else "2")
+s = Service("long", "--config", "long.conf", "--threads", "1", "--deadline", str(2 * PATIENCE))
 s.done(["long.tar"], "an archive of which one file takes too long")
 found = {name: e["code"] for name, e in entries(s, "long").items()}
 s.check(found == {"in/long.tar/deep/g.dem.asc": "deadline", "in/long.tar/t.clusters.csv": "ok",
