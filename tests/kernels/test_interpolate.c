@@ -241,16 +241,9 @@ static double worst_error(const struct polynomial *p, const char *what, size_t n
     return worst;
 }
 
-/* Fewer queries, and of many nodes fewer curves: a setup takes a multiple of the square of nodes
- * for each. */
-static bool is_quick(void)
-{
-    return under_test_is_cpu() && getenv("LEAT_TEST_LARGE") == NULL;
-}
-
 static size_t queries_of(size_t n)
 {
-    const size_t most = is_quick() ? 8000 : 200000, some = most / (n + 1) / 8 * 8;
+    const size_t most = under_test_is_quick() ? 8000 : 200000, some = most / (n + 1) / 8 * 8;
     return under_test_size(some < 48 ? 48 : some > 1600 ? 1600 : some, 16);
 }
 
@@ -282,7 +275,8 @@ static void check_all_kinds(size_t n, double centre, double half, size_t degree)
     for (int kind = 0; kind < KINDS; ++kind) {
         struct polynomial p = make(kind, n, centre, half);
         weigh(&p);
-        p.first = n >= 200 && is_quick() ? COS : 0;
+        /* a setup takes a multiple of the square of nodes for each curve */
+        p.first = n >= 200 && under_test_is_quick() ? COS : 0;
         check_bound(&p, kind_names[kind], INTERPOLATE_BY_CELLS, degree);
         check_bound(&p, kind_names[kind], INTERPOLATE_BARYCENTRIC, 0);
         drop(&p);

@@ -366,7 +366,7 @@ static void head(void)
  * take long, unless $LEAT_TEST_LARGE is set. */
 static bool is_quick(void)
 {
-    return under_test_is_cpu() && under_test_size(1, 0) == 1 && getenv("LEAT_TEST_LARGE") == NULL;
+    return under_test_is_quick() && under_test_size(1, 0) == 1;
 }
 
 /* Every kind, or of a quick test every stride-th from the first on. */

@@ -3,8 +3,8 @@ set -u
 # By what the times are multiplied that something may take: more than 1 where a sanitizer watches.
 patience=${LEAT_TEST_PATIENCE:-1}
 # Where one watches the folder lies in memory, if programs may be run there and there is room: a disk has been looked at
-# in the other builds.
-if [ "$patience" -gt 1 ] && [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] &&
+# in the other builds. So does that of a scenario which has set in_memory, of thousands of files and kills.
+if { [ "$patience" -gt 1 ] || [ -n "${in_memory:-}" ]; } && [ -z "${TMPDIR:-}" ] && [ -w /dev/shm ] &&
     [ "$(df -Pk /dev/shm | awk 'NR == 2 { print $4 }')" -gt 4000000 ] &&
     ! grep -q ' /dev/shm [^ ]* [^ ]*noexec' /proc/mounts; then
     export TMPDIR=/dev/shm

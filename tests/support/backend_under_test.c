@@ -62,6 +62,11 @@ bool under_test_is_cpu(void)
     return strcmp(wanted(), "cpu") == 0;
 }
 
+bool under_test_is_quick(void)
+{
+    return under_test_is_cpu() && getenv("LEAT_TEST_LARGE") == NULL;
+}
+
 size_t under_test_size(size_t n, size_t small)
 {
     const char *set = getenv("LEAT_TEST_SMALL");

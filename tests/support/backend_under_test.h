@@ -31,6 +31,9 @@ int under_test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunc
 extern struct queue *under_test_queue;
 const struct backend_ops *under_test_ops(void);
 bool under_test_is_cpu(void);
+
+/* What takes long on the CPU may be left for $LEAT_TEST_LARGE. */
+bool under_test_is_quick(void);
 /* A queue of its own; the k-th is on the k-th device, counted round where there are fewer. Freed by
  * under_test_ops()->queue_free. */
 struct queue *under_test_queue_new(size_t k);
