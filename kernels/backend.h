@@ -72,10 +72,12 @@ struct backend_config {
 };
 
 struct backend_info {
-    char name[16];    /* "cpu", "cuda" */
-    char device[96];  /* "NVIDIA H200", or the processor's model name */
-    char detail[160]; /* driver and runtime version, compute capability; instruction set, BLAS */
-    char advice[160]; /* what would make it faster here, a sentence; "" when there is nothing */
+    char name[16];     /* "cpu", "cuda" */
+    char device[96];   /* "NVIDIA H200", or the processor's model name */
+    char detail[160];  /* driver and runtime version, compute capability; instruction set */
+    char products[64]; /* follows detail: ", OpenBLAS 0.3.21 (Haswell)" on the CPU, once it is
+                          loaded */
+    char advice[160];  /* what would make it faster here, a sentence; "" when there is nothing */
     uint64_t memory_bytes; /* of the device; 0 for the CPU */
     uint64_t memory_free;  /* now */
     size_t n_threads;      /* CPU threads, or multiprocessors */
@@ -177,6 +179,12 @@ static inline enum status queue_check(const struct queue *q)
 
 /* The CPU's table. */
 extern const struct backend_ops backend_cpu;
+
+/* main()'s first call, while there is no second thread: says in the environment how the library of
+ * the CPU's products is to work (kernels/base/blas_calls.h), which is loaded with the first product
+ * or by backend_load_products: STATUS_NO_BACKEND where it cannot be. */
+void backend_prepare(void);
+enum status backend_load_products(void) STATUS_MUST_CHECK;
 
 /* The symbol that the CUDA module exports, of this type; called once after dlopen. */
 typedef const struct backend_ops *backend_module_fn(void);

@@ -1,58 +1,42 @@
 /*
- * backend_cpu - the CPU's table; opening and describing it. OpenBLAS runs on one thread; the
- * kernels give it tiles from the executor's threads.
+ * backend_cpu - the CPU's table; opening and describing it.
  */
+#include "kernels/base/blas_calls.h"
 #include "kernels/base/queue_cpu.h"
-#include "kernels/blas_core.h"
 
-#include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
-/* Of OpenBLAS, in no header of its own: one of the buffers that a thread has while it multiplies.
- * It is kept for the next one that asks. */
-void *blas_memory_alloc(int where);
-void blas_memory_free(void *buffer);
-
-enum {
-    BUFFER_BYTES = 160 << 20, /* more than any of its buffers; 128 MiB on x86-64 */
-    BUFFERS_MOST = 128
-};
-
-/* Under a limit on addresses (ulimit -v) OpenBLAS asks for ever for a buffer that it cannot have:
- * so each thread's is taken before, while there are addresses for it. */
-static enum status take_buffers(size_t n_threads)
+/* The value of the first "model name" line; "CPU" where the system has none. */
+static void model_name(char *to, size_t size)
 {
-    struct rlimit limit;
-    void *buffers[BUFFERS_MOST];
-    const size_t wanted = n_threads < BUFFERS_MOST ? n_threads : BUFFERS_MOST;
-    size_t n = 0;
-    bool good = true;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-        return STATUS_OK;
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    (void)snprintf(to, size, "CPU");
+    if (f == NULL) {
+        return;
     }
-    while (good && n < wanted) {
-        void *room =
-            mmap(NULL, BUFFER_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        good = room != MAP_FAILED;
-        if (good) {
-            munmap(room, BUFFER_BYTES);
-            buffers[n++] = blas_memory_alloc(0);
+    while (fgets(line, sizeof line, f) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
+            line[strcspn(line, "\n")] = '\0';
+            (void)snprintf(to, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+            break;
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        blas_memory_free(buffers[i]);
-    }
-    return good ? STATUS_OK
-                : status_fail(STATUS_NO_MEMORY,
-                              "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu "
-                              "threads: OpenBLAS takes %d MiB for each; raise it, or use fewer "
-                              "(--threads)",
-                              (unsigned long long)(limit.rlim_cur >> 20), n_threads,
-                              BUFFER_BYTES >> 20);
+    (void)fclose(f);
+}
+
+void backend_prepare(void)
+{
+    blas_choose();
+}
+
+enum status backend_load_products(void)
+{
+    return blas_need(0);
 }
 
 static enum status cpu_count(size_t *n)
@@ -71,14 +55,18 @@ static enum status cpu_open(const struct backend_config *config, struct backend 
     if (b == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the CPU backend");
     }
-    openblas_set_num_threads(1);
-    const enum status code = take_buffers(config->executor.n_threads);
-    if (code != STATUS_OK) {
-        free(b);
-        return code;
+    /* Where addresses are limited, OpenBLAS's buffers are taken while there are some. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        const enum status code = blas_need(config->executor.n_threads);
+        if (code != STATUS_OK) {
+            free(b);
+            return code;
+        }
     }
     b->base.ops = &backend_cpu;
     b->executor = config->executor;
+    model_name(b->device, sizeof b->device);
     *out = &b->base;
     return STATUS_OK;
 }
@@ -86,26 +74,6 @@ static enum status cpu_open(const struct backend_config *config, struct backend 
 static void cpu_close(struct backend *b)
 {
     free(b);
-}
-
-/* The value of the first "model name" line; "" where the system has none. */
-static void model_name(char *to, size_t size)
-{
-    char line[512];
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    to[0] = '\0';
-    if (f == NULL) {
-        return;
-    }
-    while (fgets(line, sizeof line, f) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) == 0 && colon != NULL) {
-            line[strcspn(line, "\n")] = '\0';
-            (void)snprintf(to, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
-            break;
-        }
-    }
-    (void)fclose(f);
 }
 
 /* The widest set that the kernels are compiled for and the processor has. */
@@ -126,25 +94,24 @@ static const char *instruction_set(void)
 
 static void cpu_describe(const struct backend *b, struct backend_info *out)
 {
-    *out = (struct backend_info){.name = "cpu",
-                                 .n_threads = ((const struct cpu_backend *)b)->executor.n_threads};
-    model_name(out->device, sizeof out->device);
-    if (out->device[0] == '\0') {
-        (void)snprintf(out->device, sizeof out->device, "CPU");
+    const struct cpu_backend *cpu = (const struct cpu_backend *)b;
+    *out = (struct backend_info){.name = "cpu", .n_threads = cpu->executor.n_threads};
+    (void)snprintf(out->device, sizeof out->device, "%s", cpu->device);
+    (void)snprintf(out->detail, sizeof out->detail, "%s", instruction_set());
+    if (!blas_is_loaded()) {
+        return;
     }
     /* "OpenBLAS 0.3.21 NO_LAPACKE ...": the first two words */
-    const char *blas = openblas_get_config();
-    size_t words = strcspn(blas, " ");
-    words += blas[words] == ' ' ? 1 + strcspn(blas + words + 1, " ") : 0;
-    (void)snprintf(out->detail, sizeof out->detail, "%s, %.*s (%s)", instruction_set(), (int)words,
-                   blas, openblas_get_corename());
-    const char *core = blas_core_better();
+    const char *name = blas.get_config(), *core = blas_better_core();
+    size_t words = strcspn(name, " ");
+    words += name[words] == ' ' ? 1 + strcspn(name + words + 1, " ") : 0;
+    (void)snprintf(out->products, sizeof out->products, ", %.*s (%s)", (int)words, name,
+                   blas.get_corename());
     if (core != NULL) {
-        (void)snprintf(
-            out->advice, sizeof out->advice,
-            "OpenBLAS does not know this processor and multiplies as on a %s; " BLAS_CORE_VARIABLE
-            "=%s in the environment makes that faster",
-            openblas_get_corename(), core);
+        (void)snprintf(out->advice, sizeof out->advice,
+                       "OpenBLAS multiplies as on a %s; without " BLAS_CORE_VARIABLE
+                       ", or with " BLAS_CORE_VARIABLE "=%s, it is faster",
+                       blas.get_corename(), core);
     }
 }
 

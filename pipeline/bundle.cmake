@@ -1,5 +1,5 @@
 # Makes a folder, and an archive of it, that runs on any x86-64 Linux with glibc 2.36 or later: bin/leat,
-# lib/leat/leat_cuda.so and leat_mpi.so if they were built, and in lib/ every shared library they need but glibc's own,
+# in lib/leat/ the modules that were built, and in lib/ every shared library they need but glibc's own,
 # CUDA's and MPI's, which belong to the system, its driver and its launcher: leat_mpi.so takes the libmpi that is there,
 # if it is of the kind that it was built with, else --mpi says that it cannot be loaded. Used by the targets bundle and bundle-tests:
 #   cmake -D BUILD=build folder -D NAME=leat-... -D PROGRAMS="further files for bin/"

@@ -8,8 +8,8 @@
  * file of ours takes their place and what is printed still counts as lost.
  */
 #include "formats/base/log.h"
+#include "kernels/backend.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/names/relaunch.h"
 #include "pipeline/names/text.h"
 #include "pipeline/page/page_process.h"
 #include "pipeline/settings/options.h"
@@ -217,7 +217,7 @@ static bool has_streams(void)
 
 int main(int argc, char **argv)
 {
-    relaunch_for_blas(argv);
+    backend_prepare();
     if (!has_streams()) {
         return NOTHING_DONE;
     }

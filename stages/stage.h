@@ -107,6 +107,7 @@ struct stage_ops {
     size_t n_parts; /* 1 to STAGE_MAX_PARTS */
     const struct param_spec *specs;
     size_t n_specs;
+    bool multiplies; /* its kernels on the CPU need backend_load_products */
 
     /* May be NULL: never, and the columns of the first part's table are its series. Whether a
      * series is a line of it, else a line has a number of each; for `seen`. */

@@ -1,6 +1,7 @@
 /*
- * module - libraries of leat's own that are loaded at run time, so that the program runs where what
- * they need is not installed.
+ * module - libraries of leat's own that are loaded at run time: the program runs where what they
+ * need is not installed, and begins soon, since what takes long to load is loaded when it is
+ * needed.
  */
 #ifndef LEAT_FORMATS_BASE_MODULE_H
 #define LEAT_FORMATS_BASE_MODULE_H
@@ -8,6 +9,7 @@
 #include "formats/base/status.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 struct module {
     const char *name;    /* for messages: "CUDA" */
@@ -23,7 +25,25 @@ enum { MODULE_PATH_BYTES = PATH_MAX + 64 };
 enum status module_find(const struct module *m, char path[MODULE_PATH_BYTES]) STATUS_MUST_CHECK;
 
 /* Loads it from there, and gives the symbol's address; it stays loaded. A failure has the loader's
- * words. */
+ * words; STATUS_NO_MEMORY where addresses are limited (ulimit -v). */
 enum status module_load(const struct module *m, const char *path, void **symbol) STATUS_MUST_CHECK;
+
+/* A module that brings another library, and has nothing of its own. What is called of that one, its
+ * user lists:
+ *   #define X_CALLS(CALL) CALL(prefix_, name) ...
+ *   struct x_calls { X_CALLS(MODULE_MEMBER) };     a table of functions, and
+ *   {X_CALLS(MODULE_NAME) NULL}                    their names */
+#define MODULE_MEMBER(prefix, name) __typeof__(prefix##name) *name;
+#define MODULE_NAME(prefix, name)   #prefix #name,
+
+struct module_library {
+    struct module module;     /* `symbol` is not used */
+    const char *const *names; /* NULL at the end */
+    void *calls;              /* the table; nothing before it is loaded */
+    bool is_loaded;
+};
+
+/* Finds and loads it, unless it is loaded, and fills in the table. As module_load. Any thread. */
+enum status module_need(struct module_library *library) STATUS_MUST_CHECK;
 
 #endif

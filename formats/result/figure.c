@@ -11,8 +11,6 @@
 #include "formats/result/png_file.h"
 
 #include <assert.h>
-#include <cairo-pdf.h>
-#include <cairo-svg.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,17 +65,17 @@ static cairo_surface_t *new_surface(struct figure *f)
     const double width = (double)f->width, height = (double)f->height;
     if (f->format == FIGURE_SVG) {
         cairo_surface_t *const s =
-            cairo_svg_surface_create_for_stream(take_bytes, f, width, height);
-        cairo_svg_surface_set_document_unit(s, CAIRO_SVG_UNIT_PX);
+            cairo.svg_surface_create_for_stream(take_bytes, f, width, height);
+        cairo.svg_surface_set_document_unit(s, CAIRO_SVG_UNIT_PX);
         return s;
     }
     if (f->format == FIGURE_PDF) {
         cairo_surface_t *const s =
-            cairo_pdf_surface_create_for_stream(take_bytes, f, width * points, height * points);
-        cairo_pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATE_DATE, ""); /* no clock */
+            cairo.pdf_surface_create_for_stream(take_bytes, f, width * points, height * points);
+        cairo.pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATE_DATE, ""); /* no clock */
         return s;
     }
-    return cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)f->width, (int)f->height);
+    return cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)f->width, (int)f->height);
 }
 
 static enum status open_cairo(struct figure *f)
@@ -85,23 +83,23 @@ static enum status open_cairo(struct figure *f)
     cairo_font_face_t *face;
     STATUS_TRY(letters_face(&face));
     f->surface = new_surface(f);
-    f->cr = cairo_create(f->surface);
+    f->cr = cairo.create(f->surface);
     if (f->format == FIGURE_PDF) {
-        cairo_scale(f->cr, points, points);
+        cairo.scale(f->cr, points, points);
     }
-    cairo_set_font_face(f->cr, face);
-    cairo_font_options_t *const options = cairo_font_options_create();
-    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
-    cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
-    cairo_set_font_options(f->cr, options);
-    cairo_font_options_destroy(options);
-    cairo_set_line_join(f->cr, CAIRO_LINE_JOIN_ROUND);
-    cairo_set_line_cap(f->cr, CAIRO_LINE_CAP_ROUND);
+    cairo.set_font_face(f->cr, face);
+    cairo_font_options_t *const options = cairo.font_options_create();
+    cairo.font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
+    cairo.font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+    cairo.set_font_options(f->cr, options);
+    cairo.font_options_destroy(options);
+    cairo.set_line_join(f->cr, CAIRO_LINE_JOIN_ROUND);
+    cairo.set_line_cap(f->cr, CAIRO_LINE_CAP_ROUND);
     figure_fill(f, 0, 0, (double)f->width, (double)f->height, COLOURS_PAPER);
-    return cairo_status(f->cr) == CAIRO_STATUS_SUCCESS
+    return cairo.status(f->cr) == CAIRO_STATUS_SUCCESS
                ? STATUS_OK
                : status_fail(STATUS_NO_MEMORY, "a picture of %zu x %zu: %s", f->width, f->height,
-                             cairo_status_to_string(cairo_status(f->cr)));
+                             cairo.status_to_string(cairo.status(f->cr)));
 }
 
 enum status figure_new(enum figure_format format, enum figure_kind kind, size_t width,
@@ -132,8 +130,10 @@ enum status figure_new(enum figure_format format, enum figure_kind kind, size_t 
 void figure_free(struct figure *f)
 {
     if (f != NULL) {
-        cairo_destroy(f->cr);
-        cairo_surface_destroy(f->surface);
+        if (f->surface != NULL) {
+            cairo.destroy(f->cr);
+            cairo.surface_destroy(f->surface);
+        }
         bytes_free(&f->file);
         free(f->rows);
         free(f);
@@ -165,7 +165,7 @@ static uint8_t *row_at(struct figure *f, size_t y)
 
 static void set_colour(struct figure *f, uint32_t rgb, double opacity)
 {
-    cairo_set_source_rgba(f->cr, (double)(rgb >> 16 & 255) / 255, (double)(rgb >> 8 & 255) / 255,
+    cairo.set_source_rgba(f->cr, (double)(rgb >> 16 & 255) / 255, (double)(rgb >> 8 & 255) / 255,
                           (double)(rgb & 255) / 255, opacity);
 }
 
@@ -173,8 +173,8 @@ void figure_fill(struct figure *f, double x, double y, double width, double heig
 {
     if (f->rows == NULL) {
         set_colour(f, rgb, 1);
-        cairo_rectangle(f->cr, x, y, fmax(width, 0), fmax(height, 0));
-        cairo_fill(f->cr);
+        cairo.rectangle(f->cr, x, y, fmax(width, 0), fmax(height, 0));
+        cairo.fill(f->cr);
         return;
     }
     size_t left, right, top, bottom;
@@ -210,17 +210,17 @@ void figure_cells(struct figure *f, long x, long y, long width, long height, siz
         put_cells(f, (size_t)x, (size_t)y, (size_t)width, (size_t)height, n_x, n_y, rgb);
         return;
     }
-    cairo_surface_t *const cells = cairo_image_surface_create_for_data(
+    cairo_surface_t *const cells = cairo.image_surface_create_for_data(
         (unsigned char *)rgb, CAIRO_FORMAT_RGB24, (int)n_x, (int)n_y, (int)(n_x * sizeof *rgb));
-    cairo_save(f->cr);
-    cairo_translate(f->cr, (double)x, (double)y);
-    cairo_scale(f->cr, (double)width, (double)height);
-    cairo_set_source_surface(f->cr, cells, 0, 0);
-    cairo_pattern_set_filter(cairo_get_source(f->cr), CAIRO_FILTER_NEAREST);
-    cairo_paint(f->cr);
-    cairo_restore(f->cr);
-    cairo_surface_finish(cells); /* what still needs the colours copies them */
-    cairo_surface_destroy(cells);
+    cairo.save(f->cr);
+    cairo.translate(f->cr, (double)x, (double)y);
+    cairo.scale(f->cr, (double)width, (double)height);
+    cairo.set_source_surface(f->cr, cells, 0, 0);
+    cairo.pattern_set_filter(cairo.get_source(f->cr), CAIRO_FILTER_NEAREST);
+    cairo.paint(f->cr);
+    cairo.restore(f->cr);
+    cairo.surface_finish(cells); /* what still needs the colours copies them */
+    cairo.surface_destroy(cells);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -270,14 +270,14 @@ static void show_text(struct figure *f, double x, double y, double capital, doub
             *at = *at < ' ' || *at == 0x7f ? ' ' : *at;
         }
         set_colour(f, rgb, 1);
-        cairo_save(f->cr);
-        cairo_translate(f->cr, x, y);
-        cairo_rotate(f->cr, angle);
-        cairo_set_font_size(f->cr, letters_size(capital));
-        cairo_move_to(f->cr, 0, 0);
-        cairo_show_text(f->cr, (const char *)shown.data);
-        cairo_restore(f->cr);
-        cairo_new_path(f->cr);
+        cairo.save(f->cr);
+        cairo.translate(f->cr, x, y);
+        cairo.rotate(f->cr, angle);
+        cairo.set_font_size(f->cr, letters_size(capital));
+        cairo.move_to(f->cr, 0, 0);
+        cairo.show_text(f->cr, (const char *)shown.data);
+        cairo.restore(f->cr);
+        cairo.new_path(f->cr);
     }
     f->failed = f->failed == STATUS_OK ? st : f->failed;
     bytes_free(&shown);
@@ -317,59 +317,59 @@ double figure_text_width(double capital, const char *text)
 
 void figure_clip(struct figure *f, double x, double y, double width, double height)
 {
-    cairo_save(f->cr);
-    cairo_rectangle(f->cr, x, y, width, height);
-    cairo_clip(f->cr);
+    cairo.save(f->cr);
+    cairo.rectangle(f->cr, x, y, width, height);
+    cairo.clip(f->cr);
 }
 
 void figure_unclip(struct figure *f)
 {
-    cairo_restore(f->cr);
+    cairo.restore(f->cr);
 }
 
 void figure_from(struct figure *f, double x, double y)
 {
-    cairo_move_to(f->cr, x, y);
+    cairo.move_to(f->cr, x, y);
 }
 
 void figure_to(struct figure *f, double x, double y)
 {
-    cairo_line_to(f->cr, x, y);
+    cairo.line_to(f->cr, x, y);
 }
 
 void figure_line(struct figure *f, double thick, uint32_t rgb, double opacity)
 {
     set_colour(f, rgb, opacity);
-    cairo_set_line_width(f->cr, thick);
-    cairo_stroke(f->cr);
+    cairo.set_line_width(f->cr, thick);
+    cairo.stroke(f->cr);
 }
 
 void figure_bar(struct figure *f, double thick, uint32_t rgb, double opacity)
 {
-    cairo_set_line_cap(f->cr, CAIRO_LINE_CAP_BUTT);
+    cairo.set_line_cap(f->cr, CAIRO_LINE_CAP_BUTT);
     figure_line(f, thick, rgb, opacity);
-    cairo_set_line_cap(f->cr, CAIRO_LINE_CAP_ROUND);
+    cairo.set_line_cap(f->cr, CAIRO_LINE_CAP_ROUND);
 }
 
 void figure_shape(struct figure *f, uint32_t rgb, double opacity)
 {
     set_colour(f, rgb, opacity);
-    cairo_close_path(f->cr);
-    cairo_fill(f->cr);
+    cairo.close_path(f->cr);
+    cairo.fill(f->cr);
 }
 
 void figure_disc(struct figure *f, double x, double y, double radius, uint32_t rgb, double opacity)
 {
     set_colour(f, rgb, opacity);
-    cairo_arc(f->cr, x, y, radius, 0, 2 * M_PI);
-    cairo_fill(f->cr);
+    cairo.arc(f->cr, x, y, radius, 0, 2 * M_PI);
+    cairo.fill(f->cr);
 }
 
 void figure_ring(struct figure *f, double x, double y, double radius, double thick, uint32_t rgb,
                  double opacity)
 {
-    cairo_new_sub_path(f->cr);
-    cairo_arc(f->cr, x, y, radius - thick / 2, 0, 2 * M_PI);
+    cairo.new_sub_path(f->cr);
+    cairo.arc(f->cr, x, y, radius - thick / 2, 0, 2 * M_PI);
     figure_line(f, thick, rgb, opacity);
 }
 
@@ -407,8 +407,8 @@ static enum status put_svg(const struct bytes *file, struct bytes *out)
 
 static enum status put_image(const struct figure *f, struct bytes *out)
 {
-    return png_file_colours(cairo_image_surface_get_data(f->surface),
-                            (size_t)cairo_image_surface_get_stride(f->surface), f->width, f->height,
+    return png_file_colours(cairo.image_surface_get_data(f->surface),
+                            (size_t)cairo.image_surface_get_stride(f->surface), f->width, f->height,
                             out);
 }
 
@@ -419,17 +419,17 @@ enum status figure_write(struct figure *f, struct bytes *out)
         return png_file_indices(f->rows, f->width, f->height, f->palette.colours, f->palette.n,
                                 out);
     }
-    cairo_show_page(f->cr);
+    cairo.show_page(f->cr);
     if (f->format == FIGURE_PNG) {
-        cairo_surface_flush(f->surface);
+        cairo.surface_flush(f->surface);
     } else {
-        cairo_surface_finish(f->surface);
+        cairo.surface_finish(f->surface);
     }
-    const cairo_status_t drawn = cairo_status(f->cr), written = cairo_surface_status(f->surface);
+    const cairo_status_t drawn = cairo.status(f->cr), written = cairo.surface_status(f->surface);
     if (drawn != CAIRO_STATUS_SUCCESS || written != CAIRO_STATUS_SUCCESS) {
         const cairo_status_t first = drawn != CAIRO_STATUS_SUCCESS ? drawn : written;
         return status_fail(STATUS_NO_MEMORY, "cannot write a picture: %s",
-                           cairo_status_to_string(first));
+                           cairo.status_to_string(first));
     }
     return f->format == FIGURE_PNG   ? put_image(f, out)
            : f->format == FIGURE_SVG ? put_svg(&f->file, out)

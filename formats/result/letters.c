@@ -8,7 +8,6 @@
 #include "formats/base/utf8.h"
 
 #include <assert.h>
-#include <cairo-ft.h>
 #include <ft2build.h>
 #include <math.h>
 #include <pthread.h>
@@ -38,7 +37,7 @@ static cairo_font_face_t *for_cairo;
 static double advance[KEPT];                  /* of ASCII, of the size */
 static struct letter *kept[MOST_CAPITAL + 1]; /* [KEPT], of ASCII; NULL: none yet */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of face and kept */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of library, face and kept */
 
 static FT_Face new_face(void)
 {
@@ -61,10 +60,6 @@ static void open_font(void)
         return;
     }
     face = new_face();
-    FT_Face other = face != NULL ? new_face() : NULL;
-    if (other != NULL) {
-        for_cairo = cairo_ft_font_face_create_for_ft_face(other, FT_LOAD_NO_HINTING);
-    }
     for (uint32_t k = 0; face != NULL && k < KEPT; k++) {
         advance[k] = advance_of(FIRST + k);
     }
@@ -73,14 +68,30 @@ static void open_font(void)
 static enum status need_font(void)
 {
     pthread_once(&once, open_font);
-    return for_cairo != NULL && cairo_font_face_status(for_cairo) == CAIRO_STATUS_SUCCESS
-               ? STATUS_OK
-               : status_fail(STATUS_NO_MEMORY, "no memory for the font of pictures");
+    return face != NULL ? STATUS_OK
+                        : status_fail(STATUS_NO_MEMORY, "no memory for the font of pictures");
+}
+
+static void open_for_cairo(void)
+{
+    pthread_mutex_lock(&lock);
+    FT_Face other = new_face();
+    pthread_mutex_unlock(&lock);
+    if (other != NULL) {
+        for_cairo = cairo.ft_font_face_create_for_ft_face(other, FT_LOAD_NO_HINTING);
+    }
 }
 
 enum status letters_face(cairo_font_face_t **out)
 {
+    static pthread_once_t once_for_cairo = PTHREAD_ONCE_INIT;
+    *out = NULL;
+    STATUS_TRY(cairo_need());
     STATUS_TRY(need_font());
+    pthread_once(&once_for_cairo, open_for_cairo);
+    if (for_cairo == NULL || cairo.font_face_status(for_cairo) != CAIRO_STATUS_SUCCESS) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the font of pictures");
+    }
     *out = for_cairo;
     return STATUS_OK;
 }

@@ -9,8 +9,8 @@
 #define LEAT_FORMATS_RESULT_LETTERS_H
 
 #include "formats/base/status.h"
+#include "formats/result/cairo_calls.h"
 
-#include <cairo.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +19,8 @@
 double letters_width(double capital, const char *text);
 /* The size of the font for that height of capitals. */
 double letters_size(double capital);
-/* The font for cairo, borrowed. STATUS_NO_MEMORY: it cannot be had. */
+/* The font for cairo, which is loaded with it; borrowed. STATUS_NO_MEMORY: it cannot be had; as
+ * cairo_need. */
 enum status letters_face(cairo_font_face_t **out) STATUS_MUST_CHECK;
 /* Whether the font has a shape for the character. */
 bool letters_has(uint32_t point);

@@ -5,8 +5,13 @@
 #include "kernels/base/product_cpu.h"
 
 #include "formats/base/moves.h"
+#include "kernels/base/blas_calls.h"
+#include "kernels/base/queue_cpu.h"
 
-#include <cblas.h>
+enum status product_need(const struct queue *q)
+{
+    return blas_need(((const struct cpu_backend *)q->backend)->executor.n_threads);
+}
 
 void product_f64(const struct product_f64 *p)
 {
@@ -14,12 +19,12 @@ void product_f64(const struct product_f64 *p)
         size_t n = p->n_k - k < PRODUCT_SLICE ? p->n_k - k : PRODUCT_SLICE;
         double beta = p->add || k != 0 ? 1.0 : 0.0;
         if (p->lower) {
-            cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)p->n_a, (blasint)n, 1.0,
-                        p->a + k, (blasint)p->lda, beta, p->c, (blasint)p->ldc);
+            blas.dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)p->n_a, (blasint)n, 1.0,
+                       p->a + k, (blasint)p->lda, beta, p->c, (blasint)p->ldc);
         } else {
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)p->n_a, (blasint)p->n_b,
-                        (blasint)n, 1.0, p->a + k, (blasint)p->lda, p->b + k, (blasint)p->ldb, beta,
-                        p->c, (blasint)p->ldc);
+            blas.dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)p->n_a, (blasint)p->n_b,
+                       (blasint)n, 1.0, p->a + k, (blasint)p->lda, p->b + k, (blasint)p->ldb, beta,
+                       p->c, (blasint)p->ldc);
         }
         moves_add();
     }

@@ -8,6 +8,8 @@
 #ifndef LEAT_KERNELS_BASE_PRODUCT_CPU_H
 #define LEAT_KERNELS_BASE_PRODUCT_CPU_H
 
+#include "kernels/backend.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +18,9 @@ enum { PRODUCT_SLICE = 2048 };
 
 /* The largest leading dimension or side that BLAS takes. */
 static const size_t product_limit = 0x7fffffff;
+
+/* To be called before any product of a queue: loads BLAS, as blas_need. */
+enum status product_need(const struct queue *q) STATUS_MUST_CHECK;
 
 /* n_a rows of A (leading dimension lda) with n_b rows of B, n_k long, into or onto C (ldc).
  * `lower`: A is B, and only the elements of C on and below the diagonal are computed. */

@@ -10,6 +10,7 @@
 struct cpu_backend {
     struct backend base;
     struct executor executor;
+    char device[sizeof((struct backend_info *)0)->device]; /* its name */
 };
 
 /* Calls body(arg, i) for each i < n through the backend's executor; returns when all are done. */

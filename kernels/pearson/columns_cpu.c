@@ -108,6 +108,7 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
     if (n_series == 0 || slab_samples == 0) {
         return status_fail(STATUS_INTERNAL, "columns: no series or no samples");
     }
+    STATUS_TRY(product_need(q));
     size_t stride = row_stride(slab_samples);
     if (n_series > product_limit || stride > product_limit) {
         return status_fail(STATUS_TOO_LARGE, "columns: more series or samples than BLAS can index");

@@ -179,6 +179,7 @@ enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
     struct gram_job job = {.p = p, .stride = cpu_z_stride(p->n_samples)};
     double *marks = NULL;
     STATUS_TRY(cpu_check_panel(p, "gram"));
+    STATUS_TRY(product_need(q));
     STATUS_TRY(cpu_scratch(p->a.n + p->b.n, sizeof *marks, (void **)&marks));
     size_t pitch = choose_pitch(&job), n_tiles = lay_tiles(&job, pitch);
     size_t sums = p->precision == PEARSON_EXACT ? 0 : 2 * pitch * pitch * sizeof(double);

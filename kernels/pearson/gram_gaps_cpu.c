@@ -9,6 +9,7 @@
  * Error of r for N <= 2^20: 9.3e-11 from sums about the means of the series; of a pair by itself
  * 5.8e-11 from z and 192 times the error of its sums (pairs_cpu.c), 2.3e-11 (pearson_rule.h).
  */
+#include "kernels/base/product_cpu.h"
 #include "kernels/pearson/gaps_cpu.h"
 #include "kernels/pearson/pairs_cpu.h"
 
@@ -168,6 +169,7 @@ enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *p, uint64
 {
     struct gaps_job job = {.p = p, .stride = cpu_z_stride(p->n_samples)};
     STATUS_TRY(cpu_check_panel(p, "gram_gaps"));
+    STATUS_TRY(product_need(q));
     STATUS_TRY(check_x(p, &p->a));
     STATUS_TRY(check_x(p, &p->b));
     enum status st = part(p, &p->a, &job.a);

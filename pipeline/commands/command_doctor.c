@@ -4,16 +4,17 @@
  * it is not there yet), limits, libraries. For people or (--json) for programs.
  */
 #include "formats/base/status.h"
+#include "formats/result/cairo_calls.h"
 #include "kernels/backend.h"
 #include "kernels/self_test.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/thread_pool.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/text.h"
+#include "pipeline/page/http_calls.h"
 #include "pipeline/ranks/ranks.h"
 
 #include <archive.h>
-#include <cairo.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -51,7 +52,7 @@ struct doctor_folder {
     uint64_t free_bytes;
 };
 
-enum { DOCTOR_LIBRARIES = 5 };
+enum { DOCTOR_LIBRARIES = 6 };
 
 struct doctor_report {
     char system[256]; /* "Linux 6.1.0 x86_64" */
@@ -71,8 +72,9 @@ struct doctor_report {
     struct doctor_folder output;
     struct {
         const char *name;
-        char version[64];
+        char version[STATUS_MESSAGE_BYTES]; /* or why it does not work */
     } libraries[DOCTOR_LIBRARIES];
+    bool draws; /* cairo works, without which the service does not begin */
 };
 
 /* Compiler that leat was built with: "gcc 12.2.0". */
@@ -244,8 +246,11 @@ static void list_libraries(struct doctor_report *r)
     add_library(r, 0, "libuv", uv_version_string());
     add_library(r, 1, "zlib", zlibVersion());
     add_library(r, 2, "libarchive", blank != NULL ? blank + 1 : archive_version_string());
-    add_library(r, 3, "cairo", cairo_version_string());
-    add_library(r, 4, "jansson", jansson_version_str());
+    r->draws = cairo_need() == STATUS_OK;
+    add_library(r, 3, "cairo", r->draws ? cairo.version_string() : status_message());
+    add_library(r, 4, "libmicrohttpd",
+                http_need() == STATUS_OK ? http.get_version() : status_message());
+    add_library(r, 5, "jansson", jansson_version_str());
 }
 
 /* Fails only because of insufficient memory or threads; what does not work is in the report. */
@@ -297,7 +302,7 @@ static void print_backend(const char *name, const struct doctor_backend *b)
         return;
     }
     line(name, "works: %s", b->info.device);
-    line("", "%s", b->info.detail);
+    line("", "%s%s", b->info.detail, b->info.products);
     if (b->info.advice[0] != '\0') {
         line("", "%s", b->info.advice);
     }
@@ -388,8 +393,10 @@ static json_t *backend_object(const struct doctor_backend *b)
     if (!b->works) {
         return json_pack("{s:b, s:o}", "works", 0, "reason", text_json(b->reason));
     }
+    char detail[sizeof(b->info.detail) + sizeof(b->info.products)];
+    snprintf(detail, sizeof(detail), "%s%s", b->info.detail, b->info.products);
     return json_pack("{s:b, s:o, s:o, s:I, s:o, s:o, s:f}", "works", 1, "device",
-                     text_json(b->info.device), "detail", text_json(b->info.detail), "threads",
+                     text_json(b->info.device), "detail", text_json(detail), "threads",
                      (json_int_t)b->info.n_threads, "memory_bytes", limit(b->info.memory_bytes),
                      "memory_free", limit(b->info.memory_free), "test_s", b->seconds);
 }
@@ -432,8 +439,8 @@ static json_t *report_object(const struct settings *s, const struct doctor_repor
                   "group_cpu_milli", limit(r->group.cpu_milli));
     return json_pack(
         "{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:{s:b, s:o}, s:o, s:o, s:o}", "works",
-        r->chosen != NULL, "version", LEAT_VERSION, "compiler", compiler(), "machine", machine,
-        "backend_asked", s->backend, "backend",
+        r->chosen != NULL && r->draws, "version", LEAT_VERSION, "compiler", compiler(), "machine",
+        machine, "backend_asked", s->backend, "backend",
         r->chosen == NULL      ? NULL
         : r->chosen == &r->cpu ? "cpu"
                                : "cuda",
@@ -467,7 +474,7 @@ enum status command_doctor(const struct settings *s, int *exit_status)
     } else if (status == STATUS_OK) {
         print_text(s, r);
     }
-    *exit_status = r->chosen != NULL ? 0 : 2;
+    *exit_status = r->chosen != NULL && r->draws ? 0 : 2;
     free(r);
     return status;
 }

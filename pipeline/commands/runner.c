@@ -505,9 +505,6 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
         goto close_loop;
     }
     r->engine.ranks = ranks;
-    if (r->engine.cpu.info.advice[0] != '\0' && r->engine.n_devices == 0) {
-        log_info("%s", r->engine.cpu.info.advice);
-    }
     if (!check_only) {
         code = publish_open_output(settings->output, &r->context.out_fd, &made);
         if (code != STATUS_OK) {

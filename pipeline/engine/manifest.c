@@ -340,6 +340,21 @@ static json_t *shared(json_t *object)
     return object != NULL ? json_incref(object) : json_object();
 }
 
+/* What has multiplied is named, too: the CPU's products are a library's. */
+static json_t *pack_detail(const struct job *job)
+{
+    const struct engine_device *d = job->device;
+    struct backend_info info = d->info;
+    char text[sizeof(info.detail) + sizeof(info.products)];
+    if (!d->on_cpu || !job->input.settings.stage->multiplies || job->context.check_only ||
+        backend_load_products() != STATUS_OK) {
+        return text_json(info.detail);
+    }
+    d->backend->ops->describe(d->backend, &info);
+    snprintf(text, sizeof(text), "%s%s", info.detail, info.products);
+    return text_json(text);
+}
+
 enum status manifest_make(const struct job *job, json_t **out)
 {
     const struct backend_info *info = &job->device->info;
@@ -349,7 +364,7 @@ enum status manifest_make(const struct job *job, json_t **out)
                   LEAT_VERSION, "job", job->input.id, "pipeline", job->input.settings.stage->name,
                   "parameters", pack_parameters(job), "reader", pack_reader(job), "inputs",
                   pack_inputs(job), "backend", "name", info->name, "device",
-                  text_json(info->device), "detail", text_json(info->detail));
+                  text_json(info->device), "detail", pack_detail(job));
     put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result.shape));
     put(&m, "warnings", pack_warnings(job));
     put(&m, "memory",

@@ -6,6 +6,7 @@
 
 #include "formats/base/json.h"
 #include "formats/base/log.h"
+#include "pipeline/page/http_calls.h"
 #include "pipeline/page/page_files.h"
 #include "pipeline/page/page_sandbox.h"
 #include "pipeline/page/page_server.h"
@@ -85,6 +86,9 @@ static enum status serve(const json_t *orders)
     enum status code = spool != NULL && output != NULL && status_socket != NULL
                            ? page_files_open(spool, output, &options.files)
                            : status_fail(STATUS_NO_MEMORY, "no orders, or no memory for them");
+    if (code == STATUS_OK) {
+        code = http_need(); /* while files can be opened */
+    }
     if (code == STATUS_OK) {
         code = page_sandbox_enter(options.files.results_fd, options.files.failed_fd);
     }

@@ -7,6 +7,7 @@
 #include "pipeline/page/page_server.h"
 
 #include "formats/base/log.h"
+#include "pipeline/page/http_calls.h"
 #include "pipeline/page/page_assets.h"
 #include "pipeline/page/page_html.h"
 #include "pipeline/page/page_metrics.h"
@@ -14,7 +15,6 @@
 #include "pipeline/status/status_text.h"
 
 #include <jansson.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,13 +92,13 @@ static enum MHD_Result send_response(const struct answer *a, unsigned code,
     if (response == NULL) {
         return MHD_NO;
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-    MHD_add_response_header(response, "Content-Security-Policy", policy);
-    const enum MHD_Result result = MHD_queue_response(a->connection, code, response);
-    MHD_destroy_response(response);
+    http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    http.add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    http.add_response_header(response, "X-Content-Type-Options", "nosniff");
+    http.add_response_header(response, "Referrer-Policy", "no-referrer");
+    http.add_response_header(response, "Content-Security-Policy", policy);
+    const enum MHD_Result result = http.queue_response(a->connection, code, response);
+    http.destroy_response(response);
     return result;
 }
 
@@ -107,20 +107,20 @@ static enum MHD_Result send_bytes(const struct answer *a, unsigned code, struct 
                                   const char *type)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(text->len, text->data, MHD_RESPMEM_MUST_FREE);
+        http.create_response_from_buffer(text->len, text->data, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         bytes_free(text);
         return MHD_NO;
     }
     *text = (struct bytes){0};
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    http.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     return send_response(a, code, response, type, page_policy);
 }
 
 /* Constant text. */
 static struct MHD_Response *text_response(const char *text)
 {
-    return MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
+    return http.create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 }
 
 static enum MHD_Result send_text(const struct answer *a, unsigned code, const char *text)
@@ -185,9 +185,9 @@ static enum MHD_Result send_health(const struct answer *a)
 static enum MHD_Result send_asset(const struct answer *a, const struct page_asset *asset)
 {
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(asset->bytes, (void *)asset->text, MHD_RESPMEM_PERSISTENT);
+        http.create_response_from_buffer(asset->bytes, (void *)asset->text, MHD_RESPMEM_PERSISTENT);
     if (response != NULL) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+        http.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
     }
     return send_response(a, MHD_HTTP_OK, response, asset->type, page_policy);
 }
@@ -196,14 +196,14 @@ static enum MHD_Result send_asset(const struct answer *a, const struct page_asse
 
 static enum MHD_Result send_file(const struct answer *a, const struct page_file *file)
 {
-    struct MHD_Response *response = MHD_create_response_from_fd64(file->bytes, file->fd);
+    struct MHD_Response *response = http.create_response_from_fd64(file->bytes, file->fd);
     if (response == NULL) {
         close(file->fd);
         return MHD_NO;
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "private, max-age=60");
+    http.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "private, max-age=60");
     if (!file->is_shown) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, "attachment");
+        http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, "attachment");
     }
     return send_response(a, MHD_HTTP_OK, response, file->type, file_policy);
 }
@@ -224,7 +224,7 @@ static enum MHD_Result send_folder(const struct answer *a)
         made = bytes_append(&text, "/", 2); /* with its end */
     }
     if (made == STATUS_OK && response != NULL) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, (const char *)text.data);
+        http.add_response_header(response, MHD_HTTP_HEADER_LOCATION, (const char *)text.data);
     }
     bytes_free(&text);
     return send_response(a, MHD_HTTP_FOUND, response, "text/plain; charset=utf-8", page_policy);
@@ -266,7 +266,7 @@ static bool is_token(const struct page_server *s, const char *text)
 
 static const char *value_of(const struct answer *a, enum MHD_ValueKind kind, const char *key)
 {
-    return MHD_lookup_connection_value(a->connection, kind, key);
+    return http.lookup_connection_value(a->connection, kind, key);
 }
 
 static bool has_token(const struct answer *a)
@@ -306,8 +306,8 @@ static enum MHD_Result send_cookie(const struct answer *a)
     snprintf(text, sizeof(text), "%s=%s; HttpOnly; SameSite=Strict; Path=/", cookie,
              a->server->options.token);
     if (response != NULL) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, text);
-        MHD_add_response_header(response, MHD_HTTP_HEADER_LOCATION, "./");
+        http.add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, text);
+        http.add_response_header(response, MHD_HTTP_HEADER_LOCATION, "./");
     }
     return send_response(a, MHD_HTTP_SEE_OTHER, response, "text/plain; charset=utf-8", page_policy);
 }
@@ -317,7 +317,7 @@ static enum MHD_Result send_refusal(const struct answer *a)
     struct MHD_Response *response =
         text_response("A token is needed: Authorization: Bearer TOKEN, or once /?token=TOKEN.\n");
     if (response != NULL) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+        http.add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     }
     return send_response(a, MHD_HTTP_UNAUTHORIZED, response, "text/plain; charset=utf-8",
                          page_policy);
@@ -327,7 +327,7 @@ static enum MHD_Result send_method(const struct answer *a)
 {
     struct MHD_Response *response = text_response("GET and HEAD alone.\n");
     if (response != NULL) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+        http.add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     }
     return send_response(a, MHD_HTTP_METHOD_NOT_ALLOWED, response, "text/plain; charset=utf-8",
                          page_policy);
@@ -362,7 +362,7 @@ static enum MHD_Result answer(const struct answer *a)
 static struct connection *connection_of(struct page_server *s, struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        http.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     (void)s;
     return info != NULL ? info->socket_context : NULL;
 }
@@ -395,7 +395,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 {
     struct page_server *s = user;
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     pthread_mutex_lock(&s->lock);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         *own = NULL;
@@ -446,7 +446,7 @@ enum status page_server_start(const struct page_server_options *options, struct 
     }
     s->options = *options;
     pthread_mutex_init(&s->lock, NULL);
-    s->daemon = MHD_start_daemon(
+    s->daemon = http.start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL,
         NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
         options->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PAGE_CONNECTIONS,
@@ -467,8 +467,8 @@ void page_server_stop(struct page_server *s)
     if (s == NULL) {
         return;
     }
-    MHD_quiesce_daemon(s->daemon); /* else it would shut the socket down, which is only lent */
-    MHD_stop_daemon(s->daemon);
+    http.quiesce_daemon(s->daemon); /* else it would shut the socket down, which is only lent */
+    http.stop_daemon(s->daemon);
     pthread_mutex_destroy(&s->lock);
     json_decref(s->document);
     free(s);

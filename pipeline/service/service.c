@@ -502,8 +502,6 @@ int service_run(int argc, char **argv, struct settings *settings)
     struct settings *own = xcalloc(1, sizeof(*own));
     log_drop_when_blocked();
     json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
-    /* Workers give their own threads to it; others of its own would wait for nothing. */
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     const int loop_error = uv_loop_init(&s->loop);
     if (loop_error == UV_ENOMEM) {
         xalloc_end();

@@ -12,6 +12,7 @@
  */
 #include "pipeline/worker/worker.h"
 #include "formats/base/log.h"
+#include "formats/result/cairo_calls.h"
 #include "pipeline/engine/job.h"
 #include "pipeline/names/projection.h"
 #include "pipeline/names/text.h"
@@ -609,9 +610,12 @@ end:
     return code;
 }
 
-/* With devices of its own, one of them opens before the first job comes. */
+/* What jobs would load is loaded before, so that none fails for it. With devices of its own, one of
+ * them opens before the first job comes. */
 static enum status open_and_find(struct worker *w)
 {
+    STATUS_TRY(cairo_need());
+    STATUS_TRY(backend_load_products());
     STATUS_TRY(engine_open(&w->loop, &w->settings, &w->engine));
     if (w->settings.devices.n == 0 || w->engine.n_devices > 0) {
         return STATUS_OK;

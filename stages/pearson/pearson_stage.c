@@ -400,6 +400,7 @@ const struct stage_ops stage_pearson = {
     .n_parts = 1,
     .specs = pearson_specs,
     .n_specs = PEARSON_N_SPECS,
+    .multiplies = true,
     .by_lines = pearson_by_lines,
     .notice = pearson_notice,
     .work = pearson_work,

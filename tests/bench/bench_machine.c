@@ -1,11 +1,11 @@
 /*
  * bench_machine - the ceilings that floors are computed from: memory copies by all threads (or by
- * the device), and matrix products of the BLAS that is linked in (or of cuBLAS, from a module that
+ * the device), and matrix products of leat's BLAS (or of cuBLAS, from a module that
  * only the bench has). Each is the best of a few runs: a ceiling, not an average.
  */
+#include "kernels/base/blas_calls.h"
 #include "tests/bench/bench.h"
 
-#include <cblas.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -70,20 +70,19 @@ static enum status measure_host_products(struct bench *b)
     for (size_t i = 0; i < 3 * count; i++) {
         f[i] = (float)d[i];
     }
-    int before = openblas_get_num_threads();
-    openblas_set_num_threads((int)b->n_threads);
+    blas.set_num_threads((int)b->n_threads);
     double flops = 2.0 * n * (double)count;
     for (int i = 0; i < REPEATS; i++) {
         double start = bench_now_s();
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1, d, n, d + count, n, 0,
-                    d + 2 * count, n);
+        blas.dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1, d, n, d + count, n, 0,
+                   d + 2 * count, n);
         double middle = bench_now_s();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1, f, n, f + count, n, 0,
-                    f + 2 * count, n);
+        blas.sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, n, 1, f, n, f + count, n, 0,
+                   f + 2 * count, n);
         b->ceilings.f64_flop_s = fmax(b->ceilings.f64_flop_s, flops / (middle - start));
         b->ceilings.f32_flop_s = fmax(b->ceilings.f32_flop_s, flops / (bench_now_s() - middle));
     }
-    openblas_set_num_threads(before);
+    blas.set_num_threads(1);
     free(d);
     free(f);
     return STATUS_OK;

@@ -8,7 +8,6 @@
  * with LEAT_COMMIT set to the commit it was built from. Exit status: 0, or 1 when an answer was
  * wrong or a case could not run.
  */
-#include "pipeline/names/relaunch.h"
 #include "tests/bench/bench.h"
 
 #include <argp.h>
@@ -205,7 +204,8 @@ static json_t *measure_json(const struct bench_case *c, const struct measure *m)
 static void print_ceilings(const struct bench *b, const struct backend_info *info)
 {
     const struct bench_ceilings *k = &b->ceilings;
-    printf("%s: %s (%s), %zu threads\n", info->name, info->device, info->detail, b->n_threads);
+    printf("%s: %s (%s%s), %zu threads\n", info->name, info->device, info->detail, info->products,
+           b->n_threads);
     printf("ceilings: copy %.1f GB/s", k->copy_bytes_s * 1e-9);
     if (b->cuda) {
         printf(", upload %.1f, download %.1f GB/s", k->upload_bytes_s * 1e-9,
@@ -362,6 +362,9 @@ static int run_on_backend(struct bench *b, const struct options *o)
     const struct backend_config config = {.executor = b->executor};
     enum status code = backend_select(o->backend, &config, why, sizeof why, &b->backend);
     if (code == STATUS_OK) {
+        code = backend_load_products();
+    }
+    if (code == STATUS_OK) {
         code = b->backend->ops->queue_new(b->backend, &b->queue);
     }
     if (code == STATUS_OK) {
@@ -434,7 +437,7 @@ int main(int argc, char **argv)
         "[NAME...]", "Times leat's parts beside the machine's ceilings and other programs.",
         NULL,        NULL,
         NULL};
-    relaunch_for_blas(argv);
+    backend_prepare();
     struct options o = {.backend = "cpu", .n_threads = cpus_allowed()};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (o.list) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # One binary: without a driver `auto` uses the CPU, and says why in one line where a job is large and the machine has a
-# device (else with -v); `cuda` fails with the reason.
+# device (else with -v); `cuda` fails with the reason. What takes long to load is loaded only when it is needed.
 . "$(dirname "$0")/lib.sh"
 printf 'a,b\n1,2\n3,5\n4,4\n' >t.clusters.csv
 
@@ -12,6 +12,37 @@ library=$(ldd "$LEAT" | awk '/libz\.so/ { print $3 }')
 ln -s "$library" driver/libcuda.so.1
 expect 2 env LEAT_MODULE_DIR="$PWD/module" LD_LIBRARY_PATH="$PWD/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$LEAT" run -b cuda -o none t.clusters.csv
 says 'cannot load the CUDA module: .*module/leat_cuda\.so: [a-z]'
+
+# Nor can those for products and for lines: only who needs them is told.
+! ldd "$LEAT" | grep -E 'libopenblas|libcairo|libmicrohttpd' || fail "a start loads what it does not need"
+printf '0,1\n1,2\n2,5\n' >n.nodes.csv
+printf '0.5\n' >n.query.csv
+for module in blas cairo; do
+    echo "not a library" >module/leat_$module.so
+done
+expect 1 env LEAT_MODULE_DIR="$PWD/module" "$LEAT" run -b cpu -o alone -s figure=none t.clusters.csv n.nodes.csv n.query.csv
+says 't\.clusters\.csv: cannot load the BLAS module: .*module/leat_blas\.so: [a-z]'
+[ -e alone/n/result.json ] || fail "a job without products needs BLAS"
+expect 1 env LEAT_MODULE_DIR="$PWD/module" "$LEAT" run -b cpu -o lines n.nodes.csv n.query.csv
+says 'cannot load the cairo module: .*module/leat_cairo\.so: [a-z]'
+expect 2 env LEAT_MODULE_DIR="$PWD/module" "$LEAT" doctor -b cpu
+grep -q 'cairo *cannot load' stdout || fail "doctor does not say that cairo cannot be loaded"
+# A module of another leat: it lacks what is called.
+ln -sf "$library" module/leat_blas.so
+expect 1 env LEAT_MODULE_DIR="$PWD/module" "$LEAT" run -b cpu -o alone t.clusters.csv
+says 'leat_blas\.so is not a module of this leat: no symbol cblas_dgemm'
+# The service is not ready, so that no job fails for it.
+env LEAT_MODULE_DIR="$PWD/module" "$LEAT" watch --spool spool --status-socket socket -b cpu --reserve 0 2>log &
+service=$!
+trap 'kill $service; wait $service; rm -rf "$scratch"' EXIT
+says_why() {
+    "$LEAT" status --status-socket "$scratch/socket" >stdout 2>/dev/null
+    [ $? -eq 1 ] && grep -q "cannot load the cairo module" stdout
+}
+wait_for "the service says what it lacks" says_why
+trap 'rm -rf "$scratch"' EXIT
+kill $service && wait $service || fail "the service ends with $?"
+rm module/leat_blas.so module/leat_cairo.so
 
 if "$LEAT" doctor --json -b cuda >doctor.json 2>/dev/null; then
     expect 0 "$LEAT" run -b cuda -o out t.clusters.csv

@@ -1,0 +1,119 @@
+/*
+ * blas_calls - see blas_calls.h.
+ */
+#include "kernels/base/blas_calls.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum {
+    BUFFER_BYTES = 160 << 20, /* more than any of its buffers; 128 MiB on x86-64 */
+    BUFFERS_MOST = 128
+};
+
+static const char *const names[] = {BLAS_CALLS(MODULE_NAME) NULL};
+
+struct blas_calls blas;
+static struct module_library library = {
+    .module = {.name = "BLAS", .file = "leat_blas.so", .missing = STATUS_NO_BACKEND},
+    .names = names,
+    .calls = &blas};
+static bool is_loaded;
+static size_t n_ready;                                   /* threads */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
+
+/* NULL: one that OpenBLAS has always known. */
+static const char *best_core(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+        return "SkylakeX";
+    }
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : NULL;
+#else
+    return NULL;
+#endif
+}
+
+/* Where the environment has no room, OpenBLAS is slower. */
+void blas_choose(void)
+{
+    const char *core = best_core();
+    (void)setenv(BLAS_THREADS_VARIABLE, "1", 1);
+    if (core != NULL) {
+        (void)setenv(BLAS_CORE_VARIABLE, core, 0);
+    }
+}
+
+const char *blas_better_core(void)
+{
+    static const char *const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem"};
+    for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+        if (strcmp(blas.get_corename(), old[i]) == 0) {
+            return best_core();
+        }
+    }
+    return NULL;
+}
+
+/* Under a limit on addresses (ulimit -v) OpenBLAS asks for ever for a buffer that it cannot have:
+ * so each thread's is taken before, while there are addresses for it. */
+static enum status take_buffers(size_t n_threads)
+{
+    struct rlimit limit;
+    void *buffers[BUFFERS_MOST];
+    const size_t wanted = n_threads < BUFFERS_MOST ? n_threads : BUFFERS_MOST;
+    size_t n = 0;
+    bool good = true;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return STATUS_OK;
+    }
+    while (good && n < wanted) {
+        void *room =
+            mmap(NULL, BUFFER_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        good = room != MAP_FAILED;
+        if (good) {
+            munmap(room, BUFFER_BYTES);
+            buffers[n++] = blas.memory_alloc(0);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        blas.memory_free(buffers[i]);
+    }
+    return good ? STATUS_OK
+                : status_fail(STATUS_NO_MEMORY,
+                              "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu "
+                              "threads: OpenBLAS takes %d MiB for each; raise it, or use fewer "
+                              "(--threads)",
+                              (unsigned long long)(limit.rlim_cur >> 20), n_threads,
+                              BUFFER_BYTES >> 20);
+}
+
+enum status blas_need(size_t n_threads)
+{
+    pthread_mutex_lock(&lock);
+    enum status code = module_need(&library);
+    if (code == STATUS_OK && !is_loaded) {
+        blas.set_num_threads(1); /* tiles come from the executor's threads */
+        is_loaded = true;
+    }
+    if (code == STATUS_OK && n_threads > n_ready) {
+        code = take_buffers(n_threads);
+        n_ready = code == STATUS_OK ? n_threads : n_ready;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+bool blas_is_loaded(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool is = is_loaded;
+    pthread_mutex_unlock(&lock);
+    return is;
+}
