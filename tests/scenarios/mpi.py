@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from patience import PATIENCE, WAIT_S, WATCHED
 
 LEAT = os.environ["LEAT"]
-INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "20" if WATCHED else "200"))
+INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "20" if WATCHED else "100"))
 ROUNDS = int(os.environ.get("LEAT_MPI_ROUNDS", "1"))
 RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-c", "leat.conf"]
 # What Open MPI keeps in files lies here.
@@ -88,7 +88,11 @@ def entries():
 
 
 def published():
-    return {n: os.stat(f"out/{n}").st_ino for n in entries() if not n.startswith(".")}
+    return [n for n in entries() if not n.startswith(".")]
+
+
+def inodes():
+    return {n: os.stat(f"out/{n}").st_ino for n in published()}
 
 
 def makers_of_parts():
@@ -121,9 +125,12 @@ class Ranks:
         end = time.monotonic() + WAIT_S
         while not ask():
             if time.monotonic() > end:
-                self.mpirun.terminate()
-                sys.exit(f"FAILED: never: {what}: {self.said()[-3000:]}")
+                self.give_up(what)
             time.sleep(0.002)
+
+    def give_up(self, what):
+        self.mpirun.terminate()
+        sys.exit(f"FAILED: never: {what}: {self.said()[-3000:]}")
 
     def until_lasting(self, n_done):
         def is_so():
@@ -155,7 +162,10 @@ class Ranks:
 
     def end(self, makers=()):
         """Its exit status. Nothing is left then, but for parts of results of processes that could not help it."""
-        self.until(lambda: self.mpirun.poll() is not None, "mpirun ends")
+        try:
+            self.mpirun.wait(WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.give_up("mpirun ends")
         pids = [self.process(n) for n in os.listdir("ranks") if n.isdigit()]
         self.until(lambda: not any(is_running(p) for p in pids), "all ranks end")
         left = os.listdir("tmp") + os.listdir("shm")
@@ -197,14 +207,14 @@ def kill_one(n, victim, n_done):
     pid = ranks.process(victim)
     os.kill(pid, signal.SIGKILL)
     check(ranks.end([pid]) != 0, "a killed rank is no success")
-    before = published()
+    before = inodes()
     check(set(ranks.told()) <= set(before), "a result was told that is not there")
     for name in os.listdir("out"):
         if name.startswith("."):
             os.utime("out/" + name, (1, 1))  # so that it is swept
     ranks = Ranks(n, "--resume", "in")
     check(ranks.end() == 0, f"--resume: {ranks.said()[-3000:]}")
-    after = published()
+    after = inodes()
     check(all(after[name] == before[name] for name in before), "a result was made again")
     check(sorted(ranks.told()) == sorted(set(after) - set(before)), "a result was made twice, or for nothing")
     is_as_of_one_process()
