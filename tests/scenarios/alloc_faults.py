@@ -191,6 +191,7 @@ def tarred(files):
 def jobs():
     """Every pipeline, and between them every reader and writer; `scores` (tests/seams) reads a part several times and
     hands out results while it does."""
+    yield Job("plain", {"b.clusters.csv": table()}, "-s", "figure=none")  # of what all share, which is most
     yield Job("pearson", {"b.clusters.csv": table()})
     yield Job("sciddicat", {"a.dem.asc": grid(False), "a.source.asc": grid(True)}, "-s", "steps=20")
     yield Job("scores", {"s.values.csv": table(), "s.asked.csv": table(seed=2)}, "-s", "query_columns=1-2")
