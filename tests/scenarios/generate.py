@@ -41,11 +41,11 @@ def generate(*arguments):
     subprocess.run([LEAT, "generate", "-q", "--force", *map(str, arguments)], check=True)
 
 
-def compare(n_series, n_samples):
+def compare(n_series, n_samples, types=("f64",)):
     seed, start, epsilon = 0x1234567890ABCDEF, -3.5, 0.25
     reference = np.array([walk(seed, s, n_samples, start, epsilon) for s in range(n_series)])
     for layout in "rows", "columns":
-        for dtype in "f64", "f32":
+        for dtype in types:
             options = ["--series", n_series, "--samples", n_samples, "--seed", seed, "--start", start,
                        "--epsilon", epsilon, "--layout", layout, "--type", dtype]
             generate("clusters", *options, "-o", "x.npy")
@@ -115,6 +115,8 @@ def nodes():
 known_answers()
 points()
 nodes()
-for shape in (1, 1), (3, 1), (1, 3), (5, 63), (5, 64), (5, 65), (70, 130), (2, 257):
+for shape in (1, 1), (3, 1), (1, 3), (5, 63), (5, 64), (2, 257):
     compare(*shape)
+for shape in (5, 65), (70, 130):
+    compare(*shape, types=("f64", "f32"))
 print("as the paper says")

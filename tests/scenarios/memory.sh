@@ -15,8 +15,8 @@ peak() {
     echo "--memory ${mib}M $*: $(cat stdout)"
 }
 
-samples=260000
-[ -z "${LEAT_TEST_SMALL:-}" ] || samples=86000
+samples=210000
+[ -z "${LEAT_TEST_SMALL:-}" ] || samples=70000
 # The same thousand lines again and again, as text and in one member of gzip, whose parts are packed once.
 "$python" - $((samples / 1000)) <<'P' || fail "no tall table"
 import random, struct, sys, zlib
@@ -33,7 +33,7 @@ with open("tall.clusters.csv", "wb") as text, open("tall.clusters.csv.gz", "wb")
         crc = zlib.crc32(lines, crc)
     packed.write(packer.flush() + struct.pack("<II", crc, n * len(lines)))
 P
-[ "$(stat -c %s tall.clusters.csv)" -gt $((samples * 960)) ] || fail "the table is smaller than what it has to exceed"
+[ "$(stat -c %s tall.clusters.csv)" -gt $((((64 << 20) + 150000000) / 210000 * samples)) ] || fail "the table is smaller than what it has to exceed"
 peak 64 -s series=columns tall.clusters.csv
 rm tall.clusters.csv
 peak 64 -s series=columns tall.clusters.csv.gz

@@ -7,7 +7,8 @@ from service import LEAT, Service, table
 
 LOST = {"LEAT_FAKE_LOST": "0"}
 with open("leat.conf", "w") as f:
-    f.write("[pipeline sciddicat]\nsteps = 100000000\nsettle = 10\n")
+    f.write("[pipeline sciddicat]\nsteps = 100000000\nsettle = 10\np_epsilon = 0.3\nfigure = none\n"
+            "[pipeline pearson]\nfigure = none\n")
 
 
 def start(name, *options, env, **more):

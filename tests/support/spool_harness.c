@@ -2,9 +2,9 @@
  * spool_harness - does the spool keep its promise when it is killed?
  *
  * sweep [WITHOUT [UNTIL]]: dies before and after every change on disk, and lets each fail, one a
- * run. Where results are replaced each change has one of the three; of those for many like jobs at
- * once it is every third that has one, and all that they share. SPOOL_STRIDE: at every so many of
- * all, 1: at each.
+ * run; before every second. Where results are replaced each change has one of the three; of those
+ * for many like jobs at once it is every third that has one, and all that they share. SPOOL_STRIDE:
+ * at every so many of all, 1: at each.
  *
  * random ROUNDS [WITHOUT [UNTIL]]: dies at random changes, or by SIGKILL at random instants, again
  * and again, while files arrive.
@@ -137,7 +137,7 @@ static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned lo
 {
     static unsigned long n_sweeps;
     const unsigned long step = stride > 0 ? stride : 1;
-    const unsigned long every = n_more > 0 ? 6 : replace ? 3 : 1;
+    const unsigned long every = n_more > 0 ? 6 : replace ? 3 : way == 0 ? 2 : 1;
     unsigned long differs = 1;
     bool reached = true;
     for (unsigned long k = first + n_sweeps++ % step; reached && !is_found(); k += step) {
