@@ -7,6 +7,7 @@
 #include "kernels/pearson/pearson.h"
 #include "kernels/pearson/pearson_rule.h"
 #include "tests/support/backend_under_test.h"
+#include "tests/support/patience.h"
 #include "tests/support/reference.h"
 
 #include <math.h>
@@ -27,6 +28,13 @@ struct columns_case {
 struct columns_answer {
     double *r, *moments;
 };
+
+/* n; but `few` where it is small, and where the thread sanitizer watches: for who touches what it
+ * matters into how many tiles the series are cut, and not how many samples or slabs there are. */
+static size_t depth(size_t n, size_t few)
+{
+    return under_test_size(patience() < 10 ? n : few, few);
+}
 
 static double *room(size_t n)
 {
@@ -201,7 +209,7 @@ static void columns_of_walks_match_however_they_are_cut(void **state)
 {
     (void)state;
     struct columns_case c = {
-        .n_series = 20, .n_samples = under_test_size(3000, 300), .panel = 20, .bound = 1e-12};
+        .n_series = 20, .n_samples = depth(3000, 300), .panel = 20, .bound = 1e-12};
     double *x = room(c.n_series * c.n_samples);
     reference_walks(1, c.n_series, c.n_samples, x);
     c.type = DTYPE_F64;
@@ -217,8 +225,7 @@ static void columns_of_walks_match_however_they_are_cut(void **state)
 static void columns_survive_a_first_sample_far_away(void **state)
 {
     (void)state;
-    struct columns_case c = {
-        .n_series = 9, .n_samples = under_test_size(2000, 300), .slab = 128, .panel = 4};
+    struct columns_case c = {.n_series = 9, .n_samples = depth(2000, 300), .slab = 128, .panel = 4};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(2, c.n_series, c.n_samples, x);
     for (size_t s = 0; s < c.n_series; s += 2) {
@@ -235,11 +242,8 @@ static void columns_survive_a_first_sample_far_away(void **state)
 static void columns_of_noise_far_from_zero_match(void **state)
 {
     (void)state;
-    struct columns_case c = {.n_series = 9,
-                             .n_samples = under_test_size(2000, 300),
-                             .slab = 128,
-                             .panel = 4,
-                             .type = DTYPE_F64};
+    struct columns_case c = {
+        .n_series = 9, .n_samples = depth(2000, 300), .slab = 128, .panel = 4, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(3, c.n_series, c.n_samples, x);
     for (size_t k = 0; k < c.n_series * c.n_samples; ++k) {
@@ -259,7 +263,7 @@ static void columns_take_increments_across_the_edges_of_slabs(void **state)
     (void)state;
     static const size_t slabs[] = {1, 2, 33, 100, 400};
     for (int diff = PEARSON_DIFF_STEP; diff <= PEARSON_DIFF_LOG; ++diff) {
-        for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
+        for (size_t k = depth(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
             struct columns_case c = {.n_series = 12,
                                      .n_samples = 300,
                                      .slab = slabs[k],
@@ -304,8 +308,8 @@ static void columns_are_the_same_bits_on_every_run(void **state)
 {
     (void)state;
     struct columns_case c = {.n_series = under_test_size(300, 70),
-                             .n_samples = under_test_size(500, 120),
-                             .slab = under_test_size(200, 50),
+                             .n_samples = depth(500, 120),
+                             .slab = depth(200, 50),
                              .panel = 300,
                              .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
@@ -332,7 +336,7 @@ static void columns_with_gaps_match_the_reference(void **state)
     static const double shares[] = {0.002, 0.1, 0.6, 0.97};
     for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
         struct columns_case c = {.n_series = 40,
-                                 .n_samples = under_test_size(700, 200),
+                                 .n_samples = depth(700, 200),
                                  .slab = 150,
                                  .panel = 16,
                                  .type = DTYPE_F64,
@@ -375,7 +379,7 @@ static void columns_that_first_show_a_gap_late_keep_what_came_before(void **stat
 static void columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs(void **state)
 {
     (void)state;
-    const size_t n_series = under_test_size(70, 12), slab = 8, n_samples = n_series * slab;
+    const size_t n_series = depth(70, 12), slab = 8, n_samples = n_series * slab;
     double *x = room(n_series * n_samples);
     reference_walks(9, n_series, n_samples, x);
     for (size_t s = 0; s < n_series; ++s) {
@@ -423,7 +427,7 @@ static void columns_with_few_common_samples_are_right(void **state)
     reference_stretches(c.n_series, c.n_samples, x);
     c.x = x;
     static const size_t slabs[] = {1, 3, 41, 80, 600};
-    for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
+    for (size_t k = depth(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
         c.slab = slabs[k];
         check(&c);
     }
@@ -439,7 +443,7 @@ static void columns_with_outliers_outside_the_common_samples_are_right(void **st
     c.x = x;
     for (size_t kind = 0; kind < REFERENCE_FAR_KINDS; ++kind) {
         reference_far(kind, c.n_series, c.n_samples, x);
-        for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
+        for (size_t k = depth(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
             c.slab = slabs[k];
             c.type = DTYPE_F64;
             check(&c);
@@ -465,7 +469,7 @@ static void columns_of_increments_with_outliers_outside_the_common_ones_are_righ
     static const size_t slabs[] = {1, 7, 64, 300};
     reference_far(0, c.n_series, c.n_samples, x);
     c.x = x;
-    for (size_t k = 0; k < sizeof slabs / sizeof *slabs; ++k) {
+    for (size_t k = depth(0, 1); k < sizeof slabs / sizeof *slabs; ++k) {
         c.slab = slabs[k];
         check(&c);
     }
@@ -491,7 +495,7 @@ static void columns_constant_on_common_samples_yield_nan(void **state)
     }
     c.x = x;
     static const size_t slabs[] = {1, 7, 64, 400};
-    for (size_t k = under_test_size(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
+    for (size_t k = depth(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
         c.slab = slabs[k];
         check(&c);
     }

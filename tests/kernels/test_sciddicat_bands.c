@@ -6,7 +6,9 @@
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/bands.h"
 #include "kernels/sciddicat/bands_cut.h"
+#include "kernels/sciddicat/phases_cpu.h"
 #include "tests/support/backend_under_test.h"
+#include "tests/support/patience.h"
 #include "tests/support/rank_queues.h"
 #include "tests/support/reference.h"
 #include "tests/support/sciddicat_reference.h"
@@ -37,6 +39,8 @@ struct state {
 
 static struct queue *queues[MOST_MEMBERS];
 static struct executor executor;
+static size_t
+    most_pieces[MOST_MEMBERS + 1]; /* in a phase, by queue; the last: under_test_queue's */
 
 static const struct sciddicat_kernels *kernels(void)
 {
@@ -229,13 +233,21 @@ static struct sciddicat_report check_until(const struct map *m, size_t n_queues,
 
 static struct sciddicat_report check(const struct map *m, size_t n_queues, struct bands_info *info)
 {
-    return check_until(m, n_queues, under_test_size(100, 50), info);
+    return check_until(m, n_queues, under_test_size(100, 25), info);
 }
 
-/* Of all pairs of a policy and a number, or of half of them: each policy with others. */
+/* The thread sanitizer takes its time for each number, and looks at who touches it: what one
+ * thread decides on need not be tried in every way. */
+static bool for_threads(void)
+{
+    return patience() >= 10;
+}
+
+/* Of all pairs of a policy and a number, or of half of them, or a third: each policy with others.
+ */
 static bool is_tried(unsigned policy, size_t i)
 {
-    return (policy + i) % under_test_size(1, 2) == 0;
+    return (policy + i) % under_test_size(1, for_threads() ? 3 : 2) == 0;
 }
 
 static bool by_ranks(void)
@@ -246,6 +258,43 @@ static bool by_ranks(void)
 static bool has_members(void)
 {
     return kernels()->member != NULL;
+}
+
+/* --- into how many pieces the CPU cuts what a queue is to do ------------------------------------
+ */
+
+struct counted {
+    const struct cpu_phases *phases;
+    size_t most;
+};
+
+static size_t next_counted(void *arg)
+{
+    struct counted *c = arg;
+    const size_t n = c->phases->next(c->phases->arg);
+    c->most = n > c->most ? n : c->most;
+    return n;
+}
+
+static void piece_counted(void *arg, size_t index)
+{
+    const struct counted *c = arg;
+    c->phases->piece(c->phases->arg, index);
+}
+
+void __real_cpu_run_phases(struct queue *q, size_t n_threads, const struct cpu_phases *phases);
+void __wrap_cpu_run_phases(struct queue *q, size_t n_threads, const struct cpu_phases *phases);
+
+void __wrap_cpu_run_phases(struct queue *q, size_t n_threads, const struct cpu_phases *phases)
+{
+    struct counted c = {.phases = phases};
+    const struct cpu_phases watched = {.next = next_counted, .piece = piece_counted, .arg = &c};
+    __real_cpu_run_phases(q, n_threads, &watched);
+    for (size_t k = 0; k <= MOST_MEMBERS; ++k) {
+        if (q == (k < MOST_MEMBERS ? queues[k] : under_test_queue) && c.most > most_pieces[k]) {
+            most_pieces[k] = c.most;
+        }
+    }
 }
 
 /* --- tests --------------------------------------------------------------------------------------
@@ -339,6 +388,9 @@ static void bands_may_be_of_sixteen_rows_with_debris_on_every_cut(void **state)
 {
     (void)state;
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        if (!is_tried(policy, 0)) {
+            continue;
+        }
         struct bands_info info;
         struct map m = map_new(112, 60, (enum sciddicat_nodata)policy, 0.01);
         for (size_t row = 14; row < 112; row += 16) {
@@ -355,7 +407,7 @@ static void bands_are_as_few_as_have_sixteen_rows(void **state)
 {
     (void)state;
     static const size_t rows[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 50, 111};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+    for (size_t i = for_threads() ? 7 : 0; i < sizeof rows / sizeof rows[0]; ++i) {
         struct bands_info info;
         struct map m = terrain(40 + i, rows[i], 33, 0.4, SCIDDICAT_SINK);
         check_until(&m, 7, under_test_size(100, 20), &info);
@@ -384,7 +436,7 @@ static void bands_are_crossed_by_a_slide(void **state)
 static void bands_are_cut_again_where_debris_goes(void **state)
 {
     (void)state;
-    for (size_t members = 2; members <= 4; members += under_test_size(1, 2)) {
+    for (size_t members = for_threads() ? 4 : 2; members <= 4; members += under_test_size(1, 2)) {
         const size_t columns = under_test_size(70, 40);
         struct map m = map_new(256, columns, SCIDDICAT_SINK, 5);
         for (size_t i = 8; i < 64; i += 14) {
@@ -422,13 +474,15 @@ static void bands_hand_nothing_over_where_nothing_moves(void **state)
 static void bands_let_debris_come_to_a_quiet_cut(void **state)
 {
     (void)state;
-    enum { ROWS = 208, COLUMNS = 72 };
-    for (size_t row = 45; row < 62; row += under_test_size(1, by_ranks() ? 16 : 9)) {
+    enum { ROWS = 208 };
+    const size_t columns = under_test_size(72, 40);
+    const size_t stride = under_test_size(1, by_ranks() ? 16 : 17);
+    for (size_t row = 45; row < 62; row += stride) {
         for (int north = 0; north < 2; ++north) {
             struct bands_info info;
-            struct map m = map_new(ROWS, COLUMNS, SCIDDICAT_WALL, 0);
+            struct map m = map_new(ROWS, columns, SCIDDICAT_WALL, 0);
             for (size_t k = 0; k < cells(&m); ++k) {
-                const size_t i = north ? ROWS - 1 - k / COLUMNS : k / COLUMNS;
+                const size_t i = north ? ROWS - 1 - k / columns : k / columns;
                 const size_t dam = i == 36 || i == 171;
                 m.z[k] = 9000 - 40 * (double)(i < 36 ? 36 : i > 171 ? 171 : i) + 50 * (double)dam;
                 m.h[k] = (i > 2 && i < 34) || (i > 173 && i < 206) ? 0.05 : 0;
@@ -511,6 +565,9 @@ static void bands_may_get_more_members_later(void **state)
     static const uint64_t steps[] = {0, 3, 0, 24, 40};
     static const size_t members[] = {2, 3, 5, 6, 7}; /* of which six have sixteen rows */
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
+        if (!is_tried(policy, 0)) {
+            continue;
+        }
         struct map m =
             terrain(95, 100, under_test_size(60, 20), 0.3, (enum sciddicat_nodata)policy);
         struct pair s = pair_new(&m, 1);
@@ -553,8 +610,14 @@ static void bands_are_cut_for_threads_as_one_run_is(void **state)
     }
     struct bands_info info;
     struct map m =
-        terrain(61, under_test_size(420, 200), under_test_size(200, 64), 0.3, SCIDDICAT_SINK);
+        terrain(61, under_test_size(420, 200), under_test_size(200, 40), 0.3, SCIDDICAT_SINK);
+    memset(most_pieces, 0, sizeof most_pieces);
     check_until(&m, 2, under_test_size(100, 15), &info);
+    if (under_test_is_cpu()) {
+        assert_true(most_pieces[MOST_MEMBERS] > 1);
+        assert_true(most_pieces[0] > 1);
+        assert_true(by_ranks() || most_pieces[1] > 1);
+    }
     map_free(&m);
 }
 

@@ -13,11 +13,11 @@
 static void cells_arrive_in_file_order_over_many_blocks(void **state)
 {
     (void)state;
-    char *path = counting_csv("long.csv", 200000, 7);
+    char *path = counting_csv("long.csv", 60000, 7); /* twice as many as there are */
     struct settings settings = small_settings();
     struct outcome o = run_jobs(path, 1, &settings);
     assert_int_equal(o.n_ok, 1);
-    assert_true(fake.last_seen == 200000 * 7);
+    assert_true(fake.last_seen == 60000 * 7);
     remove_output();
     free(path);
 }
@@ -78,7 +78,7 @@ static size_t size_of(const char *name)
 static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
 {
     (void)state;
-    char *path = counting_csv("over.csv", 60000, 7);
+    char *path = counting_csv("over.csv", 20000, 7);
     struct settings settings = small_settings();
     for (int own = 0; own < 2; own++) {
         fake.grows = fake.starts_over = true;
@@ -95,7 +95,7 @@ static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
 static void a_push_may_give_several_portions(void **state)
 {
     (void)state;
-    char *path = counting_csv("portions.csv", 60000, 7);
+    char *path = counting_csv("portions.csv", 20000, 7);
     struct settings settings = small_settings();
     size_t sizes[2];
     for (size_t k = 0; k < 2; k++) {
@@ -114,7 +114,7 @@ static void a_push_may_give_several_portions(void **state)
 static void as_many_portions_are_encoded_at_a_time_as_the_plan_says(void **state)
 {
     (void)state;
-    char *path = counting_csv("held.csv", 60000, 7);
+    char *path = counting_csv("held.csv", 20000, 7);
     struct settings settings = small_settings();
     fake.grows = true;
     fake.n_held = 4;
@@ -176,14 +176,14 @@ static void write_in_place(void)
 static void parts_are_read_as_often_as_the_stage_asks(void **state)
 {
     (void)state;
-    read_again = counting_csv("passes.csv", 60000, 7);
-    char *other = counting_csv("other.csv", 60000, 7);
+    read_again = counting_csv("passes.csv", 20000, 7);
+    char *other = counting_csv("other.csv", 20000, 7);
     struct settings settings = small_settings();
-    fake.cells_of_part = 60000 * 7;
+    fake.cells_of_part = 20000 * 7;
     fake.n_passes = 3;
     fake.between = do_nothing;
     assert_int_equal(run_pairs(read_again, other, 2, &settings).n_ok, 2);
-    assert_true(fake.last_seen == 60000 * 7);
+    assert_true(fake.last_seen == 20000 * 7);
     remove_output();
     free(read_again);
     free(other);
@@ -221,7 +221,7 @@ static void a_file_that_changes_between_passes_fails_and_one_that_is_replaced_do
 static void check_of_a_damaged_file_ends(void **state)
 {
     (void)state;
-    char *path = counting_csv("damaged.csv", 60000, 7), command[160], *packed;
+    char *path = counting_csv("damaged.csv", 32000, 7), command[160], *packed;
     struct settings settings = small_settings();
     snprintf(command, sizeof(command), "gzip -1 -k %s", path);
     assert_int_equal(system(command), 0);
@@ -233,7 +233,7 @@ static void check_of_a_damaged_file_ends(void **state)
     assert_int_equal(fclose(f), 0);
     fake.check_only = true;
     settings.jobs = 1;
-    /* Which comes first is chance; each is some 3 MB, which sanitizers take their time for. */
+    /* Which comes first is chance; each is some 2 MB, which sanitizers take their time for. */
     struct outcome o = run_jobs(packed, patience() >= 10 ? 4 : patience() > 1 ? 10 : 40, &settings);
     assert_int_equal(o.n_ok, 0);
     assert_int_equal(o.code, STATUS_BAD_INPUT);
@@ -244,9 +244,9 @@ static void check_of_a_damaged_file_ends(void **state)
 static void files_of_a_job_come_one_after_the_other(void **state)
 {
     (void)state;
-    char *path = counting_csv("first.csv", 60000, 7), *second = counting_csv("second.csv", 9000, 5);
+    char *path = counting_csv("first.csv", 20000, 7), *second = counting_csv("second.csv", 9000, 5);
     struct settings settings = small_settings();
-    fake.cells_of_part = 60000 * 7;
+    fake.cells_of_part = 20000 * 7;
     assert_int_equal(run_pairs(path, second, 3, &settings).n_ok, 3);
     assert_true(fake.last_seen == 9000 * 5);
     remove_output();
@@ -266,7 +266,7 @@ static void files_of_a_job_come_one_after_the_other(void **state)
 static void failure_at_any_step_is_reported_and_leaves_nothing(void **state)
 {
     (void)state;
-    char *path = counting_csv("fails.csv", 100000, 5);
+    char *path = counting_csv("fails.csv", 50000, 5); /* more blocks than there are */
     struct settings settings = small_settings();
     fake.n_pieces = 100;
     const size_t n_jobs = patience() < 10 ? 5 : 2;
@@ -283,11 +283,11 @@ static void failure_at_any_step_is_reported_and_leaves_nothing(void **state)
 static void first_error_in_the_file_is_the_one_reported(void **state)
 {
     (void)state;
-    char *path = counting_csv("bad.csv", 200000, 5);
+    char *path = counting_csv("bad.csv", 50000, 5);
     struct settings settings = small_settings();
     FILE *f = fopen(path, "r+");
     assert_non_null(f);
-    static const long places[] = {5000000, 3000000, 1000000}; /* several blocks apart */
+    static const long places[] = {1650000, 950000, 250000}; /* several blocks apart */
     for (size_t i = 0; i < 3; i++) {
         fseek(f, places[i], SEEK_SET);
         fputc('x', f);
@@ -299,8 +299,8 @@ static void first_error_in_the_file_is_the_one_reported(void **state)
     const char *at = strstr(o.message, "line ");
     assert_non_null(at);
     assert_int_equal(sscanf(at, "line %lu", &line), 1);
-    /* The first 1,000,000 bytes hold about 120,000 numbers of up to 8 characters, 5 a line. */
-    assert_in_range(line, 20000, 32000);
+    /* The first 250,000 bytes hold about 33,000 numbers of up to 8 characters, 5 a line. */
+    assert_in_range(line, 6000, 7200);
     free(path);
 }
 
@@ -388,7 +388,7 @@ static void memory_for_a_block_is_asked_for_when_those_before_have_been_pushed(v
 static void deadline_ends_a_job_and_spares_the_others(void **state)
 {
     (void)state;
-    char *path = counting_csv("late.csv", 300000, 5);
+    char *path = counting_csv("late.csv", 20000, 7); /* 7 blocks */
     struct settings settings = small_settings();
     settings.deadline_s = 0.05;
     fake.push_ms = 40;
@@ -402,9 +402,9 @@ static void deadline_ends_a_job_and_spares_the_others(void **state)
 static void jobs_book_what_they_used(void **state)
 {
     (void)state;
-    char *path = counting_csv("booked.csv", 20000, 7);
+    char *path = counting_csv("booked.csv", 7000, 7); /* 3 blocks */
     struct settings settings = small_settings();
-    fake.push_ms = 20;
+    fake.push_ms = 50;
     const uint64_t begun = thread_pool_now_ns();
     struct outcome o = run_jobs(path, 6, &settings);
     const double wall_s = 1e-9 * (double)(thread_pool_now_ns() - begun);

@@ -35,15 +35,16 @@ static void job_that_can_never_fit_says_how_many_bytes_it_needs(void **state)
     free(path);
 }
 
-/* Its head has long lines, so that the number of lines is guessed far too low. */
+/* 50,000 lines, nine blocks. The first three are of long lines, so that the number of lines is
+ * guessed far too low. */
 static char *misleading_csv(const char *name)
 {
     char *path;
     assert_true(asprintf(&path, "%s/%s", folder, name) > 0);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    for (size_t i = 0; i < 300000; i++) {
-        fprintf(f, i < 18000 ? "%0300zu.0%c" : "%zu%c", i, (i + 1) % 3 == 0 ? '\n' : ',');
+    for (size_t i = 0; i < 150000; i++) {
+        fprintf(f, i < 1800 ? "%0300zu.0%c" : "%zu%c", i, (i + 1) % 3 == 0 ? '\n' : ',');
     }
     assert_int_equal(fclose(f), 0);
     return path;
@@ -54,10 +55,10 @@ static void job_that_outgrows_its_guess_reserves_more(void **state)
     (void)state;
     char *path = misleading_csv("grows.csv");
     struct settings settings = small_settings();
-    fake.bytes_per_line = 150; /* 100,000 lines: 15 MB of about 34 */
+    fake.bytes_per_line = 300; /* 15 MB of about 34 */
     struct outcome o = run_jobs(path, 1, &settings);
     assert_int_equal(o.n_ok, 1);
-    assert_true(fake.last_seen == 300000);
+    assert_true(fake.last_seen == 150000);
     assert_true(fake.n_plans > 1);
     remove_output();
     free(path);
@@ -68,13 +69,13 @@ static void job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for
     (void)state;
     char *path = misleading_csv("holds.csv");
     struct settings settings = small_settings();
-    fake.bytes_per_line = 100;
+    fake.bytes_per_line = 200;
     fake.bytes_held = 1000000;
     fake.n_held = 5;
-    fake.few_held_from = 50000;
+    fake.few_held_from = 25000;
     assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
-    assert_true(fake.most_lines >= 100000);
-    assert_int_equal(fake.last_wanted, 100 * fake.most_lines + 5 * 1000000);
+    assert_true(fake.most_lines >= 50000);
+    assert_int_equal(fake.last_wanted, 200 * fake.most_lines + 5 * 1000000);
     assert_int_equal(fake.n_opened, 1);
     remove_output();
     free(path);
@@ -85,15 +86,15 @@ static void job_that_fits_with_fewer_results_than_it_holds_starts_over(void **st
     (void)state;
     char *path = misleading_csv("fewer.csv");
     struct settings settings = small_settings();
-    fake.bytes_per_line = 130; /* 100,000 lines: 13 MB of about 38 */
+    fake.bytes_per_line = 260; /* 13 MB of about 38 */
     fake.bytes_held = 10000000;
     fake.n_held = 3;
-    fake.few_held_from = 50000;
+    fake.few_held_from = 25000;
     const struct outcome o = run_jobs(path, 1, &settings);
     assert_string_equal(o.message, "");
     assert_int_equal(o.n_ok, 1);
     assert_int_equal(fake.n_opened, 2);
-    assert_true(fake.last_seen == 300000);
+    assert_true(fake.last_seen == 150000);
     remove_output();
     fake.few_held_from = 0; /* it never fits */
     fake.n_opened = 0;
@@ -109,8 +110,8 @@ static void jobs_that_outgrow_the_memory_together_start_over(void **state)
     struct settings settings = small_settings();
     const size_t n_jobs = patience() < 10 ? 6 : 3; /* each reads its file several times */
     settings.jobs = n_jobs;
-    fake.bytes_per_line = 300; /* 30 MB each in the end, of about 34: one at a time */
-    fake.push_ms = 3;
+    fake.bytes_per_line = 600; /* 30 MB each in the end, of about 34: one at a time */
+    fake.push_ms = 10;
     struct outcome o = run_jobs(path, n_jobs, &settings);
     assert_int_equal(o.n_ok, n_jobs);
     assert_true(fake.n_opened > (int)n_jobs);
@@ -124,13 +125,13 @@ static void the_second_part_of_a_job_reserves_more_too(void **state)
     char *first = counting_csv("short.csv", 1000, 3), *second = misleading_csv("long.csv");
     struct settings settings = small_settings();
     fake.cells_of_part = 3000;
-    fake.bytes_per_line = 150;
+    fake.bytes_per_line = 300;
     struct outcome o = run_pairs(first, second, 1, &settings);
     assert_int_equal(o.n_ok, 1);
-    assert_true(fake.last_seen == 300000);
-    assert_true(fake.most_lines >= 101000);
+    assert_true(fake.last_seen == 150000);
+    assert_true(fake.most_lines >= 51000);
     remove_output();
-    fake.bytes_per_line = 1000;
+    fake.bytes_per_line = 2000;
     o = run_pairs(first, second, 1, &settings);
     assert_int_equal(o.code, STATUS_TOO_LARGE);
     fake.check_only = true; /* it is known there, too */
@@ -146,7 +147,7 @@ static void job_that_outgrows_all_memory_fails_with_the_bytes(void **state)
     (void)state;
     char *path = misleading_csv("outgrows.csv");
     struct settings settings = small_settings();
-    fake.bytes_per_line = 1000;
+    fake.bytes_per_line = 2000;
     struct outcome o = run_jobs(path, 2, &settings);
     assert_int_equal(o.n_ok, 0);
     assert_int_equal(o.code, STATUS_TOO_LARGE);
@@ -161,8 +162,8 @@ static void job_cancelled_while_it_starts_over_says_that_it_was_cancelled(void *
     char *path = misleading_csv("cancelled.csv");
     struct settings settings = small_settings();
     settings.jobs = 6;
-    fake.bytes_per_line = 300;
-    fake.push_ms = 3;
+    fake.bytes_per_line = 600;
+    fake.push_ms = 10;
     fake.cancel_again = true;
     struct outcome o = run_jobs(path, 6, &settings);
     assert_in_range(o.n_ok, 0, 5); /* some started over, and were cancelled */
@@ -194,11 +195,11 @@ static void stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_
     (void)state;
     char *path = misleading_csv("over.csv");
     struct settings settings = small_settings();
-    fake.bytes_per_line = 50; /* 100,000 lines: 10 MB of about 34, the second time */
+    fake.bytes_per_line = 100; /* 10 MB of about 34, the second time */
     fake.starts_over = true;
     assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
     assert_int_equal(fake.n_opened, 2);
-    assert_true(fake.open_lines >= 100000 && fake.open_lines == fake.most_lines);
+    assert_true(fake.open_lines >= 50000 && fake.open_lines == fake.most_lines);
     remove_output();
     free(path);
 }

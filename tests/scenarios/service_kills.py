@@ -8,7 +8,7 @@ from service import KINDS, ROUTES, THREADS_ALONE, WATCHED, Content, Drop, Servic
 with open("leat.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
 with open("routes.conf", "w") as f:
-    f.write(ROUTES)
+    f.write(ROUTES + "[pipeline sciddicat]\nsteps = 200\n")
 content = Content(1)
 
 # One unclean end: jobs beside a long one go on.

@@ -7,6 +7,7 @@
  */
 #include "kernels/kmeans/kmeans.h"
 #include "tests/support/kmeans_job_runner.h"
+#include "tests/support/patience.h"
 
 static const double centroid_bound = 0x1p-48;
 
@@ -135,6 +136,7 @@ static void clusters_are_those_of_the_definition_for_any_shape(void **state)
                 snprintf(k, sizeof k, "k=%zu", ks[c]);
                 points_set(&p, k);
                 points_set(&p, "init=first");
+                points_set(&p, "figure=none");
                 if (ks[c] <= ns[a]) {
                     check_reference(&p, ks[c]);
                 }
@@ -160,7 +162,7 @@ static void points_that_are_read_again_give_the_same_bits_as_points_in_memory(vo
         assert_true(counted.peak_bytes <= streamed.need.memory_bytes);
         assert_same(&in_memory, &streamed);
         clustering_free(&streamed);
-        p.cut = 7;
+        p.cut = 61;
         struct clustering cut = cluster_well(&p);
         assert_same(&in_memory, &cut);
         clustering_free(&cut);
@@ -197,7 +199,7 @@ static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(v
     assigning.kernels.assign = noting_assign;
     counted.ops.kmeans = &assigning.kernels;
     p.n_threads = 8;
-    for (uint64_t mib = 12; mib <= 20; mib += 4) {
+    for (uint64_t mib = 12; mib <= 20; mib += patience() > 1 ? 8 : 4) {
         assigning.most = 0;
         p.memory_limit = mib << 20;
         struct clustering c = cluster_well(&p);
@@ -220,6 +222,7 @@ static void labels_leave_before_the_end_where_points_do_not_stay(void **state)
     struct points p = points_new(600000, 1, DTYPE_F32); /* more than two pieces of labels */
     points_set(&p, "k=2");
     points_set(&p, "max_iter=2");
+    points_set(&p, "figure=none");
     p.cut = 100000;
     struct clustering in_memory = cluster_well(&p);
     p.memory_limit = 1;
@@ -258,6 +261,7 @@ static void tables_of_unknown_length_give_the_same(void **state)
 {
     (void)state;
     struct points p = set_points(4000, 2, DTYPE_F64, 0);
+    points_set(&p, "figure=none");
     struct clustering known = cluster_well(&p);
     p.info.n_lines = 0;
     static const size_t guesses[] = {1, 100, 3999, 4000, 9000};
@@ -597,6 +601,7 @@ static void a_first_column_that_counts_the_rows_is_told(void **state)
         p.info.names = names;
         p.memory_limit = i % 2;
         points_set(&p, "k=3");
+        points_set(&p, "figure=none");
         struct clustering c = cluster_well(&p);
         assert_int_equal(warns(&c, "'id' counts the rows, from 1 to 900"), i < 2);
         assert_int_equal(warns(&c, "counts the rows"), i < 2);
@@ -686,6 +691,8 @@ static void columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters(void *
         struct points p = points_new(500, 2, DTYPE_F64), q = points_new(500, 2, DTYPE_F64);
         points_set(&p, scales[s]);
         points_set(&q, scales[s]);
+        points_set(&p, "figure=none");
+        points_set(&q, "figure=none");
         struct clustering want = cluster_well(&p);
         for (int power = -402; power <= 396; power += 2 * 399) {
             for (size_t i = 0; i < 1000; i++) {

@@ -6,6 +6,7 @@
 #include "tests/support/reference.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static double mixed(const struct hostile_sample *at)
 {
@@ -179,14 +180,23 @@ const size_t n_hostile_kinds = sizeof hostile_kinds / sizeof *hostile_kinds;
 void hostile_series(const struct hostile_kind *kind, uint64_t seed, size_t n_series,
                     size_t n_samples, double *x)
 {
+    struct reference_random g = {seed};
+    double *const common = calloc(n_samples + 1, sizeof *common);
+    if (common == NULL) {
+        abort();
+    }
+    for (size_t t = 0; t < n_samples; ++t) {
+        common[t] = reference_normal(&g);
+    }
     for (size_t s = 0; s < n_series; ++s) {
-        struct reference_random common = {seed}, own = {seed + 1000003 * (s + 1)};
+        struct reference_random own = {seed + 1000003 * (s + 1)};
         struct hostile_sample at = {.s = s, .n = n_samples};
         for (at.t = 0; at.t < n_samples; ++at.t) {
-            at.common = reference_normal(&common);
+            at.common = common[at.t];
             at.own = reference_normal(&own);
             at.chance = reference_uniform(&own);
             at.before = x[s * n_samples + at.t] = kind->sample(kind->size, &at);
         }
     }
+    free(common);
 }

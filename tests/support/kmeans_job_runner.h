@@ -141,8 +141,8 @@ static inline void fill(const struct points *p, size_t first, size_t n, bool aga
     const size_t d = p->info.cells_per_line;
     chunk->n_cells = n;
     chunk->values = malloc(n * sizeof(double) + 1);
-    chunk->labels = malloc((n / d + 1) * 300);
-    assert_true(chunk->values != NULL && chunk->labels != NULL);
+    chunk->labels = p->labels != NULL ? malloc((n / d + 1) * 300) : NULL;
+    assert_true(chunk->values != NULL && (chunk->labels != NULL || p->labels == NULL));
     for (size_t k = 0; k < n; k++) {
         const double x = p->cells[first + k];
         if (p->info.dtype == DTYPE_F32) {

@@ -82,7 +82,7 @@ class Archive(Drop):
 KINDS = ("clusters", "points", "nodes", "line", "landslide")
 DECK = 6 * ("clusters",) + 2 * KINDS + ("packed", "packed", "long_clusters", "archive", "archive")
 LINE = "line"
-ROUTES = "[route line]\nmatch = *%s-*\npipeline = interpolate\nquery = linspace(-9, 9, 40)\n" % LINE
+ROUTES = "[route line]\nmatch = *%s-*\npipeline = interpolate\nquery = linspace(-9, 9, 40)\nfigure = none\n" % LINE
 
 
 class Content:
@@ -222,7 +222,7 @@ class Service:
                   "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2, "status_socket": self.socket}
         values.update(settings)
         with open(self.config, "w") as f:
-            f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES)
+            f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES + "[pipeline sciddicat]\nsteps = 200\n")
 
     def start(self, **environment):
         self.process = subprocess.Popen([self.leat, "watch", "--config", self.config], stdin=subprocess.DEVNULL,
@@ -298,8 +298,13 @@ class Service:
         return not left and not [n for n in os.listdir(self.folder(".work")) if n[0].isdigit()]
 
     def settle(self, ignored=(), seconds=WAIT_S):
+        """Its folders are looked at first: it needs not answer meanwhile."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.is_quiet(ignored):
+            self.must_live()
+            time.sleep(0.05)
         self.wait_until("quiet", lambda s: s["n_queued"] == 0 and not s["in_flight"] and self.is_quiet(ignored),
-                        seconds)
+                        max(end - time.monotonic(), 1))
 
     def leftover_processes(self):
         end = time.monotonic() + WAIT_S
