@@ -15,7 +15,11 @@ bool file_name_ends(const char *name, const char *ending);
 size_t file_name_unpacked(const char *name, size_t n);
 
 /* Whether a program that still writes the file calls it so: begins with '.' or ends in .part .tmp
- * .filepart .crdownload ~, in any case. Looks at the last component. */
+ * .filepart ~, in any case. Looks at the last component. */
 bool file_name_is_temporary(const char *path);
+/* Whether it is called so, or as downloads that have not ended and as copies that programs keep:
+ * #x#, ~$x, x.bak .orig .swp .save .old .1 .partial .download .opdownload .aria2 .crdownload
+ * x:Zone.Identifier, in any case, also with .gz .xz .zst .bz2 behind it. That is never an input. */
+bool file_name_is_copy(const char *path);
 
 #endif

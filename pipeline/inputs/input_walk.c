@@ -74,7 +74,7 @@ bool input_walk_skips(const struct stat *output, const FTSENT *entry)
 static bool is_wanted(const struct settings *settings, const FTSENT *entry)
 {
     return entry->fts_level == 0 ||
-           (!file_name_is_temporary(entry->fts_name) &&
+           (!file_name_is_copy(entry->fts_name) &&
             (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
 }
 

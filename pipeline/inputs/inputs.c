@@ -111,7 +111,7 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
                              bool *got)
 {
     *got = false;
-    if (file_name_is_temporary(entry->fts_name)) {
+    if (file_name_is_copy(entry->fts_name)) {
         return STATUS_OK;
     }
     if (archive_input_named(entry->fts_name)) {

@@ -81,7 +81,7 @@ enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION, MEMBER_
  * archive. */
 static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
 {
-    if (!is_hidden(name) && !file_name_is_temporary(name) && archive_input_named(name)) {
+    if (!is_hidden(name) && !file_name_is_copy(name) && archive_input_named(name)) {
         return MEMBER_ARCHIVE;
     }
     if (!is_hidden(name) && settings_routes(in->settings, path)) {

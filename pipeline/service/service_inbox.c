@@ -360,11 +360,16 @@ static void set_aside(struct service_inbox *inbox, struct file *f)
 static void refuse(struct service_inbox *inbox, struct file *f)
 {
     char names[SETTINGS_NAMES_BYTES];
-    set_reason(f, input_name_is_sidecar(f->path)
-                      ? xstrdup("is a sidecar file of a grid or a table, ignored")
-                      : xasprintf("no pipeline takes it: put it into a folder named %s, or give it "
-                                  "a name like %s",
-                                  stage_registry[0]->name, settings_names(names)));
+    if (input_name_is_sidecar(f->path)) {
+        set_reason(f, xstrdup("is a sidecar file of a grid or a table, ignored"));
+    } else if (file_name_is_copy(f->path)) {
+        set_reason(f, xstrdup("is called as an unfinished or kept copy, which is never an input; "
+                              "rename it or remove it"));
+    } else {
+        set_reason(f, xasprintf("no pipeline takes it: put it into a folder named %s, or give it "
+                                "a name like %s",
+                                stage_registry[0]->name, settings_names(names)));
+    }
     move_to(inbox, f, LIST_HELD);
 }
 
@@ -394,7 +399,7 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
         f->is_beside = true;
         look_at(inbox, f, now_ms);
         judge_file(inbox, f); /* a job that was ready without it waits for it */
-    } else if (!routes && archive_input_named(f->path)) {
+    } else if (!routes && archive_input_named(f->path) && !file_name_is_copy(f->path)) {
         join(inbox, f, &archive, now_ms);
         if (f->group != NULL) {
             f->group->is_archive = true;

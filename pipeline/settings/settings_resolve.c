@@ -147,8 +147,7 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
 
 bool settings_routes(const struct settings *s, const char *path)
 {
-    if (*input_name_last(path) == '\0' || file_name_is_temporary(path) ||
-        input_name_is_sidecar(path)) {
+    if (*input_name_last(path) == '\0' || file_name_is_copy(path) || input_name_is_sidecar(path)) {
         return false;
     }
     const struct settings_section *route;

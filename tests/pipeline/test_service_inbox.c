@@ -353,6 +353,28 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     close_inbox();
 }
 
+static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
+{
+    static const char *const names[] = {"x.clusters.csv.crdownload",
+                                        "x.clusters.csv.bak",
+                                        "pearson/~$x.csv",
+                                        "pearson/#x.csv#",
+                                        "x.clusters.csv.1",
+                                        "x.zip.old",
+                                        "~$x.zip",
+                                        "x.clusters.csv:Zone.Identifier"};
+    (void)state;
+    open_inbox("");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char place[64];
+        FOUND(names[i]);
+        assert_int_equal(look(READY_YES, ""), 0);
+        snprintf(place, sizeof(place), "in/%s", names[i]);
+        assert_waits(place, "unfinished or kept copy");
+    }
+    close_inbox();
+}
+
 static void another_configuration_judges_again(void **state)
 {
     (void)state;
@@ -539,6 +561,7 @@ int main(void)
         cmocka_unit_test(marker_is_waited_for_and_goes_along),
         cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
         cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
+        cmocka_unit_test(unfinished_and_kept_copies_stay_and_are_listed),
         cmocka_unit_test(another_configuration_judges_again),
         cmocka_unit_test(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
         cmocka_unit_test(names_with_line_breaks_are_no_other_job),

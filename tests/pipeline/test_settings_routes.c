@@ -236,6 +236,10 @@ static void a_scan_takes_tables_and_what_asks_for_it(void **state)
         {"", "in/pearson/x.csv~", false},
         {"", ".x.clusters.csv", false},
         {"", "x.clusters.csv.crdownload", false},
+        {"", "x.clusters.csv.bak", false},
+        {"", "x.clusters.csv.1", false},
+        {"", "in/pearson/~$x.csv", false},
+        {"", "in/pearson/#x.csv#", false},
         {"", "in/pearson/", false},
         {"-p pearson", "x.csv", true},
         {"-p pearson", "x.csv.gz", true},
@@ -252,6 +256,7 @@ static void a_scan_takes_tables_and_what_asks_for_it(void **state)
     }
     struct settings s = with_config("[route a]\nmatch = *.dat\npipeline = pearson\n", "");
     assert_true(settings_routes(&s, "x.dat"));
+    assert_false(settings_routes(&s, "~$x.dat"));
     assert_false(settings_routes(&s, "x.dot"));
     settings_free(&s);
     s = with_config("pipeline = pearson\n", "");

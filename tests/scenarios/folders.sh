@@ -82,6 +82,21 @@ done
 for path, name in ("kept/A/2026/day", "A/2026/day.clusters.csv"), ("tar/A/day", "A/day.clusters.csv"), ("kept/day", "day.clusters.csv"):
     told = json.load(open(path + "/result.json"))["inputs"][0]["name"]
     assert told == name, told' || fail "result.json does not name the folder"
+# Unfinished and kept copies are no inputs, in a folder and in an archive.
+mkdir -p copies/pearson && cp in/f1.clusters.csv copies/pearson/x.csv
+(
+    cd copies/pearson || exit 1
+    for name in x.csv.bak x.csv.1 x.csv.orig '~$x.csv' '#x.csv#' 'x.csv:Zone.Identifier' x.csv.crdownload '~$x.zip'; do
+        cp x.csv "$name"
+    done
+)
+tar -cf copies.tar copies
+for given in copies copies.tar; do
+    expect 0 "$LEAT" run -q -b cpu --force -o copied $given
+    [ "$(find copied -name result.json | wc -l)" -eq 1 ] || fail "$given: copies were taken: $(find copied)"
+    rm -r copied
+done
+
 # What would lie in one place is refused, and where a result or a link is no folder.
 expect 1 "$LEAT" run -q -b cpu -o clash sites/A sites/B/day.clusters.csv
 says "'sites/B/day.clusters.csv': its result would be 'day', as that of 'sites/A/day.clusters.csv'; rename one of them"

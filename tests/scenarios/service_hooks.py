@@ -65,6 +65,21 @@ s.until(lambda: s.status()["hooks"] == {"waiting": 0, "running": 0, "run": 2, "f
 s.stop()
 s.is_clean()
 
+# The manual's example logs one line of a name that would break it, and runs nothing of what the name says.
+manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../pipeline/leat-watch.8")
+example = [line[4:].replace("\\(dq", '"') for line in lines(manual) if line.startswith(".Dl on_failed")]
+os.mkdir("bin")
+script("bin/logger", f'{{ printf "%s\\n" "$@"; [ $# -gt 0 ] || cat; echo; }} >{HERE}/logged.new; mv {HERE}/logged.new {HERE}/logged\n')
+with open("example.conf", "w") as f:
+    f.write(example[0] + "\n")
+s = Service("spool", "-c", "example.conf", env={"PATH": f"{HERE}/bin:" + os.environ["PATH"]})
+s.drop("x\n\x1b[2J'\"; $(touch pwned) `touch pwned`.clusters.csv", "1,2\n3,x\n")
+s.until(lambda: os.path.exists("logged"), "the manual's example")
+said = [line for line in lines("logged") if line != ""]
+s.check(len(said) == 1 and said[0].startswith("in/x??[2J'\"; $(touch pwned) `touch pwned`.clusters.csv: "), said)
+s.check('"x" is not a number' in said[0] and not os.path.exists("pwned"), said)
+s.stop()
+
 # A program that is not there is a warning; one that says much is cut short.
 much = script("much.sh", "i=0; while [ $i -lt 300 ]; do echo line $i; i=$((i + 1)); done; echo >much.done\n")
 s = Service("spool", "--on-done", much, "--on-failed", "/no/such/program")

@@ -66,15 +66,41 @@ static struct ready_answer look(const char *name)
 static void names_of_files_being_written_are_known(void **state)
 {
     (void)state;
-    static const char *const passing[] = {".x.csv",       "x.csv.part",   "x.tmp",
-                                          "a/b.filepart", "x.crdownload", "x.csv~",
-                                          "sub/.x",       "X.CSV.TMP",    "x.Part"};
+    static const char *const passing[] = {".x.csv", "x.csv.part", "x.tmp",     "a/b.filepart",
+                                          "x.csv~", "sub/.x",     "X.CSV.TMP", "x.Part"};
     static const char *const whole[] = {"x.csv", "part", "a.part/x.csv", "x~.csv", "x.tmp.csv"};
     for (size_t i = 0; i < sizeof(passing) / sizeof(*passing); i++) {
         assert_true(file_name_is_temporary(passing[i]));
     }
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
         assert_false(file_name_is_temporary(whole[i]));
+    }
+}
+
+static void names_of_unfinished_and_kept_copies_are_known(void **state)
+{
+    (void)state;
+    static const char *const copies[] = {
+        "x.csv.partial",    "x.csv.download",   "x.csv.opdownload",
+        "x.csv.aria2",      "x.csv.crdownload", "a/x.clusters.csv.BAK",
+        "x.dem.tif.orig",   "x.csv.swp",        "x.csv.save",
+        "x.csv.old",        "x.csv.1",          "x.csv.12",
+        "x.csv.1.gz",       "x.csv.bak.zst",    "#x.clusters.csv#",
+        "~$x.clusters.csv", "a/~$x.zip",        "x.clusters.csv:Zone.Identifier"};
+    static const char *const whole[] = {
+        "x.csv",      "x.old/y.csv",     "#1/x.csv",  "#x.csv",
+        "x#",         "~x.csv",          "x.bak.csv", "old",
+        "x.123",      "x.2019",          "x.csv",     "x.csv.gz",
+        "x.1.csv.gz", "x.clusters.data", "x1",        "Zone.Identifier"};
+    for (size_t i = 0; i < sizeof(copies) / sizeof(*copies); i++) {
+        if (!file_name_is_copy(copies[i])) {
+            fail_msg("'%s' is an input", copies[i]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++) {
+        if (file_name_is_copy(whole[i])) {
+            fail_msg("'%s' is no input", whole[i]);
+        }
     }
 }
 
@@ -335,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_files_being_written_are_known),
+        cmocka_unit_test(names_of_unfinished_and_kept_copies_are_known),
         cmocka_unit_test(file_that_is_open_for_writing_is_not_ready_and_is_once_closed),
         cmocka_unit_test(file_with_old_times_is_ready_only_when_closed),
         cmocka_unit_test(file_renamed_into_place_is_ready_at_once),
