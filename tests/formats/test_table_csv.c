@@ -320,6 +320,21 @@ static void columns_are_chosen_from_the_end_and_left_out(void **state)
     reading_free(&r);
 }
 
+/* Columns of words stay out where numbers alone would be read. */
+static void what_is_left_out_is_so_from_the_columns_of_numbers(void **state)
+{
+    (void)state;
+    static const char text[] = "time,site,a,b\n0,x,1,2\n1,y,3,4\n";
+    const struct table_options options = {.columns = "-time"}, both = {.columns = "-time,!3"};
+    struct reading r = read_text(text, &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4);
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+    r = read_text(text, &both);
+    ASSERT_NUMBERS(&r, 2, 4);
+    reading_free(&r);
+}
+
 static void kept_columns_have_their_numbers_in_the_file(void **state)
 {
     (void)state;
@@ -573,6 +588,7 @@ int main(void)
         cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
         cmocka_unit_test(a_word_among_numbers_is_told_with_how_to_take_it_as_missing),
         cmocka_unit_test(columns_are_chosen_from_the_end_and_left_out),
+        cmocka_unit_test(what_is_left_out_is_so_from_the_columns_of_numbers),
         cmocka_unit_test(kept_columns_have_their_numbers_in_the_file),
         cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
         cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),

@@ -170,6 +170,9 @@ static void ordinary_numbers_in_the_first_line_are_data(void **state)
     }
     check_data("1990,1991,1992\n4.5,5,6\n3.5,2,1\n", true); /* years over other numbers */
     check_data("1990,1991,1992\n1993,1994,1995\n2,1991,3\n", false);
+    check_data("2001,2002,2003\n1,2001,3\n4,5,6\n", false); /* the ends are within them */
+    check_data("2001,2002,2003\n1,2,2003\n4,5,6\n", false);
+    check_data("2001,2002,2003\n2001,2,3\n2003,5,6\n", true); /* an index may hold them */
     check_data("10,20,30,40\n0.5,1,2,3\n", true);
     check_data("10,20,30,40\n11,1,2,3\n2,1,25,3\n", false);
     check_data("0,1\n1,0.5\n2,0.3\n", true); /* names, or a first point of a curve */
@@ -227,6 +230,20 @@ static void an_empty_corner_over_labels_or_an_index_is_that_of_a_header(void **s
     check_data(",2001,2003\na,NA,NA\nb,,\n", false);
 }
 
+/* Excel's line says what delimits where the user does not. */
+static void the_option_sep_is_stronger_than_the_line_of_the_file(void **state)
+{
+    (void)state;
+    static const char text[] = "sep=;\na,b\n1,2\n3,4\n";
+    const struct table_options comma = {.sep = ","};
+    struct reading r = read_text(text, &comma);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4);
+    reading_free(&r);
+    r = read_text(text, NULL);
+    ASSERT_NUMBERS(&r, 1.2, 3.4);
+    reading_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +256,7 @@ int main(void)
         cmocka_unit_test(numbers_beside_words_over_words_are_a_header_as_well),
         cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
         cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
+        cmocka_unit_test(the_option_sep_is_stronger_than_the_line_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,25 @@ static void a_member_is_chosen_by_name(void **state)
     bytes_free(&zip);
 }
 
+/* As copies by blocks, and archives padded to them, leave behind. */
+static void what_stands_behind_an_archive_does_not_hide_it(void **state)
+{
+    (void)state;
+    static const size_t behind[] = {1, 512, 0xffff};
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+        const size_t n = behind[i];
+        struct zip_member member = {"data.npy", small_array(1), false, false};
+        struct bytes zip = zip_file(&member, 1);
+        assert_int_equal(bytes_reserve(&zip, n), STATUS_OK);
+        memset(zip.data + zip.len, 0, n);
+        zip.len += n;
+        struct reading r = read_bytes(zip.data, zip.len, NULL, 64);
+        ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+        reading_free(&r);
+        bytes_free(&zip);
+    }
+}
+
 static void archives_without_a_readable_array_say_why(void **state)
 {
     (void)state;
@@ -381,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_only_table_of_an_archive_is_read),
         cmocka_unit_test(a_member_is_chosen_by_name),
+        cmocka_unit_test(what_stands_behind_an_archive_does_not_hide_it),
         cmocka_unit_test(archives_without_a_readable_array_say_why),
         cmocka_unit_test(members_of_any_size_are_read_wherever_they_lie),
         cmocka_unit_test(no_flipped_byte_changes_the_numbers),

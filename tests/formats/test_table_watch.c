@@ -5,17 +5,7 @@
  */
 #include "formats/table/table_watch.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/table_support.h"
 
 enum { N = 200 };
 
@@ -348,6 +338,26 @@ static void codes_are_named_with_how_often_they_came(void **state)
     }
 }
 
+/* A round figure but for its last digits is no code, though it came twice and stands alone. */
+static void two_nines_behind_another_digit_are_no_code(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        size_t n_codes;
+    } cases[] = {{799, 0}, {7999, 1}, {999, 1}, {-99, 1}};
+    double v[60];
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        for (size_t i = 0; i < 60; i++) {
+            v[i] = i == 17 || i == 42 ? cases[k].value : 600 - 0.5 * (double)i;
+        }
+        const struct said said = look(v, 60);
+        if (said.n_codes != cases[k].n_codes) {
+            fail_msg("%g: %s", cases[k].value, said.text);
+        }
+    }
+}
+
 /* Skewed, as amounts of a gas are: the code is nearer to the rest than the rest is wide. */
 static void a_code_below_a_skewed_series_is_found(void **state)
 {
@@ -448,6 +458,25 @@ static void lines_are_named_by_their_labels_across_chunks(void **state)
     table_watch_free(w);
 }
 
+/* By its number in the file, whatever stands before it and is no series. */
+static void columns_without_names_have_their_numbers_in_the_file(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(bytes_printf(&text, "r%zu,%.3f,w,%.3f\n", i, noise(i),
+                                      i % 50 == 3 ? -9999 : noise(i + 7)),
+                         STATUS_OK);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 1 << 16);
+    assert_int_equal(r.n_numbers, 2 * N);
+    const struct said said = watch(r.info, false, r.numbers.data, r.n_numbers, 100);
+    assert_int_equal(said.n_codes, 1);
+    assert_non_null(strstr(said.text, "column 4 4 times"));
+    reading_free(&r);
+    bytes_free(&text);
+}
+
 /* --- counts ----------------------------------------------------------------------------------- */
 
 static void what_counts_is_found_whatever_its_step(void **state)
@@ -521,6 +550,28 @@ static void what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_firs
     assert_true(said.n_counts == 1 && said.count.has_gaps && said.count.step == 600);
 }
 
+static void of_several_series_that_rise_the_first_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"t", "x", "u"};
+    static const char *const others[] = {"x", "t", "u"};
+    struct table_info info = {
+        .format = "csv", .dtype = DTYPE_F64, .cells_per_line = 3, .names = names};
+    double v[3 * N], w[3 * N];
+    for (size_t i = 0; i < N; i++) {
+        v[3 * i] = w[3 * i + 1] = 100 * (double)i + floor(9 * noise(i));
+        v[3 * i + 1] = w[3 * i] = noise(i);
+        v[3 * i + 2] = w[3 * i + 2] = 70 * (double)i + floor(9 * noise(i + 5));
+    }
+    struct said said = watch(&info, false, v, 3 * N, 100);
+    assert_int_equal(said.n_counts, 0);
+    assert_true(said.rises);
+    assert_string_equal(said.rising.name.text, "column 't'");
+    assert_true(said.rising.series == 0 && said.rising.last == v[3 * N - 3]);
+    info.names = others;
+    assert_false(watch(&info, false, w, 3 * N, 100).rises);
+}
+
 static void of_an_array_the_first_numbers_are_looked_at(void **state)
 {
     (void)state;
@@ -568,15 +619,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(harmless_series_stay_silent),
         cmocka_unit_test(codes_are_named_with_how_often_they_came),
+        cmocka_unit_test(two_nines_behind_another_digit_are_no_code),
         cmocka_unit_test(a_code_below_a_skewed_series_is_found),
         cmocka_unit_test(a_code_that_comes_late_or_twice_is_found),
         cmocka_unit_test(a_known_code_is_found_though_it_came_once),
         cmocka_unit_test(one_sentence_speaks_of_all_series_of_a_code),
         cmocka_unit_test(floats_are_looked_at_as_they_are),
         cmocka_unit_test(lines_are_named_by_their_labels_across_chunks),
+        cmocka_unit_test(columns_without_names_have_their_numbers_in_the_file),
         cmocka_unit_test(what_counts_is_found_whatever_its_step),
         cmocka_unit_test(what_ceases_to_count_does_not),
         cmocka_unit_test(what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first),
+        cmocka_unit_test(of_several_series_that_rise_the_first_is_named),
         cmocka_unit_test(of_an_array_the_first_numbers_are_looked_at),
         cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
     };
