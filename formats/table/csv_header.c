@@ -146,7 +146,7 @@ static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                                    const struct first_line *f, const struct lines_below *b)
 {
     const bool are_years = f->first >= FIRST_YEAR && f->last <= LAST_YEAR;
-    const bool even = f->is_even && (f->has_labels || (b->is_apart && b->n > 0)) &&
+    const bool even = f->is_even && (f->has_labels || b->is_apart) &&
                       f->n >= (size_t)(are_years ? LEAST_YEARS : LEAST_EVEN);
     const bool pair = f->counts && f->n == 2;
     const bool corner = f->has_corner && (h->seen[0] & CSV_SEEN_NUMBER) != 0;

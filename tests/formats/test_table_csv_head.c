@@ -175,6 +175,8 @@ static void ordinary_numbers_in_the_first_line_are_data(void **state)
     check_data("2001,2002,2003\n2001,2,3\n2003,5,6\n", true); /* an index may hold them */
     check_data("10,20,30,40\n0.5,1,2,3\n", true);
     check_data("10,20,30,40\n11,1,2,3\n2,1,25,3\n", false);
+    check_data("10,20,50,80\n0.5,1,2,3\n", false); /* not even */
+    check_data("1990,1991\n4.5,5\n3.5,2\n", false);
     check_data("0,1\n1,0.5\n2,0.3\n", true); /* names, or a first point of a curve */
 }
 
@@ -242,6 +244,7 @@ static void the_option_sep_is_stronger_than_the_line_of_the_file(void **state)
     r = read_text(text, NULL);
     ASSERT_NUMBERS(&r, 1.2, 3.4);
     reading_free(&r);
+    CHECK_TEXT("sep=\na,b\n1,2\n3,4\n", 1, 2, 3, 4);
 }
 
 int main(void)

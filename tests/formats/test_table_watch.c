@@ -220,6 +220,12 @@ static double money(size_t i)
     return i % 30 == 4 ? -5 : round(100 * 400 * noise(i)) / 100;
 }
 
+/* Whole and low, and not ten times as far below the rest as that is wide. */
+static double a_low_level(size_t i)
+{
+    return i % 20 == 3 ? 955 : 1000 + 10 * noise(i);
+}
+
 static double clumps(size_t i)
 {
     return i % 8 == 0 ? 8.604330541401334 : 0.1 + 0.05 * floor(3 * noise(i));
@@ -261,6 +267,7 @@ static const struct harmless {
     {"small", small},
     {"-1 beside levels", flags_and_levels},
     {"money", money},
+    {"a low level", a_low_level},
     {"clumps", clumps},
 };
 
@@ -338,24 +345,42 @@ static void codes_are_named_with_how_often_they_came(void **state)
     }
 }
 
-/* A round figure but for its last digits is no code, though it came twice and stands alone. */
-static void two_nines_behind_another_digit_are_no_code(void **state)
+/* What stands alone, and is no code because of what it is or how often it came. */
+static void figures_that_stand_alone_are_codes_by_their_digits_and_number(void **state)
 {
     (void)state;
     static const struct {
         double value;
-        size_t n_codes;
-    } cases[] = {{799, 0}, {7999, 1}, {999, 1}, {-99, 1}};
+        size_t n_times, n_codes;
+    } cases[] = {{799, 2, 0},  {7999, 2, 1}, {999, 2, 1},   {-99, 2, 1},   {99.9, 2, 0},
+                 {5000, 2, 0}, {5000, 3, 1}, {5000, 30, 1}, {5000, 31, 0}, {1e5, 30, 0}};
     double v[60];
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         for (size_t i = 0; i < 60; i++) {
-            v[i] = i == 17 || i == 42 ? cases[k].value : 600 - 0.5 * (double)i;
+            const bool is_it = i * 7 % 60 < cases[k].n_times;
+            v[i] = is_it ? cases[k].value : 600 - 0.5 * (double)i;
         }
         const struct said said = look(v, 60);
         if (said.n_codes != cases[k].n_codes) {
-            fail_msg("%g: %s", cases[k].value, said.text);
+            fail_msg("%g %zu times: %s", cases[k].value, cases[k].n_times, said.text);
         }
     }
+}
+
+/* One number may be the lowest of a series and the highest of another. */
+static void a_code_on_either_side_is_told_of_each(void **state)
+{
+    (void)state;
+    const struct table_info info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 2};
+    double v[2 * N];
+    for (size_t i = 0; i < N; i++) {
+        v[2 * i] = i % 9 == 0 ? 999 : 20000 + 5000 * noise(i);
+        v[2 * i + 1] = i % 9 == 0 ? 999 : temperature(i);
+    }
+    const struct said said = watch(&info, false, v, 2 * N, 100);
+    assert_int_equal(said.n_codes, 2);
+    assert_non_null(strstr(said.text, "the lowest value of column 1 23 times"));
+    assert_non_null(strstr(said.text, "the highest value of column 2 23 times"));
 }
 
 /* Skewed, as amounts of a gas are: the code is nearer to the rest than the rest is wide. */
@@ -392,7 +417,9 @@ static void a_known_code_is_found_though_it_came_once(void **state)
         {temperature, -9999, true},   {temperature, -999, true}, {temperature, 999.9, true},
         {percent, 65535, true},       {walk, 1e20, true},        {temperature, -99, false},
         {large_amounts, -999, false}, {prices, 9999, false},     {temperature, -500, false},
-        {percent, 999, false},
+        {percent, 999, false},        {small, -99, false},       {percent, 32767, true},
+        {percent, 2147483647, true},  {percent, -32768, true},   {percent, -2147483648.0, true},
+        {percent, 4294967295, true},
     };
     double v[N];
     for (size_t k = 0; k < sizeof lone / sizeof *lone; k++) {
@@ -541,6 +568,15 @@ static void what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_firs
         rising[k][N - 1] = rising[k][N - 2] - 1;
         assert_false(look(rising[k], N).rises);
     }
+    for (size_t i = 1; i < N; i++) { /* of N - 1 = 199 steps 49 are gaps, or one more */
+        v[i] = v[i - 1] + (i % 4 == 0 ? 2 : 1);
+    }
+    assert_int_equal(look(v, N).n_counts, 1);
+    for (size_t i = N - 4; i < N; i++) {
+        v[i] = v[i - 1] + 2;
+    }
+    said = look(v, N);
+    assert_true(said.n_counts == 0 && said.rises);
     v[1] = v[0] + 1200; /* the first step is a gap */
     v[2] = v[1] + 600;
     for (size_t i = 3; i < N; i++) {
@@ -619,7 +655,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(harmless_series_stay_silent),
         cmocka_unit_test(codes_are_named_with_how_often_they_came),
-        cmocka_unit_test(two_nines_behind_another_digit_are_no_code),
+        cmocka_unit_test(figures_that_stand_alone_are_codes_by_their_digits_and_number),
+        cmocka_unit_test(a_code_on_either_side_is_told_of_each),
         cmocka_unit_test(a_code_below_a_skewed_series_is_found),
         cmocka_unit_test(a_code_that_comes_late_or_twice_is_found),
         cmocka_unit_test(a_known_code_is_found_though_it_came_once),
