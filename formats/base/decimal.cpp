@@ -237,18 +237,30 @@ extern "C" bool decimal_parse(const char *text, size_t n, char point, double *ou
     return true;
 }
 
+/* Of text that Microsoft's C library has filled up to its precision, 1.#QNAN00. */
+static size_t drop_zeros(const char *text, size_t n)
+{
+    while (n > 6 && std::memcmp(text, "1.#", 3) == 0 && text[n - 1] == '0') {
+        n--;
+    }
+    return n;
+}
+
 extern "C" bool decimal_parse_special(const char *text, size_t n, double *out)
 {
     static const struct {
         const char *word;
         size_t n;
         double value;
-    } words[] = {{"nan", 3, NAN}, {"inf", 3, INFINITY}, {"infinity", 8, INFINITY}};
+    } words[] = {{"nan", 3, NAN},      {"inf", 3, INFINITY},  {"infinity", 8, INFINITY},
+                 {"nan(ind)", 8, NAN}, {"nan(snan)", 9, NAN}, {"1.#qnan", 7, NAN},
+                 {"1.#snan", 7, NAN},  {"1.#ind", 6, NAN},    {"1.#inf", 6, INFINITY}};
     const bool negative = n > 0 && *text == '-';
     if (negative || (n > 0 && *text == '+')) {
         text++;
         n--;
     }
+    n = drop_zeros(text, n);
     for (const auto &w : words) {
         if (n == w.n && strncasecmp(text, w.word, n) == 0) {
             *out = negative ? -w.value : w.value;

@@ -19,8 +19,9 @@ extern "C" {
  * numbers. */
 bool decimal_parse(const char *text, size_t n, char point, double *out);
 
-/* The words for what is not finite: "nan", "inf", "infinity" in any case of letters, with or
- * without a sign; false, with *out untouched, for any other text. */
+/* The words for what is not finite: "nan", "inf", "infinity" and those of Microsoft's C library,
+ * "1.#QNAN", "1.#IND00", "nan(ind)", "1.#INF", in any case of letters, with or without a sign;
+ * false, with *out untouched, for any other text. */
 bool decimal_parse_special(const char *text, size_t n, double *out);
 
 /* A run of neighbouring columns in a delimited text, whose cells are taken as long as they are

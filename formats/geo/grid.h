@@ -52,7 +52,7 @@ struct grid {
     double transform[6]; /* is_rotated: outer corners of cells, x = transform[0] column +
                             transform[1] row + transform[2], y likewise by transform[3 .. 5] */
     bool has_nodata;
-    double nodata; /* cells that equal it (NaN: are NaN) have no number */
+    double nodata; /* cells that match it, by grid_matches_nodata(), have no number */
     size_t n_tags;
     struct grid_tag tags[GRID_MAX_TAGS];
     char *prj; /* text of a .prj file; owned; NULL: none */
@@ -95,15 +95,13 @@ struct grid_extent {
 };
 struct grid_extent grid_extent_of(const struct grid *g);
 
-/* Whether a value is the one that people and tools give as NODATA: often the lowest number of a
- * type of floats, with any number of digits. Where `nodata` is beyond 1e38, all beyond that with
- * its sign are meant. */
+/* Whether a cell has no number: it is NaN, or the number that the file gives for that. Tools write
+ * this one with other digits than the cells, so numbers that are the same float are the same; where
+ * `nodata` is beyond 1e38, all beyond that with its sign are meant. */
 static inline bool grid_matches_nodata(double nodata, double value)
 {
-    if (isnan(nodata)) {
-        return isnan(value);
-    }
-    return value == nodata ||
+    const float as_float = (float)nodata;
+    return isnan(value) || value == nodata || ((float)value == as_float && as_float != 0) ||
            (fabs(nodata) > 1e38 && fabs(value) > 1e38 && copysign(value, nodata) == value);
 }
 

@@ -68,10 +68,9 @@ static struct value find_value(const unsigned char *p, const unsigned char *end,
     return (struct value){.text = p, .n = (size_t)(q - p)};
 }
 
-static bool is_nan(const struct value *v)
+static bool says_missing(const struct value *v)
 {
-    double number;
-    return decimal_parse_special((const char *)v->text, v->n, &number) && isnan(number);
+    return table_says_missing((const char *)v->text, v->n);
 }
 
 /* --- the header ------------------------------------------------------------------------------- */
@@ -156,7 +155,7 @@ static bool asc_suits(const unsigned char *head, size_t n)
     column++;
     const struct value value = find_value(key.text + key.n, end, &line, &column);
     if (value.n == 0 || line != key_line || column != 1 ||
-        !(parse(&value, &number) || is_nan(&value))) {
+        !(parse(&value, &number) || says_missing(&value))) {
         return false;
     }
     const unsigned char *const after = after_value(&value, end);
@@ -186,7 +185,7 @@ static enum status read_line(struct header *h, const struct value *word, uint64_
         return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": %s has no value", h->file,
                            at_line, key_names[k]);
     }
-    const bool nan_allowed = k == NODATA_VALUE && is_nan(&v);
+    const bool nan_allowed = k == NODATA_VALUE && says_missing(&v);
     if (nan_allowed) {
         h->value[k] = NAN;
     } else if (!parse(&v, &h->value[k]) || !isfinite(h->value[k])) {
@@ -331,7 +330,7 @@ static enum status read_header(struct table *t, struct asc *a)
             return status_fail(STATUS_BAD_INPUT, "%s: no values follow its header in %zu bytes",
                                h.file, n);
         }
-        if (!begins_key(*word.text) || is_nan(&word)) {
+        if (!begins_key(*word.text) || says_missing(&word)) {
             break;
         }
         STATUS_TRY(read_line(&h, &word, line, &p, end));
@@ -525,7 +524,7 @@ static enum status take_value(const struct asc *a, const struct table *t, struct
                               uint64_t line, size_t column, double *out)
 {
     const char *const text = (const char *)v.text;
-    if (is_nan(&v)) {
+    if (says_missing(&v)) {
         *out = NAN;
         return STATUS_OK;
     }

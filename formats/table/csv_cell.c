@@ -227,13 +227,8 @@ const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned c
 /* Whether the text says that a number is missing. */
 static bool is_mark(const struct table_missing *missing, const char *text, size_t n)
 {
-    static const struct table_word marks[] = {{"na", 2},   {"n/a", 3},  {"null", 4},
-                                              {"none", 4}, {"#n/a", 4}, {"<na>", 4},
-                                              {"?", 1},    {".", 1},    {"-", 1}};
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-        if (marks[i].n == n && strncasecmp(text, marks[i].text, n) == 0) {
-            return true;
-        }
+    if (table_says_missing(text, n)) {
+        return true;
     }
     for (size_t i = 0; i < missing->n_words; i++) {
         const struct table_word *const word = &missing->words[i];
@@ -251,7 +246,7 @@ static enum csv_value word_value(const struct csv_dialect *d, const char *text, 
         return CSV_MISSING;
     }
     if (decimal_parse_special(text, n, &special)) {
-        return isnan(special) ? CSV_MISSING : CSV_INFINITE;
+        return CSV_INFINITE;
     }
     char sign;
     const enum csv_grouped grouped = csv_grouped(text, n, &sign, NULL);

@@ -3,6 +3,8 @@
  */
 #include "formats/table/table_format.h"
 
+#include "formats/base/decimal.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum status table_warn(struct table *t, const char *format, ...)
 {
@@ -46,6 +49,20 @@ enum status table_skip(struct table *t, size_t n)
         n -= got;
     }
     return STATUS_OK;
+}
+
+bool table_says_missing(const char *text, size_t n)
+{
+    static const struct table_word words[] = {{"na", 2},   {"n/a", 3},  {"null", 4},
+                                              {"none", 4}, {"#n/a", 4}, {"<na>", 4},
+                                              {"?", 1},    {".", 1},    {"-", 1}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].n == n && strncasecmp(text, words[i].text, n) == 0) {
+            return true;
+        }
+    }
+    double special;
+    return decimal_parse_special(text, n, &special) && isnan(special);
 }
 
 size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing)

@@ -61,6 +61,8 @@ bool table_may_be_grouped(const char *text, size_t n, char sign);
  * such place. On any thread. */
 void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column);
 
+/* Whether a cell's text says that it has no number: nan, and the words for that. */
+bool table_says_missing(const char *text, size_t n);
 /* Replaces the numbers that equal one of `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing);
 

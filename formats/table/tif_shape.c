@@ -260,13 +260,18 @@ static enum status copy_tags(const char *name, const struct tif_handle *h, struc
     return STATUS_OK;
 }
 
-/* A number as GDAL writes it: blanks around it, nan, inf. */
+/* A number as tools write it: blanks and line ends around it, nan, inf, or a word for no number. */
 static bool parse_nodata(const char *text, double *out)
 {
-    text += strspn(text, " ");
+    static const char blanks[] = " \t\r\n";
+    text += strspn(text, blanks);
     size_t n = strlen(text);
-    while (n > 0 && text[n - 1] == ' ') {
+    while (n > 0 && strchr(blanks, text[n - 1]) != NULL) {
         n--;
+    }
+    if (table_says_missing(text, n)) {
+        *out = NAN;
+        return true;
     }
     return decimal_parse(text, n, '.', out) || decimal_parse_special(text, n, out);
 }

@@ -14,7 +14,7 @@ static const double most_m = 1e9;
 
 static bool is_nodata(const struct grid *g, double value)
 {
-    return g->has_nodata && grid_matches_nodata(g->nodata, value);
+    return grid_matches_nodata(g->has_nodata ? g->nodata : (double)NAN, value);
 }
 
 static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part part, size_t cell,
@@ -27,11 +27,7 @@ static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part p
 
 static enum status add_altitude(struct sciddicat_job *job, size_t cell, double value)
 {
-    const bool nodata = is_nodata(job->dem, value) || (isnan(value) && !job->dem->has_nodata);
-    if (isnan(value) && !nodata) {
-        return refuse(job, SCIDDICAT_DEM, cell, value,
-                      "is neither an altitude nor the file's NODATA; give such cells either");
-    }
+    const bool nodata = is_nodata(job->dem, value);
     if (job->params.nodata == SCIDDICAT_COMPAT && isnan(value)) {
         return refuse(job, SCIDDICAT_DEM, cell, value,
                       "stands for NODATA and cannot be taken as an altitude, as nodata=compat "
@@ -56,10 +52,7 @@ static enum status add_thickness(struct sciddicat_job *job, size_t cell, double 
 {
     if (is_nodata(job->source, value)) {
         value = 0;
-    }
-    if (isnan(value)) {
-        return refuse(job, SCIDDICAT_SOURCE, cell, value,
-                      "is not a thickness; write 0 where there is no debris");
+        job->n_source_nodata++;
     }
     if (value < 0) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value,
@@ -128,10 +121,10 @@ static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
     const size_t k = row * job->dem->columns + column;
     const double h = job->h[k], z = job->z[k];
     s->highest = fmax(s->highest, fabs(z));
-    s->n_flat += z == 0 && !job->nodata[k];
     if (!(h > 0)) {
         return;
     }
+    s->n_flat += z == 0 && !job->nodata[k];
     const bool masked = sciddicat_masks(job, k);
     if (!masked && (!s->has_crown || z > job->z[s->crown])) {
         s->crown = k;

@@ -27,7 +27,7 @@ struct sciddicat_choice {
 /* The debris before the first step. */
 struct sciddicat_start {
     size_t n_debris;  /* cells with h > 0 */
-    size_t n_flat;    /* cells of altitude 0 */
+    size_t n_flat;    /* of them: of altitude 0 */
     bool has_crown;   /* some of them have an altitude: */
     size_t crown;     /* the highest of these; the first of equals */
     size_t n_ring;    /* of them on the outermost ring ... */
@@ -67,9 +67,9 @@ struct sciddicat_job {
     double *max_h;   /* after the run: the largest ever */
     int32_t *arrival;
     size_t n_received[SCIDDICAT_N_PARTS];
-    size_t n_nodata;
-    size_t n_minus_9999; /* altitudes of exactly that, in a DEM that names no NODATA */
-    bool is_masked;      /* NODATA cells are treated as such: there are some, and not compat */
+    size_t n_nodata, n_source_nodata; /* cells of the DEM, of the source */
+    size_t n_minus_9999;              /* altitudes of exactly that, in a DEM that names no NODATA */
+    bool is_masked; /* NODATA cells are treated as such: there are some, and not compat */
 
     struct sciddicat_start start;
     struct bands *bands; /* that compute it; NULL before the start and after the end */
@@ -120,9 +120,8 @@ size_t sciddicat_n_reports(const struct sciddicat_job *job);
 
 /* --- sciddicat_cells: the numbers of the two grids ---------------------------------------------
  *
- * A cell of the DEM is NODATA when it holds the number that the file gives for that, or the one
- * given as missing_value; NaN too, unless the file gives another number. Where that number is
- * beyond 1e38, all beyond it with its sign are. NODATA of the source means no debris, under every
+ * A cell is NODATA when it is NaN, or matches the number that the file gives for that or one of
+ * missing_value, as grid_matches_nodata() says. NODATA of the source means no debris, under every
  * policy.
  */
 

@@ -44,13 +44,21 @@ static enum status warn_start(const struct sciddicat_job *job, struct result *ou
                        volume(job, s->nodata_m), s->n_nodata, plural(s->n_nodata));
 }
 
+static bool is_most(size_t n, size_t of)
+{
+    return n > of - of / 20;
+}
+
 /* Debris nearly everywhere is a surface: altitudes are in its place, and debris in theirs where
- * these are 0. */
+ * these are 0. A source may have numbers in the scar alone: then that they are everywhere says
+ * nothing. */
 static enum status warn_exchanged(const struct sciddicat_job *job, struct result *out)
 {
     const struct sciddicat_start *const s = &job->start;
-    const size_t n = job->n_cells - job->n_nodata;
-    const bool is_everywhere = s->n_debris > n - n / 20;
+    const bool is_flat = 2 * s->n_flat > s->n_debris;
+    const bool is_everywhere =
+        is_most(s->n_debris, job->n_cells - job->n_nodata) ||
+        (is_flat && is_most(s->n_debris, job->n_cells - job->n_source_nodata));
     if (!is_everywhere || s->n_debris < LEAST_CELLS) {
         return STATUS_OK;
     }
@@ -59,9 +67,9 @@ static enum status warn_exchanged(const struct sciddicat_job *job, struct result
                        "held altitudes%s; debris is a thickness, 0 where there is none",
                        sciddicat_name(job, SCIDDICAT_SOURCE), s->n_debris, job->n_cells,
                        job->start.thickness / (double)s->n_debris,
-                       2 * s->n_flat > n ? ", and most cells of the altitudes are 0: the two files "
-                                           "seem to be exchanged"
-                                         : "");
+                       is_flat ? ", and most of the altitudes there are 0: the two files seem to "
+                                 "be exchanged"
+                               : "");
 }
 
 /* The debris is taken to lie in the altitudes. Where it ends at half of its mean thickness or more,

@@ -67,10 +67,43 @@ static void a_copy_of_a_grid_owns_what_it_holds(void **state)
     grid_free(NULL);
 }
 
+/* The header says one thing and the cells another, each as their program prints floats. */
+static void nodata_is_the_same_number_in_other_digits(void **state)
+{
+    static const struct {
+        double nodata, cell;
+        bool same;
+    } cases[] = {{-9999.9, -9999.900390625, true},
+                 {-9999.900390625, -9999.9, true},
+                 {1e20, 100000002004087734272.0, true},
+                 {-1e30, -1.0000000150474662e30, true},
+                 {9.96921e36, 9.969209968386869e36, true},
+                 {1e-38, 9.99999935e-39, true},
+                 {-3.4e38, -3.4028234663852886e38, true},
+                 {-1.7976931348623157e308, -1.797693e308, true},
+                 {-3.4e38, 3.4028234663852886e38, false},
+                 {-9999, -9999, true},
+                 {-9999, -9998.99, false},
+                 {0, 0, true},
+                 {0, 1e-50, false},
+                 {1e-50, 0, false},
+                 {1e20, -1e20, false},
+                 {-9999, NAN, true},
+                 {NAN, NAN, true},
+                 {NAN, 1, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (grid_matches_nodata(cases[i].nodata, cases[i].cell) != cases[i].same) {
+            fail_msg("NODATA %.17g, cell %.17g", cases[i].nodata, cases[i].cell);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grids_at_the_same_place_agree),
+        cmocka_unit_test(nodata_is_the_same_number_in_other_digits),
         cmocka_unit_test(a_copy_of_a_grid_owns_what_it_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,6 +130,38 @@ static void nan_is_a_cell_without_a_number(void **state)
     reading_free(&r);
 }
 
+/* As C libraries of several makers write it, and as people do. */
+static void words_for_no_number_are_nodata_in_cells_and_header(void **state)
+{
+    static const char *const words[] = {"null",      "NULL",     "NA",       "n/a",     "none",
+                                        "1.#QNAN",   "-1.#QNAN", "1.#SNAN",  "-1.#IND", "1.#QNAN0",
+                                        "-1.#IND00", "nan(ind)", "-NaN(IND)"};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, HEAD "nodata_value -9999\n%s 2 3\n4 %s 6\n", words[i],
+                 words[i]);
+        struct reading r = read_text(text, NULL);
+        ASSERT_NUMBERS(&r, NAN, 2, 3, 4, NAN, 6);
+        assert_int_equal(r.n_missing, 2);
+        reading_free(&r);
+        snprintf(text, sizeof text, HEAD "nodata_value %s\n%s 2 3\n4 5 6\n", words[i], words[i]);
+        r = read_text(text, NULL);
+        ASSERT_NUMBERS(&r, NAN, 2, 3, 4, 5, 6);
+        assert_true(r.info->grid->has_nodata && isnan(r.info->grid->nodata));
+        assert_int_equal(r.info->n_warnings, 0);
+        reading_free(&r);
+    }
+    static const char *const others[] = {"1.#QNA", "1.#INF", "1.#", "nan(", "1.#IND7", "nul"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, HEAD "1 2 3\n4 %s 6\n", others[i]);
+        struct reading r = read_text(text, NULL);
+        assert_failed(&r, STATUS_BAD_INPUT, "line 7, column 2", "is not a number");
+        reading_free(&r);
+    }
+}
+
 static void the_missing_value_is_nodata(void **state)
 {
     (void)state;
@@ -265,7 +297,7 @@ static void text_among_numbers_is_refused_with_its_place(void **state)
         const char *text, *where, *what;
     } cases[] = {
         {HEAD "1 2 x3\n4 5 6\n", "line 6, column 3", "'x3' is not a number"},
-        {HEAD "1 2 3\n\n4 5 -\n", "line 8, column 3", "'-' is not a number"},
+        {HEAD "1 2 3\n\n4 5 --\n", "line 8, column 3", "'--' is not a number"},
         {HEAD "1 2 3 4 1,2.5 6\n", "line 6, column 5", "'1,2.5' is not a number"},
         {HEAD "1 2 3 4\n5 inf\n", "line 7, column 2", "'inf' is not a number"},
         {HEAD "1 2 3\n4 1e999 6\n", "line 7, column 2", "beyond the largest double"},
@@ -297,7 +329,7 @@ static void headers_that_make_no_sense_are_refused(void **state)
         {HEAD "xllcenter 2\n1 2 3 4 5 6", "xllcenter stands beside xllcorner", "line 6"},
         {HEAD "dx 5\n1 2 3 4 5 6", "dx stands beside cellsize", NULL},
         {HEAD "colour 5\n1 2 3 4 5 6", "line 6: unknown key 'colour'", NULL},
-        {HEAD "nodata_value none\n1 2 3 4 5 6", "line 6, column 2: nodata_value is 'none'", NULL},
+        {HEAD "nodata_value little\n1 2 3 4 5 6", "line 6, column 2: nodata_value is 'little'", NULL},
         {HEAD "nodata_value\n1 2 3 4 5 6", "line 6: nodata_value has no value", NULL},
         {HEAD "nodata_value 1 2\n1 2 3 4 5 6", "line 6, column 3: more", NULL},
         {"ncols -3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1", "line 1: ncols is -3", NULL},
@@ -441,6 +473,7 @@ int main(void)
         cmocka_unit_test(decimal_commas_are_understood),
         cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
         cmocka_unit_test(nan_is_a_cell_without_a_number),
+        cmocka_unit_test(words_for_no_number_are_nodata_in_cells_and_header),
         cmocka_unit_test(the_missing_value_is_nodata),
         cmocka_unit_test(a_byte_order_mark_and_a_prj_are_taken),
         cmocka_unit_test(gzip_is_unpacked_on_the_way),

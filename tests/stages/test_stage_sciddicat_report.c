@@ -14,12 +14,10 @@ static void cells_that_cannot_be_are_named_by_row_and_column(void **state)
         int part;
         double value;
         const char *policy, *text;
-    } bad[] = {{SOURCE, NAN, "nodata=wall", "not a thickness"},
-               {SOURCE, INFINITY, "nodata=wall", "not a thickness"},
+    } bad[] = {{SOURCE, INFINITY, "nodata=wall", "not a thickness"},
                {SOURCE, -INFINITY, "nodata=wall", "is below 0"},
                {SOURCE, -0.5, "nodata=sink", "is below 0"},
                {SOURCE, 1e10, "nodata=compat", "not a thickness"},
-               {DEM, NAN, "nodata=wall", "neither an altitude"},
                {DEM, INFINITY, "nodata=wall", "not an altitude"},
                {DEM, -INFINITY, "nodata=compat", "not an altitude"},
                {DEM, -3.4028234663852886e38, "nodata=sink", "gdal_translate -a_nodata"}};
@@ -74,22 +72,32 @@ static void compat_refuses_nodata_that_is_no_altitude(void **state)
     }
 }
 
-static void altitudes_that_are_nan_are_nodata_where_no_number_is(void **state)
+/* Whether the file names a number for NODATA or none: nothing else can be meant. */
+static void nan_is_nodata_in_both_grids(void **state)
 {
     (void)state;
-    struct slide s = slope(9, 12, 4, 4);
-    s.grids[DEM]->has_nodata = false;
-    s.cells[DEM][5 * 12 + 4] = NAN;
-    s.params[0] = "steps=30";
-    struct outcome o = run_well(&s);
-    struct grid *g = NULL;
-    double *const h = read_raster(&o, "thickness.tif", slide_cells(&s), &g);
-    assert_true(g->has_nodata && h[5 * 12 + 4] == -9999);
-    assert_true(is_warned(&o, "beside NODATA"));
-    grid_free(g);
-    free(h);
-    outcome_free(&o);
-    slide_free(&s);
+    for (int has = 0; has < 2; has++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.grids[DEM]->has_nodata = s.grids[SOURCE]->has_nodata = has;
+        s.cells[DEM][5 * 12 + 4] = s.cells[SOURCE][2 * 12 + 2] = NAN;
+        if (has) {
+            s.cells[DEM][0] = s.cells[SOURCE][2 * 12 + 3] = -9999; /* one of each kind */
+        }
+        s.params[0] = "steps=30";
+        struct outcome o = run_well(&s);
+        struct grid *g = NULL;
+        double *const h = read_raster(&o, "thickness.tif", slide_cells(&s), &g);
+        assert_true(g->has_nodata && h[5 * 12 + 4] == -9999);
+        assert_true(h[2 * 12 + 2] == 0);
+        assert_true(is_warned(&o, "beside NODATA"));
+        assert_int_equal(json_integer_value(json_object_get(o.last.shape, "nodata_cells")),
+                         1 + has);
+        assert_int_equal(json_integer_value(json_object_get(o.last.shape, "source_cells")), 1);
+        grid_free(g);
+        free(h);
+        outcome_free(&o);
+        slide_free(&s);
+    }
 }
 
 static void a_dem_without_altitudes_is_refused(void **state)
@@ -265,6 +273,62 @@ static void altitudes_of_minus_9999_are_told_where_nothing_is_nodata(void **stat
     }
 }
 
+/* A surface of 500 m and more where debris should be, and a heap of 2 m where altitudes should. */
+static struct slide exchanged_slide(void)
+{
+    struct slide s = slope(20, 20, 8, 8);
+    double *const altitudes = s.cells[DEM];
+    s.cells[DEM] = s.cells[SOURCE];
+    s.cells[SOURCE] = altitudes;
+    s.params[0] = "steps=1";
+    return s;
+}
+
+static void exchanged_grids_are_told_whichever_has_nodata(void **state)
+{
+    (void)state;
+    static const char exchanged[] = "the two files seem to be exchanged";
+    for (unsigned in = 0; in < 4; in++) { /* a fifth of the cells, in neither, one or both */
+        struct slide s = exchanged_slide();
+        for (size_t k = 0; k < slide_cells(&s); k += 5) {
+            for (int part = 0; part < 2; part++) {
+                s.cells[part][k] = in & 1U << part ? -9999 : s.cells[part][k];
+            }
+        }
+        struct outcome o = run_well(&s);
+        if (!is_warned(&o, exchanged) || !is_warned(&o, "source.x has debris in ")) {
+            fail_msg("NODATA in grids %u: not told", in);
+        }
+        outcome_free(&o);
+        slide_free(&s);
+    }
+    struct slide s = exchanged_slide(); /* 90 of 100 cells: what is told of less than all */
+    for (size_t k = 0; k < slide_cells(&s); k += 10) {
+        s.cells[SOURCE][k] = 0;
+    }
+    struct outcome o = run_well(&s);
+    assert_false(is_warned(&o, "as if it held altitudes"));
+    outcome_free(&o);
+    slide_free(&s);
+    s = slope(20, 20, 8, 8); /* debris everywhere on altitudes that are none */
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[SOURCE][k] = 1;
+    }
+    s.params[0] = "steps=1";
+    o = run_well(&s);
+    assert_true(is_warned(&o, "as if it held altitudes"));
+    assert_false(is_warned(&o, exchanged));
+    outcome_free(&o);
+    for (size_t k = 0; k < slide_cells(&s); k++) { /* a source of the scar alone, NODATA around */
+        s.cells[SOURCE][k] = k / 20 < 8 ? 1 : -9999;
+        s.cells[DEM][k] = k / 20 < 8 ? 500 : 0;
+    }
+    o = run_well(&s);
+    assert_false(is_warned(&o, "as if it held altitudes"));
+    outcome_free(&o);
+    slide_free(&s);
+}
+
 static void cells_that_are_not_square_are_told(void **state)
 {
     (void)state;
@@ -302,7 +366,7 @@ int main(void)
         cmocka_unit_test(minus_zero_is_no_debris),
         cmocka_unit_test(compat_refuses_nodata_that_is_no_altitude),
         cmocka_unit_test(compat_and_a_missing_value_exclude_one_another),
-        cmocka_unit_test(altitudes_that_are_nan_are_nodata_where_no_number_is),
+        cmocka_unit_test(nan_is_nodata_in_both_grids),
         cmocka_unit_test(a_dem_without_altitudes_is_refused),
         cmocka_unit_test(grids_that_do_not_fit_are_refused_before_any_number),
         cmocka_unit_test(tables_whose_rows_are_not_known_are_no_grids),
@@ -311,6 +375,7 @@ int main(void)
         cmocka_unit_test(quiet_jobs_warn_of_nothing),
         cmocka_unit_test(scales_that_the_model_does_not_know_are_told),
         cmocka_unit_test(altitudes_of_minus_9999_are_told_where_nothing_is_nodata),
+        cmocka_unit_test(exchanged_grids_are_told_whichever_has_nodata),
         cmocka_unit_test(cells_that_are_not_square_are_told),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
