@@ -14,6 +14,7 @@
     CALL(MHD_, create_response_from_fd64)                                                          \
     CALL(MHD_, destroy_response)                                                                   \
     CALL(MHD_, get_connection_info)                                                                \
+    CALL(MHD_, get_connection_values)                                                              \
     CALL(MHD_, get_version)                                                                        \
     CALL(MHD_, lookup_connection_value)                                                            \
     CALL(MHD_, queue_response)                                                                     \

@@ -280,22 +280,49 @@ static bool has_token(const struct answer *a)
     return is_token(a->server, value_of(a, MHD_COOKIE_KIND, cookie));
 }
 
-/* Whether the request is for a name of this machine. */
-static bool is_ours(const struct answer *a)
+static enum MHD_Result count_host(void *n, enum MHD_ValueKind kind, const char *key,
+                                  const char *value)
+{
+    (void)kind;
+    (void)value;
+    *(size_t *)n += strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0;
+    return MHD_YES;
+}
+
+/* Whether the request says once at most, and rightly, whom it is for: a name or an address, and
+ * perhaps a port (RFC 9112, 3.2). *host is all before the port, n bytes; NULL: not said, so this is
+ * no browser. */
+static bool find_host(const struct answer *a, const char **host, size_t *n)
+{
+    static const char in_names[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "-._~%!$&'()*+,;=",
+                      in_brackets[] = "0123456789abcdefABCDEF:.";
+    size_t n_hosts = 0;
+    http.get_connection_values(a->connection, MHD_HEADER_KIND, count_host, &n_hosts);
+    const char *const text = *host = value_of(a, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    *n = 0;
+    if (text == NULL) {
+        return n_hosts == 0;
+    }
+    *n = *text == '[' ? 1 + strspn(text + 1, in_brackets) : strspn(text, in_names);
+    if (*text == '[' && text[(*n)++] != ']') {
+        return false;
+    }
+    const char *const after = text + *n;
+    const size_t n_port = *after == ':' ? 1 + strspn(after + 1, "0123456789") : 0;
+    return n_hosts == 1 && after[n_port] == '\0';
+}
+
+/* Whether that is a name of this machine. */
+static bool is_ours(const char *host, size_t n)
 {
     static const char *const names[] = {"localhost", "[::1]"};
-    const char *host = value_of(a, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    if (host == NULL) {
-        return true; /* no browser */
-    }
-    const char *end = strrchr(host, ':');
-    const size_t n = end != NULL && strchr(end, ']') == NULL ? (size_t)(end - host) : strlen(host);
     for (size_t i = 0; i < 2; i++) {
         if (n == strlen(names[i]) && strncasecmp(host, names[i], n) == 0) {
             return true;
         }
     }
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == n;
+    return host == NULL || (strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == n);
 }
 
 /* The token becomes a cookie, and leaves the address. */
@@ -340,12 +367,17 @@ static enum MHD_Result answer(const struct answer *a)
         enum MHD_Result (*send)(const struct answer *);
     } pages[] = {{"", send_page}, {"metrics", send_metrics}, {"healthz", send_health}};
     const struct page_server_options *options = &a->server->options;
+    const char *host;
+    size_t n_host;
+    if (!find_host(a, &host, &n_host)) {
+        return send_text(a, MHD_HTTP_BAD_REQUEST, "One name, and perhaps a port, in Host.\n");
+    }
     if (options->token != NULL && !has_token(a)) {
         return is_token(a->server, value_of(a, MHD_GET_ARGUMENT_KIND, "token")) ? send_cookie(a)
                                                                                 : send_refusal(a);
     }
-    if (options->token == NULL && options->is_loopback && !is_ours(a)) {
-        return send_text(a, MHD_HTTP_FORBIDDEN,
+    if (options->token == NULL && options->is_loopback && !is_ours(host, n_host)) {
+        return send_text(a, MHD_HTTP_BAD_REQUEST,
                          "Ask by localhost or 127.0.0.1, or set http_token_file.\n");
     }
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {

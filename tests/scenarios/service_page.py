@@ -189,8 +189,10 @@ for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PROPFIND"):
     s.check(a.status == 405 and a.headers["allow"] == "GET, HEAD", f"{method}: {a.status}")
 a = exchange(page, b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\nabc")
 s.check(a.status == 405, f"a body: {a.status}")
-for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example:80", "[::2]", ""):
-    s.check(get(page, "/", host=host).status == 403, f"asked as '{host}'")
+for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "evil.example:80", "[::2]", "",
+             "localhost:evil", "localhost:80:80", "[::1]evil", "[::1]:80evil", "127.0.0.1:evil", "evil@localhost",
+             "localhost\r\nHost: localhost", "localhost\r\nX: y\r\nHost: evil.example"):
+    s.check(get(page, "/", host=host).status == 400, f"asked as '{host}'")
 for host in ("127.0.0.1", "127.0.0.1:80", "LOCALHOST:1", "[::1]", "[::1]:9464"):
     s.check(get(page, "/healthz", host=host).status == 200, f"asked as '{host}'")
 rubbish = (os.urandom(20000), b"\0" * 5000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
@@ -303,6 +305,8 @@ s.check(page == "unix:" + path and os.stat(path).st_mode & 0o777 == 0o660, page)
 s.check(get(page, host="any.name").status == 401 and get(page, "/healthz").status == 401, "without a token")
 s.check(get(page, "/results/a/result.json").status == 401 and get(page, "/?token=" + TOKEN[:-1]).status == 401, "a wrong token")
 s.check(get(page, Authorization=f"Bearer {TOKEN}", host="any.name").status == 200, "a token")
+for host in ("any.name:evil", "any.name\r\nHost: any.name"):
+    s.check(get(page, Authorization=f"Bearer {TOKEN}", host=host).status == 400, f"asked as '{host}', with a token")
 s.check(get(page, Authorization=f"Bearer {TOKEN}x").status == 401 and get(page, Authorization=TOKEN).status == 401, "almost")
 a = get(page, "/?token=" + TOKEN)
 s.check(a.status == 303 and a.headers["location"] == "./" and "HttpOnly; SameSite=Strict" in a.headers["set-cookie"], a.headers)
