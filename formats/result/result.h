@@ -139,7 +139,8 @@ enum status result_add_csv(struct result *r, const char *name, const char *heade
                            void (*free_context)(void *)) STATUS_MUST_CHECK;
 
 /* Appends the shortest text that reads back as the same double ("nan" for NaN), and a CSV field
- * quoted where RFC 4180 asks for it. */
+ * quoted where RFC 4180 asks for it: at most twice its bytes and 2. One that a spreadsheet would
+ * run, as it begins with = + - @ tab CR and is no number, begins with an apostrophe. */
 enum status result_put_f64(struct bytes *out, double value) STATUS_MUST_CHECK;
 enum status result_put_f32(struct bytes *out, float value) STATUS_MUST_CHECK;
 enum status result_put_u64(struct bytes *out, uint64_t value) STATUS_MUST_CHECK;

@@ -6,6 +6,7 @@
  */
 #include "formats/result/result.h"
 
+#include "formats/base/decimal.h"
 #include "formats/base/shortest.h"
 
 #include <assert.h>
@@ -99,21 +100,34 @@ enum status result_put_u64(struct bytes *out, uint64_t value)
     return bytes_append(out, digits + at, sizeof digits - at);
 }
 
+/* Whether a spreadsheet takes the text for a formula. */
+static bool is_formula(const char *text, size_t n)
+{
+    double number;
+    return n > 0 && strchr("=+-@\t\r", text[0]) != NULL && !decimal_parse(text, n, '.', &number) &&
+           !decimal_parse(text, n, ',', &number);
+}
+
 enum status result_put_field(struct bytes *out, const char *text)
 {
     const size_t n = strlen(text);
-    if (text[strcspn(text, ",\"\r\n")] == '\0') {
-        return bytes_append(out, text, n);
+    const bool is_quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+    STATUS_TRY(bytes_reserve(out, 2 * n + 2)); /* a first byte that gets the apostrophe is one */
+    if (is_quoted) {
+        out->data[out->len++] = '"';
     }
-    STATUS_TRY(bytes_reserve(out, 2 * n + 2));
-    out->data[out->len++] = '"';
+    if (is_formula(text, n)) {
+        out->data[out->len++] = '\'';
+    }
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '"') {
             out->data[out->len++] = '"';
         }
         out->data[out->len++] = (unsigned char)text[i];
     }
-    out->data[out->len++] = '"';
+    if (is_quoted) {
+        out->data[out->len++] = '"';
+    }
     return STATUS_OK;
 }
 

@@ -231,10 +231,43 @@ static void fields_are_quoted_only_where_they_must_be(void **state)
 {
     static const struct {
         const char *text, *field;
+    } cases[] = {{"", ""},
+                 {"plain text", "plain text"},
+                 {"a,b", "\"a,b\""},
+                 {"\"", "\"\"\"\""},
+                 {"say \"so\"", "\"say \"\"so\"\"\""},
+                 {"two\nlines", "\"two\nlines\""},
+                 {"a\rb", "\"a\rb\""}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct bytes out = {.len = 0};
+        assert_int_equal(result_put_field(&out, cases[k].text), STATUS_OK);
+        assert_text(&out, cases[k].field);
+        bytes_free(&out);
+    }
+}
+
+static void a_name_that_a_spreadsheet_would_run_is_text(void **state)
+{
+    static const struct {
+        const char *text, *field;
     } cases[] = {
-        {"", ""},           {"plain text", "plain text"},         {"a,b", "\"a,b\""},
-        {"\"", "\"\"\"\""}, {"say \"so\"", "\"say \"\"so\"\"\""}, {"two\nlines", "\"two\nlines\""},
-        {"\r", "\"\r\""}};
+        {"=1+1", "'=1+1"},
+        {"@SUM(A1)", "'@SUM(A1)"},
+        {"+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"},
+        {"-2+3", "'-2+3"},
+        {"\t=1", "'\t=1"},
+        {"\r=1", "\"'\r=1\""},
+        {"=HYPERLINK(\"http://x\",1)", "\"'=HYPERLINK(\"\"http://x\"\",1)\""},
+        {"-", "'-"},
+        {"-inf", "'-inf"},
+        {"-5", "-5"},
+        {"+1.5e-3", "+1.5e-3"},
+        {"-0,25", "\"-0,25\""},
+        {"a=b", "a=b"},
+        {"'=1", "'=1"},
+        {" =1", " =1"},
+    };
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct bytes out = {.len = 0};
@@ -256,6 +289,7 @@ int main(void)
         cmocka_unit_test(any_float_reads_back_from_its_text),
         cmocka_unit_test(counts_are_decimal),
         cmocka_unit_test(fields_are_quoted_only_where_they_must_be),
+        cmocka_unit_test(a_name_that_a_spreadsheet_would_run_is_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
