@@ -3,8 +3,8 @@
 # power cuts, full disks, faults and drops, and ten minutes of each fuzz target. Some eight hours on two cores; seeds are
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
-# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle alloc bounds sanitizers fuzz tidy packages; all
-# if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
+# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy
+# packages; all if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
 set -eu
 cd "$(dirname "$0")/.."
 sh tests/install_packages.sh test
@@ -70,6 +70,12 @@ part_oracle()
     # without patience: full sizes
     LEAT_ORACLE_SERIES=1000 LEAT=$PWD/build/asan/bin/leat sh tests/scenarios/oracle.sh || [ $? -eq 77 ]
 }
+part_corpus() # takes a package index for pip
+{
+    build release
+    mkdir -p build/corpus
+    /usr/bin/python3 tests/corpus.py build/release/bin/leat build/corpus
+}
 part_alloc()
 {
     build release
@@ -128,7 +134,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk batch service flood oracle alloc bounds sanitizers fuzz tidy packages}; do
+for part in ${*:-spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy packages}; do
     echo "== $part"
     "part_$part"
 done
