@@ -3,7 +3,8 @@
  *
  * Source: OGC GeoTIFF 1.1 (19-008r4), 7.4: ModelTiepoint and ModelPixelScale, or
  * ModelTransformation, lead from raster space, whose (0, 0) is the outer corner of the first cell
- * (its centre when the key GTRasterType says point), to the map.
+ * (its centre when the key GTRasterType says point), to the map. A file must not have both; of one
+ * that does GDAL takes the scale, and so do we.
  */
 #include "formats/geo/grid.h"
 
@@ -156,14 +157,15 @@ enum status grid_georeference_by_tags(struct grid *g, const char *name)
     const double *const tie = doubles(g, GRID_TIEPOINT, 6);
     const double *const matrix = doubles(g, GRID_TRANSFORMATION, 16);
     double a[6]; /* x = a[0] column + a[1] row + a[2], y = a[3] column + a[4] row + a[5] */
-    if (matrix != NULL) {
-        memcpy(a,
-               (const double[]){matrix[0], matrix[1], matrix[3], matrix[4], matrix[5], matrix[7]},
-               sizeof a);
-    } else if (scale != NULL && tie != NULL) {
+    const bool has_scale = scale != NULL && tie != NULL;
+    if (has_scale && (matrix == NULL || (scale[0] != 0 && scale[1] != 0))) {
         memcpy(a,
                (const double[]){scale[0], 0, tie[3] - tie[0] * scale[0], 0, -scale[1],
                                 tie[4] + tie[1] * scale[1]},
+               sizeof a);
+    } else if (matrix != NULL) {
+        memcpy(a,
+               (const double[]){matrix[0], matrix[1], matrix[3], matrix[4], matrix[5], matrix[7]},
                sizeof a);
     } else {
         return STATUS_OK; /* none, or ground control points, which stay in the tags */

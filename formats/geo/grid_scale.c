@@ -196,7 +196,14 @@ bool grid_scale_is_sheared(const struct grid_scale *s)
 
 void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y)
 {
+    const double down = (double)row + 0.5, right = (double)column + 0.5;
+    if (g->is_rotated) {
+        const double *const t = g->transform;
+        *x = t[0] * right + t[1] * down + t[2];
+        *y = t[3] * right + t[4] * down + t[5];
+        return;
+    }
     const struct grid_extent e = grid_extent_of(g);
-    *x = e.west + ((double)column + 0.5) * g->cell_x;
-    *y = e.north - ((double)row + 0.5) * g->cell_y;
+    *x = e.west + right * g->cell_x;
+    *y = e.north - down * g->cell_y;
 }

@@ -34,7 +34,7 @@ bool grid_scale_looks_like_degrees(const struct grid *g, double low, double high
 /* True when the coordinate system measures altitudes in another unit than the metre. */
 bool grid_scale_vertical_unit_not_metre(const struct grid *g);
 
-/* The centre of a cell in the grid's coordinates; the grid has an origin. */
+/* The centre of a cell in the grid's coordinates; the grid is georeferenced. */
 void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y);
 
 #endif

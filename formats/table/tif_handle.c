@@ -7,6 +7,7 @@
 #include "formats/base/io_watch.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,10 +125,66 @@ enum status tif_handle_open(const struct source *s, struct tif_handle **out)
     return STATUS_OK;
 }
 
+/* Of numbers as they lie in memory. */
+static bool is_numeric(TIFFDataType type, enum table_kind *kind)
+{
+    switch (type) {
+    case TIFF_BYTE:
+    case TIFF_SHORT:
+    case TIFF_LONG:
+    case TIFF_LONG8:
+        *kind = TABLE_UINT;
+        return true;
+    case TIFF_SBYTE:
+    case TIFF_SSHORT:
+    case TIFF_SLONG:
+    case TIFF_SLONG8:
+        *kind = TABLE_INT;
+        return true;
+    case TIFF_FLOAT:
+    case TIFF_DOUBLE:
+        *kind = TABLE_FLOAT;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* In their place. */
+static bool to_shorts(double *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(values[i] >= 0 && values[i] <= UINT16_MAX && values[i] == floor(values[i]))) {
+            return false;
+        }
+        const uint16_t narrow = (uint16_t)values[i];
+        memcpy((unsigned char *)values + i * sizeof narrow, &narrow, sizeof narrow);
+    }
+    return true;
+}
+
+/* n values of `type` as those wanted; out[] has room for n + 1 doubles. */
+static bool convert(TIFFDataType type, const void *values, size_t n, enum grid_tag_type wanted,
+                    double *out)
+{
+    enum table_kind kind;
+    const size_t bytes = (size_t)TIFFDataWidth(type);
+    if (wanted == GRID_ASCII) {
+        memcpy(out, values, bytes == 1 ? n : 0);
+        return bytes == 1;
+    }
+    if (!is_numeric(type, &kind)) {
+        return false;
+    }
+    table_widen(kind, bytes, values, n, out);
+    return wanted == GRID_DOUBLE || to_shorts(out, n);
+}
+
 enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
-                           TIFFDataType type, size_t *n, const void **values)
+                           enum grid_tag_type type, size_t *n, void **values)
 {
     uint32_t count = 0;
+    const void *found = NULL;
     *n = 0;
     *values = NULL;
     /* libtiff knows none of these tags: it gives them in the type that the file has */
@@ -135,14 +192,23 @@ enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_
     if (field == NULL) {
         return STATUS_OK;
     }
-    if (!TIFFGetField(h->tif, tag, &count, values) || *values == NULL ||
-        TIFFFieldDataType(field) != type || count > GRID_MAX_TAG_VALUES) {
-        return status_fail(
-            STATUS_BAD_INPUT, "%s: its tag %u holds %u values of type %d, not up to %d of type %d",
-            name, tag, count, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);
+    const bool is_there = TIFFGetField(h->tif, tag, &count, &found) && found != NULL;
+    if (is_there && count <= GRID_MAX_TAG_VALUES) {
+        *values = calloc(count + (size_t)1, sizeof(double));
+        if (*values == NULL) {
+            return status_fail(STATUS_NO_MEMORY, "%s: no memory for a tag", name);
+        }
+        if (convert(TIFFFieldDataType(field), found, count, type, *values)) {
+            const bool is_open = type == GRID_ASCII && count > 0 && ((char *)*values)[count - 1];
+            *n = count + (size_t)is_open;
+            return STATUS_OK;
+        }
+        free(*values);
+        *values = NULL;
     }
-    *n = count;
-    return STATUS_OK;
+    return status_fail(
+        STATUS_BAD_INPUT, "%s: its tag %u holds %u values of type %d, not up to %d of type %d",
+        name, tag, count, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);
 }
 
 void tif_handle_free(struct tif_handle *h)

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What grids are compressed with; to how many bytes one may unpack at most (0: any number); how
@@ -250,12 +251,13 @@ static enum status copy_tags(const char *name, const struct tif_handle *h, struc
     };
     for (size_t i = 0; i < GRID_MAX_TAGS; i++) {
         size_t n;
-        const void *values;
-        STATUS_TRY(tif_handle_tag(h, name, (uint32_t)carried[i].number,
-                                  (TIFFDataType)carried[i].type, &n, &values));
-        if (n > 0) {
-            STATUS_TRY(grid_add_tag(g, carried[i].number, carried[i].type, n, values));
-        }
+        void *values;
+        STATUS_TRY(
+            tif_handle_tag(h, name, (uint32_t)carried[i].number, carried[i].type, &n, &values));
+        const enum status st =
+            n > 0 ? grid_add_tag(g, carried[i].number, carried[i].type, n, values) : STATUS_OK;
+        free(values);
+        STATUS_TRY(st);
     }
     return STATUS_OK;
 }
@@ -280,15 +282,14 @@ static enum status read_nodata(struct table *t, const struct tif_handle *h, stru
                                struct grid *g)
 {
     size_t n;
-    const void *text;
-    const enum status st =
-        tif_handle_tag(h, source_name(t->source), TIF_GDAL_NODATA, TIFF_ASCII, &n, &text);
-    if (st != STATUS_OK || n == 0) {
-        return st;
-    }
+    void *text;
     char copy[64];
-    (void)snprintf(copy, sizeof copy, "%.*s", (int)(n < sizeof copy ? n : sizeof copy),
-                   (const char *)text);
+    STATUS_TRY(tif_handle_tag(h, source_name(t->source), TIF_GDAL_NODATA, GRID_ASCII, &n, &text));
+    (void)snprintf(copy, sizeof copy, "%s", n > 0 ? (const char *)text : "");
+    free(text);
+    if (n == 0) {
+        return STATUS_OK;
+    }
     if (!parse_nodata(copy, &g->nodata)) {
         return table_warn(t, "its NODATA value, '%s', is not a number: no cell is taken for one",
                           excerpt_of(copy, strlen(copy)).text);

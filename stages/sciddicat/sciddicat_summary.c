@@ -104,7 +104,7 @@ static json_t *cell_json(const struct sciddicat_job *job, size_t cell, const cha
     const size_t row = cell / job->dem->columns, column = cell % job->dem->columns;
     json_t *const at = json_pack("{s:o, s:I, s:I}", key, summary_real(value), "row",
                                  (json_int_t)row + 1, "column", (json_int_t)column + 1);
-    if (at != NULL && job->dem->has_origin) {
+    if (at != NULL && grid_is_georeferenced(job->dem)) {
         double x, y;
         grid_scale_centre(job->dem, row, column, &x, &y);
         if (json_object_set_new(at, "x", summary_real(x)) != 0 ||

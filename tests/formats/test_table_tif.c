@@ -247,6 +247,80 @@ static void a_georeference_is_carried_and_understood(void **state)
     reading_free(&r);
 }
 
+/* The specification has doubles and shorts; what writes others is read by GDAL. */
+static void geo_tags_of_any_numeric_type_are_read(void **state)
+{
+    static const double scale[] = {10, 20, 0}, tie[] = {1, 2, 0, 210, 240, 0};
+    static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
+    static const float f_scale[] = {10, 20, 0}, f_tie[] = {1, 2, 0, 210, 240, 0};
+    static const uint32_t l_scale[] = {10, 20, 0}, l_keys[] = {1, 1, 0, 1};
+    static const int16_t s_tie[] = {1, 2, 0, 210, 240, 0};
+    static const uint8_t b_scale[] = {10, 20, 0}, b_tie[] = {1, 2, 0, 210, 240, 0};
+    static const uint8_t b_keys[] = {1, 1, 0, 1, 0, 0, 0, 0};
+    static const struct {
+        uint16_t tag, type;
+        const void *values;
+        size_t bytes, n;
+    } cases[] = {{33550, TIFF_FLOAT, f_scale, sizeof f_scale, 3},
+                 {33922, TIFF_FLOAT, f_tie, sizeof f_tie, 6},
+                 {33550, TIFF_LONG, l_scale, sizeof l_scale, 3},
+                 {33922, TIFF_SSHORT, s_tie, sizeof s_tie, 6},
+                 {33550, TIFF_BYTE, b_scale, sizeof b_scale, 3},
+                 {33922, TIFF_BYTE, b_tie, sizeof b_tie, 6},
+                 {34735, TIFF_LONG, l_keys, sizeof l_keys, 4},
+                 {34735, TIFF_BYTE, b_keys, sizeof b_keys, 8}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tif_spec s = plain();
+        s.n_doubles[0] = COUNT(scale);
+        s.doubles[0] = scale;
+        s.n_doubles[1] = COUNT(tie);
+        s.doubles[1] = tie;
+        s.n_keys = COUNT(keys);
+        s.keys = keys;
+        struct bytes file = make_tif(&s);
+        put_values(&file, cases[i].tag, cases[i].type, (uint32_t)cases[i].n, cases[i].values,
+                   cases[i].bytes);
+        struct reading r = read_bytes(file.data, file.len, NULL, 1 << 12);
+        if (r.status != STATUS_OK) {
+            fail_msg("tag %d of type %d: %s", cases[i].tag, cases[i].type, status_message());
+        }
+        const struct grid *const g = r.info->grid;
+        const struct grid_extent e = grid_extent_of(g);
+        assert_true(e.west == 200 && e.north == 280 && g->cell_x == 10 && g->cell_y == 20);
+        assert_memory_equal(grid_find_tag(g, GRID_PIXEL_SCALE)->values, scale, sizeof scale);
+        assert_memory_equal(grid_find_tag(g, GRID_TIEPOINT)->values, tie, sizeof tie);
+        const struct grid_tag *const t = grid_find_tag(g, GRID_GEO_KEYS);
+        assert_true(t->type == GRID_SHORT && ((const uint16_t *)t->values)[3] == 1);
+        reading_free(&r);
+        bytes_free(&file);
+    }
+}
+
+/* As GDAL has it, whichever of the two the writer believed in. */
+static void a_scale_and_tiepoint_go_before_a_matrix(void **state)
+{
+    static const double scale[] = {10, 20, 0}, zero[] = {0, 0, 0}, tie[] = {0, 0, 0, 1000, 2000, 0};
+    static const double rotated[16] = {3, 4, 0, 100, 4, -3, 0, 200};
+    (void)state;
+    for (int k = 0; k < 3; k++) { /* both; no scale; a scale that is none */
+        struct tif_spec s = plain();
+        s.n_doubles[0] = k == 1 ? 0 : 3;
+        s.doubles[0] = k == 2 ? zero : scale;
+        s.n_doubles[1] = 6;
+        s.doubles[1] = tie;
+        s.n_doubles[2] = 16;
+        s.doubles[2] = rotated;
+        struct reading r = read_spec(&s);
+        assert_int_equal(r.status, STATUS_OK);
+        const struct grid *const g = r.info->grid;
+        assert_true(g->is_rotated == (k > 0) && g->has_origin == (k == 0));
+        assert_true(k > 0 || (grid_extent_of(g).west == 1000 && grid_extent_of(g).north == 2000 &&
+                              g->cell_x == 10 && g->cell_y == 20));
+        reading_free(&r);
+    }
+}
+
 static void a_transformation_may_rotate_or_turn_a_grid(void **state)
 {
     static const double upward[16] = {3, 0, 0, 100, 0, 4, 0, 200}; /* rows go north */
@@ -432,6 +506,8 @@ int main(void)
         cmocka_unit_test(what_a_sparse_file_does_not_store_is_nodata),
         cmocka_unit_test(nodata_is_the_number_that_is_stored),
         cmocka_unit_test(a_georeference_is_carried_and_understood),
+        cmocka_unit_test(geo_tags_of_any_numeric_type_are_read),
+        cmocka_unit_test(a_scale_and_tiepoint_go_before_a_matrix),
         cmocka_unit_test(a_transformation_may_rotate_or_turn_a_grid),
         cmocka_unit_test(a_georeference_without_sense_is_refused),
         cmocka_unit_test(keys_beyond_the_number_declared_do_not_count),

@@ -105,24 +105,6 @@ static void cut_and_damaged_files_do_no_harm(void **state)
     }
 }
 
-/* Where the entry of a tag lies in a little-endian classic TIFF. */
-static unsigned char *find_entry(const struct bytes *file, uint16_t tag)
-{
-    uint32_t at;
-    uint16_t n, number;
-    memcpy(&at, file->data + 4, sizeof at);
-    memcpy(&n, file->data + at, sizeof n);
-    for (uint16_t i = 0; i < n; i++) {
-        unsigned char *const entry = file->data + at + 2 + 12 * i;
-        memcpy(&number, entry, sizeof number);
-        if (number == tag) {
-            return entry;
-        }
-    }
-    fail_msg("no tag %d", tag);
-    return NULL;
-}
-
 static void set_long(const struct bytes *file, uint16_t tag, uint32_t value)
 {
     static const uint16_t type = TIFF_LONG;
@@ -163,20 +145,30 @@ static void a_directory_that_lies_about_sizes_is_refused(void **state)
     }
 }
 
-static void a_place_of_another_type_is_refused(void **state)
+static void a_place_that_is_no_numbers_is_refused(void **state)
 {
     static const double scale[] = {1, 1, 0}, tie[6] = {0};
-    static const uint16_t types_of_tags[] = {TIFF_FLOAT, TIFF_SHORT, TIFF_ASCII, TIFF_LONG8};
+    static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
+    static const struct {
+        uint16_t tag, type;
+        const char *what;
+    } cases[] = {{33550, TIFF_ASCII, "its tag 33550 holds"},
+                 {33550, TIFF_UNDEFINED, "its tag 33550 holds"},
+                 {34735, TIFF_FLOAT, "its tag 34735 holds"}};
     (void)state;
-    for (size_t i = 0; i < COUNT(types_of_tags); i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.n_doubles[0] = COUNT(scale);
         s.doubles[0] = scale;
         s.n_doubles[1] = COUNT(tie);
         s.doubles[1] = tie;
+        s.n_keys = COUNT(keys);
+        s.keys = keys;
         struct bytes file = make_tif(&s);
-        memcpy(find_entry(&file, 33550) + 2, &types_of_tags[i], sizeof(uint16_t));
-        assert_refused(&file, STATUS_BAD_INPUT, "its tag 33550 holds", NULL);
+        const float many[COUNT(keys)] = {1e9F};
+        put_values(&file, cases[i].tag, cases[i].type, 3, many,
+                   cases[i].type == TIFF_FLOAT ? 3 * sizeof *many : 3);
+        assert_refused(&file, STATUS_BAD_INPUT, cases[i].what, NULL);
     }
 }
 
@@ -209,7 +201,7 @@ int main(void)
         cmocka_unit_test(what_is_not_taken_is_said),
         cmocka_unit_test(cut_and_damaged_files_do_no_harm),
         cmocka_unit_test(a_directory_that_lies_about_sizes_is_refused),
-        cmocka_unit_test(a_place_of_another_type_is_refused),
+        cmocka_unit_test(a_place_that_is_no_numbers_is_refused),
         cmocka_unit_test(a_damaged_strip_is_refused_with_its_place),
     };
     TIFFSetErrorHandler(loud);

@@ -259,6 +259,8 @@ static void areas_and_lengths_of_sheared_cells_are_those_on_the_map(void **state
     assert_true(summary_number(&o, "covered_m2") == 80 * summary_number(&o, "covered_cells"));
     assert_true(summary_in(&o, "toe", "row") == 6 && summary_in(&o, "toe", "column") == 7);
     assert_true(fabs(summary_number(&o, "runout_m") - hypot(4 * 10 + 3 * 6, 3 * 8)) < 1e-9);
+    assert_true(summary_in(&o, "toe", "x") == 1098 && summary_in(&o, "toe", "y") == 1956);
+    assert_true(summary_in(&o, "crown", "x") == 1040 && summary_in(&o, "crown", "y") == 1980);
     assert_true(is_warned(&o, "not rectangles"));
     outcome_free(&o);
     slide_free(&s);

@@ -174,6 +174,36 @@ static inline struct bytes make_tif(const struct tif_spec *s)
     return make_tif_of(s, 1);
 }
 
+/* Where the entry of a tag lies in a little-endian classic TIFF. */
+static inline unsigned char *find_entry(const struct bytes *file, uint16_t tag)
+{
+    uint32_t at;
+    uint16_t n, number;
+    memcpy(&at, file->data + 4, sizeof at);
+    memcpy(&n, file->data + at, sizeof n);
+    for (uint16_t i = 0; i < n; i++) {
+        unsigned char *const entry = file->data + at + 2 + 12 * i;
+        memcpy(&number, entry, sizeof number);
+        if (number == tag) {
+            return entry;
+        }
+    }
+    fail_msg("no tag %d", tag);
+    return NULL;
+}
+
+/* Gives a tag other values, `bytes` in all and no more than it has, of another type. */
+static inline void put_values(const struct bytes *file, uint16_t tag, uint16_t type, uint32_t n,
+                              const void *values, size_t bytes)
+{
+    unsigned char *const entry = find_entry(file, tag);
+    uint32_t at;
+    memcpy(&at, entry + 8, sizeof at);
+    memcpy(entry + 2, &type, sizeof type);
+    memcpy(entry + 4, &n, sizeof n);
+    memcpy(bytes > sizeof at ? file->data + at : entry + 8, values, bytes);
+}
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Nothing may reach libtiff's handlers of the process. */
