@@ -24,6 +24,7 @@ struct csv_dialect {
     unsigned char delimiter; /* ' ' when blanks */
     bool blanks;             /* runs of spaces and tabs */
     char point;              /* tried first; the other one is accepted too unless it delimits */
+    bool point_is_said;      /* by the option: the other one is not accepted */
     char grouping;           /* parts thousands: one of , . ' or a blank; 0: nothing does */
     const struct table_missing *missing; /* what stands for a missing number, beside the usual */
 };
@@ -159,11 +160,16 @@ enum status csv_text_skip(struct csv_text *x, size_t n) STATUS_MUST_CHECK;
 /* "commas", "blanks" ... */
 const char *csv_delimiter_name(const struct csv_dialect *d);
 
+/* What else a text may mean by its commas. */
+enum csv_doubt {
+    CSV_SURE,
+    CSV_BLANKS_WOULD_DO, /* the comma delimits; blanks and decimal commas would do as well */
+    CSV_COMMA_WOULD_DO   /* decimal commas in one column: a comma that delimits would do as well */
+};
 /* Chooses delimiter, decimal point and what parts thousands from the text's first lines; `whole`:
- * the text is the file; `sep`: the delimiter, if it is known (' ': blanks), or 0. Returns whether
- * it is the comma where blanks and decimal commas would do as well. */
-bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
-                      struct csv_dialect *d);
+ * the text is the file; `said`: what is known of them. */
+enum csv_doubt csv_find_dialect(const unsigned char *text, size_t n, bool whole,
+                                const struct table_signs *said, struct csv_dialect *d);
 
 /* Reads the head of t's source, fills *shape and the table's warnings, and counts the lines in
  * t->info (0: the file goes on beyond the head, or there is none) or estimates them. */
@@ -221,7 +227,7 @@ struct csv_head {
     const unsigned char *text, *end; /* without a byte order mark */
     bool whole;                      /* the text is the whole file */
     struct csv_top top;
-    bool blanks_would_do;                /* as delimiters, in place of the comma */
+    enum csv_doubt doubt;
     unsigned char *seen;                 /* [n_columns] */
     size_t n_columns, n_open;            /* n_open: columns that have not shown a number */
     size_t n_lines;                      /* data lines walked, the first one included */

@@ -239,6 +239,16 @@ static bool is_mark(const struct table_missing *missing, const char *text, size_
     return false;
 }
 
+static bool is_missing_number(const struct table_missing *missing, double value)
+{
+    for (size_t i = 0; i < missing->n_numbers; i++) {
+        if (value == missing->numbers[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum csv_value word_value(const struct csv_dialect *d, const char *text, size_t n)
 {
     double special;
@@ -246,7 +256,7 @@ static enum csv_value word_value(const struct csv_dialect *d, const char *text, 
         return CSV_MISSING;
     }
     if (decimal_parse_special(text, n, &special)) {
-        return CSV_INFINITE;
+        return is_missing_number(d->missing, special) ? CSV_MISSING : CSV_INFINITE;
     }
     char sign;
     const enum csv_grouped grouped = csv_grouped(text, n, &sign, NULL);
@@ -285,7 +295,8 @@ static bool parse_number(const struct csv_dialect *d, const struct csv_cell *cel
         sign == d->grouping) {
         return true;
     }
-    return may_be_other(d, cell) && other != d->grouping && decimal_parse(text, n, other, value);
+    return !d->point_is_said && may_be_other(d, cell) && other != d->grouping &&
+           decimal_parse(text, n, other, value);
 }
 
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
@@ -302,16 +313,11 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
     if (!parse_number(d, cell, &value)) {
         return word_value(d, text, cell->n);
     }
-    if (isinf(value)) {
-        return CSV_INFINITE;
-    }
-    for (size_t i = 0; i < d->missing->n_numbers; i++) {
-        if (value == d->missing->numbers[i]) {
-            return CSV_MISSING;
-        }
+    if (is_missing_number(d->missing, value)) {
+        return CSV_MISSING;
     }
     *number = value;
-    return CSV_NUMBER;
+    return isinf(value) ? CSV_INFINITE : CSV_NUMBER;
 }
 
 size_t csv_copy_text(const struct csv_cell *cell, char *dst, bool *is_utf8)

@@ -124,6 +124,30 @@ static struct hint hint_of_missing(const struct decoding *k, const struct csv_ce
     return hint;
 }
 
+/* The option is named where it takes nothing from the other numbers. */
+static enum status fail_unsure(const struct decoding *k, const struct csv_cell *cell)
+{
+    const struct csv_dialect *const d = &k->shape->dialect;
+    char trouble[sizeof(struct hint)], sign = 0;
+    (void)csv_grouped((const char *)cell->text, cell->n, &sign, NULL);
+    const bool is_free = d->grouping == 0 && sign != d->point;
+    snprintf(trouble, sizeof trouble,
+             "may be a number with its thousands parted, or something else: write it without signs "
+             "between groups of digits%s%s",
+             is_free ? ", or set -s thousands=" : "", is_free ? table_sign_name(sign) : "");
+    return fail_cell(k, cell, trouble);
+}
+
+static enum status fail_infinite(const struct decoding *k, const struct csv_cell *cell)
+{
+    static const char word[] = "inf";
+    const struct csv_cell infinite = {.text = (const unsigned char *)word, .n = sizeof word - 1};
+    char trouble[sizeof(struct hint) + 64];
+    snprintf(trouble, sizeof trouble, "is infinite or too large for a double%s",
+             hint_of_missing(k, &infinite).text);
+    return fail_cell(k, cell, trouble);
+}
+
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
     char trouble[sizeof(struct hint) + 64];
@@ -255,15 +279,21 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     if (k->out == k->out_end) {
         return fail_room(k);
     }
-    switch (csv_cell_value(&k->shape->dialect, cell, &number)) {
+    const enum csv_value value = csv_cell_value(&k->shape->dialect, cell, &number);
+    if (k->t->choice.unreadable_is_missing &&
+        (value == CSV_WORD || value == CSV_UNSURE || value == CSV_INFINITE)) {
+        note(k, TABLE_NOTE_UNREADABLE);
+        k->n_missing++;
+        *k->out++ = NAN;
+        return STATUS_OK;
+    }
+    switch (value) {
     case CSV_WORD:
         return fail_word(k, cell);
     case CSV_UNSURE:
-        return fail_cell(k, cell,
-                         "may be a number with its thousands parted, or something else: write it "
-                         "without signs between groups of digits");
+        return fail_unsure(k, cell);
     case CSV_INFINITE:
-        return fail_cell(k, cell, "is infinite or too large for a double");
+        return fail_infinite(k, cell);
     case CSV_NUMBER:
         note_grouped(k, cell);
         break;

@@ -16,6 +16,13 @@
  *
  * "T,C p,hPa" over "1,5 1013,2" has the same form and is read by the same rule, but blanks would do
  * as well there: a warning says so.
+ *
+ * A comma that does not cut all lines alike is a decimal sign where that makes more of the text:
+ * where blanks cut all lines alike, header included, and some of their numbers have decimal commas;
+ * and where each line is one number but for those at the top, which are words ("Wert" over "1,5").
+ *
+ * Signs that the user says are decimal or part thousands delimit only where cells in quotes hold
+ * them.
  */
 #include "formats/table/csv.h"
 
@@ -34,6 +41,7 @@ struct trial {
     size_t n_points, n_commas;              /* numbers that only one decimal point explains ... */
     size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
     size_t n_edge_commas;                   /* of n_commas: "1," and ",1" */
+    size_t n_holding;                       /* numbers in quotes that hold what delimits */
     size_t n_first_filled, n_first_numbers; /* those of the first line */
     unsigned char groupings;                /* signs that part thousands for sure: bits of these */
 };
@@ -68,6 +76,7 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
     case CSV_INFINITE:
         trial->n_filled++;
         trial->n_numbers++;
+        trial->n_holding += memchr(cell->text, d->delimiter, cell->n) != NULL;
         count_sign(cell, '.', &trial->n_points, &trial->n_sure_points);
         count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
         trial->n_edge_commas += cell->text[0] == ',' || cell->text[cell->n - 1] == ',';
@@ -226,17 +235,55 @@ static bool occurs(const unsigned char *text, size_t n, unsigned char delimiter)
     return memchr(text, delimiter, n) || (delimiter == ' ' && memchr(text, '\t', n));
 }
 
+/* The text that is tried, and what is known of its signs. */
+struct sample {
+    const unsigned char *text, *end;
+    bool whole; /* the text is the file */
+    const struct table_signs *said;
+};
+
 /* Tries a dialect of that delimiter, and finds its decimal point and what parts thousands. */
-static void try_on(struct csv_dialect *d, const unsigned char *text, const unsigned char *end,
-                   bool whole, struct trial *trial)
+static void try_on(struct csv_dialect *d, unsigned char delimiter, const struct sample *s,
+                   struct trial *trial)
 {
-    d->point = '.';
-    d->grouping = 0;
-    try_dialect(d, text, end, whole, trial);
-    d->grouping = find_grouping(trial);
-    if (d->grouping == '.' || (d->grouping != ',' && shows_commas(trial))) {
+    const struct table_signs *const said = s->said;
+    d->delimiter = delimiter;
+    d->blanks = delimiter == ' ';
+    d->point_is_said = said->decimal != 0;
+    d->point = said->decimal != 0 ? said->decimal : said->thousands == '.' ? ',' : '.';
+    d->grouping = said->thousands;
+    try_dialect(d, s->text, s->end, s->whole, trial);
+    if (said->thousands == 0) {
+        d->grouping = find_grouping(trial);
+        d->grouping = d->point_is_said && d->grouping == d->point ? 0 : d->grouping;
+    }
+    if (!d->point_is_said && (d->grouping == '.' || (d->grouping != ',' && shows_commas(trial)))) {
         d->point = ',';
     }
+}
+
+/* Whether the user says that the sign is part of numbers, which the trial does not contradict. */
+static bool is_said_otherwise(const struct table_signs *said, unsigned char delimiter,
+                              const struct trial *trial)
+{
+    return trial->n_holding == 0 && (delimiter == (unsigned char)said->decimal ||
+                                     delimiter == (unsigned char)said->thousands);
+}
+
+/* One cell a line: numbers, some of them with decimal commas, below words that no comma cuts. */
+static bool is_one_column(const struct trial *trial, const struct trial *comma)
+{
+    size_t top = 0;
+    while (top + 1 < trial->n_lines && trial->numbers_before[top + 1] == 0) {
+        top++;
+    }
+    for (size_t i = 0; i < trial->n_lines; i++) {
+        if (trial->cells[i] != 1 || (i < top && comma->cells[i] != 1)) {
+            return false;
+        }
+    }
+    return trial->n_commas > 0 && trial->n_edge_commas == 0 &&
+           trial->n_filled - trial->n_numbers == trial->filled_before[top];
 }
 
 const char *csv_delimiter_name(const struct csv_dialect *d)
@@ -259,45 +306,78 @@ const char *csv_delimiter_name(const struct csv_dialect *d)
     }
 }
 
-bool csv_find_dialect(const unsigned char *text, size_t n, bool whole, char sep,
-                      struct csv_dialect *d)
+enum { COMMA = 3, BLANKS = 4, N_CANDIDATES = sizeof candidates, NONE = N_CANDIDATES };
+
+/* What each candidate makes of the text; NONE: each line is one cell. */
+struct tries {
+    struct csv_dialect dialects[N_CANDIDATES + 1];
+    struct trial trials[N_CANDIDATES + 1];
+    bool blanks_are_out;
+};
+
+/* The candidate with the best score; NONE: no one has any. */
+static size_t find_best(struct tries *t, const struct csv_dialect *d, const struct sample *s)
 {
-    const size_t tried = tried_bytes(text, n);
-    struct csv_dialect best = *d;
-    best.delimiter = sep != 0 ? (unsigned char)sep : ',';
-    best.blanks = sep == ' ';
-    best.point = '.';
-    best.grouping = 0;
-    if (sep != 0) {
-        try_on(&best, text, text + tried, whole && tried == n, &(struct trial){0});
-        *d = best;
-        return false;
-    }
+    size_t best = NONE;
     double best_score = 0;
-    struct trial trials[sizeof candidates] = {0}; /* the last is that of blanks */
-    bool blanks_would_do = false, blanks_are_out = false;
-    for (size_t i = 0; i < sizeof candidates; i++) {
-        struct trial *const trial = &trials[i];
-        if (!occurs(text, tried, candidates[i])) {
+    for (size_t i = 0; i < N_CANDIDATES; i++) {
+        t->dialects[i] = *d;
+        if (!occurs(s->text, (size_t)(s->end - s->text), candidates[i])) {
             continue;
         }
-        struct csv_dialect candidate = *d;
-        candidate.delimiter = candidates[i];
-        candidate.blanks = candidates[i] == ' ';
-        try_on(&candidate, text, text + tried, whole && tried == n, trial);
-        for (size_t k = 0; candidate.blanks && k < i; k++) {
-            blanks_are_out = blanks_are_out || rules_blanks_out(&trials[k], trial);
-            blanks_would_do = blanks_are_out && makes_a_table(trial);
+        try_on(&t->dialects[i], candidates[i], s, &t->trials[i]);
+        for (size_t k = 0; i == BLANKS && k < i; k++) {
+            t->blanks_are_out = t->blanks_are_out || rules_blanks_out(&t->trials[k], &t->trials[i]);
         }
-        if (blanks_are_out) {
+        if (is_said_otherwise(s->said, candidates[i], &t->trials[i]) ||
+            (i == BLANKS && t->blanks_are_out)) {
             continue;
         }
-        const double reached = score(trial);
+        const double reached = score(&t->trials[i]);
         if (reached > best_score) {
             best_score = reached;
-            best = candidate;
+            best = i;
         }
     }
-    *d = best;
-    return blanks_would_do && best.delimiter == ',';
+    return best;
+}
+
+/* What the commas of a text are whose lines they cut unevenly. */
+static size_t settle_uneven(struct tries *t, const struct sample *s, enum csv_doubt *doubt)
+{
+    const struct trial *const blanks = &t->trials[BLANKS];
+    if (!t->blanks_are_out && s->said->thousands != ' ' && is_even(blanks) &&
+        blanks->n_commas > 0 && blanks->n_edge_commas == 0) {
+        return BLANKS;
+    }
+    try_on(&t->dialects[NONE], ';', s, &t->trials[NONE]);
+    if (!is_one_column(&t->trials[NONE], &t->trials[COMMA])) {
+        return COMMA;
+    }
+    *doubt = s->said->thousands == 0 ? CSV_COMMA_WOULD_DO : CSV_SURE;
+    return NONE;
+}
+
+enum csv_doubt csv_find_dialect(const unsigned char *text, size_t n, bool whole,
+                                const struct table_signs *said, struct csv_dialect *d)
+{
+    const size_t tried = tried_bytes(text, n);
+    const struct sample s = {text, text + tried, whole && tried == n, said};
+    struct tries t = {.dialects[NONE] = *d};
+    enum csv_doubt doubt = CSV_SURE;
+    if (said->sep != 0) {
+        try_on(d, (unsigned char)said->sep, &s, &t.trials[0]);
+        return CSV_SURE;
+    }
+    size_t best = find_best(&t, d, &s);
+    if (best == NONE) {
+        const bool is_part = said->decimal == ',' || said->thousands == ',';
+        try_on(&t.dialects[NONE], is_part ? ';' : ',', &s, &t.trials[NONE]);
+    } else if (best == COMMA && !is_even(&t.trials[COMMA])) {
+        best = settle_uneven(&t, &s, &doubt);
+    } else if (best == COMMA && t.blanks_are_out && makes_a_table(&t.trials[BLANKS])) {
+        doubt = CSV_BLANKS_WOULD_DO;
+    }
+    *d = t.dialects[best];
+    return doubt;
 }

@@ -262,7 +262,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
                         struct line_ends *ends)
 {
     struct csv *const csv = t->state;
-    char sep = t->choice.sep;
+    struct table_signs signs = t->choice.signs;
     size_t n;
     STATUS_TRY(csv_text_peek(&csv->text, want, &h->text, &n));
     h->end = h->text + n;
@@ -285,9 +285,8 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
         return h->whole ? fail_skip(h, t->choice.skip) : STATUS_OK;
     }
     line += t->choice.skip;
-    begin = csv_pass_preamble(begin, h->end, &line, &sep);
-    h->blanks_would_do =
-        csv_find_dialect(begin, (size_t)(h->end - begin), h->whole, sep, &shape->dialect);
+    begin = csv_pass_preamble(begin, h->end, &line, &signs.sep);
+    h->doubt = csv_find_dialect(begin, (size_t)(h->end - begin), h->whole, &signs, &shape->dialect);
     STATUS_TRY(csv_find_top(&shape->dialect, h->file, begin, h->end, h->whole, line,
                             t->choice.header, &h->top));
     return h->top.needs_more ? STATUS_OK : walk(h, &shape->dialect);

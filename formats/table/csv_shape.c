@@ -262,16 +262,12 @@ static enum status warn_passed(struct table *t, const struct csv_head *h,
 
 static enum status warn_of_grouping(struct table *t, const struct csv_dialect *d)
 {
-    const char *const sign = d->grouping == ','    ? "commas"
-                             : d->grouping == '.'  ? "points"
-                             : d->grouping == '\'' ? "apostrophes"
-                                                   : "blanks";
-    return d->grouping == 0
+    return d->grouping == 0 || t->choice.signs.thousands != 0
                ? STATUS_OK
                : table_warn(t,
-                            "thousands are taken to be parted by %s, and fractions by a %s: write "
+                            "thousands are taken to be parted by %ss, and fractions by a %s: write "
                             "numbers without the former if that is wrong",
-                            sign, d->point == '.' ? "point" : "comma");
+                            table_sign_name(d->grouping), table_sign_name(d->point));
 }
 
 /* Whether a comment at p has a word for each column. */
@@ -351,6 +347,24 @@ static enum status fail_without_numbers(const struct csv_head *h, const struct c
                        h->file, where, csv_delimiter_name(d));
 }
 
+static enum status warn_of_commas(struct table *t, const struct csv_head *h)
+{
+    switch (h->doubt) {
+    case CSV_BLANKS_WOULD_DO:
+        return table_warn(t,
+                          "line %" PRIu64 ": read as comma-delimited (each line has %zu fields); "
+                          "if blanks delimit and commas are decimal, write semicolons for the "
+                          "blanks",
+                          h->first_line, h->n_columns);
+    case CSV_COMMA_WOULD_DO:
+        return table_warn(t, "read as one column with decimal commas; set -s sep=comma if they "
+                             "delimit, -s thousands=comma if they part thousands");
+    case CSV_SURE:
+        break;
+    }
+    return STATUS_OK;
+}
+
 enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
@@ -359,14 +373,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     }
     shape->n_columns = h->n_columns;
     shape->shape_line = h->top.n_columns > 0 ? h->second_line : h->first_line;
-    if (h->blanks_would_do) {
-        STATUS_TRY(table_warn(t,
-                              "line %" PRIu64
-                              ": read as comma-delimited (each line has %zu fields); "
-                              "if blanks delimit and commas are decimal, write semicolons for the "
-                              "blanks",
-                              h->first_line, h->n_columns));
-    }
+    STATUS_TRY(warn_of_commas(t, h));
     STATUS_TRY(csv_decide_header(t, h, &shape->dialect, &shape->has_header));
     STATUS_TRY(shape->has_header ? read_names(t, h, &shape->dialect, shape) : STATUS_OK);
     STATUS_TRY(warn_of_grouping(t, &shape->dialect));

@@ -162,6 +162,7 @@ enum status table_end(struct table *t)
                                 "holds Latin-1",
         [TABLE_NOTE_TOTAL] = "the row is named as totals are, and is taken as data; delete it if "
                              "it is a sum or mean of the others",
+        [TABLE_NOTE_UNREADABLE] = "the cell is no number and counts as missing",
     };
     enum status status = STATUS_OK;
     for (int i = 0; i < TABLE_N_NOTES && !status; i++) {

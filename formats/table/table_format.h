@@ -25,9 +25,10 @@ struct table_format {
 
 /* What may be met in any chunk and is told once, of the first place where it is. */
 enum table_note {
-    TABLE_NOTE_GROUPED,  /* a decimal sign that may as well part thousands */
-    TABLE_NOTE_ENCODING, /* a name that is not UTF-8 */
-    TABLE_NOTE_TOTAL,    /* a row that is called a total */
+    TABLE_NOTE_GROUPED,    /* a decimal sign that may as well part thousands */
+    TABLE_NOTE_ENCODING,   /* a name that is not UTF-8 */
+    TABLE_NOTE_TOTAL,      /* a row that is called a total */
+    TABLE_NOTE_UNREADABLE, /* a cell that is no number and counts as missing */
     TABLE_N_NOTES
 };
 

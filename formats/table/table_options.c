@@ -23,12 +23,17 @@ static enum status add_missing(const char *word, size_t n, struct table_missing 
     if (n == 0) {
         return status_fail(STATUS_BAD_ARGUMENT, "missing_value: an entry of the list is empty");
     }
-    if (m->n_numbers + m->n_words == TABLE_MISSING_MAX) {
+    if (m->n_numbers + m->n_words >= TABLE_MISSING_MAX) {
         return status_fail(STATUS_BAD_ARGUMENT, "missing_value: more than %d numbers and words",
                            TABLE_MISSING_MAX);
     }
-    const bool is_nan = decimal_parse_special(word, n, &number) && isnan(number);
-    if (!is_nan && !decimal_parse(word, n, '.', &number)) {
+    const bool is_special = decimal_parse_special(word, n, &number);
+    if (is_special && isinf(number)) { /* whatever its sign */
+        m->numbers[m->n_numbers++] = INFINITY;
+        m->numbers[m->n_numbers++] = -INFINITY;
+        return STATUS_OK;
+    }
+    if (!is_special && !decimal_parse(word, n, '.', &number)) {
         m->words[m->n_words++] = (struct table_word){word, n};
         return STATUS_OK;
     }
@@ -93,21 +98,71 @@ static enum status parse_header(const char *text, struct table_choice *out)
     return STATUS_OK;
 }
 
-static enum status parse_sep(const char *text, struct table_choice *out)
+struct sign_name {
+    const char *name;
+    char sign;
+};
+
+/* The sign that the text is, or is the name of; 0: neither. */
+static char find_sign(const struct sign_name *names, size_t n, const char *text)
 {
-    static const struct {
-        const char *name;
-        char sep;
-    } names[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'},  {"\\t", '\t'},
-                 {"pipe", '|'},  {"colon", ':'},     {"blanks", ' '}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i].name) == 0) {
-            out->sep = names[i].sep;
-            return STATUS_OK;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(text, names[i].name) == 0 || (text[0] == names[i].sign && text[1] == '\0')) {
+            return names[i].sign;
         }
     }
-    if (strlen(text) == 1 && strchr(",;|:\t ~^!&/", *text)) {
-        out->sep = *text;
+    return 0;
+}
+
+static const struct sign_name number_signs[] = {
+    {"comma", ','}, {"point", '.'}, {"blank", ' '}, {"apostrophe", '\''}};
+enum { N_DECIMAL = 2, N_THOUSANDS = 4 }; /* the first of them */
+
+const char *table_sign_name(char sign)
+{
+    size_t i = 0;
+    while (i + 1 < N_THOUSANDS && number_signs[i].sign != sign) {
+        i++;
+    }
+    return number_signs[i].name;
+}
+
+static enum status parse_decimal(const char *text, struct table_choice *out)
+{
+    out->signs.decimal = find_sign(number_signs, N_DECIMAL, text);
+    return out->signs.decimal
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT, "decimal: '%s' is not comma or point", text);
+}
+
+static enum status parse_thousands(const char *text, struct table_choice *out)
+{
+    out->signs.thousands = find_sign(number_signs, N_THOUSANDS, text);
+    return out->signs.thousands
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT,
+                             "thousands: '%s' is not comma, point, blank or apostrophe", text);
+}
+
+static enum status parse_unreadable(const char *text, struct table_choice *out)
+{
+    out->unreadable_is_missing = strcmp(text, "missing") == 0;
+    return out->unreadable_is_missing || strcmp(text, "reject") == 0
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT, "unreadable: '%s' is not reject or missing",
+                             text);
+}
+
+static enum status parse_sep(const char *text, struct table_choice *out)
+{
+    static const struct sign_name names[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'},
+                                             {"\\t", '\t'},  {"pipe", '|'},      {"colon", ':'},
+                                             {"blanks", ' '}};
+    out->signs.sep = find_sign(names, sizeof names / sizeof names[0], text);
+    if (strlen(text) == 1 && strchr("~^!&/", *text)) {
+        out->signs.sep = *text;
+    }
+    if (out->signs.sep) {
         return STATUS_OK;
     }
     return status_fail(STATUS_BAD_ARGUMENT,
@@ -137,6 +192,16 @@ static const struct {
     [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep, "WORD",
                    "text: what delimits cells: comma, semicolon, tab, pipe, colon or blanks "
                    "(default: found out)"},
+    [TABLE_DECIMAL] = {"decimal", offsetof(struct table_options, decimal), parse_decimal,
+                       "comma|point", "text: the decimal sign (default: found out)"},
+    [TABLE_THOUSANDS] = {"thousands", offsetof(struct table_options, thousands), parse_thousands,
+                         "WORD",
+                         "text: what parts thousands: comma, point, blank or apostrophe (default: "
+                         "found out)"},
+    [TABLE_UNREADABLE] = {"unreadable", offsetof(struct table_options, unreadable),
+                          parse_unreadable, "reject|missing",
+                          "text: what becomes of cells among numbers that are none (default "
+                          "reject)"},
 };
 
 const char *table_option_key(enum table_option option)
@@ -189,6 +254,11 @@ enum status table_options_parse(const struct table_options *o, struct table_choi
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         const char *const text = table_option_get(o, i);
         STATUS_TRY(text ? options[i].parse(text, out) : STATUS_OK);
+    }
+    if (out->signs.decimal != 0 && out->signs.decimal == out->signs.thousands) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "decimal and thousands are one sign ('%c'): set one of them",
+                           out->signs.decimal);
     }
     return STATUS_OK;
 }

@@ -15,11 +15,14 @@ struct table_options {
     const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
     /* "-9999,ERR": numbers, which become NaN, in grids NODATA; and words, of text; NULL: none */
     const char *missing_value;
-    const char *skip;   /* text: so many lines are passed over before all else; NULL: 0 */
-    const char *header; /* text: "none", or the number from 0 of the line with the names; NULL:
-                           "auto" */
-    const char *sep;    /* text: the delimiter, as itself or as its name; NULL: found out */
-    const char *prj;    /* .asc: text of the .prj file beside it, carried to results; NULL: none */
+    const char *skip;       /* text: so many lines are passed over before all else; NULL: 0 */
+    const char *header;     /* text: "none", or the number from 0 of the line with the names; NULL:
+                               "auto" */
+    const char *sep;        /* text: the delimiter, as itself or as its name; NULL: found out */
+    const char *decimal;    /* text: the decimal sign, likewise */
+    const char *thousands;  /* text: what parts thousands, likewise */
+    const char *unreadable; /* text: "missing": cells of numbers that are none; NULL: "reject" */
+    const char *prj; /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };
 
@@ -30,6 +33,9 @@ enum table_option {
     TABLE_SKIP,
     TABLE_HEADER,
     TABLE_SEP,
+    TABLE_DECIMAL,
+    TABLE_THOUSANDS,
+    TABLE_UNREADABLE,
     TABLE_N_OPTIONS
 };
 
@@ -50,7 +56,7 @@ enum status table_option_set(struct table_options *o, enum table_option option,
 /* What stands for a missing number. */
 enum { TABLE_MISSING_MAX = 32 }; /* numbers and words together */
 struct table_missing {
-    double numbers[TABLE_MISSING_MAX];
+    double numbers[TABLE_MISSING_MAX + 1]; /* an infinity is two, one of either sign */
     struct table_word {
         const char *text; /* [n] */
         size_t n;
@@ -58,14 +64,25 @@ struct table_missing {
     size_t n_numbers, n_words;
 };
 
+/* Signs of a text that the user says; 0: found out. */
+struct table_signs {
+    char sep;       /* ' ': runs of blanks */
+    char decimal;   /* . or , */
+    char thousands; /* , . ' or ' ', which stands for all kinds of blanks */
+};
+
 enum { TABLE_HEADER_AUTO = -2, TABLE_HEADER_NONE = -1 };
+
+/* What the user calls a sign of numbers: comma, point, blank, apostrophe. */
+const char *table_sign_name(char sign);
 
 /* The options as they are meant; texts are borrowed from them. */
 struct table_choice {
     struct table_missing missing;
     size_t skip;
     long header; /* TABLE_HEADER_..., or 0 and more */
-    char sep;    /* 0: found out; ' ': runs of blanks */
+    struct table_signs signs;
+    bool unreadable_is_missing;
 };
 /* STATUS_BAD_ARGUMENT. */
 enum status table_options_parse(const struct table_options *o,

@@ -75,11 +75,17 @@ static enum status choose_queries(const struct stage_input *in, const char *text
         return status_fail(STATUS_INTERNAL, "a job came without queries");
     }
     const bool is_column = t->cells_per_line == 1 || (is_array(t) && t->n_lines == 1);
+    if (!is_column && is_array(t)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: has %zu columns of numbers; queries are one column: save that "
+                           "column alone",
+                           in->name, t->lines_are_columns ? n_lines_of(t) : t->cells_per_line);
+    }
     if (!is_column) {
-        return status_fail(
-            STATUS_BAD_INPUT, "%s: has %zu columns of numbers; queries are one column: %s",
-            in->name, t->lines_are_columns ? n_lines_of(t) : t->cells_per_line,
-            is_array(t) ? "save that column alone" : "choose it with query_columns=NAME");
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: has %zu columns of numbers; queries are one column: choose it with "
+                           "query_columns=NAME or its number: -s query_columns=%zu, or another one",
+                           in->name, t->cells_per_line, table_column(t, 0) + 1);
     }
     c->query_type = t->dtype;
     c->n_queries = (uint64_t)t->n_lines * t->cells_per_line;

@@ -95,7 +95,8 @@ static enum status look_over(struct interpolate_job *job, const struct table_chu
             i++;
         }
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: query %" PRIu64 " is infinite; remove it, or mark it as missing",
+                           "%s: query %" PRIu64 " is infinite; remove it, or list inf in "
+                           "missing_value: -s missing_value=inf",
                            job->args.inputs[INTERPOLATE_QUERY].name, job->n_done + i + 1);
     }
     widen(job, low, high);

@@ -171,8 +171,9 @@ static enum status take_levels(struct pearson_job *job, const struct table_chunk
     const struct cell cell = cell_of(job, k);
     return status_fail(
         STATUS_BAD_INPUT,
-        "%s: series '%s' has infinite values (value %zu); mark them as missing (NaN)", job->name,
-        cell.series, cell.value);
+        "%s: series '%s' has infinite values (value %zu); if they stand for missing numbers, list "
+        "inf in missing_value: -s missing_value=inf",
+        job->name, cell.series, cell.value);
 }
 
 static enum status take_unit(struct pearson_job *job)
@@ -293,9 +294,12 @@ static enum status check_stats(struct pearson_job *job, bool *gaps)
         const double max = pearson_stat(job, MOMENTS_MAX, s);
         const double missing = (double)job->n_samples - pearson_stat(job, MOMENTS_COUNT, s);
         if (isinf(min) || isinf(max)) {
-            return status_fail(STATUS_BAD_INPUT,
-                               "%s: series '%s' has infinite %s; mark them as missing (NaN)",
-                               job->name, name_of(job, s), what);
+            return status_fail(STATUS_BAD_INPUT, "%s: series '%s' has infinite %s; %s", job->name,
+                               name_of(job, s), what,
+                               job->layout.n_dropped != 0
+                                   ? "mark the values that they come from as missing (NaN)"
+                                   : "if they stand for missing numbers, list inf in "
+                                     "missing_value: -s missing_value=inf");
         }
         if (!isfinite(pearson_stat(job, MOMENTS_M2, s))) { /* infinite, or their difference */
             return status_fail(STATUS_BAD_INPUT,

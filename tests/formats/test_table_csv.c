@@ -396,7 +396,29 @@ static void infinities_are_refused(void **state)
     for (size_t i = 0; i < sizeof infinite / sizeof infinite[0]; i++) {
         char text[64];
         snprintf(text, sizeof text, "1,2\n3,%s\n", infinite[i]);
-        check_failure(text, STATUS_BAD_INPUT, "line 2, column 2", "infinite");
+        check_failure(text, STATUS_BAD_INPUT, "line 2, column 2",
+                      "infinite or too large for a double; if it stands for a missing number: -s "
+                      "missing_value=inf");
+        const struct table_options listed = {.missing_value = "inf"};
+        struct reading r = read_text(text, &listed);
+        ASSERT_NUMBERS(&r, 1, 2, 3, NAN);
+        assert_int_equal(r.n_missing, 1);
+        reading_free(&r);
+    }
+}
+
+/* The list has room for as many as it says, however an infinity counts. */
+static void missing_values_beyond_the_list_are_refused(void **state)
+{
+    (void)state;
+    char list[8 * TABLE_MISSING_MAX + 16] = "";
+    for (size_t i = 0; i < TABLE_MISSING_MAX + 2; i++) {
+        struct table_options options = {0};
+        snprintf(list + strlen(list), 8, "%s%zu", i > 0 ? "," : "", i);
+        char with[sizeof list + 8];
+        snprintf(with, sizeof with, "%s,inf", list);
+        const enum status status = table_option_set(&options, TABLE_MISSING_VALUE, with);
+        assert_int_equal(status, i + 1 < TABLE_MISSING_MAX ? STATUS_OK : STATUS_BAD_ARGUMENT);
     }
 }
 
@@ -593,6 +615,7 @@ int main(void)
         cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
         cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),
         cmocka_unit_test(infinities_are_refused),
+        cmocka_unit_test(missing_values_beyond_the_list_are_refused),
         cmocka_unit_test(files_that_hold_no_table_are_refused),
         cmocka_unit_test(truncated_gzip_of_a_table_is_refused),
         cmocka_unit_test(numbers_are_rounded_as_strtod_rounds_them),

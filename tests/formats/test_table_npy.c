@@ -147,6 +147,35 @@ static void the_missing_value_becomes_nan(void **state)
     bytes_free(&file);
 }
 
+/* Of either sign, in numbers of any width. */
+static void an_infinity_that_is_listed_is_missing(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {"inf", "-9,-Infinity"};
+    static const double x[] = {1, INFINITY, -INFINITY, 2};
+    static const float y[] = {1, INFINITY, -INFINITY, 2};
+    for (size_t k = 0; k < 4; k++) {
+        const struct table_options options = {.missing_value = lists[k / 2]};
+        struct bytes file =
+            k % 2 == 0 ? array_file(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)}",
+                                    x, sizeof x)
+                       : array_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}",
+                                    y, sizeof y);
+        struct reading r = read_bytes(file.data, file.len, &options, 64);
+        assert_int_equal(r.status, STATUS_OK);
+        for (size_t i = 0; i < 4; i++) {
+            double wide;
+            float narrow;
+            memcpy(&wide, r.numbers.data + 8 * (k % 2 == 0 ? i : 0), sizeof wide);
+            memcpy(&narrow, r.numbers.data + 4 * i, sizeof narrow);
+            const double v = k % 2 == 0 ? wide : (double)narrow;
+            assert_true(i == 0 || i == 3 ? v == x[i] : isnan(v));
+        }
+        reading_free(&r);
+        bytes_free(&file);
+    }
+}
+
 static void headers_that_are_no_literal_are_refused(void **state)
 {
     (void)state;
@@ -307,6 +336,7 @@ int main(void)
         cmocka_unit_test(one_dimension_is_one_line),
         cmocka_unit_test(every_type_is_read_in_either_byte_order),
         cmocka_unit_test(the_missing_value_becomes_nan),
+        cmocka_unit_test(an_infinity_that_is_listed_is_missing),
         cmocka_unit_test(headers_that_are_no_literal_are_refused),
         cmocka_unit_test(types_and_shapes_that_are_not_taken_are_named),
         cmocka_unit_test(claims_beyond_the_file_are_refused_at_once),

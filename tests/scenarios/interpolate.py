@@ -418,6 +418,16 @@ def mistakes():
     refused(r"one column of numbers; nodes are a table of at least two: x, then y", "x\n1\n2\n")
     refused(r"has 2 columns of numbers; queries are one column: choose it with query_columns=NAME",
             query="a,b\n1,2\n3,4\n")
+    for query in ("a,b\n1,2\n3,4\n", "1,2\n3,4\n", "site,a,b\nx,1,2\ny,3,4\n", '"a, b",c\n1,2\n3,4\n'):
+        refused(r"-s query_columns=[12], or another one", query=query)
+        hint = re.search(r"query_columns=\d+", run("r.nodes.csv", "r.query.csv", out="bad", status=1).stderr)[0]
+        run("-s", hint, "r.nodes.csv", "r.query.csv", out="hinted")
+        assert curve("hinted/r")["x"].tolist() == [1, 3], (query, hint)
+    with open("r.query.csv", "w", encoding="utf-8") as f:
+        f.write("q\n0,25\n0,5\n")  # one column, whose commas are decimal
+    run("r.nodes.csv", "r.query.csv", out="hinted")
+    assert curve("hinted/r")["x"].tolist() == [0.25, 0.5]
+    assert "one column with decimal commas" in " ".join(about("hinted/r")["warnings"])
     refused(r"r.query.csv: line 1, column 1: .inf. is infinite", query="inf\n")
     refused(r"r.nodes.csv: line 3, column 2: .oops. is not a number", "0,1\n1,2\n2,oops\n")
     refused(r"the other part of the job is missing: interpolate needs r.query.\* too, in the same folder, or the "

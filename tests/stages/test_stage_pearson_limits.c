@@ -162,8 +162,10 @@ static void infinities_are_refused_by_name_before_increments_hide_them(void **st
         sheet.cut = 4;
         sheet_set(&sheet, k % 4 < 2 ? "diff=log" : "diff=step");
         check_refusal(&sheet, STATUS_BAD_INPUT,
-                      k % 2 == 0 ? "'row 3' has infinite values (value 4)"
-                                 : "'column 4' has infinite values (value 3)");
+                      k % 2 == 0
+                          ? "'row 3' has infinite values (value 4); if they stand for missing "
+                            "numbers, list inf in missing_value"
+                          : "'column 4' has infinite values (value 3)");
         sheet_free(&sheet);
     }
 }
