@@ -154,7 +154,7 @@ CPU_CLONES void vector_moments(const double *x, size_t n, struct part_moments *o
     }
     double mean = shift + add_lanes(p.sum) / out->n, sum, squares;
     vector_centred_sums(x, n, mean, &sum, &squares);
-    out->m2 = squares - sum * sum / out->n;
+    out->m2 = squares - sum * (sum / out->n);
     /* what rounding took from the mean is in the second sum */
     out->base = mean;
     out->mean = sum / out->n;

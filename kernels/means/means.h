@@ -33,6 +33,7 @@ enum moments_field {
 struct moments {
     struct span at; /* at least MOMENTS_FIELDS * capacity * 8 bytes */
     size_t capacity;
+    size_t min_samples; /* a coefficient is of no fewer; below 2 as 2 */
 };
 
 static inline size_t moments_bytes(size_t capacity)
@@ -55,24 +56,33 @@ MEANS_RULE double *moments_array(struct moments m, enum moments_field field)
 /* The least variance whose square root, and whose squares and products of samples, keep all their
  * digits: what underflows of a square is 2^-115 of it. */
 #define MOMENTS_LEAST_VARIANCE 0x1p-960
+/* The largest M2: sums of squares about another sample, of the 66 at most that a thread takes, are
+ * up to 134 times as large. */
+#define MOMENTS_MOST_M2 0x1p1016
 
-/* A series without variance, for which no correlation exists: fewer than two samples, all equal, or
- * a standard deviation within rounding (2^-52 of the largest magnitude). Likewise one whose squares
- * leave the doubles: of a variance below MOMENTS_LEAST_VARIANCE, or without a finite M2. */
-MEANS_RULE int moments_degenerate(double count, double m2, double min, double max)
+/* The least number of samples that a coefficient is of. */
+MEANS_RULE double moments_least_count(struct moments m)
 {
-    double a = min < 0 ? -min : min, b = max < 0 ? -max : max;
-    double largest = a > b ? a : b;
-    double floor = 0x1p-52 * largest;
-    return !(count >= 2) || !(min < max) || !(m2 > count * floor * floor) ||
-           !(m2 >= count * MOMENTS_LEAST_VARIANCE) || !(m2 <= 0x1.fffffffffffffp1023);
+    return m.min_samples > 2 ? (double)m.min_samples : 2;
+}
+
+/* A series for which no correlation exists: fewer samples than least_count, all equal, or such that
+ * its squares leave the doubles. Samples one unit in the last place apart vary, and M2 knows how
+ * much: no sample lies between the two doubles on either side of a mean, so that the mean, rounded,
+ * is never further off than one standard deviation. */
+MEANS_RULE int moments_degenerate(double least_count, double count, double m2, double min,
+                                  double max)
+{
+    return !(count >= least_count) || !(min < max) || !(m2 >= count * MOMENTS_LEAST_VARIANCE) ||
+           !(m2 <= MOMENTS_MOST_M2);
 }
 
 /* The same of series s. */
 MEANS_RULE int moments_degenerate_at(struct moments m, size_t s)
 {
-    return moments_degenerate(moments_array(m, MOMENTS_COUNT)[s], moments_array(m, MOMENTS_M2)[s],
-                              moments_array(m, MOMENTS_MIN)[s], moments_array(m, MOMENTS_MAX)[s]);
+    return moments_degenerate(moments_least_count(m), moments_array(m, MOMENTS_COUNT)[s],
+                              moments_array(m, MOMENTS_M2)[s], moments_array(m, MOMENTS_MIN)[s],
+                              moments_array(m, MOMENTS_MAX)[s]);
 }
 
 struct means_kernels {

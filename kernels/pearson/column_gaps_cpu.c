@@ -251,10 +251,10 @@ enum status column_gaps_add(struct queue *q, struct columns *c, const struct col
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-double column_gaps_r(const struct columns *c, size_t i, size_t j)
+double column_gaps_r(const struct columns *c, size_t i, size_t j, double least_count)
 {
     size_t low = cpu_min(c->place[i], c->place[j]), high = cpu_max(c->place[i], c->place[j]);
-    return columns_pair_r(entry(c, low, high), stride(c, low));
+    return columns_pair_r(entry(c, low, high), stride(c, low), least_count);
 }
 
 enum status cpu_columns_common(struct queue *q, void *state, struct matrix_pair *pairs, size_t n)

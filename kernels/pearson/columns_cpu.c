@@ -299,6 +299,7 @@ struct finish_job {
     const struct columns *c;
     const struct matrix *m;
     const double *scale; /* 1 / sqrt(M2); NaN for a degenerate series */
+    double least_count;
 };
 
 static void finish_body(void *arg, size_t index)
@@ -317,7 +318,8 @@ static void finish_body(void *arg, size_t index)
         bool all = columns_gapped(c, j);
         for (size_t i = 0; c->n_gapped > 0 && i < j; ++i) {
             if (all || columns_gapped(c, i)) {
-                to[i] = column_gaps_r(c, i, j) + 0 * job->scale[i] + 0 * job->scale[j];
+                to[i] = column_gaps_r(c, i, j, job->least_count) + 0 * job->scale[i] +
+                        0 * job->scale[j];
             }
         }
     }
@@ -327,7 +329,8 @@ static void store_moments(const struct columns *c, struct moments moments, doubl
 {
     for (size_t s = 0; s < c->n_series; ++s) {
         const struct part_moments *m = &c->all[s];
-        bool degenerate = moments_degenerate(m->n, m->m2, m->min, m->max);
+        bool degenerate =
+            moments_degenerate(moments_least_count(moments), m->n, m->m2, m->min, m->max);
         moments_store(moments, s, m);
         moments_array(moments, MOMENTS_LAG1)[s] =
             degenerate ? (double)NAN : c->lag[s].product / m->m2;
@@ -346,7 +349,8 @@ enum status cpu_columns_finish(struct queue *q, void *state, struct moments mome
     }
     STATUS_TRY(cpu_scratch(c->n_series, sizeof *scale, (void **)&scale));
     store_moments(c, moments, scale);
-    struct finish_job job = {.c = c, .m = matrix, .scale = scale};
+    struct finish_job job = {
+        .c = c, .m = matrix, .scale = scale, .least_count = moments_least_count(moments)};
     enum status st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
     free(scale);
     return st;

@@ -64,7 +64,7 @@ enum status column_gaps_admit(struct queue *q, struct columns *c, size_t n) STAT
 enum status column_gaps_add(struct queue *q, struct columns *c,
                             const struct columns_slab *slab) STATUS_MUST_CHECK;
 /* The coefficient of a pair, one of which has a slot. */
-double column_gaps_r(const struct columns *c, size_t i, size_t j);
+double column_gaps_r(const struct columns *c, size_t i, size_t j, double least_count);
 void column_gaps_free(struct queue *q, struct columns *c);
 
 #endif

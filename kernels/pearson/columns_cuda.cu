@@ -41,7 +41,8 @@ __global__ void finish_moments(columns_series at, size_t n_series, struct moment
         return;
     }
     const part_moments m = at.all[s];
-    const bool degenerate = moments_degenerate(m.n, m.m2, m.min, m.max) != 0;
+    const bool degenerate =
+        moments_degenerate(moments_least_count(moments), m.n, m.m2, m.min, m.max) != 0;
     moments_store(moments, s, &m);
     moments_array(moments, MOMENTS_LAG1)[s] = degenerate ? (double)NAN : at.lag[s].product / m.m2;
     scale[s] = degenerate ? (double)NAN : 1 / sqrt(m.m2);
@@ -51,7 +52,7 @@ struct finish_args {
     columns_series at;
     size_t n_series, n_total, first, rows, width; /* a panel of the result */
     const double *triangle, *scale, *pairs;
-    double *r;
+    double *r, least_count;
 };
 
 __device__ double gap_coefficient(const finish_args &args, size_t j, size_t i)
@@ -62,7 +63,7 @@ __device__ double gap_coefficient(const finish_args &args, size_t j, size_t i)
     return columns_pair_r(args.pairs +
                               (size_t)(i_keeps ? slot_i : slot_j) * PAIR_FIELDS * args.n_series +
                               (i_keeps ? j : i),
-                          args.n_series);
+                          args.n_series, args.least_count);
 }
 
 /* Grid: (columns, rows of the panel). */
@@ -176,7 +177,7 @@ enum status make(struct cuda_queue *q, struct columns *c)
 }
 
 enum status finish_panels(struct cuda_queue *q, struct columns *c, const double *scale,
-                          const struct matrix *m)
+                          double least_count, const struct matrix *m)
 {
     for (size_t p = 0; p * m->panel < c->n_series; p++) {
         const size_t width = matrix_panel_width(p, m->panel, c->n_series);
@@ -191,7 +192,8 @@ enum status finish_panels(struct cuda_queue *q, struct columns *c, const double 
                                   (const double *)c->triangle.at,
                                   scale,
                                   (const double *)c->pairs.at,
-                                  (double *)m->panels[p].at};
+                                  (double *)m->panels[p].at,
+                                  least_count};
         cuda_work work(q, STREAM_COMPUTE,
                        {columns_access(c), queue_reads(c->triangle.at, c->triangle.bytes),
                         queue_reads(c->pairs.at, c->pairs.bytes),
@@ -317,5 +319,5 @@ enum status cuda_columns_finish(struct queue *queue, void *state, struct moments
         STATUS_TRY(cuda_launched("moments of columns"));
         STATUS_TRY(work.done());
     }
-    return finish_panels(q, c, scale.as<double>(), matrix);
+    return finish_panels(q, c, scale.as<double>(), moments_least_count(moments), matrix);
 }

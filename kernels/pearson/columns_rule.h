@@ -109,27 +109,33 @@ PEARSON_RULE void columns_pair_store(const struct columns_pair *p, double *at, s
     at[7 * stride] = p->xy;
 }
 
-/* Adds a slab's sums by Chan's formula. */
+/* Adds a slab's sums by Chan's formula: where none were before, they are all, whatever the square
+ * of a mean is. */
 PEARSON_RULE void columns_pair_merge(struct columns_pair *p, const struct pearson_common *c)
 {
     const struct pearson_sums *s = &c->sums;
+    if (!(p->n > 0)) {
+        const struct columns_pair first = {s->n, c->mean_x, c->mean_y, s->xx, s->yy, s->xy};
+        *p = first;
+        return;
+    }
     const double before = p->n, n = before + s->n, share = s->n / n;
     const double dx = pearson_mean_less(c->mean_x, p->x), dy = pearson_mean_less(c->mean_y, p->y);
-    const double weight = before * share; /* 0 for the first samples */
+    const double weight = before * share;
     p->xx += s->xx + dx * dx * weight;
     p->yy += s->yy + dy * dy * weight;
     p->xy += s->xy + dx * dy * weight;
-    p->x = before > 0 ? pearson_mean_of(p->x.at, dx * share, p->x.low) : c->mean_x;
-    p->y = before > 0 ? pearson_mean_of(p->y.at, dy * share, p->y.low) : c->mean_y;
+    p->x = pearson_mean_of(p->x.at, dx * share, p->x.low);
+    p->y = pearson_mean_of(p->y.at, dy * share, p->y.low);
     p->n = n;
 }
 
-/* The pair's coefficient. */
-PEARSON_RULE double columns_pair_r(const double *at, size_t stride)
+/* The pair's coefficient, of `least` samples or more. */
+PEARSON_RULE double columns_pair_r(const double *at, size_t stride, double least)
 {
     const struct columns_pair p = columns_pair_load(at, stride);
     const struct pearson_sums s = {p.n, 0, 0, p.xx, p.yy, p.xy};
-    return pearson_of_centred(s);
+    return pearson_of_centred(s, least);
 }
 
 #endif

@@ -88,7 +88,7 @@ __global__ void coefficients(gaps_args args)
                                    args.xx[at], args.yy[at], args.xy[at]};
     double r = NAN;
     if (!moments_degenerate_at(p.moments, i) && !moments_degenerate_at(p.moments, j) &&
-        !pearson_from_sums(s, &r)) {
+        !pearson_from_sums(s, moments_least_count(p.moments), &r)) {
         args.recompute[atomicAdd(args.n_recompute, 1u)] =
             make_uint2((unsigned)in_a, (unsigned)in_b);
     }
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(PAIR_THREADS) recompute(gaps_args args)
             atomicAdd(args.n_unsure, 1ull);
         }
         if (threadIdx.x == 0) {
-            write(p, a, p.b.first + b, pearson_of_centred(c.sums));
+            write(p, a, p.b.first + b, pearson_of_centred(c.sums, moments_least_count(p.moments)));
         }
         __syncthreads();
     }

@@ -111,13 +111,14 @@ static double recompute(struct gaps_job *job, size_t j, size_t i)
     } else if (!c.sure) {
         atomic_fetch_add(&job->n_unsure, 1);
     }
-    return pearson_of_centred(c.sums);
+    return pearson_of_centred(c.sums, moments_least_count(p->moments));
 }
 
 static void store_tile(struct gaps_job *job, const struct pair_tile *t,
                        const struct gaps_tile *tile, const void *work)
 {
     const struct pearson_panel *p = job->p;
+    const double least_count = moments_least_count(p->moments);
     for (size_t k = 0; k < t->n_a; ++k) {
         size_t j = job->a.series[t->a0 + k], row = (j - p->a.first) * p->width;
         bool degenerate = moments_degenerate_at(p->moments, j);
@@ -128,7 +129,7 @@ static void store_tile(struct gaps_job *job, const struct pair_tile *t,
             }
             double r = (double)NAN;
             if (!degenerate && !moments_degenerate_at(p->moments, i) &&
-                !pearson_from_sums(gaps_pair(tile, work, k, l), &r)) {
+                !pearson_from_sums(gaps_pair(tile, work, k, l), least_count, &r)) {
                 r = recompute(job, j, i);
             }
             if (p->precision == PEARSON_F32) {

@@ -101,7 +101,8 @@ static void exact_body(void *arg, size_t index)
             continue;
         }
         p->r = pearson_of_centred(
-            cpu_pair_common(series_of(job, p->i), series_of(job, p->j), job->x->n_samples).sums);
+            cpu_pair_common(series_of(job, p->i), series_of(job, p->j), job->x->n_samples).sums,
+            moments_least_count(job->moments));
     }
 }
 

@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(PAIR_THREADS)
     if (!moments_degenerate_at(moments, i) && !moments_degenerate_at(moments, j)) {
         const T *at = (const T *)x.at.at;
         const pair_series<false, T> series = {at + i * x.n_samples, at + j * x.n_samples, 1};
-        r = pearson_of_centred(pair_common_of(series, x.n_samples, mean[i], mean[j]).sums);
+        r = pearson_of_centred(pair_common_of(series, x.n_samples, mean[i], mean[j]).sums,
+                               moments_least_count(moments));
     }
     if (threadIdx.x == 0) {
         pair->r = r;

@@ -12,8 +12,8 @@
  * Both end in a matrix (kernels/matrix/matrix.h).
  *
  * Every coefficient is clamped to [-1, 1]; it is NaN when moments_degenerate() holds for either
- * series, or (missing values) when fewer than two samples are common or one series is constant on
- * the common samples, or too small there for its squares to be doubles.
+ * series, or (missing values) when fewer samples are common than moments_least_count() or one
+ * series is constant on the common samples, or too small there for its squares to be doubles.
  *
  * The same input gives the same bits on every run of one backend, whatever the number of threads.
  */

@@ -115,7 +115,7 @@ static double recentre(const struct z_job *job, const void *row, size_t entry)
         squares += s2;
     }
     if (n > 0) {
-        double m2 = squares - sum * sum / n;
+        double m2 = squares - sum * (sum / n);
         double first = *mean;
         *mean += sum / n;
         moments_array(job->moments, MOMENTS_M2)[entry] = m2 > 0 || m2 != m2 ? m2 : 0;

@@ -59,9 +59,9 @@ PEARSON_RULE int pearson_keeps_digits(double squares, double n)
 PEARSON_RULE int pearson_centre_sums(struct pearson_sums *s)
 {
     double raw_xx = s->xx, raw_yy = s->yy;
-    s->xx -= s->x * s->x / s->n;
-    s->yy -= s->y * s->y / s->n;
-    s->xy -= s->x * s->y / s->n;
+    s->xx -= s->x * (s->x / s->n);
+    s->yy -= s->y * (s->y / s->n);
+    s->xy -= s->x * (s->y / s->n);
     return s->xx > raw_xx * 0x1p-5 && s->yy > raw_yy * 0x1p-5 &&
            pearson_keeps_digits(s->xx, s->n) && pearson_keeps_digits(s->yy, s->n);
 }
@@ -83,11 +83,11 @@ PEARSON_RULE int pearson_is_sure(const struct pearson_sums *raw, const struct pe
            digits_y;
 }
 
-/* r = xy / sqrt(xx yy) of centred sums; NaN with fewer than two samples, or where a square is 0 or
- * too small for its digits. */
-PEARSON_RULE double pearson_of_centred(struct pearson_sums s)
+/* r = xy / sqrt(xx yy) of centred sums; NaN with fewer samples than `least` (2 or more), or where a
+ * square is 0 or too small for its digits. */
+PEARSON_RULE double pearson_of_centred(struct pearson_sums s, double least)
 {
-    return s.n >= 2 && pearson_keeps_digits(s.xx, s.n) && pearson_keeps_digits(s.yy, s.n)
+    return s.n >= least && pearson_keeps_digits(s.xx, s.n) && pearson_keeps_digits(s.yy, s.n)
                ? pearson_clamp(s.xy / (sqrt(s.xx) * sqrt(s.yy)))
                : (double)NAN;
 }
@@ -124,16 +124,16 @@ struct pearson_common {
 };
 
 /* Both at once: 0 when the pair must be computed again. */
-PEARSON_RULE int pearson_from_sums(struct pearson_sums s, double *r)
+PEARSON_RULE int pearson_from_sums(struct pearson_sums s, double least, double *r)
 {
     *r = (double)NAN;
-    if (!(s.n >= 2)) {
+    if (!(s.n >= least)) {
         return 1;
     }
     if (!pearson_centre_sums(&s)) {
         return 0;
     }
-    *r = pearson_of_centred(s);
+    *r = pearson_of_centred(s, least);
     return 1;
 }
 

@@ -13,10 +13,12 @@
  * Error, with u = 2^-53: each z is off by 5 u of itself, and by the error of the norm. M2 is a sum
  * of non-negative terms, taken in threads of runs of RUN samples, then of runs, then of threads:
  * off by (RUN + n / (LONG_THREADS RUN) + 16) u, 96 u for 2^20 samples. The sums are taken about the
- * mean of the moments, which lies within half a standard deviation of the right one (where rounding
- * is more than that, the series is degenerate); correcting M2 by it makes 250 u of the 96 u at
- * most, and two norms move r by as much as one M2. What is left of the mean moves r by N e e' / (d
- * d'), the square of such roundings.
+ * mean of the moments; where that lies within half a standard deviation of the right one,
+ * correcting M2 by it makes 250 u of the 96 u at most. It lies further off, by one at most, only
+ * where the deviation is less than the distance of neighbouring doubles (moments_degenerate); there
+ * samples lie within 2^11 of these distances, are off by whole multiples, and the sums are exact.
+ * Two norms move r by as much as one M2. What is left of the mean moves r by N e e' / (d d'), the
+ * square of such roundings.
  */
 #include "kernels/base/reduce_cuda.h"
 #include "kernels/pearson/digits_cuda.h"
@@ -165,7 +167,7 @@ __device__ __forceinline__ row_scale scale_of(const row_args &args, size_t entry
     s.low = (guess - s.mean) + shift;
     s.norm = sqrt(m2);
     s.crest = fmax((max - s.mean) - s.low, (s.mean - min) + s.low) / s.norm;
-    s.degenerate = moments_degenerate(n, m2, min, max) != 0;
+    s.degenerate = moments_degenerate(moments_least_count(args.moments), n, m2, min, max) != 0;
     __syncthreads(); /* every thread has read what thread 0 overwrites */
     if (threadIdx.x == 0) {
         if (n > 0) {

@@ -34,7 +34,7 @@ enum {
     SLAB_SAMPLES = 256,    /* ... but at least so many samples */
 };
 
-enum { SERIES, PRECISION, DIFF, MISSING, R, TOP, THRESHOLD, ORDER, FIGURE };
+enum { SERIES, PRECISION, DIFF, MISSING, MIN_SAMPLES, R, TOP, THRESHOLD, ORDER, FIGURE };
 enum { SERIES_AUTO, SERIES_ROWS, SERIES_COLUMNS };
 
 const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
@@ -58,6 +58,12 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                  .text = "pairwise",
                  .choices = "pairwise|reject",
                  .help = "missing values: use the samples common to a pair, or fail"},
+    [MIN_SAMPLES] = {.key = "min_samples",
+                     .kind = PARAM_COUNT,
+                     .text = "3",
+                     .min = 2,
+                     .max = (double)PEARSON_SAMPLES_MAX,
+                     .help = "the fewest samples, common to a pair, that a coefficient is of"},
     [R] = {.key = "r",
            .kind = PARAM_CHOICE,
            .text = "upper",
@@ -98,6 +104,7 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                 .used = by_lines ? precisions[p[PRECISION].index] : PEARSON_EXACT,
                                 .diff = diffs[p[DIFF].index],
                                 .reject = p[MISSING].index == 1,
+                                .min_samples = (size_t)p[MIN_SAMPLES].count,
                                 .keep_r = p[R].index == 0,
                                 .top = (size_t)p[TOP].count,
                                 .threshold = p[THRESHOLD].real,

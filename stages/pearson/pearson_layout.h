@@ -13,7 +13,7 @@
 #include "stages/stage.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 9 };
+enum { PEARSON_N_SPECS = 10 };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
 /* The most pairs that one result lists, and the most series (pairs hold 32-bit numbers). */
@@ -24,8 +24,9 @@ struct pearson_choice {
     bool columns;                /* the series are the table's columns, else its rows */
     enum pearson_precision used; /* what is done: series across lines are always taken exactly */
     enum pearson_diff diff;
-    bool reject; /* a missing value is an error */
-    bool keep_r; /* the matrix is among the results */
+    bool reject;        /* a missing value is an error */
+    size_t min_samples; /* a coefficient is of no fewer */
+    bool keep_r;        /* the matrix is among the results */
     size_t top;
     double threshold; /* 0: off */
     bool cluster;     /* the heat map is ordered by clusters */

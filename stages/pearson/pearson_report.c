@@ -26,7 +26,7 @@ typedef bool property_fn(const struct pearson_job *job, size_t s);
 
 static bool has_few_samples(const struct pearson_job *job, size_t s)
 {
-    return pearson_stat(job, MOMENTS_COUNT, s) < 2;
+    return pearson_stat(job, MOMENTS_COUNT, s) < moments_least_count(job->stats);
 }
 
 static bool is_degenerate(const struct pearson_job *job, size_t s)
@@ -34,20 +34,16 @@ static bool is_degenerate(const struct pearson_job *job, size_t s)
     return moments_degenerate_at(job->stats, s);
 }
 
-/* The squares of the deviations leave the doubles although they are no rounding of the values. */
-static bool is_too_small(const struct pearson_job *job, size_t s)
-{
-    const double min = pearson_stat(job, MOMENTS_MIN, s);
-    const double max = pearson_stat(job, MOMENTS_MAX, s);
-    const double count = pearson_stat(job, MOMENTS_COUNT, s);
-    return !has_few_samples(job, s) &&
-           pearson_stat(job, MOMENTS_M2, s) < count * MOMENTS_LEAST_VARIANCE &&
-           max - min > 0x1p-40 * fmax(fabs(min), fabs(max));
-}
-
 static bool is_constant(const struct pearson_job *job, size_t s)
 {
-    return is_degenerate(job, s) && !has_few_samples(job, s) && !is_too_small(job, s);
+    return !has_few_samples(job, s) &&
+           pearson_stat(job, MOMENTS_MIN, s) == pearson_stat(job, MOMENTS_MAX, s);
+}
+
+/* The squares of the deviations leave the doubles. */
+static bool is_too_small(const struct pearson_job *job, size_t s)
+{
+    return is_degenerate(job, s) && !has_few_samples(job, s) && !is_constant(job, s);
 }
 
 static bool has_gaps(const struct pearson_job *job, size_t s)
@@ -149,7 +145,7 @@ static enum status warn_pairs(const struct pearson_job *job, struct result *out)
     const uint64_t undefined = undefined_in_common(job);
     if (job->n_series == 1) {
         STATUS_TRY(result_warn(out, "there is one series: no pair to correlate"));
-    } else if (job->n_samples == 2) {
+    } else if (job->n_samples == 2 && job->choice.min_samples == 2) {
         STATUS_TRY(
             result_warn(out, "each series has 2 %s: every coefficient is -1 or 1 whatever they are",
                         job->layout.n_dropped != 0 ? "increments" : "samples"));
@@ -158,9 +154,10 @@ static enum status warn_pairs(const struct pearson_job *job, struct result *out)
         return STATUS_OK;
     }
     return result_warn(out,
-                       "no coefficient for %llu of %llu pairs: fewer than 2 samples in common, or "
-                       "a series that does not vary on them",
-                       (unsigned long long)undefined, (unsigned long long)job->survey.n_pairs);
+                       "no coefficient for %llu of %llu pairs: fewer than %zu samples in common "
+                       "(min_samples), or a series that does not vary on them",
+                       (unsigned long long)undefined, (unsigned long long)job->survey.n_pairs,
+                       job->choice.min_samples);
 }
 
 static enum status warn_walks(const struct pearson_job *job, double *scratch, struct result *out)
@@ -216,7 +213,10 @@ static enum status warn_same(const struct pearson_job *job, struct result *out)
 
 static enum status warn(const struct pearson_job *job, double *scratch, struct result *out)
 {
-    STATUS_TRY(warn_series(job, has_few_samples, "fewer than 2 values, so no coefficients", out));
+    char few[64];
+    (void)snprintf(few, sizeof few, "fewer than %zu values (min_samples), so no coefficients",
+                   job->choice.min_samples);
+    STATUS_TRY(warn_series(job, has_few_samples, few, out));
     STATUS_TRY(warn_series(job, is_constant, "no variance, so no coefficients", out));
     STATUS_TRY(warn_series(job, is_too_small,
                            "deviations too small to be squared, so no or rough coefficients (scale "

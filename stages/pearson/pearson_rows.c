@@ -49,7 +49,7 @@ static enum status rows_open(struct pearson_job *job)
 /* Makes room for the moments of `capacity` series, keeping those that are there. */
 static enum status grow_moments(struct pearson_job *job, size_t capacity)
 {
-    struct moments grown = {.capacity = capacity};
+    struct moments grown = {.capacity = capacity, .min_samples = job->moments.min_samples};
     STATUS_TRY(pearson_job_alloc(job, capacity, moments_bytes(1), &grown.at));
     struct moments old = job->moments;
     job->moments = grown;
@@ -247,6 +247,7 @@ static enum status fill_panels(struct pearson_job *job, const bool *gaps)
          * that are reported. */
         struct moments *own = &job->exact_moments;
         own->capacity = job->moments.capacity;
+        own->min_samples = job->moments.min_samples;
         STATUS_TRY(pearson_job_alloc(job, own->capacity, moments_bytes(1), &own->at));
         STATUS_TRY(
             job->ops->copy(job->queue, own->at, job->moments.at, moments_bytes(own->capacity)));

@@ -93,7 +93,8 @@ static enum status pearson_open(const struct stage_args *args, struct stage **ou
                                   .layout = layout,
                                   .strategy = layout.by_lines ? &pearson_rows : &pearson_columns,
                                   .ops = args->queue->backend->ops,
-                                  .queue = args->queue};
+                                  .queue = args->queue,
+                                  .moments.min_samples = choice.min_samples};
     enum status st = take_header(&s->job);
     if (st == STATUS_OK) {
         st = s->job.strategy->open(&s->job);
@@ -271,7 +272,7 @@ static enum status fetch_stats(struct pearson_job *job)
 {
     const size_t n = job->n_series, capacity = job->moments.capacity;
     double *stats = malloc(moments_bytes(capacity));
-    job->stats = (struct moments){{stats, moments_bytes(capacity)}, n};
+    job->stats = (struct moments){{stats, moments_bytes(capacity)}, n, job->choice.min_samples};
     job->median_abs = malloc(n * sizeof *job->median_abs);
     job->is_anomalous = calloc(n, sizeof *job->is_anomalous);
     if (stats == NULL || job->median_abs == NULL || job->is_anomalous == NULL) {
@@ -301,7 +302,7 @@ static enum status check_stats(struct pearson_job *job, bool *gaps)
                                    : "if they stand for missing numbers, list inf in "
                                      "missing_value: -s missing_value=inf");
         }
-        if (!isfinite(pearson_stat(job, MOMENTS_M2, s))) { /* infinite, or their difference */
+        if (!(pearson_stat(job, MOMENTS_M2, s) <= MOMENTS_MOST_M2)) { /* or NaN: of infinite ones */
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' has %s too large to be squared (%g to %g); scale "
                                "it down",

@@ -26,7 +26,7 @@ static double *moments_of(const struct case_of *c)
     size_t capacity = c->first + c->n_series + 2;
     struct span span = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
     struct series_rows x = {span, c->type, c->n_series, c->n_samples, c->first};
-    struct moments m = {under_test_room(moments_bytes(capacity)), capacity};
+    struct moments m = {.at = under_test_room(moments_bytes(capacity)), .capacity = capacity};
     ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &x, m));
     double *out = malloc(moments_bytes(capacity));
     assert_non_null(out);
@@ -163,29 +163,23 @@ static void means_keep_the_digits_of_an_offset(void **state)
     free(c.x);
 }
 
-/* The first M2 that is variance, and the last that is not. */
-static void check_floor(double count, double min, double max, double floor)
-{
-    assert_true(moments_degenerate(count, floor, min, max));
-    assert_false(moments_degenerate(count, nextafter(floor, DBL_MAX), min, max));
-}
-
-static void degeneracy_ends_just_above_its_floor(void **state)
+static void a_series_is_degenerate_of_few_samples_of_one_value_and_beyond_the_doubles(void **state)
 {
     (void)state;
-    check_floor(2, 0.5, 1, 2 * 0x1p-104);
-    check_floor(1000, -3, 1, 1000 * 9 * 0x1p-104); /* the largest magnitude may be the minimum's */
-    check_floor(3, -3, 7e30, 3 * (0x1p-52 * 7e30) * (0x1p-52 * 7e30));
-    assert_false(moments_degenerate(2, 1, 0.5, 1));
-    assert_true(moments_degenerate(1, 1, 0.5, 1));
-    assert_true(moments_degenerate(2, 1, 1, 1));
-    assert_true(moments_degenerate(2, (double)NAN, 0.5, 1));
+    assert_false(moments_degenerate(2, 2, 1, 0.5, 1));
+    assert_true(moments_degenerate(2, 1, 1, 0.5, 1));
+    assert_true(moments_degenerate(5, 4, 1, 0.5, 1));
+    assert_false(moments_degenerate(5, 5, 1, 0.5, 1));
+    assert_true(moments_degenerate(2, 2, 1, 1, 1));
+    assert_true(moments_degenerate(2, 2, (double)NAN, 0.5, 1));
+    assert_false(moments_degenerate(2, 2, 0x1p-105, 1, 1 + 0x1p-52)); /* one unit, last place */
     /* squares that leave the doubles */
     double least = 5 * MOMENTS_LEAST_VARIANCE;
-    assert_false(moments_degenerate(5, least, 0, 0x1p-470));
-    assert_true(moments_degenerate(5, nextafter(least, 0), 0, 0x1p-470));
-    assert_false(moments_degenerate(5, DBL_MAX, 0, 1e154));
-    assert_true(moments_degenerate(5, (double)INFINITY, 0, 1e160));
+    assert_false(moments_degenerate(2, 5, least, 0, 0x1p-470));
+    assert_true(moments_degenerate(2, 5, nextafter(least, 0), 0, 0x1p-470));
+    assert_false(moments_degenerate(2, 5, MOMENTS_MOST_M2, 0, 1e152));
+    assert_true(moments_degenerate(2, 5, nextafter(MOMENTS_MOST_M2, DBL_MAX), 0, 1e152));
+    assert_true(moments_degenerate(2, 5, (double)INFINITY, 0, 1e160));
 }
 
 static void means_are_the_same_bits_on_every_run(void **state)
@@ -214,7 +208,7 @@ int main(void)
         cmocka_unit_test(means_of_a_constant_series_have_no_variance),
         cmocka_unit_test(means_survive_a_first_sample_far_away),
         cmocka_unit_test(means_keep_the_digits_of_an_offset),
-        cmocka_unit_test(degeneracy_ends_just_above_its_floor),
+        cmocka_unit_test(a_series_is_degenerate_of_few_samples_of_one_value_and_beyond_the_doubles),
         cmocka_unit_test(means_are_the_same_bits_on_every_run),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);

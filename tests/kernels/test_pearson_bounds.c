@@ -60,9 +60,10 @@ struct rows {
 
 static struct rows rows_put(const struct series *in)
 {
-    struct rows r = {{under_test_put_numbers(in->x, in->n_series * in->n_samples, in->type),
-                      in->type, in->n_series, in->n_samples, 0},
-                     {under_test_room(moments_bytes(in->n_series)), in->n_series}};
+    struct rows r = {
+        {under_test_put_numbers(in->x, in->n_series * in->n_samples, in->type), in->type,
+         in->n_series, in->n_samples, 0},
+        {.at = under_test_room(moments_bytes(in->n_series)), .capacity = in->n_series}};
     ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &r.x, r.moments));
     return r;
 }
@@ -176,7 +177,7 @@ static void take_columns(const struct kernel *kernel, const struct series *in, s
         }
     }
     struct span x = under_test_put_numbers(turned, n * whole, in->type);
-    struct moments moments = {under_test_room(moments_bytes(n)), n};
+    struct moments moments = {.at = under_test_room(moments_bytes(n)), .capacity = n};
     struct under_test_matrix m = under_test_matrix(n, in->panel, DTYPE_F64);
     ASSERT_OK(k->columns_new(under_test_queue, n, slab, PEARSON_DIFF_NONE, &state));
     for (size_t t = 0; t < whole; t += slab) {

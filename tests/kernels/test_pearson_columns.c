@@ -105,7 +105,8 @@ static struct columns_answer run(const struct columns_case *c)
         before = slab;
     }
     struct under_test_matrix m = under_test_matrix(c->n_series, c->panel, DTYPE_F64);
-    struct moments moments = {under_test_room(moments_bytes(c->n_series)), c->n_series};
+    struct moments moments = {.at = under_test_room(moments_bytes(c->n_series)),
+                              .capacity = c->n_series};
     ASSERT_OK(k->columns_finish(under_test_queue, state, moments, &m.m));
     under_test_release(before);
     check_common(c, state);

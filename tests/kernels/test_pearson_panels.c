@@ -38,7 +38,8 @@ static void begin_arrival(const struct rows *c, struct run *r)
                                 c->type, c->n_series, c->n_samples, 0};
     r->z = under_test_room(c->n_series * k->z_bytes(under_test_queue, c->precision, c->n_samples));
     r->z_exact = (struct span){0};
-    r->moments = (struct moments){under_test_room(moments_bytes(c->n_series)), c->n_series};
+    r->moments = (struct moments){.at = under_test_room(moments_bytes(c->n_series)),
+                                  .capacity = c->n_series};
     r->matrix = under_test_matrix(c->n_series, c->panel, pearson_dtype(c->precision));
 }
 

@@ -243,6 +243,48 @@ static void missing_values_leave_the_samples_in_common(void **state)
     }
 }
 
+/* Half of the samples of three series in four are missing. */
+static struct sheet sparse_sheet(size_t n_series, size_t n_samples, bool by_lines)
+{
+    struct sheet sheet = shape_of(n_series, n_samples, by_lines, DTYPE_F64);
+    const size_t width = sheet.info.cells_per_line;
+    uint64_t seed = 6;
+    for (size_t s = 0; s < n_series; s++) {
+        for (size_t t = 0; s % 4 != 0 && t < n_samples; t++) {
+            double *x = &sheet.cells[by_lines ? s * width + t : t * width + s];
+            *x = next_uniform(&seed) < 0.5 ? NAN : *x;
+        }
+    }
+    return sheet;
+}
+
+static void pairs_of_fewer_than_min_samples_have_no_coefficient(void **state)
+{
+    (void)state;
+    enum { SERIES = 40, SAMPLES = 12 };
+    static const char *const least[] = {NULL, "min_samples=2", "min_samples=3", "min_samples=5",
+                                        "min_samples=13"};
+    static const char *const roads[] = {"precision=exact", "precision=f32", "series=columns"};
+    for (size_t k = 0; k < 15; k++) {
+        struct sheet sheet = sparse_sheet(SERIES, SAMPLES, k % 3 < 2);
+        sheet.params[1] = roads[k % 3];
+        sheet.params[2] = least[k / 3];
+        check_matrix(&sheet, SERIES, SAMPLES, k % 3 == 1, k % 3 == 1 ? f32_bound : 1e-10);
+        struct outcome o = run_well(&sheet);
+        const char *few = "fewer than 13 values (min_samples), so no coefficients, in 40 series";
+        assert_int_equal(is_warned(&o, few), k / 3 == 4);
+        size_t n;
+        struct listed *pairs = read_pairs(&o, &n);
+        assert_int_equal(n, SERIES * (SERIES - 1) / 2 - (size_t)summary_number(&o, "n_undefined"));
+        for (size_t p = 0; p < n; p++) {
+            assert_true(pairs[p].n >= sheet_min_samples(&sheet) && !isnan(pairs[p].r));
+        }
+        free(pairs);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
 static void series_without_variance_are_counted_and_named(void **state)
 {
     (void)state;
@@ -254,9 +296,9 @@ static void series_without_variance_are_counted_and_named(void **state)
         assert_int_equal(summary_count(&o, "with_gaps"), 13); /* 0, 3 .. 30; 4; 7 */
         assert_true(is_warned(&o, k == 0 ? "no variance, so no coefficients, in 1 series: 'row 6'"
                                          : "'column 6'"));
-        assert_true(is_warned(
-            &o, k == 0 ? "fewer than 2 values, so no coefficients, in 2 series: 'row 5', 'row 8'"
-                       : "'column 5', 'column 8'"));
+        assert_true(is_warned(&o, k == 0 ? "fewer than 3 values (min_samples), so no coefficients, "
+                                           "in 2 series: 'row 5', 'row 8'"
+                                         : "'column 5', 'column 8'"));
         outcome_free(&o);
         sheet_free(&sheet);
     }
@@ -380,6 +422,7 @@ int main(void)
         cmocka_unit_test(results_do_not_depend_on_how_chunks_are_cut),
         cmocka_unit_test(wrong_guesses_of_the_number_of_lines_do_no_harm),
         cmocka_unit_test(missing_values_leave_the_samples_in_common),
+        cmocka_unit_test(pairs_of_fewer_than_min_samples_have_no_coefficient),
         cmocka_unit_test(series_without_variance_are_counted_and_named),
         cmocka_unit_test(a_table_without_any_variance_has_no_coefficient),
         cmocka_unit_test(increments_are_correlated_when_asked),

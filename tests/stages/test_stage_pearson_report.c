@@ -172,6 +172,7 @@ static void ties_are_cut_by_place_however_many_they_are(void **state)
     static const size_t counts[] = {3, 100, 3000};
     for (size_t k = 0; k < under_test_size(3, 2); k++) {
         struct sheet sheet = sheet_new(counts[k], 2, true, DTYPE_F64);
+        sheet_set(&sheet, "min_samples=2");
         for (size_t s = 0; s < counts[k]; s++) {
             sheet.cells[2 * s] = 0;
             sheet.cells[2 * s + 1] = s % 2 ? 1 : -1;
@@ -221,6 +222,7 @@ static void ties_of_f32_beyond_what_is_held_are_sifted(void **state)
 {
     (void)state;
     struct sheet sheet = sheet_new(under_test_size(3000, 100), 2, true, DTYPE_F64);
+    sheet_set(&sheet, "min_samples=2");
     sheet_set(&sheet, "precision=f32");
     sheet_set(&sheet, "r=none");
     struct outcome o = run_well(&sheet);
@@ -418,6 +420,7 @@ static void series_that_differ_by_rounding_alone_are_no_anomaly(void **state)
 {
     (void)state;
     struct sheet sheet = sheet_new(60, 2, true, DTYPE_F64); /* every |r| is 1 but for rounding */
+    sheet_set(&sheet, "min_samples=2");
     struct outcome o = run_well(&sheet);
     assert_int_equal(summary_count(&o, "anomalous"), 0);
     assert_true(is_warned(&o, "2 samples"));
@@ -500,7 +503,7 @@ static void pairs_without_common_samples_are_counted(void **state)
         sheet.cells[(t < 4 ? 0 : 8) + t] = NAN; /* series 0 has the second half, 1 the first */
     }
     struct outcome o = run_well(&sheet);
-    assert_true(is_warned(&o, "no coefficient for 1 of 3 pairs: fewer than 2 samples in common"));
+    assert_true(is_warned(&o, "no coefficient for 1 of 3 pairs: fewer than 3 samples in common"));
     assert_true(summary_number(&o, "n_undefined") == 1);
     outcome_free(&o);
     sheet_free(&sheet);

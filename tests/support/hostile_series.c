@@ -37,6 +37,22 @@ static double two_values(double size, const struct hostile_sample *at)
     return (up != flipped ? 1 : 0) + spike;
 }
 
+/* The same, each step the distance from 1 to the double after it, where nothing rounds. */
+static double last_places(double size, const struct hostile_sample *at)
+{
+    return 1 + 0x1p-52 * two_values(size, at);
+}
+/* Two doubles on either side of 1, where their distance changes, and of size 1e155. */
+static double beside_power(double size, const struct hostile_sample *at)
+{
+    (void)size;
+    return at->common + 0.2 * at->own > 1 ? 1 + 0x1p-52 : 1 - 0x1p-53;
+}
+static double far_last_places(double size, const struct hostile_sample *at)
+{
+    return mixed(at) > 0 ? size : nextafter(size, 0);
+}
+
 /* All the same but for a little noise. */
 static double near_equal(double size, const struct hostile_sample *at)
 {
@@ -109,6 +125,14 @@ static double gaps(double size, const struct hostile_sample *at)
 {
     return at->chance < 0.3 ? (double)NAN : size + mixed(at);
 }
+static double gaps_far_away(double size, const struct hostile_sample *at)
+{
+    return at->chance < 0.3 ? (double)NAN : size + 1e-10 * size * mixed(at);
+}
+static double gaps_and_last_places(double size, const struct hostile_sample *at)
+{
+    return at->chance > 0.8 ? (double)NAN : last_places(size, at);
+}
 static double gaps_and_spikes(double size, const struct hostile_sample *at)
 {
     return at->chance > 0.8 ? (double)NAN : two_values(size, at);
@@ -174,6 +198,14 @@ const struct hostile_kind hostile_kinds[] = {
     {"gaps at -2147483648", gaps_at_outliers, -2147483648.0, true, false, true},
     {"gaps at 1e9, sd 1e-3", gaps_at_level, 1e9, false, false, true},
     {"gaps but stretches", gaps_but_stretches, 1e3, true, false, true},
+    {"one last place", last_places, 0, false, false, false},
+    {"last places, spike 5000", last_places, 5000, false, false, false},
+    {"on either side of 1", beside_power, 0, false, false, false},
+    {"last places of 1e155", far_last_places, 1e155, false, false, false},
+    {"last places of 1e165", far_last_places, 1e165, false, false, false},
+    {"gaps at 1e155, sd 1e145", gaps_far_away, 1e155, false, false, true},
+    {"gaps, one last place", gaps_and_last_places, 0, false, false, true},
+    {"gaps, last places, spike", gaps_and_last_places, 500, false, false, true},
 };
 const size_t n_hostile_kinds = sizeof hostile_kinds / sizeof *hostile_kinds;
 

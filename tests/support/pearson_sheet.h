@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,9 +94,19 @@ static inline double sample(const struct sheet *sheet, size_t s, size_t t)
     return sheet->cells[l * sheet->info.cells_per_line + c];
 }
 
+/* The fewest samples that a coefficient is of. */
+static inline size_t sheet_min_samples(const struct sheet *sheet)
+{
+    size_t n = 3;
+    for (size_t k = 0; sheet->params[k] != NULL; k++) {
+        (void)sscanf(sheet->params[k], "min_samples=%zu", &n);
+    }
+    return n;
+}
+
 /* Pearson's r of x and y, of the samples that both have, straight from its definition in extended
- * precision; NaN when there are fewer than two or one does not vary. */
-static inline double reference_r(const double *x, const double *y, size_t n)
+ * precision; NaN when there are fewer than `least` or one does not vary. */
+static inline double reference_r(const double *x, const double *y, size_t n, size_t least)
 {
     long double sum_x = 0, sum_y = 0, count = 0;
     for (size_t t = 0; t < n; t++) {
@@ -106,19 +117,19 @@ static inline double reference_r(const double *x, const double *y, size_t n)
         }
     }
     const long double mean_x = sum_x / count, mean_y = sum_y / count;
-    long double xx = 0, yy = 0, xy = 0, most_x = 0, most_y = 0;
+    long double xx = 0, yy = 0, xy = 0;
+    double min_x = INFINITY, min_y = INFINITY, max_x = -INFINITY, max_y = -INFINITY;
     for (size_t t = 0; t < n; t++) {
         if (!isnan(x[t]) && !isnan(y[t])) {
             const long double dx = (long double)x[t] - mean_x, dy = (long double)y[t] - mean_y;
             xx += dx * dx;
             yy += dy * dy;
             xy += dx * dy;
-            most_x = fmaxl(most_x, fabsl((long double)x[t]));
-            most_y = fmaxl(most_y, fabsl((long double)y[t]));
+            min_x = fmin(min_x, x[t]), max_x = fmax(max_x, x[t]);
+            min_y = fmin(min_y, y[t]), max_y = fmax(max_y, y[t]);
         }
     }
-    if (count < 2 || !(xx > count * most_x * most_x * 0x1p-104L) ||
-        !(yy > count * most_y * most_y * 0x1p-104L)) {
+    if (count < (long double)least || !(min_x < max_x) || !(min_y < max_y)) {
         return NAN;
     }
     const long double r = xy / sqrtl(xx) / sqrtl(yy);
@@ -129,10 +140,11 @@ static inline double reference_r(const double *x, const double *y, size_t n)
  * they do not vary. */
 static inline bool reference_z(const double *x, size_t n, long double *z)
 {
-    long double sum = 0, squares = 0, most = 0;
+    long double sum = 0, squares = 0;
+    bool varies = false;
     for (size_t t = 0; t < n; t++) {
         sum += (long double)x[t];
-        most = fmaxl(most, fabsl((long double)x[t]));
+        varies = varies || x[t] != x[0];
     }
     for (size_t t = 0; t < n; t++) {
         z[t] = (long double)x[t] - sum / (long double)n;
@@ -141,7 +153,7 @@ static inline bool reference_z(const double *x, size_t n, long double *z)
     for (size_t t = 0; t < n; t++) {
         z[t] /= sqrtl(squares);
     }
-    return squares > (long double)n * most * most * 0x1p-104L;
+    return varies && !isnan((double)sum);
 }
 
 /* The condensed triangle of a sheet; free. Pairs without gaps are taken from the same formula, with
@@ -151,20 +163,22 @@ static inline double *reference_matrix(const struct sheet *sheet, size_t n_serie
     double *x = malloc(n_series * n_samples * sizeof *x);
     long double *z = malloc(n_series * n_samples * sizeof *z);
     bool *whole = malloc(n_series * sizeof *whole);
+    const size_t least = sheet_min_samples(sheet);
     double *r = malloc(n_series * n_series * sizeof *r);
     assert_true(x != NULL && z != NULL && whole != NULL && r != NULL);
     for (size_t s = 0; s < n_series; s++) {
         for (size_t t = 0; t < n_samples; t++) {
             x[s * n_samples + t] = sample(sheet, s, t);
         }
-        whole[s] = reference_z(x + s * n_samples, n_samples, z + s * n_samples);
+        whole[s] =
+            n_samples >= least && reference_z(x + s * n_samples, n_samples, z + s * n_samples);
     }
     size_t k = 0;
     for (size_t i = 0; i < n_series; i++) {
         for (size_t j = i + 1; j < n_series; j++, k++) {
             const size_t a = i * n_samples, b = j * n_samples;
             if (!whole[i] || !whole[j]) {
-                r[k] = reference_r(x + a, x + b, n_samples);
+                r[k] = reference_r(x + a, x + b, n_samples, least);
                 continue;
             }
             long double product = 0;

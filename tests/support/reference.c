@@ -82,7 +82,7 @@ struct reference_moments reference_moments(const double *x, size_t n)
     m.max = (double)c.max;
     m.mean = (double)(c.first + c.rest);
     m.m2 = m.count < 2 ? 0 : (double)total(&m2);
-    if (!moments_degenerate(m.count, m.m2, m.min, m.max)) {
+    if (!moments_degenerate(2, m.count, m.m2, m.min, m.max)) {
         m.lag1 = (double)(total(&lag) / total(&m2));
     }
     return m;
@@ -91,7 +91,7 @@ struct reference_moments reference_moments(const double *x, size_t n)
 static bool is_degenerate(const double *x, size_t n)
 {
     const struct reference_moments m = reference_moments(x, n);
-    return moments_degenerate(m.count, m.m2, m.min, m.max);
+    return moments_degenerate(2, m.count, m.m2, m.min, m.max);
 }
 
 /* Of two series that are not degenerate. */

@@ -88,7 +88,8 @@ static inline void run_rows(const struct rows *c, struct run *r)
     r->z = under_test_room(c->n_series * z_row + 64);
     r->z_exact = under_test_room(c->n_series * exact_row + 64);
     r->n_unsure = 0;
-    r->moments = (struct moments){under_test_room(moments_bytes(c->n_series)), c->n_series};
+    r->moments = (struct moments){.at = under_test_room(moments_bytes(c->n_series)),
+                                  .capacity = c->n_series};
     r->matrix = under_test_matrix(c->n_series, c->panel, pearson_dtype(c->precision));
     ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &r->x, r->moments));
     ASSERT_OK(k->standardize(under_test_queue, PEARSON_EXACT, &r->x, r->moments, r->z_exact));
