@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE_BYTES = 1024, TABLE_ROWS = 32, TABLE_COLUMNS = 4 };
+enum { VALUE_BYTES = 1024, TABLE_ROWS = 32, TABLE_COLUMNS = 5 };
 
 struct fact {
     const char *pipeline, *place, *key, *name, *unit;
@@ -231,7 +231,7 @@ static enum status tell_facts(const struct telling *t)
 
 static enum status tell_pairs(const struct telling *t)
 {
-    static const char *const head[TABLE_COLUMNS] = {"r", "series", "", ""};
+    static const char *const head[TABLE_COLUMNS] = {"r", "n", "series", "", ""};
     const json_t *const pairs =
         json_object_get(json_object_get(t->result, "summary"), "strongest_pairs");
     const json_t *pair;
@@ -243,13 +243,14 @@ static enum status tell_pairs(const struct telling *t)
     STATUS_TRY(t->put(t->to, OVERVIEW_HEAD, TABLE_COLUMNS, head));
     json_array_foreach(pairs, i, pair)
     {
-        char numbers[64], r[32];
+        char numbers[64], r[32], samples[VALUE_BYTES];
         snprintf(numbers, sizeof numbers, "%lld, %lld",
                  (long long)json_integer_value(json_object_get(pair, "i")),
                  (long long)json_integer_value(json_object_get(pair, "j")));
         snprintf(r, sizeof r, "%.6f", json_number_value(json_object_get(pair, "r")));
-        const char *const row[TABLE_COLUMNS] = {r, numbers, string_of(pair, "name_i"),
-                                                string_of(pair, "name_j")};
+        const char *const row[TABLE_COLUMNS] = {
+            r, value_text(json_object_get(pair, "n"), "", samples), numbers,
+            string_of(pair, "name_i"), string_of(pair, "name_j")};
         STATUS_TRY(t->put(t->to, OVERVIEW_ROW, TABLE_COLUMNS, row));
     }
     return STATUS_OK;

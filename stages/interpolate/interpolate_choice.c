@@ -135,7 +135,8 @@ static void add_need(const struct stage_args *args, const struct interpolate_cho
     host += setup.host + GROWING_BYTES + c->about_text * (1 + curves) * NUMBER + picture.host;
     host += c->line.n > 0 ? c->in_queries * NUMBER : 0;
     host += (c->n_sets + 1) * rest_bytes(c);
-    backend += setup.backend + picture.backend;
+    host += interpolate_swing_bytes(c->n_curves);
+    backend += setup.backend + picture.backend + interpolate_swing_bytes(c->n_curves);
     *need = (struct stage_need){
         .memory_bytes = backend,
         .host_bytes = host,

@@ -140,6 +140,18 @@ struct interpolate_picture_bytes {
 struct interpolate_picture_bytes interpolate_picture_bytes(size_t n_curves);
 enum status interpolate_picture(struct interpolate_job *job, struct result *out) STATUS_MUST_CHECK;
 
+/* --- interpolate_swing.c --- */
+/* The first n_curves curves at n numbers, into y [n][n_curves], by memory of the backend that is
+ * given back. */
+enum status interpolate_values_at(struct interpolate_job *job, size_t n_curves, const double *x,
+                                  size_t n, double *y) STATUS_MUST_CHECK;
+/* Of the host, and as much of the backend. */
+size_t interpolate_swing_bytes(size_t n_curves);
+/* Warns of curves that leave the range of their nodes by more than its length, between nodes that
+ * lie within the queries. */
+enum status interpolate_warn_swing(struct interpolate_job *job,
+                                   struct result *out) STATUS_MUST_CHECK;
+
 /* --- interpolate_summary.c --- */
 enum status interpolate_summarise(struct interpolate_job *job,
                                   struct result *out) STATUS_MUST_CHECK;

@@ -75,41 +75,12 @@ static void choose_x(struct picture *p)
     p->is_extrapolated = p->low < first || p->high > last;
 }
 
-static enum status evaluate_on(struct interpolate_job *job, const struct picture *p,
-                               const struct span spans[3])
-{
-    /* The arrays lie curve after curve: those that are shown come first. */
-    struct interpolate_nodes nodes = job->setup.nodes;
-    const size_t bytes = PLACES * sizeof(double);
-    uint64_t ticket;
-    nodes.n_curves = p->n_shown;
-    STATUS_TRY(job->ops->upload(job->queue, spans[0], p->x, bytes, &ticket));
-    STATUS_TRY(job->ops->zero(job->queue, spans[2]));
-    STATUS_TRY(job->ops->interpolate->evaluate(job->queue, &nodes, &job->setup.cells, spans[0],
-                                               DTYPE_F64, PLACES, spans[1], spans[2]));
-    STATUS_TRY(job->ops->download(job->queue, p->y, spans[1], p->n_shown * bytes));
-    return job->ops->upload_wait(job->queue, ticket);
-}
-
-/* The curves at PLACES numbers over the range, in memory of the backend that is given back. */
+/* The curves at PLACES numbers over the range. */
 static enum status evaluate(struct interpolate_job *job, struct picture *p)
 {
-    struct span spans[3] = {{0}};
-    const size_t bytes[3] = {PLACES * sizeof(double), PLACES * p->n_shown * sizeof(double),
-                             sizeof(struct interpolate_counts)};
     const struct linspace line = {p->low, p->high, PLACES};
-    enum status st = STATUS_OK;
     linspace_fill(&line, 0, PLACES, p->x);
-    for (size_t k = 0; k < 3 && st == STATUS_OK; k++) {
-        st = job->ops->alloc(job->queue, bytes[k], &spans[k]);
-    }
-    if (st == STATUS_OK) {
-        st = evaluate_on(job, p, spans);
-    }
-    for (size_t k = 0; k < 3; k++) {
-        job->ops->release(job->queue, spans[k]);
-    }
-    return st;
+    return interpolate_values_at(job, p->n_shown, p->x, PLACES, p->y);
 }
 
 /* The least and greatest of the nodes that are shown, and how many those are. */

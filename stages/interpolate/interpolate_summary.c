@@ -117,6 +117,7 @@ static enum status warn_all(struct interpolate_job *job, struct result *out)
 {
     const struct interpolate_counts *const t = &job->total;
     STATUS_TRY(warn_lebesgue(job, out));
+    STATUS_TRY(interpolate_warn_swing(job, out));
     if (job->setup.n_marked > 0) {
         STATUS_TRY(result_warn(out,
                                "%zu of %zu cells do not hold the error bound: queries there took "

@@ -1,5 +1,5 @@
 /*
- * pearson_common - how many samples each listed pair has: all, or those that neither series lacks.
+ * pearson_common - how many samples each pair found has: all, or those that neither series lacks.
  *
  * Of two series, one of which is complete, that is the number of values of the other. Pairs of
  * which both have gaps are asked for in batches. The accumulators of columns have counted them; of
@@ -29,7 +29,7 @@ static size_t gather(const struct pearson_job *job, size_t first, struct matrix_
 {
     const uint32_t shift = (uint32_t)job->n_left_out;
     size_t k = first;
-    for (*n = 0; k < job->n_listed && *n < BATCH; k++) {
+    for (*n = 0; k < job->n_found && *n < BATCH; k++) {
         const struct matrix_pair *const p = &job->pairs[k];
         if (has_gaps(job, p->i) && has_gaps(job, p->j)) {
             batch[*n] = (struct matrix_pair){.i = p->i + shift, .j = p->j + shift};
@@ -41,7 +41,7 @@ static size_t gather(const struct pearson_job *job, size_t first, struct matrix_
 
 static enum status count_both(struct pearson_job *job, struct matrix_pair *batch, size_t *places)
 {
-    for (size_t k = 0, n; k < job->n_listed;) {
+    for (size_t k = 0, n; k < job->n_found;) {
         k = gather(job, k, batch, places, &n);
         STATUS_TRY(queue_check(job->queue));
         STATUS_TRY(job->strategy->common(job, batch, n));
@@ -57,12 +57,12 @@ enum status pearson_common(struct pearson_job *job)
     struct matrix_pair *const batch = malloc(BATCH * sizeof *batch);
     size_t *const places = malloc(BATCH * sizeof *places);
     enum status st = STATUS_OK;
-    job->n_common = malloc((job->n_listed + 1) * sizeof *job->n_common);
+    job->n_common = malloc((job->n_found + 1) * sizeof *job->n_common);
     if (batch == NULL || places == NULL || job->n_common == NULL) {
         st = status_fail(STATUS_NO_MEMORY, "no memory to count the samples of %zu pairs",
-                         job->n_listed);
+                         job->n_found);
     } else {
-        for (size_t k = 0; k < job->n_listed; k++) {
+        for (size_t k = 0; k < job->n_found; k++) {
             const uint64_t a = count_of(job, job->pairs[k].i), b = count_of(job, job->pairs[k].j);
             job->n_common[k] = a < b ? a : b;
         }

@@ -147,7 +147,7 @@ static enum status pair_rows(void *context, uint64_t first, size_t n, struct byt
     const struct pearson_job *job = context;
     for (size_t k = 0; k < n; k++) {
         const struct matrix_pair *p = &job->pairs[first + k];
-        const uint64_t samples = job->n_common != NULL ? job->n_common[first + k] : job->n_samples;
+        const uint64_t samples = pearson_pair_samples(job, first + k);
         double low, high;
         interval(p->r, samples, &low, &high);
         STATUS_TRY(result_put_row(out, "uussfuff", (uint64_t)p->i, (uint64_t)p->j,

@@ -101,7 +101,7 @@ struct pearson_job {
     struct matrix_pair *pairs; /* the strongest first */
     size_t n_found;            /* 0 only when no pair has a coefficient */
     size_t n_listed;           /* of the pairs found: those that were asked for */
-    uint64_t *n_common;        /* [n_listed] the samples of each; NULL: n_samples */
+    uint64_t *n_common;        /* [n_found] the samples of each; NULL: n_samples */
     uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
     uint32_t *place;           /* [n_series]: where each of them is then */
 };
@@ -116,6 +116,12 @@ static inline const char *pearson_kind(const struct pearson_job *job)
 static inline double pearson_stat(const struct pearson_job *job, enum moments_field field, size_t s)
 {
     return moments_array(job->stats, field)[s];
+}
+
+/* The samples that pair k of those found was taken by. */
+static inline uint64_t pearson_pair_samples(const struct pearson_job *job, size_t k)
+{
+    return job->n_common != NULL ? job->n_common[k] : job->n_samples;
 }
 
 /* Backend memory for n things of `each` bytes; *out is none on failure. */

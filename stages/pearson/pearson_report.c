@@ -178,19 +178,13 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
                        walks, n, pearson_median(scratch, n));
 }
 
-/* Samples by which a pair was taken. */
-static uint64_t samples_of(const struct pearson_job *job, size_t k)
-{
-    return job->n_common != NULL ? job->n_common[k] : job->n_samples;
-}
-
 /* Pairs of one series, but for scale and offset, among those that are listed. Two samples always
  * lie on a line. */
 static enum status warn_same(const struct pearson_job *job, struct result *out)
 {
     size_t n = 0, first = 0;
     for (size_t k = 0; k < job->n_listed && fabs(job->pairs[k].r) > 1 - same_error; k++) {
-        if (samples_of(job, k) > 2) {
+        if (pearson_pair_samples(job, k) > 2) {
             first = n++ == 0 ? k : first;
         }
     }
@@ -257,8 +251,9 @@ static json_t *pair(const struct pearson_job *job, size_t k)
         return json_null();
     }
     const struct matrix_pair *p = &job->pairs[k];
-    return json_pack("{s:I, s:I, s:s, s:s, s:f}", "i", (json_int_t)p->i, "j", (json_int_t)p->j,
-                     "name_i", job->names.at[p->i], "name_j", job->names.at[p->j], "r", p->r);
+    return json_pack("{s:I, s:I, s:s, s:s, s:f, s:I}", "i", (json_int_t)p->i, "j", (json_int_t)p->j,
+                     "name_i", job->names.at[p->i], "name_j", job->names.at[p->j], "r", p->r, "n",
+                     (json_int_t)pearson_pair_samples(job, k));
 }
 
 /* The first of those found, without a limit by what is listed. */

@@ -161,12 +161,9 @@ static void check(const struct columns_case *c)
         assert_true(got[MOMENTS_COUNT * c->n_series] == m.count);
         assert_true(reference_near(got[MOMENTS_MIN * c->n_series], m.min, 0));
         assert_true(reference_near(got[MOMENTS_MAX * c->n_series], m.max, 0));
-        /* a few roundings of the largest magnitude; some hundred of M2 and of what the mean moves
-         */
+        /* a few roundings of the largest magnitude */
         assert_true(reference_near(got[MOMENTS_MEAN * c->n_series], m.mean, 8 * 0x1p-53 * largest));
-        assert_true(
-            reference_near(got[MOMENTS_M2 * c->n_series], m.m2,
-                           m.m2 * 300 * 0x1p-53 + m.count * 64 * 0x1p-106 * largest * largest));
+        assert_true(reference_near(got[MOMENTS_M2 * c->n_series], m.m2, 1e-12 * m.m2));
         assert_true(reference_near(got[MOMENTS_LAG1 * c->n_series], m.lag1, 1e-10));
     }
     answer_free(a);

@@ -290,6 +290,31 @@ def summary():
     print("counts, warnings, choice of the method, --json")
 
 
+def swings():
+    """A curve that leaves the range of its nodes is warned of, whatever the Lebesgue constant; what the warning says to do helps."""
+    def warnings_of(name, x, y):
+        write(f"{name}.nodes.csv", x, y)
+        run("-s", "query=linspace(%r, %r, 1000)" % (float(x[0]), float(x[-1])), f"{name}.nodes.csv")
+        z = curve(f"out/{name}")["y"][0]
+        return about(f"out/{name}")["warnings"], z.min(), z.max()
+    hours = numpy.arange(24.0)
+    day = numpy.round(15 - 8 * numpy.cos(2 * numpy.pi * (hours - 3) / 24) + 0.3 * numpy.cos(9.1 * hours), 1)
+    told, low, high = warnings_of("day", hours, day)
+    assert low < -1000 and high > 1000 and len(told) == 1, (low, high, told)
+    for part in ("the curve of 'y1' swings from about -", "between its 24 nodes, whose y go from %.4g to %.4g:" % (min(day), max(day))):
+        assert part in told[0], (part, told)
+    said = [float(word) for word in re.search("about (.*) to (.*) between", told[0]).groups()]
+    assert 1 < low / said[0] < 1.1 and 1 < high / said[1] < 1.1, (told, low, high)
+    assert warnings_of("few", hours[::3], day[::3])[0] == []
+    assert warnings_of("part", hours[8:14], day[8:14])[0] == []
+    runge = numpy.linspace(-1, 1, 21)
+    write("r.nodes.csv", runge, 1 / (1 + 25 * runge**2))
+    run("-s", "query=linspace(-1, 1, 1000)", "r.nodes.csv")
+    told = about("out/r")["warnings"]
+    assert len(told) == 1 and "the curve of 'y1' swings from about -5" in told[0], told
+    print("curves that swing")
+
+
 # --- the same bytes ------------------------------------------------------------------------------------------------
 
 
@@ -554,6 +579,6 @@ def service():
 
 
 THREADED = forms, same_bytes, cancelled, service
-for part in THREADED if THREADS_ALONE else (bound, linspace, forms, summary, same_bytes, memory, mistakes, checked, cancelled,
-                                            service):
+for part in THREADED if THREADS_ALONE else (bound, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
+                                            cancelled, service):
     part()

@@ -620,6 +620,65 @@ static void missing_queries_hits_and_extrapolation_are_counted(void **state)
     outcome_free(&o);
 }
 
+/* Nodes of hourly temperatures: a smooth day, or one as it is measured. */
+static void put_day(struct sheet *s, size_t curve, bool is_measured, bool chebyshev)
+{
+    for (size_t i = 0; i < NODES; i++) {
+        const double t = (double)i / (NODES - 1), noise = is_measured ? sin(9.1 * (double)i) : 0;
+        s->cells[3 * i] = chebyshev ? -cos(3.14159265358979 * t) : 2 * t - 1;
+        s->cells[3 * i + 1 + curve] = 15 - 8 * cos(6.2831853 * t) + 0.8 * noise;
+    }
+}
+
+static void curves_that_leave_the_range_of_their_nodes_are_warned_of(void **state)
+{
+    static const struct {
+        bool measured[CURVES], chebyshev;
+        const char *query, *method, *said; /* NULL: no warning */
+    } cases[] = {
+        {{true, false}, false, "query=linspace(-1, 1, 5000)", "method=auto", "curve of 'y1' "},
+        {{true, false},
+         false,
+         "query=linspace(-1, 1, 100)",
+         "method=barycentric",
+         "curve of 'y1' "},
+        {{true, false}, false, "query=linspace(-1, 1, 100)", "method=chebyshev", "curve of 'y1' "},
+        {{false, true}, false, "query=linspace(-1, 1, 100)", "method=auto", "curve of 'y2' "},
+        {{true, true}, false, "query=linspace(-1, 1, 100)", "method=auto", "(and 1 more of the"},
+        {{false, false}, false, "query=linspace(-1, 1, 100)", "method=auto", NULL},
+        {{true, true}, true, "query=linspace(-1, 1, 100)", "method=auto", NULL},
+        {{true, true}, false, "query=linspace(-0.3, 0.3, 100)", "method=auto", NULL},
+        {{true, true}, false, "query=linspace(0.99, 1, 2)", "method=auto", NULL}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct sheet s = sheet_of(cases[k].query);
+        s.params[1] = cases[k].method;
+        put_day(&s, 0, cases[k].measured[0], cases[k].chebyshev);
+        put_day(&s, 1, cases[k].measured[1], cases[k].chebyshev);
+        struct outcome o = run_well(&s);
+        const char *text = json_string_value(json_array_get(o.last.warnings, 0));
+        assert_int_equal(json_array_size(o.last.warnings), cases[k].said != NULL ? 1 : 0);
+        if (cases[k].said != NULL) {
+            assert_non_null(strstr(text, cases[k].said));
+            assert_non_null(strstr(text, "swings from about -")); /* beyond -10: y begins at 7 */
+        }
+        outcome_free(&o);
+    }
+}
+
+static void a_curve_of_one_value_does_not_swing_by_its_rounding(void **state)
+{
+    (void)state;
+    struct sheet s = sheet_of("query=linspace(-1, 1, 100)");
+    put_day(&s, 0, false, false);
+    for (size_t i = 0; i < NODES; i++) {
+        s.cells[3 * i + 2] = 0.1;
+    }
+    struct outcome o = run_well(&s);
+    assert_int_equal(json_array_size(o.last.warnings), 0);
+    outcome_free(&o);
+}
+
 static void auto_weighs_the_estimate_of_a_text_of_queries(void **state)
 {
     static const struct {
@@ -727,6 +786,8 @@ int main(void)
         cmocka_unit_test(values_grow_where_they_belong_if_their_number_is_known),
         cmocka_unit_test(nodes_in_columns_give_the_same),
         cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
+        cmocka_unit_test(curves_that_leave_the_range_of_their_nodes_are_warned_of),
+        cmocka_unit_test(a_curve_of_one_value_does_not_swing_by_its_rounding),
         cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
         cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),
         cmocka_unit_test(pieces_end_at_the_same_places_wherever_chunks_are_cut),

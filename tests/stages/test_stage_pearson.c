@@ -279,6 +279,12 @@ static void pairs_of_fewer_than_min_samples_have_no_coefficient(void **state)
         for (size_t p = 0; p < n; p++) {
             assert_true(pairs[p].n >= sheet_min_samples(&sheet) && !isnan(pairs[p].r));
         }
+        const json_t *strongest = json_object_get(o.result.summary, "strongest_pairs"), *pair;
+        size_t p;
+        json_array_foreach(strongest, p, pair)
+        {
+            assert_int_equal(json_integer_value(json_object_get(pair, "n")), pairs[p].n);
+        }
         free(pairs);
         outcome_free(&o);
         sheet_free(&sheet);

@@ -1,0 +1,164 @@
+/*
+ * interpolate_swing - whether the curves stay near their nodes between them.
+ *
+ * A polynomial through many nodes may swing far beyond their y, though all of its digits are right.
+ * The curves are evaluated once more in the gaps that the queries span. Where the Lebesgue constant
+ * is 3 or less, none can leave the range of y by more than its length: y less the middle of its
+ * range is half of that at most.
+ */
+#include "stages/interpolate/interpolate_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Places that are looked at, of a curve: at most, at least, in a gap; of all curves, about. */
+enum { MOST = 1024, LEAST = 64, GAP_PLACES = 8, OF_ALL = 1 << 16 };
+
+/* What is found is some percent too small. */
+static const double calm_lebesgue = 2.7;
+
+static size_t most_places(size_t n_curves)
+{
+    const size_t n = OF_ALL / n_curves;
+    return n > MOST ? MOST : n < LEAST ? LEAST : n;
+}
+
+size_t interpolate_swing_bytes(size_t n_curves)
+{
+    const size_t slack = 768;
+    return most_places(n_curves) * (1 + n_curves) * sizeof(double) +
+           sizeof(struct interpolate_counts) + slack;
+}
+
+static enum status evaluate(struct interpolate_job *job, const struct span spans[3],
+                            size_t n_curves, const double *x, size_t n, double *y)
+{
+    /* The arrays lie curve after curve: the first ones are a part of them. */
+    struct interpolate_nodes nodes = job->setup.nodes;
+    uint64_t ticket;
+    nodes.n_curves = n_curves;
+    STATUS_TRY(job->ops->upload(job->queue, spans[0], x, n * sizeof *x, &ticket));
+    STATUS_TRY(job->ops->zero(job->queue, spans[2]));
+    STATUS_TRY(job->ops->interpolate->evaluate(job->queue, &nodes, &job->setup.cells, spans[0],
+                                               DTYPE_F64, n, spans[1], spans[2]));
+    STATUS_TRY(job->ops->download(job->queue, y, spans[1], n_curves * n * sizeof *y));
+    return job->ops->upload_wait(job->queue, ticket);
+}
+
+enum status interpolate_values_at(struct interpolate_job *job, size_t n_curves, const double *x,
+                                  size_t n, double *y)
+{
+    struct span spans[3] = {{0}};
+    const size_t bytes[3] = {n * sizeof *x, n * n_curves * sizeof *y,
+                             sizeof(struct interpolate_counts)};
+    enum status st = STATUS_OK;
+    for (size_t k = 0; k < 3 && st == STATUS_OK; k++) {
+        st = job->ops->alloc(job->queue, bytes[k], &spans[k]);
+    }
+    if (st == STATUS_OK) {
+        st = evaluate(job, spans, n_curves, x, n, y);
+    }
+    for (size_t k = 0; k < 3; k++) {
+        job->ops->release(job->queue, spans[k]);
+    }
+    return st;
+}
+
+/* Places in the gaps between nodes that lie within the queries: of each gap several, or the middle
+ * of some of them, the first and the last among these. */
+static size_t choose_places(const struct interpolate_job *job, size_t most, double *x)
+{
+    size_t first = 0, end = job->n - 1, n = 0;
+    while (first < end && job->x[first] < job->low) {
+        first++;
+    }
+    while (end > first && job->x[end] > job->high) {
+        end--;
+    }
+    const size_t gaps = end - first, taken = gaps < most ? gaps : most;
+    const size_t of_gap = taken * GAP_PLACES < most ? GAP_PLACES : taken > 0 ? most / taken : 0;
+    for (size_t k = 0; k < taken * of_gap; k++) {
+        const size_t gap = first + (taken > 1 ? k / of_gap * (gaps - 1) / (taken - 1) : 0);
+        const double share = ((double)(k % of_gap) + 0.5) / (double)of_gap;
+        x[n++] = job->x[gap] + share * (job->x[gap + 1] - job->x[gap]);
+    }
+    return n;
+}
+
+struct range {
+    double low, high;
+};
+
+/* Of every stride-th of n numbers; passes over NaN. */
+static struct range range_of(const double *y, size_t n, size_t stride)
+{
+    struct range r = {INFINITY, -INFINITY};
+    for (size_t i = 0; i < n; i++) {
+        r.low = fmin(r.low, y[i * stride]);
+        r.high = fmax(r.high, y[i * stride]);
+    }
+    return r;
+}
+
+/* By how many times the range of its nodes a curve leaves it. */
+static double leaves_by(struct range curve, struct range nodes)
+{
+    const double length = nodes.high - nodes.low;
+    return length > 0 ? fmax(nodes.low - curve.low, curve.high - nodes.high) / length : 0;
+}
+
+static enum status warn(const struct interpolate_job *job, const double *y, size_t n_places,
+                        struct result *out)
+{
+    const size_t n_curves = job->choice.n_curves;
+    size_t n = 0, worst = 0;
+    double most = 1;
+    for (size_t c = 0; c < n_curves; c++) {
+        const double by = leaves_by(range_of(y + c, n_places, n_curves),
+                                    range_of(job->y + c * job->n, job->n, 1));
+        n += by > 1 ? 1 : 0;
+        worst = by > most ? c : worst;
+        most = fmax(most, by);
+    }
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    char room[INTERPOLATE_NAME_BYTES], more[64] = "";
+    const struct range curve = range_of(y + worst, n_places, n_curves),
+                       nodes = range_of(job->y + worst * job->n, job->n, 1);
+    if (n > 1) {
+        snprintf(more, sizeof more, " (and %zu more of the curves like it)", n - 1);
+    }
+    return result_warn(
+        out,
+        "the curve of '%s' swings from about %.4g to %.4g between its %zu nodes, whose y "
+        "go from %.4g to %.4g%s: that is the polynomial of degree %zu, not what was "
+        "measured there; take every few of the nodes, those around the queries "
+        "alone, or Chebyshev nodes",
+        interpolate_name(job, worst, room), curve.low, curve.high, job->n, nodes.low, nodes.high,
+        more, job->n - 1);
+}
+
+enum status interpolate_warn_swing(struct interpolate_job *job, struct result *out)
+{
+    if (job->setup.lebesgue <= calm_lebesgue || !(job->low < job->high)) {
+        return STATUS_OK;
+    }
+    const size_t most = most_places(job->choice.n_curves);
+    double *const x = malloc(most * sizeof *x);
+    double *const y = malloc(most * job->choice.n_curves * sizeof *y);
+    enum status st = STATUS_OK;
+    if (x == NULL || y == NULL) {
+        st = status_fail(STATUS_NO_MEMORY, "no memory for %zu values of %zu curves", most,
+                         job->choice.n_curves);
+    }
+    const size_t n = st == STATUS_OK ? choose_places(job, most, x) : 0;
+    if (n > 0) {
+        st = interpolate_values_at(job, job->choice.n_curves, x, n, y);
+        st = st == STATUS_OK ? warn(job, y, n, out) : st;
+    }
+    free(x);
+    free(y);
+    return st;
+}
