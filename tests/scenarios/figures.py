@@ -163,6 +163,25 @@ def order():
     print("the order is that of SciPy's average linkage")
 
 
+NOTE = b"rgb(69.019608%,22.745098%,0%)"  # nothing else of a picture has this colour
+
+
+def cut():
+    """Runge's function at 17 nodes, and upside down: the picture says that y is cut; not where the curve stays near them."""
+    for name, sign, nodes, is_cut in (("up", 1, numpy.linspace(-1, 1, 17), True), ("down", -1, numpy.linspace(-1, 1, 17), True),
+                                      ("calm", 1, numpy.cos(numpy.pi * numpy.arange(17) / 16), False)):
+        numpy.savetxt(f"{name}.nodes.csv", numpy.column_stack([nodes, sign / (1 + 25 * nodes**2)]), delimiter=",",
+                      header="x,y", comments="")
+        for form in ("svg", "pdf"):
+            run("run", "-q", "-o", form, "-s", f"figure={form}", "-s", "query=linspace(-1, 1, 9)", f"{name}.nodes.csv")
+        assert (NOTE in read(f"svg/{name}/curve.svg")) == is_cut, name
+        if shutil.which("pdftotext"):
+            said = subprocess.run(["pdftotext", "-layout", f"pdf/{name}/curve.pdf", "-"], check=True, capture_output=True)
+            want = "y is cut: the curve goes from -14 to 1.4" if sign > 0 else "y is cut: the curve goes from -1.4 to 14"
+            assert (want in said.stdout.decode()) == is_cut, said.stdout.decode()
+    print("what is cut is said")
+
+
 def texts():
     """What is written into pictures, as PDFs tell it."""
     if not shutil.which("pdftotext"):
@@ -233,6 +252,7 @@ with open("kmeans.conf", "w", encoding="utf-8") as f:
 every_format()
 demonstration()
 order()
+cut()
 texts()
 hostile()
 show()
