@@ -165,7 +165,7 @@ def compare_matrices():
     cases = make_cases(folder)
     pairs = {}
     for precision, bound in (("exact", 1e-12), ("f32", 1e-6)):
-        out = run_all([folder], "precision=" + precision, "top=20", "threshold=0.3")
+        out = run_all([folder], "precision=" + precision, "top=20", "threshold=0.3", "min_samples=2")
         for stem, a, want in cases:
             where, got, _ = load(out, stem)
             r = full(got["r"], len(a))
@@ -195,19 +195,20 @@ def compare_gaps():
     x[7, :150] = np.nan
     x[8, 150:] = np.nan
     x[20:30] = rng.normal(size=(10, 300))
-    # pandas' own sums are in double; for two or three common samples its min_periods is 1, ours 2.
-    want = pd.DataFrame(x.T).corr(min_periods=2).to_numpy()
-    for precision, bound in (("exact", 1e-10), ("f32", 1e-6)):
-        np.save(os.path.join(scratch, "gaps.clusters.npy"), x)
-        where, got, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "precision=" + precision)
-        check("gaps in rows " + precision, full(got["r"], 40), want, bound)
-        check_pairs("gaps in rows " + precision, pairs_of(where), x)
+    np.save(os.path.join(scratch, "gaps.clusters.npy"), x)
     path = os.path.join(scratch, "gapc.clusters.csv")
     pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)]).to_csv(path, index=False)
-    where, got, _ = run(path)
     kept = [i for i in range(40) if i != 6]  # a column without a number is left out
-    check("gaps in columns", full(got["r"], 39), want[np.ix_(kept, kept)], 1e-10)
-    check_pairs("gaps in columns", pairs_of(where), x[kept])
+    # pandas' own sums are in double; its min_periods is 1.
+    for least, option in ((3, []), (2, ["min_samples=2"]), (200, ["min_samples=200"])):
+        want = pd.DataFrame(x.T).corr(min_periods=least).to_numpy()
+        for precision, bound in (("exact", 1e-10), ("f32", 1e-6)):
+            where, got, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "precision=" + precision, *option)
+            check(f"gaps in rows {precision}, {least}", full(got["r"], 40), want, bound)
+            check_pairs(f"gaps in rows {precision}, {least}", pairs_of(where), x)
+        where, got, _ = run(path, *option)
+        check(f"gaps in columns, {least}", full(got["r"], 39), want[np.ix_(kept, kept)], 1e-10)
+        check_pairs(f"gaps in columns, {least}", pairs_of(where), x[kept])
     where, _, _ = run(path, "diff=step")
     check_pairs("gaps in increments of columns", pairs_of(where), np.diff(x[kept]))
     for precision in ("exact", "f32"):
@@ -226,7 +227,7 @@ def index_left_out():
     path = os.path.join(scratch, "index.clusters.csv")
     frame.to_csv(path, index=True, index_label="t")
     where, got, manifest = run(path)
-    check("beside an index", full(got["r"], 40), frame.corr(min_periods=2).to_numpy(), 1e-10)
+    check("beside an index", full(got["r"], 40), frame.corr(min_periods=3).to_numpy(), 1e-10)
     check_pairs("beside an index", pairs_of(where), x)
     np.testing.assert_array_equal(got["min"], np.nanmin(x, axis=1))
     if list(got["names"]) != list(frame.columns) or manifest["shape"]["n_series"] != 40:
