@@ -26,7 +26,9 @@ struct csv_dialect {
     char point;              /* tried first; the other one is accepted too unless it delimits */
     bool point_is_said;      /* by the option: the other one is not accepted */
     char grouping;           /* parts thousands: one of , . ' or a blank; 0: nothing does */
-    const struct table_missing *missing; /* what stands for a missing number, beside the usual */
+    /* What stands for a missing number, beside the usual; NULL where names are sought: then nothing
+     * does, and Na, which is sodium, is a word. */
+    const struct table_missing *missing;
 };
 
 /* What becomes of a column. */

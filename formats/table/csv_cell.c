@@ -228,9 +228,9 @@ const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned c
 static bool is_mark(const struct table_missing *missing, const char *text, size_t n)
 {
     if (table_says_missing(text, n)) {
-        return true;
+        return missing || n != 2 || memcmp(text, "Na", 2) != 0;
     }
-    for (size_t i = 0; i < missing->n_words; i++) {
+    for (size_t i = 0; missing && i < missing->n_words; i++) {
         const struct table_word *const word = &missing->words[i];
         if (word->n == n && strncasecmp(text, word->text, n) == 0) {
             return true;
@@ -241,7 +241,7 @@ static bool is_mark(const struct table_missing *missing, const char *text, size_
 
 static bool is_missing_number(const struct table_missing *missing, double value)
 {
-    for (size_t i = 0; i < missing->n_numbers; i++) {
+    for (size_t i = 0; missing && i < missing->n_numbers; i++) {
         if (value == missing->numbers[i]) {
             return true;
         }

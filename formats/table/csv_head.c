@@ -120,6 +120,26 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
     return STATUS_OK;
 }
 
+/* Walks the first line. Where it holds no number, and so may hold names, words count as words that
+ * stand for missing numbers elsewhere. */
+static enum status walk_first(struct csv_head *h, const struct csv_dialect *d,
+                              const unsigned char **p, bool *complete)
+{
+    const unsigned char *const begin = *p;
+    struct csv_dialect names = *d;
+    unsigned all = 0;
+    names.missing = NULL;
+    STATUS_TRY(walk_line(h, &names, p, complete));
+    for (size_t c = 0; c < h->n_columns; c++) {
+        all |= h->seen[c];
+    }
+    if ((all & (CSV_FIRST_NUMBER | CSV_FIRST_UNSURE)) == 0) {
+        return STATUS_OK;
+    }
+    *p = begin;
+    return walk_line(h, d, p, complete);
+}
+
 /* Columns that have not shown what they are. */
 static size_t count_unknown(const struct csv_head *h)
 {
@@ -172,7 +192,8 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
         if (csv_is_refused_comment(d, p, h->end, &comment)) {
             STATUS_TRY(check_cell(h, &comment, 0));
         }
-        STATUS_TRY(walk_line(h, d, &p, &complete));
+        STATUS_TRY(h->n_lines == 0 ? walk_first(h, d, &p, &complete)
+                                   : walk_line(h, d, &p, &complete));
         if (!complete) {
             break;
         }

@@ -2,15 +2,19 @@
  * csv_header - whether the first line of a delimited text holds names.
  *
  * Words over a column of numbers are names. Numbers are data, however much they look like years,
- * but for three kinds of evidence, each of which is reported with what makes them data instead:
+ * but for four kinds of evidence, each of which is reported with what makes them data instead:
  *
  * - they are 0, 1, 2 ... written as just that, at least LEAST_COUNTED of them: what programs write
  *   for columns without names;
  * - all of them are quoted, and no number below is;
  * - the first cell is empty, over a column of words or one that has a number in each line: the
- *   corner of a table whose lines have names.
+ *   corner of a table whose lines have names;
+ * - the first cell is a word of another form than those below it, as "station" is over "S0" and
+ *   "S1", and the numbers only rise or only fall, and either no number below lies within theirs or
+ *   they are LEAST_ALONE and no line below does so.
  *
- * An empty first cell, and words over columns of words, may stand before them.
+ * An empty first cell, and words over columns of words, may stand before them. Marks for missing
+ * numbers are names beside a first cell of another form, too: NA may be sodium.
  */
 #include "formats/table/csv.h"
 
@@ -26,27 +30,35 @@ enum {
     FIRST_YEAR = 1500, /* that a header is likely to name */
     LAST_YEAR = 2500,
     LEAST_COUNTED = 3, /* 0 and 1 may well be the first point of a curve */
-    LOOKED_AT = 64     /* lines below the first */
+    LEAST_MOVING = 3,  /* two always rise or fall */
+    LEAST_ALONE = 4,
+    LEAST_UNLIKE = 2, /* lines below whose first cells are compared */
+    LOOKED_AT = 64    /* lines below the first */
 };
 
 /* What a first line of numbers shows. */
 struct first_line {
-    bool is_numbers; /* all of its cells, but for the corner and the labels before them */
-    bool has_corner; /* the first cell is empty */
-    bool has_labels; /* words over columns of words */
-    bool counts;     /* they are 0, 1, 2 ... */
-    bool is_quoted;  /* all of them */
-    bool is_even;    /* whole numbers at equal distances, going up */
+    bool is_numbers;        /* all of its cells, but for the corner and the labels before them */
+    bool has_corner;        /* the first cell is empty */
+    bool has_labels;        /* words over columns of words */
+    struct csv_cell corner; /* the first cell */
+    bool has_marks;         /* for missing numbers, beside labels alone */
+    bool counts;            /* they are 0, 1, 2 ... */
+    bool is_quoted;         /* all of them */
+    bool is_even;           /* whole numbers at equal distances, going up */
+    bool rises, falls;
     size_t n;
-    double first, last;
+    double first, last, step; /* the step: to the last one */
 };
 
 /* What the lines below it show. */
 struct lines_below {
     size_t n;
-    bool has_quoted; /* a number in quotes */
-    bool is_indexed; /* the first cell of each is a number */
-    bool is_apart;   /* but for their first cells no number lies within those of the first line */
+    bool has_quoted;   /* a number in quotes */
+    bool is_indexed;   /* the first cell of each is a number */
+    bool is_apart;     /* but for their first cells no number lies within those of the first line */
+    bool is_unlike;    /* the first cells are of another form than that of the first line */
+    bool rises, falls; /* the numbers of some line do */
 };
 
 static bool is_quoted(const struct csv_cell *cell)
@@ -66,63 +78,129 @@ static bool has_words_below(const struct csv_head *h, size_t c)
     return (h->seen[c] & (CSV_SEEN_NUMBER | CSV_SEEN_WORD)) == CSV_SEEN_WORD;
 }
 
+/* The kind of character that stands at *p, of which a run is passed. */
+static int pass_kind(const unsigned char **p, const unsigned char *end)
+{
+    int kind = -1;
+    while (*p < end) {
+        const unsigned char c = **p;
+        const bool is_letter = c >= 0x80 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+        const int here = is_letter ? 'a' : c >= '0' && c <= '9' ? '0' : c;
+        if (kind >= 0 && here != kind) {
+            break;
+        }
+        kind = here;
+        ++*p;
+    }
+    return kind;
+}
+
+/* Whether letters, digits and other signs follow one another alike: S0 and site12 are. */
+static bool is_like(const struct csv_cell *a, const struct csv_cell *b)
+{
+    const unsigned char *p = a->text, *q = b->text;
+    const unsigned char *const p_end = p + a->n, *const q_end = q + b->n;
+    while (p < p_end && q < q_end) {
+        if (pass_kind(&p, p_end) != pass_kind(&q, q_end)) {
+            return false;
+        }
+    }
+    return p == p_end && q == q_end;
+}
+
+/* A number of the first line behind others; f->n counts it. */
+static void take_number(struct first_line *f, double number)
+{
+    const double step = number - f->last;
+    f->is_even = f->is_even && step > 0 && (f->n == 2 || step == f->step);
+    f->rises = f->rises && step > 0;
+    f->falls = f->falls && step < 0;
+    f->step = step;
+}
+
 static struct first_line look_at_first(const struct csv_head *h, const struct csv_dialect *d)
 {
-    struct first_line f = {.counts = true, .is_quoted = true, .is_even = true};
+    struct first_line f = {
+        .counts = true, .is_quoted = true, .is_even = true, .rises = true, .falls = true};
     const unsigned char *p = h->first;
-    double step = 0;
+    bool is_other = false;
     for (size_t c = 0; c < h->n_columns; c++) {
         struct csv_cell cell;
         double number = 0;
         p = csv_cell_scan(d, p, h->end, &cell);
         (void)csv_pass(d, &p, h->end);
         const enum csv_value value = csv_cell_value(d, &cell, &number);
+        f.corner = c == 0 ? cell : f.corner;
         if (c == 0 && value == CSV_NOTHING) {
             f.has_corner = true;
-            continue;
-        }
-        if (f.n == 0 && value == CSV_WORD && has_words_below(h, c)) {
+        } else if (f.n == 0 && value == CSV_WORD && has_words_below(h, c)) {
             f.has_labels = true;
-            continue;
+        } else if (value == CSV_MISSING) {
+            f.has_marks = true;
+        } else if (value == CSV_NUMBER) {
+            f.counts = f.counts && is_written_as(&cell, f.n);
+            f.is_quoted = f.is_quoted && is_quoted(&cell);
+            f.is_even = f.is_even && number == floor(number);
+            if (f.n++ > 0) {
+                take_number(&f, number);
+            } else {
+                f.first = number;
+            }
+            f.last = number;
+        } else {
+            is_other = true;
         }
-        if (value != CSV_NUMBER) {
-            return (struct first_line){.is_numbers = false};
-        }
-        f.counts = f.counts && is_written_as(&cell, f.n);
-        f.is_quoted = f.is_quoted && is_quoted(&cell);
-        f.is_even = f.is_even && number == floor(number) && (f.n == 0 || number > f.last) &&
-                    (f.n < 2 || number - f.last == step);
-        f.first = f.n == 0 ? number : f.first;
-        step = number - f.last;
-        f.last = number;
-        f.n++;
     }
-    f.is_numbers = f.n > 0;
+    f.is_numbers = f.n > 0 && !f.has_marks && !is_other;
+    f.has_marks = f.n == 0 && f.has_marks && !is_other;
     return f;
+}
+
+/* A line below the first one at p, which is passed. */
+static const unsigned char *look_at_line(const struct csv_head *h, const struct csv_dialect *d,
+                                         const struct first_line *f, const unsigned char *p,
+                                         struct lines_below *b)
+{
+    const double low = fmin(f->first, f->last), high = fmax(f->first, f->last);
+    bool rises = true, falls = true;
+    enum csv_after after;
+    size_t n = 0;
+    double last = 0;
+    for (size_t c = 0;; c++) {
+        struct csv_cell cell;
+        double number;
+        p = csv_cell_scan(d, p, h->end, &cell);
+        const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
+        b->has_quoted |= is_number && is_quoted(&cell);
+        b->is_indexed = b->is_indexed && (c > 0 || is_number);
+        b->is_unlike = b->is_unlike && (c > 0 || !is_like(&cell, &f->corner));
+        if (is_number && c > 0) {
+            b->is_apart = b->is_apart && (number < low || number > high);
+            rises = rises && (n == 0 || number > last);
+            falls = falls && (n == 0 || number < last);
+            last = number;
+            n++;
+        }
+        after = csv_pass(d, &p, h->end);
+        if (after != CSV_MORE) {
+            break;
+        }
+    }
+    b->rises |= rises && n > 1;
+    b->falls |= falls && n > 1;
+    return p;
 }
 
 static struct lines_below look_below(const struct csv_head *h, const struct csv_dialect *d,
                                      const struct first_line *f)
 {
-    struct lines_below b = {.is_indexed = true, .is_apart = true};
+    struct lines_below b = {.is_indexed = true, .is_apart = true, .is_unlike = true};
     const unsigned char *p = h->second;
     while ((p = csv_find_data(d, p, h->end)) < h->end && b.n < LOOKED_AT) {
-        enum csv_after after;
-        size_t c = 0;
-        do {
-            struct csv_cell cell;
-            double number;
-            p = csv_cell_scan(d, p, h->end, &cell);
-            const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
-            b.has_quoted |= is_number && is_quoted(&cell);
-            b.is_indexed = b.is_indexed && (c > 0 || is_number);
-            b.is_apart =
-                b.is_apart && (c == 0 || !is_number || number < f->first || number > f->last);
-            after = csv_pass(d, &p, h->end);
-            c++;
-        } while (after == CSV_MORE);
+        p = look_at_line(h, d, f, p, &b);
         b.n++;
     }
+    b.is_unlike = b.is_unlike && f->has_labels && has_words_below(h, 0) && b.n >= LEAST_UNLIKE;
     return b;
 }
 
@@ -139,9 +217,19 @@ static bool has_numbers_below(const struct csv_head *h, const int16_t *net, unsi
     return false;
 }
 
+/* Numbers that no line of data is likely to have, beside a first cell of another form. */
+static bool stands_out(const struct first_line *f, const struct lines_below *b)
+{
+    const bool are_alone =
+        f->n >= LEAST_ALONE && ((f->rises && !b->rises) || (f->falls && !b->falls));
+    return b->is_unlike && (f->rises || f->falls) && f->n >= LEAST_MOVING &&
+           (b->is_apart || are_alone);
+}
+
 /* Numbers that look like names, and are data because there is no more evidence: whole ones at equal
  * distances, as years are, beside words over words or over numbers none of which lies within
- * theirs; just 0 and 1; or any behind an empty cell over numbers. */
+ * theirs; such as only rise or fall beside a first cell of another form; just 0 and 1; or any
+ * behind an empty cell over numbers. */
 static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                                    const struct first_line *f, const struct lines_below *b)
 {
@@ -150,7 +238,8 @@ static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                       f->n >= (size_t)(are_years ? LEAST_YEARS : LEAST_EVEN);
     const bool pair = f->counts && f->n == 2;
     const bool corner = f->has_corner && (h->seen[0] & CSV_SEEN_NUMBER) != 0;
-    return even || pair || corner
+    const bool moving = b->is_unlike && (f->rises || f->falls) && f->n >= LEAST_ALONE;
+    return even || pair || corner || moving
                ? table_warn(t,
                             "line %" PRIu64 " may be a header of numbers (%.15g to %.15g), but is "
                             "taken as data; if it is one, set -s header=0, and -s series=rows "
@@ -164,10 +253,14 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
                                  const struct csv_dialect *d, bool *has_header)
 {
     const struct first_line f = look_at_first(h, d);
-    if (!f.is_numbers || !has_numbers_below(h, NULL, CSV_FIRST_NUMBER)) {
+    if (!f.has_marks && !(f.is_numbers && has_numbers_below(h, NULL, CSV_FIRST_NUMBER))) {
         return STATUS_OK;
     }
     const struct lines_below b = look_below(h, d, &f);
+    if (f.has_marks) {
+        *has_header = b.is_unlike && has_numbers_below(h, NULL, CSV_FIRST_MARK);
+        return STATUS_OK;
+    }
     const char *why = NULL, *remedy = NULL;
     if (f.counts && f.n >= LEAST_COUNTED) {
         why = "they count from 0";
@@ -178,6 +271,9 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
     } else if (f.has_corner && (has_words_below(h, 0) || b.is_indexed)) {
         why = "the cell before them is empty, over a column of names or an index";
         remedy = "write NA into that cell";
+    } else if (stands_out(&f, &b)) {
+        why = "they stand out, and the cell before them is unlike those below it";
+        remedy = h->top.above.first > 0 ? "write NA into that cell" : "set -s header=none";
     }
     *has_header = why != NULL;
     return why ? table_warn(t,

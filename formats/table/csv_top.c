@@ -11,8 +11,9 @@
  * like any other, never a title or a unit.
  *
  * Names that are one too few are those of all columns but the first where the first column names
- * the rows (as R writes it), or of all but the last where that is empty (lines that end with a
- * delimiter). One name too many is that of a column without cells, such as LabVIEW's "Comment".
+ * the rows (as R writes it: words, quoted, or numbers that count or rise), or of all but the last
+ * where that is empty (lines that end with a delimiter). One name too many is that of a column
+ * without cells, such as LabVIEW's "Comment".
  */
 #include "formats/table/csv.h"
 
@@ -24,7 +25,8 @@ enum {
     LOOKED_AT = 96, /* lines, as far as LEAST_BYTES, but LEAST_LINES where they are longer */
     LEAST_BYTES = 16 << 10,
     LEAST_LINES = 8,
-    JUDGES = 16 /* of the last ones: they say which columns hold numbers */
+    LEAST_INDEX = 4, /* rows whose first numbers rise: an index, however they do */
+    JUDGES = 16      /* of the last ones: they say which columns hold numbers */
 };
 
 struct line {
@@ -111,8 +113,9 @@ static size_t find_width(const struct look *k)
     return width;
 }
 
-/* Calls take() with each cell of a line and its column, shifted by `shift`. */
-static void each_cell(const struct look *k, const struct line *line, size_t shift,
+/* Calls take() with each cell of a line and its column, shifted by `shift`, as d understands it. */
+static void each_cell(const struct look *k, const struct csv_dialect *d, const struct line *line,
+                      size_t shift,
                       void (*take)(struct look *k, size_t column, const struct csv_cell *cell,
                                    enum csv_value value, void *context),
                       void *context)
@@ -121,10 +124,10 @@ static void each_cell(const struct look *k, const struct line *line, size_t shif
     for (size_t c = 0; c < line->n_cells; c++) {
         struct csv_cell cell;
         double number;
-        p = csv_cell_scan(k->d, p, line->next, &cell);
-        const enum csv_value value = csv_cell_value(k->d, &cell, &number);
+        p = csv_cell_scan(d, p, line->next, &cell);
+        const enum csv_value value = csv_cell_value(d, &cell, &number);
         take((struct look *)(uintptr_t)k, c + shift, &cell, value, context);
-        (void)csv_pass(k->d, &p, line->next);
+        (void)csv_pass(d, &p, line->next);
     }
 }
 
@@ -151,7 +154,7 @@ static void find_numbers(struct look *k)
     const size_t half = n / 2 < 1 ? 1 : n / 2, most = half < JUDGES ? half : JUDGES;
     for (size_t i = k->n_lines; i-- > 0 && judges < most;) {
         if (k->lines[i].n_cells == k->width) {
-            each_cell(k, &k->lines[i], 0, tally_cell, NULL);
+            each_cell(k, k->d, &k->lines[i], 0, tally_cell, NULL);
             judges++;
         }
     }
@@ -180,17 +183,27 @@ static void see_cell(struct look *k, size_t column, const struct csv_cell *cell,
     s->has_digit |= !over && cell->n > 0 && cell->text[0] >= '0' && cell->text[0] <= '9';
 }
 
-static struct sight see(const struct look *k, size_t i, size_t shift)
+static struct sight see(const struct look *k, size_t i)
 {
     struct sight s = {0};
-    each_cell(k, &k->lines[i], shift, see_cell, &s);
+    each_cell(k, k->d, &k->lines[i], 0, see_cell, &s);
+    return s;
+}
+
+/* The same where words may be names. */
+static struct sight see_names(const struct look *k, size_t i, size_t shift)
+{
+    struct csv_dialect names = *k->d;
+    struct sight s = {0};
+    names.missing = NULL;
+    each_cell(k, &names, &k->lines[i], shift, see_cell, &s);
     return s;
 }
 
 static bool is_row(const struct look *k, size_t i)
 {
     const struct sight s =
-        k->lines[i].n_cells == k->width ? see(k, i, 0) : (struct sight){.n_words_over = 1};
+        k->lines[i].n_cells == k->width ? see(k, i) : (struct sight){.n_words_over = 1};
     return s.n_words_over == 0 && s.n_numbers_over > 0;
 }
 
@@ -209,8 +222,9 @@ static bool is_ruler(const struct look *k, size_t i)
 
 /* What the first cells of the rows are, and the last ones. */
 struct edges {
-    size_t n_rows, n_words, n_quoted, n_counting, n_last_filled, width;
-    double last_number;
+    size_t n_rows, n_words, n_quoted, n_counting, n_rising, n_last_filled;
+    double first_number, last_number;
+    bool has_point; /* in any of their cells */
 };
 
 static void see_edge(struct look *k, size_t column, const struct csv_cell *cell,
@@ -219,17 +233,30 @@ static void see_edge(struct look *k, size_t column, const struct csv_cell *cell,
     struct edges *const e = context;
     double number = 0;
     if (column == 0) {
-        const bool counts =
-            csv_cell_value(k->d, cell, &number) == CSV_NUMBER &&
-            (e->n_rows == 0 ? number == 0 || number == 1 : number == e->last_number + 1);
+        const bool is_one = csv_cell_value(k->d, cell, &number) == CSV_NUMBER;
         e->n_words += value == CSV_WORD;
         e->n_quoted += cell->rest != NULL;
-        e->n_counting += counts;
+        e->n_counting += is_one && (e->n_rows == 0 || number == e->last_number + 1);
+        e->n_rising += is_one && (e->n_rows == 0 || number > e->last_number);
+        e->first_number = e->n_rows == 0 ? number : e->first_number;
         e->last_number = number;
     }
+    e->has_point |= cell->n > 0 && memchr(cell->text, '.', cell->n);
     if (column + 1 == k->width) {
         e->n_last_filled += value != CSV_NOTHING;
     }
+}
+
+/* Whether numbers in the first column are those of rows. A single name over two columns may be a
+ * title, but where blanks or tabs delimit, as programs print it; two over integers between commas
+ * may be "t,T" over "0,1,5", with a decimal comma. */
+static bool is_index(const struct look *k, const struct edges *e)
+{
+    const bool counts = e->n_counting == e->n_rows;
+    const bool is_printed = (k->d->blanks || k->d->delimiter == '\t') && counts &&
+                            (e->first_number == 0 || e->first_number == 1);
+    const size_t least = is_printed ? 2 : k->d->delimiter == ',' && !e->has_point ? 4 : 3;
+    return k->width >= least && (counts || (e->n_rising == e->n_rows && e->n_rows >= LEAST_INDEX));
 }
 
 /* How the names in line i stand to the columns: *lacks_first, or they lack the last, or have one
@@ -256,15 +283,14 @@ static bool fits(const struct look *k, size_t i, size_t first_row, bool *lacks_f
     }
     for (size_t r = first_row; r < k->n_lines; r++) {
         if (k->lines[r].n_cells == k->width) {
-            each_cell(k, &k->lines[r], 0, see_edge, &e);
+            each_cell(k, k->d, &k->lines[r], 0, see_edge, &e);
             e.n_rows++;
         }
     }
     if (e.n_last_filled == 0) {
         return true;
     }
-    *lacks_first = e.n_words == e.n_rows || e.n_quoted == e.n_rows ||
-                   (e.n_counting == e.n_rows && (k->d->blanks || k->d->delimiter == '\t'));
+    *lacks_first = e.n_words == e.n_rows || e.n_quoted == e.n_rows || is_index(k, &e);
     return *lacks_first;
 }
 
@@ -291,7 +317,7 @@ static size_t find_names(const struct look *k, size_t first_row, bool *lacks_fir
         if (!fits(k, i, first_row, &lacks) || (lacks && is_remark(k, i))) {
             continue;
         }
-        const struct sight s = see(k, i, lacks);
+        const struct sight s = see_names(k, i, lacks);
         if (s.n_numbers_over == 0 && s.n_words_over > most) {
             most = s.n_words_over;
             best = i;
@@ -304,7 +330,7 @@ static size_t find_names(const struct look *k, size_t first_row, bool *lacks_fir
 /* Whether the line between the names and the first row says units alone. */
 static bool says_units(const struct look *k, size_t i)
 {
-    const struct sight s = see(k, i, 0);
+    const struct sight s = see(k, i);
     const size_t n = k->lines[i].n_cells;
     return (n == k->width || n + 1 == k->width || n == k->width + 1) && s.n_words_over > 0 &&
            s.n_numbers_over == 0 && s.n_units_over == s.n_words_over && !s.has_digit;
@@ -318,7 +344,7 @@ static bool is_title(const struct look *k, size_t end, bool before_names)
         if (is_remark(k, i)) {
             continue;
         }
-        const struct sight s = see(k, i, 0);
+        const struct sight s = see(k, i);
         const bool is_wide = k->lines[i].n_cells == k->width;
         if (s.n_words == 0 || (is_wide && s.n_words_over == 0 && s.n_marks_over > 0) ||
             (!before_names && (is_wide || (s.n_filled > 1 && 2 * s.n_filled > k->width)))) {

@@ -190,13 +190,74 @@ static void numbers_beside_words_over_words_are_a_header_as_well(void **state)
     check_header("\"station\",\"2001\",\"2002\",\"2003\"\n\"S0\",1.2,3,4\n\"S1\",1.4,3,5\n",
                  "2001 2002 2003", "(2001 to 2003: quoted, over numbers that are not)");
     check_header(",station,2001,2003\n0,S0,5,6\n1,S1,6,8\n", " 2001 2003", "is empty");
-    check_data("station,2001,2002,2003\nS0,1,2,3\nS1,4,5,7\n", true);
-    check_data("site,of,2001,2002,2003\nS0,a,1,2,3\nS1,b,4,5,7\n", true);
+    check_data("name,2001,2002,2003\nx,1,2,3\ny,4,5,7\n", true);
+    check_data("site,of,2001,2002,2003\nx,a,1,2,3\ny,b,4,5,7\n", true);
     check_data("station,0,1\nS0,5,6\nS1,6,8\n", true);
     check_data("S0,\"1\",\"2\"\nS1,\"5\",\"6\"\n", false);
     struct reading r = read_text("a,1,2\n3,4,5\n", NULL);
     assert_true(r.info->has_header && r.info->n_warnings == 0);
     reading_free(&r);
+}
+
+/* Years, depths or wavelengths, however they are spaced, beside a word that is no name of a row. */
+static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **state)
+{
+    (void)state;
+    static const char unlike[] =
+        "they stand out, and the cell before them is unlike those below it); if "
+        "it is data, set -s header=none";
+    check_header("station,1950,1960,1965\nS0,1,2,3\nS1,4,5,7\n", "1950 1960 1965", unlike);
+    check_header("station,2001,2002,2003\nS0,1,2,3\nS1,4,5,7\n", "2001 2002 2003", unlike);
+    check_header("site,of,2001,2002,2003\nS0,a,1,2,3\nS1,b,4,5,7\n", "2001 2002 2003", unlike);
+    check_header("date,0.5,1,2.5\n2020-01-01,5.1,4.9,4.5\n2020-01-02,5.2,4.8,4.7\n", "0.5 1 2.5",
+                 unlike);
+    check_header("sample,700.2,690,410.5\na1,.1,.2,.3\na2,.2,.3,.5\n", "700.2 690 410.5", unlike);
+    /* within the numbers below, but alone to rise, or to fall */
+    check_header("date,1,5,20,50\n1/2/20,18,12,9,4\n1/3/20,19,12,8,4\n", "1 5 20 50", unlike);
+    check_header("date,50,20,5,1\n1/2/20,4,9,12,18\n1/3/20,4,8,12,19\n", "50 20 5 1", unlike);
+    /* a row beside rows */
+    check_data("date,1,5,20\n1/2/20,18,12,9\n1/3/20,19,12,8\n", false);
+    check_data("S5,1950,1960,1965\nS0,1,2,3\nS1,4,5,7\n", false);
+    check_data("station,1950,1960,1965\nS0,1,2,3\nall,4,5,7\n", false);
+    check_data("station,1950,1965,1960\nS0,1,2,3\nS1,4,5,7\n", false);
+    check_data("station,1950,1960,1960\nS0,1,2,3\nS1,4,5,7\n", false);
+    check_data("station,1950,1965\nS0,1,2\nS1,4,5\n", false);
+    check_data("station,1950,1960,1965\nS0,1,2,3\n", false);
+    check_data("sum,1,5,20,50\n1/2/20,18,12,9,14\n1/3/20,1,12,18,40\n", true); /* others rise */
+    const struct table_options none = {.header = "none"};
+    struct reading r = read_text("station,1950,1960,1965\nS0,1,2,3\nS1,4,5,7\n", &none);
+    ASSERT_NUMBERS(&r, 1950, 1960, 1965, 1, 2, 3, 4, 5, 7);
+    reading_free(&r);
+}
+
+/* What stands for missing numbers names a column where names are sought. */
+static void marks_for_missing_numbers_are_names_in_a_line_without_numbers(void **state)
+{
+    (void)state;
+    static const struct table_options listed = {.missing_value = "temp,rh"},
+                                      code = {.missing_value = "-9"};
+    static const struct {
+        const char *text;
+        const struct table_options *options;
+        bool has_header;
+    } cases[] = {{"temp,rh\n1,2\n3,4\n", &listed, true},
+                 {"x;temp\n1;2\n3;4\n", &listed, true},
+                 {"temp,5\n1,2\n3,4\n", &listed, false}, /* a row of those that it is listed for */
+                 {"a,b\ntemp,rh\n3,4\n", &listed, true},
+                 {"Na\n1\n2\n", NULL, true},
+                 {"date,Na\n2020-01-01,1\n2020-01-02,2\n", NULL, true},
+                 {"date,NA\n2020-01-01,1\n2020-01-02,2\n", NULL, true},
+                 {"Na,1\n1,2\n2,4\n", NULL, false},
+                 {"NA,NA\n1,2\n2,4\n", NULL, false},
+                 {"A,NA\nB,1\nC,2\n", NULL, false},
+                 {"-9,-9\n1,2\n2,4\n", &code, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_text(cases[i].text, cases[i].options);
+        if (r.status || r.info->has_header != cases[i].has_header || r.n_numbers == 0) {
+            fail_msg("%s: %s", cases[i].text, r.status ? status_message() : "the other way");
+        }
+        reading_free(&r);
+    }
 }
 
 static void quoted_numbers_over_unquoted_ones_are_a_header(void **state)
@@ -257,6 +318,8 @@ int main(void)
         cmocka_unit_test(numbers_that_count_from_0_are_a_header),
         cmocka_unit_test(ordinary_numbers_in_the_first_line_are_data),
         cmocka_unit_test(numbers_beside_words_over_words_are_a_header_as_well),
+        cmocka_unit_test(numbers_beside_a_cell_unlike_those_below_it_are_a_header),
+        cmocka_unit_test(marks_for_missing_numbers_are_names_in_a_line_without_numbers),
         cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
         cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
         cmocka_unit_test(the_option_sep_is_stronger_than_the_line_of_the_file),
