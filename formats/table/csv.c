@@ -131,7 +131,7 @@ static struct place cut_walking(const struct cut *cut)
         const unsigned char *next = end;
         const enum csv_line kind =
             filled ? CSV_LINE_DATA : csv_line_kind(cut->dialect, line, end, &next);
-        if (kind == CSV_LINE_SKIPPED) {
+        if (csv_is_left_out(kind)) {
             p = line = next;
         } else if (kind == CSV_LINE_DATA && walk_line(cut, &p, &n_cells, &column)) {
             line = p;
@@ -247,73 +247,71 @@ static enum status carry_back(struct csv *csv, const unsigned char *text, size_t
     return STATUS_OK;
 }
 
-/* Whether text ends with CR, which may be that of a line's end, or stand alone. */
-static bool ends_with_cr(const struct table_chunk *c)
-{
-    return c->raw_len > 0 && c->raw[c->raw_len - 1] == '\r';
-}
-
-static enum status fail_comment(const struct table *t)
+/* A line at p, where the next chunk begins, is left out. */
+static void note_left_out(const struct table *t, enum csv_line kind, const unsigned char *p,
+                          const unsigned char *end)
 {
     const struct csv *const csv = t->state;
-    return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": the comment " CSV_BARE_CR,
-                       source_name(t->source), csv->line);
-}
-
-/* Passes a comment that is longer than a chunk, of which `raw` held the beginning. */
-static enum status skip_comment(struct table *t, struct table_chunk *c)
-{
-    struct csv *const csv = t->state;
-    const unsigned char *newline = NULL;
-    while (!newline) {
-        const bool after_cr = ends_with_cr(c);
-        csv->offset += c->raw_len;
-        const enum status status = read_on(t, c->raw, c->raw_cap, &c->raw_len);
-        if (status || c->raw_len == 0) {
-            return status;
-        }
-        newline = memchr(c->raw, '\n', c->raw_len);
-        if ((after_cr && c->raw[0] != '\n' && c->raw[0] != '\r') ||
-            csv_holds_bare_cr(c->raw, newline ? newline : c->raw + c->raw_len)) {
-            return fail_comment(t);
-        }
+    struct table_left left = {1, csv->line, 0};
+    if (kind == CSV_LINE_SUM) {
+        left.word = csv_sum_at(&csv->shape.dialect, p, end);
+        table_note_left_out(t, TABLE_NOTE_SUM, &left);
+    } else if (kind == CSV_LINE_COMMENT && csv->line > csv->shape.row_line) {
+        table_note_left_out(t, TABLE_NOTE_COMMENT, &left);
     }
-    const size_t n = (size_t)(newline + 1 - c->raw);
-    csv->offset += n;
-    csv->line++;
-    return carry_back(csv, c->raw + n, c->raw_len - n);
 }
 
-/* A line of which the chunk's text shows no filled cell. Reads further: *kind says what the line
- * is. A blank one is passed; the text of one with data is given back. */
+/* Refuses a comment at p that holds a CR alone. */
+static enum status check_comment(const struct table *t, const unsigned char *p,
+                                 const unsigned char *end)
+{
+    const struct csv *const csv = t->state;
+    struct csv_cell comment;
+    return csv_is_refused_comment(&csv->shape.dialect, p, end, &comment)
+               ? status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": the comment " CSV_BARE_CR,
+                             source_name(t->source), csv->line)
+               : STATUS_OK;
+}
+
+/* Reads on until the line that is not yet in a chunk shows what it is: *kind. One that is left out
+ * is passed; the text of any other is given back. */
 static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_line *kind)
 {
     struct csv *const csv = t->state;
+    struct bytes *const carry = &csv->carry;
     const unsigned char *next = NULL;
-    size_t got = LOOK_BYTES;
+    size_t want = LOOK_BYTES, got = want;
     STATUS_TRY(carry_back(csv, c->raw, c->raw_len));
     for (;;) {
-        const unsigned char *const begin = csv->carry.data + csv->carry_at;
-        const unsigned char *const end = csv->carry.data + csv->carry.len;
-        *kind = csv_line_kind(&csv->shape.dialect, begin, end, &next);
-        if (*kind == CSV_LINE_SKIPPED || (*kind == CSV_LINE_OPEN_BLANK && got < LOOK_BYTES)) {
-            const unsigned char *const after = *kind == CSV_LINE_SKIPPED ? next : end;
-            csv->carry_at += (size_t)(after - begin);
-            csv->offset += (uint64_t)(after - begin);
-            csv->line++;
+        const unsigned char *const begin = carry->data + csv->carry_at;
+        const size_t n = carry->len - csv->carry_at;
+        *kind = csv_line_kind(&csv->shape.dialect, begin, begin + n, &next);
+        if (got < want && *kind == CSV_LINE_OPEN_BLANK) {
+            *kind = CSV_LINE_BLANK;
+            next = begin + n;
+        }
+        if (csv_is_left_out(*kind)) {
+            note_left_out(t, *kind, begin, next);
+            csv->carry_at += (size_t)(next - begin);
+            csv->offset += (uint64_t)(next - begin);
+            csv->line += table_count_byte(begin, (size_t)(next - begin), '\n');
             return STATUS_OK;
         }
-        if (*kind != CSV_LINE_OPEN_BLANK) {
-            return STATUS_OK;
+        if (*kind == CSV_LINE_DATA || got < want) {
+            return check_comment(t, begin, begin + n);
         }
-        if ((size_t)(end - begin) > csv->max_line_bytes) {
+        if (n > csv->max_line_bytes) {
             return status_fail(STATUS_BAD_INPUT,
-                               "%s: line %" PRIu64 ": is longer than %zu bytes and blank so far",
+                               "%s: line %" PRIu64 ": is longer than %zu bytes and no row so far",
                                source_name(t->source), csv->line, csv->max_line_bytes);
         }
-        STATUS_TRY(bytes_reserve(&csv->carry, LOOK_BYTES));
-        STATUS_TRY(csv_text_read(&csv->text, csv->carry.data + csv->carry.len, LOOK_BYTES, &got));
-        csv->carry.len += got;
+        want = n > LOOK_BYTES ? n : LOOK_BYTES;
+        STATUS_TRY(bytes_reserve(carry, want + 1));
+        STATUS_TRY(csv_text_read(&csv->text, carry->data + carry->len, want, &got));
+        carry->len += got;
+        if (got < want && carry->data[carry->len - 1] != '\n') {
+            carry->data[carry->len++] = '\n';
+        }
     }
 }
 
@@ -351,31 +349,22 @@ static enum status pass_obstacle(struct table *t, struct table_chunk *c, bool at
 {
     struct csv *const csv = t->state;
     const struct csv_dialect *const d = &csv->shape.dialect;
-    const unsigned char *next;
+    const unsigned char *const end = c->raw + c->raw_len, *next;
     enum csv_line kind = CSV_LINE_DATA;
     if (csv->column == 0 && !*filled) {
-        struct csv_cell comment;
-        kind = csv_line_kind(d, c->raw, c->raw + c->raw_len, &next);
-        if (kind == CSV_LINE_DATA &&
-            csv_is_refused_comment(d, c->raw, c->raw + c->raw_len, &comment)) {
-            return fail_comment(t);
-        }
+        kind = csv_line_kind(d, c->raw, end, &next);
+        STATUS_TRY(check_comment(t, c->raw, end));
     }
-    switch (kind) {
-    case CSV_LINE_OPEN_COMMENT:
-        return skip_comment(t, c);
-    case CSV_LINE_OPEN_BLANK:
-        break;
-    default:
+    if (kind == CSV_LINE_DATA) {
         return fail_cell_size(t, c, at_end);
     }
-    if (d->blanks || !memchr(c->raw, d->delimiter, c->raw_len)) {
+    if (kind == CSV_LINE_OPEN_BLANK && (d->blanks || !memchr(c->raw, d->delimiter, c->raw_len))) {
         csv->offset += c->raw_len; /* blanks before a line's first cell mean nothing */
         return STATUS_OK;
     }
-    const enum status status = read_ahead(t, c, &kind);
-    *filled = kind == CSV_LINE_DATA;
-    return status;
+    STATUS_TRY(read_ahead(t, c, &kind));
+    *filled = !csv_is_left_out(kind);
+    return STATUS_OK;
 }
 
 static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
@@ -424,6 +413,7 @@ const struct table_format csv_format = {
               [TABLE_MISSING_VALUE] = true,
               [TABLE_SKIP] = true,
               [TABLE_HEADER] = true,
+              [TABLE_COMMENT] = true,
               [TABLE_SEP] = true,
               [TABLE_DECIMAL] = true,
               [TABLE_THOUSANDS] = true,

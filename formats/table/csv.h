@@ -2,12 +2,12 @@
  * csv - delimited text: grammar, dialect, columns; for formats/table/csv*.c alone.
  *
  * Lines end with LF or CR LF (of several CRs all belong to the line's end, as at the text's end). A
- * CR anywhere else outside of quotes is refused: the writer meant it to end a line. A line whose
- * first character is # is a comment; one that holds nothing but delimiters and blanks is passed
- * over. A cell is the text between two delimiters without the blanks around it; a cell that begins
- * with a quote ends with the next quote that is not doubled (RFC 4180), and may hold delimiters and
- * line ends. With blanks as delimiters a run of them counts as one, and those at a line's ends as
- * none.
+ * CR anywhere else outside of quotes is refused: the writer meant it to end a line. A line that
+ * begins with # is a comment, unless it is a row (see csv_line_kind); one that holds nothing but
+ * delimiters and blanks is passed over, and so is a row that names a sum. A cell is the text
+ * between two delimiters without the blanks around it; a cell that begins with a quote ends with
+ * the next quote that is not doubled (RFC 4180), and may hold delimiters and line ends. With blanks
+ * as delimiters a run of them counts as one, and those at a line's ends as none.
  */
 #ifndef LEAT_FORMATS_TABLE_CSV_H
 #define LEAT_FORMATS_TABLE_CSV_H
@@ -26,6 +26,9 @@ struct csv_dialect {
     char point;              /* tried first; the other one is accepted too unless it delimits */
     bool point_is_said;      /* by the option: the other one is not accepted */
     char grouping;           /* parts thousands: one of , . ' or a blank; 0: nothing does */
+    char comment;            /* begins a comment; 0: nothing does */
+    bool comment_is_said;    /* by the option: then no such line is a row */
+    size_t row_cells;        /* of a row; 0 while the text may begin above the first row */
     /* What stands for a missing number, beside the usual; NULL where names are sought: then nothing
      * does, and Na, which is sodium, is a word. */
     const struct table_missing *missing;
@@ -94,20 +97,31 @@ enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
 
 enum csv_line {
     CSV_LINE_DATA,
-    CSV_LINE_SKIPPED,      /* a comment, or no cell filled; *next is the next line */
-    CSV_LINE_OPEN_COMMENT, /* a comment that does not end in this text */
-    CSV_LINE_OPEN_BLANK    /* nothing filled up to the text's end */
+    CSV_LINE_BLANK, /* no cell filled; of this and the next two, *next is the next line */
+    CSV_LINE_COMMENT,
+    CSV_LINE_SUM,       /* its first cell names a sum of other rows */
+    CSV_LINE_OPEN,      /* may be one of these two: it does not end in this text */
+    CSV_LINE_OPEN_BLANK /* nothing filled up to the text's end */
 };
 /* Tells what begins at p, the start of a line; p < end. A comment that holds a CR alone is data: a
- * cell that is refused. */
+ * cell that is refused.
+ *
+ * Unless the option says what begins a comment, a line that begins with # is data where its first
+ * cell is an error value of a spreadsheet and, below the names or the first row, where it has as
+ * many cells as a row and a number, or a mark for a missing one, in one of them but the first;
+ * with blanks as delimiters that is no # alone. */
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next);
-/* The first line with data that begins in p .. end, at the start of a line; `end`: there is none.
- */
+/* Whether a line of that kind is left out. */
+bool csv_is_left_out(enum csv_line kind);
+/* Which word for a sum the line at p begins with; see csv_sum_word. */
+size_t csv_sum_at(const struct csv_dialect *d, const unsigned char *p, const unsigned char *end);
+/* The first line with data that begins in p .. end, at the start of a line, where the text's end is
+ * a line's; `end`: there is none. */
 const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
                                    const unsigned char *end);
-/* Whether the line at p, which is data, is such a comment, whatever quotes are in it: *cell is its
- * text up to the CR, or as far as there is. */
+/* Whether the line at p, which is data, is a comment with a CR alone: *cell is its text up to that.
+ */
 bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, struct csv_cell *cell);
 
@@ -137,6 +151,16 @@ enum csv_grouped {
 /* Whether the text is such a number: *sign is what parts it (a blank for all blanks) and *value the
  * number; both may be NULL. */
 enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *value);
+
+/* --- words: csv_words.c */
+
+/* Whether the text is an error value of a spreadsheet, in any of its languages: "#WERT!", "#NAME?";
+ * *is_na: one that says that a value is not available ("#N/A"). */
+bool csv_is_error_value(const char *text, size_t n, bool *is_na);
+/* Whether the cell is a word for a sum or mean of other rows: "Totals", "Summe:"; *which of them.
+ */
+bool csv_names_sum(const struct csv_cell *cell, size_t *which);
+const char *csv_sum_word(size_t which);
 
 /* --- the encoding: csv_text.c */
 
@@ -255,6 +279,16 @@ enum status csv_decide_header(struct table *t, struct csv_head *h, const struct 
  * column stays when it is not chosen. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
 enum status csv_choose_columns(const struct table *t, struct csv_head *h,
                                const struct csv_shape *shape) STATUS_MUST_CHECK;
+
+/* --- csv_cure.c */
+
+/* What the user may do about a cell of a kept column (from 0) that is a word, the first one in the
+ * chunk's text: the end of a message, "" where there is no cure. */
+struct csv_cure {
+    char text[768];
+};
+struct csv_cure csv_cure_word(const struct table *t, const struct table_chunk *c,
+                              const struct csv_cell *cell, size_t column);
 
 /* --- csv_decode.c */
 

@@ -1,7 +1,7 @@
 /*
- * csv_cell - the grammar of delimited text, one cell or one line at a time.
+ * csv_cell - the grammar of delimited text, one cell at a time.
  *
- * The one place that knows quotes, blanks, comments and words for "missing". The head, the cutter
+ * The one place that knows quotes, blanks and words for "missing". The head, the cutter
  * and the decoder all walk with these functions wherever a text is not plain, so that they agree.
  */
 #include "formats/base/decimal.h"
@@ -143,87 +143,6 @@ enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
     return CSV_MORE;
 }
 
-/* Whether a line that begins with # at p begins with one of a spreadsheet's errors, in a cell of
- * its own: then it is no comment, for what follows would be lost. */
-static bool is_error_cell(const struct csv_dialect *d, const unsigned char *p,
-                          const unsigned char *end)
-{
-    static const char *const errors[] = {"#N/A",   "#DIV/0!", "#VALUE!", "#REF!",
-                                         "#NAME?", "#NUM!",   "#NULL!"};
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        const size_t n = strlen(errors[i]);
-        if ((size_t)(end - p) > n && memcmp(p, errors[i], n) == 0) {
-            return is_delimiter(d, p[n]) || is_blank(d, p[n]) || p[n] == '\n' || p[n] == '\r';
-        }
-    }
-    return false;
-}
-
-/* Where the # of a comment stands in the line that begins at p; NULL: it is none. */
-static const unsigned char *find_comment(const struct csv_dialect *d, const unsigned char *p,
-                                         const unsigned char *end)
-{
-    enum { MOST_BLANKS = 16 }; /* so that an error is whole in any piece of a text that begins it */
-    const unsigned char *const q = skip_blanks(d, p, end);
-    if (q == end || *q != '#' || (q - p <= MOST_BLANKS && is_error_cell(d, q, end))) {
-        return NULL;
-    }
-    return q;
-}
-
-bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
-                            const unsigned char *end, struct csv_cell *cell)
-{
-    const unsigned char *const text = find_comment(d, p, end);
-    if (!text) {
-        return false;
-    }
-    const unsigned char *const cr = memchr(text, '\r', (size_t)(end - text));
-    *cell = (struct csv_cell){.text = text, .n = (size_t)((cr ? cr + 1 : end) - text)};
-    return true;
-}
-
-enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
-                            const unsigned char *end, const unsigned char **next)
-{
-    const unsigned char *const comment = find_comment(d, p, end);
-    if (comment) {
-        const unsigned char *const newline = memchr(comment, '\n', (size_t)(end - comment));
-        if (csv_holds_bare_cr(comment, newline ? newline : end)) {
-            return CSV_LINE_DATA;
-        }
-        if (!newline) {
-            return CSV_LINE_OPEN_COMMENT;
-        }
-        *next = newline + 1;
-        return CSV_LINE_SKIPPED;
-    }
-    const unsigned char *q = skip_blanks(d, p, end);
-    while (q < end && (is_blank(d, *q) || is_delimiter(d, *q))) {
-        q++;
-    }
-    q = skip_line_end_cr(q, end);
-    if (q == end) {
-        return CSV_LINE_OPEN_BLANK;
-    }
-    if (*q != '\n') {
-        return CSV_LINE_DATA;
-    }
-    *next = q + 1;
-    return CSV_LINE_SKIPPED;
-}
-
-const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
-                                   const unsigned char *end)
-{
-    const unsigned char *next = end;
-    while (p < end && csv_line_kind(d, p, end, &next) != CSV_LINE_DATA) {
-        p = next;
-        next = end;
-    }
-    return p;
-}
-
 /* Whether the text says that a number is missing. */
 static bool is_mark(const struct table_missing *missing, const char *text, size_t n)
 {
@@ -252,7 +171,8 @@ static bool is_missing_number(const struct table_missing *missing, double value)
 static enum csv_value word_value(const struct csv_dialect *d, const char *text, size_t n)
 {
     double special;
-    if (is_mark(d->missing, text, n)) {
+    bool is_na;
+    if (is_mark(d->missing, text, n) || csv_is_error_value(text, n, &is_na)) {
         return CSV_MISSING;
     }
     if (decimal_parse_special(text, n, &special)) {

@@ -25,6 +25,8 @@ struct decoding {
     size_t column; /* of the cell at p */
     size_t run;    /* that holds the column */
     size_t n_missing;
+    bool is_above; /* no row of the file has been met */
+    struct table_left comments, sums;
     bool noted[TABLE_N_NOTES]; /* has been passed to table_note(): one a chunk is enough, its first
                                 */
 };
@@ -97,33 +99,6 @@ static struct hint hint_at(const struct decoding *k, const unsigned char *at)
     return hint;
 }
 
-/* Whether a word can stand in a list of missing values, and within quotes of a shell. */
-static bool can_be_listed(const struct csv_cell *cell)
-{
-    return cell->n > 0 && cell->n < 32 && excerpt_is_clean(cell->text, cell->n) &&
-           !memchr(cell->text, ',', cell->n) && !memchr(cell->text, '\'', cell->n) &&
-           !memchr(cell->text, '"', cell->n);
-}
-
-/* How a word among numbers is said to stand for a missing one, beside those that are listed. */
-static struct hint hint_of_missing(const struct decoding *k, const struct csv_cell *cell)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                "-+._:/,";
-    struct hint hint = {""};
-    char value[160];
-    const char *const listed = table_option_get(&k->t->options, TABLE_MISSING_VALUE);
-    const int n = snprintf(value, sizeof value, "%s%s%.*s", listed ? listed : "", listed ? "," : "",
-                           (int)cell->n, (const char *)cell->text);
-    if (can_be_listed(cell) && (size_t)n < sizeof value) {
-        const char *const quote = value[strspn(value, plain)] == '\0' ? "" : "'";
-        snprintf(hint.text, sizeof hint.text,
-                 "; if it stands for a missing number: -s missing_value=%s%s%s", quote, value,
-                 quote);
-    }
-    return hint;
-}
-
 /* The option is named where it takes nothing from the other numbers. */
 static enum status fail_unsure(const struct decoding *k, const struct csv_cell *cell)
 {
@@ -142,19 +117,19 @@ static enum status fail_infinite(const struct decoding *k, const struct csv_cell
 {
     static const char word[] = "inf";
     const struct csv_cell infinite = {.text = (const unsigned char *)word, .n = sizeof word - 1};
-    char trouble[sizeof(struct hint) + 64];
-    snprintf(trouble, sizeof trouble, "is infinite or too large for a double%s",
-             hint_of_missing(k, &infinite).text);
+    const struct csv_cure cure = csv_cure_word(k->t, k->c, &infinite, k->column);
+    char trouble[sizeof cure + 64];
+    snprintf(trouble, sizeof trouble, "is infinite or too large for a double%s", cure.text);
     return fail_cell(k, cell, trouble);
 }
 
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
-    char trouble[sizeof(struct hint) + 64];
+    char trouble[sizeof(struct csv_cure) + 64];
     const struct hint line = hint_at(k, k->p);
+    const struct csv_cure cure = csv_cure_word(k->t, k->c, cell, k->column);
     snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s",
-             csv_delimiter_name(&k->shape->dialect),
-             *line.text ? line.text : hint_of_missing(k, cell).text);
+             csv_delimiter_name(&k->shape->dialect), *line.text ? line.text : cure.text);
     return fail_cell(k, cell, trouble);
 }
 
@@ -217,11 +192,18 @@ static enum status append_label(struct decoding *k, const struct csv_cell *cell)
     return STATUS_OK;
 }
 
-/* A line of text without a row, at k->p. */
-static enum status note_skip(const struct decoding *k)
+/* The line k->p .. next is left out. */
+static enum status leave_out(struct decoding *k, enum csv_line kind, const unsigned char *next)
 {
     struct table_chunk *const c = k->c;
     const size_t n_cells = (size_t)(k->out - (double *)c->values);
+    const size_t n_lines = table_count_byte(k->p, (size_t)(next - k->p), '\n');
+    struct table_left *const left = kind == CSV_LINE_SUM ? &k->sums : &k->comments;
+    if (kind == CSV_LINE_SUM || (kind == CSV_LINE_COMMENT && !k->is_above)) {
+        left->line = left->n == 0 ? line_of(k, k->p) : left->line;
+        left->word = left->n == 0 ? csv_sum_at(&k->shape->dialect, k->p, next) : left->word;
+        left->n++;
+    }
     if (c->skips == NULL) {
         c->skips = malloc(TABLE_SKIPS * sizeof *c->skips);
         if (c->skips == NULL) {
@@ -229,10 +211,11 @@ static enum status note_skip(const struct decoding *k)
         }
     }
     if (c->n_skips > 0 && c->skips[c->n_skips - 1].n_cells == n_cells) {
-        c->skips[c->n_skips - 1].n_lines++;
+        c->skips[c->n_skips - 1].n_lines += n_lines;
     } else if (c->n_skips < TABLE_SKIPS) {
-        c->skips[c->n_skips++] = (struct table_skip){n_cells, 1};
+        c->skips[c->n_skips++] = (struct table_skip){n_cells, n_lines};
     }
+    k->p = next;
     return STATUS_OK;
 }
 
@@ -245,24 +228,11 @@ static void note_grouped(struct decoding *k, const struct csv_cell *cell)
     }
 }
 
-/* The first column's text says that the row sums up the others. */
-static void note_total(struct decoding *k, const struct csv_cell *cell)
+static void note_error_value(struct decoding *k, const struct csv_cell *cell)
 {
-    static const char *const words[] = {"total",   "totals",  "grand total", "sum",    "mean",
-                                        "average", "summe",   "gesamt",      "mittel", "mittelwert",
-                                        "somme",   "moyenne", "suma",        "media",  "totale",
-                                        "totaal",  "somma"};
-    size_t n = cell->n;
-    if (n < 3 || !strchr("tsgma", cell->text[0] | 0x20)) {
-        return;
-    }
-    while (n > 0 && (cell->text[n - 1] == ':' || cell->text[n - 1] == ' ')) {
-        n--;
-    }
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strlen(words[i]) == n && strncasecmp((const char *)cell->text, words[i], n) == 0) {
-            note(k, TABLE_NOTE_TOTAL);
-        }
+    bool is_na;
+    if (csv_is_error_value((const char *)cell->text, cell->n, &is_na) && !is_na) {
+        note(k, TABLE_NOTE_ERROR);
     }
 }
 
@@ -298,6 +268,8 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
         note_grouped(k, cell);
         break;
     case CSV_MISSING:
+        note_error_value(k, cell);
+        break;
     case CSV_NOTHING:
         break;
     }
@@ -314,9 +286,6 @@ static enum status decode_cell(struct decoding *k, enum csv_kind kind,
     *cell_end = csv_cell_scan(&k->shape->dialect, k->p, k->end, &cell);
     if (csv_cell_holds_bare_cr(&cell)) {
         return fail_cell(k, &cell, CSV_BARE_CR);
-    }
-    if (k->column == 0 && kind != CSV_KEEP) {
-        note_total(k, &cell);
     }
     switch (kind) {
     case CSV_KEEP:
@@ -425,26 +394,30 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
         .end = c->raw + c->raw_len,
         .out = c->values,
         .column = c->first_column,
+        .is_above = c->first_line <= csv->shape.row_line,
     };
     k.out_end = k.out + c->values_cap / sizeof *k.out;
     bool continued = c->first_column > 0;
     while (k.p < k.end) {
         const unsigned char *next = k.end;
-        if (!continued && !begins_plain(*k.p) &&
-            csv_line_kind(&k.shape->dialect, k.p, k.end, &next) == CSV_LINE_SKIPPED) {
-            STATUS_TRY(note_skip(&k));
-            k.p = next;
+        const enum csv_line kind = continued || begins_plain(*k.p)
+                                       ? CSV_LINE_DATA
+                                       : csv_line_kind(&k.shape->dialect, k.p, k.end, &next);
+        if (csv_is_left_out(kind)) {
+            STATUS_TRY(leave_out(&k, kind, next));
             continue;
         }
         struct csv_cell comment;
         const bool is_refused = !continued && !begins_plain(*k.p) &&
                                 csv_is_refused_comment(&k.shape->dialect, k.p, k.end, &comment);
-        continued = false;
+        continued = k.is_above = false;
         k.run = 0;
         STATUS_TRY(is_refused ? fail_cell(&k, &comment, CSV_BARE_CR) : decode_line(&k));
     }
     c->n_cells = (size_t)(k.out - (double *)c->values);
     c->n_missing = k.n_missing;
+    table_note_left_out(t, TABLE_NOTE_COMMENT, &k.comments);
+    table_note_left_out(t, TABLE_NOTE_SUM, &k.sums);
     if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }

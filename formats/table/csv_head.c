@@ -174,7 +174,7 @@ static enum status set_width(struct csv_head *h)
 
 /* Walks the lines until every column has shown a number in one of TEXT_LINES or more, or the text
  * ends. */
-static enum status walk(struct csv_head *h, const struct csv_dialect *d)
+static enum status walk(struct csv_head *h, struct csv_dialect *d)
 {
     const unsigned char *p = h->top.begin;
     h->line = h->top.line;
@@ -211,7 +211,7 @@ static enum status walk(struct csv_head *h, const struct csv_dialect *d)
             h->second = p;
             h->second_line = h->line;
             STATUS_TRY(set_width(h));
-            h->n_open = h->n_columns;
+            h->n_open = d->row_cells = h->n_columns;
         }
     }
     return STATUS_OK;
@@ -291,6 +291,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     count_line_ends(ends, h->text, n);
     h->n_lines = 0;
     h->line = ends->n + 1;
+    shape->dialect.row_cells = 0;
     STATUS_TRY(check_text(h));
     const bool few = !h->whole && ends->n < 2;
     if (few && !csv_holds_bare_cr(h->text, h->end)) {
@@ -379,10 +380,11 @@ static enum status read_head(struct table *t, struct csv_shape *shape, struct cs
     size_t n;
     struct csv_text *const text = &((struct csv *)t->state)->text;
     STATUS_TRY(csv_text_peek(text, 0, &whole_text, &n));
-    const unsigned char *const data = shape->has_header ? h->second : h->top.begin;
+    const unsigned char *const data = shape->has_header ? h->second : h->first;
     shape->data_offset = (size_t)(data - whole_text);
-    shape->data_line = shape->has_header ? h->second_line : h->top.line;
-    shape->row_line = shape->has_header ? h->second_line : h->first_line;
+    shape->data_line = shape->has_header ? h->second_line : h->first_line;
+    const unsigned char *const row = csv_find_data(&shape->dialect, data, h->end);
+    shape->row_line = shape->data_line + count_lines(data, row);
     n = h->whole ? count_data_lines(h, &shape->dialect, data) : 0;
     t->info.n_lines = n;
     t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h, text->is_utf16);
@@ -393,6 +395,8 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape)
 {
     struct csv_head h = {.file = source_name(t->source)};
     shape->dialect.missing = &t->choice.missing;
+    shape->dialect.comment = t->choice.comment;
+    shape->dialect.comment_is_said = t->choice.comment_is_said;
     const enum status status = read_head(t, shape, &h);
     free(h.seen);
     return status;

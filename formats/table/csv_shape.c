@@ -276,7 +276,7 @@ static bool names_columns(const struct csv_head *h, const struct csv_dialect *d,
 {
     size_t n = 0;
     enum csv_after after;
-    while (p < h->end && (*p == '#' || *p == ' ')) {
+    while (p < h->end && (*p == (unsigned char)d->comment || *p == ' ')) {
         p++;
     }
     do {
@@ -292,7 +292,8 @@ static bool names_columns(const struct csv_head *h, const struct csv_dialect *d,
     return n == h->n_columns;
 }
 
-/* The last comment above rows without names may be the names, as numpy.savetxt writes them. */
+/* The last comment above rows without names may be the names, as numpy.savetxt writes them, or the
+ * first row. */
 static enum status warn_of_comment(struct table *t, const struct csv_head *h,
                                    const struct csv_dialect *d)
 {
@@ -300,14 +301,21 @@ static enum status warn_of_comment(struct table *t, const struct csv_head *h,
     uint64_t line = h->top.line, at = line;
     for (const unsigned char *p = h->top.begin; p < h->first; at++) {
         const unsigned char *const newline = memchr(p, '\n', (size_t)(h->first - p));
-        comment = *p == '#' ? p : comment;
-        line = *p == '#' ? at : line;
+        comment = *p == (unsigned char)d->comment ? p : comment;
+        line = comment == p ? at : line;
         p = newline ? newline + 1 : h->first;
     }
-    return comment && names_columns(h, d, comment)
+    if (comment && names_columns(h, d, comment)) {
+        return table_warn(t,
+                          "line %" PRIu64 " is a comment with a word for each column: if these "
+                          "are their names, take the %c away",
+                          line, d->comment);
+    }
+    const unsigned char *next;
+    return comment && csv_line_kind(d, comment, h->end, &next) == CSV_LINE_DATA
                ? table_warn(t,
-                            "line %" PRIu64 " is a comment with a word for each column: if these "
-                            "are their names, take the # away",
+                            "line %" PRIu64 " is a comment with as many cells as a row and numbers "
+                            "among them: if it is one, -s comment=none",
                             line)
                : STATUS_OK;
 }
@@ -368,8 +376,14 @@ static enum status warn_of_commas(struct table *t, const struct csv_head *h)
 enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines and comments",
-                           h->file);
+        const char sign = shape->dialect.comment;
+        const bool has_comment = sign != 0 && memchr(h->text, sign, (size_t)(h->end - h->text));
+        return has_comment
+                   ? status_fail(STATUS_BAD_INPUT,
+                                 "%s: holds no cell, only blank lines and comments, which begin "
+                                 "with %c; if these are rows: -s comment=none",
+                                 h->file, sign)
+                   : status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines", h->file);
     }
     shape->n_columns = h->n_columns;
     shape->shape_line = h->top.n_columns > 0 ? h->second_line : h->first_line;

@@ -377,14 +377,10 @@ static void set_names(const struct look *k, size_t i, size_t first_row, bool lac
     top->above = lines_of(k, 0, i);
     if (row > i + 1) {
         top->units = lines_of(k, i + 1, row);
-        top->rows = row < k->n_lines ? k->lines[row].begin : k->lines[row - 1].next;
+        const struct line *const last = &k->lines[row - 1];
+        top->rows = last->next;
         top->rows_line =
-            row < k->n_lines
-                ? k->lines[row].number
-                : k->lines[row - 1].number +
-                      table_count_byte(k->lines[row - 1].begin,
-                                       (size_t)(k->lines[row - 1].next - k->lines[row - 1].begin),
-                                       '\n');
+            last->number + table_count_byte(last->begin, (size_t)(last->next - last->begin), '\n');
     }
 }
 

@@ -88,6 +88,7 @@ enum status table_open(struct source *src, const struct table_options *options, 
     }
     t->source = src;
     t->noted = t->places;
+    t->counted = t->counts;
     if (options) {
         t->options = *options;
     }

@@ -1,7 +1,7 @@
 /*
  * table_format - what the formats of tables share.
  */
-#include "formats/table/table_format.h"
+#include "formats/table/csv.h"
 
 #include "formats/base/decimal.h"
 
@@ -153,6 +153,38 @@ void table_note(const struct table *t, enum table_note note, uint64_t line, size
     }
 }
 
+void table_note_left_out(const struct table *t, enum table_note note, const struct table_left *left)
+{
+    if (left->n > 0) {
+        atomic_fetch_add(&t->counted[note], left->n);
+        table_note(t, note, left->line, left->word);
+    }
+}
+
+/* Warns of n lines that are left out, the first of them at that place. */
+static enum status warn_left_out(struct table *t, enum table_note note, uint64_t place, size_t n)
+{
+    const uint64_t line = place >> COLUMN_BITS;
+    if (note == TABLE_NOTE_COMMENT && t->choice.comment_is_said) {
+        return STATUS_OK;
+    }
+    if (note == TABLE_NOTE_COMMENT) {
+        return n == 1 ? table_warn(t, "line %" PRIu64 " begins with %c: left out as a comment",
+                                   line, t->choice.comment)
+                      : table_warn(t,
+                                   "%zu lines that begin with %c are left out as comments; the "
+                                   "first is line %" PRIu64,
+                                   n, t->choice.comment, line);
+    }
+    const char *const word = csv_sum_word(place & last_column);
+    return n == 1 ? table_warn(t, "line %" PRIu64 ": \"%s\" names a sum of other rows: left out",
+                               line, word)
+                  : table_warn(t,
+                               "%zu rows whose first cell names a sum of others are left out; the "
+                               "first is line %" PRIu64 " (\"%s\")",
+                               n, line, word);
+}
+
 enum status table_end(struct table *t)
 {
     static const char *const texts[TABLE_N_NOTES] = {
@@ -160,14 +192,16 @@ enum status table_end(struct table *t)
                                "leave it out if it parts thousands",
         [TABLE_NOTE_ENCODING] = "a name is not UTF-8: such names are taken as Windows-1252, which "
                                 "holds Latin-1",
-        [TABLE_NOTE_TOTAL] = "the row is named as totals are, and is taken as data; delete it if "
-                             "it is a sum or mean of the others",
         [TABLE_NOTE_UNREADABLE] = "the cell is no number and counts as missing",
+        [TABLE_NOTE_ERROR] = "an error value of a spreadsheet is taken as missing, as all such are",
     };
     enum status status = STATUS_OK;
     for (int i = 0; i < TABLE_N_NOTES && !status; i++) {
         const uint64_t place = atomic_exchange(&t->noted[i], 0);
-        if (place != 0) {
+        if (place != 0 && texts[i] == NULL) {
+            status =
+                warn_left_out(t, (enum table_note)i, place, atomic_exchange(&t->counted[i], 0));
+        } else if (place != 0) {
             status = table_warn(t, "line %" PRIu64 ", column %" PRIu64 ": %s", place >> COLUMN_BITS,
                                 (place & last_column) + 1, texts[i]);
         }

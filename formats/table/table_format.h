@@ -27,8 +27,10 @@ struct table_format {
 enum table_note {
     TABLE_NOTE_GROUPED,    /* a decimal sign that may as well part thousands */
     TABLE_NOTE_ENCODING,   /* a name that is not UTF-8 */
-    TABLE_NOTE_TOTAL,      /* a row that is called a total */
     TABLE_NOTE_UNREADABLE, /* a cell that is no number and counts as missing */
+    TABLE_NOTE_ERROR,      /* a spreadsheet's error value */
+    TABLE_NOTE_COMMENT,    /* a line below the first row that is left out as a comment */
+    TABLE_NOTE_SUM,        /* a row that is left out since its first cell names a sum */
     TABLE_N_NOTES
 };
 
@@ -44,6 +46,7 @@ struct table {
     /* The first places of table_note(), line and column in one number; 0: none. Written while
      * chunks are decoded, through the pointer, which is to them. */
     atomic_uint_least64_t places[TABLE_N_NOTES], *noted;
+    atomic_size_t counts[TABLE_N_NOTES], *counted;
 };
 
 extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format;
@@ -61,6 +64,14 @@ bool table_may_be_grouped(const char *text, size_t n, char sign);
 /* Notes where something stands (line from 1, column from 0), for table_end() to warn of the first
  * such place. On any thread. */
 void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column);
+/* The same of lines that are left out, for table_end() to count them. */
+struct table_left {
+    size_t n;
+    uint64_t line; /* of the first */
+    size_t word;   /* of a sum: csv_sum_word() */
+};
+void table_note_left_out(const struct table *t, enum table_note note,
+                         const struct table_left *left);
 
 /* Whether a cell's text says that it has no number: nan, and the words for that. */
 bool table_says_missing(const char *text, size_t n);

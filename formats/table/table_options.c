@@ -17,7 +17,7 @@ static enum status parse_text(const char *text, struct table_choice *out)
     return STATUS_OK;
 }
 
-static enum status add_missing(const char *word, size_t n, struct table_missing *m)
+static enum status add_missing(const char *word, size_t n, bool is_quoted, struct table_missing *m)
 {
     double number;
     if (n == 0) {
@@ -28,12 +28,12 @@ static enum status add_missing(const char *word, size_t n, struct table_missing 
                            TABLE_MISSING_MAX);
     }
     const bool is_special = decimal_parse_special(word, n, &number);
-    if (is_special && isinf(number)) { /* whatever its sign */
+    if (!is_quoted && is_special && isinf(number)) { /* whatever its sign */
         m->numbers[m->n_numbers++] = INFINITY;
         m->numbers[m->n_numbers++] = -INFINITY;
         return STATUS_OK;
     }
-    if (!is_special && !decimal_parse(word, n, '.', &number)) {
+    if (is_quoted || (!is_special && !decimal_parse(word, n, '.', &number))) {
         m->words[m->n_words++] = (struct table_word){word, n};
         return STATUS_OK;
     }
@@ -45,18 +45,43 @@ static enum status add_missing(const char *word, size_t n, struct table_missing 
     return STATUS_OK;
 }
 
+/* An integer and, right behind its comma, one of fewer digits: "-999,9". They may be one number. */
+static enum status check_decimal_comma(const char *text)
+{
+    const size_t sign = *text == '-' || *text == '+';
+    const size_t n = strspn(text + sign, "0123456789");
+    const char *const next = text + sign + n + 1;
+    const size_t m = n > 0 && next[-1] == ',' ? strspn(next, "0123456789") : 0;
+    return m > 0 && m < n && (next[m] == ',' || next[m] == '\0')
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "missing_value: '%.*s,%.*s' may be one number with a decimal comma; "
+                             "write '%.*s.%.*s' for one, or '%.*s, %.*s', with a blank, for two",
+                             (int)(sign + n), text, (int)m, next, (int)(sign + n), text, (int)m,
+                             next, (int)(sign + n), text, (int)m, next)
+               : STATUS_OK;
+}
+
 static enum status parse_missing(const char *text, struct table_choice *out)
 {
     for (;;) {
         text += strspn(text, " ");
-        const char *const comma = strchrnul(text, ',');
-        const char *end = comma;
+        const char *const quote = *text == '"' ? strchr(text + 1, '"') : NULL;
+        const char *const comma = strchrnul(quote ? quote : text, ',');
+        const char *end = quote ? quote : comma;
         while (end > text && end[-1] == ' ') {
             end--;
         }
-        const enum status status = add_missing(text, (size_t)(end - text), &out->missing);
-        if (status || *comma == '\0') {
-            return status;
+        if (quote && quote + 1 + strspn(quote + 1, " ") != comma) {
+            return status_fail(STATUS_BAD_ARGUMENT,
+                               "missing_value: after a quoted word comes a "
+                               "comma, not '%s'",
+                               excerpt_of(quote + 1, strlen(quote + 1)).text);
+        }
+        STATUS_TRY(check_decimal_comma(text));
+        text += quote != NULL;
+        STATUS_TRY(add_missing(text, (size_t)(end - text), quote != NULL, &out->missing));
+        if (*comma == '\0') {
+            return STATUS_OK;
         }
         text = comma + 1;
     }
@@ -171,6 +196,19 @@ static enum status parse_sep(const char *text, struct table_choice *out)
                        text);
 }
 
+static enum status parse_comment(const char *text, struct table_choice *out)
+{
+    const bool is_none = strcasecmp(text, "none") == 0;
+    if (!is_none && (strlen(text) != 1 || !strchr("#%!*/;&@$~^|>:\\", *text))) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "comment: '%s' is not none or one of # %% ! * / ; & @ $ ~ ^ | > : \\",
+                           text);
+    }
+    out->comment = is_none ? '\0' : *text;
+    out->comment_is_said = true;
+    return STATUS_OK;
+}
+
 static const struct {
     const char *key;
     size_t offset;
@@ -189,6 +227,9 @@ static const struct {
     [TABLE_HEADER] = {"header", offsetof(struct table_options, header), parse_header, "auto|none|N",
                       "text: which line holds the names, the first one after skipped lines being "
                       "0 (default auto)"},
+    [TABLE_COMMENT] = {"comment", offsetof(struct table_options, comment), parse_comment,
+                       "CHAR|none",
+                       "text: lines that begin with it are comments (default #, rows excepted)"},
     [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep, "WORD",
                    "text: what delimits cells: comma, semicolon, tab, pipe, colon or blanks "
                    "(default: found out)"},
@@ -250,7 +291,7 @@ enum status table_option_set(struct table_options *o, enum table_option option, 
 
 enum status table_options_parse(const struct table_options *o, struct table_choice *out)
 {
-    *out = (struct table_choice){.header = TABLE_HEADER_AUTO};
+    *out = (struct table_choice){.header = TABLE_HEADER_AUTO, .comment = '#'};
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         const char *const text = table_option_get(o, i);
         STATUS_TRY(text ? options[i].parse(text, out) : STATUS_OK);

@@ -18,6 +18,7 @@ struct table_options {
     const char *skip;       /* text: so many lines are passed over before all else; NULL: 0 */
     const char *header;     /* text: "none", or the number from 0 of the line with the names; NULL:
                                "auto" */
+    const char *comment;    /* text: what lines that are comments begin with, or "none"; NULL: # */
     const char *sep;        /* text: the delimiter, as itself or as its name; NULL: found out */
     const char *decimal;    /* text: the decimal sign, likewise */
     const char *thousands;  /* text: what parts thousands, likewise */
@@ -32,6 +33,7 @@ enum table_option {
     TABLE_MISSING_VALUE,
     TABLE_SKIP,
     TABLE_HEADER,
+    TABLE_COMMENT,
     TABLE_SEP,
     TABLE_DECIMAL,
     TABLE_THOUSANDS,
@@ -83,6 +85,8 @@ struct table_choice {
     long header; /* TABLE_HEADER_..., or 0 and more */
     struct table_signs signs;
     bool unreadable_is_missing;
+    char comment; /* 0: nothing begins one */
+    bool comment_is_said;
 };
 /* STATUS_BAD_ARGUMENT. */
 enum status table_options_parse(const struct table_options *o,

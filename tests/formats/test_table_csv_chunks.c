@@ -88,6 +88,44 @@ static void long_blank_lines_and_lines_that_begin_blank_are_told_apart(void **st
     bytes_free(&text);
 }
 
+static void append_row(struct bytes *text, const char *first, int begin)
+{
+    enum { COLUMNS = 20 };
+    assert_int_equal(bytes_printf(text, "%s", first), STATUS_OK);
+    for (int column = 0; column < COLUMNS; column++) {
+        assert_int_equal(bytes_printf(text, ",%d", begin + column * column), STATUS_OK);
+    }
+    assert_int_equal(bytes_printf(text, "\n"), STATUS_OK);
+}
+
+/* The lines are longer than some of the chunks. */
+static void marked_rows_comments_and_sums_are_told_apart_in_all_chunks(void **state)
+{
+    (void)state;
+    struct bytes text = {0};
+    append_row(&text, "x", 7);
+    for (int i = 0; i < 12; i++) {
+        append_row(&text, "#tag", i);
+        assert_int_equal(bytes_printf(&text, "# a comment%0*d\n", 30 * i, 0), STATUS_OK);
+        append_row(&text, "\"Total\"", 9000 * i);
+    }
+    assert_same_in_all_chunks((const char *)text.data, text.len);
+    for (size_t cap = 24; cap < 500; cap += 7) {
+        struct reading r = read_bytes(text.data, text.len, NULL, cap);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_int_equal(r.n_numbers, 13 * 20);
+        assert_int_equal(r.info->n_warnings, 2);
+        assert_string_equal(
+            r.info->warnings[0],
+            "12 lines that begin with # are left out as comments; the first is line 3");
+        assert_string_equal(r.info->warnings[1],
+                            "12 rows whose first cell names a sum of others are left out; the "
+                            "first is line 4 (\"total\")");
+        reading_free(&r);
+    }
+    bytes_free(&text);
+}
+
 static void errors_name_the_same_place_in_all_chunks(void **state)
 {
     (void)state;
@@ -269,7 +307,7 @@ static void a_column_of_words_with_a_number_among_them_is_left_out(void **state)
 static void lines_of_a_file_that_was_seen_whole_are_counted(void **state)
 {
     (void)state;
-    static const char text[] = "a,b\n1,2\n\n# not 5,6\n\"3\",4\n,\n5,6";
+    static const char text[] = "a,b\n1,2\n\n# not 5\n\"3\",4\n,\nTotal,6\n5,6";
     struct reading r = read_bytes(text, sizeof text - 1, NULL, 1 << 16);
     assert_int_equal(r.status, STATUS_OK);
     assert_int_equal(r.info->n_lines, 3);
@@ -320,6 +358,7 @@ int main(void)
         cmocka_unit_test(chunks_of_any_size_give_the_same_numbers),
         cmocka_unit_test(quotes_are_respected_across_chunks),
         cmocka_unit_test(long_blank_lines_and_lines_that_begin_blank_are_told_apart),
+        cmocka_unit_test(marked_rows_comments_and_sums_are_told_apart_in_all_chunks),
         cmocka_unit_test(errors_name_the_same_place_in_all_chunks),
         cmocka_unit_test(a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete),
         cmocka_unit_test(a_cell_longer_than_a_chunk_is_refused),

@@ -1,0 +1,142 @@
+/*
+ * csv_line - which lines of a delimited text are rows, and which are left out: blank ones,
+ * comments, and rows that name a sum.
+ *
+ * The head, the cutter and the decoder all ask here, so that they agree. What a line is may be open
+ * until all of it is there.
+ */
+#include "formats/table/csv.h"
+
+#include <string.h>
+
+/* Whether a line p .. end that begins as a comment is a row: it has as many cells, and a number or
+ * a mark for a missing one among them. */
+static bool is_row(const struct csv_dialect *d, const unsigned char *p, const unsigned char *end)
+{
+    size_t n = 0;
+    bool has_value = false;
+    enum csv_after after;
+    do {
+        struct csv_cell cell;
+        double number;
+        p = csv_cell_scan(d, p, end, &cell);
+        after = csv_pass(d, &p, end);
+        if (n++ > 0 && cell.n > 0) {
+            has_value = has_value || csv_cell_value(d, &cell, &number) != CSV_WORD;
+        }
+    } while (after == CSV_MORE && n <= d->row_cells);
+    return n == d->row_cells && has_value;
+}
+
+/* A line that begins at p with the sign of comments, in `cell`. `ends`: the text ends a line. */
+static enum csv_line comment_kind(const struct csv_dialect *d, const unsigned char *p,
+                                  const struct csv_cell *cell, const unsigned char *end, bool ends,
+                                  const unsigned char **next)
+{
+    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+    const unsigned char *const line_end = newline ? newline : end;
+    bool is_na;
+    *next = newline ? newline + 1 : end;
+    if (csv_holds_bare_cr(p, line_end)) {
+        return CSV_LINE_DATA;
+    }
+    if (!newline && !ends) {
+        return CSV_LINE_OPEN;
+    }
+    if (!d->comment_is_said &&
+        (csv_is_error_value((const char *)cell->text, cell->n, &is_na) ||
+         (d->row_cells > 1 && (!d->blanks || cell->n > 1) && is_row(d, p, line_end)))) {
+        return CSV_LINE_DATA;
+    }
+    return CSV_LINE_COMMENT;
+}
+
+/* A line below the names, with `cell` before p. */
+static enum csv_line sum_kind(const struct csv_dialect *d, struct csv_cell *cell,
+                              const unsigned char *p, const unsigned char *end, bool ends,
+                              const unsigned char **next)
+{
+    size_t which;
+    enum csv_after after;
+    if (!csv_names_sum(cell, &which)) {
+        return CSV_LINE_DATA;
+    }
+    while ((after = csv_pass(d, &p, end)) == CSV_MORE) {
+        p = csv_cell_scan(d, p, end, cell);
+    }
+    *next = p;
+    if (after == CSV_LINE_END || (ends && !cell->unclosed)) {
+        return CSV_LINE_SUM;
+    }
+    return ends ? CSV_LINE_DATA : CSV_LINE_OPEN;
+}
+
+static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char *p,
+                               const unsigned char *end, bool ends, const unsigned char **next)
+{
+    struct csv_cell cell;
+    const unsigned char *q = csv_cell_scan(d, p, end, &cell);
+    if (d->comment != 0 && cell.n > 0 && cell.text[0] == (unsigned char)d->comment && !cell.rest &&
+        !cell.unclosed) {
+        return comment_kind(d, p, &cell, end, ends, next);
+    }
+    while (cell.n == 0 && !cell.rest && !cell.unclosed) {
+        const enum csv_after after = csv_pass(d, &q, end);
+        if (after != CSV_MORE) {
+            *next = q;
+            return after == CSV_LINE_END ? CSV_LINE_BLANK : CSV_LINE_OPEN_BLANK;
+        }
+        q = csv_cell_scan(d, q, end, &cell);
+        if (cell.n > 0) {
+            return CSV_LINE_DATA;
+        }
+    }
+    return d->row_cells > 0 ? sum_kind(d, &cell, q, end, ends, next) : CSV_LINE_DATA;
+}
+
+enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, const unsigned char **next)
+{
+    return line_kind(d, p, end, false, next);
+}
+
+size_t csv_sum_at(const struct csv_dialect *d, const unsigned char *p, const unsigned char *end)
+{
+    struct csv_cell cell;
+    size_t which = 0;
+    (void)csv_cell_scan(d, p, end, &cell);
+    (void)csv_names_sum(&cell, &which);
+    return which;
+}
+
+bool csv_is_left_out(enum csv_line kind)
+{
+    return kind == CSV_LINE_BLANK || kind == CSV_LINE_COMMENT || kind == CSV_LINE_SUM;
+}
+
+const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
+                                   const unsigned char *end)
+{
+    const unsigned char *next = end;
+    while (p < end && line_kind(d, p, end, true, &next) != CSV_LINE_DATA) {
+        p = next;
+        next = end;
+    }
+    return p;
+}
+
+bool csv_is_refused_comment(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, struct csv_cell *cell)
+{
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+    if (p == end || d->comment == 0 || *p != (unsigned char)d->comment) {
+        return false;
+    }
+    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+    const unsigned char *const line_end = newline ? newline : end;
+    const unsigned char *const cr = memchr(p, '\r', (size_t)(line_end - p));
+    *cell = (struct csv_cell){.text = p, .n = cr ? (size_t)(cr + 1 - p) : 0};
+    return csv_holds_bare_cr(p, line_end);
+}

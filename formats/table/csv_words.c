@@ -1,0 +1,63 @@
+/*
+ * csv_words - words that say what a cell or a row is: the error values of spreadsheets, and the
+ * names that sums and means have.
+ */
+#include "formats/table/csv.h"
+
+#include <string.h>
+#include <strings.h>
+
+bool csv_is_error_value(const char *text, size_t n, bool *is_na)
+{
+    static const char *const not_available[] = {"#N/A", "#NV", "#N/D", "#N/B"};
+    enum { SHORTEST = 5, LONGEST = 16 };
+    *is_na = false;
+    for (size_t i = 0; i < sizeof not_available / sizeof not_available[0]; i++) {
+        if (strlen(not_available[i]) == n && strncasecmp(text, not_available[i], n) == 0) {
+            *is_na = true;
+            return true;
+        }
+    }
+    if (n < SHORTEST || n > LONGEST || text[0] != '#' ||
+        (text[n - 1] != '!' && text[n - 1] != '?')) {
+        return false;
+    }
+    for (size_t i = 1; i + 1 < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (!((c >= 'A' && c <= 'Z') || c == '/' || c == '0' || c >= 0x80)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *const sums[] = {
+    "total",        "totals", "grand total", "subtotal",    "sum",    "mean",
+    "average",      "summe",  "gesamt",      "gesamtsumme", "mittel", "mittelwert",
+    "durchschnitt", "somme",  "moyenne",     "suma",        "media",  "promedio",
+    "totale",       "somma",  "totaal",      "gemiddelde",  "soma"};
+
+const char *csv_sum_word(size_t which)
+{
+    return sums[which];
+}
+
+bool csv_names_sum(const struct csv_cell *cell, size_t *which)
+{
+    enum { SHORTEST = 3, LONGEST = 16 };
+    size_t n = cell->n;
+    if (n < SHORTEST || n > LONGEST || cell->unclosed || cell->n_rest > 0 ||
+        !strchr("tsgmadp", cell->text[0] | 0x20)) {
+        return false;
+    }
+    while (n > 0 && (cell->text[n - 1] == ':' || cell->text[n - 1] == ' ')) {
+        n--;
+    }
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        if (strlen(sums[i]) == n && strncasecmp((const char *)cell->text, sums[i], n) == 0) {
+            *which = i;
+            return true;
+        }
+    }
+    return false;
+}
