@@ -223,6 +223,7 @@ enum status grid_copy_georeference(struct grid *g, const struct grid *from)
     g->columns = old.columns;
     g->has_nodata = old.has_nodata;
     g->nodata = old.nodata;
+    memcpy(g->unit, old.unit, sizeof g->unit);
     *placed = old; /* what was owned goes with it */
     grid_free(placed);
     return STATUS_OK;

@@ -28,7 +28,7 @@ enum grid_tag_number {
 
 enum grid_tag_type { GRID_ASCII = 2, GRID_SHORT = 3, GRID_DOUBLE = 12 }; /* as in TIFF */
 
-enum { GRID_MAX_TAGS = 6, GRID_MAX_TAG_VALUES = 1 << 16 };
+enum { GRID_MAX_TAGS = 6, GRID_MAX_TAG_VALUES = 1 << 16, GRID_UNIT_BYTES = 64 };
 
 enum { GRID_MAX_CELL = 1000000000 }; /* the longest side of a cell, in any unit */
 
@@ -52,7 +52,8 @@ struct grid {
     double transform[6]; /* is_rotated: outer corners of cells, x = transform[0] column +
                             transform[1] row + transform[2], y likewise by transform[3 .. 5] */
     bool has_nodata;
-    double nodata; /* cells that match it, by grid_matches_nodata(), have no number */
+    double nodata;              /* cells that match it, by grid_matches_nodata(), have no number */
+    char unit[GRID_UNIT_BYTES]; /* of its numbers, as a GeoTIFF names it; "": it does not */
     size_t n_tags;
     struct grid_tag tags[GRID_MAX_TAGS];
     char *prj; /* text of a .prj file; owned; NULL: none */

@@ -10,10 +10,11 @@
  */
 #include "formats/geo/grid_scale.h"
 
-#include "formats/geo/wkt.h"
+#include "formats/geo/arcinfo.h"
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     KEY_MODEL = 1024,
@@ -24,13 +25,18 @@ enum {
     KEY_VERTICAL = 4096,
     KEY_VERTICAL_UNIT = 4099,
     UNIT_METRE = 9001,
+    UNIT_FOOT = 9002,
+    UNIT_SURVEY = 9003,
+    USER_DEFINED = 32767,
 };
 
-/* By well-known text. */
+/* By well-known text, or ARC/INFO's. */
 static enum grid_unit unit_by_text(const char *text)
 {
     double metres;
-    switch (wkt_map(text, &metres)) {
+    enum wkt_kind kind = wkt_map(text, &metres);
+    kind = kind != WKT_UNKNOWN ? kind : arcinfo_map(text, &metres);
+    switch (kind) {
     case WKT_GEOGRAPHIC:
         return GRID_DEGREES;
     case WKT_PROJECTED:
@@ -117,31 +123,106 @@ static enum grid_unit unit_of(const struct grid *g)
     return text != NULL ? unit_by_text(text) : unit_by_system(g);
 }
 
-/* The vertical systems of EPSG that measure in feet of some kind; all others do in metres. */
-static bool is_in_feet(unsigned system)
+/* --- heights ---------------------------------------------------------------------------------- */
+
+static const double foot_m = 0.3048;
+
+double grid_scale_band_unit(const struct grid *g)
 {
-    static const uint16_t in_feet[] = {5614, 5702, 5754, 6130, 6131, 6132, 6358,
-                                       6359, 6360, 8050, 8051, 8052, 8053, 8228};
-    for (size_t i = 0; i < sizeof in_feet / sizeof in_feet[0]; i++) {
-        if (in_feet[i] == system) {
-            return true;
+    static const struct {
+        const char *name;
+        double metres;
+    } units[] = {{"m", 1},
+                 {"metre", 1},
+                 {"metres", 1},
+                 {"meter", 1},
+                 {"meters", 1},
+                 {"dm", 0.1},
+                 {"cm", 0.01},
+                 {"mm", 0.001},
+                 {"ft", foot_m},
+                 {"foot", foot_m},
+                 {"feet", foot_m},
+                 {"international foot", foot_m},
+                 {"international feet", foot_m},
+                 {"US survey foot", GRID_SURVEY_FOOT_M},
+                 {"US survey feet", GRID_SURVEY_FOOT_M},
+                 {"us-ft", GRID_SURVEY_FOOT_M},
+                 {"us_ft", GRID_SURVEY_FOOT_M},
+                 {"ftUS", GRID_SURVEY_FOOT_M},
+                 {"foot_us", GRID_SURVEY_FOOT_M}};
+    if (g->unit[0] == '\0') {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcasecmp(g->unit, units[i].name) == 0) {
+            return units[i].metres;
         }
     }
-    return false;
+    return -1;
 }
 
-bool grid_scale_vertical_unit_not_metre(const struct grid *g)
+/* By the code of a unit; below 0: another one. */
+static double unit_by_code(unsigned code)
+{
+    return code == UNIT_METRE    ? 1
+           : code == UNIT_FOOT   ? foot_m
+           : code == UNIT_SURVEY ? GRID_SURVEY_FOOT_M
+                                 : -1;
+}
+
+/* The vertical systems of EPSG that do not measure in metres. */
+static double unit_by_vertical_system(unsigned system)
+{
+    static const struct {
+        uint16_t system;
+        double metres;
+    } in_feet[] = {{5614, foot_m},
+                   {5702, GRID_SURVEY_FOOT_M},
+                   {5754, 0.3048007491}, /* the British foot of 1936 */
+                   {6130, foot_m},
+                   {6131, foot_m},
+                   {6132, foot_m},
+                   {6358, GRID_SURVEY_FOOT_M},
+                   {6359, GRID_SURVEY_FOOT_M},
+                   {6360, GRID_SURVEY_FOOT_M},
+                   {8050, foot_m},
+                   {8051, foot_m},
+                   {8052, GRID_SURVEY_FOOT_M},
+                   {8053, GRID_SURVEY_FOOT_M},
+                   {8228, foot_m}};
+    for (size_t i = 0; i < sizeof in_feet / sizeof in_feet[0]; i++) {
+        if (in_feet[i].system == system) {
+            return in_feet[i].metres;
+        }
+    }
+    return system == 0 || system == USER_DEFINED ? 0 : 1;
+}
+
+/* As it is defined: texts hold as many digits as their writers believe in. */
+static double exact_unit(double metres)
+{
+    static const double units[] = {1, foot_m, GRID_SURVEY_FOOT_M};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (fabs(metres - units[i]) < 1e-8) {
+            return units[i];
+        }
+    }
+    return metres;
+}
+
+double grid_scale_system_unit(const struct grid *g)
 {
     const unsigned unit = grid_key(g, KEY_VERTICAL_UNIT);
     const char *const text = text_of(g);
-    double metres;
+    double metres = 0;
     if (unit != 0) {
-        return unit != UNIT_METRE;
+        return unit_by_code(unit);
     }
-    if (is_in_feet(grid_key(g, KEY_VERTICAL))) {
-        return true;
+    if (text != NULL && (wkt_altitudes(text, &metres) || arcinfo_heights(text, &metres))) {
+        return exact_unit(metres);
     }
-    return text != NULL && wkt_altitudes(text, &metres) && fabs(metres - 1) >= 1e-9;
+    return unit_by_vertical_system(grid_key(g, KEY_VERTICAL));
 }
 
 static bool names_system(const struct grid *g)

@@ -31,8 +31,13 @@ bool grid_scale_is_sheared(const struct grid_scale *s);
  * the altitudes differ by ten times its longer side, which no ground in metres does. */
 bool grid_scale_looks_like_degrees(const struct grid *g, double low, double high);
 
-/* True when the coordinate system measures altitudes in another unit than the metre. */
-bool grid_scale_vertical_unit_not_metre(const struct grid *g);
+/* How many metres a unit of the grid's numbers is, where these are heights: as the band itself
+ * names its unit, and as the vertical part of its coordinate system does. 0: it names none; below
+ * 0: one that is not known here. */
+double grid_scale_band_unit(const struct grid *g);
+double grid_scale_system_unit(const struct grid *g);
+/* The US survey foot, exactly. */
+#define GRID_SURVEY_FOOT_M (1200.0 / 3937)
 
 /* The centre of a cell in the grid's coordinates; the grid is georeferenced. */
 void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y);

@@ -26,7 +26,8 @@ struct raster {
     enum raster_format format;
     enum raster_type type;
     bool has_nodata;
-    double nodata; /* said in the type's own precision; left out where the type cannot hold it */
+    const char *unit; /* of the numbers, which a GeoTIFF says; static; NULL: none */
+    double nodata;    /* said in the type's own precision; left out where the type cannot hold it */
     size_t keep_bytes; /* GeoTIFF: tiles beyond so many bytes are made twice, not kept; 0: none */
 };
 

@@ -17,7 +17,7 @@
  * that gives 2 % more bytes than level 6 in a third of its time, on mostly empty maps none.
  *
  * Little-endian on every machine. Sources: TIFF 6.0; BigTIFF (libtiff's design document: 64-bit
- * counts and offsets, entries of 20 bytes); OGC GeoTIFF 1.1; GDAL's tag 42113.
+ * counts and offsets, entries of 20 bytes); OGC GeoTIFF 1.1; GDAL's tags 42112 and 42113.
  */
 #include "formats/result/raster_file.h"
 
@@ -213,6 +213,7 @@ enum {
     TILE_OFFSETS = 324,
     TILE_BYTES = 325,
     SAMPLE_FORMAT = 339,
+    GDAL_METADATA = 42112,
     GDAL_NODATA = 42113
 };
 
@@ -392,6 +393,19 @@ static void put_place(struct writer *w, const struct grid *g)
     }
 }
 
+/* As GDAL says it, for whom the unit is else that of the coordinate system's heights. */
+static void put_unit(struct writer *w, const char *unit)
+{
+    char text[160];
+    if (unit != NULL) {
+        const int n = snprintf(text, sizeof text,
+                               "<GDALMetadata>\n  <Item name=\"UNITTYPE\" sample=\"0\" "
+                               "role=\"unittype\">%s</Item>\n</GDALMetadata>\n",
+                               unit);
+        put_ascii(w, GDAL_METADATA, text, (size_t)n + 1);
+    }
+}
+
 /* Writes the entries as if the values began at values_at and the tiles at tiles_at. */
 static void put_entries(struct writer *w, const struct raster_source *s, uint64_t values_at,
                         uint64_t tiles_at)
@@ -417,6 +431,7 @@ static void put_entries(struct writer *w, const struct raster_source *s, uint64_
     put_places(w, TILE_BYTES, t, 0);
     put_number(w, SAMPLE_FORMAT, SHORT, is_float ? 3 : 2);
     put_place(w, r->grid);
+    put_unit(w, r->unit);
     if (s->nodata[0] != '\0') {
         put_ascii(w, GDAL_NODATA, s->nodata, strlen(s->nodata) + 1);
     }

@@ -302,23 +302,38 @@ static enum status read_nodata(struct table *t, const struct tif_handle *h, stru
     return STATUS_OK;
 }
 
-static enum status warn_of_scale(struct table *t, const struct tif_handle *h)
+/* What GDAL's metadata say of the band: the text of an <Item ... role="ROLE" ...>, [*n]; NULL:
+ * nothing. */
+static const char *find_item(const char *text, size_t n_text, const char *role, size_t *n)
 {
-    static const char *const roles[] = {"role=\"scale\"", "role=\"offset\""};
+    char mark[32];
+    (void)snprintf(mark, sizeof mark, "role=\"%s\"", role);
+    const char *const end = text + n_text, *const found = memmem(text, n_text, mark, strlen(mark));
+    const char *const open = found != NULL ? memchr(found, '>', (size_t)(end - found)) : NULL;
+    const char *const close = open != NULL ? memchr(open, '<', (size_t)(end - open)) : NULL;
+    *n = close != NULL ? (size_t)(close - open - 1) : 0;
+    return close != NULL ? open + 1 : NULL;
+}
+
+static enum status read_metadata(struct table *t, const struct tif_handle *h, struct grid *g)
+{
     uint32_t n = 0;
+    size_t n_unit;
     const void *text = NULL;
     const TIFFField *const field = TIFFFindField(h->tif, TIF_GDAL_METADATA, TIFF_ANY);
     if (field == NULL || TIFFFieldDataType(field) != TIFF_ASCII ||
         !TIFFGetField(h->tif, TIF_GDAL_METADATA, &n, &text) || text == NULL) {
         return STATUS_OK;
     }
-    for (size_t i = 0; i < 2; i++) {
-        if (memmem(text, n, roles[i], strlen(roles[i])) != NULL) {
-            return table_warn(t, "its metadata scale its numbers, which is not done here: "
-                                 "gdal_translate -unscale does");
-        }
+    const char *const unit = find_item(text, n, "unittype", &n_unit);
+    if (unit != NULL) {
+        (void)snprintf(g->unit, sizeof g->unit, "%s", excerpt_of(unit, n_unit).text);
     }
-    return STATUS_OK;
+    return find_item(text, n, "scale", &n_unit) == NULL &&
+                   find_item(text, n, "offset", &n_unit) == NULL
+               ? STATUS_OK
+               : table_warn(t, "its metadata scale its numbers, which is not done here: "
+                               "gdal_translate -unscale does");
 }
 
 /* Further directories: smaller copies of the grid are skipped silently. Leaves the handle at
@@ -355,6 +370,6 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
     STATUS_TRY(copy_tags(name, h, *out));
     STATUS_TRY(grid_georeference_by_tags(*out, name));
     STATUS_TRY(read_nodata(t, h, shape, *out));
-    STATUS_TRY(warn_of_scale(t, h));
+    STATUS_TRY(read_metadata(t, h, *out));
     return warn_of_more_images(t, h);
 }

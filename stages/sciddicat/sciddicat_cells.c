@@ -41,7 +41,7 @@ static enum status add_altitude(struct sciddicat_job *job, size_t cell, double v
                    : "is not an altitude in metres; if it stands for NODATA, the file has to "
                      "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
     }
-    job->z[cell] = value;
+    job->z[cell] = value * job->units.altitude_m;
     job->nodata[cell] = nodata;
     job->n_nodata += nodata;
     job->n_minus_9999 += value == -9999 && !job->dem->has_nodata;
@@ -62,7 +62,7 @@ static enum status add_thickness(struct sciddicat_job *job, size_t cell, double 
     if (value > most_m) {
         return refuse(job, SCIDDICAT_SOURCE, cell, value, "is not a thickness in metres");
     }
-    job->h[cell] = value + 0.0; /* not -0 */
+    job->h[cell] = value * job->units.thickness_m + 0.0; /* not -0 */
     return STATUS_OK;
 }
 

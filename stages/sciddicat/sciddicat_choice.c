@@ -18,6 +18,7 @@ enum {
     REPORT_EVERY,
     RASTER,
     RASTER_TYPE_OF,
+    VERTICAL_UNIT,
     FIGURE,
 };
 
@@ -76,8 +77,33 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                         .text = "f64",
                         .choices = "f64|f32",
                         .help = "numbers of the thickness grids; f64: the simulated bits"},
+    [VERTICAL_UNIT] = {.key = "vertical_unit",
+                       .kind = PARAM_CHOICE,
+                       .text = "auto",
+                       .choices = "auto|m|ft|us-ft",
+                       .help = "unit of the altitudes; auto: as their file says, else metres"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
+
+/* Feet by the band are of one kind or the other: the coordinate system tells which. */
+static double altitude_unit(const struct sciddicat_units *u, size_t choice)
+{
+    static const double units[] = {0, 1, 0.3048, GRID_SURVEY_FOOT_M}; /* in the order of choices */
+    const double said = u->band == 0 || fabs(u->band - u->system) < 1e-5 ? u->system : u->band;
+    return choice > 0 ? units[choice] : said > 0 ? said : 1;
+}
+
+/* The place that a DEM has from the source says nothing of its altitudes. */
+static struct sciddicat_units units_of(const struct sciddicat_job *job, size_t choice)
+{
+    struct sciddicat_units u = {.is_given = choice > 0,
+                                .band = grid_scale_band_unit(job->dem),
+                                .source_band = grid_scale_band_unit(job->source)};
+    u.system = job->georeferenced_by_source ? 0 : grid_scale_system_unit(job->dem);
+    u.altitude_m = altitude_unit(&u, choice);
+    u.thickness_m = u.source_band > 0 ? u.source_band : 1;
+    return u;
+}
 
 static struct sciddicat_choice choice_of(const struct param_value *p)
 {
@@ -245,6 +271,7 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
         .nodata = (enum sciddicat_nodata)p[NODATA].index}; /* in the order of the choices */
     STATUS_TRY(check_shape(job));
     job->scale = grid_scale_of(job->dem);
+    job->units = units_of(job, p[VERTICAL_UNIT].index);
     job->n_cells = job->dem->rows * job->dem->columns;
     return find_need(job, need);
 }

@@ -44,6 +44,7 @@ static enum status add_thickness(struct sciddicat_job *job, const char *name, co
     struct raster raster = sciddicat_raster(job, job->choice.type);
     raster.has_nodata = job->is_masked;
     raster.nodata = THICKNESS_NODATA;
+    raster.unit = "m";
     struct field *f = malloc(sizeof *f);
     if (f == NULL) {
         free(own);
@@ -86,6 +87,7 @@ static enum status add_arrival(struct sciddicat_job *job, struct result *out)
     struct raster raster = sciddicat_raster(job, RASTER_I32);
     raster.has_nodata = true;
     raster.nodata = NEVER;
+    raster.unit = "step";
     return result_add_raster(out, "arrival", &raster, fetch_arrival, job, NULL);
 }
 

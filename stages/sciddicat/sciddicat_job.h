@@ -24,6 +24,14 @@ struct sciddicat_choice {
     enum figure_format figure;
 };
 
+/* Metres in a unit of the files' numbers: as they are taken, and as the files say it, by
+ * grid_scale_band_unit() and grid_scale_system_unit(). */
+struct sciddicat_units {
+    double altitude_m, thickness_m;
+    bool is_given; /* that of the altitudes, by vertical_unit */
+    double band, system, source_band;
+};
+
 /* The debris before the first step. */
 struct sciddicat_start {
     size_t n_debris;  /* cells with h > 0 */
@@ -58,10 +66,11 @@ struct sciddicat_job {
     struct grid *dem, *source;    /* owned */
     bool georeferenced_by_source; /* the DEM itself has no georeference */
     struct grid_scale scale;
+    struct sciddicat_units units;
     size_t n_cells;
 
     /* [n_cells] each, row by row */
-    double *z;       /* altitude as given; of NODATA cells, unless compat, the lowest of the map */
+    double *z;       /* altitude (m); of NODATA cells, unless compat, the lowest of the map */
     uint8_t *nodata; /* 1: the DEM has no number there */
     double *h;       /* at the start; after the run: at the end */
     double *max_h;   /* after the run: the largest ever */
@@ -100,7 +109,7 @@ static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 10 };
+enum { SCIDDICAT_N_SPECS = 11 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number, and what the job needs. The grids
@@ -122,7 +131,7 @@ size_t sciddicat_n_reports(const struct sciddicat_job *job);
  *
  * A cell is NODATA when it is NaN, or matches the number that the file gives for that or one of
  * missing_value, as grid_matches_nodata() says. NODATA of the source means no debris, under every
- * policy.
+ * policy. What the file gives in feet is stored in metres.
  */
 
 /* Stores the next n_cells numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1).

@@ -181,6 +181,7 @@ static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
         {"columns", summary_integer(job->dem->columns)},
         {"nodata_cells", summary_integer(job->n_nodata)},
         {"source_cells", summary_integer(job->start.n_debris)},
+        {"altitude_unit_m", summary_real(job->units.altitude_m)},
         {"cell_x_m", has_size ? summary_real(job->scale.cell_x_m) : json_null()},
         {"cell_y_m", has_size ? summary_real(job->scale.cell_y_m) : json_null()},
     };

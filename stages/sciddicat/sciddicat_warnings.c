@@ -4,6 +4,8 @@
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { LEAST_CELLS = 100 }; /* of a map of which most may be said */
 
@@ -180,15 +182,67 @@ static enum status warn_minus_9999(const struct sciddicat_job *job, struct resul
                        job->n_minus_9999 == 1 ? "s" : "");
 }
 
-static enum status warn_vertical_unit(const struct sciddicat_job *job, struct result *out)
+/* The name of a unit. */
+static void name_unit(double metres, char *text, size_t n)
 {
-    if (!grid_scale_vertical_unit_not_metre(job->dem)) {
+    if (metres == 1) {
+        (void)snprintf(text, n, "metres");
+    } else if (metres == 0.3048) {
+        (void)snprintf(text, n, "feet");
+    } else if (metres == GRID_SURVEY_FOOT_M) {
+        (void)snprintf(text, n, "US survey feet");
+    } else {
+        (void)snprintf(text, n, "units of %.10g m", metres);
+    }
+}
+
+/* Of altitudes whose unit is what their file says. */
+static enum status warn_altitude_unit(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_units *const u = &job->units;
+    const char *const by = u->band > 0 ? "the unit of their band" : "their coordinate system";
+    const bool differ = u->band > 0 && u->system > 0 && fabs(u->band - u->system) >= 1e-5;
+    char taken[48], other[80] = "";
+    if (u->band < 0 || (u->band == 0 && u->system < 0)) {
+        return result_warn(out,
+                           "the altitudes have a unit that is not known%s%s: they are taken as "
+                           "metres; convert them, or name it: vertical_unit=m, ft or us-ft",
+                           u->band < 0 ? ", " : "", u->band < 0 ? job->dem->unit : "");
+    }
+    if (u->altitude_m == 1 && !differ) {
         return STATUS_OK;
     }
-    return result_warn(out,
-                       "the altitudes are in another unit than the metre, by their coordinate "
-                       "system: they are taken as they are, like the debris, in metres; convert "
-                       "them");
+    name_unit(u->altitude_m, taken, sizeof taken);
+    if (differ) {
+        (void)snprintf(other, sizeof other, ", and in ");
+        name_unit(u->system, other + strlen(other), sizeof other - strlen(other));
+        strcat(other, " by their coordinate system");
+    }
+    return result_warn(
+        out, "the altitudes are in %s by %s%s: they are %s; vertical_unit overrides it", taken, by,
+        other, u->altitude_m == 1 ? "taken as metres" : "converted to metres");
+}
+
+static enum status warn_units(const struct sciddicat_job *job, struct result *out)
+{
+    const double source = job->units.source_band;
+    const char *const name = sciddicat_name(job, SCIDDICAT_SOURCE);
+    char said[48];
+    if (!job->units.is_given) {
+        STATUS_TRY(warn_altitude_unit(job, out));
+    }
+    if (source == 0 || source == 1) {
+        return STATUS_OK;
+    }
+    name_unit(source, said, sizeof said);
+    return source < 0 ? result_warn(out,
+                                    "%s has a unit that is not known, %s: its numbers are taken "
+                                    "as metres",
+                                    name, job->source->unit)
+                      : result_warn(out,
+                                    "%s is in %s by the unit of its band: it is converted to "
+                                    "metres",
+                                    name, said);
 }
 
 static enum status warn_georeference(const struct sciddicat_job *job, struct result *out)
@@ -235,7 +289,7 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
     STATUS_TRY(warn_motion(job, out));
     STATUS_TRY(warn_scale(job, out));
     STATUS_TRY(warn_minus_9999(job, out));
-    STATUS_TRY(warn_vertical_unit(job, out));
+    STATUS_TRY(warn_units(job, out));
     STATUS_TRY(warn_georeference(job, out));
     return warn_system(job, out);
 }

@@ -368,6 +368,33 @@ static void a_georeference_without_sense_is_refused(void **state)
     reading_free(&r);
 }
 
+static void the_unit_of_the_band_is_read(void **state)
+{
+    static const struct {
+        const char *metadata, *unit;
+    } cases[] = {
+        {"<GDALMetadata>\n  <Item name=\"UNITTYPE\" sample=\"0\" role=\"unittype\">ft</Item>\n"
+         "</GDALMetadata>\n",
+         "ft"},
+        {"<GDALMetadata><Item name=\"DESCRIPTION\" sample=\"0\" role=\"description\">z</Item>"
+         "<Item role=\"unittype\" sample=\"0\" name=\"UNITTYPE\" >US survey foot</Item>",
+         "US survey foot"},
+        {"<Item name=\"UNITTYPE\" role=\"unittype\"></Item>", ""},
+        {"<Item name=\"UNITTYPE\" role=\"unittype\">ft", ""},
+        {"<Item name=\"UNITTYPE\" role=\"unittype\"", ""},
+        {"<Item name=\"UNITTYPE\">ft</Item>", ""}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tif_spec s = plain();
+        s.metadata = cases[i].metadata;
+        struct reading r = read_spec(&s);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_string_equal(r.info->grid->unit, cases[i].unit);
+        assert_int_equal(r.info->n_warnings, 0);
+        reading_free(&r);
+    }
+}
+
 static void keys_beyond_the_number_declared_do_not_count(void **state)
 {
     static const uint16_t keys[] = {1, 1, 0, 2, 1024, 0, 1, 1, 1025, 0, 1, 1, 3076, 0, 1, 9003};
@@ -510,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_scale_and_tiepoint_go_before_a_matrix),
         cmocka_unit_test(a_transformation_may_rotate_or_turn_a_grid),
         cmocka_unit_test(a_georeference_without_sense_is_refused),
+        cmocka_unit_test(the_unit_of_the_band_is_read),
         cmocka_unit_test(keys_beyond_the_number_declared_do_not_count),
         cmocka_unit_test(the_missing_value_is_nodata),
         cmocka_unit_test(several_threads_decode_at_the_same_time),

@@ -30,6 +30,7 @@ def make():
     h[20, 35] = NODATA
     write("plain.dem.asc", z)
     write("plain.source.asc", h)
+    write("feet.dem.asc", np.where(z == NODATA, NODATA, z / 0.3048))
 
 
 def lie(what):
@@ -85,6 +86,13 @@ def check_all():
             check(f"{stem}/{what}: the same from every format", np.array_equal(first.setdefault(what, a), a))
             check_said(f"out/{stem}/{what}.json", a, nodata, True)
             check_said(f"asc/{stem}/{what}.json", a, nodata, False)
+    for stem in ("band", "system"):
+        said = json.load(open(f"feet/{stem}/result.json"))
+        feet = np.fromfile(f"feet/{stem}/thickness.bin").reshape(ROWS, COLUMNS)
+        check(f"{stem}: as from metres", np.allclose(feet, first["thickness"], rtol=0, atol=1e-6))
+        check(f"{stem}: a unit", said["shape"]["altitude_unit_m"] == 0.3048)
+        check(f"{stem}: converted, and said", any("converted to metres" in w for w in said["warnings"]))
+        check(f"{stem}: metres", json.load(open(f"feet/{stem}/thickness.json"))["bands"][0]["unit"] == "m")
     check("something happened", (first["arrival"] > 50).any() and first["thickness"].max() > 0.1)
 
 

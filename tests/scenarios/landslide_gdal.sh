@@ -1,7 +1,7 @@
 #!/bin/sh
 # Landslides between leat and GDAL: what gdal_translate writes is read, whatever its type, compression and cut; what
-# leat writes is read by GDAL with the place, coordinate system, NODATA and statistics that are to be expected; GeoTIFFs
-# that are cut short, have two bands or lie are refused.
+# leat writes is read by GDAL with the place, coordinate system, NODATA, unit and statistics that are to be expected;
+# GeoTIFFs that are cut short, have two bands or lie are refused.
 . "$(dirname "$0")/lib.sh"
 command -v gdal_translate >/dev/null && command -v gdalinfo >/dev/null || skip "no GDAL here (Debian: gdal-bin)"
 "$python" -c 'import numpy' 2>/dev/null || skip "no Python with NumPy"
@@ -35,6 +35,18 @@ for stem in deflate lzw int16 nodata text; do
             { cat stderr; fail "GDAL and $stem/$what.asc.gz"; }
         gdal_translate -q -ot Float64 -of ENVI out/$stem/$what.tif out/$stem/$what.bin || fail "$stem/$what.tif"
     done
+done
+# The same in feet, by the unit of the band and by the coordinate system: results are in metres, whatever GDAL would
+# take them for by the system alone.
+double="-oo DATATYPE=Float64"
+gdal_translate -q $double -of VRT -a_srs EPSG:32633 feet.dem.asc feet.vrt &&
+    sed 's|<NoDataValue>|<UnitType>ft</UnitType>&|' feet.vrt >unit.vrt && gdal_translate -q unit.vrt band.dem.tif &&
+    gdal_translate -q $double -a_srs EPSG:32633+8228 feet.dem.asc system.dem.tif || fail "no grids in feet"
+for stem in band system; do
+    cp deflate.source.tif $stem.source.tif
+    expect 0 "$LEAT" run -q -b cpu -o feet -s steps=150 $stem.dem.tif $stem.source.tif
+    gdalinfo -json feet/$stem/thickness.tif >feet/$stem/thickness.json &&
+        gdal_translate -q -ot Float64 -of ENVI feet/$stem/thickness.tif feet/$stem/thickness.bin || fail "$stem"
 done
 "$python" "$here/landslide_gdal.py" check || fail "GDAL sees something else"
 

@@ -56,7 +56,19 @@ static void the_unit_is_that_of_the_map_in_every_dialect(void **state)
          "geographic"},
         {"PROJCS[\"no end\"," GEOGCS, "not understood"},
         {"LOCAL_CS[\"mine\"," METRE "]", "not understood"},
-        {"Projection UTM\nZunits NO\nUnits METERS", "not understood"},
+        {"Projection UTM\nZunits NO\nUnits METERS", NULL},
+        {"Projection    UTM\r\nZone          33\r\nDatum         WGS84\r\n"
+         "Units         METERS   \r\nParameters\r\n",
+         NULL},
+        {"projection transverse\n units\tmeters\nparameters\n1 0 0.0", NULL},
+        {"Projection UTM\nUnits 1.0", NULL},
+        {"Projection UTM\nUnits FEET", "not the metre"},
+        {"Projection STATEPLANE\nUnits 3.280839895", "not the metre"},
+        {"Projection GEOGRAPHIC\nUnits DD\nZunits METERS", "geographic"},
+        {"Projection UTM\nUnits", "not understood"},
+        {"Projection UTM\nUnits\nMETERS", "not understood"},
+        {"Projection UTM\nZunits METERS", "not understood"},
+        {"Units METERS", "not understood"},
         {"\"PROJCS[", "not understood"},
         {"PROJCS[\"a\",UNIT[\"Metre\",one]]", "not understood"},
         {"PROJCS[\"a\",UNIT[\"Metre\"", "not understood"},
@@ -128,7 +140,17 @@ static void texts_of_any_shape_are_read_to_their_end(void **state)
     }
 }
 
-static void altitudes_in_feet_are_told(void **state)
+/* How far a slide of 2 m falls on the terrain of slope(), whose altitudes are numbers of a unit. */
+static double drop_of(struct slide *s, double metres, struct outcome *o)
+{
+    for (size_t k = 0; k < slide_cells(s); k++) {
+        s->cells[DEM][k] = (1000 - 5 * (double)(k / s->columns)) / metres;
+    }
+    *o = run_well(s);
+    return summary_number(o, "drop_m");
+}
+
+static void altitudes_in_feet_are_converted(void **state)
 {
     (void)state;
     static const uint16_t feet[] = {1, 1, 0, 3, 1024, 0, 1, 1, 3076, 0, 1, 9001, 4099, 0, 1, 9003};
@@ -137,33 +159,133 @@ static void altitudes_in_feet_are_told(void **state)
     static const uint16_t navd88[] = {1,    1, 0, 3,     1024, 0, 1, 1,
                                       3072, 0, 1, 32633, 4096, 0, 1, 6360};
     static const uint16_t evrf[] = {1, 1, 0, 3, 1024, 0, 1, 1, 3072, 0, 1, 32633, 4096, 0, 1, 5730};
+    static const uint16_t fathoms[] = {1,    1, 0, 3,    1024, 0, 1, 1,
+                                       3076, 0, 1, 9001, 4099, 0, 1, 9014};
+    static const double us = 1200.0 / 3937, foot = 0.3048;
+    static const char by_band[] = "by the unit of their band: they are converted to metres",
+                      by_system[] = "by their coordinate system: they are converted to metres";
     static const struct {
-        const char *prj;
+        const char *prj, *unit, *param;
         const uint16_t *keys;
-        bool told;
-    } cases[] = {{PROJCS(METRE) "," VERTCS(FOOT), NULL, true},
-                 {PROJCS(METRE) "," VERTCS(METRE), NULL, false},
-                 {"COMPD_CS[\"c\"," PROJCS(METRE) ",VERT_CS[\"v\",VERT_DATUM[\"d\",2005],"
-                                                  "UNIT[\"US survey foot\",0.3048006]]]",
-                  NULL, true},
-                 {PROJCS(METRE), NULL, false},
-                 {NULL, feet, true},
-                 {NULL, navd88, true},
-                 {NULL, evrf, false},
-                 {NULL, metres, false}};
+        double metres;
+        const char *told; /* NULL: nothing */
+    } cases[] = {
+        {NULL, "ft", NULL, NULL, foot, by_band},
+        {NULL, "foot", NULL, NULL, foot, by_band},
+        {NULL, "US survey foot", NULL, NULL, us, by_band},
+        {NULL, "us-ft", NULL, NULL, us, by_band},
+        {NULL, "cm", NULL, NULL, 0.01, "in units of 0.01 m by the unit of their band"},
+        {NULL, "m", NULL, NULL, 1, NULL},
+        {NULL, "Metre", NULL, NULL, 1, NULL},
+        {NULL, "furlong", NULL, NULL, 1, "a unit that is not known, furlong: they are taken as"},
+        {NULL, "furlong", "vertical_unit=us-ft", NULL, us, NULL},
+        {NULL, "ft", "vertical_unit=m", NULL, 1, NULL},
+        {NULL, NULL, "vertical_unit=ft", NULL, foot, NULL},
+        {NULL, NULL, "vertical_unit=us-ft", NULL, us, NULL},
+        {NULL, "ft", "vertical_unit=auto", NULL, foot, by_band},
+        {PROJCS(METRE) "," VERTCS(FOOT), NULL, NULL, NULL, us, by_system},
+        {PROJCS(METRE) "," VERTCS(FOOT), "m", NULL, NULL, 1,
+         "in metres by the unit of their band, and in US survey feet by their coordinate system: "
+         "they are taken as metres"},
+        {PROJCS(METRE) "," VERTCS(METRE), "ft", NULL, NULL, foot,
+         "in feet by the unit of their band, and in metres by their coordinate system: they are "
+         "converted"},
+        {PROJCS(METRE) "," VERTCS(FOOT), "ft", NULL, NULL, us, "in US survey feet by the unit"},
+        {PROJCS(METRE) "," VERTCS(METRE), NULL, NULL, NULL, 1, NULL},
+        {"COMPD_CS[\"c\"," PROJCS(METRE) ",VERT_CS[\"v\",VERT_DATUM[\"d\",2005],"
+                                         "UNIT[\"US survey foot\",0.3048006]]]",
+         NULL, NULL, NULL, us, by_system},
+        {"Projection UTM\nUnits METERS\nZunits FEET", NULL, NULL, NULL, us, by_system},
+        {"Projection UTM\nUnits METERS\nZunits 100", NULL, NULL, NULL, 0.01, by_system},
+        {"Projection UTM\nUnits METERS\nZunits NO", NULL, NULL, NULL, 1, NULL},
+        {PROJCS(METRE), NULL, NULL, NULL, 1, NULL},
+        {NULL, NULL, NULL, feet, us, by_system},
+        {NULL, NULL, NULL, navd88, us, by_system},
+        {NULL, NULL, NULL, evrf, 1, NULL},
+        {NULL, NULL, NULL, metres, 1, NULL},
+        {NULL, NULL, NULL, fathoms, 1, "a unit that is not known: they are taken as metres"}};
+    struct outcome o;
+    struct slide s = slope(9, 12, 4, 4);
+    s.params[0] = "steps=30";
+    const double drop_m = drop_of(&s, 1, &o);
+    const size_t n_quiet = json_array_size(o.last.warnings);
+    assert_true(drop_m >= 15); /* a few rows of 5 m */
+    assert_true(json_real_value(json_object_get(o.last.shape, "altitude_unit_m")) == 1);
+    outcome_free(&o);
+    slide_free(&s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct slide s = quiet(cases[i].prj);
+        s = slope(9, 12, 4, 4);
+        s.params[0] = "steps=30";
         s.params[1] = "raster=tif";
+        s.params[2] = cases[i].param;
+        strcpy(s.grids[DEM]->unit, cases[i].unit != NULL ? cases[i].unit : "");
+        assert_int_equal(grid_set_prj(s.grids[DEM], cases[i].prj), STATUS_OK);
         if (cases[i].keys != NULL) {
             assert_int_equal(
                 grid_add_tag(s.grids[DEM], GRID_GEO_KEYS, GRID_SHORT, 16, cases[i].keys),
                 STATUS_OK);
         }
-        struct outcome o = run_well(&s);
-        assert_int_equal(is_warned(&o, "altitudes are in another unit"), cases[i].told);
+        const double got_m = drop_of(&s, cases[i].metres, &o);
+        if (!(fabs(got_m - drop_m) < 1e-9)) {
+            fail_msg("case %zu: drop of %.9g m", i, got_m);
+        }
+        assert_true(json_real_value(json_object_get(o.last.shape, "altitude_unit_m")) ==
+                    cases[i].metres);
+        if (is_warned(&o, "altitudes are in") + is_warned(&o, "altitudes have a unit") !=
+                (cases[i].told != NULL) ||
+            (cases[i].told != NULL && !is_warned(&o, cases[i].told))) {
+            fail_msg("case %zu: not told as it is", i);
+        }
+        assert_true(json_array_size(o.last.warnings) >= n_quiet);
         outcome_free(&o);
         slide_free(&s);
     }
+}
+
+/* Thicknesses are in metres, but where their own band says otherwise; so are all results. */
+static void debris_in_feet_is_converted_where_its_band_says_so(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *unit;
+        double metres;
+        const char *told;
+    } cases[] = {{"", 1, NULL},
+                 {"m", 1, NULL},
+                 {"ft", 0.3048, "source.x is in feet by the unit of its band: it is converted"},
+                 {"kg", 1, "source.x has a unit that is not known, kg"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.params[0] = "steps=0";
+        s.params[1] = "vertical_unit=ft";
+        strcpy(s.grids[SOURCE]->unit, cases[i].unit);
+        struct outcome o = run_well(&s);
+        struct grid *g = NULL;
+        double *const h = read_raster(&o, "thickness.tif", slide_cells(&s), &g);
+        assert_true(h[4 * 12 + 4] == 2 * cases[i].metres);
+        assert_string_equal(g->unit, "m");
+        assert_int_equal(is_warned(&o, "source.x"), cases[i].told != NULL);
+        assert_true(cases[i].told == NULL || is_warned(&o, cases[i].told));
+        grid_free(g);
+        free(h);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* Heights of another file's coordinate system say nothing of these. */
+static void the_unit_is_not_taken_with_the_place_of_the_source(void **state)
+{
+    (void)state;
+    struct slide s = slope(9, 12, 4, 4);
+    s.params[0] = "steps=5";
+    s.grids[DEM]->has_origin = false;
+    assert_int_equal(grid_set_prj(s.grids[SOURCE], PROJCS(METRE) "," VERTCS(FOOT)), STATUS_OK);
+    struct outcome o = run_well(&s);
+    assert_true(json_real_value(json_object_get(o.last.shape, "altitude_unit_m")) == 1);
+    assert_false(is_warned(&o, "altitudes are in"));
+    outcome_free(&o);
+    slide_free(&s);
 }
 
 static void a_prj_that_no_geotiff_carries_is_told(void **state)
@@ -374,7 +496,9 @@ int main(void)
         cmocka_unit_test(the_unit_is_that_of_the_map_in_every_dialect),
         cmocka_unit_test(a_system_without_a_unit_is_known_by_its_code),
         cmocka_unit_test(texts_of_any_shape_are_read_to_their_end),
-        cmocka_unit_test(altitudes_in_feet_are_told),
+        cmocka_unit_test(altitudes_in_feet_are_converted),
+        cmocka_unit_test(debris_in_feet_is_converted_where_its_band_says_so),
+        cmocka_unit_test(the_unit_is_not_taken_with_the_place_of_the_source),
         cmocka_unit_test(a_prj_that_no_geotiff_carries_is_told),
         cmocka_unit_test(grids_that_are_turned_or_mirrored_are_compared_too),
         cmocka_unit_test(areas_and_lengths_of_sheared_cells_are_those_on_the_map),
