@@ -80,6 +80,9 @@ struct csv_cell {
 const unsigned char *csv_cell_scan(const struct csv_dialect *d, const unsigned char *p,
                                    const unsigned char *end, struct csv_cell *cell);
 
+/* The cell without the blanks within its quotes, which are no part of a number. */
+struct csv_cell csv_cell_inner(const struct csv_cell *cell);
+
 /* Whether a CR stands in the text that is not the end of a line, nor of the text. */
 bool csv_holds_bare_cr(const unsigned char *text, const unsigned char *end);
 /* The same for what a cell holds outside of quotes. */
@@ -148,9 +151,9 @@ enum csv_grouped {
     CSV_GROUPED_MAYBE, /* "1,234" may be a fraction as well, "1 234" two numbers */
     CSV_GROUPED_SURE   /* "1,234.5", "1.234.567", "1'234", or a blank that does not break */
 };
-/* Whether the text is such a number: *sign is what parts it (a blank for all blanks) and *value the
- * number; both may be NULL. */
-enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *value);
+/* Whether the cell is such a number: *sign is what parts it (a blank for all blanks) and *value the
+ * number, which may be NULL. Within quotes a blank between digits is sure. */
+enum csv_grouped csv_grouped(const struct csv_cell *cell, char *sign, double *value);
 
 /* --- words: csv_words.c */
 

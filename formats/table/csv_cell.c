@@ -104,6 +104,19 @@ const unsigned char *csv_cell_scan(const struct csv_dialect *d, const unsigned c
     return cell_end;
 }
 
+struct csv_cell csv_cell_inner(const struct csv_cell *cell)
+{
+    struct csv_cell inner = *cell;
+    while (inner.rest && inner.n > 0 && inner.text[0] == ' ') {
+        inner.text++;
+        inner.n--;
+    }
+    while (inner.rest && inner.n > 0 && inner.text[inner.n - 1] == ' ') {
+        inner.n--;
+    }
+    return inner;
+}
+
 bool csv_holds_bare_cr(const unsigned char *text, const unsigned char *end)
 {
     while (text < end && (text = memchr(text, '\r', (size_t)(end - text)))) {
@@ -168,8 +181,11 @@ static bool is_missing_number(const struct table_missing *missing, double value)
     return false;
 }
 
-static enum csv_value word_value(const struct csv_dialect *d, const char *text, size_t n)
+/* A word, unless it says that a number is missing, is infinite, or may be a number. */
+static enum csv_value word_value(const struct csv_dialect *d, const struct csv_cell *cell)
 {
+    const char *const text = (const char *)cell->text;
+    const size_t n = cell->n;
     double special;
     bool is_na;
     if (is_mark(d->missing, text, n) || csv_is_error_value(text, n, &is_na)) {
@@ -179,7 +195,7 @@ static enum csv_value word_value(const struct csv_dialect *d, const char *text, 
         return is_missing_number(d->missing, special) ? CSV_MISSING : CSV_INFINITE;
     }
     char sign;
-    const enum csv_grouped grouped = csv_grouped(text, n, &sign, NULL);
+    const enum csv_grouped grouped = csv_grouped(cell, &sign, NULL);
     return grouped == CSV_GROUPED_NOT || (grouped == CSV_GROUPED_MAYBE && sign == ' ') ? CSV_WORD
                                                                                        : CSV_UNSURE;
 }
@@ -211,7 +227,7 @@ static bool parse_number(const struct csv_dialect *d, const struct csv_cell *cel
     if (decimal_parse(text, n, d->point, value) || parse_truth(text, n, value)) {
         return true;
     }
-    if (d->grouping != 0 && csv_grouped(text, n, &sign, value) != CSV_GROUPED_NOT &&
+    if (d->grouping != 0 && csv_grouped(cell, &sign, value) != CSV_GROUPED_NOT &&
         sign == d->grouping) {
         return true;
     }
@@ -219,19 +235,53 @@ static bool parse_number(const struct csv_dialect *d, const struct csv_cell *cel
            decimal_parse(text, n, other, value);
 }
 
+/* The bytes of a minus sign as typographers write it, before a digit or a decimal sign: U+2212, the
+ * en dash U+2013, or that in Windows-1252; 0: there is none at p. */
+static size_t minus_bytes(const char *p, const char *end)
+{
+    static const char *const signs[] = {"\xe2\x88\x92", "\xe2\x80\x93", "\x96"};
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        const size_t n = strlen(signs[i]);
+        if ((size_t)(end - p) > n && memcmp(p, signs[i], n) == 0) {
+            return (p[n] >= '0' && p[n] <= '9') || p[n] == '.' || p[n] == ',' ? n : 0;
+        }
+    }
+    return 0;
+}
+
+/* A word with such minus signs may be a number. */
+static enum csv_value value_with_minus(const struct csv_dialect *d, const struct csv_cell *cell,
+                                       double *number)
+{
+    char plain[64];
+    struct csv_cell copy = *cell;
+    const char *p = (const char *)cell->text, *const end = p + cell->n;
+    bool has_minus = false;
+    copy.text = (const unsigned char *)plain;
+    copy.n = 0;
+    while (p < end && copy.n < sizeof plain) {
+        const size_t n = minus_bytes(p, end);
+        plain[copy.n++] = n > 0 ? '-' : *p;
+        has_minus = has_minus || n > 0;
+        p += n > 0 ? n : 1;
+    }
+    return has_minus && p == end ? csv_cell_value(d, &copy, number) : CSV_WORD;
+}
+
 enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell *cell,
                               double *number)
 {
+    const struct csv_cell inner = csv_cell_inner(cell);
+    double value;
     if (cell->unclosed || cell->n_rest > 0) {
         return CSV_WORD;
     }
-    if (cell->n == 0) {
+    if (inner.n == 0) {
         return CSV_NOTHING;
     }
-    const char *const text = (const char *)cell->text;
-    double value;
-    if (!parse_number(d, cell, &value)) {
-        return word_value(d, text, cell->n);
+    if (!parse_number(d, &inner, &value)) {
+        const enum csv_value word = word_value(d, &inner);
+        return word == CSV_WORD ? value_with_minus(d, &inner, number) : word;
     }
     if (is_missing_number(d->missing, value)) {
         return CSV_MISSING;

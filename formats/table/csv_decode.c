@@ -104,7 +104,7 @@ static enum status fail_unsure(const struct decoding *k, const struct csv_cell *
 {
     const struct csv_dialect *const d = &k->shape->dialect;
     char trouble[sizeof(struct hint)], sign = 0;
-    (void)csv_grouped((const char *)cell->text, cell->n, &sign, NULL);
+    (void)csv_grouped(cell, &sign, NULL);
     const bool is_free = d->grouping == 0 && sign != d->point;
     snprintf(trouble, sizeof trouble,
              "may be a number with its thousands parted, or something else: write it without signs "

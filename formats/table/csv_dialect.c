@@ -42,6 +42,7 @@ struct trial {
     size_t n_sure_points, n_sure_commas;    /* ... and that have no thousands which it may part */
     size_t n_edge_commas;                   /* of n_commas: "1," and ",1" */
     size_t n_holding;                       /* numbers in quotes that hold what delimits */
+    size_t n_with_blanks;                   /* cells in quotes that hold blanks */
     size_t n_first_filled, n_first_numbers; /* those of the first line */
     unsigned char groupings;                /* signs that part thousands for sure: bits of these */
 };
@@ -52,7 +53,7 @@ enum { N_GROUPINGS = sizeof groupings };
 static void count_grouped(const struct csv_cell *cell, struct trial *trial)
 {
     char sign;
-    if (csv_grouped((const char *)cell->text, cell->n, &sign, NULL) == CSV_GROUPED_SURE) {
+    if (csv_grouped(cell, &sign, NULL) == CSV_GROUPED_SURE) {
         for (size_t i = 0; i < N_GROUPINGS; i++) {
             trial->groupings |= (unsigned char)((groupings[i] == sign) << i);
         }
@@ -71,6 +72,7 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
                        struct trial *trial)
 {
     double number;
+    trial->n_with_blanks += cell->rest && cell->n_rest == 0 && memchr(cell->text, ' ', cell->n);
     switch (csv_cell_value(d, cell, &number)) {
     case CSV_NUMBER:
     case CSV_INFINITE:
@@ -205,8 +207,9 @@ static bool differs_at_first(const struct trial *trial)
 /* What delimits in that trial does, and blanks do not. */
 static bool rules_blanks_out(const struct trial *other, const struct trial *blanks)
 {
-    return is_even(other) && other->n_first_numbers == 0 &&
-           (other->n_numbers > 0 || differs_at_first(blanks));
+    return is_even(other) &&
+           (other->n_with_blanks > 0 ||
+            (other->n_first_numbers == 0 && (other->n_numbers > 0 || differs_at_first(blanks))));
 }
 
 /* Equally many cells in each line, no word below the first, and some numbers with decimal commas,

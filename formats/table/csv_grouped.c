@@ -51,7 +51,7 @@ static size_t count_digits(const char *text, size_t n)
     return digits;
 }
 
-enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *value)
+static enum csv_grouped parse_grouped(const char *text, size_t n, char *sign, double *value)
 {
     char plain[LONGEST + 1];
     size_t len = 0, at = 0, n_groups = 0;
@@ -94,12 +94,17 @@ enum csv_grouped csv_grouped(const char *text, size_t n, char *sign, double *val
     if (point == by || !decimal_parse(plain, len, point, &number)) {
         return CSV_GROUPED_NOT;
     }
-    if (sign) {
-        *sign = by;
-    }
+    *sign = by;
     if (value) {
         *value = number;
     }
     /* blanks may part numbers, however many */
     return sure || at < n || (n_groups > 1 && by != ' ') ? CSV_GROUPED_SURE : CSV_GROUPED_MAYBE;
+}
+
+enum csv_grouped csv_grouped(const struct csv_cell *cell, char *sign, double *value)
+{
+    const struct csv_cell inner = csv_cell_inner(cell);
+    const enum csv_grouped grouped = parse_grouped((const char *)inner.text, inner.n, sign, value);
+    return grouped == CSV_GROUPED_MAYBE && *sign == ' ' && cell->rest ? CSV_GROUPED_SURE : grouped;
 }

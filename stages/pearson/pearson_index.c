@@ -14,8 +14,7 @@
 
 enum {
     BATCH_BYTES = 1 << 20, /* rows of the matrix that are moved together, or one row */
-    FEW_SAMPLES = 10,      /* in a series, where lines the other way have many: MANY times more */
-    MANY = 4,
+    MANY = 4,              /* times as many samples: lines the other way */
     NAMED = 5
 };
 
@@ -206,12 +205,20 @@ enum status pearson_notice(const struct stage_args *args, struct result *out)
             "series=columns takes the columns, series=rows says that this is right",
             table->lines_are_columns ? table->n_lines : table->cells_per_line));
     }
+    if (pearson_prefers_columns(args)) {
+        STATUS_TRY(result_warn(
+            out,
+            "nothing names the columns, and rows would be series of %zu samples, so the columns "
+            "are taken as the series; series=rows takes the rows, series=columns says that this "
+            "is right",
+            pearson_sides(table).columns));
+    }
     STATUS_TRY(notice_counts(args, &choice, out));
     const bool by_lines = choice.columns == table->lines_are_columns;
     const size_t n_series = by_lines ? table->n_lines : table->cells_per_line;
     const size_t n_samples = by_lines ? table->cells_per_line : table->n_lines;
-    if (n_samples >= FEW_SAMPLES || n_series < FEW_SAMPLES || n_series < MANY * n_samples ||
-        is_guessed) {
+    if (n_samples >= PEARSON_FEW_SAMPLES || n_series < PEARSON_FEW_SAMPLES ||
+        n_series < MANY * n_samples || is_guessed) {
         return STATUS_OK; /* of a guess it has been told how many samples there are */
     }
     return result_warn(out,

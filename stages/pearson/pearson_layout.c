@@ -89,6 +89,21 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
+struct pearson_sides pearson_sides(const struct table_info *table)
+{
+    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
+    return table->lines_are_columns ? (struct pearson_sides){table->cells_per_line, lines}
+                                    : (struct pearson_sides){lines, table->cells_per_line};
+}
+
+bool pearson_prefers_columns(const struct stage_args *args)
+{
+    const struct table_info *const table = args->inputs[0].table;
+    const struct pearson_sides sides = pearson_sides(table);
+    return args->params[SERIES].index == SERIES_AUTO && !table->has_header &&
+           sides.columns < PEARSON_FEW_SAMPLES && sides.rows >= PEARSON_FEW_SAMPLES;
+}
+
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
 {
     static const enum pearson_precision precisions[] = {PEARSON_EXACT, PEARSON_F32};
@@ -96,8 +111,9 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                               PEARSON_DIFF_LOG};
     const struct param_value *p = args->params;
     const size_t series = p[SERIES].index;
-    const bool columns =
-        series == SERIES_COLUMNS || (series == SERIES_AUTO && args->inputs[0].table->has_header);
+    const bool columns = series == SERIES_COLUMNS ||
+                         (series == SERIES_AUTO && args->inputs[0].table->has_header) ||
+                         pearson_prefers_columns(args);
     const bool by_lines = columns == args->inputs[0].table->lines_are_columns;
     *out =
         (struct pearson_choice){.columns = columns,
@@ -170,23 +186,23 @@ enum { UNLIKELY_ROWS = 1000, UNLIKELY_RATIO = 500 };
 bool pearson_guesses_sides(const struct stage_args *args)
 {
     const struct table_info *table = args->inputs[0].table;
-    return args->params[SERIES].index == SERIES_AUTO && !table->has_header && !table->has_labels;
+    return args->params[SERIES].index == SERIES_AUTO && !table->has_header && !table->has_labels &&
+           !pearson_prefers_columns(args);
 }
 
 enum status pearson_check_sides(const struct stage_args *args)
 {
     const struct table_info *table = args->inputs[0].table;
-    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
-    const size_t rows = table->lines_are_columns ? table->cells_per_line : lines;
-    const size_t columns = table->lines_are_columns ? lines : table->cells_per_line;
+    const struct pearson_sides sides = pearson_sides(table);
     if (!pearson_guesses_sides(args)) {
         return STATUS_OK;
     }
-    if (rows >= UNLIKELY_ROWS && rows / UNLIKELY_RATIO >= columns) {
+    if (sides.rows >= UNLIKELY_ROWS && sides.rows / UNLIKELY_RATIO >= sides.columns) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: has no line of names, and %s%zu rows of %zu numbers: say whether "
                            "the columns or the rows are the series (series=columns or series=rows)",
-                           args->inputs[0].name, table->n_lines > 0 ? "" : "about ", rows, columns);
+                           args->inputs[0].name, table->n_lines > 0 ? "" : "about ", sides.rows,
+                           sides.columns);
     }
     return STATUS_OK;
 }

@@ -86,7 +86,18 @@ static inline size_t pearson_layout_samples(const struct pearson_layout *l, size
 
 /* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */
 enum status pearson_check_series(const struct stage_args *args, size_t n_series) STATUS_MUST_CHECK;
-/* True unless it is said which side the series are, or what has a name is one. */
+/* Rows and columns of a table, whatever its order; estimates where they are not known. */
+struct pearson_sides {
+    size_t rows, columns;
+};
+struct pearson_sides pearson_sides(const struct table_info *table);
+/* Samples below which coefficients are high by chance. */
+enum { PEARSON_FEW_SAMPLES = 10 };
+/* Nobody says which side the series are, the columns have no names, and rows would have too few
+ * samples where columns have enough: the columns are the series. */
+bool pearson_prefers_columns(const struct stage_args *args);
+/* True unless it is said which side the series are, or what has a name is one, or columns are
+ * preferred. */
 bool pearson_guesses_sides(const struct stage_args *args);
 /* Whether it is plain which side of the table the series lie on: where nobody says and there are no
  * names, a table of very many rows is STATUS_BAD_ARGUMENT; of other texts a notice says how they

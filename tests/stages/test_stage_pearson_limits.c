@@ -59,36 +59,72 @@ static void grids_are_refused(void **state)
     sheet_free(&sheet);
 }
 
-/* Nobody says which side the series lie on, and no name does. */
-static void a_side_that_nothing_names_is_told_or_asked_for(void **state)
+/* Nobody says which side the series lie on, and no name does: rows, unless they have fewer than ten
+ * samples and columns ten or more. */
+static void a_side_that_nothing_names_is_chosen_by_its_samples_and_told(void **state)
 {
     (void)state;
-    for (int k = 0; k < 6; k++) {
-        struct sheet sheet = sheet_new(k == 1 ? 999 : 1000, 2, true, DTYPE_F64);
-        sheet.info.format = k == 0 ? "npy" : "csv";
-        sheet.info.has_header = k == 4;
-        sheet.info.has_labels = k == 5;
-        sheet.params[0] = k == 2 ? "series=rows" : k == 3 ? "series=columns" : "series=auto";
-        if (k == 0) {
-            check_refusal(&sheet, STATUS_BAD_ARGUMENT, "1000 rows of 2 numbers");
-            sheet_free(&sheet);
-            continue;
-        }
+    static const char in_rows[] = "the rows are taken as the series",
+                      in_columns[] = "so the columns are taken as the series";
+    static const struct {
+        size_t rows, columns;
+        const char *format, *series;
+        bool has_header, has_labels, is_fortran;
+        bool takes_columns;
+        const char *said; /* NULL: nothing */
+    } cases[] = {
+        {300, 4, "csv", "series=auto", false, false, false, true, in_columns},
+        {300, 4, "npy", "series=auto", false, false, false, true, in_columns},
+        {300, 4, "npy", "series=auto", false, false, true, true, in_columns},
+        {300, 4, "csv", "series=auto", false, true, false, true, in_columns},
+        {300, 4, "csv", "series=rows", false, false, false, false, "high by chance"},
+        {300, 4, "csv", "series=columns", false, false, false, true, NULL},
+        {300, 4, "csv", "series=auto", true, false, false, true, NULL},
+        {10, 9, "csv", "series=auto", false, false, false, true, in_columns},
+        {9, 9, "csv", "series=auto", false, false, false, false, in_rows},
+        {10, 10, "csv", "series=auto", false, false, false, false, in_rows},
+        {999, 2, "csv", "series=auto", false, false, false, true, in_columns},
+        {4999, 10, "csv", "series=auto", false, false, false, false, in_rows},
+        {4999, 10, "csv", "series=auto", false, true, false, false, NULL},
+        {40, 300, "npy", "series=auto", false, false, false, false, NULL},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        const bool is_fortran = cases[k].is_fortran;
+        struct sheet sheet =
+            sheet_new(is_fortran ? cases[k].columns : cases[k].rows,
+                      is_fortran ? cases[k].rows : cases[k].columns, true, DTYPE_F64);
+        sheet.info.format = cases[k].format;
+        sheet.info.has_header = cases[k].has_header;
+        sheet.info.has_labels = cases[k].has_labels;
+        sheet.info.lines_are_columns = is_fortran;
+        sheet.params[0] = cases[k].series;
         struct param_value params[16];
         parse_params(&stage_pearson, sheet.params, params);
         const struct stage_args args = {
             .queue = counted.queue, .params = params, .inputs = {{&sheet.info, "sheet"}}};
         struct stage_need need;
         assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+        assert_int_equal(stage_pearson.by_lines(&args) == is_fortran, cases[k].takes_columns);
         struct result noticed = {0};
         assert_int_equal(result_init(&noticed), STATUS_OK);
         assert_int_equal(stage_pearson.notice(&args, &noticed), STATUS_OK);
         const char *const said = json_string_value(json_array_get(noticed.warnings, 0));
-        assert_int_equal(said != NULL && strstr(said, "the rows are taken as the series") != NULL,
-                         k == 1);
+        if (cases[k].said == NULL ? said != NULL : !said || !strstr(said, cases[k].said)) {
+            fail_msg("case %zu: %s", k, said ? said : "nothing is said");
+        }
+        assert_int_equal(json_array_size(noticed.warnings), cases[k].said != NULL);
         result_free(&noticed);
         sheet_free(&sheet);
     }
+}
+
+static void very_many_rows_that_nothing_names_are_asked_about(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(5000, 10, true, DTYPE_F64);
+    sheet.params[0] = "series=auto";
+    check_refusal(&sheet, STATUS_BAD_ARGUMENT, "5000 rows of 10 numbers");
+    sheet_free(&sheet);
 }
 
 static void missing_values_are_refused_by_name_when_asked(void **state)
@@ -357,7 +393,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_few_samples_are_refused_with_what_was_found),
         cmocka_unit_test(grids_are_refused),
-        cmocka_unit_test(a_side_that_nothing_names_is_told_or_asked_for),
+        cmocka_unit_test(a_side_that_nothing_names_is_chosen_by_its_samples_and_told),
+        cmocka_unit_test(very_many_rows_that_nothing_names_are_asked_about),
         cmocka_unit_test(missing_values_are_refused_by_name_when_asked),
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
