@@ -256,6 +256,8 @@ static void note_left_out(const struct table *t, enum csv_line kind, const unsig
     if (kind == CSV_LINE_SUM) {
         left.word = csv_sum_at(&csv->shape.dialect, p, end);
         table_note_left_out(t, TABLE_NOTE_SUM, &left);
+    } else if (kind == CSV_LINE_HEADER) {
+        table_note_left_out(t, TABLE_NOTE_HEADER, &left);
     } else if (kind == CSV_LINE_COMMENT && csv->line > csv->shape.row_line) {
         table_note_left_out(t, TABLE_NOTE_COMMENT, &left);
     }

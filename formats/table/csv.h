@@ -21,14 +21,17 @@ enum {
 };
 
 struct csv_dialect {
-    unsigned char delimiter; /* ' ' when blanks */
-    bool blanks;             /* runs of spaces and tabs */
-    char point;              /* tried first; the other one is accepted too unless it delimits */
-    bool point_is_said;      /* by the option: the other one is not accepted */
-    char grouping;           /* parts thousands: one of , . ' or a blank; 0: nothing does */
-    char comment;            /* begins a comment; 0: nothing does */
-    bool comment_is_said;    /* by the option: then no such line is a row */
-    size_t row_cells;        /* of a row; 0 while the text may begin above the first row */
+    unsigned char delimiter;     /* ' ' when blanks */
+    bool blanks;                 /* runs of spaces and tabs */
+    char point;                  /* tried first; the other one is accepted too unless it delimits */
+    bool point_is_said;          /* by the option: the other one is not accepted */
+    char grouping;               /* parts thousands: one of , . ' or a blank; 0: nothing does */
+    char comment;                /* begins a comment; 0: nothing does */
+    bool comment_is_said;        /* by the option: then no such line is a row */
+    size_t row_cells;            /* of a row; 0 while the text may begin above the first row */
+    const unsigned char *header; /* [header_bytes] the line with the names, without its end; NULL:
+                                    none, or it has no word */
+    size_t header_bytes;
     /* What stands for a missing number, beside the usual; NULL where names are sought: then nothing
      * does, and Na, which is sodium, is a word. */
     const struct table_missing *missing;
@@ -59,10 +62,11 @@ struct csv_shape {
     bool has_header, has_labels;
     const char **names; /* [n_kept] into name_text, with a header */
     char *name_text;
-    size_t names_bytes; /* of both */
-    uint64_t row_line;  /* of the first row */
-    size_t data_offset; /* where reading begins, in bytes ... */
-    uint64_t data_line; /* ... and in lines from 1 */
+    size_t names_bytes;    /* of both */
+    unsigned char *header; /* that of the dialect */
+    uint64_t row_line;     /* of the first row */
+    size_t data_offset;    /* where reading begins, in bytes ... */
+    uint64_t data_line;    /* ... and in lines from 1 */
 };
 
 /* --- grammar: csv_cell.c */
@@ -100,10 +104,11 @@ enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
 
 enum csv_line {
     CSV_LINE_DATA,
-    CSV_LINE_BLANK, /* no cell filled; of this and the next two, *next is the next line */
+    CSV_LINE_BLANK, /* no cell filled; of this and the next three, *next is the next line */
     CSV_LINE_COMMENT,
     CSV_LINE_SUM,       /* its first cell names a sum of other rows */
-    CSV_LINE_OPEN,      /* may be one of these two: it does not end in this text */
+    CSV_LINE_HEADER,    /* it repeats the line with the names, as in files that have been joined */
+    CSV_LINE_OPEN,      /* may be one of these three: it does not end in this text */
     CSV_LINE_OPEN_BLANK /* nothing filled up to the text's end */
 };
 /* Tells what begins at p, the start of a line; p < end. A comment that holds a CR alone is data: a

@@ -26,7 +26,7 @@ struct decoding {
     size_t run;    /* that holds the column */
     size_t n_missing;
     bool is_above; /* no row of the file has been met */
-    struct table_left comments, sums;
+    struct table_left comments, sums, headers, unreadable;
     bool noted[TABLE_N_NOTES]; /* has been passed to table_note(): one a chunk is enough, its first
                                 */
 };
@@ -198,8 +198,10 @@ static enum status leave_out(struct decoding *k, enum csv_line kind, const unsig
     struct table_chunk *const c = k->c;
     const size_t n_cells = (size_t)(k->out - (double *)c->values);
     const size_t n_lines = table_count_byte(k->p, (size_t)(next - k->p), '\n');
-    struct table_left *const left = kind == CSV_LINE_SUM ? &k->sums : &k->comments;
-    if (kind == CSV_LINE_SUM || (kind == CSV_LINE_COMMENT && !k->is_above)) {
+    struct table_left *const left = kind == CSV_LINE_SUM      ? &k->sums
+                                    : kind == CSV_LINE_HEADER ? &k->headers
+                                                              : &k->comments;
+    if (left != &k->comments || (kind == CSV_LINE_COMMENT && !k->is_above)) {
         left->line = left->n == 0 ? line_of(k, k->p) : left->line;
         left->word = left->n == 0 ? csv_sum_at(&k->shape->dialect, k->p, next) : left->word;
         left->n++;
@@ -252,7 +254,10 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     const enum csv_value value = csv_cell_value(&k->shape->dialect, cell, &number);
     if (k->t->choice.unreadable_is_missing &&
         (value == CSV_WORD || value == CSV_UNSURE || value == CSV_INFINITE)) {
-        note(k, TABLE_NOTE_UNREADABLE);
+        if (k->unreadable.n++ == 0) {
+            k->unreadable.line = line_of(k, k->p);
+            k->unreadable.word = k->column;
+        }
         k->n_missing++;
         *k->out++ = NAN;
         return STATUS_OK;
@@ -377,10 +382,11 @@ static enum status decode_line(struct decoding *k)
     return STATUS_OK;
 }
 
-/* Lines that begin with a digit, a sign or a point are neither comments nor blank. */
-static bool begins_plain(unsigned char c)
+/* Lines that begin with a digit, a sign or a point are rows, unless the header does, too. */
+static bool begins_plain(const struct csv_dialect *d, unsigned char c)
 {
-    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
+    return ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.') &&
+           (!d->header || c != d->header[0]);
 }
 
 enum status csv_decode(const struct table *t, struct table_chunk *c)
@@ -400,7 +406,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     bool continued = c->first_column > 0;
     while (k.p < k.end) {
         const unsigned char *next = k.end;
-        const enum csv_line kind = continued || begins_plain(*k.p)
+        const enum csv_line kind = continued || begins_plain(&k.shape->dialect, *k.p)
                                        ? CSV_LINE_DATA
                                        : csv_line_kind(&k.shape->dialect, k.p, k.end, &next);
         if (csv_is_left_out(kind)) {
@@ -408,7 +414,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
             continue;
         }
         struct csv_cell comment;
-        const bool is_refused = !continued && !begins_plain(*k.p) &&
+        const bool is_refused = !continued && !begins_plain(&k.shape->dialect, *k.p) &&
                                 csv_is_refused_comment(&k.shape->dialect, k.p, k.end, &comment);
         continued = k.is_above = false;
         k.run = 0;
@@ -418,6 +424,8 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     c->n_missing = k.n_missing;
     table_note_left_out(t, TABLE_NOTE_COMMENT, &k.comments);
     table_note_left_out(t, TABLE_NOTE_SUM, &k.sums);
+    table_note_left_out(t, TABLE_NOTE_HEADER, &k.headers);
+    table_note_left_out(t, TABLE_NOTE_UNREADABLE, &k.unreadable);
     if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }

@@ -172,6 +172,21 @@ static enum status set_width(struct csv_head *h)
     return STATUS_OK;
 }
 
+/* The first line, begin .. end, may be the header: lines that repeat it hold nothing else. */
+static void set_header(const struct csv_head *h, struct csv_dialect *d, const unsigned char *begin,
+                       const unsigned char *end)
+{
+    bool has_word = false;
+    for (size_t c = 0; c < h->n_columns; c++) {
+        has_word = has_word || (h->seen[c] & CSV_FIRST_WORD) != 0;
+    }
+    while (end > begin && (end[-1] == '\n' || end[-1] == '\r')) {
+        end--;
+    }
+    d->header = has_word ? begin : NULL;
+    d->header_bytes = (size_t)(end - begin);
+}
+
 /* Walks the lines until every column has shown a number in one of TEXT_LINES or more, or the text
  * ends. */
 static enum status walk(struct csv_head *h, struct csv_dialect *d)
@@ -204,6 +219,7 @@ static enum status walk(struct csv_head *h, struct csv_dialect *d)
         h->line += count_lines(begin, p);
         h->n_lines++;
         if (h->n_lines == 1) {
+            set_header(h, d, begin, p);
             if (h->top.rows) {
                 p = h->top.rows;
                 h->line = h->top.rows_line;
@@ -317,6 +333,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     h->n_lines = 0;
     h->line = ends->n + 1;
     shape->dialect.row_cells = 0;
+    shape->dialect.header = NULL;
     STATUS_TRY(check_text(h));
     const bool few = !h->whole && ends->n < 2;
     if (few && !csv_holds_bare_cr(h->text, h->end)) {
@@ -396,10 +413,29 @@ static size_t count_data_lines(const struct csv_head *h, const struct csv_dialec
     return n;
 }
 
+/* The text of the head does not last. */
+static enum status keep_header(struct csv_shape *shape)
+{
+    struct csv_dialect *const d = &shape->dialect;
+    if (!shape->has_header || !d->header) {
+        d->header = NULL;
+        return STATUS_OK;
+    }
+    shape->header = malloc(d->header_bytes);
+    if (!shape->header) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", shape->n_columns);
+    }
+    memcpy(shape->header, d->header, d->header_bytes);
+    d->header = shape->header;
+    shape->names_bytes += d->header_bytes;
+    return STATUS_OK;
+}
+
 static enum status read_head(struct table *t, struct csv_shape *shape, struct csv_head *h)
 {
     STATUS_TRY(look_far_enough(t, shape, h));
     STATUS_TRY(csv_decide_shape(t, h, shape));
+    STATUS_TRY(keep_header(shape));
     /* The whole stream's bytes before the data: the byte order mark stands before h->text. */
     const unsigned char *whole_text;
     size_t n;

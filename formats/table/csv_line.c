@@ -1,6 +1,6 @@
 /*
  * csv_line - which lines of a delimited text are rows, and which are left out: blank ones,
- * comments, and rows that name a sum.
+ * comments, rows that name a sum, and lines that repeat the header.
  *
  * The head, the cutter and the decoder all ask here, so that they agree. What a line is may be open
  * until all of it is there.
@@ -71,10 +71,32 @@ static enum csv_line sum_kind(const struct csv_dialect *d, struct csv_cell *cell
     return ends ? CSV_LINE_DATA : CSV_LINE_OPEN;
 }
 
+static enum csv_line header_kind(const struct csv_dialect *d, const unsigned char *p,
+                                 const unsigned char *end, bool ends, const unsigned char **next)
+{
+    const size_t n = (size_t)(end - p) < d->header_bytes ? (size_t)(end - p) : d->header_bytes;
+    if (memcmp(p, d->header, n) != 0) {
+        return CSV_LINE_DATA;
+    }
+    p += n;
+    while (p < end && *p == '\r') {
+        p++;
+    }
+    *next = p < end ? p + 1 : end;
+    if (p == end && !ends) {
+        return CSV_LINE_OPEN;
+    }
+    return n == d->header_bytes && (p == end || *p == '\n') ? CSV_LINE_HEADER : CSV_LINE_DATA;
+}
+
 static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char *p,
                                const unsigned char *end, bool ends, const unsigned char **next)
 {
     struct csv_cell cell;
+    const enum csv_line header = d->header ? header_kind(d, p, end, ends, next) : CSV_LINE_DATA;
+    if (header != CSV_LINE_DATA) {
+        return header;
+    }
     const unsigned char *q = csv_cell_scan(d, p, end, &cell);
     if (d->comment != 0 && cell.n > 0 && cell.text[0] == (unsigned char)d->comment && !cell.rest &&
         !cell.unclosed) {
@@ -111,7 +133,8 @@ size_t csv_sum_at(const struct csv_dialect *d, const unsigned char *p, const uns
 
 bool csv_is_left_out(enum csv_line kind)
 {
-    return kind == CSV_LINE_BLANK || kind == CSV_LINE_COMMENT || kind == CSV_LINE_SUM;
+    return kind == CSV_LINE_BLANK || kind == CSV_LINE_COMMENT || kind == CSV_LINE_SUM ||
+           kind == CSV_LINE_HEADER;
 }
 
 const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,

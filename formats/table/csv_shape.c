@@ -417,4 +417,5 @@ void csv_shape_free(struct csv_shape *shape)
     free(shape->runs);
     free(shape->names);
     free(shape->name_text);
+    free(shape->header);
 }

@@ -176,6 +176,17 @@ static enum status warn_left_out(struct table *t, enum table_note note, uint64_t
                                    "first is line %" PRIu64,
                                    n, t->choice.comment, line);
     }
+    if (note == TABLE_NOTE_UNREADABLE) {
+        return table_warn(t,
+                          "%zu cell%s not a number and count%s as missing; the first is in line "
+                          "%" PRIu64 ", column %" PRIu64,
+                          n, n == 1 ? " is" : "s are", n == 1 ? "s" : "", line,
+                          (place & last_column) + 1);
+    }
+    if (note == TABLE_NOTE_HEADER) {
+        return table_warn(t, "%zu line%s the header and %s left out; the first is line %" PRIu64, n,
+                          n == 1 ? " repeats" : "s repeat", n == 1 ? "is" : "are", line);
+    }
     const char *const word = csv_sum_word(place & last_column);
     return n == 1 ? table_warn(t, "line %" PRIu64 ": \"%s\" names a sum of other rows: left out",
                                line, word)
@@ -192,7 +203,6 @@ enum status table_end(struct table *t)
                                "leave it out if it parts thousands",
         [TABLE_NOTE_ENCODING] = "a name is not UTF-8: such names are taken as Windows-1252, which "
                                 "holds Latin-1",
-        [TABLE_NOTE_UNREADABLE] = "the cell is no number and counts as missing",
         [TABLE_NOTE_ERROR] = "an error value of a spreadsheet is taken as missing, as all such are",
     };
     enum status status = STATUS_OK;

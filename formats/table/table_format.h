@@ -31,6 +31,7 @@ enum table_note {
     TABLE_NOTE_ERROR,      /* a spreadsheet's error value */
     TABLE_NOTE_COMMENT,    /* a line below the first row that is left out as a comment */
     TABLE_NOTE_SUM,        /* a row that is left out since its first cell names a sum */
+    TABLE_NOTE_HEADER,     /* a line that is left out since it repeats the header */
     TABLE_N_NOTES
 };
 
@@ -64,11 +65,12 @@ bool table_may_be_grouped(const char *text, size_t n, char sign);
 /* Notes where something stands (line from 1, column from 0), for table_end() to warn of the first
  * such place. On any thread. */
 void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column);
-/* The same of lines that are left out, for table_end() to count them. */
+/* The same of lines that are left out, and cells that cannot be read, for table_end() to count
+ * them. */
 struct table_left {
     size_t n;
     uint64_t line; /* of the first */
-    size_t word;   /* of a sum: csv_sum_word() */
+    size_t word;   /* of a sum: csv_sum_word(); of a cell: its column */
 };
 void table_note_left_out(const struct table *t, enum table_note note,
                          const struct table_left *left);

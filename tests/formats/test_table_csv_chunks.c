@@ -126,6 +126,35 @@ static void marked_rows_comments_and_sums_are_told_apart_in_all_chunks(void **st
     bytes_free(&text);
 }
 
+/* Rows that begin as the header does are none, whether all of it is in a chunk or not. */
+static void repeated_headers_are_left_out_in_all_chunks(void **state)
+{
+    (void)state;
+    enum { ROWS = 20 };
+    struct bytes text = {0}, header = {0};
+    assert_int_equal(bytes_printf(&header, "id"), STATUS_OK);
+    for (int column = 0; column < 20; column++) {
+        assert_int_equal(bytes_printf(&header, ",name %d", column), STATUS_OK);
+    }
+    for (int i = 0; i < ROWS; i++) {
+        assert_int_equal(bytes_printf(&text, "%.*s\n", (int)header.len, header.data), STATUS_OK);
+        append_row(&text, i % 2 == 0 ? "id" : "x", i);
+    }
+    assert_same_in_all_chunks((const char *)text.data, text.len);
+    for (size_t cap = 24; cap < 500; cap += 7) {
+        struct reading r = read_bytes(text.data, text.len, NULL, cap);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_int_equal(r.n_numbers, ROWS * 20);
+        assert_int_equal(r.info->n_lines, ROWS);
+        assert_int_equal(r.info->n_warnings, 2);
+        assert_string_equal(r.info->warnings[1],
+                            "19 lines repeat the header and are left out; the first is line 3");
+        reading_free(&r);
+    }
+    bytes_free(&text);
+    bytes_free(&header);
+}
+
 static void errors_name_the_same_place_in_all_chunks(void **state)
 {
     (void)state;
@@ -359,6 +388,7 @@ int main(void)
         cmocka_unit_test(quotes_are_respected_across_chunks),
         cmocka_unit_test(long_blank_lines_and_lines_that_begin_blank_are_told_apart),
         cmocka_unit_test(marked_rows_comments_and_sums_are_told_apart_in_all_chunks),
+        cmocka_unit_test(repeated_headers_are_left_out_in_all_chunks),
         cmocka_unit_test(errors_name_the_same_place_in_all_chunks),
         cmocka_unit_test(a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete),
         cmocka_unit_test(a_cell_longer_than_a_chunk_is_refused),
