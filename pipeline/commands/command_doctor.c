@@ -10,6 +10,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/thread_pool.h"
 #include "pipeline/names/machine.h"
+#include "pipeline/names/sandbox.h"
 #include "pipeline/names/text.h"
 #include "pipeline/page/http_calls.h"
 #include "pipeline/ranks/ranks.h"
@@ -70,6 +71,7 @@ struct doctor_report {
     const struct doctor_backend *chosen; /* what --backend gets; NULL: it does not work */
     struct doctor_mpi mpi;
     struct doctor_folder output;
+    struct sandbox_means sandbox;
     struct {
         const char *name;
         char version[STATUS_MESSAGE_BYTES]; /* or why it does not work */
@@ -271,6 +273,7 @@ static enum status examine(const struct settings *s, struct doctor_report *out)
     list_libraries(out);
     examine_mpi(&out->mpi);
     examine_folder(s->output, &out->output);
+    sandbox_examine(&out->sandbox);
     return examine_backends(s, out);
 }
 
@@ -345,6 +348,21 @@ static void print_limits(const struct doctor_report *r)
     }
 }
 
+static void print_sandbox(const struct sandbox_means *m)
+{
+    if (m->landlock > 0) {
+        line("Landlock", "version %ld", m->landlock);
+    } else {
+        line("Landlock", "none");
+    }
+    line("system calls", m->filter ? "can be filtered" : "cannot be filtered");
+    for (size_t i = 0; i < sizeof(m->lacks) / sizeof(*m->lacks); i++) {
+        if (m->lacks[i] != NULL) {
+            line("", "%s", m->lacks[i]);
+        }
+    }
+}
+
 static void print_text(const struct settings *s, const struct doctor_report *r)
 {
     char total[TEXT_NUMBER_BYTES], bound[TEXT_NUMBER_BYTES];
@@ -375,6 +393,8 @@ static void print_text(const struct settings *s, const struct doctor_report *r)
     print_output(s, &r->output);
     printf("\nLimits\n");
     print_limits(r);
+    printf("\nSandbox of workers\n");
+    print_sandbox(&r->sandbox);
     printf("\nLibraries\n");
     for (size_t i = 0; i < DOCTOR_LIBRARIES; i++) {
         line(r->libraries[i].name, "%s", r->libraries[i].version);
@@ -423,6 +443,18 @@ static json_t *output_object(const struct settings *s, const struct doctor_folde
     return o;
 }
 
+static json_t *sandbox_object(const struct sandbox_means *m)
+{
+    json_t *lacks = json_array();
+    for (size_t i = 0; i < sizeof(m->lacks) / sizeof(*m->lacks); i++) {
+        if (m->lacks[i] != NULL) {
+            json_array_append_new(lacks, json_string(m->lacks[i]));
+        }
+    }
+    return json_pack("{s:I, s:b, s:o}", "landlock", (json_int_t)m->landlock, "filter", m->filter,
+                     "lacks", lacks);
+}
+
 static json_t *report_object(const struct settings *s, const struct doctor_report *r)
 {
     json_t *libraries = json_object();
@@ -438,16 +470,16 @@ static json_t *report_object(const struct settings *s, const struct doctor_repor
                   limit(r->locked_bytes), "group_memory_bytes", limit(r->group.memory_bytes),
                   "group_cpu_milli", limit(r->group.cpu_milli));
     return json_pack(
-        "{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:{s:b, s:o}, s:o, s:o, s:o}", "works",
-        r->chosen != NULL && r->draws, "version", LEAT_VERSION, "compiler", compiler(), "machine",
-        machine, "backend_asked", s->backend, "backend",
+        "{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:{s:b, s:o}, s:o, s:o, s:o, s:o}",
+        "works", r->chosen != NULL && r->draws, "version", LEAT_VERSION, "compiler", compiler(),
+        "machine", machine, "backend_asked", s->backend, "backend",
         r->chosen == NULL      ? NULL
         : r->chosen == &r->cpu ? "cpu"
                                : "cuda",
         "backends", "cpu", backend_object(&r->cpu), "cuda", backend_object(&r->cuda), "devices",
         devices_object(r), "mpi", "works", r->mpi.works, r->mpi.works ? "library" : "reason",
-        text_json(r->mpi.text), "output", output_object(s, &r->output), "limits", limits,
-        "libraries", libraries);
+        text_json(r->mpi.text), "output", output_object(s, &r->output), "limits", limits, "sandbox",
+        sandbox_object(&r->sandbox), "libraries", libraries);
 }
 
 static enum status print_json(const struct settings *s, const struct doctor_report *r)

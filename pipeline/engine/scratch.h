@@ -9,8 +9,7 @@
 
 #include <stdint.h>
 
-/* An empty file on the file system of `folder_fd`, or in /tmp (-1, or where that cannot hold such a
- * file), open for reading and writing. */
+/* An empty file in the folder `folder_fd`, or in /tmp (-1), open for reading and writing. */
 enum status scratch_file(int folder_fd, int *fd) STATUS_MUST_CHECK;
 /* Half of the bytes that are free where the scratch file lies: an archive that unpacks to more is
  * refused. */

@@ -99,12 +99,13 @@ static enum status find_out(struct page_listener *l)
     return STATUS_OK;
 }
 
-/* Whoever can reach the machine could read all results. */
+/* Whoever can connect could read all results: on this machine, every user. */
 static enum status must_have_token(const char *address)
 {
     return status_fail(STATUS_BAD_ARGUMENT,
-                       "--http: '%s' can be asked by other machines, and then needs a token: set "
-                       "http_token_file, or listen at 127.0.0.1",
+                       "--http: whoever can connect to '%s' may read all results, also users of "
+                       "this machine: an address needs a token, set http_token_file; or listen at "
+                       "a Unix socket, unix:/run/leat/http.sock",
                        address);
 }
 
@@ -121,7 +122,7 @@ static enum status listen_tcp(const char *http, bool has_token, struct page_list
                            "unix:/run/leat/http.sock",
                            http);
     }
-    if (!has_token && !is_loopback(&a)) {
+    if (!has_token) {
         return must_have_token(http);
     }
     out->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -176,8 +177,8 @@ static enum status take_passed(bool has_token, struct page_listener *out)
                            "ListenStream= and Accept=no");
     }
     STATUS_TRY(find_out(out));
-    const bool is_reachable = strncmp(out->address, "http:", 5) == 0 && !out->is_loopback;
-    return is_reachable && !has_token ? must_have_token(out->address) : STATUS_OK;
+    const bool is_tcp = strncmp(out->address, "http:", 5) == 0;
+    return is_tcp && !has_token ? must_have_token(out->address) : STATUS_OK;
 }
 
 enum status page_listen_passed(bool has_token, struct page_listener *out)

@@ -20,8 +20,8 @@ struct page_listener {
 };
 
 /* Listens at `http`: ADDRESS:PORT ([ADDRESS]:PORT of IPv6; port 0: any) or unix:PATH (mode 0660).
- * STATUS_BAD_ARGUMENT: it is neither, or not of loopback though there is no token; else why one
- * cannot listen there now: STATUS_EXISTS, STATUS_IO. */
+ * STATUS_BAD_ARGUMENT: it is neither, or one of TCP though there is no token; else why one cannot
+ * listen there now: STATUS_EXISTS, STATUS_IO. */
 enum status page_listen(const char *http, bool has_token,
                         struct page_listener *out) STATUS_MUST_CHECK;
 /* Takes over the socket that systemd passes (LISTEN_FDS). STATUS_NOT_FOUND: it passes none;

@@ -6,9 +6,9 @@
 
 #include "formats/base/json.h"
 #include "formats/base/log.h"
+#include "pipeline/names/sandbox.h"
 #include "pipeline/page/http_calls.h"
 #include "pipeline/page/page_files.h"
-#include "pipeline/page/page_sandbox.h"
 #include "pipeline/page/page_server.h"
 #include "pipeline/worker/worker_protocol.h"
 
@@ -72,6 +72,15 @@ static void wait_for_end(struct page_server *server)
     }
 }
 
+/* It reads results and failures, and asks at the status socket. */
+static enum status shut_in(const struct page_files *files)
+{
+    const struct sandbox_place places[] = {{.right = SANDBOX_READ, .fd = files->results_fd},
+                                           {.right = SANDBOX_READ, .fd = files->failed_fd}};
+    STATUS_TRY(sandbox_shut_files(places, sizeof(places) / sizeof(*places), false));
+    return sandbox_shut_calls(true);
+}
+
 static enum status serve(const json_t *orders)
 {
     char *spool = worker_unpack_name(json_object_get(orders, "spool"));
@@ -90,7 +99,7 @@ static enum status serve(const json_t *orders)
         code = http_need(); /* while files can be opened */
     }
     if (code == STATUS_OK) {
-        code = page_sandbox_enter(options.files.results_fd, options.files.failed_fd);
+        code = shut_in(&options.files);
     }
     if (code == STATUS_OK) {
         code = page_server_start(&options, &server);

@@ -3,7 +3,7 @@
  * for Prometheus, and the files of results.
  *
  * It is started by the service with a socket that listens, knows what its orders say, and can read
- * the folders of results and failures, and nothing else (page_sandbox.h). It asks the service at
+ * the folders of results and failures, and nothing else (names/sandbox.h). It asks the service at
  * its status socket, once a second at most, and only when it is asked itself.
  */
 #ifndef LEAT_PIPELINE_PAGE_PAGE_PROCESS_H
@@ -19,7 +19,7 @@ enum {
 struct page_process_orders {
     const char *spool, *output, *status_socket;
     const char *token; /* NULL: none is asked for */
-    bool is_loopback;  /* only names of this machine are answered to, unless there is a token */
+    bool is_loopback;  /* only names of this machine are answered to */
 };
 
 /* The line that the service writes to the leash before the process begins; for free(). NULL: no

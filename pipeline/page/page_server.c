@@ -376,9 +376,9 @@ static enum MHD_Result answer(const struct answer *a)
         return is_token(a->server, value_of(a, MHD_GET_ARGUMENT_KIND, "token")) ? send_cookie(a)
                                                                                 : send_refusal(a);
     }
-    if (options->token == NULL && options->is_loopback && !is_ours(host, n_host)) {
-        return send_text(a, MHD_HTTP_BAD_REQUEST,
-                         "Ask by localhost or 127.0.0.1, or set http_token_file.\n");
+    if (options->is_loopback && !is_ours(host, n_host)) {
+        return send_text(a, MHD_HTTP_BAD_REQUEST, "Ask by localhost or 127.0.0.1.
+");
     }
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         if (strcmp(a->path, pages[i].path) == 0) {

@@ -33,7 +33,7 @@ struct page_server_options {
     int listen_fd;             /* borrowed; listens, does not block */
     const char *status_socket; /* borrowed, as the token and the folders */
     const char *token;         /* NULL: none is asked for */
-    bool is_loopback;          /* without a token, only names of this machine are answered to:
+    bool is_loopback;          /* only names of this machine are answered to:
                                   a name of elsewhere that leads here is an attempt of a page
                                   in somebody's browser */
     struct page_files files;

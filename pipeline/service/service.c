@@ -5,6 +5,7 @@
 #include "pipeline/service/service_state.h"
 
 #include "formats/base/log.h"
+#include "pipeline/names/sandbox.h"
 #include "pipeline/service/notify.h"
 #include "watch/files/xalloc.h"
 
@@ -360,6 +361,18 @@ static void open_socket(struct service *s)
     hands_open(s);
 }
 
+/* What the processes that it starts are not kept from on this kernel. */
+static void say_what_sandbox_lacks(void)
+{
+    struct sandbox_means means;
+    sandbox_examine(&means);
+    for (size_t i = 0; i < sizeof(means.lacks) / sizeof(*means.lacks); i++) {
+        if (means.lacks[i] != NULL) {
+            log_warning("%s", means.lacks[i]);
+        }
+    }
+}
+
 /* With the spool open: recovery, and all else after it. */
 static void begin(struct service *s)
 {
@@ -501,6 +514,10 @@ int service_run(int argc, char **argv, struct settings *settings)
     struct service *s = xcalloc(1, sizeof(*s));
     struct settings *own = xcalloc(1, sizeof(*own));
     log_drop_when_blocked();
+    if (sandbox_guard() != STATUS_OK) {
+        log_warning("%s", status_message());
+    }
+    say_what_sandbox_lacks();
     json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     const int loop_error = uv_loop_init(&s->loop);
     if (loop_error == UV_ENOMEM) {

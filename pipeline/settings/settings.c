@@ -121,7 +121,7 @@ const struct settings_key settings_keys[] = {
     {"http", WATCH, 0, SETTINGS_TEXT, FIELD(http), 0, 0, NULL, "ADDRESS",
      "Show a page and metrics at ADDRESS:PORT or unix:PATH (default: nowhere)"},
     {"http_token_file", WATCH, 0, SETTINGS_TEXT, FIELD(http_token_file), 0, 0, NULL, "FILE",
-     "Show them to who has the token in FILE; must be where other machines can ask"},
+     "Show them to who has the token in FILE; a must where they are at an address"},
     {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
      "List the failed jobs, with reasons; needs no running service"},
     {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,

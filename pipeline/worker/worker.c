@@ -20,6 +20,7 @@
 #include "pipeline/worker/worker_fault.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
+#include "pipeline/worker/worker_sandbox.h"
 #include "watch/files/beneath.h"
 #include "watch/spool/spool.h"
 
@@ -610,19 +611,34 @@ end:
     return code;
 }
 
-/* What jobs would load is loaded before, so that none fails for it. With devices of its own, one of
- * them opens before the first job comes. */
-static enum status open_and_find(struct worker *w)
+/* What jobs would load is loaded before, so that none fails for it; so is the driver, which the
+ * sandbox would keep from beginning. */
+static enum status load_libraries(const struct worker *w)
 {
+    size_t n_there;
     STATUS_TRY(cairo_need());
     STATUS_TRY(backend_load_products());
+    return w->settings.devices.n > 0 ? backend_count_cuda(&n_there) : STATUS_OK;
+}
+
+/* With devices of its own, one of them opens before the first job comes. */
+static enum status open_a_device(struct worker *w)
+{
+    return w->settings.devices.n == 0 || w->engine.n_devices > 0 ? STATUS_OK
+                                                                 : engine_open_devices(&w->engine);
+}
+
+static enum status open_and_shut_in(struct worker *w)
+{
+    STATUS_TRY(load_libraries(w));
+    STATUS_TRY(worker_shut_files(w->work_fd, w->context.out_fd, w->settings.devices.n > 0));
     STATUS_TRY(engine_open(&w->loop, &w->settings, &w->engine));
-    if (w->settings.devices.n == 0 || w->engine.n_devices > 0) {
-        return STATUS_OK;
+    enum status code = open_a_device(w);
+    if (code == STATUS_OK) {
+        code = worker_shut_calls();
     }
-    char why[STATUS_MESSAGE_BYTES];
-    const enum status code = engine_open_devices(&w->engine);
     if (code != STATUS_OK) {
+        char why[STATUS_MESSAGE_BYTES];
         snprintf(why, sizeof(why), "%s", status_message());
         engine_close(&w->engine);
         return status_set(code, why);
@@ -660,7 +676,7 @@ static void open_engine(struct worker *w, const json_t *message)
         code = status_fail(STATUS_NO_MEMORY, "no memory to begin");
     }
     if (code == STATUS_OK) {
-        code = w->settings.backend != NULL ? open_and_find(w)
+        code = w->settings.backend != NULL ? open_and_shut_in(w)
                                            : status_fail(STATUS_NO_MEMORY, "no memory to begin");
     }
     if (code != STATUS_OK) {

@@ -227,7 +227,7 @@ class Spool:
     def __init__(self, name):
         os.makedirs(name)
         self.service = Service(FAULTY, os.path.abspath(name), settle=0.1, threads=1, reserve=0, keep_done="1000d, 1000G",
-                               keep_failed="1000d", on_done="true", on_failed="true", http="127.0.0.1:0")
+                               keep_failed="1000d", on_done="true", on_failed="true", http="unix:" + os.path.abspath(os.path.join(name, "http.sock")))
         with open(self.service.config, "a") as f:  # figures have had their faults in leat run
             f.writelines(f"[pipeline {name}]\nfigure = none\n" for name in ("pearson", "sciddicat", "interpolate", "kmeans"))
         self.ledger = Ledger(self.service)

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 expect 0 "$LEAT" doctor
-for word in leat Backends cpu cuda --mpi Output 'open files' zlib; do
+for word in leat Backends cpu cuda --mpi Output 'open files' Landlock zlib; do
     grep -q -e "$word" stdout || fail "doctor does not speak of $word"
 done
 # A BLAS that takes the processor for an old one is named, with the way out.
@@ -24,6 +24,9 @@ assert d["works"] is True and d["backend"] == "cpu" and d["backend_asked"] == "c
 assert d["backends"]["cpu"]["works"] is True and d["backends"]["cpu"]["threads"] == 3, d
 assert d["output"] == {**d["output"], "exists": False, "writable": True}, d
 assert len(d["mpi"]["library" if d["mpi"]["works"] else "reason"]) > 5, d
+import ctypes
+version = max(ctypes.CDLL(None).syscall(444, None, 0, 1), 0)
+assert d["sandbox"]["landlock"] == version and (version >= 2) == (not any("Landlock" in why for why in d["sandbox"]["lacks"])), d
 cuda = d["backends"]["cuda"]
 assert cuda["works"] is True or len(cuda["reason"]) > 10, d
 END

@@ -132,7 +132,7 @@ def write_to_full():
 def watch(*options):
     """The status of leat status once it answers, of the service, and what the failed job is called."""
     with open("log", "w") as log:
-        service = subprocess.Popen([LEAT, "watch", "--spool", "s", "--status-socket", "s.sock", "-b", "cpu", "--http", "127.0.0.1:0",
+        service = subprocess.Popen([LEAT, "watch", "--spool", "s", "--status-socket", "s.sock", "-b", "cpu", "--http", "unix:http.sock",
                                     *options], stderr=log)
     ask, give_up = ("status", "--status-socket", os.path.abspath("s.sock")), time.monotonic() + WAIT_S
     while (answer := leat(*ask))[0] == 2 or ("paused" not in answer[1] and answer[0] == 1):

@@ -53,12 +53,15 @@ def exchange(address, request):
 
 
 def get(address, path="/", method="GET", host="localhost", **headers):
+    if address.startswith("http:"):  # where nobody is answered without
+        headers.setdefault("Authorization", f"Bearer {TOKEN}")
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *(f"{k}: {v}" for k, v in headers.items())]
     return exchange(address, ("\r\n".join(lines) + "\r\n\r\n").encode())
 
 
 def start(spool, http, *more, wait=True):
-    s = Service(spool, "--http", http, *more, wait=wait)
+    token = [] if http.startswith("unix:") else ["--http-token-file", "token"]
+    s = Service(spool, "--http", http, *token, *more, wait=wait)
     return s, s.until(lambda: (s.status().get("page") or {}).get("pid") and s.status()["page"]["address"], "a page")
 
 
@@ -82,6 +85,10 @@ def metrics_of(text):
     return found
 
 
+with open("token", "w") as f:
+    f.write(TOKEN + "\n")
+os.chmod("token", 0o600)
+
 # --- what it shows -----------------------------------------------------------------------------------------------
 
 s, page = start("spool", "127.0.0.1:0")
@@ -96,6 +103,8 @@ s.until(lambda: metrics_of(get(page, "/metrics").text())["leat_jobs_total"]['{pi
 
 a = get(page)
 s.check(a.status == 200 and a.headers["content-type"] == "text/html; charset=utf-8", f"the page: {a.status}")
+for who in ("", TOKEN, f"Bearer {TOKEN}x"):  # also of those who are on this machine
+    s.check(get(page, "/results/a/result.json", Authorization=who).status == 401, f"asked by '{who}'")
 policy = a.headers["content-security-policy"]
 s.check("default-src 'none'" in policy and "unsafe" not in policy and a.headers["x-content-type-options"] == "nosniff", policy)
 text = a.text()
@@ -282,7 +291,7 @@ with open("leat.conf", "w") as f:
     f.write("")
 s.stop()
 s.check("the page's" not in s.said().split("is stopping")[1], "it dies by itself at the end")
-second, page = start("spool", "127.0.0.1:0", "-c", "leat.conf")
+second, page = start("spool", "unix:" + os.path.abspath("http.sock"), "-c", "leat.conf")
 child = identity(second.status()["page"]["pid"])
 with open("leat.conf", "w") as f:
     f.write("http_token_file = x\n")
@@ -296,9 +305,6 @@ while identity(child[0]) == child:
 
 # --- sockets and tokens ------------------------------------------------------------------------------------------
 
-with open("token", "w") as f:
-    f.write(TOKEN + "\n")
-os.chmod("token", 0o600)
 path = os.path.abspath("http.sock")
 s, page = start("spool", "unix:" + path, "--http-token-file", "token")
 s.check(page == "unix:" + path and os.stat(path).st_mode & 0o777 == 0o660, page)
@@ -329,7 +335,11 @@ os.execv("{LEAT}", ["leat", *sys.argv[1:]])
 os.chmod("leat-activated", 0o755)
 popen = subprocess.Popen
 subprocess.Popen = lambda *a, **k: popen(*a, close_fds=False, **k)
-s = Service("spool", program="./leat-activated")
+no_token = subprocess.Popen(["./leat-activated", "watch", "-b", "cpu", "--spool", "spool", "--status-socket", "o.sock"],
+                            stderr=subprocess.PIPE, text=True)
+said = no_token.communicate(timeout=WAIT_S)[1]
+s.check(no_token.returncode == 2 and "needs a token" in said, f"an address of systemd's without a token: {said}")
+s = Service("spool", "--http-token-file", "token", program="./leat-activated")
 subprocess.Popen = popen
 page = s.until(lambda: (s.status()["page"] or {}).get("address"), "the page at systemd's socket")
 s.check(page == "http://127.0.0.1:%d/" % listener.getsockname()[1] and get(page).status == 200, page)
@@ -377,7 +387,8 @@ os.chmod("open-token", 0o644)
 with open("short-token", "w") as f:
     f.write("short")
 os.chmod("short-token", 0o600)
-for options, word in ((["--http", "0.0.0.0:0"], "token"), (["--http", "[::]:0"], "token"), (["--http", "nonsense"], "not an address"),
+for options, word in ((["--http", "0.0.0.0:0"], "token"), (["--http", "[::]:0"], "token"), (["--http", "127.0.0.1:0"], "unix:"),
+                      (["--http", "[::1]:0"], "http_token_file"), (["--http", "nonsense"], "not an address"),
                       (["--http", "127.0.0.1:99999"], "not an address"), (["--http", "unix:" + "x" * 200], "a socket's name"),
                       (["--http", "127.0.0.1:0", "--http-token-file", "absent"], "absent"),
                       (["--http", "127.0.0.1:0", "--http-token-file", "open-token"], "others may read"),
@@ -389,7 +400,7 @@ bad = subprocess.run([LEAT, "page", "x"], capture_output=True, timeout=WAIT_S, t
 s.check(bad.returncode == 2 and "leat watch --http" in bad.stderr, f"leat page: {bad}")
 
 # Somebody else has the port: the service runs, and says so.
-s = Service("spool", "--http", "127.0.0.1:%d" % listener.getsockname()[1])
+s = Service("spool", "--http", "127.0.0.1:%d" % listener.getsockname()[1], "--http-token-file", "token")
 s.check("no page: --http: cannot listen" in s.said() and "in use" in s.status()["page"]["why"], s.said())
 s.stop()
 os.remove("spool/out/.hidden.json")

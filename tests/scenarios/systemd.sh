@@ -27,8 +27,9 @@ stop=$(sed -n 's/^TimeoutStopSec=//p' "$unit")
 
 command -v systemd-analyze >/dev/null || skip "no systemd-analyze here; the configuration is right"
 sed "s|^ExecStart=[^ ]*|ExecStart=$LEAT|" "$unit" >leat.service
-grep -q '^SystemCallFilter=@system-service.* landlock_restrict_self' "$unit" || fail "the page cannot shut itself in"
+grep -q '^SystemCallFilter=@system-service.* landlock_restrict_self seccomp' "$unit" || fail "workers and the page cannot shut themselves in"
 grep -q '^#http = unix:/run/leat/' "$folder/leat.conf" || fail "leat.conf suggests a page that the unit does not allow"
+grep '^ListenStream=' "$folder/leat-http.socket" | grep -qvx 'ListenStream=/run/.*' && fail "the page is shown at an address"
 cp "$folder/leat-http.socket" .
 systemd-analyze verify --man=no ./leat.service ./leat-http.socket >verify.txt 2>&1
 status=$?

@@ -46,17 +46,21 @@ static unsigned n_panels[MOST]; /* that a device was asked for */
 
 const struct backend_ops *leat_cuda_backend(void);
 
+/* Files of the environment, which are opened as the module is loaded: a worker opens none later. */
+static int log_fd = -1, held_fd = -1, probe_fd = -1;
+
+static int open_named(const char *name, int flags)
+{
+    const char *path = getenv(name);
+    return path != NULL ? open(path, flags | O_CREAT | O_CLOEXEC, 0600) : -1;
+}
+
 static void write_log(const char *what, int device)
 {
-    const char *path = getenv("LEAT_FAKE_LOG");
-    const int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     char line[32];
     const int n = snprintf(line, sizeof line, "%s %d\n", what, device);
-    if (fd >= 0) {
-        if (write(fd, line, (size_t)n) != n) {
-            abort();
-        }
-        close(fd);
+    if (log_fd >= 0 && write(log_fd, line, (size_t)n) != n) {
+        abort();
     }
 }
 
@@ -128,16 +132,21 @@ static void fake_close(struct backend *b)
     backend_cpu.close(b);
 }
 
-/* False: another process does. */
-static bool hold_memory(int how)
+/* Until this process ends. */
+static void hold_memory(void)
 {
-    const char *path = getenv("LEAT_FAKE_HELD");
-    const int fd = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    const bool is_held = fd < 0 || flock(fd, how | LOCK_NB) == 0;
-    if (fd >= 0 && how == LOCK_EX) {
-        close(fd);
+    if (held_fd >= 0 && flock(held_fd, LOCK_SH) != 0) {
+        abort();
     }
-    return is_held;
+}
+
+static bool is_memory_held(void)
+{
+    const bool is_free = probe_fd < 0 || flock(probe_fd, LOCK_EX | LOCK_NB) == 0;
+    if (probe_fd >= 0 && is_free) {
+        flock(probe_fd, LOCK_UN);
+    }
+    return !is_free;
 }
 
 static void fake_describe(const struct backend *b, struct backend_info *out)
@@ -149,7 +158,7 @@ static void fake_describe(const struct backend *b, struct backend_info *out)
     snprintf(out->name, sizeof out->name, "cuda");
     snprintf(out->device, sizeof out->device, "fake %d", device_of(b));
     out->memory_bytes = UINT64_C(1) << 30;
-    const bool is_small = is_listed("LEAT_FAKE_SMALL", device_of(b)) || !hold_memory(LOCK_EX);
+    const bool is_small = is_listed("LEAT_FAKE_SMALL", device_of(b)) || is_memory_held();
     out->memory_free = is_small ? 100 : out->memory_bytes;
 }
 
@@ -171,8 +180,8 @@ static enum status fake_sciddicat_open(struct queue *q, const struct sciddicat_p
                                        const struct sciddicat_input *in, void **run)
 {
     const char *gate = getenv("LEAT_FAKE_GATE");
-    if (p->rows == 100) {           /* not those of the self-test */
-        (void)hold_memory(LOCK_SH); /* to its end */
+    if (p->rows == 100) { /* not those of the self-test */
+        hold_memory();
         write_log("run", device_of(q->backend));
         while (gate != NULL && access(gate, F_OK) != 0 && !queue_is_stopped(q)) {
             usleep(1000);
@@ -266,6 +275,9 @@ static enum status fake_step(struct queue *q, void *run, unsigned n_steps)
 
 __attribute__((constructor)) static void set_ops(void)
 {
+    log_fd = open_named("LEAT_FAKE_LOG", O_WRONLY | O_APPEND);
+    held_fd = open_named("LEAT_FAKE_HELD", O_RDWR);
+    probe_fd = open_named("LEAT_FAKE_HELD", O_RDWR);
     sciddicat = *backend_cpu.sciddicat;
     sciddicat.open = fake_sciddicat_open;
     sciddicat.advance = fake_advance;

@@ -8,12 +8,14 @@
  *   hang     the process does nothing any more
  *   device   the device reports an error
  *   memory   there is no memory
+ *   reach    it tries what is not for it (worker_reach.h), and goes on
  *   still    a thread works for the job, and never ends a piece
  *   slow     a thread works for the job, and ends a piece at a time, half a second each
  */
 #include "pipeline/worker/worker_fault.h"
 
 #include "pipeline/engine/job_state.h"
+#include "tests/support/worker_reach.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -28,10 +30,14 @@ static enum status happen(const char *kind)
         abort();
     }
     if (strcmp(kind, "kill") == 0) {
-        kill(getpid(), SIGKILL);
+        raise(SIGKILL); /* a worker may send no signals */
     }
     while (strcmp(kind, "hang") == 0) {
         pause();
+    }
+    if (strcmp(kind, "reach") == 0) {
+        worker_reach();
+        return STATUS_OK;
     }
     if (strcmp(kind, "still") == 0 || strcmp(kind, "slow") == 0) { /* once it has been begun */
         return STATUS_OK;

@@ -1,0 +1,62 @@
+/*
+ * worker_sandbox - see worker_sandbox.h. A device's driver makes sockets and starts programs when
+ * it opens a device, so the filter of system calls comes after that; Landlock holds for threads
+ * that are begun under it alone, so it comes before.
+ *
+ * What libraries open when a job wants it: fonts, tables of characters and of processors, and the
+ * driver its compiler; /proc and /sys, where other processes' files are closed to who may not look
+ * into them.
+ */
+#include "pipeline/worker/worker_sandbox.h"
+
+#include "pipeline/names/sandbox.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATH_BYTES = 4096 };
+
+/* Where the driver keeps what it has compiled; "": nowhere. */
+static void find_cache(char path[PATH_BYTES])
+{
+    const char *chosen = getenv("CUDA_CACHE_PATH"), *home = getenv("HOME");
+    path[0] = '\0';
+    if (chosen != NULL || home != NULL) {
+        const int n = chosen != NULL ? snprintf(path, PATH_BYTES, "%s", chosen)
+                                     : snprintf(path, PATH_BYTES, "%s/.nv/ComputeCache", home);
+        path[n >= PATH_BYTES ? 0 : n] = '\0';
+    }
+}
+
+enum status worker_shut_files(int work_fd, int out_fd, bool has_devices)
+{
+    char cache[PATH_BYTES];
+    find_cache(cache);
+    const struct sandbox_place places[] = {
+        {.right = SANDBOX_READ, .fd = work_fd},
+        {.right = SANDBOX_WRITE, .fd = out_fd},
+        {.right = SANDBOX_READ, .path = "/usr"},
+        {.right = SANDBOX_READ, .path = "/lib*"},
+        {.right = SANDBOX_READ, .path = "/etc/fonts"},
+        {.right = SANDBOX_READ, .path = "/etc/ld.so.*"},
+        {.right = SANDBOX_READ, .path = "/etc/localtime"},
+        {.right = SANDBOX_READ, .path = "/var/cache/fontconfig"},
+        {.right = SANDBOX_READ, .path = "/proc"},
+        {.right = SANDBOX_READ, .path = "/sys"},
+        {.right = SANDBOX_READ, .path = "/dev/*random"},
+        {.right = SANDBOX_USE, .path = "/dev/null"},
+        /* of workers with devices alone */
+        {.right = SANDBOX_READ, .path = "/opt"},
+        {.right = SANDBOX_USE, .path = "/dev/nvidia*"},
+        {.right = SANDBOX_USE, .path = "/dev/dxg"},
+        {.right = SANDBOX_WRITE, .path = cache},
+    };
+    enum { ALL = sizeof(places) / sizeof(*places), OF_DEVICES = 4 };
+    return sandbox_shut_files(places, has_devices ? ALL : ALL - OF_DEVICES, true);
+}
+
+enum status worker_shut_calls(void)
+{
+    return sandbox_shut_calls(false);
+}
