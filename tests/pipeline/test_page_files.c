@@ -4,6 +4,7 @@
 #include "pipeline/page/page_files.h"
 #include "tests/support/scratch_folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,29 +18,64 @@
 
 #include <cmocka.h>
 
-enum { LISTED = 1000, MORE = 7 };
+enum { LISTED = 1000, MORE = 7, ALL = LISTED + MORE };
 
-/* The later ones by name are older. */
-static void a_list_has_the_newest_by_name_and_how_many_more_there_are(void **state)
+/* In which order a folder is read. */
+static enum { AS_IT_IS, FORWARD, BACKWARD } order;
+
+struct dirent64 *__real_readdir64(DIR *folder);
+struct dirent64 *__wrap_readdir64(DIR *folder);
+
+static int by_name(const struct dirent64 **a, const struct dirent64 **b)
 {
-    (void)state;
-    struct page_files files;
-    struct bytes text = {0};
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* All that there is, one after the other in that order; at its end it begins again. */
+struct dirent64 *__wrap_readdir64(DIR *folder)
+{
+    static struct dirent64 **all;
+    static int n, i;
+    if (order == AS_IT_IS) {
+        return __real_readdir64(folder);
+    }
+    if (all == NULL) {
+        n = scandir64("out", &all, NULL, by_name);
+        assert_int_equal(n, ALL + 2);
+    }
+    if (i == n) {
+        i = 0;
+        return NULL;
+    }
+    i++;
+    return all[order == FORWARD ? i - 1 : n - i];
+}
+
+/* Folders 0000 to 1006; the oldest are those before number `first`, which is the newest. */
+static void make_folders(int first)
+{
     char name[32];
     assert_int_equal(mkdir("out", 0700), 0);
-    for (int i = 0; i < LISTED + MORE; i++) {
+    for (int i = 0; i < ALL; i++) {
         const struct timespec times[2] = {{.tv_sec = 1000000 - i}, {.tv_sec = 1000000 - i}};
-        snprintf(name, sizeof(name), "out/%04d", (i + 500) % (LISTED + MORE));
+        snprintf(name, sizeof(name), "out/%04d", (i + first) % ALL);
         assert_int_equal(mkdir(name, 0700), 0);
         assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
     }
+}
+
+static void list_all_but_those_before(int first)
+{
+    struct page_files files;
+    struct bytes text = {0};
+    char name[32];
     assert_int_equal(page_files_open(".", "out", &files), STATUS_OK);
     assert_int_equal(page_files_list(&files, "results/", &text), STATUS_OK);
     assert_int_equal(bytes_append(&text, "", 1), STATUS_OK);
     const char *html = (const char *)text.data, *at = html;
     assert_non_null(strstr(html, "and 7 more"));
-    for (int i = 0; i < LISTED + MORE; i++) {
-        const bool is_old = i >= 500 - MORE && i < 500; /* of all */
+    for (int i = 0; i < ALL; i++) {
+        const bool is_old = i >= first - MORE && i < first; /* of all */
         snprintf(name, sizeof(name), ">%04d/<", i);
         const char *entry = strstr(html, name);
         assert_true((entry == NULL) == is_old);
@@ -48,7 +84,21 @@ static void a_list_has_the_newest_by_name_and_how_many_more_there_are(void **sta
     }
     bytes_free(&text);
     page_files_close(&files);
-    assert_int_equal(system("rm -r out"), 0);
+}
+
+/* Those that come later are older than the ones before, or newer, or both. */
+static void a_list_has_the_newest_by_name_and_how_many_more_there_are(void **state)
+{
+    (void)state;
+    const int firsts[] = {500, ALL};
+    for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
+        make_folders(firsts[i]);
+        for (order = AS_IT_IS; order <= BACKWARD; order++) {
+            list_all_but_those_before(firsts[i]);
+        }
+        order = AS_IT_IS;
+        assert_int_equal(system("rm -r out"), 0);
+    }
 }
 
 int main(void)

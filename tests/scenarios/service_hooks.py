@@ -90,6 +90,23 @@ s.until(lambda: os.path.exists("much.done") and s.status()["hooks"]["running"] =
 s.check("line 99\n" in s.said() and "line 100\n" not in s.said() and "further output is not logged" in s.said(), "its output")
 s.stop()
 
+# One that ignores SIGTERM, as do those that it has started, is killed with them; so is what one leaves behind that ends.
+stubborn = script("stubborn.sh", """trap '' TERM
+sh -c 'echo $$ >>stubborn; while :; do sleep 1000; done' &
+echo $$ >>stubborn
+[ "$LEAT_NAME" = in/ends.clusters.csv ] || while :; do sleep 1000; done
+""")
+s = Service("spool", "--on-done", stubborn, "--hook-timeout", "1")
+s.drop("stays.clusters.csv", table(seed=3))
+s.until(lambda: "on_done of in/stays.clusters.csv: '" in s.said() and "was killed: it took longer than 1 s" in s.said(), "its end")
+s.until(lambda: not any(alive(pid) for pid in lines("stubborn")), "the end of what it has started")
+s.check(len(lines("stubborn")) == 2 and s.status()["hooks"]["running"] == 0, f"{lines('stubborn')}: {s.status()['hooks']}")
+s.drop("ends.clusters.csv", table(seed=4))
+s.until(lambda: len(lines("stubborn")) >= 3 and s.status()["hooks"]["running"] == 0, "another")
+s.until(lambda: not any(alive(pid) for pid in lines("stubborn")), "the end of what that has left behind")
+s.stop()
+s.is_clean()
+
 # Commands that do not end hold up nobody: a few run, some wait, and the rest is left out; their time comes.
 hang = script("hang.sh", 'echo $$ >>hanging; sleep 1000 & wait\n')
 with open("leat.conf", "w") as f:

@@ -1,10 +1,12 @@
 """What done/ and failed/ keep; see service_keep.sh."""
 import os
 import signal
+import time
 
 from service import Service, table
 
 N = 4000
+MORE_THAN_A_SWEEP = 9500
 
 
 def configure(text):
@@ -70,6 +72,18 @@ s = Service("spool", "-c", "leat.conf")
 s.until(lambda: len(done(s)) <= 512, "what is left fits")
 left = done(s)
 s.check(left == [f"{i:05}.csv" for i in range(N - 512, N)], f"{len(left)} are left, from {left[0]}")
+s.stop()
+s.is_clean()
+
+# What more than one sweep takes goes as well, before the next look, which comes after five minutes.
+for i in range(MORE_THAN_A_SWEEP):
+    with open(f"spool/done/{i:05}.csv", "w") as f:
+        f.write("1\n")
+time.sleep(1.1)  # so old are all of them
+configure("keep_done = 1s\n")
+s = Service("spool", "-c", "leat.conf")
+s.until(lambda: not done(s), "all that is old gone")
+s.until(lambda: s.status()["removed"]["inputs"] >= MORE_THAN_A_SWEEP, "that it is told")
 s.stop()
 s.is_clean()
 

@@ -223,8 +223,8 @@ static void randomly(unsigned long rounds)
 
 /* --- power cuts: see spool_power.h */
 
-/* A life that is recorded, and what is left of it. */
-static void live_and_cut(struct round *r, const char *trace, unsigned most)
+/* The tree as it is, and a recording that begins. */
+static struct spool_power *begin_recording(const struct round *r, const char *trace)
 {
     struct spool_power *before = spool_power_new(r->root_fd);
     spool_fault->trace = fopen(trace, "w");
@@ -232,13 +232,12 @@ static void live_and_cut(struct round *r, const char *trace, unsigned most)
         perror(trace);
         _exit(2);
     }
-    spool_fault->die_after = 1 + random_below(most);
-    if (*without != '\0' && random_below(4) > 0) { /* where it may be missed */
-        spool_fault->die_after = 0;
-        spool_fault->die_soon = 1 + random_below(random_below(2) == 0 ? 40 : 200);
-        spool_fault->die_skips = random_below(2) == 0 ? 0 : random_below(3);
-    }
-    run_child(r, false, 0);
+    return before;
+}
+
+/* What is left of what was recorded. */
+static void cut(struct round *r, struct spool_power *before, const char *trace)
+{
     fclose(spool_fault->trace);
     spool_fault_clear();
     if (!spool_power_cut(before, trace, r->root, random_below)) {
@@ -251,12 +250,90 @@ static void live_and_cut(struct round *r, const char *trace, unsigned most)
     r->root_fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* A life that is recorded, and what is left of it. */
+static void live_and_cut(struct round *r, const char *trace, unsigned most)
+{
+    struct spool_power *before = begin_recording(r, trace);
+    spool_fault->die_after = 1 + random_below(most);
+    if (*without != '\0' && random_below(4) > 0) { /* where it may be missed */
+        spool_fault->die_after = 0;
+        spool_fault->die_soon = 1 + random_below(random_below(2) == 0 ? 40 : 200);
+        spool_fault->die_skips = random_below(2) == 0 ? 0 : random_below(3);
+    }
+    run_child(r, false, 0);
+    cut(r, before, trace);
+}
+
+static int note_name(void *id, int at_fd, const char *name, const char *path, bool is_folder)
+{
+    (void)at_fd;
+    if (is_folder && strchr(path, '/') == NULL) {
+        snprintf(id, SPOOL_ID_BYTES, "%s", name);
+    }
+    return 0;
+}
+
+/* The one failed job is put back by leat retry; the power is cut after the k-th change of that, by
+ * the latest after its end, which came before: false. */
+static bool retry_and_cut(struct round *r, const char *trace, unsigned long k)
+{
+    char id[SPOOL_ID_BYTES] = "";
+    int status;
+    const int failed_fd = openat(r->root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    disk_walk(failed_fd, 8, note_name, id);
+    close(failed_fd);
+    struct spool_power *before = begin_recording(r, trace);
+    fflush(NULL);
+    spool_fault->n_changes = 0;
+    spool_fault->die_after = k;
+    snprintf(spool_fault->without, sizeof(spool_fault->without), "%s", without);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        _exit(spool_retry(r->root, id) == STATUS_OK ? 0 : 1);
+    }
+    waitpid(pid, &status, 0);
+    if (WEXITSTATUS(status) == 1) {
+        printf("%s: the job cannot be put back\n", r->root);
+        totals.n_left++;
+    }
+    const bool reached = spool_fault->n_changes >= k;
+    cut(r, before, trace);
+    return reached;
+}
+
+/* After each change of a retry, so many times. */
+static void cut_retries(const char *trace, unsigned times)
+{
+    bool reached = true;
+    for (unsigned long k = 1; reached; k++) {
+        for (unsigned i = 0; i < times && !is_found(); i++) {
+            struct round r;
+            begin_round(&r, base, false, 0);
+            const char *all = without;
+            without = ""; /* of what comes before */
+            spool_fault_clear();
+            run_child(&r, false, 0);
+            without = all;
+            reached = retry_and_cut(&r, trace, k);
+            run_to_the_end(&r);
+        }
+        reached = reached && !is_found();
+    }
+}
+
 static void cut_power(unsigned long rounds)
 {
     struct round r;
     char trace[128];
     snprintf(trace, sizeof(trace), "%s/trace", base);
     const bool shares = strstr(without, "/syncfs") != NULL; /* what few jobs do not use */
+    const bool of_retries = strncmp(without, "retry", strlen("retry")) == 0;
+    if (of_retries || *without == '\0') {
+        cut_retries(trace, of_retries ? 50 : 6);
+    }
+    if (of_retries) {
+        rounds = 0;
+    }
     for (unsigned long i = 0; i < rounds && !is_found(); i++) {
         const unsigned long n = shares ? 3 * i + 2 : i;
         begin_round(&r, base, shares ? i % 2 == 1 : n % 4 == 3, n % 3 == 2 ? 8 : 0);

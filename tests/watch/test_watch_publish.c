@@ -231,6 +231,46 @@ static void fail_and_retry(struct spool_job *job)
     spool_job_free(job);
 }
 
+/* in/NAME fails as a job of its own, and is put back; its id, which lasts until the next call but
+ * one. */
+static const char *fail_alone(const char *name)
+{
+    static char ids[2][SPOOL_ID_BYTES];
+    static unsigned turn;
+    char *const id = ids[turn++ % 2];
+    char path[64];
+    snprintf(path, sizeof(path), "in/%s", name);
+    put(path, name);
+    struct spool_job *job = new_job("", "a", name, NULL);
+    spool_claim(s, &job, 1);
+    fail_job(job, "bad-input", "why");
+    assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+    memcpy(id, job->id, SPOOL_ID_BYTES);
+    spool_job_free(job);
+    return id;
+}
+
+/* Its files were not together before the later of the two. */
+static void job_of_inputs_that_were_claimed_apart_is_as_young_as_the_younger(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.dem.asc", "a.source.asc"};
+    for (int way = 0; way < 4; way++) { /* which is older; and whether the other is a new drop */
+        const bool is_new = way >= 2;
+        const char *const older = fail_alone(names[way % 2]);
+        const char *const younger = is_new ? "" : fail_alone(names[1 - way % 2]);
+        if (is_new) {
+            put(way % 2 == 0 ? "in/a.source.asc" : "in/a.dem.asc", "new");
+        }
+        struct spool_job *job = new_job("", "a", names[0], names[1]);
+        spool_claim(s, &job, 1);
+        assert_true(is_new || strcmp(older, younger) < 0);
+        assert_string_equal(job->first, younger);
+        work_on(job);
+        spool_job_free(job);
+    }
+}
+
 static void retried_job_is_no_younger_than_it_was(void **state)
 {
     (void)state;
@@ -595,6 +635,7 @@ int main(void)
         PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
         PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
         PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
+        PUBLISH_TEST(job_of_inputs_that_were_claimed_apart_is_as_young_as_the_younger),
         PUBLISH_TEST(retried_job_is_no_younger_than_it_was),
         PUBLISH_TEST(retried_job_stays_old_whatever_its_input_is_called),
         PUBLISH_TEST(retried_job_stays_old_when_its_input_cannot_be_moved_at_once),

@@ -94,6 +94,63 @@ static void retry_leaves_everything_where_it_is_when_the_name_is_taken(void **st
     spool_job_free(job);
 }
 
+/* A failed job of two inputs, of which the second lies in in/ again: a retry was cut short. */
+static struct spool_job *new_half_retried(void)
+{
+    char path[128];
+    put("in/a.dem.asc", "1");
+    put("in/a.source.asc", "2");
+    struct spool_job *job = new_job("", "a", "a.dem.asc", "a.source.asc");
+    spool_claim(s, &job, 1);
+    fail_job(job, "x", "y");
+    snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
+    assert_int_equal(renameat(root_fd, path, root_fd, "in/a.source.asc"), 0);
+    return job;
+}
+
+/* What lies in in/ by the name of an input that is not in failed/ any more is another's, unless it
+ * is the very file; one that has its inode's number is that only as it was. */
+static void retry_takes_no_other_file_for_an_input(void **state)
+{
+    (void)state;
+    static const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    enum { ITSELF, ANOTHER_INODE, ANOTHER_SIZE, ANOTHER_TIME, ALL };
+    for (int way = ITSELF; way < ALL; way++) {
+        char path[128];
+        struct stat before, after;
+        struct spool_job *job = new_half_retried();
+        assert_int_equal(fstatat(root_fd, "in/a.source.asc", &before, 0), 0);
+        const struct timespec times[2] = {before.st_mtim, before.st_mtim};
+        if (way == ANOTHER_INODE) {
+            assert_int_equal(renameat(root_fd, "in/a.source.asc", root_fd, "aside"), 0);
+            put("in/a.source.asc", "3");
+            assert_int_equal(utimensat(root_fd, "in/a.source.asc", times, 0), 0);
+        } else if (way == ANOTHER_SIZE) {
+            put("in/a.source.asc", "33");
+            assert_int_equal(utimensat(root_fd, "in/a.source.asc", times, 0), 0);
+        } else if (way == ANOTHER_TIME) {
+            assert_int_equal(utimensat(root_fd, "in/a.source.asc", other, 0), 0);
+        }
+        assert_int_equal(fstatat(root_fd, "in/a.source.asc", &after, 0), 0);
+        assert_true((after.st_ino == before.st_ino) == (way != ANOTHER_INODE));
+        snprintf(path, sizeof(path), "failed/%s/in/a.dem.asc", job->id);
+        if (way == ITSELF) {
+            assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+            holds("in/a.dem.asc", "1");
+        } else {
+            assert_int_equal(spool_retry(root, job->id), STATUS_NOT_FOUND);
+            assert_non_null(strstr(status_message(), "'a.source.asc' is missing"));
+            assert_false(is_there(root_fd, "in/a.dem.asc"));
+            holds(path, "1");
+        }
+        holds("in/a.source.asc", way == ITSELF         ? "2"
+                                 : way == ANOTHER_SIZE ? "33"
+                                 : way == ANOTHER_TIME ? "2"
+                                                       : "3");
+        spool_job_free(job);
+    }
+}
+
 /* Whether the failure is there as it was, with its inputs or what is left to be moved of them. */
 static bool is_whole_failure(const char *id)
 {
@@ -444,6 +501,7 @@ int main(void)
         TEST(failed_job_lies_in_failed_and_goes_back_on_retry),
         TEST(what_has_failed_is_open_to_others_by_the_umask),
         TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),
+        TEST(retry_takes_no_other_file_for_an_input),
         TEST(retry_that_is_killed_leaves_a_failure_or_nothing),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),

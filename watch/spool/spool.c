@@ -153,6 +153,11 @@ struct spool_file spool_file_of(char *name, const struct stat *st)
                                (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
 }
 
+bool spool_is_same(const struct spool_file *a, const struct spool_file *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
 struct spool_path spool_path(const char *id, const char *name)
 {
     struct spool_path path;

@@ -24,11 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static bool is_same(const struct spool_file *a, const struct spool_file *b)
-{
-    return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns;
-}
-
 static const char unrecorded[] = "the job cannot be recorded";
 
 /* Writes the record, still under its temporary name. */
@@ -274,7 +269,7 @@ static bool look_at_all(struct spool *s, struct spool_job *job, bool is_worked_o
         if (job->outcome != SPOOL_OK) {
             break;
         }
-        const bool same = is_same(&now, &job->files[i]);
+        const bool same = spool_is_same(&now, &job->files[i]);
         if (!is_worked_on) {
             job->files[i] = now;
             changed = changed || !same;

@@ -146,9 +146,14 @@ static enum status open_failed(struct retry *r)
 static bool has_input(const struct retry *r, const struct spool_file *file, int back)
 {
     struct stat st;
-    return (r->from >= 0 && fstatat(r->from, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0) ||
-           (back >= 0 && fstatat(back, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            st.st_ino == file->inode);
+    if (r->from >= 0 && fstatat(r->from, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        return true;
+    }
+    if (back < 0 || fstatat(back, file->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    const struct spool_file there = spool_file_of(file->name, &st); /* an inode's number returns */
+    return spool_is_same(&there, file);
 }
 
 /* Finds the inputs, which are all there, or (where nobody knows what they are) some. */

@@ -65,6 +65,8 @@ void spool_names_free(struct spool_names *list);
 int spool_by_name(const void *a, const void *b);
 /* What an input with this stat is; `name` is not copied. */
 struct spool_file spool_file_of(char *name, const struct stat *st);
+/* Whether it is that file, and nobody has written to it: names do not count. */
+bool spool_is_same(const struct spool_file *a, const struct spool_file *b);
 /* ID/NAME, below .work; NAME is one of the protocol's. */
 struct spool_path {
     char text[SPOOL_ID_BYTES + 32];
