@@ -377,8 +377,7 @@ static enum MHD_Result answer(const struct answer *a)
                                                                                 : send_refusal(a);
     }
     if (options->is_loopback && !is_ours(host, n_host)) {
-        return send_text(a, MHD_HTTP_BAD_REQUEST, "Ask by localhost or 127.0.0.1.
-");
+        return send_text(a, MHD_HTTP_BAD_REQUEST, "Ask by localhost or 127.0.0.1.\n");
     }
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         if (strcmp(a->path, pages[i].path) == 0) {
