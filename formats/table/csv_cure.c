@@ -48,19 +48,27 @@ static bool is_same(const struct table_word *a, const struct table_word *b)
     return a->n == b->n && memcmp(a->text, b->text, a->n) == 0;
 }
 
-static void see_word(struct sight *s, const struct csv_cell *cell)
+static bool has_seen(const struct sight *s, const struct csv_cell *cell)
 {
     const struct table_word word = {(const char *)cell->text, cell->n};
-    s->n_words++;
     for (size_t i = 0; i < s->n_listed; i++) {
         if (is_same(&s->words[i], &word)) {
-            return;
+            return true;
         }
+    }
+    return s->is_odd;
+}
+
+static void see_word(struct sight *s, const struct csv_cell *cell)
+{
+    s->n_words++;
+    if (has_seen(s, cell)) {
+        return;
     }
     if (s->n_listed == MOST_WORDS || !can_be_listed(cell)) {
         s->is_odd = true;
     } else {
-        s->words[s->n_listed++] = word;
+        s->words[s->n_listed++] = (struct table_word){(const char *)cell->text, cell->n};
     }
 }
 
@@ -222,24 +230,36 @@ static void list_columns(const struct look *k, struct list *l)
 static void cure(const struct look *k, size_t column, struct csv_cure *out)
 {
     struct list words, columns;
-    char by_words[LIST_BYTES + 96], by_columns[LIST_BYTES + 96];
+    char by_words[LIST_BYTES + 96], by_columns[LIST_BYTES + 96], full[96] = "";
+    const size_t n_said = k->t->choice.missing.n_numbers + k->t->choice.missing.n_words;
     list_columns(k, &columns);
-    const bool leaves_none = columns.n_new == k->shape->n_kept;
-    list_words(k, leaves_none, &words);
-    const size_t n_words = k->t->choice.missing.n_numbers + k->t->choice.missing.n_words;
-    const bool has_words = words.n_new > 0 && n_words + words.n_new <= TABLE_MISSING_MAX;
-    const bool has_columns = columns.n_new > 0 && !leaves_none;
+    list_words(k, columns.n_new == k->shape->n_kept, &words);
+    if (n_said + words.n_new > TABLE_MISSING_MAX) {
+        snprintf(full, sizeof full,
+                 "; missing_value has no room for %zu more word%s beside its %zu", words.n_new,
+                 words.n_new == 1 ? "" : "s", n_said);
+        for (size_t c = 0; c < k->shape->n_columns; c++) {
+            k->sights[c].is_odd = k->sights[c].n_words > 0;
+        }
+        list_columns(k, &columns);
+        words.n_new = 0;
+    }
+    const bool has_words = words.n_new > 0;
+    const bool has_columns = columns.n_new > 0 && columns.n_new < k->shape->n_kept;
     say_list(&words, "missing_value", by_words, sizeof by_words);
     say_list(&columns, "columns", by_columns, sizeof by_columns);
     if (has_columns && is_text(&k->sights[column])) {
-        snprintf(out->text, sizeof out->text, "; to leave out what holds text: %s%s%s", by_columns,
-                 has_words ? "; if other words stand for missing numbers: " : "",
+        snprintf(out->text, sizeof out->text, "%s; to leave out what holds text: %s%s%s", full,
+                 by_columns, has_words ? "; if other words stand for missing numbers: " : "",
                  has_words ? by_words : "");
     } else if (has_words) {
-        snprintf(out->text, sizeof out->text, "; if %s for a missing number: %s%s%s",
-                 words.n_new == 1 ? "it stands" : "such words stand", by_words,
-                 has_columns ? "; to leave out what holds text: " : "",
+        snprintf(out->text, sizeof out->text, "; if %s: %s%s%s",
+                 words.n_new == 1 ? "it stands for a missing number"
+                                  : "such words stand for missing numbers",
+                 by_words, has_columns ? "; to leave out what holds text: " : "",
                  has_columns ? by_columns : "");
+    } else {
+        snprintf(out->text, sizeof out->text, "%s", full);
     }
 }
 
@@ -258,7 +278,9 @@ struct csv_cure csv_cure_word(const struct table *t, const struct table_chunk *c
     k.sights = shape->n_columns <= MOST_COLUMNS ? calloc(shape->n_columns, sizeof *k.sights) : NULL;
     if (k.sights) {
         see_chunk(&k, c);
-        see_word(&k.sights[column], cell); /* its line may have begun in another chunk */
+        if (!has_seen(&k.sights[column], cell)) { /* its line began in another chunk */
+            see_word(&k.sights[column], cell);
+        }
         cure(&k, column, &out);
     }
     free(k.sights);

@@ -69,25 +69,28 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
 
 /* What may be done about a line, or a word. */
 struct hint {
-    char text[256];
+    char text[256]; /* "": nothing */
+    bool may_be_row;
 };
 
 /* When the line of the cell at `at` holds no number, it may be something beside the table. */
 static struct hint hint_at(const struct decoding *k, const unsigned char *at)
 {
-    struct hint hint = {"; if this line is not the table's, delete it"};
+    struct hint hint = {"; if this line is not the table's, delete it", false};
     const unsigned char *const newline =
         at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
     const unsigned char *p = newline ? newline + 1 : k->c->raw;
     const uint64_t line = line_of(k, p);
+    size_t n_cells = 0;
     enum csv_after after;
     do {
         struct csv_cell cell;
         double number;
         p = csv_cell_scan(&k->shape->dialect, p, k->end, &cell);
         if (csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
-            return (struct hint){""};
+            return (struct hint){"", true};
         }
+        n_cells++;
         after = csv_pass(&k->shape->dialect, &p, k->end);
     } while (after == CSV_MORE);
     if (line == k->shape->row_line && line > 1) {
@@ -95,6 +98,8 @@ static struct hint hint_at(const struct decoding *k, const unsigned char *at)
                  "; if this line holds the names, pass over those above: -s skip=%" PRIu64
                  "; if it holds units, delete it",
                  line - 1);
+    } else {
+        hint.may_be_row = n_cells == k->shape->n_columns;
     }
     return hint;
 }
@@ -125,11 +130,11 @@ static enum status fail_infinite(const struct decoding *k, const struct csv_cell
 
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
-    char trouble[sizeof(struct csv_cure) + 64];
+    char trouble[sizeof(struct csv_cure) + sizeof(struct hint) + 64];
     const struct hint line = hint_at(k, k->p);
     const struct csv_cure cure = csv_cure_word(k->t, k->c, cell, k->column);
-    snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s",
-             csv_delimiter_name(&k->shape->dialect), *line.text ? line.text : cure.text);
+    snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s%s",
+             csv_delimiter_name(&k->shape->dialect), line.text, line.may_be_row ? cure.text : "");
     return fail_cell(k, cell, trouble);
 }
 

@@ -282,6 +282,40 @@ static void a_word_among_numbers_is_told_with_how_to_take_it_as_missing(void **s
     }
 }
 
+static void lists_of_missing_values_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list;
+        size_t n_numbers, n_words;
+        const char *refused; /* NULL: it is not */
+    } cases[] = {{"-999,-9", 2, 0, NULL},
+                 {"8,9", 2, 0, NULL},
+                 {"99,999", 2, 0, NULL},
+                 {"-999, 9", 2, 0, NULL},
+                 {"-999.9,9", 2, 0, NULL},
+                 {"ERR,9", 1, 1, NULL},
+                 {"\"20,3*\",3+, \"-9\" ", 0, 3, NULL},
+                 {"-999,9", 0, 0, "write '-999.9' for one, or '-999, 9'"},
+                 {"ERR,999,9,x", 0, 0, "write '999.9' for one, or '999, 9'"},
+                 {"+20,3", 0, 0, "'+20.3'"},
+                 {"\"a\"b", 0, 0, "not 'b'"},
+                 {"\"\"", 0, 0, "is empty"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct table_options options = {.missing_value = cases[i].list};
+        struct table_choice choice;
+        const enum status status = table_options_parse(&options, &choice);
+        if (cases[i].refused) {
+            assert_int_equal(status, STATUS_BAD_ARGUMENT);
+            assert_non_null(strstr(status_message(), cases[i].refused));
+        } else {
+            assert_int_equal(status, STATUS_OK);
+            assert_int_equal(choice.missing.n_numbers, cases[i].n_numbers);
+            assert_int_equal(choice.missing.n_words, cases[i].n_words);
+        }
+    }
+}
+
 static void check_choice(const char *columns, const char *names)
 {
     static const char text[] = "id,temp,rh,-x,9,wind\nx,1,2,3,4,5\ny,6,7,8,9,1\n";
@@ -610,6 +644,7 @@ int main(void)
         cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
         cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
         cmocka_unit_test(a_word_among_numbers_is_told_with_how_to_take_it_as_missing),
+        cmocka_unit_test(lists_of_missing_values_are_read_as_they_are_written),
         cmocka_unit_test(columns_are_chosen_from_the_end_and_left_out),
         cmocka_unit_test(what_is_left_out_is_so_from_the_columns_of_numbers),
         cmocka_unit_test(kept_columns_have_their_numbers_in_the_file),
