@@ -34,12 +34,14 @@ static bool is_nines(double v)
 static bool is_nines_with_decimal(double v)
 {
     const double tenths = round(10 * fabs(v));
-    return !is_whole(v) && tenths / 10 == fabs(v) && tenths >= 9999 && is_nines(tenths);
+    return !is_whole(v) && (float)(tenths / 10) == (float)fabs(v) && tenths >= 9999 &&
+           is_nines(tenths);
 }
 
 static bool is_end_of_type(double v)
 {
-    static const double ends[] = {-32768, 32767, 65535, -2147483648.0, 2147483647, 4294967295.0};
+    static const double ends[] = {-32768,        -32767,     32767,       65535,
+                                  -2147483648.0, 2147483647, 4294967295.0};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         if (v == ends[i]) {
             return true;
@@ -60,7 +62,7 @@ static bool is_power_of_ten(double v)
 }
 
 /* One that is a code wherever it is met; 99 may be a number of things. */
-static bool is_known(double v)
+bool table_codes_is_known(double v)
 {
     return (is_nines(v) && fabs(v) >= 999) || is_nines_with_decimal(v) || is_end_of_type(v);
 }
@@ -76,7 +78,7 @@ bool table_codes_is_code(const struct table_extremes *e, bool is_low)
         return false;
     }
     if (n_times == 1) {
-        return is_known(v) && gap > far;
+        return table_codes_is_known(v) && gap > far;
     }
     const bool only_below = is_low && v < 0 && at[1] >= 0;
     const bool reads_so =
@@ -93,7 +95,7 @@ static bool is_count(const struct table_extremes *e)
     return e->counts || (e->has_steps && e->n_steps >= (e->n - 1) - (e->n - 1) / 4);
 }
 
-static void add_code(struct table_findings *found, double value, bool is_low, uint64_t n_times,
+void table_codes_add(struct table_findings *found, double value, bool is_low, uint64_t n_times,
                      struct excerpt name)
 {
     size_t k = 0;
@@ -120,10 +122,10 @@ void table_codes_find(const struct table_extremes *e, size_t series, struct exce
                       struct table_findings *found)
 {
     if (table_codes_is_code(e, true)) {
-        add_code(found, e->low[0], true, e->n_low, name);
+        table_codes_add(found, e->low[0], true, e->n_low, name);
     }
     if (table_codes_is_code(e, false)) {
-        add_code(found, e->high[0], false, e->n_high, name);
+        table_codes_add(found, e->high[0], false, e->n_high, name);
     }
     if (!e->rises || e->n < LEAST_COUNT) {
         return;

@@ -27,11 +27,16 @@ struct table_findings {
     struct table_count rising;
 };
 
+/* Whether a value is a code wherever it is met. */
+bool table_codes_is_known(double v);
 /* Whether the outermost value on one side, of n_times, looks like a code. */
 bool table_codes_is_code(const struct table_extremes *e, bool is_low);
 /* Adds what the rules find in a series. */
 void table_codes_find(const struct table_extremes *e, size_t series, struct excerpt name,
                       struct table_findings *found);
+/* Adds one, of a series of that name. */
+void table_codes_add(struct table_findings *found, double value, bool is_low, uint64_t n_times,
+                     struct excerpt name);
 /* The sentence on a code, of series of that kind, column or row. */
 enum status table_codes_say(const struct table_code *c, const char *kind,
                             struct bytes *out) STATUS_MUST_CHECK;

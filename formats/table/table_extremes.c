@@ -96,14 +96,19 @@ static void place_value(double at[3], uint64_t *n, double v, double sign)
     }
 }
 
+void table_extremes_place(struct table_extremes *e, double v)
+{
+    place_value(e->low, &e->n_low, v, 1);
+    place_value(e->high, &e->n_high, v, -1);
+}
+
 /* Those of a block's series k. */
 static void place_values(struct table_extremes *e, const struct block *b, size_t k)
 {
     for (size_t t = 0; t < b->n_lines; t++) {
         const double v = b->v[t * b->stride + k];
         if (v == v) {
-            place_value(e->low, &e->n_low, v, 1);
-            place_value(e->high, &e->n_high, v, -1);
+            table_extremes_place(e, v);
         }
     }
 }

@@ -24,6 +24,9 @@ struct table_extremes {
 /* Of no numbers. */
 void table_extremes_begin(struct table_extremes *e);
 
+/* One number, which is not NaN, for the outermost values alone. */
+void table_extremes_place(struct table_extremes *e, double v);
+
 /* Numbers of n series: n_lines lines, `stride` numbers from one to the next, with a number of each,
  * the first at `first`. */
 struct table_tile {

@@ -4,7 +4,7 @@
  */
 #include "formats/table/table_watch.h"
 
-#include "formats/table/table_codes.h"
+#include "formats/table/table_heights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,14 +15,15 @@ enum { SMALL = 1000 }; /* series whose state is not worth being counted */
 
 struct table_watch {
     const struct table_info *info;
-    bool by_lines;
-    bool is_off;               /* there are too many */
-    size_t n_left;             /* numbers that will be looked at; SIZE_MAX: all */
-    size_t n_series;           /* whose numbers are in `at`: all across lines, one of lines */
-    struct table_extremes *at; /* [n_series] */
-    size_t place, line;        /* of the next number */
-    struct bytes label;        /* of that line, with its NUL; empty: it has none */
-    bool is_settled;           /* series across lines have been looked at */
+    bool by_lines, is_heights;
+    bool is_off;                  /* there are too many */
+    size_t n_left;                /* numbers that will be looked at; SIZE_MAX: all */
+    size_t n_series;              /* whose numbers are in `at`: all across lines, one of lines */
+    struct table_extremes *at;    /* [n_series] */
+    size_t place, line;           /* of the next number */
+    struct bytes label;           /* of that line, with its NUL; empty: it has none */
+    bool is_settled;              /* series across lines have been looked at */
+    struct table_heights heights; /* where it is that */
     struct table_findings found;
 };
 
@@ -33,12 +34,13 @@ size_t table_watch_bytes(const struct table_watch *w)
     return w != NULL && w->n_series > SMALL ? w->n_series * sizeof *w->at : 0;
 }
 
-enum status table_watch_new(const struct table_info *info, bool by_lines, struct table_watch **out)
+enum status table_watch_new(const struct table_info *info, enum table_watch_series series,
+                            struct table_watch **out)
 {
     struct table_watch *const w = *out = calloc(1, sizeof *w);
-    const bool is_grid = info->grid != NULL;
-    const bool is_off = !by_lines && !is_grid && info->cells_per_line > TABLE_WATCH_SERIES;
-    const size_t n = by_lines || is_off || is_grid ? 1 : info->cells_per_line;
+    const bool across = series == TABLE_WATCH_ACROSS;
+    const bool is_off = across && info->cells_per_line > TABLE_WATCH_SERIES;
+    const size_t n = across && !is_off ? info->cells_per_line : 1;
     struct table_extremes *const at = malloc(n * sizeof *at);
     if (w == NULL || at == NULL) {
         free(at);
@@ -46,13 +48,16 @@ enum status table_watch_new(const struct table_info *info, bool by_lines, struct
         *out = NULL;
         return status_fail(STATUS_NO_MEMORY, "no memory to look at %zu series", n);
     }
-    *w = (struct table_watch){
-        .info = info,
-        .by_lines = by_lines,
-        .n_series = n,
-        .is_off = is_off,
-        .n_left = strcmp(info->format, "csv") == 0 || is_grid ? SIZE_MAX : TABLE_WATCH_OF_ARRAYS,
-        .at = at};
+    const bool all = strcmp(info->format, "csv") == 0;
+    *w = (struct table_watch){.info = info,
+                              .by_lines = series == TABLE_WATCH_LINES,
+                              .is_heights = series == TABLE_WATCH_HEIGHTS,
+                              .n_series = n,
+                              .is_off = is_off,
+                              .n_left = all ? SIZE_MAX : TABLE_WATCH_OF_ARRAYS,
+                              .at = at};
+    const struct grid *const g = info->grid;
+    table_heights_begin(&w->heights, g != NULL && g->has_nodata ? g->nodata : (double)NAN);
     for (size_t s = 0; s < n; s++) {
         table_extremes_begin(&at[s]);
     }
@@ -155,6 +160,10 @@ enum status table_watch_take(struct table_watch *w, const struct table_chunk *ch
     if (w->is_off) {
         return STATUS_OK;
     }
+    if (w->is_heights) {
+        table_heights_take(&w->heights, chunk, w->info->dtype);
+        return STATUS_OK;
+    }
     struct table_chunk first = *chunk;
     first.n_cells = chunk->n_cells < w->n_left ? chunk->n_cells : w->n_left;
     if (w->by_lines) {
@@ -175,27 +184,28 @@ enum status table_watch_take(struct table_watch *w, const struct table_chunk *ch
 
 bool table_watch_range(const struct table_watch *w, double *low, double *high)
 {
-    const struct grid *const g = w != NULL ? w->info->grid : NULL;
-    if (g == NULL) {
+    if (w == NULL || !w->is_heights) {
         return false;
     }
-    const struct table_extremes *const e = &w->at[0];
-    size_t l = 0, h = 0;
-    while (g->has_nodata && l < 2 && grid_matches_nodata(g->nodata, e->low[l])) {
-        l++;
-    }
-    while (g->has_nodata && h < 2 && grid_matches_nodata(g->nodata, e->high[h])) {
-        h++;
-    }
-    *low = e->low[l];
-    *high = e->high[h];
+    *low = w->heights.rest.low[0];
+    *high = w->heights.rest.high[0];
     return *low <= *high && !isinf(*low) && !isinf(*high);
+}
+
+enum status table_watch_heights(struct table_watch *w, struct bytes *out)
+{
+    struct table_findings found = {.n_codes = 0};
+    if (w == NULL || !w->is_heights) {
+        return STATUS_OK;
+    }
+    table_heights_find(&w->heights, &found);
+    return table_heights_say(&found, w->info->has_missing_value, out);
 }
 
 static void settle(struct table_watch *w)
 {
     const char *const *const names = w->info->names;
-    if (w->is_off || w->by_lines || w->is_settled || w->info->grid != NULL) {
+    if (w->is_off || w->by_lines || w->is_settled || w->is_heights) {
         return;
     }
     w->is_settled = true;

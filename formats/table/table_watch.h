@@ -14,7 +14,7 @@
  *   - or it is there once, by as wide a gap, and is 999 or more of nines, an end of a type, or
  *     beyond 1e15.
  * Zeros, counts, limits of scales, and values of which a series has but two are never taken for
- * one.
+ * one; but heights may all be alike beside theirs.
  *
  * A count: ten numbers or more, none missing, all of which go up, or all down, in steps that are
  * multiples of the smallest, within a thousandth of that, and no more than a quarter of them
@@ -34,10 +34,12 @@ struct table_watch;
  * among those of an array that goes on are not told. */
 enum { TABLE_WATCH_SERIES = 1 << 15, TABLE_WATCH_OF_ARRAYS = 1 << 21 };
 
-/* by_lines: a line of the table is a series, else a line has a number of each. `info` is borrowed,
- * with its names. The numbers of a grid are one series, whatever by_lines, and no code is looked
- * for in them. STATUS_NO_MEMORY. */
-enum status table_watch_new(const struct table_info *info, bool by_lines,
+/* What a series is: a column of the table's lines, which have a number of each; a line; or all
+ * there is, heights, of which table_watch_heights() and table_watch_range() tell. */
+enum table_watch_series { TABLE_WATCH_ACROSS, TABLE_WATCH_LINES, TABLE_WATCH_HEIGHTS };
+
+/* `info` is borrowed, with its names. STATUS_NO_MEMORY. */
+enum status table_watch_new(const struct table_info *info, enum table_watch_series series,
                             struct table_watch **out) STATUS_MUST_CHECK;
 /* NULL is fine. */
 void table_watch_free(struct table_watch *w);
@@ -67,9 +69,12 @@ size_t table_watch_n_counts(struct table_watch *w);
 /* Whether the first series only goes up or down, and does not count. */
 bool table_watch_rises(struct table_watch *w, struct table_count *out);
 
-/* The lowest and the highest number of a grid that is not NODATA; false where there is none, or it
- * is no grid. */
+/* The lowest and the highest of heights that is neither NODATA nor reads like a code; false where
+ * there is none. */
 bool table_watch_range(const struct table_watch *w, double *low, double *high);
+/* Appends a sentence, with its NUL, on those of the heights that look like codes, where some do:
+ * they are compared with the others one by one, and one cell is enough. STATUS_NO_MEMORY. */
+enum status table_watch_heights(struct table_watch *w, struct bytes *out) STATUS_MUST_CHECK;
 
 /* Appends a sentence, with its NUL, for each number that looks like a code. STATUS_NO_MEMORY. */
 enum status table_watch_codes(struct table_watch *w, struct bytes *out) STATUS_MUST_CHECK;

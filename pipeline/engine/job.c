@@ -2,7 +2,6 @@
  * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
  * writing in job_output.c.
  */
-#include "formats/geo/grid_scale.h"
 #include "formats/source/archive_member.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/input_name.h"
@@ -247,11 +246,11 @@ static enum status open_watch(struct job *job)
                                     .params = job->input.settings.params};
     const bool by_lines =
         stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
-    if (info->grid != NULL ? !grid_scale_looks_like_degrees(info->grid, 0, INFINITY)
-                           : stage->parts[0].kind == STAGE_GRID) {
-        return STATUS_OK; /* nothing hangs on its altitudes; in a grid's place no series */
-    }
-    return table_watch_new(info, by_lines && info->grid == NULL, &job->watch);
+    return table_watch_new(info,
+                           stage->parts[0].kind == STAGE_GRID ? TABLE_WATCH_HEIGHTS
+                           : by_lines                         ? TABLE_WATCH_LINES
+                                                              : TABLE_WATCH_ACROSS,
+                           &job->watch);
 }
 
 static enum status open_work(void *owner)

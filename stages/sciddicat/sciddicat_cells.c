@@ -44,7 +44,6 @@ static enum status add_altitude(struct sciddicat_job *job, size_t cell, double v
     job->z[cell] = value * job->units.altitude_m;
     job->nodata[cell] = nodata;
     job->n_nodata += nodata;
-    job->n_minus_9999 += value == -9999 && !job->dem->has_nodata;
     return STATUS_OK;
 }
 

@@ -254,6 +254,11 @@ static enum status find_need(const struct sciddicat_job *job, struct stage_need 
     return STATUS_OK;
 }
 
+enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)
+{
+    return (enum sciddicat_nodata)args->params[NODATA].index; /* in the order of the choices */
+}
+
 enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job *job,
                             struct stage_need *need)
 {
@@ -263,12 +268,11 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
     job->ops = args->queue->backend->ops;
     job->choice = choice_of(p);
     STATUS_TRY(open_grids(job));
-    job->params = (struct sciddicat_params){
-        .rows = job->dem->rows,
-        .columns = job->dem->columns,
-        .epsilon = p[EPSILON].real,
-        .r = p[R].real,
-        .nodata = (enum sciddicat_nodata)p[NODATA].index}; /* in the order of the choices */
+    job->params = (struct sciddicat_params){.rows = job->dem->rows,
+                                            .columns = job->dem->columns,
+                                            .epsilon = p[EPSILON].real,
+                                            .r = p[R].real,
+                                            .nodata = sciddicat_policy(args)};
     STATUS_TRY(check_shape(job));
     job->scale = grid_scale_of(job->dem);
     job->units = units_of(job, p[VERTICAL_UNIT].index);

@@ -77,7 +77,6 @@ struct sciddicat_job {
     int32_t *arrival;
     size_t n_received[SCIDDICAT_N_PARTS];
     size_t n_nodata, n_source_nodata; /* cells of the DEM, of the source */
-    size_t n_minus_9999;              /* altitudes of exactly that, in a DEM that names no NODATA */
     bool is_masked; /* NODATA cells are treated as such: there are some, and not compat */
 
     struct sciddicat_start start;
@@ -122,6 +121,8 @@ double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
+/* What NODATA cells of the DEM are, by the parameters. */
+enum sciddicat_nodata sciddicat_policy(const struct stage_args *args);
 /* How many devices have enough to do where so many pieces of the map are busy (bands_busy). */
 size_t sciddicat_n_devices(uint64_t n_busy);
 /* Reports at most. */

@@ -169,19 +169,6 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
                        x, y);
 }
 
-/* Under compat every number is an altitude, as it was asked for. */
-static enum status warn_minus_9999(const struct sciddicat_job *job, struct result *out)
-{
-    if (job->n_minus_9999 == 0 || job->params.nodata == SCIDDICAT_COMPAT) {
-        return STATUS_OK;
-    }
-    return result_warn(out,
-                       "the altitudes name no NODATA, and %zu cell%s hold%s -9999, which is taken "
-                       "as an altitude; if it stands for NODATA: -s missing_value=-9999",
-                       job->n_minus_9999, plural(job->n_minus_9999),
-                       job->n_minus_9999 == 1 ? "s" : "");
-}
-
 /* The name of a unit. */
 static void name_unit(double metres, char *text, size_t n)
 {
@@ -288,17 +275,32 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
     STATUS_TRY(warn_losses(job, s, out));
     STATUS_TRY(warn_motion(job, out));
     STATUS_TRY(warn_scale(job, out));
-    STATUS_TRY(warn_minus_9999(job, out));
     STATUS_TRY(warn_units(job, out));
     STATUS_TRY(warn_georeference(job, out));
     return warn_system(job, out);
+}
+
+/* Under compat every number is an altitude, as it was asked for. */
+static enum status notice_codes(const struct stage_args *args, struct result *out)
+{
+    struct bytes text = {0};
+    if (sciddicat_policy(args) == SCIDDICAT_COMPAT) {
+        return STATUS_OK;
+    }
+    enum status st = table_watch_heights(args->inputs[SCIDDICAT_DEM].seen, &text);
+    if (st == STATUS_OK && text.len > 0) {
+        st = result_warn(out, "%s", (const char *)text.data);
+    }
+    bytes_free(&text);
+    return st;
 }
 
 enum status sciddicat_notice(const struct stage_args *args, struct result *out)
 {
     const struct stage_input *const dem = &args->inputs[SCIDDICAT_DEM];
     double low, high;
-    if (!table_watch_range(dem->seen, &low, &high) ||
+    STATUS_TRY(notice_codes(args, out));
+    if (dem->table->grid == NULL || !table_watch_range(dem->seen, &low, &high) ||
         !grid_scale_looks_like_degrees(dem->table->grid, low, high)) {
         return STATUS_OK;
     }

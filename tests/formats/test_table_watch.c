@@ -26,7 +26,8 @@ static struct said watch(const struct table_info *info, bool by_lines, const voi
     struct table_watch *w;
     struct bytes text = {0};
     const size_t size = dtype_bytes(info->dtype);
-    assert_int_equal(table_watch_new(info, by_lines, &w), STATUS_OK);
+    assert_int_equal(table_watch_new(info, by_lines ? TABLE_WATCH_LINES : TABLE_WATCH_ACROSS, &w),
+                     STATUS_OK);
     for (size_t i = 0; i < n; i += cut) {
         struct table_chunk chunk = {.values = (char *)(uintptr_t)values + i * size,
                                     .n_cells = n - i < cut ? n - i : cut};
@@ -476,7 +477,7 @@ static void lines_are_named_by_their_labels_across_chunks(void **state)
     struct table_chunk first = {
         .values = v, .n_cells = 150, .labels = labels, .labels_len = sizeof labels, .n_labels = 2};
     struct table_chunk second = {.values = v + 150, .n_cells = 50};
-    assert_int_equal(table_watch_new(&info, true, &w), STATUS_OK);
+    assert_int_equal(table_watch_new(&info, TABLE_WATCH_LINES, &w), STATUS_OK);
     assert_int_equal(table_watch_take(w, &first), STATUS_OK);
     assert_int_equal(table_watch_take(w, &second), STATUS_OK);
     assert_int_equal(table_watch_codes(w, &text), STATUS_OK);
@@ -650,6 +651,142 @@ static void tables_that_are_too_wide_are_left_alone(void **state)
     free(v);
 }
 
+/* --- heights ---------------------------------------------------------------------------------- */
+
+/* What is said of heights, in any cut; "": nothing. */
+static const char *look_at_heights(const double *z, size_t n, const struct grid *grid,
+                                   bool has_missing)
+{
+    static char said[1024];
+    static const size_t cuts[] = {1, 7, 5000};
+    static float narrow[5000];
+    for (size_t i = 0; i < n; i++) {
+        narrow[i] = (float)z[i];
+    }
+    for (size_t c = 0; c < 6; c++) {
+        const bool is_narrow = c % 2;
+        const struct table_info info = {.format = grid != NULL ? "tif" : "npy",
+                                        .dtype = is_narrow ? DTYPE_F32 : DTYPE_F64,
+                                        .grid = grid,
+                                        .cells_per_line = n,
+                                        .has_missing_value = has_missing};
+        struct table_watch *w;
+        struct bytes text = {0}, codes = {0};
+        const size_t cut = cuts[c / 2];
+        assert_int_equal(table_watch_new(&info, TABLE_WATCH_HEIGHTS, &w), STATUS_OK);
+        for (size_t i = 0; i < n; i += cut) {
+            const void *const at = is_narrow ? (const void *)(narrow + i) : z + i;
+            struct table_chunk chunk = {.values = (void *)(uintptr_t)at,
+                                        .n_cells = n - i < cut ? n - i : cut};
+            assert_int_equal(table_watch_take(w, &chunk), STATUS_OK);
+        }
+        assert_int_equal(table_watch_heights(w, &text), STATUS_OK);
+        assert_int_equal(table_watch_codes(w, &codes), STATUS_OK);
+        assert_int_equal(codes.len, 0); /* it is one who tells of them */
+        assert_int_equal(table_watch_n_counts(w), 0);
+        const char *const now = text.len > 0 ? (const char *)text.data : "";
+        if (c > 0 && strcmp(now, said) != 0) {
+            fail_msg("cut %zu: '%s', not '%s'", cut, now, said);
+        }
+        snprintf(said, sizeof said, "%s", now);
+        bytes_free(&text);
+        table_watch_free(w);
+    }
+    return said;
+}
+
+enum { HEIGHTS = 2000 };
+
+/* A hill in floats, or in whole metres. */
+static void make_heights(double *z, double low, double high, bool whole)
+{
+    for (size_t i = 0; i < HEIGHTS; i++) {
+        const double t = (1 - cos((double)i / 50)) / 2, v = low + (high - low) * t * t;
+        z[i] = whole ? round(v) : (double)(float)v;
+    }
+}
+
+static void codes_in_heights_are_told_with_their_cells(void **state)
+{
+    static const double codes[] = {-32768, -32767, -99999, -999,     -9999,        32767,
+                                   65535,  99999,  9999,   -99999.9, -2147483648.0};
+    static const struct {
+        double low, high;
+    } terrains[] = {{0, 1200}, {300, 2900}, {-3, 40}, {1000, 4800}};
+    (void)state;
+    double z[HEIGHTS];
+    const struct grid named = {.has_nodata = true, .nodata = -77777}, unnamed = {.nodata = 0};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        for (size_t k = 0; k < 4 * 2 * 3; k++) {
+            const size_t n_cells = 1 + 6 * (k % 3), terrain = k / 6;
+            make_heights(z, terrains[terrain].low, terrains[terrain].high, k / 3 % 2);
+            for (size_t c = 0; c < n_cells; c++) {
+                z[17 + 29 * c] = (double)(float)codes[i];
+            }
+            z[5] = named.nodata;
+            const char *const said = look_at_heights(z, HEIGHTS, &named, false);
+            char cells[40], cure[64];
+            snprintf(cells, sizeof cells, "(%zu cell%s) looks like a code", n_cells,
+                     n_cells == 1 ? "" : "s");
+            snprintf(cure, sizeof cure, "if so, set missing_value=%.17g", (double)(float)codes[i]);
+            if (strstr(said, cells) == NULL || strstr(said, cure) == NULL) {
+                fail_msg("%g, terrain %zu, %zu cells: '%s'", codes[i], terrain, n_cells, said);
+            }
+        }
+    }
+    make_heights(z, 300, 2900, false);
+    z[3] = z[9] = -32768;
+    z[4] = -32767;
+    z[1999] = -9999;
+    z[1500] = -77777;
+    assert_string_equal(look_at_heights(z, HEIGHTS, &named, false),
+                        "-32768 (2 cells), -32767 (1 cell) and -9999 (1 cell) look like codes for "
+                        "missing altitudes, far from all others, and taken as altitudes; if so, "
+                        "set missing_value=-32768,-32767,-9999");
+    assert_non_null(strstr(look_at_heights(z, HEIGHTS, &named, true),
+                           "if so, add to missing_value -32768,-32767,-9999"));
+    z[1501] = -77777; /* no number that reads like a code, but there twice */
+    assert_non_null(strstr(look_at_heights(z, HEIGHTS, &unnamed, false), "-77777 (2 cells)"));
+    assert_non_null(strstr(look_at_heights(z, HEIGHTS, NULL, false), "-32768 (2 cells)"));
+    for (size_t i = 0; i < HEIGHTS; i++) {
+        z[i] = i == 7 ? -9999 : 9;
+    }
+    assert_non_null(strstr(look_at_heights(z, HEIGHTS, &unnamed, false), "-9999 (1 cell)"));
+}
+
+static void heights_are_no_codes(void **state)
+{
+    (void)state;
+    double z[HEIGHTS];
+    const struct grid named = {.has_nodata = true, .nodata = -9999},
+                      nan = {.has_nodata = true, .nodata = NAN};
+    static const struct {
+        double low, high;
+    } terrains[] = {{0, 1200},      {300, 2999}, {999, 1999}, {-430, -90},
+                    {-10935, 8849}, {-3, 2},     {-999, 20}};
+    for (size_t k = 0; k < sizeof terrains / sizeof *terrains; k++) {
+        for (int whole = 0; whole < 2; whole++) {
+            make_heights(z, terrains[k].low, terrains[k].high, whole);
+            assert_string_equal(look_at_heights(z, HEIGHTS, &named, false), "");
+            for (size_t i = 0; i < HEIGHTS; i += 3) {
+                z[i] = NAN;
+                z[i + 1] = i % 2 ? z[i + 1] : -9999;
+            }
+            assert_string_equal(look_at_heights(z, HEIGHTS, &named, false), "");
+        }
+    }
+    for (size_t i = 0; i < HEIGHTS; i++) {
+        z[i] = NAN;
+    }
+    assert_string_equal(look_at_heights(z, HEIGHTS, &nan, false), "");
+    z[0] = -9999; /* the only height there is */
+    assert_string_equal(look_at_heights(z, HEIGHTS, &nan, false), "");
+    for (size_t i = 0; i < HEIGHTS; i++) { /* a plain of nines, and the sea */
+        z[i] = i % 2 ? 999 : 0;
+    }
+    assert_string_equal(look_at_heights(z, HEIGHTS, &named, false), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -669,6 +806,8 @@ int main(void)
         cmocka_unit_test(what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first),
         cmocka_unit_test(of_several_series_that_rise_the_first_is_named),
         cmocka_unit_test(of_an_array_the_first_numbers_are_looked_at),
+        cmocka_unit_test(codes_in_heights_are_told_with_their_cells),
+        cmocka_unit_test(heights_are_no_codes),
         cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,9 +118,26 @@ done
 grid m3.dem.asc 'ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\n' '9 9 9 -9999\n9 9 9 9\n9 9 9 9\n'
 grid m3.source.asc "$head5" "$none"
 expect 0 "$LEAT" run -b "$backend" -o unsaid m3.dem.asc m3.source.asc
-says 'warning: [^:]*m3.dem.asc: the altitudes name no NODATA, and 1 cell holds -9999.*: -s missing_value=-9999'
+says 'warning: [^:]*m3.dem.asc: -9999 \(1 cell\) looks like a code for missing altitudes.*, set missing_value=-9999'
 expect 0 "$LEAT" run -b "$backend" -o said -s missing_value=-9999 m3.dem.asc m3.source.asc
 json said/m3/result.json 'o["shape"]["nodata_cells"] == 1 and not any("-9999" in w for w in o["warnings"])'
+
+# Beside a number for NODATA, too, in arrays, and where several are: what is told to do is enough.
+head6='ncols 4\nnrows 3\nxllcorner 0\nyllcorner 0\ncellsize 10\nNODATA_value -99999\n'
+grid m4.dem.asc "$head6" '9 8 7 -9999\n9 9 -32768 9\n9 9 -99999 -32768\n'
+grid m4.source.asc "$head5" "$none"
+"$python" -c 'import numpy as np
+np.save("m5.dem.npy", np.array([[9, 8, 7, -9999], [9, 9, -32768, 9], [9, 9, 9, -32768]], "f4"))
+np.save("m5.source.npy", np.array([[0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 0, 0]], "f4"))'
+for stem in m4 m5; do
+    expect 0 "$LEAT" check -b "$backend" $stem.dem.* $stem.source.*
+    grep -q 'note: -9999 (1 cell) and -32768 (2 cells) look like codes' stdout || fail "check is silent on $stem"
+    expect 0 "$LEAT" run -b "$backend" -o unsaid $stem.dem.* $stem.source.*
+    says "warning: [^:]*$stem.dem.*: -9999 \\(1 cell\\) and -32768 \\(2 cells\\) look like codes"
+    cure=$(sed -n 's/.*, set \(missing_value=[-0-9,]*\).*/\1/p' stderr)
+    expect 0 "$LEAT" run -b "$backend" -o said -s "$cure" $stem.dem.* $stem.source.*
+    json said/$stem/result.json 'o["shape"]["nodata_cells"] >= 3 and not any("code" in w for w in o["warnings"])'
+done
 
 # What the reader is told for other formats is not said to have been used.
 expect 0 "$LEAT" run -b "$backend" -o told -s columns=1-2 -s member=x good.dem.asc good.source.asc

@@ -1,0 +1,35 @@
+/*
+ * table_heights - of the numbers of a grid, one series: the outermost, and those that look like
+ * codes for missing ones beside the NODATA of the file; for formats/table/table_watch.c.
+ *
+ * A file may hold several codes. So each number that reads like one is set aside and compared with
+ * the rest, as table_watch.h says of a series; one cell of it is as good as two, since no height
+ * lies far from all others.
+ */
+#ifndef LEAT_FORMATS_TABLE_TABLE_HEIGHTS_H
+#define LEAT_FORMATS_TABLE_TABLE_HEIGHTS_H
+
+#include "formats/table/table_codes.h"
+
+enum { TABLE_HEIGHTS_ASIDE = 32 }; /* values; more are taken as heights */
+
+struct table_heights {
+    double nodata;              /* cells that match it are passed over; NaN always */
+    struct table_extremes rest; /* but for the series' course */
+    struct {
+        double value;
+        uint64_t n_times;
+    } aside[TABLE_HEIGHTS_ASIDE];
+    size_t n_aside;
+};
+
+void table_heights_begin(struct table_heights *h, double nodata);
+void table_heights_take(struct table_heights *h, const struct table_chunk *chunk, enum dtype type);
+/* Adds what looks like a code, with its cells as n_times[0]. */
+void table_heights_find(const struct table_heights *h, struct table_findings *found);
+/* The sentence on these, with its NUL; nothing where there are none. `has_missing_value`: that
+ * option is set already. STATUS_NO_MEMORY. */
+enum status table_heights_say(const struct table_findings *found, bool has_missing_value,
+                              struct bytes *out) STATUS_MUST_CHECK;
+
+#endif
