@@ -253,7 +253,7 @@ static void try_on(struct csv_dialect *d, unsigned char delimiter, const struct 
     d->delimiter = delimiter;
     d->blanks = delimiter == ' ';
     d->point_is_said = said->decimal != 0;
-    d->point = said->decimal != 0 ? said->decimal : said->thousands == '.' ? ',' : '.';
+    d->point = said->decimal != 0 ? said->decimal : '.';
     d->grouping = said->thousands;
     try_dialect(d, s->text, s->end, s->whole, trial);
     if (said->thousands == 0) {
@@ -349,8 +349,8 @@ static size_t find_best(struct tries *t, const struct csv_dialect *d, const stru
 static size_t settle_uneven(struct tries *t, const struct sample *s, enum csv_doubt *doubt)
 {
     const struct trial *const blanks = &t->trials[BLANKS];
-    if (!t->blanks_are_out && s->said->thousands != ' ' && is_even(blanks) &&
-        blanks->n_commas > 0 && blanks->n_edge_commas == 0) {
+    if (s->said->thousands != ' ' && is_even(blanks) && blanks->n_commas > 0 &&
+        blanks->n_edge_commas == 0) {
         return BLANKS;
     }
     try_on(&t->dialects[NONE], ';', s, &t->trials[NONE]);

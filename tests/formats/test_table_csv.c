@@ -30,6 +30,7 @@ static void decimal_commas_and_points_may_meet_in_one_file(void **state)
     CHECK_TEXT("1;2\n3;4\n5,5;6.25\n", 1, 2, 3, 4, 5.5, 6.25);
     CHECK_TEXT("1;2\n3;1.234,5\n", 1, 2, 3, 1234.5);
     CHECK_TEXT("1,2\n3,\"4,5\"\n", 1, 2, 3, 4.5);
+    CHECK_TEXT("a,b\n\"1,5\",2.5\n\"2,25\",3\n\"3,5\",4\n", 1.5, 2.5, 2.25, 3, 3.5, 4);
     check_failure("1,2\n3,\"4,500\"\n", STATUS_BAD_INPUT, "line 2, column 2: \"4,500\" may be",
                   NULL);
 }
@@ -63,6 +64,29 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
 }
 
 /* Chunks are decoded in any order. */
+/* Where a sign parts thousands for sure, or is decimal, the option is no cure. */
+static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hint;
+    } cases[] = {{"a;b\n1.5;2\n2.5;1.234.567\n", NULL},
+                 {"a;b\n1;2\n3;1'234\n4;1.234.567\n", "or set -s thousands=apostrophe"},
+                 {"a,b\n1,\"1,234\"\n", "or set -s thousands=comma"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_failure(cases[i].text, STATUS_BAD_INPUT, "with its thousands parted", cases[i].hint);
+        assert_true(cases[i].hint || !strstr(status_message(), "-s thousands"));
+    }
+    struct bytes late = {0};
+    for (size_t i = 0; i < 200; i++) {
+        assert_int_equal(bytes_printf(&late, "%s", "1,234.5;2\n"), STATUS_OK);
+    }
+    assert_int_equal(bytes_append(&late, "3;1'234\n", 9), STATUS_OK);
+    check_failure((const char *)late.data, STATUS_BAD_INPUT, "line 201, column 2: \"1'234\"", NULL);
+    assert_null(strstr(status_message(), "-s thousands"));
+    bytes_free(&late);
+}
+
 static void a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands(void **state)
 {
     (void)state;
@@ -632,6 +656,7 @@ int main(void)
         cmocka_unit_test(every_delimiter_is_found),
         cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
         cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
+        cmocka_unit_test(thousands_is_named_where_it_takes_nothing_from_other_numbers),
         cmocka_unit_test(a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands),
         cmocka_unit_test(the_first_sign_that_may_part_thousands_is_told),
         cmocka_unit_test(more_columns_than_can_be_are_refused),

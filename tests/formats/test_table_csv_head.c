@@ -68,6 +68,7 @@ static void a_comma_is_told_where_blanks_would_do(void **state)
     check_told_of_blanks("x, y\n1, 5\n2, 5\n", NULL);
     check_told_of_blanks("Temp,C;Druck,hPa\n1,5;1013,2\n2,5;1014,1\n", NULL);
     check_told_of_blanks("x y\n1,5 2,5\n3,5 4,5\n", NULL);
+    check_told_of_blanks("Temp,C\tDruck,hPa\n1,5\t1013,2\n2,5\t1014,1\n", NULL);
     check_told_of_blanks("Smith,J 1 2\nDoe,A 3 4\n", NULL);
 }
 
@@ -221,6 +222,7 @@ static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **stat
     check_data("station,1950,1960,1965\nS0,1,2,3\nall,4,5,7\n", false);
     check_data("station,1950,1965,1960\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1950,1960,1960\nS0,1,2,3\nS1,4,5,7\n", false);
+    check_data("station,1960,1960,1950\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1950,1965\nS0,1,2\nS1,4,5\n", false);
     check_data("station,1950,1960,1965\nS0,1,2,3\n", false);
     check_data("sum,1,5,20,50\n1/2/20,18,12,9,14\n1/3/20,1,12,18,40\n", true); /* others rise */
@@ -228,6 +230,31 @@ static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **stat
     struct reading r = read_text("station,1950,1960,1965\nS0,1,2,3\nS1,4,5,7\n", &none);
     ASSERT_NUMBERS(&r, 1950, 1960, 1965, 1, 2, 3, 4, 5, 7);
     reading_free(&r);
+}
+
+/* Names of all columns but the first, or a title, or a line that lacks a name. */
+static void a_header_one_name_short_is_read_over_an_index(void **state)
+{
+    (void)state;
+    static const struct table_options listed = {.missing_value = "temp,rh"};
+    static const struct {
+        const char *text;
+        size_t n_names; /* 0: there is no header */
+    } cases[] = {{"x\n0 5\n1 6\n", 1},
+                 {"x\n1 5\n2 6\n", 1},
+                 {"x\n7 5\n8 6\n", 0},
+                 {"x;y\n7;5;6\n8;6;4\n", 2},
+                 {"temp,rh\n1,1.5,2\n2,2.5,3\n", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_text(cases[i].text, &listed);
+        if (r.status || r.info->has_header != (cases[i].n_names > 0)) {
+            fail_msg("%s: %s", cases[i].text, r.status ? status_message() : "the other way");
+        }
+        assert_true(cases[i].n_names == 0 || r.info->cells_per_line == cases[i].n_names);
+        reading_free(&r);
+    }
+    check_failure("a,b,c\n3,1,2,4\n7,2,3,1\n12,3,5,9\n", STATUS_BAD_INPUT,
+                  "give line 1 a name for each column", NULL);
 }
 
 /* What stands for missing numbers names a column where names are sought. */
@@ -319,6 +346,7 @@ int main(void)
         cmocka_unit_test(ordinary_numbers_in_the_first_line_are_data),
         cmocka_unit_test(numbers_beside_words_over_words_are_a_header_as_well),
         cmocka_unit_test(numbers_beside_a_cell_unlike_those_below_it_are_a_header),
+        cmocka_unit_test(a_header_one_name_short_is_read_over_an_index),
         cmocka_unit_test(marks_for_missing_numbers_are_names_in_a_line_without_numbers),
         cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
         cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
