@@ -14,7 +14,8 @@
  *   they are LEAST_ALONE and no line below does so.
  *
  * An empty first cell, and words over columns of words, may stand before them. Marks for missing
- * numbers are names beside a first cell of another form, too: NA may be sodium.
+ * numbers are names beside a first cell of another form, too: NA may be sodium. Words over words
+ * alone are names behind an empty first cell over an index.
  */
 #include "formats/table/csv.h"
 
@@ -42,7 +43,8 @@ struct first_line {
     bool has_corner;        /* the first cell is empty */
     bool has_labels;        /* words over columns of words */
     struct csv_cell corner; /* the first cell */
-    bool has_marks;         /* for missing numbers, beside labels alone */
+    bool has_marks;         /* for missing numbers */
+    bool is_words;          /* labels, and such marks and the corner alone */
     bool counts;            /* they are 0, 1, 2 ... */
     bool is_quoted;         /* all of them */
     bool is_even;           /* whole numbers at equal distances, going up */
@@ -152,7 +154,7 @@ static struct first_line look_at_first(const struct csv_head *h, const struct cs
         }
     }
     f.is_numbers = f.n > 0 && !f.has_marks && !is_other;
-    f.has_marks = f.n == 0 && f.has_marks && !is_other;
+    f.is_words = f.n == 0 && f.has_labels && !is_other;
     return f;
 }
 
@@ -253,12 +255,13 @@ static enum status judge_numbers(struct table *t, const struct csv_head *h,
                                  const struct csv_dialect *d, bool *has_header)
 {
     const struct first_line f = look_at_first(h, d);
-    if (!f.has_marks && !(f.is_numbers && has_numbers_below(h, NULL, CSV_FIRST_NUMBER))) {
+    if (!f.is_words && !(f.is_numbers && has_numbers_below(h, NULL, CSV_FIRST_NUMBER))) {
         return STATUS_OK;
     }
     const struct lines_below b = look_below(h, d, &f);
-    if (f.has_marks) {
-        *has_header = b.is_unlike && has_numbers_below(h, NULL, CSV_FIRST_MARK);
+    if (f.is_words) {
+        *has_header = f.has_marks ? b.is_unlike && has_numbers_below(h, NULL, CSV_FIRST_MARK)
+                                  : f.has_corner && b.is_indexed;
         return STATUS_OK;
     }
     const char *why = NULL, *remedy = NULL;

@@ -224,7 +224,8 @@ static bool is_ruler(const struct look *k, size_t i)
 struct edges {
     size_t n_rows, n_words, n_quoted, n_counting, n_rising, n_last_filled;
     double first_number, last_number;
-    bool has_point; /* in any of their cells */
+    bool has_point;  /* in any of their cells */
+    size_t n_others; /* lines of another width, which words with blanks in them may make */
 };
 
 static void see_edge(struct look *k, size_t column, const struct csv_cell *cell,
@@ -256,7 +257,8 @@ static bool is_index(const struct look *k, const struct edges *e)
     const bool is_printed = (k->d->blanks || k->d->delimiter == '\t') && counts &&
                             (e->first_number == 0 || e->first_number == 1);
     const size_t least = is_printed ? 2 : k->d->delimiter == ',' && !e->has_point ? 4 : 3;
-    return k->width >= least && (counts || (e->n_rising == e->n_rows && e->n_rows >= LEAST_INDEX));
+    return k->width >= least && e->n_others == 0 &&
+           (counts || (e->n_rising == e->n_rows && e->n_rows >= LEAST_INDEX));
 }
 
 /* How the names in line i stand to the columns: *lacks_first, or they lack the last, or have one
@@ -285,6 +287,8 @@ static bool fits(const struct look *k, size_t i, size_t first_row, bool *lacks_f
         if (k->lines[r].n_cells == k->width) {
             each_cell(k, k->d, &k->lines[r], 0, see_edge, &e);
             e.n_rows++;
+        } else {
+            e.n_others++;
         }
     }
     if (e.n_last_filled == 0) {

@@ -253,6 +253,8 @@ static void a_header_one_name_short_is_read_over_an_index(void **state)
         assert_true(cases[i].n_names == 0 || r.info->cells_per_line == cases[i].n_names);
         reading_free(&r);
     }
+    check_failure("id age\n1 7 No\n2 x y 8\n3 9 No\n", STATUS_BAD_INPUT,
+                  "give line 1 a name for each column", NULL);
     check_failure("a,b,c\n3,1,2,4\n7,2,3,1\n12,3,5,9\n", STATUS_BAD_INPUT,
                   "give line 1 a name for each column", NULL);
 }
@@ -277,7 +279,10 @@ static void marks_for_missing_numbers_are_names_in_a_line_without_numbers(void *
                  {"Na,1\n1,2\n2,4\n", NULL, false},
                  {"NA,NA\n1,2\n2,4\n", NULL, false},
                  {"A,NA\nB,1\nC,2\n", NULL, false},
-                 {"-9,-9\n1,2\n2,4\n", &code, false}};
+                 {"-9,-9\n1,2\n2,4\n", &code, false},
+                 {",class,sex\n1,x,m\n2,y,w\n", NULL, true},
+                 {",class,NA\n1,x,5\n2,y,6\n", NULL, false},
+                 {",class,sex\n1,x,m\n,y,w\n", NULL, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct reading r = read_text(cases[i].text, cases[i].options);
         if (r.status || r.info->has_header != cases[i].has_header || r.n_numbers == 0) {
