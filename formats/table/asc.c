@@ -1,9 +1,10 @@
 /*
  * asc - ESRI ASCII grids as tables.
  *
- * The header is lines of a key and a number, keys in any case and order: ncols, nrows, xllcorner
- * and yllcorner or xllcenter and yllcenter, cellsize or dx and dy, and perhaps nodata_value. Then
- * follow nrows x ncols values, row by row from the north, split over lines at any blank.
+ * The header is lines of a key and a number, ':' or '=' between them perhaps, keys in any case and
+ * order: ncols, nrows, xllcorner and yllcorner or xllcenter and yllcenter, cellsize or dx and dy,
+ * and perhaps nodata_value; and of comments, which begin with # ! ; % or /. Then follow nrows x
+ * ncols values, row by row from the north, split over lines at any blank.
  *
  * A chunk is filled from the source in one go and cut back to a blank; the start of a value behind
  * the cut is carried into the next chunk. While the text is in the cache its values and lines are
@@ -16,6 +17,7 @@
  */
 #include "formats/base/bytes.h"
 #include "formats/base/decimal.h"
+#include "formats/table/foreign.h"
 #include "formats/table/table_format.h"
 
 #include <inttypes.h>
@@ -141,49 +143,106 @@ static const unsigned char *after_value(const struct value *v, const unsigned ch
     return p;
 }
 
+static bool is_infinite(const struct value *v)
+{
+    double number;
+    return decimal_parse_special((const char *)v->text, v->n, &number) && isinf(number);
+}
+
+static bool begins_comment(unsigned char c)
+{
+    return c == '#' || c == '!' || c == ';' || c == '%' || c == '/';
+}
+
+static const unsigned char *line_end(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+    return newline ? newline : end;
+}
+
+/* A line of the header: its key and its value, n = 0 where there is none, and what may stand
+ * between them: ':', '=', ','; 0: blanks alone. */
+struct entry {
+    struct value key, value;
+    char sign;
+};
+
+/* What the line says that begins with this word. */
+static struct entry entry_of(struct value word, const unsigned char *end)
+{
+    struct entry e = {.key = word};
+    for (e.key.n = 0; e.key.n < word.n && strchr(":=,", word.text[e.key.n]) == NULL; e.key.n++) {
+    }
+    const unsigned char *const stop = line_end(word.text, end), *p = word.text + e.key.n;
+    for (bool between = true; between && p < stop; p += between) {
+        const bool is_sign = e.sign == 0 && strchr(":=,", *p) != NULL;
+        between = is_blank(*p) || is_sign;
+        e.sign = is_sign ? (char)*p : e.sign;
+    }
+    e.value.text = p;
+    while (p < stop && !is_blank(*p) && !(e.sign == ',' && *p == ',')) {
+        p++;
+    }
+    e.value.n = (size_t)(p - e.value.text);
+    return e;
+}
+
+/* Begins with a key and its number, or holds ncols and nrows with theirs among lines that begin
+ * with a letter, as those of a header that is not read do. */
 static bool asc_suits(const unsigned char *head, size_t n)
 {
-    const unsigned char *const end = head + n;
+    const unsigned char *const end = head + n, *p = head + mark_bytes(head, n);
+    unsigned seen = 0;
     uint64_t line = 1;
     size_t column = 0;
-    double number;
-    const struct value key = find_value(head + mark_bytes(head, n), end, &line, &column);
-    if (key.n == 0 || find_key(key.text, key.n) == N_KEYS) {
-        return false;
+    for (bool is_first = true;;) {
+        const struct value word = find_value(p, end, &line, &column);
+        double number;
+        if (word.n == 0 || !(begins_key(*word.text) || begins_comment(*word.text))) {
+            break;
+        }
+        p = line_end(word.text, end);
+        if (begins_comment(*word.text)) {
+            continue;
+        }
+        const struct entry e = entry_of(word, end);
+        const enum key k = find_key(e.key.text, e.key.n);
+        const bool is_key =
+            k < N_KEYS && e.value.n > 0 && (parse(&e.value, &number) || says_missing(&e.value));
+        if (is_first && is_key && e.sign == 0 && after_value(&e.value, end) == p) {
+            return true;
+        }
+        seen |= is_key ? 1U << k : 0;
+        is_first = false;
     }
-    const uint64_t key_line = line;
-    column++;
-    const struct value value = find_value(key.text + key.n, end, &line, &column);
-    if (value.n == 0 || line != key_line || column != 1 ||
-        !(parse(&value, &number) || says_missing(&value))) {
-        return false;
-    }
-    const unsigned char *const after = after_value(&value, end);
-    return after == end || *after == '\n';
+    return (seen & (1U << NCOLS)) != 0 && (seen & (1U << NROWS)) != 0;
 }
 
 /* Reads "key number" at *p, the first of which has been found; moves *p past it. */
-static enum status read_line(struct header *h, const struct value *word, uint64_t at_line,
+static enum status read_line(struct header *h, const struct value *word, uint64_t line,
                              const unsigned char **p, const unsigned char *end)
 {
-    const enum key k = find_key(word->text, word->n);
-    uint64_t line = at_line;
-    size_t column = 1;
+    const struct entry e = entry_of(*word, end);
+    const struct value v = e.value;
+    const enum key k = find_key(e.key.text, e.key.n);
     if (k == N_KEYS) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: line %" PRIu64 ": unknown key '%s'; a grid's header has ncols, "
-                           "nrows, xllcorner, yllcorner, cellsize and nodata_value",
-                           h->file, line, excerpt_of(word->text, word->n).text);
+                           "nrows, xllcorner, yllcorner, cellsize and nodata_value; delete the "
+                           "line if they say all of the grid",
+                           h->file, line, excerpt_of(e.key.text, e.key.n).text);
+    }
+    if (e.sign == ',') {
+        return foreign_fail(STATUS_UNSUPPORTED, &foreign_comma_grid, h->file, true);
     }
     if (h->line[k] > 0) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: line %" PRIu64 ": %s stands here and in line %" PRIu64, h->file,
                            line, key_names[k], h->line[k]);
     }
-    const struct value v = find_value(word->text + word->n, end, &line, &column);
-    if (v.n == 0 || line != at_line) {
-        return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": %s has no value", h->file,
-                           at_line, key_names[k]);
+    if (v.n == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ": %s has no value", h->file, line,
+                           key_names[k]);
     }
     const bool nan_allowed = k == NODATA_VALUE && says_missing(&v);
     if (nan_allowed) {
@@ -253,6 +312,17 @@ static enum status take_origin(const struct header *h, struct grid *g)
     }
     g->is_centred = h->line[XLLCENTER] > 0 || h->line[YLLCENTER] > 0;
     const enum key *const pair = keys[g->is_centred];
+    const enum key x = keys[h->line[XLLCENTER] > 0][0], y = keys[h->line[YLLCENTER] > 0][1];
+    if (h->line[x] > 0 && h->line[y] > 0 && (x != pair[0] || y != pair[1])) {
+        const bool is_corner = x == XLLCORNER;
+        const double half = g->cell_y / 2;
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: line %" PRIu64 ": %s stands beside %s of line %" PRIu64
+                           ", and the origin is a corner or a centre in both; write %s %.17g there",
+                           h->file, h->line[y], key_names[y], key_names[x], h->line[x],
+                           key_names[is_corner ? YLLCORNER : YLLCENTER],
+                           h->value[y] + (is_corner ? -half : half));
+    }
     if (h->line[pair[0]] == 0 || h->line[pair[1]] == 0) {
         return missing(h, key_names[pair[h->line[pair[0]] > 0]]);
     }
@@ -330,7 +400,11 @@ static enum status read_header(struct table *t, struct asc *a)
             return status_fail(STATUS_BAD_INPUT, "%s: no values follow its header in %zu bytes",
                                h.file, n);
         }
-        if (!begins_key(*word.text) || says_missing(&word)) {
+        if (begins_comment(*word.text)) {
+            p = line_end(word.text, end);
+            continue;
+        }
+        if (!begins_key(*word.text) || says_missing(&word) || is_infinite(&word)) {
             break;
         }
         STATUS_TRY(read_line(&h, &word, line, &p, end));
@@ -532,8 +606,9 @@ static enum status take_value(const struct asc *a, const struct table *t, struct
         const char other = a->point == '.' ? ',' : '.';
         if (!decimal_parse(text, v.n, other, out)) {
             return status_fail(
-                STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: '%s' is not a number",
-                source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text);
+                STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu: '%s' is not a number%s",
+                source_name(t->source), line, column + 1, excerpt_of(v.text, v.n).text,
+                is_infinite(&v) ? ": it is infinite; write the number of nodata_value there" : "");
         }
         if (table_may_be_grouped(text, v.n, other)) {
             table_note(t, TABLE_NOTE_GROUPED, line, column);

@@ -188,6 +188,21 @@ static void csv_close(void *state)
     bytes_free(&csv->carry);
 }
 
+/* In a grid's place nothing is passed over: no title, no names, no column. */
+static enum status check_for_grid(const struct table *t, const struct csv_shape *shape)
+{
+    const bool is_whole = shape->data_line == 1 + t->choice.skip && !shape->has_header &&
+                          !shape->has_labels &&
+                          (shape->n_kept == shape->n_columns || t->options.columns != NULL);
+    return !t->options.for_grid || is_whole
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT,
+                             "%s: stands in a grid's place, and is neither a grid nor a table of "
+                             "numbers alone, without names; a grid begins with lines of ncols, "
+                             "nrows, xllcorner, yllcorner, cellsize and nodata_value",
+                             source_name(t->source));
+}
+
 static enum status csv_open(struct table *t)
 {
     struct csv *const csv = t->state;
@@ -195,6 +210,7 @@ static enum status csv_open(struct table *t)
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
     STATUS_TRY(csv_text_open(&csv->text, t->source));
     STATUS_TRY(csv_read_head(t, &csv->shape));
+    STATUS_TRY(check_for_grid(t, &csv->shape));
     STATUS_TRY(csv_text_skip(&csv->text, csv->shape.data_offset));
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;

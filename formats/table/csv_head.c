@@ -233,32 +233,7 @@ static enum status walk(struct csv_head *h, struct csv_dialect *d)
     return STATUS_OK;
 }
 
-/* Refuses JSON: what begins as an object, or a list, of it does. */
-static enum status check_json(const struct csv_head *h)
-{
-    const unsigned char *p = h->text;
-    while (p < h->end && strchr(" \t\r\n", *p)) {
-        p++;
-    }
-    const char *const follows = p == h->end ? NULL
-                                : *p == '{' ? "\"}"
-                                : *p == '[' ? "\"{[]-"
-                                            : NULL;
-    const unsigned char *const newline = follows ? memchr(p, '\n', (size_t)(h->end - p)) : NULL;
-    const bool is_line = newline && newline + 1 < h->end && *p == '{' && newline[-1] == '}';
-    do {
-        p += p < h->end;
-    } while (p < h->end && strchr(" \t\r\n", *p));
-    if (!follows || p == h->end || !(strchr(follows, *p) || (*p >= '0' && *p <= '9'))) {
-        return STATUS_OK;
-    }
-    return status_fail(STATUS_UNSUPPORTED,
-                       "%s: is JSON, not a table; convert it: python3 -c \"import pandas; "
-                       "pandas.read_json('%s'%s).to_csv('%s.csv', index=False)\"",
-                       h->file, h->file, is_line ? ", lines=True" : "", h->file);
-}
-
-/* Refuses what is not text in an encoding that can be read, or JSON; passes a byte order mark. */
+/* Refuses what is not text in an encoding that can be read; passes a byte order mark. */
 static enum status check_text(struct csv_head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
@@ -272,13 +247,14 @@ static enum status check_text(struct csv_head *h)
     }
     if (zero) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: byte %td is 0: neither a text nor an array or archive known here",
+                           "%s: byte %td is 0: this is binary data of a format that leat does not "
+                           "know, not a table",
                            h->file, zero - h->text);
     }
     if (n >= 3 && memcmp(h->text, "\xef\xbb\xbf", 3) == 0) {
         h->text += 3;
     }
-    return check_json(h);
+    return STATUS_OK;
 }
 
 /* How far line ends have been counted, so that a long line is not walked before it has ended. */

@@ -8,6 +8,7 @@
 
 #include "formats/base/checked.h"
 #include "formats/base/file_name.h"
+#include "formats/table/foreign.h"
 #include "formats/table/table_format.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 static const struct table_format *const formats[] = {&npy_format, &npz_format, &tif_format,
                                                      &asc_format, &csv_format};
 
-enum { MAGIC_BYTES = 64, N_FORMATS = sizeof formats / sizeof formats[0] };
+enum { HEAD_BYTES = 4096, N_FORMATS = sizeof formats / sizeof formats[0] };
 
 static bool is_called_asc(const char *name)
 {
@@ -25,25 +26,50 @@ static bool is_called_asc(const char *name)
     return n >= 4 && strncasecmp(name + n - 4, ".asc", 4) == 0;
 }
 
+/* What leat does not read, where that can be said; else NULL. */
+static const struct foreign *find_foreign(const struct table *t, const unsigned char *head,
+                                          size_t n)
+{
+    const char *const name = source_name(t->source);
+    const struct foreign *const begun = foreign_of(name, head, n);
+    if (begun != NULL || t->format != &csv_format) {
+        return begun;
+    }
+    const bool is_grid = t->options.for_grid || is_called_asc(name);
+    const bool is_utf16 = n >= 2 && head[0] + head[1] == 0xff + 0xfe && head[0] >= 0xfe;
+    const struct foreign *const named = foreign_named(name);
+    const bool is_named =
+        memchr(head, 0, n) != NULL || (t->options.for_grid && named == &foreign_xyz_grid);
+    return is_utf16 ? (is_grid ? &foreign_utf16_grid : NULL) : is_named ? named : NULL;
+}
+
 static enum status recognise(struct table *t)
 {
     const unsigned char *head;
     size_t n;
-    STATUS_TRY(source_peek(t->source, MAGIC_BYTES, &head, &n));
+    STATUS_TRY(source_peek(t->source, HEAD_BYTES, &head, &n));
+    const char *const name = source_name(t->source);
     if (n == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: is empty", source_name(t->source));
+        return status_fail(STATUS_BAD_INPUT, "%s: is empty", name);
     }
     for (size_t i = 0; i < N_FORMATS && !t->format; i++) {
         if (formats[i]->suits(head, n)) {
             t->format = formats[i];
         }
     }
-    if (t->format == &csv_format && is_called_asc(source_name(t->source))) {
+    const struct foreign *const foreign = find_foreign(t, head, n);
+    if (foreign != NULL) {
+        t->format = NULL;
+        return foreign_fail(STATUS_UNSUPPORTED, foreign, name, t->options.for_grid);
+    }
+    if (t->format == &csv_format && is_called_asc(name)) {
         t->format = NULL;
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: does not begin with the header of an ASCII grid (ncols, nrows, "
-                           "...); add it, or call it .csv or .txt if it is a table",
-                           source_name(t->source));
+                           "%s: does not begin with the header of an ASCII grid: write lines of "
+                           "ncols, nrows, xllcorner, yllcorner, cellsize and nodata_value above "
+                           "its numbers%s",
+                           name,
+                           t->options.for_grid ? "" : ", or call it .csv or .txt if it is a table");
     }
     return STATUS_OK;
 }

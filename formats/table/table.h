@@ -84,6 +84,7 @@ struct table_chunk {
  * over (freed with the table, also when this fails). Every size that a header claims has been
  * checked against the file before this returns. STATUS_BAD_INPUT, _BAD_ARGUMENT (columns, member),
  * _UNSUPPORTED, _IO, _NO_MEMORY. A source called X.asc or X.asc.gz is not a CSV, whatever is in it.
+ * What leat does not read is called by its name, with what converts it (foreign.h).
  *
  * CSV: columns without a number in the head (at least 64 lines or the whole file; up to 4 MiB as
  * long as a column has shown nothing but empty cells) are left out with a warning. A first number

@@ -24,6 +24,7 @@ struct table_options {
     const char *thousands;  /* text: what parts thousands, likewise */
     const char *unreadable; /* text: "missing": cells of numbers that are none; NULL: "reject" */
     const char *prj; /* .asc: text of the .prj file beside it, carried to results; NULL: none */
+    bool for_grid;   /* it stands in a grid's place: a grid, or numbers alone */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };
 

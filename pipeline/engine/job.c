@@ -164,6 +164,7 @@ struct table_options job_table_options(const struct job *job, size_t part)
     const char *key = settings->stage->parts[part].columns;
     struct table_options options = settings->table;
     options.prj = job->input.parts[part].prj;
+    options.for_grid = settings->stage->parts[part].kind == STAGE_GRID;
     if (key != NULL) {
         const char *text = stage_text(settings->stage, settings->params, key);
         options.columns = *text != '\0' ? text : NULL;

@@ -90,6 +90,7 @@ void inputs_free(struct inputs *in)
         parts_free(in->parts);
         free(in->found_at);
         free(in->leaving);
+        free(in->unread);
         free(in->sidecar);
         free(in);
     }
@@ -242,6 +243,8 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
     const char *path = in->argument = in->settings->inputs[in->next++];
     struct stat st;
     in->n_taken = in->n_foreign = in->n_results = 0;
+    free(in->unread);
+    in->unread = NULL;
     if (settings_is_stdin(path)) {
         return take_stdin(in, out, got);
     }
@@ -280,8 +283,10 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
 static void tell_foreign(const struct inputs *in, const char *path)
 {
     if (in->n_foreign > 0 && inputs_take_speaks(in, path)) {
-        log_info("%zu file%s in '%s' left alone: no pipeline takes %s (-v: which)", in->n_foreign,
-                 in->n_foreign == 1 ? "" : "s", path, in->n_foreign == 1 ? "it" : "them");
+        log_info("%zu file%s in '%s' left alone: no pipeline takes %s (-v: which)%s%s",
+                 in->n_foreign, in->n_foreign == 1 ? "" : "s", path,
+                 in->n_foreign == 1 ? "it" : "them", in->unread != NULL ? "; " : "",
+                 in->unread != NULL ? in->unread : "");
     }
 }
 
@@ -325,6 +330,12 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
                         "'%s' holds results of leat (%zu) and no input; leat show "
                         "'%s' lists them; give the files that they were made from",
                         path, in->n_results, path));
+    }
+    if (in->unread != NULL) {
+        return inputs_take_about_walk(in, out, path,
+                                      status_fail(STATUS_BAD_ARGUMENT,
+                                                  "'%s' holds no file that a pipeline takes; %s",
+                                                  path, in->unread));
     }
     const bool named = in->settings->pipeline != NULL;
     char names[SETTINGS_NAMES_BYTES];

@@ -20,9 +20,10 @@ struct inputs {
     int scratch_fd;
     struct stat output; /* the folder of results */
     atomic_bool stop;
-    size_t next, next_source;      /* argument, and --source, to look at next */
-    size_t n_foreign;              /* of the present argument: what no pipeline takes */
-    size_t n_results;              /* of it: folders that are results of leat */
+    size_t next, next_source; /* argument, and --source, to look at next */
+    size_t n_foreign;         /* of the present argument: what no pipeline takes */
+    char *unread;     /* what is said of the first of those that a command converts; NULL: none */
+    size_t n_results; /* of it: folders that are results of leat */
     const char *argument;          /* the present one */
     int first_fd;                  /* of inputs_open_archive, until it is opened; else -1 */
     char *found_at;                /* where that archive is opened once more */

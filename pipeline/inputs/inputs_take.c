@@ -2,8 +2,10 @@
  * inputs_take - what becomes of a file: whose it is, of which job, or why of none. See
  * inputs_state.h.
  */
+#include "formats/base/file_name.h"
 #include "formats/base/log.h"
 #include "formats/base/text_hash.h"
+#include "formats/table/foreign.h"
 #include "pipeline/inputs/inputs_state.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
@@ -185,8 +187,17 @@ enum status inputs_take_file(struct inputs *in, const char *path, struct job_inp
 void inputs_take_pass_over(struct inputs *in, const char *path)
 {
     log_debug("'%s': no pipeline takes it, skipped", path);
+    const struct foreign *const foreign = foreign_named(path);
     if (!input_name_is_sidecar(path)) {
         in->n_foreign++;
+        if (in->unread == NULL && foreign != NULL && foreign_converts(foreign) &&
+            !file_name_is_copy(path)) {
+            char *const sentence = foreign_sentence(foreign, path, settings_asks_for_grid(path));
+            if (sentence == NULL || asprintf(&in->unread, "'%s' %s", path, sentence) < 0) {
+                in->unread = NULL;
+            }
+            free(sentence);
+        }
     } else if (!projection_named(path)) {
         in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
     }

@@ -11,6 +11,7 @@
 
 #include "formats/base/file_name.h"
 #include "formats/source/archive_input.h"
+#include "formats/table/foreign.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 #include "pipeline/names/text.h"
@@ -360,11 +361,15 @@ static void set_aside(struct service_inbox *inbox, struct file *f)
 static void refuse(struct service_inbox *inbox, struct file *f)
 {
     char names[SETTINGS_NAMES_BYTES];
+    const struct foreign *const foreign = foreign_named(f->path);
     if (input_name_is_sidecar(f->path)) {
         set_reason(f, xstrdup("is a sidecar file of a grid or a table, ignored"));
     } else if (file_name_is_copy(f->path)) {
         set_reason(f, xstrdup("is called as an unfinished or kept copy, which is never an input; "
                               "rename it or remove it"));
+    } else if (foreign != NULL && foreign_converts(foreign)) {
+        set_reason(
+            f, xalloc_checked(foreign_sentence(foreign, f->path, settings_asks_for_grid(f->path))));
     } else {
         set_reason(f, xasprintf("no pipeline takes it: put it into a folder named %s, or give it "
                                 "a name like %s",

@@ -176,5 +176,7 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES]);
 const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES]);
 /* Whether the name routes anywhere at all: folders and archives skip files that do not. */
 bool settings_routes(const struct settings *s, const char *path);
+/* Whether the name asks for a pipeline as one of its grids, whatever it ends in: X.dem.nc. */
+bool settings_asks_for_grid(const char *path);
 
 #endif

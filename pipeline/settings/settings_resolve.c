@@ -9,6 +9,7 @@
  * another.
  */
 #include "formats/base/file_name.h"
+#include "formats/table/foreign.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/settings/settings_parts.h"
 
@@ -188,30 +189,26 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
     return out;
 }
 
-/* Whether the name's ending says that no reader knows the file, whatever pipeline is named. Any
- * other name says nothing: formats are recognized by content. */
-static bool is_foreign(const char *path)
+bool settings_asks_for_grid(const char *path)
 {
-    static const char *const endings[] = {"xlsx", "xls", "ods", "md",  "pdf", "docx", "doc",
-                                          "odt",  "lz4", "rar", "gpg", "png", "jpg"};
-    const char *name = input_name_last(path), *dot = strrchr(name, '.');
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        if (dot != NULL && dot != name && strcasecmp(dot + 1, endings[i]) == 0) {
-            return true;
+    for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
+        for (size_t i = 0; i < (*stage)->n_parts; i++) {
+            const struct stage_part *const part = &(*stage)->parts[i];
+            if (part->kind == STAGE_GRID && input_name_asks_for(path, part->suffix) > 0) {
+                return true;
+            }
         }
     }
     return false;
 }
 
+/* The name's ending may say that no reader knows the file, whatever pipeline is named. Any other
+ * name says nothing: formats are recognized by content. */
 static enum status refuse_path(const char *path)
 {
-    if (is_foreign(path)) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: files of this kind are not read: tables are .csv .tsv .txt .npy "
-                           ".npz, grids .asc .tif, texts and .npy also compressed by gzip, xz, "
-                           "zstd or bzip2, archives .zip .7z .tar .tar.gz .tar.xz .tar.zst "
-                           ".tar.bz2; convert it to one of these",
-                           path);
+    const struct foreign *const foreign = foreign_named(path);
+    if (foreign != NULL) {
+        return foreign_fail(STATUS_BAD_ARGUMENT, foreign, path, settings_asks_for_grid(path));
     }
     char names[SETTINGS_NAMES_BYTES];
     const struct stage_ops *first = stage_registry[0];

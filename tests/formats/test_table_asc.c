@@ -268,6 +268,92 @@ static void the_numbers_room_bounds_a_chunk(void **state)
     bytes_free(&text);
 }
 
+/* What other programs write, and hands. */
+static void headers_of_other_hands_give_the_same_grid(void **state)
+{
+    static const char *const heads[] = {
+        "ncols: 3\nnrows: 2\nxllcorner: 10\nyllcorner: -20\ncellsize: 5\nnodata_value: 4\n",
+        "ncols = 3\nnrows=2\nxllcorner =10\nyllcorner= -20\ncellsize : 5\nNODATA:4\n",
+        "# made by hand\n\n#ncols 7\nncols 3\nnrows 2\nxllcorner 10\n! corner\nyllcorner "
+        "-20\ncellsize 5\n// end\nnodata_value 4\n% of it\n",
+        "; one\nnodata_value 4\nnrows 2\nncols 3\nxllcorner 10\nyllcorner -20\ncellsize 5\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        struct bytes text = {0};
+        assert_int_equal(bytes_printf(&text, "%s1 2 3\n4 5 6\n", heads[i]), STATUS_OK);
+        struct reading r = read_bytes(text.data, text.len, NULL, 64);
+        ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+        const struct grid *const g = r.info->grid;
+        assert_true(g->rows == 2 && g->columns == 3 && g->x == 10 && g->y == -20);
+        assert_true(g->cell_x == 5 && g->has_nodata && g->nodata == 4);
+        reading_free(&r);
+        bytes_free(&text);
+    }
+}
+
+/* A table in a grid's place is numbers alone: what else there is would be lost, or be a height. */
+static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
+{
+    static const struct {
+        const char *text, *what, *more;
+    } cases[] = {
+        {"ncols,3\nnrows,2\nxllcorner,0\nyllcorner,0\ncellsize,1\n1,2,3\n4,5,6\n",
+         "an ASCII grid with commas between its words", "tr , ' ' <in.x >in.txt"},
+        {"north: 20\nsouth: 0\neast: 30\nwest: 0\nrows: 2\ncols: 3\n1 2 3\n4 * 6\n",
+         "a GRASS ASCII grid", "gdal_translate in.x in.tif"},
+        {"DSAA\n3 2\n0 20\n0 10\n1 6\n1 2 3\n4 5 6\n", "a Surfer grid",
+         "gdal_translate in.x in.tif"},
+        {"version 3\nncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3\n4 5 6\n",
+         "line 1: unknown key 'version'", "delete the line"},
+        {"ncols 3\nnrows 2\nzunits m\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3\n4 5 6\n",
+         "line 3: unknown key 'zunits'", "delete the line"},
+        {"ncols 3 nrows 2\nxllcorner 0 yllcorner 0\ncellsize 1\n1 2 3\n4 5 6\n",
+         "neither a grid nor a table of numbers alone", "ncols, nrows"},
+        {"Heights of 2020\n1 2 3\n4 5 6\n7 8 9\n", "neither a grid nor", NULL},
+        {"a,b,c\n1,2,3\n4,5,6\n", "neither a grid nor", NULL},
+        {",1,2\nr1,2,3\nr2,5,6\n", "neither a grid nor", NULL},
+        {"1,x,3\n4,y,6\n4,y,6\n", "neither a grid nor", NULL},
+        {"{\"ncols\": 3, \"values\": [1, 2, 3]}\n", "is JSON", NULL},
+    };
+    const struct table_options options = {.for_grid = true};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_text(cases[i].text, &options);
+        if (r.status == STATUS_OK) {
+            fail_msg("read: %s", cases[i].text);
+        }
+        assert_failed(&r, r.status, cases[i].what, cases[i].more);
+        reading_free(&r);
+    }
+    static const char head[] = HEAD "1 2 3 4 5 6\n";
+    char wide[2 * sizeof head] = "\xff\xfe";
+    for (size_t i = 0; head[i] != '\0'; i++) {
+        wide[2 + 2 * i] = head[i];
+    }
+    struct reading r = read_bytes(wide, sizeof wide, &options, 64);
+    assert_failed(&r, STATUS_UNSUPPORTED, "is UTF-16 text",
+                  "iconv -f UTF-16 -t UTF-8 <in.x >in.txt");
+    reading_free(&r);
+    r = read_text("1 2 3\n4 5 6\n", &options);
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+    reading_free(&r);
+}
+
+static void a_table_whose_columns_are_called_as_keys_is_a_table(void **state)
+{
+    static const char *const texts[] = {
+        "dx,dy\n1,2\n3,4\n",        "ncols,nrows\n1,2\n3,4\n", "ncols nrows dx\n1 2 3\n3 4 5\n",
+        "dx=5\na,b\n1,2\n3,4\n",    "PAR1,b\n1,2\n3,4\n",      "CDF,b\n1,2\n3,4\n",
+        "<DATE>,<OPEN>\n1,2\n3,4\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct reading r = read_text(texts[i], NULL);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_string_equal(r.info->format, "csv");
+        reading_free(&r);
+    }
+}
+
 static void a_wrong_number_of_values_is_refused_with_its_place(void **state)
 {
     (void)state;
@@ -299,7 +385,9 @@ static void text_among_numbers_is_refused_with_its_place(void **state)
         {HEAD "1 2 x3\n4 5 6\n", "line 6, column 3", "'x3' is not a number"},
         {HEAD "1 2 3\n\n4 5 --\n", "line 8, column 3", "'--' is not a number"},
         {HEAD "1 2 3 4 1,2.5 6\n", "line 6, column 5", "'1,2.5' is not a number"},
-        {HEAD "1 2 3 4\n5 inf\n", "line 7, column 2", "'inf' is not a number"},
+        {HEAD "1 2 3 4\n5 inf\n", "line 7, column 2", "'inf' is not a number: it is infinite"},
+        {HEAD "inf 2 3\n4 5 6\n", "line 6, column 1", "'inf' is not a number: it is infinite"},
+        {HEAD "-Infinity 2\n3 4 5 6\n", "line 6, column 1", "number: it is infinite"},
         {HEAD "1 2 3\n4 1e999 6\n", "line 7, column 2", "beyond the largest double"},
         {HEAD "1 2 3\n4 5 \x1a\n", "line 7, column 3", "'\\x1a' is not a number"},
         {HEAD "1;2;3\n4;5;6 1 2 3 4\n", "line 6, column 1", "'1;2;3' is not a number"},
@@ -327,9 +415,14 @@ static void headers_that_make_no_sense_are_refused(void **state)
         {"ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ndx 1\n1 2 3 4 5 6", "no dy", NULL},
         {HEAD "NROWS 2\n1 2 3 4 5 6", "line 6: nrows", "in line 2"},
         {HEAD "xllcenter 2\n1 2 3 4 5 6", "xllcenter stands beside xllcorner", "line 6"},
+        {"ncols 3\nnrows 2\nxllcorner 10\nyllcenter 20\ncellsize 5\n1 2 3 4 5 6",
+         "line 4: yllcenter stands beside xllcorner of line 3", "write yllcorner 17.5 there"},
+        {"ncols 3\nnrows 2\nyllcorner 20\nxllcenter 10\ncellsize 5\n1 2 3 4 5 6",
+         "line 3: yllcorner stands beside xllcenter of line 4", "write yllcenter 22.5 there"},
         {HEAD "dx 5\n1 2 3 4 5 6", "dx stands beside cellsize", NULL},
         {HEAD "colour 5\n1 2 3 4 5 6", "line 6: unknown key 'colour'", NULL},
-        {HEAD "nodata_value little\n1 2 3 4 5 6", "line 6, column 2: nodata_value is 'little'", NULL},
+        {HEAD "nodata_value little\n1 2 3 4 5 6", "line 6, column 2: nodata_value is 'little'",
+         NULL},
         {HEAD "nodata_value\n1 2 3 4 5 6", "line 6: nodata_value has no value", NULL},
         {HEAD "nodata_value 1 2\n1 2 3 4 5 6", "line 6, column 3: more", NULL},
         {"ncols -3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\n1", "line 1: ncols is -3", NULL},
@@ -430,7 +523,8 @@ static void what_is_called_asc_is_no_csv(void **state)
         } else {
             assert_int_equal(st, STATUS_BAD_INPUT);
             assert_non_null(strstr(status_message(), cases[i].name));
-            assert_non_null(strstr(status_message(), "header of an ASCII grid (ncols, nrows"));
+            assert_non_null(
+                strstr(status_message(), "header of an ASCII grid: write lines of ncols, nrows"));
         }
         table_free(t);
     }
@@ -479,6 +573,9 @@ int main(void)
         cmocka_unit_test(gzip_is_unpacked_on_the_way),
         cmocka_unit_test(chunks_of_any_size_give_the_same_numbers),
         cmocka_unit_test(the_numbers_room_bounds_a_chunk),
+        cmocka_unit_test(headers_of_other_hands_give_the_same_grid),
+        cmocka_unit_test(what_is_no_grid_in_its_place_is_refused_by_its_name),
+        cmocka_unit_test(a_table_whose_columns_are_called_as_keys_is_a_table),
         cmocka_unit_test(a_wrong_number_of_values_is_refused_with_its_place),
         cmocka_unit_test(text_among_numbers_is_refused_with_its_place),
         cmocka_unit_test(headers_that_make_no_sense_are_refused),

@@ -350,6 +350,11 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     assert_waits("in/x.dem.qml", "a sidecar file of a grid or a table");
     assert_waits("in/x.clusters.csv.aux.xml", "a sidecar file of a grid or a table");
     assert_waits("in/notes.md", "no pipeline takes it");
+    FOUND("sub/x.dem.nc", "x.parquet");
+    assert_int_equal(look(READY_YES, ""), 0);
+    assert_waits("in/sub/x.dem.nc", "is NetCDF, which leat does not read; convert it: "
+                                    "gdal_translate x.dem.nc x.dem.tif");
+    assert_waits("in/x.parquet", "is Parquet, which leat does not read");
     close_inbox();
 }
 

@@ -85,7 +85,7 @@ static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
         struct job_settings j;
         assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_BAD_ARGUMENT);
         const char *text = status_message();
-        if ((strstr(text, "are not read") != NULL) != cases[i].foreign ||
+        if ((strstr(text, "which leat does not read") != NULL) != cases[i].foreign ||
             (strstr(text, "--pipeline pearson") == NULL) != cases[i].foreign ||
             strstr(text, cases[i].path) != text) {
             fail_msg("%s: '%s'", cases[i].path, text);

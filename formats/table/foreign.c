@@ -1,0 +1,369 @@
+/*
+ * foreign - see foreign.h.
+ *
+ * A command is a template: the word IN stands for the file, and OUT for its name without the
+ * format's ending; no command writes to the file that it reads.
+ */
+#include "formats/table/foreign.h"
+
+#include "formats/base/bytes.h"
+#include "formats/base/file_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+struct foreign {
+    const char *name;
+    const char *endings; /* ".a .b " */
+    const char *command; /* makes a table of it, or what it can; NULL: none does */
+    const char *to_grid; /* NULL: the same */
+};
+
+#define PYTHON(modules, code) "python3 -c 'import sys, " modules "; " code "' IN OUT"
+#define PANDAS(reader, more)                                                                       \
+    PYTHON("pandas", "pandas." reader "(sys.argv[1]" more ").to_csv(sys.argv[2], index=False)")    \
+    ".csv"
+#define GDAL "gdal_translate IN OUT.tif"
+
+enum format {
+    SPREADSHEET,
+    NETCDF,
+    HDF5,
+    HDF4,
+    PARQUET,
+    FEATHER,
+    STATA,
+    SAS,
+    MATLAB,
+    JSON,
+    JSON_LINES,
+    VECTOR,
+    GEOPACKAGE,
+    ERDAS,
+    VRT,
+    GRIB,
+    RAW,
+    DTED,
+    JPEG2000,
+    SURFER,
+    GRASS,
+    SPLIT,
+    LZMA,
+    LZIP,
+    COMPRESS,
+    LZ4,
+    CPIO,
+    RAR,
+    GPG,
+    HTML,
+    XML,
+    DOCUMENT,
+    PICTURE,
+    N_FORMATS
+};
+
+static const struct foreign formats[N_FORMATS] = {
+    [SPREADSHEET] = {"an Excel or OpenDocument spreadsheet", ".xlsx .xlsm .xlsb .xls .ods ",
+                     PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
+                                      ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
+                     NULL},
+    [NETCDF] = {"NetCDF", ".nc .nc3 .nc4 .cdf ",
+                PYTHON("xarray", "xarray.open_dataset(sys.argv[1]).to_dataframe()"
+                                 ".to_csv(sys.argv[2])") ".csv",
+                GDAL},
+    [HDF5] = {"HDF5", ".h5 .hdf5 .he5 ",
+              PYTHON("h5py, numpy",
+                     "a = {}; h5py.File(sys.argv[1]).visititems(lambda n, d: a.update({n: d[()]}) "
+                     "if isinstance(d, h5py.Dataset) else None); "
+                     "numpy.savez(sys.argv[2], **a)") ".npz",
+              GDAL},
+    [HDF4] = {"HDF4", ".hdf .hdf4 ", GDAL, NULL},
+    [PARQUET] = {"Parquet", ".parquet .pq ", PANDAS("read_parquet", ""), NULL},
+    [FEATHER] = {"Arrow (Feather)", ".feather .arrow ", PANDAS("read_feather", ""), NULL},
+    [STATA] = {"Stata", ".dta ", PANDAS("read_stata", ""), NULL},
+    [SAS] = {"SAS", ".sas7bdat .xpt ", PANDAS("read_sas", ""), NULL},
+    [MATLAB] = {"MATLAB", ".mat ",
+                PYTHON("numpy, scipy.io", "numpy.savez(sys.argv[2], **{k: v for k, v in "
+                                          "scipy.io.loadmat(sys.argv[1]).items() "
+                                          "if k[0] != \"_\"})") ".npz",
+                NULL},
+    [JSON] = {"JSON", ".json ", PANDAS("read_json", ""), NULL},
+    [JSON_LINES] = {"JSON", ".jsonl .ndjson ", PANDAS("read_json", ", lines=True"), NULL},
+    [VECTOR] = {"a vector map (a shapefile or its kind)", ".shp .shx .dbf .geojson .kml .kmz .gml ",
+                "ogr2ogr -lco GEOMETRY=AS_XY OUT.csv IN", NULL},
+    [GEOPACKAGE] = {"GeoPackage", ".gpkg ", "ogr2ogr -lco GEOMETRY=AS_XY OUT.csv IN", GDAL},
+    [ERDAS] = {"an ERDAS Imagine grid", ".img ", GDAL, NULL},
+    [VRT] = {"a GDAL virtual grid", ".vrt ", GDAL, NULL},
+    [GRIB] = {"GRIB", ".grb .grb2 .grib .grib2 ", GDAL, NULL},
+    [RAW] = {"a raw binary grid", ".bil .bip .bsq .flt .hgt .adf ", GDAL, NULL},
+    [DTED] = {"DTED", ".dt0 .dt1 .dt2 ", GDAL, NULL},
+    [JPEG2000] = {"JPEG 2000", ".jp2 .j2k ", GDAL, NULL},
+    [SURFER] = {"a Surfer grid", ".grd ", GDAL, NULL},
+    [GRASS] = {"a GRASS ASCII grid", "", GDAL, NULL},
+    [SPLIT] = {"a part of a split archive", ".001 .002 .003 ", "cat OUT.* >OUT", NULL},
+    [LZMA] = {"LZMA", ".lzma ", "xz -dk IN", NULL},
+    [LZIP] = {"lzip", ".lz ", "lzip -dk IN", NULL},
+    [COMPRESS] = {"compress (.Z)", ".z ", "gzip -dk IN", NULL},
+    [LZ4] = {"LZ4", ".lz4 ", "lz4 -d IN OUT", NULL},
+    [CPIO] = {"a cpio archive", ".cpio ", "bsdtar -cf OUT.tar @IN", NULL},
+    [RAR] = {"a RAR archive", ".rar ", "bsdtar -cf OUT.tar @IN", NULL},
+    [GPG] = {"encrypted (GPG)", ".gpg .pgp ", "gpg -o OUT -d IN", NULL},
+    [HTML] = {"a web page (HTML)", ".html .htm ", NULL, NULL},
+    [XML] = {"XML", "", NULL, NULL},
+    [DOCUMENT] = {"a document", ".md .pdf .docx .doc .odt .rtf ", NULL, NULL},
+    [PICTURE] = {"a picture", ".png .jpg .jpeg .gif .bmp .svg ", NULL, NULL},
+};
+
+const struct foreign foreign_comma_grid = {"an ASCII grid with commas between its words", "",
+                                           "tr , ' ' <IN >OUT.txt", NULL},
+                     foreign_utf16_grid = {"UTF-16 text", "",
+                                           "iconv -f UTF-16 -t UTF-8 <IN >OUT.txt", NULL},
+                     foreign_xyz_grid = {"an XYZ grid", ".xyz ", GDAL, NULL};
+
+/* How files begin. Of binary formats the head holds a byte 0, else it is a text that only begins
+ * so (names of columns like PAR1). */
+static const struct sign {
+    enum format format;
+    bool is_text; /* after a byte order mark and blanks; in any case of letters */
+    size_t at, n;
+    const char *bytes;
+} signs[] = {
+#define BINARY(format, at, bytes)                                                                  \
+    {                                                                                              \
+        format, false, at, sizeof(bytes) - 1, bytes                                                \
+    }
+#define TEXT(format, bytes)                                                                        \
+    {                                                                                              \
+        format, true, 0, sizeof(bytes) - 1, bytes                                                  \
+    }
+    BINARY(SPREADSHEET, 0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    BINARY(SPREADSHEET, 30, "[Content_Types].xml"),
+    BINARY(SPREADSHEET, 30, "_rels/"),
+    BINARY(SPREADSHEET, 30, "docProps/"),
+    BINARY(SPREADSHEET, 30, "xl/"),
+    BINARY(SPREADSHEET, 30, "mimetypeapplication/vnd.oasis.opendocument"),
+    BINARY(NETCDF, 0, "CDF\x01"),
+    BINARY(NETCDF, 0, "CDF\x02"),
+    BINARY(NETCDF, 0, "CDF\x05"),
+    BINARY(HDF5, 0, "\x89HDF\r\n\x1a\n"),
+    BINARY(MATLAB, 0, "MATLAB 5.0 MAT-file"),
+    BINARY(HDF4, 0, "\x0e\x03\x13\x01"),
+    BINARY(PARQUET, 0, "PAR1"),
+    BINARY(FEATHER, 0, "ARROW1"),
+    BINARY(FEATHER, 0, "FEA1"),
+    BINARY(STATA, 0, "<stata_dta>"),
+    BINARY(VECTOR, 0, "\0\0\x27\x0a"),
+    BINARY(GEOPACKAGE, 0, "SQLite format 3"),
+    BINARY(ERDAS, 0, "EHFA_HEADER_TAG"),
+    BINARY(GRIB, 0, "GRIB"),
+    BINARY(DTED, 0, "UHL1"),
+    BINARY(JPEG2000, 0, "\0\0\0\x0cjP  "),
+    BINARY(SURFER, 0, "DSBB"),
+    BINARY(SURFER, 0, "DSRB"),
+    BINARY(LZMA, 0, "\x5d\0\0"),
+    BINARY(LZIP, 0, "LZIP"),
+    BINARY(COMPRESS, 0, "\x1f\x9d"),
+    BINARY(LZ4, 0, "\x04\x22\x4d\x18"),
+    BINARY(CPIO, 0, "070701"),
+    BINARY(CPIO, 0, "070702"),
+    BINARY(CPIO, 0, "070707"),
+    BINARY(CPIO, 0, "\xc7\x71"),
+    BINARY(RAR, 0, "Rar!\x1a\x07"),
+    BINARY(DOCUMENT, 0, "%PDF-"),
+    BINARY(PICTURE, 0, "\x89PNG"),
+    BINARY(PICTURE, 0, "\xff\xd8\xff"),
+    TEXT(SURFER, "DSAA\n"),
+    TEXT(SURFER, "DSAA\r"),
+    TEXT(SURFER, "DSAA "),
+    TEXT(GRASS, "north:"),
+    TEXT(VRT, "<VRTDataset"),
+    TEXT(HTML, "<!DOCTYPE html"),
+    TEXT(HTML, "<html"),
+    TEXT(XML, "<?xml"),
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Whether name[0 .. n) ends as files of the format do. */
+static bool ends_as(const struct foreign *f, const char *name, size_t n)
+{
+    for (const char *at = f->endings; *at != '\0'; at = strchr(at, ' ') + 1) {
+        const size_t len = strcspn(at, " ");
+        if (n > len && strncasecmp(name + n - len, at, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *last_component(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+const struct foreign *foreign_named(const char *path)
+{
+    const char *const name = last_component(path);
+    const size_t n = file_name_unpacked(name, strlen(name));
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (ends_as(&formats[i], name, n)) {
+            return &formats[i];
+        }
+    }
+    return ends_as(&foreign_xyz_grid, name, n) ? &foreign_xyz_grid : NULL;
+}
+
+/* Where a text begins, after its byte order mark and blanks. */
+static const unsigned char *text_begin(const unsigned char *head, const unsigned char *end)
+{
+    head += end - head >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (head < end && *head != '\0' && strchr(" \t\r\n", *head) != NULL) {
+        head++;
+    }
+    return head;
+}
+
+static bool begins(const struct sign *sign, const unsigned char *head, const unsigned char *end,
+                   bool is_binary)
+{
+    const unsigned char *const at = sign->is_text ? text_begin(head, end) : head + sign->at;
+    if (sign->is_text == is_binary || end - at < (ptrdiff_t)sign->n) {
+        return false;
+    }
+    return sign->is_text ? strncasecmp((const char *)at, sign->bytes, sign->n) == 0
+                         : (sign->at == 0 || memcmp(head, "PK\3\4", 4) == 0) &&
+                               memcmp(at, sign->bytes, sign->n) == 0;
+}
+
+/* What begins as an object, or a list, of JSON does. */
+static const struct foreign *find_json(const unsigned char *head, const unsigned char *end)
+{
+    const unsigned char *const p = text_begin(head, end);
+    const unsigned char *const next = p < end ? text_begin(p + 1, end) : end;
+    if (next == end || *next == '\0' ||
+        strchr(*p == '{'   ? "\"}"
+               : *p == '[' ? "\"{[]-0123456789"
+                           : "",
+               *next) == NULL) {
+        return NULL;
+    }
+    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+    const bool is_line = newline && newline + 1 < end && *p == '{' && newline[-1] == '}';
+    return &formats[is_line ? JSON_LINES : JSON];
+}
+
+const struct foreign *foreign_of(const char *path, const unsigned char *head, size_t n)
+{
+    const unsigned char *const end = head + n;
+    const bool is_binary = memchr(head, 0, n < FOREIGN_HEAD_BYTES ? n : FOREIGN_HEAD_BYTES) != NULL;
+    for (size_t i = 0; i < COUNT(signs); i++) {
+        if (begins(&signs[i], head, end, is_binary)) {
+            const struct foreign *const named = foreign_named(path);
+            return named != NULL ? named : &formats[signs[i].format];
+        }
+    }
+    return is_binary ? NULL : find_json(head, end);
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+/* Appends text[0 .. n) as a word of a shell. */
+static enum status put_word(struct bytes *b, const char *text, size_t n)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+,:@%=";
+    if (n > 0 && text[0] == '-') { /* which would be an option */
+        STATUS_TRY(bytes_append(b, "./", 2));
+    }
+    if (n > 0 && strspn(text, plain) >= n) {
+        return bytes_append(b, text, n);
+    }
+    STATUS_TRY(bytes_append(b, "'", 1));
+    for (size_t i = 0; i < n; i++) {
+        STATUS_TRY(text[i] == '\'' ? bytes_append(b, "'\\''", 4) : bytes_append(b, text + i, 1));
+    }
+    return bytes_append(b, "'", 1);
+}
+
+/* Takes off what the file is packed by: *n is its length without that. */
+static enum status put_unpacking(struct bytes *b, const char *name, size_t *n)
+{
+    static const char *const tools[][2] = {
+        {".gz", "gzip"}, {".xz", "xz"}, {".zst", "zstd"}, {".bz2", "bzip2"}};
+    for (size_t i = 0; i < COUNT(tools); i++) {
+        if (file_name_ends(name, tools[i][0])) {
+            STATUS_TRY(bytes_printf(b, "%s -dk ", tools[i][1]));
+            STATUS_TRY(put_word(b, name, strlen(name)));
+            *n -= strlen(tools[i][0]);
+            return bytes_append(b, " && ", 4);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status put_command(struct bytes *b, const char *command, const char *name)
+{
+    size_t n = strlen(name);
+    STATUS_TRY(put_unpacking(b, name, &n));
+    const char *const last = last_component(name), *const dot = memrchr(last, '.',
+                                                                        n - (size_t)(last - name));
+    const size_t stem = dot != NULL && dot > last ? (size_t)(dot - name) : n;
+    for (const char *at = command; *at != '\0';) {
+        const bool begins_word = at == command || strchr(" @<>", at[-1]) != NULL;
+        if (begins_word && strncmp(at, "IN", 2) == 0 && strchr(" ", at[2]) != NULL) {
+            STATUS_TRY(put_word(b, name, n));
+            at += 2;
+        } else if (begins_word && strncmp(at, "OUT", 3) == 0) {
+            const size_t len = strcspn(at + 3, " ");
+            const bool is_in = stem + len == n && strncasecmp(name + stem, at + 3, len) == 0;
+            STATUS_TRY(put_word(b, name, stem));
+            STATUS_TRY(bytes_printf(b, "%s", is_in ? ".new" : ""));
+            at += 3;
+        } else {
+            STATUS_TRY(bytes_append(b, at++, 1));
+        }
+    }
+    return STATUS_OK;
+}
+
+bool foreign_converts(const struct foreign *f)
+{
+    return f->command != NULL;
+}
+
+char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
+{
+    const char *const command = for_grid && f->to_grid != NULL ? f->to_grid : f->command;
+    struct bytes text = {0};
+    enum status made = bytes_printf(&text, "is %s, which leat does not read", f->name);
+    if (made == STATUS_OK && command == NULL) {
+        made = bytes_printf(&text, ": tables are .csv .tsv .txt .npy .npz, grids .asc .tif, texts "
+                                   "and .npy also compressed by gzip, xz, zstd or bzip2, archives "
+                                   ".zip .7z .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
+    } else if (made == STATUS_OK) {
+        made = bytes_printf(&text, "; convert it: ");
+        made = made != STATUS_OK
+                   ? made
+                   : put_command(&text, command,
+                                 access(path, R_OK) == 0 ? path : last_component(path));
+    }
+    made = made != STATUS_OK ? made : bytes_append(&text, "", 1);
+    if (made != STATUS_OK) {
+        bytes_free(&text);
+    }
+    return (char *)text.data;
+}
+
+enum status foreign_fail(enum status code, const struct foreign *f, const char *path, bool for_grid)
+{
+    char *const sentence = foreign_sentence(f, path, for_grid);
+    if (sentence == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a message");
+    }
+    (void)status_fail(code, "%s: %s", path, sentence);
+    free(sentence);
+    return code;
+}

@@ -1,0 +1,143 @@
+/*
+ * Formats that are not read: which one a name and first bytes say, and the command that converts a
+ * file of that name.
+ */
+#include "formats/table/foreign.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void says(const struct foreign *f, const char *path, bool for_grid, const char *name,
+                 const char *command)
+{
+    if (f == NULL) {
+        fail_msg("'%s' is not known", path);
+    }
+    char *const text = foreign_sentence(f, path, for_grid);
+    assert_non_null(text);
+    if (strstr(text, name) == NULL || strlen(text) < strlen(command) ||
+        strcmp(text + strlen(text) - strlen(command), command) != 0) {
+        fail_msg("'%s' %s", path, text);
+    }
+    free(text);
+}
+
+static void an_ending_says_the_format_and_what_converts_it(void **state)
+{
+    static const struct {
+        const char *path, *name, *command;
+        bool for_grid;
+    } cases[] = {
+        {"in/x.dem.img", "ERDAS Imagine", "gdal_translate x.dem.img x.dem.tif", true},
+        {"x.dem.nc", "NetCDF", "gdal_translate x.dem.nc x.dem.tif", true},
+        {"x.clusters.NC", "NetCDF", ".to_csv(sys.argv[2])' x.clusters.NC x.clusters.csv", false},
+        {"x.vrt", "GDAL virtual", "gdal_translate x.vrt x.tif", false},
+        {"x.xyz", "XYZ", "gdal_translate x.xyz x.tif", false},
+        {"x.h5", "HDF5", "numpy.savez(sys.argv[2], **a)' x.h5 x.npz", false},
+        {"x.parquet", "Parquet", "index=False)' x.parquet x.csv", false},
+        {"x.shp", "shapefile", "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.shp", false},
+        {"x.xlsx", "Excel", "index=False)' x.xlsx x.csv", false},
+        {"x.json", "JSON", "index=False)' x.json x.csv", false},
+        {"x.7z.001", "split archive", "cat x.7z.* >x.7z", false},
+        {"x.csv.lzma", "LZMA", "xz -dk x.csv.lzma", false},
+        {"x.cpio", "cpio", "bsdtar -cf x.tar @x.cpio", false},
+        {"x.csv.lz4", "LZ4", "lz4 -d x.csv.lz4 x.csv", false},
+        {"x.parquet.gz", "Parquet", "index=False)' x.parquet x.csv", false},
+        {"x.nc.gz", "NetCDF", "gzip -dk x.nc.gz && gdal_translate x.nc x.tif", true},
+        {"a b'.img", "ERDAS", "gdal_translate 'a b'\\''.img' 'a b'\\'''.tif", true},
+        {"-x.img", "ERDAS", "gdal_translate ./-x.img ./-x.tif", true},
+        {"x.pdf", "a document", ".tar.bz2", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        says(foreign_named(cases[i].path), cases[i].path, cases[i].for_grid, cases[i].name,
+             cases[i].command);
+    }
+}
+
+static void no_command_writes_to_what_it_reads(void **state)
+{
+    (void)state;
+    says(&foreign_utf16_grid, "x.dem.txt", true, "UTF-16",
+         "iconv -f UTF-16 -t UTF-8 <x.dem.txt >x.dem.new.txt");
+    says(foreign_of("x.csv", (const unsigned char *)"PAR1\x15\0", 6), "x.csv", false, "Parquet",
+         "index=False)' x.csv x.new.csv");
+    says(foreign_of("x", (const unsigned char *)"\x04\x22\x4d\x18\0", 5), "x", false, "LZ4",
+         "lz4 -d x x.new");
+}
+
+static void what_is_read_is_not_foreign(void **state)
+{
+    static const char *const names[] = {
+        "x.csv",  "x.tsv.gz", "x.txt",  "x.npy", "x.npz", "x.asc",  "x.tif",
+        "x.tiff", "x.tar.gz", "x.zip",  "x.7z",  "x.dat", "x.dem",  "x.prn",
+        "x",      "x.source", "a.nc/x", ".nc",   "nc",    "x.2020", "x.img/y.csv"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (foreign_named(names[i]) != NULL) {
+            fail_msg("'%s' is foreign", names[i]);
+        }
+    }
+}
+
+#define HEAD(bytes) (const unsigned char *)(bytes), sizeof(bytes)
+#define ZIP         "PK\3\4\24\0\6\0\10\0\0\0\41\0\0\0\0\0\0\0\0\0\0\0\0\0\17\0\0\0"
+
+static void first_bytes_say_the_format_whatever_the_name(void **state)
+{
+    static const struct {
+        const unsigned char *head;
+        size_t n;
+        const char *path, *name;
+    } cases[] = {
+        {HEAD("CDF\x01\0\0\0\0"), "x.clusters.dat", "NetCDF"},
+        {HEAD("\x89HDF\r\n\x1a\n\0"), "x.dat", "HDF5"},
+        {HEAD("\x89HDF\r\n\x1a\n\0"), "x.nc", "NetCDF"},
+        {HEAD("PAR1\x15\0"), "x", "Parquet"},
+        {HEAD("\0\0\x27\x0a\0\0"), "x", "shapefile"},
+        {HEAD(ZIP "xl/workbook.xml"), "x.csv", "Excel"},
+        {HEAD("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0"), "x.csv", "Excel"},
+        {HEAD("EHFA_HEADER_TAG"), "x.dem.dat", "ERDAS"},
+        {HEAD("070701\0"), "x.dat", "cpio"},
+        {HEAD("\x5d\0\0\x80\0"), "x.csv", "LZMA"},
+    };
+    static const char *const texts[][2] = {{" \n{\"a\": 1}", "JSON"},
+                                           {"\xef\xbb\xbf[1, 2]", "JSON"},
+                                           {"<VRTDataset rasterXSize=\"3\">", "GDAL virtual"},
+                                           {"<!doctype HTML>\n<html>", "web page"},
+                                           {"DSAA\r\n3 2\r\n", "Surfer"},
+                                           {"north: 20\nsouth: 0\n", "GRASS"}};
+    static const char *const tables[] = {"PAR1,PAR2\n1,2\n",  "CDF,b\n1,2\n",    "GRIB,b\n1,2\n",
+                                         "<0.5,1\n2,3\n",     "<DATE>,x\n1,2\n", "DSAAB 1\n2 3\n",
+                                         "north,south\n1,2\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        says(foreign_of(cases[i].path, cases[i].head, cases[i].n), cases[i].path, false,
+             cases[i].name, "");
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const unsigned char *const head = (const unsigned char *)texts[i][0];
+        says(foreign_of("x.csv", head, strlen(texts[i][0])), texts[i][0], false, texts[i][1], "");
+    }
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        assert_null(foreign_of("x.csv", (const unsigned char *)tables[i], strlen(tables[i])));
+    }
+    assert_null(foreign_of("x.npz", HEAD(ZIP "a.npy")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ending_says_the_format_and_what_converts_it),
+        cmocka_unit_test(no_command_writes_to_what_it_reads),
+        cmocka_unit_test(what_is_read_is_not_foreign),
+        cmocka_unit_test(first_bytes_say_the_format_whatever_the_name),
+    };
+    return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);
+}
