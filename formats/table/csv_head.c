@@ -234,7 +234,7 @@ static enum status walk(struct csv_head *h, struct csv_dialect *d)
 }
 
 /* Refuses what is not text in an encoding that can be read; passes a byte order mark. */
-static enum status check_text(struct csv_head *h)
+static enum status check_text(struct csv_head *h, const struct source *source)
 {
     const size_t n = (size_t)(h->end - h->text);
     const unsigned char *const zero = memchr(h->text, 0, n < FIRST_BYTES ? n : FIRST_BYTES);
@@ -248,8 +248,11 @@ static enum status check_text(struct csv_head *h)
     if (zero) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: byte %td is 0: this is binary data of a format that leat does not "
-                           "know, not a table",
-                           h->file, zero - h->text);
+                           "know, not a table%s",
+                           h->file, zero - h->text,
+                           source_is_stream(source)
+                               ? "; an archive by standard input has a name: --name X.tar"
+                               : "");
     }
     if (n >= 3 && memcmp(h->text, "\xef\xbb\xbf", 3) == 0) {
         h->text += 3;
@@ -310,7 +313,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     h->line = ends->n + 1;
     shape->dialect.row_cells = 0;
     shape->dialect.header = NULL;
-    STATUS_TRY(check_text(h));
+    STATUS_TRY(check_text(h, t->source));
     const bool few = !h->whole && ends->n < 2;
     if (few && !csv_holds_bare_cr(h->text, h->end)) {
         return STATUS_OK;

@@ -684,12 +684,7 @@ static void npz_close(void *state)
 
 static enum status npz_open(struct table *t)
 {
-    if (source_hindrance(t->source) != NULL) {
-        return status_fail(STATUS_UNSUPPORTED,
-                           "%s: is a zip archive from %s, which cannot be read in its order; "
-                           "unpack it, or give the file itself",
-                           source_name(t->source), source_hindrance(t->source));
-    }
+    STATUS_TRY(table_need_seek(t, "a zip archive", "X.npz or X.zip"));
     struct array *const z = t->state;
     z->source = t->source;
     struct zip_input_member m;

@@ -95,6 +95,21 @@ size_t table_mark_nodata(double *values, size_t n, const struct table_missing *m
     return n_missing;
 }
 
+enum status table_need_seek(const struct table *t, const char *what, const char *name)
+{
+    const struct source *const s = t->source;
+    if (source_hindrance(s) == NULL) {
+        return STATUS_OK;
+    }
+    return status_fail(STATUS_UNSUPPORTED,
+                       "%s: is %s from %s, which cannot be read in its order; %s%s", source_name(s),
+                       what, source_hindrance(s),
+                       source_is_stream(s) ? "give the file itself, or standard input with its "
+                                             "name: --name "
+                                           : "unpack it",
+                       source_is_stream(s) ? name : "");
+}
+
 size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte)
 {
     enum { BLOCK = 128 }; /* a byte holds its count, and the loop runs in vectors */

@@ -80,6 +80,11 @@ bool table_says_missing(const char *text, size_t n);
 /* Replaces the numbers that equal one of `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing);
 
+/* Fails where the source cannot be read at any place: `what` it is, and what it is called by
+ * standard input so that it can. STATUS_UNSUPPORTED. */
+enum status table_need_seek(const struct table *t, const char *what,
+                            const char *name) STATUS_MUST_CHECK;
+
 /* How many of p[0 .. n) are that byte. */
 size_t table_count_byte(const unsigned char *p, size_t n, unsigned char byte);
 

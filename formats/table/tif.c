@@ -48,12 +48,7 @@ static enum status tif_open(struct table *t)
     s->name = source_name(t->source);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    if (source_hindrance(t->source) != NULL) {
-        return status_fail(STATUS_UNSUPPORTED,
-                           "%s: is a TIFF from %s, which cannot be read in its order; unpack it, "
-                           "or give the file itself",
-                           s->name, source_hindrance(t->source));
-    }
+    STATUS_TRY(table_need_seek(t, "a TIFF", "X.tif"));
     struct tif_handle *h = NULL;
     STATUS_TRY(tif_handle_open(t->source, &h));
     enum status st = tif_read_shape(t, h, &s->shape);

@@ -207,7 +207,7 @@ static enum status take_pipe(struct inputs *in, const char *path, int fd, struct
 /* Standard input under its name, as it comes, also where it is a file. */
 static enum status take_stdin(struct inputs *in, struct job_input *out, bool *got)
 {
-    const char *path = in->settings->name != NULL ? in->settings->name : "stdin";
+    const char *path = in->settings->name != NULL ? in->settings->name : SETTINGS_STDIN;
     const int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     if (fd < 0) {
         return inputs_take_about_walk(in, out, path,

@@ -125,6 +125,8 @@ enum status settings_choose_devices(const struct settings_devices *devices, size
  * --status-socket is the only place where it is given. */
 enum { SETTINGS_SOCKETS = 4 };
 char *settings_next_socket(const struct settings *s, bool own, size_t *at);
+/* What standard input is called without --name, and then it is a table. */
+#define SETTINGS_STDIN "stdin"
 /* Whether the input is standard input: "-", "/dev/stdin". */
 bool settings_is_stdin(const char *input);
 /* The log says as much as -q and -v ask for. */

@@ -119,15 +119,19 @@ static const struct stage_ops *find_by_name(const char *path)
 }
 
 /* Whether the path is an input itself (or what standard input is called), not something in one, and
- * a table. */
+ * a table, as standard input without a name is. */
 static bool is_named_table(const struct settings *s, const char *path)
 {
-    size_t i = 0;
-    while (i < s->n_inputs && strcmp(s->inputs[i], path) != 0) {
-        i++;
+    bool is_input = false, is_stdin = false;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        is_input |= strcmp(s->inputs[i], path) == 0;
+        is_stdin |= settings_is_stdin(s->inputs[i]);
     }
-    const bool is_stdin = s->name != NULL && strcmp(s->name, path) == 0;
-    return (i < s->n_inputs || is_stdin) && input_name_is_table(path);
+    if (is_stdin && s->name == NULL && strcmp(path, SETTINGS_STDIN) == 0) {
+        return true;
+    }
+    is_stdin = s->name != NULL && strcmp(s->name, path) == 0;
+    return (is_input || is_stdin) && input_name_is_table(path);
 }
 
 /* NULL when no pipeline takes it. *route is the route that counts, NULL when none does. */

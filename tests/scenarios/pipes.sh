@@ -58,6 +58,15 @@ printf '0,0\n1,1\n2,4\n' >n.nodes.csv && printf '0.5\n1.5\n' >n.query.csv
 "$LEAT" run -q -b cpu -o by-pipe n.nodes.csv - --name n.query.csv <n.query.csv || fail "queries by a pipe"
 cmp by-files/n/curve.npz by-pipe/n/curve.npz || fail "queries by a pipe give another curve"
 
+# Without a name it is a table of pearson's; what has to have one says so.
+cat a.clusters.csv | run nameless -
+cmp by-file/a/pearson.npz nameless/stdin/pearson.npz || fail "a table without a name and a pipeline"
+for name in c.clusters.npz:X.npz all.zip:X.zip all.tar:X.tar; do
+    cat ${name%:*} | "$LEAT" run -q -b cpu -o out - 2>stderr && fail "${name%:*} is read without its name"
+    says "stdin: .*--name .*${name#*:}"
+done
+cat c.clusters.npz | run by-name - --name X.npz
+
 # What is asked for and cannot be.
 expect 2 "$LEAT" run - -
 says 'standard input is named twice'
