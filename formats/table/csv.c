@@ -12,8 +12,10 @@
  * knows that it is not a blank line; a comment never is.
  */
 #include "formats/table/csv.h"
+#include "formats/table/foreign.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,19 +190,57 @@ static void csv_close(void *state)
     bytes_free(&csv->carry);
 }
 
-/* In a grid's place nothing is passed over: no title, no names, no column. */
-static enum status check_for_grid(const struct table *t, const struct csv_shape *shape)
+/* Whether the rows say x, y and the value of one cell after the other: of the first two columns one
+ * steps evenly, while the other stays. */
+static enum status look_for_xyz(struct csv *csv, bool *is_xyz)
 {
+    enum { ROWS = 3 };
+    const struct csv_dialect *const d = &csv->shape.dialect;
+    const unsigned char *text;
+    double v[ROWS][ROWS] = {{0}};
+    size_t n;
+    STATUS_TRY(csv_text_peek(&csv->text, 0, &text, &n));
+    const unsigned char *const end = text + n, *p = text + csv->shape.data_offset;
+    *is_xyz = csv->shape.n_columns == ROWS;
+    for (size_t row = 0; row < ROWS && *is_xyz; row++) {
+        p = csv_find_data(d, p, end);
+        for (size_t c = 0; c < ROWS && p < end; c++) {
+            struct csv_cell cell;
+            p = csv_cell_scan(d, p, end, &cell);
+            *is_xyz &= csv_cell_value(d, &cell, &v[row][c]) == CSV_NUMBER;
+            (void)csv_pass(d, &p, end);
+        }
+    }
+    for (size_t c = 0; c < 2 && *is_xyz; c++) {
+        const double step = v[1][c] - v[0][c], stays = v[0][1 - c];
+        if (step != 0 && fabs(v[2][c] - v[1][c] - step) <= 1e-6 * fabs(step) &&
+            v[1][1 - c] == stays && v[2][1 - c] == stays) {
+            return STATUS_OK;
+        }
+    }
+    *is_xyz = false;
+    return STATUS_OK;
+}
+
+/* In a grid's place nothing is passed over: no title, no names, no column. */
+static enum status check_for_grid(struct table *t, struct csv *csv)
+{
+    const struct csv_shape *const shape = &csv->shape;
+    const char *const name = source_name(t->source);
     const bool is_whole = shape->data_line == 1 + t->choice.skip && !shape->has_header &&
                           !shape->has_labels &&
                           (shape->n_kept == shape->n_columns || t->options.columns != NULL);
-    return !t->options.for_grid || is_whole
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_INPUT,
-                             "%s: stands in a grid's place, and is neither a grid nor a table of "
-                             "numbers alone, without names; a grid begins with lines of ncols, "
-                             "nrows, xllcorner, yllcorner, cellsize and nodata_value",
-                             source_name(t->source));
+    if (!is_whole) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: stands in a grid's place, and is neither a grid nor a table of "
+                           "numbers alone, without names; a grid begins with lines of ncols, "
+                           "nrows, xllcorner, yllcorner, cellsize and nodata_value%s",
+                           name,
+                           shape->has_header ? " (-s header=none if line 1 is a row of it)" : "");
+    }
+    bool is_xyz;
+    STATUS_TRY(look_for_xyz(csv, &is_xyz));
+    return is_xyz ? foreign_fail(STATUS_UNSUPPORTED, &foreign_xyz_grid, name, true) : STATUS_OK;
 }
 
 static enum status csv_open(struct table *t)
@@ -210,7 +250,7 @@ static enum status csv_open(struct table *t)
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
     STATUS_TRY(csv_text_open(&csv->text, t->source));
     STATUS_TRY(csv_read_head(t, &csv->shape));
-    STATUS_TRY(check_for_grid(t, &csv->shape));
+    STATUS_TRY(t->options.for_grid ? check_for_grid(t, csv) : STATUS_OK);
     STATUS_TRY(csv_text_skip(&csv->text, csv->shape.data_offset));
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;

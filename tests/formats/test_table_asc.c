@@ -313,6 +313,10 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
         {"a,b,c\n1,2,3\n4,5,6\n", "neither a grid nor", NULL},
         {",1,2\nr1,2,3\nr2,5,6\n", "neither a grid nor", NULL},
         {"1,x,3\n4,y,6\n4,y,6\n", "neither a grid nor", NULL},
+        {"0 0 5\n10 0 6\n20 0 7\n0 10 8\n10 10 9\n20 10 9\n", "an XYZ grid",
+         "gdal_translate in.x in.tif"},
+        {"7.1,50.3,5\n7.1,50.2,6\n7.1,50.1,7\n7.2,50.3,8\n7.2,50.2,9\n7.2,50.1,9\n", "an XYZ grid",
+         "gdal_translate in.x in.tif"},
         {"{\"ncols\": 3, \"values\": [1, 2, 3]}\n", "is JSON", NULL},
     };
     const struct table_options options = {.for_grid = true};
@@ -336,6 +340,9 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
     reading_free(&r);
     r = read_text("1 2 3\n4 5 6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
+    reading_free(&r);
+    r = read_text("9 9 9\n8 9 9\n8 9 7\n", &options);
+    ASSERT_NUMBERS(&r, 9, 9, 9, 8, 9, 9, 8, 9, 7);
     reading_free(&r);
 }
 
