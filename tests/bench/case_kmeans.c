@@ -6,6 +6,9 @@
  * points, or of what is remembered of them (12 bytes a point) where bounds spare it; to compute, a
  * difference and an fma a point, cluster and column, of which the fma is counted as the product's
  * 2 flops: the floor is that of the first iteration and 9 reads of the memory.
+ *
+ * Seeding alone: what is kept of each point, its least d2, is checked by plain loops. A pass reads
+ * the points and writes what is kept, which all but the first read.
  */
 #include "tests/bench/bench.h"
 
@@ -22,6 +25,7 @@ enum { CLUSTERS = 16, ITERATIONS = 10 };
 struct kmeans_variant {
     size_t n, d;
     bool uniform, labels, forget; /* labels: after the iterations; forget: no bounds */
+    bool seeds;                   /* k-means++ alone */
     double mark_s, mark_ratio;
 };
 
@@ -112,12 +116,31 @@ static enum status kmeans_run(struct bench *b, void *state)
                         : STATUS_OK;
 }
 
-/* Range, units, and CLUSTERS centroids by k-means++, as a stage makes them. */
+/* CLUSTERS centroids by k-means++, as a stage makes them; `nearest`: double [n]. */
+static enum status seed(struct bench *b, const struct kmeans_state_of *s, struct span nearest)
+{
+    const struct kmeans_kernels *k = b->backend->ops->kmeans;
+    const struct kmeans_points x = {s->points, DTYPE_F64, s->n, s->d, 0};
+    for (size_t c = 0; c < CLUSTERS; c++) {
+        struct kmeans_model m = s->model;
+        m.n_drawn = c;
+        STATUS_TRY(k->draw(b->queue, &x, &m, 42, c, nearest));
+        STATUS_TRY(k->take(b->queue, &m));
+    }
+    return STATUS_OK;
+}
+
+static enum status seeds_run(struct bench *b, void *state)
+{
+    const struct kmeans_state_of *s = state;
+    return seed(b, s, s->memory);
+}
+
+/* Range and units, as a stage makes them. */
 static enum status begin(struct bench *b, struct kmeans_state_of *s)
 {
     const struct kmeans_kernels *k = b->backend->ops->kmeans;
     const struct kmeans_points x = {s->points, DTYPE_F64, s->n, s->d, 0};
-    struct span nearest;
     kmeans_clear(&s->copy);
     STATUS_TRY(put(b, s->model.at, s->copy.at.at, s->copy.at.bytes));
     STATUS_TRY(k->range(b->queue, &x, &s->model));
@@ -131,20 +154,54 @@ static enum status begin(struct bench *b, struct kmeans_state_of *s)
     }
     ((struct kmeans_state *)kmeans_array(&s->copy, KMEANS_STATE))->inertia_unit = kmeans_unit(most);
     ((struct kmeans_state *)kmeans_array(&s->copy, KMEANS_STATE))->tolerance = -1;
-    STATUS_TRY(put(b, s->model.at, s->copy.at.at, s->copy.at.bytes));
+    return put(b, s->model.at, s->copy.at.at, s->copy.at.bytes);
+}
+
+/* The first centroids, of which the iterations begin. */
+static enum status start(struct bench *b, struct kmeans_state_of *s)
+{
+    struct span nearest;
     STATUS_TRY(b->backend->ops->alloc(b->queue, s->n * sizeof(double), &nearest));
-    enum status code = STATUS_OK;
-    for (size_t c = 0; code == STATUS_OK && c < CLUSTERS; c++) {
-        struct kmeans_model m = s->model;
-        m.n_drawn = c;
-        code = k->draw(b->queue, &x, &m, 42, c, nearest);
-        code = code == STATUS_OK ? k->take(b->queue, &m) : code;
-    }
+    const enum status code = seed(b, s, nearest);
     b->backend->ops->release(b->queue, nearest);
     STATUS_TRY(code);
     STATUS_TRY(b->backend->ops->download(b->queue, s->copy.at.at, s->model.at, s->copy.at.bytes));
     memcpy(s->start, kmeans_array(&s->copy, KMEANS_CENTROID), CLUSTERS * s->d * sizeof(double));
     return STATUS_OK;
+}
+
+/* After seeding: the least d2 of every point to all seeds but the last. */
+static enum status check_seeds(struct bench *b, struct kmeans_state_of *s)
+{
+    const size_t d = s->d, bytes = CLUSTERS * d * sizeof(double);
+    double *kept = malloc(s->n * sizeof *kept);
+    if (kept == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory");
+    }
+    enum status code = seed(b, s, s->memory);
+    code = code == STATUS_OK
+               ? b->backend->ops->download(b->queue, kept, s->memory, s->n * sizeof *kept)
+               : code;
+    code = code == STATUS_OK
+               ? b->backend->ops->download(
+                     b->queue, s->start,
+                     span_from(s->model.at, kmeans_offset(CLUSTERS, d, KMEANS_CENTROID)), bytes)
+               : code;
+    for (size_t i = 0; i < s->n && code == STATUS_OK; i++) {
+        double least = INFINITY;
+        for (size_t c = 0; c + 1 < CLUSTERS; c++) {
+            double d2 = 0;
+            for (size_t j = 0; j < d; j++) {
+                d2 = kmeans_add_column(d2, s->host[i * d + j], s->start[c * d + j], 1);
+            }
+            least = d2 < least ? d2 : least;
+        }
+        if (!(kept[i] == least)) {
+            code = status_fail(STATUS_INTERNAL, "point %zu: %.17g, not %.17g", i, kept[i], least);
+        }
+    }
+    free(kept);
+    return code;
 }
 
 /* One iteration from `before`, in plain loops, against `after`: n additions in extended precision
@@ -296,7 +353,26 @@ static enum status make(struct bench *b, struct kmeans_state_of *s)
     }
     STATUS_TRY(put(b, s->points, s->host, bytes));
     STATUS_TRY(begin(b, s));
+    if (s->v->seeds) {
+        return check_seeds(b, s);
+    }
+    STATUS_TRY(start(b, s));
     return kmeans_check(b, s);
+}
+
+/* What it moves and computes. */
+static void tell_work(const struct kmeans_state_of *s, struct bench_work *work)
+{
+    const struct kmeans_variant *v = s->v;
+    const double n = (double)s->n, d = (double)s->d;
+    if (v->seeds) {
+        work->flops = (CLUSTERS - 1) * 2 * n * d;
+        work->bytes = (CLUSTERS - 1) * (8 * d + 16) * n - 8 * n;
+        return;
+    }
+    const double full = v->forget ? ITERATIONS : 1;
+    work->flops = (full + v->labels) * 2 * n * CLUSTERS * d;
+    work->bytes = (full + v->labels) * 8 * n * d + (ITERATIONS - full) * 12 * n;
 }
 
 static enum status kmeans_open(struct bench *b, const struct bench_case *c, struct bench_work *work,
@@ -318,9 +394,7 @@ static enum status kmeans_open(struct bench *b, const struct bench_case *c, stru
         kmeans_close(b, s);
         return code;
     }
-    const double full = v->forget ? ITERATIONS : 1, n = (double)s->n, d = (double)s->d;
-    work->flops = (full + v->labels) * 2 * n * CLUSTERS * d;
-    work->bytes = (full + v->labels) * 8 * n * d + (ITERATIONS - full) * 12 * n;
+    tell_work(s, work);
     const double compute_s = work->flops / b->ceilings.f64_flop_s;
     const double move_s = work->bytes / b->ceilings.copy_bytes_s;
     work->floor_s = compute_s > move_s ? compute_s : move_s;
@@ -336,13 +410,18 @@ static const struct kmeans_variant plane = {.n = (size_t)16 << 20, .d = 2, .mark
                                    wide = {.n = (size_t)2 << 20, .d = 16, .mark_s = 3e-3},
                                    wide_full = {.n = (size_t)2 << 20, .d = 16, .forget = true},
                                    fit = {.n = 1000000, .d = 16, .labels = true, .mark_ratio = 5},
-                                   fit_uniform = {
-                                       .n = 1000000, .d = 16, .uniform = true, .labels = true};
+                                   fit_uniform = {.n = 1000000,
+                                                  .d = 16,
+                                                  .uniform = true,
+                                                  .labels = true},
+                                   seeds_plane = {.n = (size_t)16 << 20, .d = 2, .seeds = true},
+                                   seeds_wide = {.n = (size_t)2 << 20, .d = 16, .seeds = true};
 
-#define KMEANS_CASE(called, told, of)                                                              \
+#define KMEANS_RUNS(called, told, of, by)                                                          \
     .name = (called), .what = (told), .backends = BENCH_CPU | BENCH_CUDA, .by_device = true,       \
-    .variant = &(of), .open = kmeans_open, .prepare = kmeans_prepare, .run = kmeans_run,           \
+    .variant = &(of), .open = kmeans_open, .prepare = kmeans_prepare, .run = (by),                 \
     .close = kmeans_close
+#define KMEANS_CASE(called, told, of) KMEANS_RUNS(called, told, of, kmeans_run)
 
 const struct bench_case bench_kmeans_cases[] = {
     {KMEANS_CASE("kmeans_2", "k-means of 16M x 2 f64 about 16 centres, 10 iterations", plane),
@@ -355,5 +434,7 @@ const struct bench_case bench_kmeans_cases[] = {
      .peer_name = "scikit-learn", .peer = kmeans_peer},
     {KMEANS_CASE("kmeans_fit_uniform", "the same of uniform points", fit_uniform),
      .peer_name = "scikit-learn", .peer = kmeans_peer},
+    {KMEANS_RUNS("kmeans_seeds_2", "k-means++ of 16M x 2 f64, 16 seeds", seeds_plane, seeds_run)},
+    {KMEANS_RUNS("kmeans_seeds_16", "k-means++ of 2M x 16 f64, 16 seeds", seeds_wide, seeds_run)},
     {0},
 };
