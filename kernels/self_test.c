@@ -321,8 +321,8 @@ static enum status cluster(struct run *r, const struct kmeans_points *x, struct 
     const struct kmeans_kernels *k = r->ops->kmeans;
     const struct span memory = {r->by_columns.at, kmeans_memory_bytes(x->n)};
     const struct span labels = span_from(r->by_columns, memory.bytes);
-    for (m->n_drawn = 0; m->n_drawn < m->k; ++m->n_drawn) {
-        STATUS_TRY(k->draw(r->q, x, m, 7, m->n_drawn, (struct span){0}));
+    for (; m->n_drawn < m->k; kmeans_taken(m)) {
+        STATUS_TRY(k->draw(r->q, x, m, 7, kmeans_seed_drawn(m), (struct span){0}));
         STATUS_TRY(k->take(r->q, m));
     }
     STATUS_TRY(r->ops->zero(r->q, memory));

@@ -41,8 +41,9 @@ struct kmeans_sum {
     int64_t high[2], low[2];
 };
 
-/* The farthest point, with its d2 and cluster, or of a draw the one with the least key; of several
- * the one with the lowest number. Its cells are the field KMEANS_PICK_CELLS. */
+/* The farthest point, with its d2 and cluster; of several the one with the lowest number. Its cells
+ * are the first row of KMEANS_PICK_CELLS. Or a point that is drawn, with its key and the row of its
+ * list, in KMEANS_PICK_CELLS, that holds its cells. */
 struct kmeans_pick {
     double value;
     uint64_t point; /* UINT64_MAX: none yet */
@@ -62,9 +63,10 @@ struct kmeans_state {
     struct kmeans_pick pick;
 };
 
-/* The arrays of a model, one after the other in this order, each at a multiple of 8 bytes. k and
- * d: clusters and columns. A model begins as kmeans_clear() leaves the host's copy; an incremental
- * one that starts again with other centroids has STATE, COUNT, SUM and DRIFT at 0 again, too. */
+/* The arrays of a model, one after the other in this order, each at a multiple of 8 bytes. k, d and
+ * t: clusters, columns, and the trials of a seed, kmeans_trials(k). A model begins as
+ * kmeans_clear() leaves the host's copy; an incremental one that starts again with other centroids
+ * has STATE, COUNT, SUM and DRIFT at 0 again, too. */
 enum kmeans_field {
     KMEANS_STATE,       /* struct kmeans_state */
     KMEANS_MIN,         /* double [d]: of all points, by range() */
@@ -76,8 +78,11 @@ enum kmeans_field {
     KMEANS_CENTRE,      /* double [d]: about which squares() adds up; set by the host */
     KMEANS_SQUARE_UNIT, /* double [d]: its unit: 2^50 of them exceed any (x - centre)^2 */
     KMEANS_SQUARES,     /* struct kmeans_sum [d]: of (x - centre)^2 */
-    KMEANS_PICK_CELLS,  /* double [d] */
-    KMEANS_CENTROID,    /* double [k][d] */
+    KMEANS_PICK_CELLS,  /* double [t][t][d] */
+    KMEANS_DRAWN,       /* struct kmeans_pick [t][t]: points that are drawn, a list a trial, in the
+                           order of their keys */
+    KMEANS_POTENTIAL,   /* struct kmeans_sum [t]: what the d2 of all points come to with a trial */
+    KMEANS_CENTROID,    /* double [k + t][d]: behind those that are there, a seed's trials */
     KMEANS_COUNT,       /* uint64 [k] */
     KMEANS_SUM,         /* struct kmeans_sum [k][d] */
     KMEANS_WITHIN,      /* struct kmeans_sum [k]: of d2 to the own centroid, by label() */
@@ -88,7 +93,8 @@ enum kmeans_field {
 struct kmeans_model {
     struct span at; /* kmeans_model_bytes(k, n_columns) */
     size_t k, n_columns;
-    size_t n_drawn;   /* for draw and take: centroids that are there */
+    size_t n_drawn;   /* for draw and take: centroids that are there, and trials of the next one: */
+    size_t n_trials;  /* 0 until the second is drawn, then kmeans_trials(k) */
     bool incremental; /* SUM and COUNT stay from one iteration to the next: every assign gets
                          `memory` */
 };
@@ -99,10 +105,24 @@ struct kmeans_model {
 #define KMEANS_RULE static inline
 #endif
 
+/* The trials of a seed among k: 2 + floor(log k), as in scikit-learn. No power of e up to 2^31 is
+ * as close to a whole number as these are rounded. */
+enum { KMEANS_MOST_TRIALS = 23 };
+KMEANS_RULE size_t kmeans_trials(size_t k)
+{
+    const double e = 0x1.5bf0a8b145769p1;
+    size_t n = 2;
+    for (double power = e; power <= (double)k && n < KMEANS_MOST_TRIALS; power *= e) {
+        n++;
+    }
+    return n;
+}
+
 /* Where field f begins, in bytes; of KMEANS_FIELDS: what all take. k and d have been checked: the
- * product of 32 k (d + 3) and 8 d 10 fits. */
+ * product of 32 k (d + 3) and 8 d 600 fits. */
 KMEANS_RULE size_t kmeans_offset(size_t k, size_t d, enum kmeans_field f)
 {
+    const size_t t = kmeans_trials(k);
     const size_t bytes[KMEANS_FIELDS] = {sizeof(struct kmeans_state),
                                          8 * d,
                                          8 * d,
@@ -112,8 +132,10 @@ KMEANS_RULE size_t kmeans_offset(size_t k, size_t d, enum kmeans_field f)
                                          8 * d,
                                          8 * d,
                                          sizeof(struct kmeans_sum) * d,
-                                         8 * d,
-                                         8 * k * d,
+                                         8 * t * t * d,
+                                         sizeof(struct kmeans_pick) * t * t,
+                                         sizeof(struct kmeans_sum) * t,
+                                         8 * (k + t) * d,
                                          8 * k,
                                          sizeof(struct kmeans_sum) * k * d,
                                          sizeof(struct kmeans_sum) * k,
@@ -136,6 +158,31 @@ KMEANS_RULE void *kmeans_array(const struct kmeans_model *m, enum kmeans_field f
     return (char *)m->at.at + kmeans_offset(m->k, m->n_columns, f);
 }
 
+/* Nothing drawn: as bytes, so that KMEANS_DRAWN begins as many of them. */
+enum { KMEANS_NONE_DRAWN = 0xff };
+
+/* The seed that is drawn, or of which trials are: for the generator. */
+static inline size_t kmeans_seed_drawn(const struct kmeans_model *m)
+{
+    return m->n_drawn + (m->n_trials > 0 ? 1 : 0);
+}
+
+/* How many lists a draw makes. */
+static inline size_t kmeans_n_lists(const struct kmeans_model *m)
+{
+    return m->n_trials == 0 ? 1 : kmeans_seed_drawn(m) < m->k ? m->n_trials : 0;
+}
+
+/* After take(): what is there now. */
+static inline void kmeans_taken(struct kmeans_model *m)
+{
+    if (m->n_drawn > 0 && m->n_trials == 0) {
+        m->n_trials = kmeans_trials(m->k);
+    } else {
+        m->n_drawn++;
+    }
+}
+
 /* A host's copy of a model as a model begins: all 0, nothing picked, no range, units and weights 1.
  */
 static inline void kmeans_clear(const struct kmeans_model *copy)
@@ -144,6 +191,9 @@ static inline void kmeans_clear(const struct kmeans_model *copy)
     ((struct kmeans_state *)kmeans_array(copy, KMEANS_STATE))->pick.point = UINT64_MAX;
     ((struct kmeans_state *)kmeans_array(copy, KMEANS_STATE))->inertia_unit = 1;
     *(uint64_t *)kmeans_array(copy, KMEANS_BAD) = UINT64_MAX;
+    memset(kmeans_array(copy, KMEANS_DRAWN), KMEANS_NONE_DRAWN,
+           kmeans_offset(copy->k, copy->n_columns, KMEANS_POTENTIAL) -
+               kmeans_offset(copy->k, copy->n_columns, KMEANS_DRAWN));
     for (size_t j = 0; j < copy->n_columns; j++) {
         ((double *)kmeans_array(copy, KMEANS_MIN))[j] = (double)INFINITY;
         ((double *)kmeans_array(copy, KMEANS_MAX))[j] = -(double)INFINITY;
@@ -162,18 +212,27 @@ struct kmeans_kernels {
      * they are the centroid of one cluster. */
     enum status (*squares)(struct queue *q, const struct kmeans_points *x,
                            const struct kmeans_model *m) STATUS_MUST_CHECK;
-    /* Lowers the state's pick, and its cells, to that of these points whose key is least: key =
-     * e / w, where e is exponentially distributed, from Philox4x32-10 keyed by (seed, stream) with
-     * the point's number as counter, and w is the point's d2 to the nearest of the first n_drawn
-     * centroids (1 where n_drawn is 0): so a point is drawn with probability w / sum of w
-     * (k-means++: D. Arthur, S. Vassilvitskii, 2007; the least of exponential variables). A point
-     * with w = 0 has no key. `nearest`: double [x->n], the least d2 to the first n_drawn - 1 of
-     * them, which becomes that to n_drawn; or none, and all are computed. */
+    /* A pass of k-means++ with several trials a seed, of which the best is taken (D. Arthur, S.
+     * Vassilvitskii, 2007; as scikit-learn). A point's weight w is its d2 to the nearest of the
+     * first n_drawn centroids (1 where n_drawn is 0). Adds to POTENTIAL of each of the n_trials
+     * rows behind them its w_i, the lesser of w and of d2 to that trial; and keeps for each trial,
+     * should it be taken, the points that may be tried next, in its list of DRAWN: those with the
+     * least keys e / w_i, where e is exponentially distributed, from Philox4x32-10 keyed by (seed,
+     * stream) with the point's number as counter. So the first is drawn with probability w_i / sum
+     * of w_i (the least of exponential variables), and the next ones likewise among what is left.
+     * Of points whose numbers are the same modulo KMEANS_CLASSES only the one with the least key is
+     * kept, so that threads need not know each other's. A point with w_i = 0 has no key. Without
+     * trials there is one list, of w. With the last seed's trials nothing is drawn. `nearest`:
+     * double [x->n], the least d2 to the first n_drawn - 1 centroids, which becomes that to
+     * n_drawn; or none, and all are computed. */
     enum status (*draw)(struct queue *q, const struct kmeans_points *x,
                         const struct kmeans_model *m, uint64_t seed, uint64_t stream,
                         struct span nearest) STATUS_MUST_CHECK;
-    /* The pick's cells become centroid number n_drawn (those of centroid 0 where nothing has a key:
-     * fewer distinct points than clusters), and the pick begins again as none. */
+    /* Of the trials the one with the least POTENTIAL, of several the first, becomes centroid number
+     * n_drawn, and its list the trials of the next; without trials the list becomes the rows from
+     * n_drawn on: the first centroid, or the second's trials. Where a list is short its first point
+     * is tried again, where nothing has a key centroid 0 (fewer distinct points than clusters).
+     * DRAWN and POTENTIAL begin again. The caller goes on with kmeans_taken(). */
     enum status (*take)(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
     /* Adds the points to COUNT and SUM of the nearest centroids. `memory`: only where the model is
      * `incremental`: kmeans_memory_bytes(x->n), at a multiple of 8 bytes, that belong to these
@@ -212,10 +271,13 @@ static inline size_t kmeans_list_bytes(size_t n, size_t k, size_t d)
 }
 
 /* What kernels may take beside spans: a buffer of the queue, with room for a quarter more than was
- * asked for. It holds such a list, or numbers: k (d + 2). */
+ * asked for. It holds such a list, or numbers: k (d + 2), or points that are drawn: t^2. */
 enum {
     KMEANS_SCRATCH_NUMBER = 10,
     KMEANS_SCRATCH_BESIDE = 1 << 16,
+    KMEANS_DRAW_BLOCKS = 1056, /* of a device, eight a multiprocessor of an H100, with lists each */
+    KMEANS_SCRATCH_DRAWN = KMEANS_DRAW_BLOCKS * 20,
+    KMEANS_CLASSES = 32, /* a warp's lanes */
 };
 
 #endif

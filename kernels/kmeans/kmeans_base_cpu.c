@@ -13,6 +13,25 @@ static void transpose(const struct kmeans_rows *rows, double *tile)
     }
 }
 
+static double distance(const struct kmeans_centroids *c, const double *tile, size_t p, size_t i)
+{
+    double d2 = 0;
+    for (size_t j = 0; j < c->d; ++j) {
+        d2 = kmeans_add_column(d2, tile[j * KMEANS_STRIDE + p], c->at[i * c->d + j],
+                               c->weight == NULL ? 1 : c->weight[j]);
+    }
+    return d2;
+}
+
+static void distances(const struct kmeans_centroids *c, const double *tile, size_t n, double *out)
+{
+    for (size_t i = 0; i < c->k; ++i) {
+        for (size_t p = 0; p < n; ++p) {
+            out[i * KMEANS_TILE + p] = distance(c, tile, p, i);
+        }
+    }
+}
+
 static void nearest(const struct kmeans_centroids *c, const double *tile, size_t n,
                     const struct kmeans_rows *ahead, struct kmeans_nearest *out)
 {
@@ -21,11 +40,7 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
         out->d2[p] = out->second[p] = (double)INFINITY;
         out->label[p] = 0;
         for (size_t i = 0; i < c->k; ++i) {
-            double d2 = 0;
-            for (size_t j = 0; j < c->d; ++j) {
-                d2 = kmeans_add_column(d2, tile[j * KMEANS_STRIDE + p], c->at[i * c->d + j],
-                                       c->weight == NULL ? 1 : c->weight[j]);
-            }
+            const double d2 = distance(c, tile, p, i);
             if (d2 < out->d2[p]) {
                 out->second[p] = out->d2[p];
                 out->d2[p] = d2;
@@ -71,7 +86,7 @@ static void add(const struct kmeans_sums *sums, const void *row, enum dtype type
     }
 }
 
-static const struct kmeans_vectors cpu_kmeans_base = {"base",   transpose, nearest,
+static const struct kmeans_vectors cpu_kmeans_base = {"base",   transpose, nearest, distances,
                                                       remember, moves,     add};
 
 const struct kmeans_vectors *cpu_kmeans_set(size_t i)

@@ -70,6 +70,9 @@ struct kmeans_vectors {
      */
     void (*nearest)(const struct kmeans_centroids *c, const double *tile, size_t n,
                     const struct kmeans_rows *ahead, struct kmeans_nearest *out);
+    /* Of the n first points to each of the centroids: those to number i are out[i * KMEANS_TILE]
+     * and so on, with room for KMEANS_TILE. */
+    void (*distances)(const struct kmeans_centroids *c, const double *tile, size_t n, double *out);
     /* What the n first points remember; `out` has room for KMEANS_TILE. */
     void (*remember)(const struct kmeans_nearest *found, size_t n, const struct kmeans_drifts *by,
                      struct kmeans_bounds *out);

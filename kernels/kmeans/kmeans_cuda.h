@@ -19,7 +19,8 @@ struct kmeans_device {
     struct kmeans_state *state;
     double *min, *max, *unit, *weight, *centre, *square_unit, *pick_cells, *centroid, *drift;
     uint64_t *bad, *count;
-    struct kmeans_sum *squares, *sum, *within;
+    struct kmeans_sum *squares, *sum, *within, *potential;
+    struct kmeans_pick *drawn;
     size_t k, d;
     bool incremental;
 };
@@ -39,6 +40,8 @@ static inline struct kmeans_device kmeans_on_device(const struct kmeans_model *m
     v.drift = (double *)kmeans_array(m, KMEANS_DRIFT);
     v.bad = (uint64_t *)kmeans_array(m, KMEANS_BAD);
     v.count = (uint64_t *)kmeans_array(m, KMEANS_COUNT);
+    v.drawn = (struct kmeans_pick *)kmeans_array(m, KMEANS_DRAWN);
+    v.potential = (struct kmeans_sum *)kmeans_array(m, KMEANS_POTENTIAL);
     v.squares = (struct kmeans_sum *)kmeans_array(m, KMEANS_SQUARES);
     v.sum = (struct kmeans_sum *)kmeans_array(m, KMEANS_SUM);
     v.within = (struct kmeans_sum *)kmeans_array(m, KMEANS_WITHIN);
@@ -110,35 +113,66 @@ __device__ __forceinline__ void kmeans_add_words(struct kmeans_sum *sum, struct 
     kmeans_add_word(&sum->low[1], v.low[1]);
 }
 
-__device__ __forceinline__ void kmeans_consider(struct kmeans_pick *pick, double value,
-                                                uint64_t point, uint64_t cluster, bool farthest)
+__device__ __forceinline__ struct kmeans_pick kmeans_no_pick()
 {
-    if (kmeans_before(value, point, pick->value, pick->point, farthest)) {
-        pick->value = value;
-        pick->point = point;
-        pick->cluster = cluster;
+    const struct kmeans_pick none = {0, UINT64_MAX, 0};
+    return none;
+}
+
+/* The farther point. */
+__device__ __forceinline__ void kmeans_consider(struct kmeans_pick *pick, struct kmeans_pick other)
+{
+    if (other.point != UINT64_MAX &&
+        kmeans_before(other.value, other.point, pick->value, pick->point, true)) {
+        *pick = other;
     }
 }
 
-/* The first of the picks of a block of THREADS; thread 0 gets it. `shared` has room for as many,
+/* The farthest of the picks of a block of THREADS; thread 0 gets it. `shared` has room for as many,
  * and may be used again after the next barrier. */
 template <int THREADS>
 __device__ __forceinline__ void kmeans_block_pick(struct kmeans_pick *own,
-                                                  struct kmeans_pick *shared, bool farthest)
+                                                  struct kmeans_pick *shared)
 {
     shared[threadIdx.x] = *own;
     __syncthreads();
     for (int step = THREADS / 2; step > 0; step /= 2) {
         if (threadIdx.x < step) {
-            const struct kmeans_pick other = shared[threadIdx.x + step];
-            if (other.point != UINT64_MAX) {
-                kmeans_consider(&shared[threadIdx.x], other.value, other.point, other.cluster,
-                                farthest);
-            }
+            kmeans_consider(&shared[threadIdx.x], shared[threadIdx.x + step]);
         }
         __syncthreads();
     }
     *own = shared[0];
+}
+
+/* A point that is drawn, with its key; of `point` and the other the one that comes first. */
+struct kmeans_key {
+    double key;
+    uint64_t point; /* UINT64_MAX: none */
+};
+
+__device__ __forceinline__ void kmeans_earlier(struct kmeans_key *v, double key, uint64_t point)
+{
+    if (point != UINT64_MAX && kmeans_before(key, point, v->key, v->point, false)) {
+        v->key = key;
+        v->point = point;
+    }
+}
+
+/* The first of the warp's, which is taken out of its lane's; every lane gets it. */
+__device__ __forceinline__ struct kmeans_key kmeans_warp_first(struct kmeans_key *own)
+{
+    struct kmeans_key first = *own;
+    for (int step = 16; step > 0; step /= 2) {
+        const double key = __shfl_xor_sync(0xffffffffu, first.key, step);
+        const unsigned long long point =
+            __shfl_xor_sync(0xffffffffu, (unsigned long long)first.point, step);
+        kmeans_earlier(&first, key, point);
+    }
+    if (own->point == first.point) {
+        own->point = UINT64_MAX;
+    }
+    return first;
 }
 
 #endif

@@ -33,7 +33,7 @@ template <int MODE> size_t most_shared(const struct cudaDeviceProp &device, size
 
 template <typename T, int MODE> void (*kernel_of(enum rows rows, int points, int d))(pass_args)
 {
-    constexpr int at_once = MODE <= LABEL ? 2 : 1; /* without sums WHOLE is not compiled with two */
+    constexpr int at_once = MODE <= LABEL ? 2 : 1; /* else WHOLE is not compiled with two */
     if constexpr (MODE != FARTHEST) {              /* which is rare */
         if (rows == SHORT) {
             return d == 1   ? pass_short<T, MODE, 1>
@@ -53,7 +53,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
      * be; tiles only where there is memory for a list of points. */
     const struct cudaDeviceProp &device = q->backend->properties;
     const size_t of_one = most_shared<MODE>(device, 1), of_two = most_shared<MODE>(device, 2);
-    constexpr bool sums = MODE <= LABEL;
+    constexpr bool sums = MODE <= DRAW;
     const bool is_short = MODE != FARTHEST && a->d <= MOST_SHORT;
     const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
@@ -62,7 +62,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
         int points; /* of a lane at a time */
         size_t most;
     } choices[] = {{sums, SHORT, TWO, is_short ? of_one : 0},
-                   {sums, WHOLE, 2, sums ? most_shared<MODE>(device, 4) : 0},
+                   {sums, WHOLE, 2, MODE <= LABEL ? most_shared<MODE>(device, 4) : 0},
                    {sums, WHOLE, 1, of_two},
                    {sums, WHOLE, 1, of_one},
                    {sums, TILED, 1, may_tile ? of_one : 0},
@@ -96,12 +96,12 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
      * group has lanes. (Looked at LOOKED_AT a lane, a warp gets no more tiles than that, since
      * those of a thread divide by LOOKED_AT.) Picks have no sums. */
     static_assert(NUMBERS / 32 % LOOKED_AT == 0);
-    const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
+    const size_t per_tile = MODE == LABEL || MODE == DRAW ? 1 : (size_t)a->group;
     const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = sums ? cuda_pieces(tiles, WARPS * (NUMBERS / per_tile)) : 1;
     const size_t fit = cuda_max(1, (size_t)resident) * (size_t)device.multiProcessorCount;
     size_t wanted = 0;
-    STATUS_TRY(kmeans_most_blocks(fit, &wanted));
+    STATUS_TRY(kmeans_most_blocks(MODE == DRAW ? cuda_min(fit, KMEANS_DRAW_BLOCKS) : fit, &wanted));
     /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
     const size_t of_lane = MODE == MOVE && p->rows != TILED ? LOOKED_AT : (size_t)points;
     p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, of_lane * THREADS)));

@@ -32,10 +32,10 @@ const int LOOKED_AT = 4, WAITING = 32 * LOOKED_AT + 32;
 const int TWO = 2;
 
 /* ASSIGN: all points; MOVE: with `memory`. */
-enum mode { ASSIGN, MOVE, LABEL, FARTHEST, DRAW };
+enum mode { ASSIGN, MOVE, LABEL, DRAW, FARTHEST };
 
 /* What a kernel has of shared memory beside the dynamic one: the picks of its threads, if any. */
-template <int MODE> constexpr int N_PICKS = MODE == FARTHEST || MODE == DRAW ? THREADS : 1;
+template <int MODE> constexpr int N_PICKS = MODE == FARTHEST ? THREADS : 1;
 template <int MODE> constexpr size_t STATIC_SHARED = N_PICKS<MODE> * sizeof(struct kmeans_pick);
 
 /* A point that may move, and the label that it remembers. */
@@ -57,18 +57,21 @@ struct pass_args {
     const void *x;
     size_t n;
     uint64_t first;
-    const double *centroid; /* [k][d] to compare with: all, or those of a draw */
+    const double *centroid; /* [k][d] to compare with: all, or those of a draw and its trials */
     int k, d;
     int group, chunks; /* lanes of a point's cells; columns / group */
     bool own;          /* sums of its own for each thread */
     struct kmeans_bounds *bounds;
     int32_t *label; /* what is remembered, or what is asked for */
     const uint32_t *list;
-    const unsigned *n_list; /* MOVE, TILED: the points that may move */
+    const unsigned *n_list;    /* MOVE, TILED: the points that may move */
+    struct kmeans_pick *picks; /* FARTHEST: a block */
+    /* DRAW: centroids before the trials; lists, and points of one */
+    int n_base, n_trials, n_lists, most;
     uint64_t seed, stream;
     double *nearest;
     bool nearest_is_new;
-    struct kmeans_pick *picks; /* a block */
+    struct kmeans_key *keys; /* [block][n_lists][most] */
 };
 
 /* How rows come to a lane: in registers, in shared memory, or in tiles of it. */
@@ -76,7 +79,7 @@ enum rows { SHORT, WHOLE, TILED };
 
 /* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
 struct layout {
-    size_t sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
+    size_t keys, drawn, sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
     int row; /* of the tile, in cells; WHOLE */
     int padded_k;
 };
@@ -93,8 +96,14 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     layout l;
     const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
                            : mode == LABEL                ? (size_t)a.m.k
+                           : mode == DRAW                 ? (size_t)a.n_trials
                                                           : 0;
+    const size_t lists = mode == DRAW ? (size_t)a.n_lists * THREADS : 0;
     size_t at = 0;
+    l.keys = at; /* DRAW: of each list and thread the least key, ... */
+    at += lists * sizeof(double);
+    l.drawn = at; /* ... and its point */
+    at += lists * sizeof(uint32_t);
     l.row = a.d | 1;
     l.padded_k = (int)round_up(a.k, EIGHT);
     l.sums = at;
@@ -243,18 +252,6 @@ __device__ __forceinline__ void label_point(const pass_args &a, const layout &l,
     }
 }
 
-__device__ __forceinline__ void draw_point(const pass_args &a, double weight, size_t p,
-                                           struct kmeans_pick *pick)
-{
-    if (!(weight > 0)) {
-        return;
-    }
-    const double u = kmeans_uniform(philox_block(a.seed, a.stream, a.first + p));
-    if (pick->point == UINT64_MAX || !kmeans_key_is_above(u, weight, pick->value)) {
-        kmeans_consider(pick, rounded_divide(kmeans_exponential(u), weight), a.first + p, 0, false);
-    }
-}
-
 template <int MODE>
 __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l, const found &f,
                                             size_t p, int before, struct kmeans_pick *pick)
@@ -264,20 +261,177 @@ __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l,
         v = assign_point<MODE == MOVE>(a, l, f, p, before);
     } else if (MODE == LABEL) {
         label_point(a, l, f, p);
-    } else if (MODE == FARTHEST) {
-        kmeans_consider(pick, f.d2, a.first + p, (uint64_t)f.label, true);
     } else {
-        double weight = f.d2;
-        if (a.nearest != nullptr) {
-            if (!a.nearest_is_new) {
-                const double before = a.nearest[p];
-                weight = before < weight ? before : weight;
-            }
-            a.nearest[p] = weight;
-        }
-        draw_point(a, weight, p, pick);
+        const struct kmeans_pick point = {f.d2, a.first + p, (uint64_t)f.label};
+        kmeans_consider(pick, point);
     }
     return v;
+}
+
+/* --- draws -------------------------------------------------------------------------------------
+ */
+
+const uint32_t NO_POINT = UINT32_MAX;
+
+/* No point is drawn yet; entries are a thread's own. */
+__device__ __forceinline__ void clear_draws(const pass_args &a, const layout &l)
+{
+    for (int i = 0; i < a.n_lists; i++) {
+        shared_at<double>(l.keys)[i * THREADS + threadIdx.x] = INFINITY;
+        shared_at<uint32_t>(l.drawn)[i * THREADS + threadIdx.x] = NO_POINT;
+    }
+}
+
+/* A point that may come first: rarely, hence once in the kernel. */
+static __device__ __noinline__ void keep_first(double *key, uint32_t *drawn, double u,
+                                               double weight, uint32_t p)
+{
+    struct kmeans_key v = {*key, *drawn == NO_POINT ? UINT64_MAX : *drawn};
+    kmeans_earlier(&v, rounded_divide(kmeans_exponential(u), weight), p);
+    *key = v.key;
+    *drawn = (uint32_t)v.point;
+}
+
+__device__ __forceinline__ void draw_point(const layout &l, int list, double u, double weight,
+                                           uint32_t p)
+{
+    double *key = shared_at<double>(l.keys) + list * THREADS + threadIdx.x;
+    if (weight > 0 && !kmeans_key_is_above(u, weight, *key)) {
+        keep_first(key, shared_at<uint32_t>(l.drawn) + list * THREADS + threadIdx.x, u, weight, p);
+    }
+}
+
+/* A lane's points while they meet the centroids of a draw, one after the other: first those that
+ * are there, then the trials. */
+template <int P> struct drawing {
+    uint32_t point[P]; /* or NO_POINT */
+    double weight[P], u[P];
+};
+
+template <int P> __device__ __forceinline__ void begin_drawing(const pass_args &a, drawing<P> *g)
+{
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        const uint32_t p = g->point[q];
+        g->weight[q] = INFINITY;
+        g->u[q] = 0.5;
+        if (p == NO_POINT) {
+            continue;
+        }
+        if (a.nearest != nullptr && !a.nearest_is_new) {
+            g->weight[q] = a.nearest[p];
+        }
+        if (a.n_lists > 0) {
+            g->u[q] = kmeans_uniform(philox_block(a.seed, a.stream, a.first + p));
+        }
+    }
+}
+
+/* All centroids that are there have been met. */
+template <int P>
+__device__ __forceinline__ void end_base(const pass_args &a, const layout &l, const drawing<P> &g)
+{
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        if (g.point[q] != NO_POINT && a.nearest != nullptr) {
+            a.nearest[g.point[q]] = g.weight[q];
+        }
+        if (g.point[q] != NO_POINT && a.n_trials == 0) {
+            draw_point(l, 0, g.u[q], g.weight[q], g.point[q]);
+        }
+    }
+}
+
+template <int P>
+__device__ __forceinline__ void try_centroid(const pass_args &a, const layout &l,
+                                             const drawing<P> &g, const double (&d2)[P], int trial)
+{
+    const double per_unit = reciprocal(a.m.state->inertia_unit);
+    struct kmeans_number sum = {0, 0};
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        if (g.point[q] == NO_POINT) {
+            continue;
+        }
+        const double weight = d2[q] < g.weight[q] ? d2[q] : g.weight[q];
+        const struct kmeans_number v = kmeans_split(weight, per_unit);
+        sum.high += v.high;
+        sum.low += v.low;
+        if (a.n_lists > 0) {
+            draw_point(l, trial, g.u[q], weight, g.point[q]);
+        }
+    }
+    if (a.own) {
+        add_own(l, (size_t)trial, sum);
+    } else {
+        kmeans_add_words(a.m.potential + trial, kmeans_words(sum));
+    }
+}
+
+/* The d2 to N more centroids, from number `first` on; behind the last one they are void. */
+template <int P, int N>
+__device__ __forceinline__ void meet(const pass_args &a, const layout &l, drawing<P> *g,
+                                     const double (&d2)[P][N], int first)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int c = first + i;
+        double one[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            one[q] = d2[q][i];
+            if (c < a.n_base) {
+                g->weight[q] = one[q] < g->weight[q] ? one[q] : g->weight[q];
+            }
+        }
+        if (c + 1 == a.n_base) {
+            end_base(a, l, *g);
+        } else if (c >= a.n_base && c < a.k) {
+            try_centroid(a, l, *g, one, c - a.n_base);
+        }
+    }
+}
+
+/* A lane's points, which lie as in add_columns(). */
+template <typename T, int P, bool WEIGHTED, int UNROLL>
+__device__ __forceinline__ void draw_points(const pass_args &a, const layout &l,
+                                            const uint32_t (&point)[P], const T *x, int stride)
+{
+    const double *centroids = shared_at<double>(l.centroids);
+    drawing<P> g;
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        g.point[q] = point[q];
+    }
+    begin_drawing(a, &g);
+    for (int c = 0; c < a.k; c += 2) {
+        double d2[P][2] = {};
+        add_columns<T, P, 2, WEIGHTED, UNROLL>(d2, x, stride, a.d, centroids + c, l.padded_k,
+                                               shared_at<double>(l.weights));
+        meet(a, l, &g, d2, c);
+    }
+}
+
+/* Of the block's points those that come first in each list, of each lane's class one. */
+__device__ __forceinline__ void leave_draws(const pass_args &a, const layout &l)
+{
+    const int lane = threadIdx.x % 32;
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < a.n_lists; i += WARPS) {
+        struct kmeans_key own = {INFINITY, UINT64_MAX};
+        for (int at = i * THREADS + lane; at < (i + 1) * THREADS; at += 32) {
+            const uint32_t p = shared_at<uint32_t>(l.drawn)[at];
+            kmeans_earlier(&own, shared_at<double>(l.keys)[at],
+                           p == NO_POINT ? UINT64_MAX : a.first + p);
+        }
+        struct kmeans_key *to = a.keys + (blockIdx.x * (size_t)a.n_lists + i) * a.most;
+        for (int j = 0; j < a.most; j++) {
+            const struct kmeans_key first = kmeans_warp_first(&own);
+            if (lane == 0) {
+                to[j] = first;
+            }
+        }
+    }
 }
 
 /* A cell of a point that moves. */
@@ -352,6 +506,9 @@ template <int MODE> __device__ __forceinline__ bool is_idle(const pass_args &a)
 /* Sums and counts at 0; barriers follow. */
 template <int MODE> __device__ __forceinline__ void clear(const pass_args &a, const layout &l)
 {
+    if (MODE == DRAW) {
+        clear_draws(a, l);
+    }
     longlong2 *sums = shared_at<longlong2>(l.sums);
     int *counts = shared_at<int>(l.counts);
     for (size_t i = threadIdx.x; i < (l.centroids - l.sums) / sizeof *sums; i += THREADS) {
@@ -409,13 +566,13 @@ __device__ __forceinline__ void flush_sum(const longlong2 *own, int step, int n,
 template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, const layout &l)
 {
     const longlong2 *own = shared_at<longlong2>(l.sums);
-    const size_t n = MODE == LABEL ? a.m.k : a.m.k * a.m.d;
+    const size_t n = MODE == LABEL ? a.m.k : MODE == DRAW ? a.n_trials : a.m.k * a.m.d;
     __syncthreads();
-    for (size_t at = 0; MODE <= LABEL && a.own && at < n; at += THREADS / 4) {
+    for (size_t at = 0; MODE <= DRAW && a.own && at < n; at += THREADS / 4) {
         const size_t i = at + threadIdx.x / 4;
         const int some = i < n ? THREADS : 0;
-        if (MODE == LABEL) {
-            flush_sum(own + i * THREADS, 1, some, a.m.within + i);
+        if (MODE == LABEL || MODE == DRAW) {
+            flush_sum(own + i * THREADS, 1, some, (MODE == LABEL ? a.m.within : a.m.potential) + i);
         } else {
             const size_t cluster = i / a.m.d, j = i % a.m.d;
             flush_sum(own + (cluster * a.chunks + j / a.group) * THREADS + j % a.group, a.group,
@@ -431,21 +588,17 @@ template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, co
 }
 
 template <int MODE>
-__device__ __forceinline__ void leave(const pass_args &a, struct kmeans_pick pick,
+__device__ __forceinline__ void leave(const pass_args &a, const layout &l, struct kmeans_pick pick,
                                       struct kmeans_pick *shared)
 {
-    if (MODE == FARTHEST || MODE == DRAW) {
-        kmeans_block_pick<THREADS>(&pick, shared, MODE == FARTHEST);
+    if (MODE == DRAW) {
+        leave_draws(a, l);
+    } else if (MODE == FARTHEST) {
+        kmeans_block_pick<THREADS>(&pick, shared);
         if (threadIdx.x == 0) {
             a.picks[blockIdx.x] = pick;
         }
     }
-}
-
-__device__ __forceinline__ struct kmeans_pick no_pick()
-{
-    const struct kmeans_pick none = {0, UINT64_MAX, 0};
-    return none;
 }
 
 } // namespace kmeans_pass

@@ -1,43 +1,109 @@
 /*
- * kmeans_pick_cpu - passes that pick a point: draws of the next centroid, the farthest point.
+ * kmeans_pick_cpu - passes that pick points: draws for the next centroid, the farthest point.
  *
- * Of the points of a task the task itself picks one, and in the end the model's pick and this one
- * meet under a lock; which comes first does not depend on the order (kmeans_before).
+ * Of the points of a task the task itself picks some, and in the end the model's and these meet
+ * under a lock; which come first does not depend on the order (kmeans_before).
  */
 #include "kernels/base/clones_cpu.h"
 #include "kernels/kmeans/kmeans_pass_cpu.h"
-
-static const struct kmeans_pick no_pick = {0, UINT64_MAX, 0};
-
-static bool consider(struct kmeans_pick *pick, struct kmeans_pick other, bool farthest)
-{
-    const bool comes = other.point != UINT64_MAX &&
-                       kmeans_before(other.value, other.point, pick->value, pick->point, farthest);
-    *pick = comes ? other : *pick;
-    return comes;
-}
-
-static void merge(const struct kmeans_task *t, struct kmeans_pick own, bool farthest)
-{
-    const struct kmeans_points *x = t->pass->x;
-    struct kmeans_state *state = kmeans_array(t->pass->m, KMEANS_STATE);
-    double *cells = kmeans_array(t->pass->m, KMEANS_PICK_CELLS);
-    pthread_mutex_lock(&t->pass->merging);
-    if (consider(&state->pick, own, farthest)) {
-        const size_t at = (size_t)(own.point - x->first) * x->n_columns;
-        for (size_t j = 0; j < x->n_columns; ++j) {
-            cells[j] = kmeans_cell(x->at.at, x->type, at + j);
-        }
-    }
-    pthread_mutex_unlock(&t->pass->merging);
-}
 
 /* --- draw ------------------------------------------------------------------------------------ */
 
 struct draw {
     uint64_t seed, stream;
     double *nearest;
+    struct kmeans_centroids trials;
+    size_t n_lists, most; /* lists, and points of one */
+    double per_unit;      /* of potentials */
 };
+
+/* What a task has of its own. */
+struct own_draw {
+    struct kmeans_pick *list;        /* [n_lists][most] */
+    double *limit;                   /* [n_lists]: points with a key above it are not kept */
+    struct kmeans_number *potential; /* [trials.k] */
+    double *d2;                      /* [trials.k][KMEANS_TILE] */
+};
+
+static size_t own_bytes(const struct draw *draw)
+{
+    return draw->n_lists * (draw->most * sizeof(struct kmeans_pick) + sizeof(double)) +
+           draw->trials.k * (sizeof(struct kmeans_number) + KMEANS_TILE * sizeof(double));
+}
+
+/* The key that a point may have at most to come into a list. */
+static double limit_of(const struct kmeans_pick *list, size_t most)
+{
+    return list[most - 1].point == UINT64_MAX ? (double)INFINITY : list[most - 1].value;
+}
+
+/* Takes a point into a list, where it takes the row of cells that is returned; SIZE_MAX: it does
+ * not come among the least. One of its class gives way to it, or else the last. */
+static size_t insert(struct kmeans_pick *list, size_t most, struct kmeans_pick point)
+{
+    size_t n = 0, at = 0;
+    while (n < most && list[n].point != UINT64_MAX) {
+        ++n;
+    }
+    while (at < n && list[at].point % KMEANS_CLASSES != point.point % KMEANS_CLASSES) {
+        ++at;
+    }
+    at = at == most ? most - 1 : at;
+    if (at < n && !kmeans_before(point.value, point.point, list[at].value, list[at].point, false)) {
+        return SIZE_MAX;
+    }
+    const size_t row = at < n ? (size_t)list[at].cluster : n;
+    while (at > 0 &&
+           kmeans_before(point.value, point.point, list[at - 1].value, list[at - 1].point, false)) {
+        list[at] = list[at - 1];
+        --at;
+    }
+    list[at] = (struct kmeans_pick){point.value, point.point, row};
+    return row;
+}
+
+static struct own_draw begin_draw(struct kmeans_task *t)
+{
+    const struct draw *draw = t->pass->arg;
+    const size_t n = draw->n_lists * draw->most;
+    struct own_draw own = {.list = t->own};
+    const struct kmeans_pick *list = kmeans_array(t->pass->m, KMEANS_DRAWN);
+    own.limit = (double *)(own.list + n);
+    own.potential = (struct kmeans_number *)(own.limit + draw->n_lists);
+    own.d2 = (double *)(own.potential + draw->trials.k);
+    memset(own.potential, 0, draw->trials.k * sizeof *own.potential);
+    memset(own.list, KMEANS_NONE_DRAWN, n * sizeof *own.list);
+    pthread_mutex_lock(&t->pass->merging);
+    for (size_t i = 0; i < draw->n_lists; ++i) {
+        own.limit[i] = limit_of(list + i * draw->most, draw->most);
+    }
+    pthread_mutex_unlock(&t->pass->merging);
+    return own;
+}
+
+static void end_draw(struct kmeans_task *t, const struct own_draw *own)
+{
+    const struct draw *draw = t->pass->arg;
+    const struct kmeans_points *x = t->pass->x;
+    const size_t d = x->n_columns, most = draw->most;
+    struct kmeans_sum *potential = kmeans_array(t->pass->m, KMEANS_POTENTIAL);
+    struct kmeans_pick *list = kmeans_array(t->pass->m, KMEANS_DRAWN);
+    double *cells = kmeans_array(t->pass->m, KMEANS_PICK_CELLS);
+    pthread_mutex_lock(&t->pass->merging);
+    for (size_t i = 0; i < draw->trials.k; ++i) {
+        kmeans_sum_add(&potential[i], own->potential[i]);
+    }
+    for (size_t i = 0; i < draw->n_lists * most; ++i) {
+        const struct kmeans_pick point = own->list[i];
+        const size_t of = i / most * most; /* where its list begins */
+        const size_t row = point.point == UINT64_MAX ? SIZE_MAX : insert(list + of, most, point);
+        for (size_t j = 0; row != SIZE_MAX && j < d; ++j) {
+            cells[(of + row) * d + j] =
+                kmeans_cell(x->at.at, x->type, (size_t)(point.point - x->first) * d + j);
+        }
+    }
+    pthread_mutex_unlock(&t->pass->merging);
+}
 
 /* kmeans_uniform() of n points from number `first` on. */
 CPU_CLONES static void uniforms(uint64_t seed, uint64_t stream, uint64_t first, size_t n, double *u)
@@ -47,24 +113,76 @@ CPU_CLONES static void uniforms(uint64_t seed, uint64_t stream, uint64_t first, 
     }
 }
 
-/* n points from p on, with these weights. */
-static void draw_points(const struct kmeans_pass *pass, size_t p, size_t n, const double *weight,
-                        struct kmeans_pick *pick)
+/* Whether a key of n points may be at most `limit`. */
+CPU_CLONES static bool any_below(const double *u, const double *weight, size_t n, double limit)
 {
-    const struct draw *draw = pass->arg;
-    const uint64_t first = pass->x->first + p;
-    double u[KMEANS_TILE];
-    uniforms(draw->seed, draw->stream, first, n, u);
+    int64_t n_above = 0;
     for (size_t i = 0; i < n; ++i) {
-        if (weight[i] > 0 &&
-            (pick->point == UINT64_MAX || !kmeans_key_is_above(u[i], weight[i], pick->value))) {
+        n_above += kmeans_key_is_above(u[i], weight[i], limit) ? 1 : 0;
+    }
+    return n_above < (int64_t)n;
+}
+
+/* d2 of n points becomes the weight with a trial, where `base` is that without; adds it up. */
+CPU_CLONES static void add_weights(const double *base, double *d2, size_t n, double per_unit,
+                                   struct kmeans_number *sum)
+{
+    int64_t high = 0, low = 0;
+    for (size_t i = 0; i < n; ++i) {
+        d2[i] = d2[i] < base[i] ? d2[i] : base[i];
+        const struct kmeans_number v = kmeans_split(d2[i], per_unit);
+        high += v.high;
+        low += v.low;
+    }
+    sum->high += high;
+    sum->low += low;
+}
+
+/* Offers a list n points from number `first` on, with these weights. */
+static void draw_points(const struct draw *draw, const struct own_draw *own, size_t of,
+                        uint64_t first, size_t n, const double *u, const double *weight)
+{
+    struct kmeans_pick *list = own->list + of * draw->most;
+    double limit = own->limit[of];
+    if (!any_below(u, weight, n, limit)) {
+        return;
+    }
+    for (size_t i = 0; i < n; ++i) {
+        if (weight[i] > 0 && !kmeans_key_is_above(u[i], weight[i], limit)) {
             const double key = rounded_divide(kmeans_exponential(u[i]), weight[i]);
-            consider(pick, (struct kmeans_pick){key, first + i, 0}, false);
+            (void)insert(list, draw->most, (struct kmeans_pick){key, first + i, 0});
+            const double least = limit_of(list, draw->most);
+            limit = least < limit ? least : limit;
+        }
+    }
+    own->limit[of] = limit;
+}
+
+/* n points from number p of the pass on; base: their weights without a trial. */
+static void draw_from(struct kmeans_task *t, const struct own_draw *own, size_t p, size_t n,
+                      const double *base)
+{
+    const struct draw *draw = t->pass->arg;
+    const uint64_t first = t->pass->x->first + p;
+    double u[KMEANS_TILE];
+    if (draw->n_lists > 0) {
+        uniforms(draw->seed, draw->stream, first, n, u);
+    }
+    if (draw->trials.k == 0) {
+        draw_points(draw, own, 0, first, n, u, base);
+        return;
+    }
+    t->pass->set->distances(&draw->trials, t->tile, n, own->d2);
+    for (size_t i = 0; i < draw->trials.k; ++i) {
+        double *d2 = own->d2 + i * KMEANS_TILE;
+        add_weights(base, d2, n, draw->per_unit, &own->potential[i]);
+        if (draw->n_lists > 0) {
+            draw_points(draw, own, i, first, n, u, d2);
         }
     }
 }
 
-static void draw_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *pick)
+static void draw_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *own)
 {
     double *weight = t->found.d2, *nearest = ((const struct draw *)t->pass->arg)->nearest;
     const size_t p = t->begin + rows->index[0];
@@ -73,24 +191,23 @@ static void draw_tile(struct kmeans_task *t, const struct kmeans_rows *rows, voi
         weight[i] = t->pass->m->n_drawn > 1 && before < weight[i] ? before : weight[i];
         nearest[p + i] = weight[i];
     }
-    draw_points(t->pass, p, rows->n, weight, pick);
+    draw_from(t, own, p, rows->n, weight);
 }
 
 static void draw_body(struct kmeans_task *t)
 {
-    struct kmeans_pick pick = no_pick;
+    struct own_draw own = begin_draw(t);
     if (t->pass->m->n_drawn > 0) {
-        kmeans_pass_tiles(t, t->rows.n, draw_tile, &pick);
+        kmeans_pass_tiles(t, t->rows.n, draw_tile, &own);
     } else {
         for (size_t i = 0; i < KMEANS_TILE; ++i) {
             t->found.d2[i] = 1;
         }
         for (size_t p = 0; p < t->rows.n; p += KMEANS_TILE) {
-            draw_points(t->pass, t->begin + p, cpu_min(KMEANS_TILE, t->rows.n - p), t->found.d2,
-                        &pick);
+            draw_from(t, &own, t->begin + p, cpu_min(KMEANS_TILE, t->rows.n - p), t->found.d2);
         }
     }
-    merge(t, pick, false);
+    end_draw(t, &own);
 }
 
 enum status kmeans_cpu_draw(struct queue *q, const struct kmeans_points *x,
@@ -99,36 +216,78 @@ enum status kmeans_cpu_draw(struct queue *q, const struct kmeans_points *x,
 {
     /* the distances to the newest alone, where those to the other ones are there */
     const bool newest = nearest.at != NULL && m->n_drawn > 0;
-    const struct draw draw = {seed, stream, nearest.at};
+    const double *centroid = kmeans_array(m, KMEANS_CENTROID);
+    const struct kmeans_state *state = kmeans_array(m, KMEANS_STATE);
+    struct draw draw = {.seed = seed, .stream = stream, .nearest = nearest.at};
     struct kmeans_pass pass;
     STATUS_TRY(
         kmeans_pass_begin(&pass, x, m, newest ? m->n_drawn - 1 : 0, newest ? 1 : m->n_drawn));
     if (nearest.at != NULL) {
         STATUS_TRY(cpu_expect(nearest, x->n, sizeof(double), "distances of points"));
     }
+    draw.trials = pass.centroids;
+    draw.trials.at = centroid + m->n_drawn * m->n_columns;
+    draw.trials.k = m->n_trials;
+    draw.n_lists = kmeans_n_lists(m);
+    draw.most = kmeans_trials(m->k);
+    draw.per_unit = 1 / state->inertia_unit;
+    pass.own_bytes = own_bytes(&draw);
     pass.body = draw_body;
     pass.arg = &draw;
     return kmeans_pass_run(q, &pass);
 }
 
+/* --- take ------------------------------------------------------------------------------------ */
+
+/* The trial with the least potential. */
+static size_t best_trial(const struct kmeans_model *m)
+{
+    const struct kmeans_sum *potential = kmeans_array(m, KMEANS_POTENTIAL);
+    size_t best = 0;
+    double least = (double)INFINITY;
+    for (size_t i = 0; i < m->n_trials; ++i) {
+        const double v = kmeans_mean(potential[i], 1, 1);
+        best = v < least ? i : best;
+        least = v < least ? v : least;
+    }
+    return best;
+}
+
 enum status kmeans_cpu_take(struct queue *q, const struct kmeans_model *m)
 {
     (void)q;
-    const size_t d = m->n_columns;
-    struct kmeans_state *state = kmeans_array(m, KMEANS_STATE);
-    double *centroid = kmeans_array(m, KMEANS_CENTROID);
+    const size_t d = m->n_columns, t = kmeans_trials(m->k), bytes = d * sizeof(double);
+    struct kmeans_pick *drawn = kmeans_array(m, KMEANS_DRAWN);
+    double *centroid = kmeans_array(m, KMEANS_CENTROID), *next = centroid + m->n_drawn * d;
     STATUS_TRY(cpu_expect(m->at, 1, kmeans_model_bytes(m->k, d), "a model of k-means"));
     if (m->n_drawn >= m->k) {
         return status_fail(STATUS_INTERNAL, "centroid %zu of %zu", m->n_drawn, m->k);
     }
-    memmove(centroid + m->n_drawn * d,
-            state->pick.point == UINT64_MAX ? centroid : kmeans_array(m, KMEANS_PICK_CELLS),
-            d * sizeof *centroid);
-    state->pick = no_pick;
+    const size_t best = best_trial(m);
+    const struct kmeans_pick *list = drawn + best * t;
+    const double *cells = (const double *)kmeans_array(m, KMEANS_PICK_CELLS) + best * t * d;
+    if (m->n_trials > 0) {
+        memmove(next, next + best * d, bytes);
+        next += d;
+    }
+    for (size_t i = 0; i < t; ++i) {
+        const size_t of = list[i].point != UINT64_MAX ? i : 0;
+        memmove(next + i * d,
+                list[of].point != UINT64_MAX ? cells + list[of].cluster * d : centroid, bytes);
+    }
+    memset(drawn, KMEANS_NONE_DRAWN, t * t * sizeof *drawn);
+    memset(kmeans_array(m, KMEANS_POTENTIAL), 0, t * sizeof(struct kmeans_sum));
     return STATUS_OK;
 }
 
 /* --- farthest -------------------------------------------------------------------------------- */
+
+static void consider(struct kmeans_pick *pick, struct kmeans_pick other)
+{
+    const bool comes = other.point != UINT64_MAX &&
+                       kmeans_before(other.value, other.point, pick->value, pick->point, true);
+    *pick = comes ? other : *pick;
+}
 
 static void farthest_tile(struct kmeans_task *t, const struct kmeans_rows *rows, void *pick)
 {
@@ -136,15 +295,24 @@ static void farthest_tile(struct kmeans_task *t, const struct kmeans_rows *rows,
         const struct kmeans_pick point = {t->found.d2[i],
                                           t->pass->x->first + t->begin + rows->index[i],
                                           (uint64_t)t->found.label[i]};
-        consider(pick, point, true);
+        consider(pick, point);
     }
 }
 
 static void farthest_body(struct kmeans_task *t)
 {
-    struct kmeans_pick pick = no_pick;
+    const struct kmeans_points *x = t->pass->x;
+    struct kmeans_state *state = kmeans_array(t->pass->m, KMEANS_STATE);
+    double *cells = kmeans_array(t->pass->m, KMEANS_PICK_CELLS);
+    struct kmeans_pick pick = {0, UINT64_MAX, 0};
     kmeans_pass_tiles(t, t->rows.n, farthest_tile, &pick);
-    merge(t, pick, true);
+    pthread_mutex_lock(&t->pass->merging);
+    consider(&state->pick, pick);
+    for (size_t j = 0; state->pick.point == pick.point && j < x->n_columns; ++j) {
+        cells[j] =
+            kmeans_cell(x->at.at, x->type, (size_t)(pick.point - x->first) * x->n_columns + j);
+    }
+    pthread_mutex_unlock(&t->pass->merging);
 }
 
 enum status kmeans_cpu_farthest(struct queue *q, const struct kmeans_points *x,

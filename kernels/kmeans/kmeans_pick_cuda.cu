@@ -1,11 +1,15 @@
 /*
- * kmeans_pick_cuda - the point that is farthest from its centroid, and the one that is drawn.
+ * kmeans_pick_cuda - the point that is farthest from its centroid, and those that are drawn.
  *
- * Mapping: passes over the points (kmeans_short_cuda.h, kmeans_whole_cuda.h, kmeans_tiled_cuda.h),
- * in which each thread keeps the first of its points by d2, or by key, and each block the first of
- * its threads'; then one block takes the first of the blocks', and copies its cells. Bytes: the
- * points once, and 16 a point where distances to the nearest centroid are kept from one draw to the
- * next.
+ * Mapping: passes over the points (kmeans_short_cuda.h, kmeans_whole_cuda.h, kmeans_tiled_cuda.h).
+ * Of the farthest each thread keeps the first of its points, and each block the first of its
+ * threads'; then one block takes the first of the blocks', and copies its cells. Of a draw each
+ * thread keeps the first of its points by key for each trial, in shared memory; its points are of
+ * one class, since warps take 32 at a time. A block keeps the first of its classes', and then a
+ * block a list merges those of all blocks, and copies the cells of what is new. Bytes: the points
+ * once, and 16 a point where distances to the nearest centroid are kept from one draw to the next;
+ * 16 a block, trial and point of a list. Flops of a draw: a difference and an fma a point, column,
+ * and trial or newest centroid; some 20 operations a point and trial, and the generator's 100.
  */
 #include "kernels/kmeans/kmeans_launch_cuda.h"
 
@@ -17,32 +21,29 @@ namespace
 /* Draws where all points weigh the same. */
 __global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
 {
-    __shared__ struct kmeans_pick picks[THREADS];
-    struct kmeans_pick pick = no_pick();
+    const layout l = layout_of(DRAW, a, WHOLE, 1, 0);
+    clear_draws(a, l);
     for (size_t p = blockIdx.x * (size_t)THREADS + threadIdx.x; p < a.n;
          p += gridDim.x * (size_t)THREADS) {
-        draw_point(a, 1, p, &pick);
+        draw_point(l, 0, kmeans_uniform(philox_block(a.seed, a.stream, a.first + p)), 1,
+                   (uint32_t)p);
     }
-    leave<DRAW>(a, pick, picks);
+    leave_draws(a, l);
 }
 
 /* The first of the blocks' picks and the model's own becomes the model's, with its cells. */
-template <typename T, int MODE>
-__global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_picks)
+template <typename T>
+__global__ void __launch_bounds__(THREADS) choose_farthest(pass_args a, unsigned n_picks)
 {
     __shared__ struct kmeans_pick shared[THREADS];
-    const bool farthest = MODE == FARTHEST;
-    if (is_idle<MODE>(a)) {
+    if (is_idle<FARTHEST>(a)) {
         return;
     }
-    struct kmeans_pick pick = threadIdx.x == 0 ? a.m.state->pick : no_pick();
+    struct kmeans_pick pick = threadIdx.x == 0 ? a.m.state->pick : kmeans_no_pick();
     for (unsigned i = threadIdx.x; i < n_picks; i += THREADS) {
-        const struct kmeans_pick other = a.picks[i];
-        if (other.point != UINT64_MAX) {
-            kmeans_consider(&pick, other.value, other.point, other.cluster, farthest);
-        }
+        kmeans_consider(&pick, a.picks[i]);
     }
-    kmeans_block_pick<THREADS>(&pick, shared, farthest);
+    kmeans_block_pick<THREADS>(&pick, shared);
     const bool changed = pick.point != a.m.state->pick.point;
     __syncthreads();
     if (!changed) {
@@ -56,13 +57,102 @@ __global__ void __launch_bounds__(THREADS) choose_pick(pass_args a, unsigned n_p
     }
 }
 
-template <int MODE>
-enum status choose(const struct kmeans_points *x, const pass_args &a, size_t n_picks,
-                   cudaStream_t stream)
+/* The first point of each class, by its key's bits, which are ordered as keys are: none is
+ * negative. */
+struct classes {
+    unsigned long long key[KMEANS_CLASSES], point[KMEANS_CLASSES];
+};
+
+__device__ __forceinline__ void lower_key(classes *c, double key, uint64_t point)
 {
-    auto kernel = x->type == DTYPE_F32 ? choose_pick<float, MODE> : choose_pick<double, MODE>;
-    kernel<<<1, THREADS, 0, stream>>>(a, (unsigned)n_picks);
-    return cuda_launched("choosing a point");
+    if (point != UINT64_MAX) {
+        atomicMin(&c->key[point % KMEANS_CLASSES], (unsigned long long)rounded_bits(key));
+    }
+}
+
+__device__ __forceinline__ void lower_point(classes *c, double key, uint64_t point)
+{
+    if (point != UINT64_MAX &&
+        c->key[point % KMEANS_CLASSES] == (unsigned long long)rounded_bits(key)) {
+        atomicMin(&c->point[point % KMEANS_CLASSES], (unsigned long long)point);
+    }
+}
+
+/* The model's list of this block and those of the blocks before become the model's, with the cells
+ * of what is new in the rows that nothing else has. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS) merge_list(pass_args a, unsigned n_blocks)
+{
+    __shared__ classes of;
+    __shared__ struct kmeans_pick before[KMEANS_MOST_TRIALS], after[KMEANS_MOST_TRIALS];
+    __shared__ bool fresh[KMEANS_MOST_TRIALS];
+    const int list = blockIdx.x, most = a.most, lane = threadIdx.x % 32;
+    struct kmeans_pick *drawn = a.m.drawn + list * most;
+    double *cells = a.m.pick_cells + (size_t)list * most * a.d;
+    const unsigned n = n_blocks * most;
+    if (threadIdx.x < KMEANS_CLASSES) {
+        of.key[threadIdx.x] = of.point[threadIdx.x] = UINT64_MAX;
+    }
+    if (threadIdx.x < most) {
+        before[threadIdx.x] = drawn[threadIdx.x];
+    }
+    __syncthreads();
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = threadIdx.x; i < n + most; i += THREADS) {
+            struct kmeans_key v;
+            if (i < n) {
+                v = a.keys[((size_t)(i / most) * a.n_lists + list) * most + i % most];
+            } else {
+                v.key = before[i - n].value;
+                v.point = before[i - n].point;
+            }
+            if (round == 0) {
+                lower_key(&of, v.key, v.point);
+            } else {
+                lower_point(&of, v.key, v.point);
+            }
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x < 32) {
+        struct kmeans_key own = {rounded_of_bits((int64_t)of.key[lane]), of.point[lane]};
+        for (int j = 0; j < most; j++) {
+            const struct kmeans_key first = kmeans_warp_first(&own);
+            if (lane == 0) {
+                after[j].value = first.key;
+                after[j].point = first.point;
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        unsigned used = 0;
+        for (int j = 0; j < most; j++) {
+            fresh[j] = after[j].point != UINT64_MAX;
+            after[j].cluster = 0;
+            for (int i = 0; i < most && fresh[j]; i++) {
+                if (before[i].point == after[j].point) {
+                    after[j].cluster = before[i].cluster;
+                    used |= 1u << before[i].cluster;
+                    fresh[j] = false;
+                }
+            }
+        }
+        for (int j = 0; j < most; j++) {
+            if (fresh[j]) {
+                after[j].cluster = (uint64_t)(__ffs((int)~used) - 1);
+                used |= 1u << after[j].cluster;
+            }
+            drawn[j] = after[j];
+        }
+    }
+    __syncthreads();
+    for (int j = 0; j < most; j++) {
+        for (int c = threadIdx.x; fresh[j] && c < a.d; c += THREADS) {
+            cells[after[j].cluster * a.d + c] =
+                (double)((const T *)a.x)[(after[j].point - a.first) * a.d + c];
+        }
+    }
 }
 
 } // namespace
@@ -84,7 +174,9 @@ enum status kmeans_cuda_farthest(struct queue *queue, const struct kmeans_points
     STATUS_TRY(
         cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
     STATUS_TRY(launch(p, a, work.stream, "the farthest point"));
-    STATUS_TRY(choose<FARTHEST>(x, a, p.blocks, work.stream));
+    auto kernel = x->type == DTYPE_F32 ? choose_farthest<float> : choose_farthest<double>;
+    kernel<<<1, THREADS, 0, work.stream>>>(a, (unsigned)p.blocks);
+    STATUS_TRY(cuda_launched("choosing a point"));
     return work.done();
 }
 
@@ -100,24 +192,34 @@ enum status kmeans_cuda_draw(struct queue *queue, const struct kmeans_points *x,
         return STATUS_OK;
     }
     pass_args a = args_of(x, m);
-    pass p = {draw_alike, 0, 1, WHOLE};
     const size_t newest = kept > 0 && m->n_drawn > 0 ? m->n_drawn - 1 : 0;
     a.seed = seed;
     a.stream = stream;
     a.nearest = (double *)nearest.at;
     a.nearest_is_new = m->n_drawn <= 1;
     a.centroid += newest * m->n_columns;
-    a.k = (int)(m->n_drawn - newest);
+    a.n_base = (int)(m->n_drawn - newest);
+    a.n_trials = (int)m->n_trials;
+    a.n_lists = (int)kmeans_n_lists(m);
+    a.most = (int)kmeans_trials(m->k);
+    a.k = a.n_base + a.n_trials;
+    pass p = {draw_alike, THREADS * (sizeof(double) + sizeof(uint32_t)), 1, WHOLE};
     cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
                     queue_writes(nearest.at, kept)});
     STATUS_TRY(work.status);
     STATUS_TRY(m->n_drawn > 0
                    ? plan_any<DRAW>(q, x->type, &a, &p)
-                   : kmeans_most_blocks(cuda_min(cuda_pieces(x->n, THREADS), 2048), &p.blocks));
+                   : kmeans_most_blocks(cuda_min(cuda_pieces(x->n, THREADS), KMEANS_DRAW_BLOCKS),
+                                        &p.blocks));
+    const size_t lists = p.blocks * (size_t)a.n_lists;
     STATUS_TRY(
-        cuda_queue_scratch(q, STREAM_COMPUTE, p.blocks * sizeof *a.picks, (void **)&a.picks));
-    STATUS_TRY(launch(p, a, work.stream, "drawing a point"));
-    STATUS_TRY(choose<DRAW>(x, a, p.blocks, work.stream));
+        cuda_queue_scratch(q, STREAM_COMPUTE, lists * a.most * sizeof *a.keys, (void **)&a.keys));
+    STATUS_TRY(launch(p, a, work.stream, "drawing points"));
+    if (a.n_lists > 0) {
+        auto kernel = x->type == DTYPE_F32 ? merge_list<float> : merge_list<double>;
+        kernel<<<(unsigned)a.n_lists, THREADS, 0, work.stream>>>(a, (unsigned)p.blocks);
+        STATUS_TRY(cuda_launched("merging points that are drawn"));
+    }
     return work.done();
 }

@@ -17,7 +17,6 @@ namespace kmeans_pass
 {
 
 const int MOST_SHORT = 3;
-const uint32_t NO_POINT = UINT32_MAX;
 
 /* A row, aligned so that as few loads as can be bring it. */
 template <typename T, int D> struct alignas(D == 2 ? 2 * sizeof(T) : sizeof(T)) short_row {
@@ -182,15 +181,20 @@ __device__ __forceinline__ void short_loop(const pass_args &a, const layout &l,
         more = next_short<MODE>(a, &s, next);
         read_short<T, D>(a, next, ahead);
         found f[TWO];
-        nothing_found(&f[0]);
-        nothing_found(&f[1]);
-        nearest<T, TWO, MODE == DRAW ? 2 : EIGHT, WEIGHTED, MODE == MOVE, D>(
-            f, x[0], D, D, shared_at<double>(l.centroids), a.k, l.padded_k,
-            shared_at<double>(l.weights));
+        if constexpr (MODE == DRAW) {
+            const uint32_t both[TWO] = {point[0].point, point[1].point};
+            draw_points<T, TWO, WEIGHTED, D>(a, l, both, x[0], D);
+        } else {
+            nothing_found(&f[0]);
+            nothing_found(&f[1]);
+            nearest<T, TWO, EIGHT, WEIGHTED, MODE == MOVE, D>(
+                f, x[0], D, D, shared_at<double>(l.centroids), a.k, l.padded_k,
+                shared_at<double>(l.weights));
+        }
 #pragma unroll
         for (int q = 0; q < TWO; q++) {
             move v = {-1, -1};
-            if (point[q].point != NO_POINT) {
+            if (MODE != DRAW && point[q].point != NO_POINT) {
                 v = treat_point<MODE>(a, l, f[q], point[q].point, point[q].label, pick);
             }
             __syncwarp();
@@ -211,7 +215,7 @@ __global__ void __launch_bounds__(THREADS, D == 3 ? 3 : 4) pass_short(pass_args 
 {
     __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
     const layout l = layout_of(MODE, a, SHORT, TWO, sizeof(T));
-    struct kmeans_pick pick = no_pick();
+    struct kmeans_pick pick = kmeans_no_pick();
     if (is_idle<MODE>(a)) {
         return;
     }
@@ -221,7 +225,7 @@ __global__ void __launch_bounds__(THREADS, D == 3 ? 3 : 4) pass_short(pass_args 
         short_loop<T, MODE, D, false>(a, l, &pick);
     }
     flush<MODE>(a, l);
-    leave<MODE>(a, pick, picks);
+    leave<MODE>(a, l, pick, picks);
 }
 
 } // namespace kmeans_pass

@@ -59,11 +59,18 @@ enum { POINTS = 2, SWEEP_STEP = POINTS * LANES };
 
 /* --- distances ------------------------------------------------------------------------------- */
 
+/* What becomes of distances: the nearest, or all of them (kmeans_cpu.h). */
+struct sweep_out {
+    struct kmeans_nearest *nearest; /* or NULL */
+    double *all;
+};
+
 /* Points p .. p + SWEEP_STEP - 1 of the tile against centroids i .. i + n - 1. */
 SWEEP_INLINE void sweep_block(const struct kmeans_centroids *c, const double *tile, size_t p,
                               size_t i, const size_t n, const bool weighted,
-                              struct kmeans_nearest *out)
+                              const struct sweep_out to)
 {
+    struct kmeans_nearest *out = to.nearest;
     const double *centroid = c->at + i * c->d;
     sweep_real d2[CLUSTERS][POINTS];
     for (size_t a = 0; a < n; ++a) {
@@ -87,7 +94,12 @@ SWEEP_INLINE void sweep_block(const struct kmeans_centroids *c, const double *ti
             }
         }
     }
-    for (size_t v = 0; v < POINTS; ++v) {
+    for (size_t a = 0; out == NULL && a < n; ++a) {
+        for (size_t v = 0; v < POINTS; ++v) {
+            sweep_store(to.all + (i + a) * KMEANS_TILE + p + v * LANES, d2[a][v]);
+        }
+    }
+    for (size_t v = 0; out != NULL && v < POINTS; ++v) {
         const size_t at = p + v * LANES;
         sweep_real best = sweep_load(out->d2 + at), second = sweep_load(out->second + at);
         sweep_real label = sweep_load((const double *)(const void *)(out->label + at));
@@ -123,17 +135,19 @@ SWEEP_INLINE void sweep_fetch(struct sweep_ahead *ahead)
 /* The counts of centroids are constants, so that the accumulators are registers. */
 SWEEP_INLINE void sweep_points(const struct kmeans_centroids *c, const double *tile, size_t n,
                                size_t i, const size_t n_centroids, const bool weighted,
-                               struct sweep_ahead *ahead, struct kmeans_nearest *out)
+                               struct sweep_ahead *ahead, const struct sweep_out out)
 {
     for (size_t p = 0; p < n; p += SWEEP_STEP) {
-        sweep_fetch(ahead);
+        if (ahead != NULL) {
+            sweep_fetch(ahead);
+        }
         sweep_block(c, tile, p, i, n_centroids, weighted, out);
     }
 }
 
-SWEEP_INLINE void sweep_nearest(const struct kmeans_centroids *c, const double *tile, size_t n,
-                                const bool weighted, struct sweep_ahead *ahead,
-                                struct kmeans_nearest *out)
+SWEEP_INLINE void sweep_all_of(const struct kmeans_centroids *c, const double *tile, size_t n,
+                               const bool weighted, struct sweep_ahead *ahead,
+                               const struct sweep_out out)
 {
     size_t i = 0;
     for (; i + CLUSTERS <= c->k; i += CLUSTERS) {
@@ -161,10 +175,21 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
         out->d2[p] = out->second[p] = (double)INFINITY;
         out->label[p] = 0;
     }
+    const struct sweep_out to = {out, NULL};
     if (c->weight == NULL) {
-        sweep_nearest(c, tile, n, false, &ahead, out);
+        sweep_all_of(c, tile, n, false, &ahead, to);
     } else {
-        sweep_nearest(c, tile, n, true, &ahead, out);
+        sweep_all_of(c, tile, n, true, &ahead, to);
+    }
+}
+
+static void distances(const struct kmeans_centroids *c, const double *tile, size_t n, double *out)
+{
+    const struct sweep_out to = {NULL, out};
+    if (c->weight == NULL) {
+        sweep_all_of(c, tile, n, false, NULL, to);
+    } else {
+        sweep_all_of(c, tile, n, true, NULL, to);
     }
 }
 
@@ -352,7 +377,7 @@ static void add(const struct kmeans_sums *sums, const void *row, enum dtype type
 
 #define KMEANS_VECTORS(called)                                                                     \
     {                                                                                              \
-        (called), transpose, nearest, remember, moves, add                                         \
+        (called), transpose, nearest, distances, remember, moves, add                              \
     }
 
 #endif

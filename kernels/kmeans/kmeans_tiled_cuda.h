@@ -33,9 +33,10 @@ __device__ __forceinline__ void copy_tile(const pass_args &a, const layout &l, s
     }
 }
 
-template <typename T, bool SECOND>
-__device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, const layout &l,
-                                              size_t point)
+/* each(d2, c): of the centroids from number c on. */
+template <typename T, typename EACH>
+__device__ __forceinline__ void pass_centroids(const pass_args &a, const layout &l, size_t point,
+                                               EACH each)
 {
     const T *x = shared_at<T>(l.tile) + threadIdx.x * (TILE_COLUMNS + 1);
     for (int c = 0; c < a.k; c += TILE_CENTROIDS) {
@@ -48,7 +49,7 @@ __device__ __forceinline__ void nearest_tiled(found *f, const pass_args &a, cons
                 d2, x, 0, a.d - j < TILE_COLUMNS ? a.d - j : TILE_COLUMNS,
                 shared_at<double>(l.centroids), TILE_ROW, shared_at<double>(l.weights));
         }
-        find<TILE_CENTROIDS, SECOND>(f, d2[0], c);
+        each(d2, c);
     }
 }
 
@@ -57,12 +58,12 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
     __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
     const layout l = layout_of(MODE, a, TILED, 1, sizeof(T));
     const size_t n = MODE == MOVE ? *a.n_list : a.n;
-    struct kmeans_pick pick = no_pick();
+    struct kmeans_pick pick = kmeans_no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
         return;
     }
-    if (blockIdx.x * (size_t)THREADS >= n) {
-        leave<MODE>(a, pick, picks);
+    if (MODE == MOVE && blockIdx.x * (size_t)THREADS >= n) {
+        leave<MODE>(a, l, pick, picks);
         return;
     }
     clear<MODE>(a, l);
@@ -71,9 +72,18 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
          base += gridDim.x * (size_t)THREADS) {
         const size_t i = base + threadIdx.x;
         const size_t point = i >= n ? SIZE_MAX : MODE == MOVE ? a.list[i] : i;
+        if constexpr (MODE == DRAW) {
+            drawing<1> g;
+            g.point[0] = point == SIZE_MAX ? NO_POINT : (uint32_t)point;
+            begin_drawing(a, &g);
+            pass_centroids<T>(a, l, point, [&](const auto &d2, int c) { meet(a, l, &g, d2, c); });
+            continue;
+        }
         found f;
         nothing_found(&f);
-        nearest_tiled<T, MODE == MOVE>(&f, a, l, point);
+        pass_centroids<T>(a, l, point, [&](const auto &d2, int c) {
+            find<TILE_CENTROIDS, MODE == MOVE>(&f, d2[0], c);
+        });
         move v = {-1, -1};
         if (point != SIZE_MAX) {
             v = treat_point<MODE>(a, l, f, point, MODE == MOVE ? a.label[point] : 0, &pick);
@@ -84,7 +94,7 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         }
     }
     flush<MODE>(a, l);
-    leave<MODE>(a, pick, picks);
+    leave<MODE>(a, l, pick, picks);
 }
 
 } // namespace kmeans_pass

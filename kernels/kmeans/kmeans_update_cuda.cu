@@ -285,17 +285,40 @@ __global__ void __launch_bounds__(THREADS_AT_ONCE) update_at_once(update_args ar
     end_iteration<THREADS_AT_ONCE>(args, plan);
 }
 
-__global__ void __launch_bounds__(THREADS) take_pick(struct kmeans_device m, size_t n_drawn)
+/* The best trial becomes a centroid, and its list the next trials (kmeans.h). */
+__global__ void __launch_bounds__(THREADS)
+    take_trial(struct kmeans_device m, int n_drawn, int n_trials, int most)
 {
-    const double *from = m.state->pick.point == UINT64_MAX ? m.centroid : m.pick_cells;
-    for (size_t j = threadIdx.x; j < m.d; j += THREADS) {
-        m.centroid[n_drawn * m.d + j] = from[j];
+    __shared__ double potential[KMEANS_MOST_TRIALS];
+    const size_t d = m.d;
+    int best = 0, first = n_drawn;
+    if (threadIdx.x < n_trials) {
+        potential[threadIdx.x] = kmeans_mean(m.potential[threadIdx.x], 1, 1);
     }
     __syncthreads();
-    if (threadIdx.x == 0) {
-        m.state->pick.value = 0;
-        m.state->pick.point = UINT64_MAX;
-        m.state->pick.cluster = 0;
+    for (int i = 1; i < n_trials; i++) {
+        best = potential[i] < potential[best] ? i : best;
+    }
+    const struct kmeans_pick *list = m.drawn + best * most;
+    const double *cells = m.pick_cells + (size_t)best * most * d;
+    for (size_t j = threadIdx.x; n_trials > 0 && j < d; j += THREADS) {
+        m.centroid[first * d + j] = m.centroid[(first + best) * d + j];
+    }
+    first += n_trials > 0 ? 1 : 0;
+    for (int i = 0; i < most; i++) {
+        const struct kmeans_pick of = list[list[i].point != UINT64_MAX ? i : 0];
+        const double *from = of.point != UINT64_MAX ? cells + of.cluster * d : m.centroid;
+        for (size_t j = threadIdx.x; j < d; j += THREADS) {
+            m.centroid[(first + i) * d + j] = from[j];
+        }
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < most * most; i += THREADS) {
+        m.drawn[i] = kmeans_no_pick();
+    }
+    for (int i = threadIdx.x; i < most; i += THREADS) {
+        const struct kmeans_sum none = {};
+        m.potential[i] = none;
     }
 }
 
@@ -316,7 +339,8 @@ enum status kmeans_cuda_take(struct queue *q, const struct kmeans_model *m)
     }
     cuda_work work(cuda_queue_of(q), STREAM_COMPUTE, {kmeans_access(m)});
     STATUS_TRY(work.status);
-    take_pick<<<1, THREADS, 0, work.stream>>>(kmeans_on_device(m), m->n_drawn);
+    take_trial<<<1, THREADS, 0, work.stream>>>(kmeans_on_device(m), (int)m->n_drawn,
+                                               (int)m->n_trials, (int)kmeans_trials(m->k));
     STATUS_TRY(cuda_launched("taking a centroid"));
     return work.done();
 }

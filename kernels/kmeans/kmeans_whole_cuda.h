@@ -153,12 +153,21 @@ __device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
             nothing_found(&f[q]);
             v[q].from = v[q].to = -1;
         }
-        nearest<T, P, MODE == DRAW ? 2 : EIGHT, WEIGHTED, MODE == MOVE, 2>(
-            f, tile + threadIdx.x % 32 * l.row, 32 * l.row, a.d, shared_at<double>(l.centroids),
-            a.k, l.padded_k, shared_at<double>(l.weights));
+        const T *mine = tile + threadIdx.x % 32 * l.row;
+        if constexpr (MODE == DRAW) {
+            uint32_t numbers[P];
+            for (int q = 0; q < P; q++) {
+                numbers[q] = point[q] == SIZE_MAX ? NO_POINT : (uint32_t)point[q];
+            }
+            draw_points<T, P, WEIGHTED, 2>(a, l, numbers, mine, 32 * l.row);
+        } else {
+            nearest<T, P, EIGHT, WEIGHTED, MODE == MOVE, 2>(
+                f, mine, 32 * l.row, a.d, shared_at<double>(l.centroids), a.k, l.padded_k,
+                shared_at<double>(l.weights));
+        }
 #pragma unroll
         for (int q = 0; q < P; q++) {
-            if (point[q] != SIZE_MAX) {
+            if (MODE != DRAW && point[q] != SIZE_MAX) {
                 v[q] = treat_point<MODE>(a, l, f[q], point[q], MODE == MOVE ? a.label[point[q]] : 0,
                                          pick);
             }
@@ -178,7 +187,7 @@ __global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
 {
     __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
     const layout l = layout_of(MODE, a, WHOLE, P, sizeof(T));
-    struct kmeans_pick pick = no_pick();
+    struct kmeans_pick pick = kmeans_no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
         return;
     }
@@ -188,7 +197,7 @@ __global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
         warp_loop<T, MODE, P, false>(a, l, &pick);
     }
     flush<MODE>(a, l);
-    leave<MODE>(a, pick, picks);
+    leave<MODE>(a, l, pick, picks);
 }
 
 } // namespace kmeans_pass

@@ -158,12 +158,14 @@ static void tally(struct tally *t, enum side side, size_t n, size_t each, size_t
     }
 }
 
-/* n times kmeans_model_bytes(k, d), which is so much and as much again for each cluster. */
+/* n times kmeans_model_bytes(k, d), which is so much and as much again for each cluster, and for
+ * the trials of seeds. */
 static void tally_model(struct tally *t, size_t n, size_t k, size_t d)
 {
     const size_t without = kmeans_model_bytes(0, d);
     tally(t, BACKEND, n, without, 1);
     tally(t, BACKEND, n, k, kmeans_model_bytes(1, d) - without);
+    tally(t, BACKEND, n, d + 8, kmeans_trials(k) * (kmeans_trials(k) + 1) * sizeof(double));
 }
 
 /* The sample of a table of unknown length may be as large as any. */
@@ -195,6 +197,9 @@ static void tally_fixed(struct tally *t, const struct stage_args *args,
     tally_model(t, l->width, k, d);
     tally(t, BACKEND, k, d + 2, KMEANS_SCRATCH_NUMBER); /* of queues, for an update */
     tally(t, BACKEND, 1, KMEANS_SCRATCH_BESIDE, 1);
+    if (args->host_limit > 0) { /* of a device's blocks */
+        tally(t, BACKEND, kmeans_trials(k), kmeans_trials(k), KMEANS_SCRATCH_DRAWN);
+    }
     tally(t, HOST, l->width + 2, k, (d + 1) * sizeof(double)); /* first centroids, two outcomes */
     tally(t, HOST, k, 64, 1);                                  /* counts and sums */
     tally(t, HOST, d, 96, 1);                                  /* ranges, units, a row */

@@ -6,6 +6,7 @@
 #include "kernels/kmeans/kmeans_rule.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out)
 {
@@ -75,6 +76,9 @@ static enum status put_begin(struct kmeans_job *job, const struct kmeans_model *
 {
     const size_t bytes = job->layout.n_columns * sizeof(double);
     const uint64_t none = UINT64_MAX;
+    const size_t t = kmeans_trials(m->k);
+    struct kmeans_pick drawn[KMEANS_MOST_TRIALS * KMEANS_MOST_TRIALS];
+    memset(drawn, KMEANS_NONE_DRAWN, sizeof drawn);
     const struct kmeans_state state = {.tolerance = job->tolerance,
                                        .inertia_unit = job->inertia_unit,
                                        .pick = {.point = UINT64_MAX}};
@@ -82,6 +86,7 @@ static enum status put_begin(struct kmeans_job *job, const struct kmeans_model *
     STATUS_TRY(kmeans_model_put(job, m, KMEANS_MIN, job->min, bytes));
     STATUS_TRY(kmeans_model_put(job, m, KMEANS_MAX, job->max, bytes));
     STATUS_TRY(kmeans_model_put(job, m, KMEANS_BAD, &none, sizeof none));
+    STATUS_TRY(kmeans_model_put(job, m, KMEANS_DRAWN, drawn, t * t * sizeof *drawn));
     STATUS_TRY(kmeans_model_put(job, m, KMEANS_UNIT, job->unit, bytes));
     return kmeans_model_put(job, m, KMEANS_WEIGHT, job->weight, bytes);
 }

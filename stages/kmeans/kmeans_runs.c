@@ -101,7 +101,7 @@ static enum status gather(struct kmeans_job *job, struct kmeans_run *run,
 
 static uint64_t stream_of(const struct kmeans_run *run)
 {
-    return (uint64_t)run->restart << 32 | run->model.n_drawn;
+    return (uint64_t)run->restart << 32 | kmeans_seed_drawn(&run->model);
 }
 
 static enum status run_points(struct kmeans_job *job, struct kmeans_run *run,
@@ -147,11 +147,12 @@ static enum status begin_iterations(struct kmeans_job *job, struct kmeans_run *r
     return STATUS_OK;
 }
 
-/* What was drawn becomes a centroid. */
+/* What was drawn becomes a centroid, or is tried first. */
 static enum status end_draw(struct kmeans_job *job, struct kmeans_run *run)
 {
     STATUS_TRY(job->kernels->take(job->queue, &run->model));
-    return ++run->model.n_drawn == run->k ? begin_iterations(job, run) : STATUS_OK;
+    kmeans_taken(&run->model);
+    return run->model.n_drawn == run->k ? begin_iterations(job, run) : STATUS_OK;
 }
 
 static enum status end_gather(struct kmeans_job *job, struct kmeans_run *run)

@@ -121,10 +121,8 @@ static enum status seed(struct bench *b, const struct kmeans_state_of *s, struct
 {
     const struct kmeans_kernels *k = b->backend->ops->kmeans;
     const struct kmeans_points x = {s->points, DTYPE_F64, s->n, s->d, 0};
-    for (size_t c = 0; c < CLUSTERS; c++) {
-        struct kmeans_model m = s->model;
-        m.n_drawn = c;
-        STATUS_TRY(k->draw(b->queue, &x, &m, 42, c, nearest));
+    for (struct kmeans_model m = s->model; m.n_drawn < CLUSTERS; kmeans_taken(&m)) {
+        STATUS_TRY(k->draw(b->queue, &x, &m, 42, kmeans_seed_drawn(&m), nearest));
         STATUS_TRY(k->take(b->queue, &m));
     }
     return STATUS_OK;

@@ -450,15 +450,13 @@ static double *drawn(const struct kmeans_case *c, size_t piece, bool keep)
     struct span points = under_test_put_numbers(c->x, c->n * c->d, c->type);
     struct span nearest = under_test_room(c->n * sizeof(double));
     struct kmeans_pair pair = kmeans_pair(c, points, false);
-    for (size_t i = 0; i < c->k; ++i) {
-        struct kmeans_model m = pair.device;
-        m.n_drawn = i;
+    for (struct kmeans_model m = pair.device; m.n_drawn < c->k; kmeans_taken(&m)) {
         for (size_t first = 0; first < c->n; first += piece) {
             const struct kmeans_points x = {span_from(points, first * c->d * dtype_bytes(c->type)),
                                             c->type, c->n - first < piece ? c->n - first : piece,
                                             c->d, first};
             ASSERT_OK(
-                k->draw(under_test_queue, &x, &m, 12345, 100 + i,
+                k->draw(under_test_queue, &x, &m, 12345, 100 + kmeans_seed_drawn(&m),
                         keep ? span_from(nearest, first * sizeof(double)) : (struct span){0}));
         }
         ASSERT_OK(k->take(under_test_queue, &m));
@@ -467,8 +465,8 @@ static double *drawn(const struct kmeans_case *c, size_t piece, bool keep)
     double *out = calloc(c->k * c->d + 1, sizeof *out);
     assert_non_null(out);
     memcpy(out, kmeans_array(&pair.host, KMEANS_CENTROID), c->k * c->d * sizeof *out);
-    const struct kmeans_state *state = kmeans_array(&pair.host, KMEANS_STATE);
-    assert_true(state->pick.point == UINT64_MAX);
+    const struct kmeans_pick *list = kmeans_array(&pair.host, KMEANS_DRAWN);
+    assert_true(list->point == UINT64_MAX);
     under_test_untouched(nearest, c->n * sizeof(double));
     kmeans_pair_done(&pair);
     under_test_release(nearest);
@@ -476,34 +474,93 @@ static double *drawn(const struct kmeans_case *c, size_t piece, bool keep)
     return out;
 }
 
-/* The same by the rule, plainly. */
-static double *drawn_by_loops(const struct kmeans_case *c)
+/* The same by the rule, plainly: all keys, sorted; potentials in extended precision. */
+struct key {
+    double key;
+    size_t point;
+};
+
+static int key_order(const void *a, const void *b)
 {
-    double *out = calloc(c->k * c->d, sizeof *out);
-    assert_non_null(out);
-    for (size_t i = 0; i < c->k; ++i) {
-        double least = INFINITY;
-        for (size_t p = 0; p < c->n; ++p) {
-            double weight = i == 0 ? 1 : INFINITY;
-            for (size_t a = 0; a < i; ++a) {
-                double d2 = 0;
-                for (size_t j = 0; j < c->d; ++j) {
-                    const double t = c->x[p * c->d + j] - out[a * c->d + j];
-                    d2 = fma(t, t, d2);
-                }
-                weight = fmin(weight, d2);
-            }
-            const double u = kmeans_uniform(philox_block(12345, 100 + i, p));
-            const double key = kmeans_exponential(u) / weight;
-            if (weight > 0 && key < least) {
-                least = key;
-                memcpy(out + i * c->d, c->x + p * c->d, c->d * sizeof *out);
-            }
-        }
-        if (!(least < INFINITY)) {
-            memcpy(out + i * c->d, out, c->d * sizeof *out);
+    const struct key *x = a, *y = b;
+    return x->key != y->key ? (x->key < y->key ? -1 : 1) : (x->point < y->point ? -1 : 1);
+}
+
+static double distance(const struct kmeans_case *c, size_t p, size_t from)
+{
+    double d2 = 0;
+    for (size_t j = 0; j < c->d; ++j) {
+        const double t =
+            (c->x[p * c->d + j] - c->x[from * c->d + j]) * (c->weight == NULL ? 1 : c->weight[j]);
+        d2 = fma(t, t, d2);
+    }
+    return d2;
+}
+
+/* The first `most` points by key, of each class one; how many there are. */
+static size_t first_points(const struct kmeans_case *c, size_t seed, const double *weight,
+                           size_t most, size_t *out)
+{
+    struct key *keys = calloc(c->n + 1, sizeof *keys);
+    size_t n = 0, n_out = 0;
+    bool seen[KMEANS_CLASSES] = {false};
+    assert_non_null(keys);
+    for (size_t p = 0; p < c->n; ++p) {
+        const double u = kmeans_uniform(philox_block(12345, 100 + seed, p));
+        keys[n] = (struct key){kmeans_exponential(u) / weight[p], p};
+        n += weight[p] > 0;
+    }
+    qsort(keys, n, sizeof *keys, key_order);
+    for (size_t i = 0; i < n && n_out < most; ++i) {
+        if (!seen[keys[i].point % KMEANS_CLASSES]) {
+            seen[keys[i].point % KMEANS_CLASSES] = true;
+            out[n_out++] = keys[i].point;
         }
     }
+    free(keys);
+    return n_out;
+}
+
+/* Of the trials that with the least sum of weights, of several the first. */
+static size_t best_of(const struct kmeans_case *c, const double *weight, const size_t *trials,
+                      size_t n)
+{
+    long double least = INFINITY;
+    size_t best = 0;
+    for (size_t i = 0; i < n; ++i) {
+        long double sum = 0;
+        for (size_t p = 0; p < c->n; ++p) {
+            sum += fmin(weight[p], distance(c, p, trials[i]));
+        }
+        best = sum < least ? i : best;
+        least = sum < least ? sum : least;
+    }
+    return best;
+}
+
+static double *drawn_by_loops(const struct kmeans_case *c)
+{
+    const size_t most = 2 + (size_t)floor(log((double)c->k));
+    double *out = calloc(c->k * c->d, sizeof *out), *weight = calloc(c->n + 1, sizeof *weight);
+    size_t trials[KMEANS_MOST_TRIALS] = {0}, chosen = 0;
+    assert_non_null(out);
+    assert_non_null(weight);
+    assert_true(most <= KMEANS_MOST_TRIALS);
+    for (size_t p = 0; p < c->n; ++p) {
+        weight[p] = 1;
+    }
+    for (size_t i = 0; i < c->k; ++i) {
+        const size_t n = first_points(c, i, weight, i == 0 ? 1 : most, trials);
+        chosen = n > 0 ? trials[best_of(c, weight, trials, n)] : SIZE_MAX;
+        for (size_t j = 0; j < c->d; ++j) {
+            out[i * c->d + j] = chosen == SIZE_MAX ? out[j] : c->x[chosen * c->d + j];
+        }
+        for (size_t p = 0; chosen != SIZE_MAX && p < c->n; ++p) {
+            const double d2 = distance(c, p, chosen);
+            weight[p] = i == 0 || d2 < weight[p] ? d2 : weight[p];
+        }
+    }
+    free(weight);
     return out;
 }
 
@@ -511,7 +568,7 @@ static void draws_do_not_depend_on_how_they_are_cut(void **state)
 {
     (void)state;
     static const size_t pieces[] = {100000, 1, 31, 1000};
-    struct kmeans_case c = blobs(1500, 3, 6, DTYPE_F64);
+    struct kmeans_case c = blobs(1500, 3, 9, DTYPE_F64);
     double *want = drawn_by_loops(&c);
     for (size_t i = 0; i < 4; ++i) {
         for (int keep = 0; keep < 2; ++keep) {
@@ -531,6 +588,79 @@ static void draws_do_not_depend_on_how_they_are_cut(void **state)
     assert_memory_equal(got, want, c.k * c.d * sizeof *got);
     free(got);
     free(want);
+    done(&c);
+}
+
+/* Just with so many trials, and one more; rows in registers, in shared memory, in tiles; with
+ * weights. */
+static void every_shape_draws_what_the_loops_draw(void **state)
+{
+    (void)state;
+    static const size_t shapes[][3] = {{1, 1, 1},    {40, 1, 2},   {500, 2, 7},   {500, 2, 8},
+                                       {700, 3, 20}, {700, 5, 21}, {300, 17, 54}, {300, 4, 55},
+                                       {31, 2, 31},  {90, 600, 9}, {4500, 2, 3}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        struct kmeans_case c =
+            blobs(shapes[i][0], shapes[i][1], shapes[i][2], i % 2 == 0 ? DTYPE_F64 : DTYPE_F32);
+        c.weight = i % 3 == 2 ? calloc(c.d, sizeof *c.weight) : NULL;
+        for (size_t j = 0; c.weight != NULL && j < c.d; ++j) {
+            c.weight[j] = 1.0 / (double)(j + 2);
+        }
+        double *want = drawn_by_loops(&c);
+        for (int keep = 0; keep < 2; ++keep) {
+            double *got = drawn(&c, keep != 0 ? c.n : c.n / 2 + 1, keep != 0);
+            assert_memory_equal(got, want, c.k * c.d * sizeof *got);
+            free(got);
+        }
+        free(want);
+        done(&c);
+    }
+}
+
+static void trials_are_two_and_the_logarithm(void **state)
+{
+    (void)state;
+    for (size_t k = 1; k < 100000; k += k < 3000 ? 1 : 97) {
+        assert_int_equal(kmeans_trials(k), 2 + (size_t)floor(log((double)k)));
+    }
+    assert_int_equal(kmeans_trials((size_t)1 << 31), KMEANS_MOST_TRIALS);
+}
+
+/* Thirty blobs ten deviations apart, 50 points each: without trials every third run misses one, and
+ * has an inertia of more than 4,500. */
+static void trials_find_blobs_that_lie_apart(void **state)
+{
+    (void)state;
+    enum { BLOBS = 30, EACH = 50, ACROSS = 6 };
+    const size_t n_runs = under_test_size(20, 4);
+    struct kmeans_case c = blobs((size_t)BLOBS * EACH, 2, BLOBS, DTYPE_F64);
+    struct reference_random g = {2886};
+    for (size_t i = 0; i < c.n; ++i) {
+        const size_t of = i % BLOBS, row = of / ACROSS;
+        c.x[2 * i] = 10 * (double)(of % ACROSS) + reference_normal(&g);
+        c.x[2 * i + 1] = 10 * (double)row + reference_normal(&g);
+    }
+    size_t n_found = 0;
+    for (size_t run = 0; run < n_runs; ++run) {
+        for (size_t i = 0; i < c.n; ++i) { /* other points with the same numbers */
+            const size_t with = (i + (run + 1) * 577) % c.n;
+            double was[2] = {c.x[2 * i], c.x[2 * i + 1]};
+            memcpy(c.x + 2 * i, c.x + 2 * with, sizeof was);
+            memcpy(c.x + 2 * with, was, sizeof was);
+        }
+        double *seeds = drawn(&c, c.n, true), sum = 0;
+        for (size_t i = 0; i < c.n; ++i) {
+            double least = INFINITY;
+            for (size_t a = 0; a < BLOBS; ++a) {
+                least = fmin(least,
+                             hypot(c.x[2 * i] - seeds[2 * a], c.x[2 * i + 1] - seeds[2 * a + 1]));
+            }
+            sum += least * least;
+        }
+        n_found += sum < 2 * 4500;
+        free(seeds);
+    }
+    assert_true(10 * n_found >= 7 * n_runs);
     done(&c);
 }
 
@@ -575,11 +705,11 @@ static void points_are_drawn_by_their_weight(void **state)
     m.n_drawn = 1;
     const struct kmeans_points x = {points, c.type, c.n, 1, 0};
     for (size_t i = 0; i < n_draws; ++i) {
-        struct kmeans_state now;
+        struct kmeans_pick now;
         ASSERT_OK(k->draw(under_test_queue, &x, &m, 9, i, (struct span){0}));
-        under_test_get(&now, m.at, sizeof now);
-        assert_true(now.pick.point < POINTS);
-        ++hits[now.pick.point];
+        under_test_get(&now, span_from(m.at, kmeans_offset(2, 1, KMEANS_DRAWN)), sizeof now);
+        assert_true(now.point < POINTS);
+        ++hits[now.point];
         ASSERT_OK(k->take(under_test_queue, &m));
     }
     assert_int_equal(hits[0], 0);
@@ -805,6 +935,9 @@ int main(void)
         cmocka_unit_test(range_finds_extremes_and_the_first_bad_point),
         cmocka_unit_test(squares_are_exact_sums),
         cmocka_unit_test(draws_do_not_depend_on_how_they_are_cut),
+        cmocka_unit_test(every_shape_draws_what_the_loops_draw),
+        cmocka_unit_test(trials_are_two_and_the_logarithm),
+        cmocka_unit_test(trials_find_blobs_that_lie_apart),
         cmocka_unit_test(fewer_distinct_points_than_clusters_draw_the_first_again),
         cmocka_unit_test(points_are_drawn_by_their_weight),
         cmocka_unit_test_setup_teardown(few_blocks_take_many_rounds, let_three_blocks_run,

@@ -83,6 +83,8 @@ static void check_nearest(const struct kmeans_vectors *set, const struct tile_ca
     const struct kmeans_rows rows = rows_of(c);
     struct kmeans_nearest *want = room(1, sizeof *want), *got = room(1, sizeof *got);
     double *plain = room(c->d * KMEANS_STRIDE, sizeof *plain);
+    double *want_all = room(c->k * KMEANS_TILE, sizeof *want_all);
+    double *got_all = room(c->k * KMEANS_TILE, sizeof *got_all);
     double *tile = room(c->d * KMEANS_STRIDE, sizeof *tile);
     for (int weighted = 0; weighted < 2; ++weighted) {
         const struct kmeans_centroids of = {c->centroid, weighted ? c->weight : NULL, c->k, c->d};
@@ -96,7 +98,14 @@ static void check_nearest(const struct kmeans_vectors *set, const struct tile_ca
         assert_memory_equal(got->d2, want->d2, 8 * c->n);
         assert_memory_equal(got->second, want->second, 8 * c->n);
         assert_memory_equal(got->label, want->label, 8 * c->n);
+        base_set()->distances(&of, plain, c->n, want_all);
+        set->distances(&of, tile, c->n, got_all);
+        for (size_t i = 0; i < c->k; ++i) {
+            assert_memory_equal(got_all + i * KMEANS_TILE, want_all + i * KMEANS_TILE, 8 * c->n);
+        }
     }
+    free(got_all);
+    free(want_all);
     free(tile);
     free(plain);
     free(got);

@@ -77,3 +77,18 @@ check("blobs far away", blobs + 1e6, 12)
 check("noise", noise, 6, tol=0)
 check("noise", noise, 6, max_iter=7)
 check("noise", noise, 2)
+
+
+def found(name, x, k):
+    """With all defaults the runs of both find the same best clusters, up to their order."""
+    z, told = run(x, [f"k={k}"])
+    want = KMeans(k, n_init=10, random_state=1).fit(x)
+    assert abs(told["inertia"] - want.inertia_) <= 1e-9 * want.inertia_, (name, told["inertia"], want.inertia_)
+    assert len(set(zip(z["labels"].tolist(), want.labels_.tolist()))) == k, name
+    print(f"{name}, k = {k}: inertia {told['inertia']:.6g}, as scikit-learn's best of ten")
+
+
+for seed in range(4):
+    grid = np.stack(np.divmod(np.arange(30), 6), axis=1) * 10.0
+    found(f"30 blobs, {seed}", make_blobs(1500, centers=grid, cluster_std=1, random_state=seed)[0], 30)
+found("far blobs", make_blobs(3000, centers=grid * 100 + 1e5, cluster_std=1, random_state=5)[0], 30)

@@ -394,8 +394,28 @@ static void a_run_that_does_not_converge_is_told(void **state)
         assert_true(warns(&c, "max_iter = 1"));
         assert_int_equal((size_t)number_of(&c, "n_iterations"), 1);
         clustering_free(&c);
+        points_set(&p, "k=3"); /* of a number that is no range, no others are told of */
+        c = cluster_well(&p);
+        assert_true(warns(&c, "not converged within max_iter = 1 iterations"));
+        assert_int_equal(json_array_size(c.warnings), 1);
+        clustering_free(&c);
         free(p.cells);
     }
+}
+
+/* Of a range the others are told of in one warning, the best one in another. */
+static void runs_of_a_range_that_do_not_converge_are_told_in_two_warnings(void **state)
+{
+    (void)state;
+    struct points p = points_new(2000, 2, DTYPE_F64);
+    points_set(&p, "max_iter=1");
+    points_set(&p, "k=3-5");
+    struct clustering c = cluster_well(&p);
+    assert_true(warns(&c, "not converged within max_iter = 1 iterations"));
+    assert_true(warns(&c, "2 other numbers of clusters did not converge"));
+    assert_int_equal(json_array_size(c.warnings), 2);
+    clustering_free(&c);
+    free(p.cells);
 }
 
 static void restarts_keep_the_least_inertia(void **state)
@@ -419,8 +439,8 @@ static void restarts_keep_the_least_inertia(void **state)
     free(many.cells);
 }
 
-/* Five heaps of 30 points each, 5 wide and as far apart: one run, with the default seed, ends with
- * two of them as one and another cut in two. */
+/* Five heaps of 30 points each, 5 wide and as far apart: one run from random points, with the
+ * default seed, ends with two of them as one and another cut in two. */
 static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state)
 {
     (void)state;
@@ -434,7 +454,9 @@ static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state
     struct points by_default = one;
     by_default.params[0] = NULL; /* n_init */
     points_set(&one, "k=5");
+    points_set(&one, "init=random");
     points_set(&by_default, "k=5");
+    points_set(&by_default, "init=random");
     struct clustering a = cluster_well(&one), b = cluster_well(&by_default);
     const int64_t *const counts = data_of(&b, "counts.npy", HEAPS, sizeof *counts);
     const int32_t *const labels = labels_of(&b, N);
@@ -442,12 +464,58 @@ static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state
         assert_int_equal(labels[i], labels[i / EACH * EACH]);
         assert_int_equal(counts[labels[i]], EACH);
     }
-    const int32_t *const merged = labels_of(&a, N);
-    assert_memory_equal(merged, merged + (size_t)2 * EACH, EACH * sizeof *merged);
+    assert_true(number_of(&a, "inertia") > 2 * number_of(&b, "inertia"));
     assert_int_equal(json_integer_value(json_object_get(b.parameters, "n_init")), 10);
     clustering_free(&a);
     clustering_free(&b);
     free(one.cells);
+}
+
+/* The sum of squared distances of heaps of points to their own means: point i is in heap i % k. */
+static double inertia_of_heaps(const double *x, size_t n, size_t k)
+{
+    double sum = 0;
+    for (size_t of = 0; of < k; of++) {
+        double mean[2] = {0, 0};
+        const double count = (double)((n - of - 1) / k + 1);
+        for (size_t i = of; i < n; i += k) {
+            mean[0] += x[2 * i] / count;
+            mean[1] += x[2 * i + 1] / count;
+        }
+        for (size_t i = of; i < n; i += k) {
+            sum += square(x[2 * i] - mean[0]) + square(x[2 * i + 1] - mean[1]);
+        }
+    }
+    return sum;
+}
+
+/* Thirty heaps in rows of six, ten deviations apart, and 1,500 points, with all defaults: runs
+ * whose seeds are drawn without trials end with heaps that are one, ten of them as one does. */
+static void thirty_heaps_ten_deviations_apart_are_found(void **state)
+{
+    (void)state;
+    enum { HEAPS = 30, N = 1500 };
+    struct points p = points_new(N, 2, DTYPE_F64);
+    uint64_t seed = 8;
+    for (size_t i = 0; i < N; i++) {
+        const double r = sqrt(-2 * log(1 - next_uniform(&seed)));
+        const double angle = 2 * 3.141592653589793 * next_uniform(&seed);
+        const size_t row = i % HEAPS / 6;
+        p.cells[2 * i] = 10 * (double)(i % 6) + r * cos(angle);
+        p.cells[2 * i + 1] = 10 * (double)row + r * sin(angle);
+    }
+    const double want = inertia_of_heaps(p.cells, N, HEAPS);
+    p.params[0] = NULL; /* n_init */
+    points_set(&p, "k=30");
+    struct clustering c = cluster_well(&p);
+    assert_true(fabs(number_of(&c, "inertia") - want) <= 1e-9 * want);
+    clustering_free(&c);
+    points_set(&p, "k=2-40");
+    c = cluster_well(&p);
+    assert_int_equal((size_t)number_of(&c, "k"), HEAPS);
+    assert_true(fabs(number_of(&c, "inertia") - want) <= 1e-9 * want);
+    clustering_free(&c);
+    free(p.cells);
 }
 
 static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
@@ -472,6 +540,32 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
     free(p.cells);
 }
 
+/* The mean silhouette by its definition; points alone in their cluster count 0. */
+static double silhouette_of(const struct points *p, const int32_t *labels, int32_t k)
+{
+    const size_t n = p->n_lines, d = p->info.cells_per_line;
+    double total = 0;
+    for (size_t i = 0; i < n; i++) {
+        double sum[8] = {0}, count[8] = {0};
+        for (size_t j = 0; j < n; j++) {
+            double d2 = 0;
+            for (size_t c = 0; c < d; c++) {
+                d2 += square(p->cells[d * i + c] - p->cells[d * j + c]);
+            }
+            sum[labels[j]] += sqrt(d2);
+            count[labels[j]]++;
+        }
+        const int32_t own = labels[i];
+        double nearest = INFINITY;
+        for (int32_t c = 0; c < k; c++) {
+            nearest = c != own ? fmin(nearest, sum[c] / count[c]) : nearest;
+        }
+        const double within = sum[own] / (count[own] - 1);
+        total += count[own] > 1 ? (nearest - within) / fmax(nearest, within) : 0;
+    }
+    return total / (double)n;
+}
+
 static void a_silhouette_is_that_of_its_definition(void **state)
 {
     (void)state;
@@ -479,28 +573,32 @@ static void a_silhouette_is_that_of_its_definition(void **state)
     struct points p = points_new(n, 3, DTYPE_F64);
     points_set(&p, "k=4");
     struct clustering c = cluster_well(&p);
-    const int32_t *const labels = labels_of(&c, n);
-    double total = 0;
-    for (size_t i = 0; i < n; i++) {
-        double sum[4] = {0}, count[4] = {0};
-        for (size_t j = 0; j < n; j++) {
-            double d2 = 0;
-            for (size_t k = 0; k < 3; k++) {
-                d2 += square(p.cells[3 * i + k] - p.cells[3 * j + k]);
-            }
-            sum[labels[j]] += sqrt(d2);
-            count[labels[j]]++;
-        }
-        const int32_t own = labels[i];
-        double nearest = INFINITY;
-        for (int32_t k = 0; k < 4; k++) {
-            nearest = k != own ? fmin(nearest, sum[k] / count[k]) : nearest;
-        }
-        const double within = sum[own] / (count[own] - 1);
-        total += count[own] > 1 ? (nearest - within) / fmax(nearest, within) : 0;
-    }
+    const double want = silhouette_of(&p, labels_of(&c, n), 4);
     assert_int_equal((size_t)number_of(&c, "silhouette_points"), n);
-    assert_true(fabs(number_of(&c, "silhouette") - total / (double)n) < 1e-12);
+    assert_true(fabs(number_of(&c, "silhouette") - want) < 1e-12);
+    clustering_free(&c);
+    free(p.cells);
+}
+
+/* With k = 3 the lone point has a cluster of its own, and counts 0: 100 points of which 99 have a
+ * silhouette of 0.98 on average. Were it left out, or counted 1, the mean would be 0.98 or more. */
+static void a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    struct points p = points_new(N, 2, DTYPE_F64);
+    uint64_t seed = 12;
+    for (size_t i = 0; i < N; i++) {
+        const double at = i + 1 == N ? 50 : 100 * (double)(i % 2);
+        p.cells[2 * i] = at + 3.8 * next_uniform(&seed);
+        p.cells[2 * i + 1] = i + 1 == N ? 300 : 3.8 * next_uniform(&seed);
+    }
+    points_set(&p, "k=2-5");
+    struct clustering c = cluster_well(&p);
+    assert_int_equal((size_t)number_of(&c, "k"), 3);
+    const double got = number_of(&c, "silhouette");
+    assert_true(fabs(got - silhouette_of(&p, labels_of(&c, N), 3)) < 1e-12);
+    assert_true(fabs(got - 0.970) < 0.003);
     clustering_free(&c);
     free(p.cells);
 }
@@ -645,6 +743,30 @@ static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column(
         p.memory_limit = i % 2;
         snprintf(want, sizeof want, "points: row 401 (the first is 1) holds %s in column %zu: ",
                  i < 4 ? "a NaN" : "an infinity", column + 1);
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_BAD_INPUT);
+        if (strstr(c.message, want) == NULL) {
+            fail_msg("%s", c.message);
+        }
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
+/* The first is named whatever it holds, also where another chunk, or another thread, holds one. */
+static void of_several_rows_that_are_not_finite_the_first_is_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        struct points p = points_new(i < 4 ? 100 : 20000, 2, DTYPE_F64);
+        const size_t first = i < 4 ? 30 : 15030, second = i < 4 ? 60 : 19060;
+        char want[96];
+        p.cells[2 * first + 1] = i % 2 == 0 ? NAN : INFINITY;
+        p.cells[2 * second] = i % 2 == 0 ? INFINITY : NAN;
+        p.memory_limit = i / 2 % 2;
+        snprintf(want, sizeof want,
+                 "points: row %zu (the first is 1) holds %s in column 2: ", first + 1,
+                 i % 2 == 0 ? "a NaN" : "an infinity");
         struct clustering c = cluster(&p);
         assert_int_equal(c.status, STATUS_BAD_INPUT);
         if (strstr(c.message, want) == NULL) {
@@ -813,16 +935,20 @@ int main(void)
         cmocka_unit_test(clusters_that_stay_empty_are_counted),
         cmocka_unit_test(empty_clusters_take_far_points_and_a_warning_counts_them),
         cmocka_unit_test(a_run_that_does_not_converge_is_told),
+        cmocka_unit_test(runs_of_a_range_that_do_not_converge_are_told_in_two_warnings),
         cmocka_unit_test(restarts_keep_the_least_inertia),
+        cmocka_unit_test(thirty_heaps_ten_deviations_apart_are_found),
         cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
+        cmocka_unit_test(a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette),
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
         cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
         cmocka_unit_test(columns_much_narrower_than_another_are_told),
         cmocka_unit_test(a_first_column_that_counts_the_rows_is_told),
         cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),
+        cmocka_unit_test(of_several_rows_that_are_not_finite_the_first_is_named),
         cmocka_unit_test(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name),
         cmocka_unit_test(columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters),
         cmocka_unit_test(names_of_rows_stand_beside_their_clusters),

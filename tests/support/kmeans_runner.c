@@ -304,23 +304,52 @@ struct kmeans_answer kmeans_by_loops(const struct kmeans_case *c)
     return l.a;
 }
 
+/* Fails with the case, and which number of what differs, unless all bits agree. */
+static void same_numbers(const struct kmeans_case *c, const char *what, const double *a,
+                         const double *b, size_t n, size_t columns)
+{
+    for (size_t i = 0; i < n; ++i) {
+        if (memcmp(a + i, b + i, sizeof *a) != 0) {
+            fail_msg("%zu x %zu %s, k = %zu: %s %zu, column %zu: %a, not %a", c->n, c->d,
+                     c->type == DTYPE_F32 ? "f32" : "f64", c->k, what, i / columns, i % columns,
+                     a[i], b[i]);
+        }
+    }
+}
+
+static void same_counts(const struct kmeans_case *c, const char *what, size_t i, uint64_t a,
+                        uint64_t b)
+{
+    if (a != b) {
+        fail_msg("%zu x %zu %s, k = %zu: %s %zu: %llu, not %llu", c->n, c->d,
+                 c->type == DTYPE_F32 ? "f32" : "f64", c->k, what, i, (unsigned long long)a,
+                 (unsigned long long)b);
+    }
+}
+
 void kmeans_same(const struct kmeans_case *c, const struct kmeans_answer *a,
                  const struct kmeans_answer *b)
 {
-    assert_int_equal(a->state.n_iterations, b->state.n_iterations);
-    assert_int_equal(a->state.n_empty, b->state.n_empty);
-    assert_int_equal(a->state.n_relocated, b->state.n_relocated);
-    assert_int_equal(a->state.done != 0, b->state.done != 0);
-    assert_memory_equal(&a->state.shift2, &b->state.shift2, sizeof(double));
-    assert_memory_equal(a->label, b->label, c->n * sizeof *a->label);
-    assert_memory_equal(a->count, b->count, c->k * sizeof *a->count);
-    assert_memory_equal(a->centroid, b->centroid, c->k * c->d * sizeof *a->centroid);
+    same_counts(c, "iterations, run", 0, a->state.n_iterations, b->state.n_iterations);
+    same_counts(c, "empty clusters, run", 0, a->state.n_empty, b->state.n_empty);
+    same_counts(c, "relocations, run", 0, a->state.n_relocated, b->state.n_relocated);
+    same_counts(c, "done, run", 0, a->state.done != 0, b->state.done != 0);
+    same_numbers(c, "shift", &a->state.shift2, &b->state.shift2, 1, 1);
+    for (size_t i = 0; i < c->n; ++i) {
+        same_counts(c, "label of point", i, (uint64_t)a->label[i], (uint64_t)b->label[i]);
+    }
+    for (size_t i = 0; i < c->k; ++i) {
+        same_counts(c, "points of cluster", i, a->count[i], b->count[i]);
+    }
+    same_numbers(c, "centroid", a->centroid, b->centroid, c->k * c->d, c->d);
     for (size_t i = 0; i < c->k; ++i) {
         /* each d2 is cut off at 2^-50 of a unit, and the sum rounded; the loops know no unit */
         const bool loops = b->state.inertia_unit == 0;
         const double cut = (double)c->n * a->state.inertia_unit * 0x1p-51;
         const double bound = loops ? cut + fabs(b->within[i]) * 0x1p-53 : 0;
-        assert_true(fabs(a->within[i] - b->within[i]) <= bound);
+        if (!(fabs(a->within[i] - b->within[i]) <= bound)) {
+            same_numbers(c, "within", a->within + i, b->within + i, 1, 1);
+        }
     }
 }
 

@@ -45,8 +45,8 @@ void kmeans_pair_done(struct kmeans_pair *p);
 
 struct kmeans_answer kmeans_by_kernels(const struct kmeans_case *c, struct kmeans_way way);
 struct kmeans_answer kmeans_by_loops(const struct kmeans_case *c);
-/* Fails the test unless all bits agree, but for what the loops' inertia is more exact; b may be the
- * loops'. */
+/* Fails the test, naming the case and the number that differs, unless all bits agree, but for what
+ * the loops' inertia is more exact; b may be the loops'. */
 void kmeans_same(const struct kmeans_case *c, const struct kmeans_answer *a,
                  const struct kmeans_answer *b);
 void kmeans_answer_done(struct kmeans_answer *a);
