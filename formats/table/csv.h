@@ -28,6 +28,7 @@ struct csv_dialect {
     char grouping;               /* parts thousands: one of , . ' or a blank; 0: nothing does */
     char comment;                /* begins a comment; 0: nothing does */
     bool comment_is_said;        /* by the option: then no such line is a row */
+    bool first_is_number;        /* the first column is one of numbers */
     size_t row_cells;            /* of a row; 0 while the text may begin above the first row */
     const unsigned char *header; /* [header_bytes] the line with the names, without its end; NULL:
                                     none, or it has no word */
@@ -165,9 +166,9 @@ enum csv_grouped csv_grouped(const struct csv_cell *cell, char *sign, double *va
 /* Whether the text is an error value of a spreadsheet, in any of its languages: "#WERT!", "#NAME?";
  * *is_na: one that says that a value is not available ("#N/A"). */
 bool csv_is_error_value(const char *text, size_t n, bool *is_na);
-/* Whether the cell is a word for a sum or mean of other rows: "Totals", "Summe:"; *which of them.
- */
-bool csv_names_sum(const struct csv_cell *cell, size_t *which);
+/* Whether the first cell of a row is a word for a sum or mean of others: "Totals", "Summe:"; *which
+ * of them. Those that name other things, too, are such words in a column of numbers alone. */
+bool csv_names_sum(const struct csv_dialect *d, const struct csv_cell *cell, size_t *which);
 const char *csv_sum_word(size_t which);
 
 /* --- the encoding: csv_text.c */

@@ -58,7 +58,7 @@ static enum csv_line sum_kind(const struct csv_dialect *d, struct csv_cell *cell
 {
     size_t which;
     enum csv_after after;
-    if (!csv_names_sum(cell, &which)) {
+    if (!csv_names_sum(d, cell, &which)) {
         return CSV_LINE_DATA;
     }
     while ((after = csv_pass(d, &p, end)) == CSV_MORE) {
@@ -127,7 +127,7 @@ size_t csv_sum_at(const struct csv_dialect *d, const unsigned char *p, const uns
     struct csv_cell cell;
     size_t which = 0;
     (void)csv_cell_scan(d, p, end, &cell);
-    (void)csv_names_sum(&cell, &which);
+    (void)csv_names_sum(d, &cell, &which);
     return which;
 }
 

@@ -395,6 +395,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     STATUS_TRY(shape->has_header ? STATUS_OK : warn_of_comment(t, h, &shape->dialect));
     STATUS_TRY(decide_columns(t, h, shape));
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
+    shape->dialect.first_is_number = h->seen[0] == CSV_KEEP;
     const enum status status = make_runs(h, shape);
     return !status && shape->n_kept == 0 ? fail_without_numbers(h, &shape->dialect) : status;
 }

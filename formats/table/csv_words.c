@@ -31,18 +31,20 @@ bool csv_is_error_value(const char *text, size_t n, bool *is_na)
     return true;
 }
 
+/* The last ones name other things, too: towns, departments, grades. */
 static const char *const sums[] = {
-    "total",        "totals", "grand total", "subtotal",    "sum",    "mean",
-    "average",      "summe",  "gesamt",      "gesamtsumme", "mittel", "mittelwert",
-    "durchschnitt", "somme",  "moyenne",     "suma",        "media",  "promedio",
-    "totale",       "somma",  "totaal",      "gemiddelde",  "soma"};
+    "total",   "totals",   "grand total", "subtotal",    "sum",        "mean",
+    "average", "summe",    "gesamt",      "gesamtsumme", "mittelwert", "durchschnitt",
+    "moyenne", "promedio", "totale",      "totaal",      "gemiddelde", "somme",
+    "mittel",  "suma",     "media",       "somma",       "soma"};
+enum { N_SUMS = sizeof sums / sizeof sums[0], SURE_SUMS = N_SUMS - 6 };
 
 const char *csv_sum_word(size_t which)
 {
     return sums[which];
 }
 
-bool csv_names_sum(const struct csv_cell *cell, size_t *which)
+bool csv_names_sum(const struct csv_dialect *d, const struct csv_cell *cell, size_t *which)
 {
     enum { SHORTEST = 3, LONGEST = 16 };
     size_t n = cell->n;
@@ -53,7 +55,7 @@ bool csv_names_sum(const struct csv_cell *cell, size_t *which)
     while (n > 0 && (cell->text[n - 1] == ':' || cell->text[n - 1] == ' ')) {
         n--;
     }
-    for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+    for (size_t i = 0; i < (d->first_is_number ? N_SUMS : SURE_SUMS); i++) {
         if (strlen(sums[i]) == n && strncasecmp((const char *)cell->text, sums[i], n) == 0) {
             *which = i;
             return true;
