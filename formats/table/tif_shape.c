@@ -336,21 +336,22 @@ static enum status read_metadata(struct table *t, const struct tif_handle *h, st
                                "gdal_translate -unscale does");
 }
 
-/* Further directories: smaller copies of the grid are skipped silently. Leaves the handle at
- * the directory it stands at. */
-static enum status warn_of_more_images(struct table *t, struct tif_handle *h)
+/* Further directories: smaller copies of the grid are skipped silently, its mask is refused. Leaves
+ * the handle at the directory it stands at. */
+static enum status check_more_images(struct table *t, struct tif_handle *h, const struct grid *g)
 {
     enum { MOST = 64 };
-    int n_images = 0, n_masks = 0;
+    int n_images = 0;
+    bool has_mask = false;
     for (int i = 0; i < MOST && !TIFFLastDirectory(h->tif) && TIFFReadDirectory(h->tif); i++) {
         uint32_t type = 0;
         TIFFGetFieldDefaulted(h->tif, TIFFTAG_SUBFILETYPE, &type);
-        n_masks += (type & FILETYPE_MASK) != 0 && (type & FILETYPE_REDUCEDIMAGE) == 0;
+        has_mask = has_mask || (n_images == 0 && (type & FILETYPE_MASK) != 0 &&
+                                (type & FILETYPE_REDUCEDIMAGE) == 0);
         n_images += (type & (FILETYPE_MASK | FILETYPE_REDUCEDIMAGE)) == 0;
     }
-    if (n_masks > 0) {
-        STATUS_TRY(table_warn(
-            t, "its mask is ignored: cells without a number are recognized by NODATA alone"));
+    if (has_mask) {
+        return grid_refuse_mask(g, source_name(t->source), "its mask");
     }
     return n_images > 0 ? table_warn(t, "it holds %d more images: the first one is taken", n_images)
                         : STATUS_OK;
@@ -371,5 +372,5 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
     STATUS_TRY(grid_georeference_by_tags(*out, name));
     STATUS_TRY(read_nodata(t, h, shape, *out));
     STATUS_TRY(read_metadata(t, h, *out));
-    return warn_of_more_images(t, h);
+    return check_more_images(t, h, *out);
 }

@@ -254,6 +254,23 @@ static enum status open_watch(struct job *job)
                            &job->watch);
 }
 
+/* A mask may lie beside a grid on disk. */
+static enum status check_mask(const struct job_part *part, const struct grid *g)
+{
+    if (g == NULL || part->fd >= 0 || part->is_stream) {
+        return STATUS_OK;
+    }
+    char *path = NULL;
+    if (asprintf(&path, "%s%s", part->path, INPUT_NAME_MASK) < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    const enum status st = access(path, F_OK) == 0
+                               ? grid_refuse_mask(g, part->path, input_name_last(path))
+                               : STATUS_OK;
+    free(path);
+    return st;
+}
+
 static enum status open_work(void *owner)
 {
     struct job *job = owner;
@@ -269,6 +286,7 @@ static enum status open_work(void *owner)
         struct job_part *part = &job->input.parts[i];
         const struct table_options options = job_table_options(job, i);
         STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
+        STATUS_TRY(check_mask(part, table_info(job->tables[i])->grid));
     }
     return open_watch(job);
 }

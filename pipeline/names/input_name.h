@@ -25,6 +25,9 @@ bool input_name_is_grid(const char *path);
  * X.prj .qpj .wld .tfw .tifw .qml .sld .msk .aux.xml .ovr .cpg .csvt and others of that kind. */
 bool input_name_is_sidecar(const char *path);
 
+/* What a mask is called, behind the whole name of the grid that it is of. */
+#define INPUT_NAME_MASK ".msk"
+
 /* X.SUFFIX.*, in any case, the name's own way to say its pipeline: how long X.SUFFIX is, the last
  * one if it is there twice; 0: the name does not. */
 size_t input_name_asks_for(const char *path, const char *suffix);

@@ -148,7 +148,7 @@ static struct file *find_prj(const struct service_inbox *inbox, const char *grid
 }
 
 /* What goes with the part of a job: a grid's .prj, if there, and its marker. Returns what it waits
- * for, in words; NULL: for none of them. */
+ * for, in words; NULL: for none of them. A grid beside its mask waits until that is gone. */
 static char *find_beside(const struct service_inbox *inbox, const struct file *f,
                          struct file *beside[2])
 {
@@ -156,6 +156,15 @@ static char *find_beside(const struct service_inbox *inbox, const struct file *f
     char *marker = inbox->settings->done_file ? xasprintf("%s.done", f->path) : NULL;
     beside[0] = is_grid ? find_prj(inbox, f->path, NULL) : NULL;
     beside[1] = find_file(inbox, marker);
+    char *const mask = xasprintf("%s%s", f->path, INPUT_NAME_MASK);
+    const struct file *const has_mask = is_grid ? find_file(inbox, mask) : NULL;
+    free(mask);
+    if (has_mask != NULL) {
+        free(marker);
+        return xasprintf("%s is not read: write it into the grid as NODATA (leat check says how), "
+                         "or remove it",
+                         input_name_last(has_mask->path));
+    }
     const char *missing = marker != NULL && (beside[1] == NULL || !beside[1]->is_complete) ? marker
                           : beside[0] != NULL && !beside[0]->is_complete ? beside[0]->path
                                                                          : NULL;
@@ -283,10 +292,11 @@ static struct group *find_group(const struct service_inbox *inbox, const char *p
     return found != NULL ? *found : NULL;
 }
 
-/* The part that a .prj or a marker belongs to; NULL: it is not there. */
+/* The part that a .prj, a mask or a marker belongs to; NULL: it is not there. */
 static struct file *owner_of(const struct service_inbox *inbox, struct file *f)
 {
-    const size_t n = input_name_without(f->path, ".done");
+    size_t n = input_name_without(f->path, ".done");
+    n = n < strlen(f->path) ? n : input_name_without(f->path, INPUT_NAME_MASK);
     if (n < strlen(f->path)) {
         char *path = xstrndup(f->path, n);
         struct file *owner = find_file(inbox, path);
@@ -400,7 +410,8 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
     char *path = xasprintf("in/%s", f->path);
     const bool routes = settings_routes(s, path);
     const struct job_settings archive = {.stage = stage_registry[0], .n_parts = 1};
-    if (is_marker || (!routes && projection_named(path))) {
+    const bool is_mask = file_name_ends(path, INPUT_NAME_MASK);
+    if (is_marker || (!routes && (projection_named(path) || is_mask))) {
         f->is_beside = true;
         look_at(inbox, f, now_ms);
         judge_file(inbox, f); /* a job that was ready without it waits for it */

@@ -66,6 +66,41 @@ static void what_is_not_taken_is_said(void **state)
     bytes_free(&file);
 }
 
+/* Which cells have a number is not to be guessed. */
+static void a_mask_is_refused_with_the_command_that_applies_it(void **state)
+{
+    static const double scale[] = {10, 20, 0}, tie[] = {0, 0, 0, 1000, 2000, 0};
+    (void)state;
+    for (int k = 0; k < 5; k++) {
+        struct tif_spec images[3] = {plain(), plain(), plain()};
+        images[0].nodata = k == 1 ? "-1" : NULL;
+        images[0].n_doubles[0] = images[0].n_doubles[1] = 0;
+        if (k != 2) {
+            images[0].n_doubles[0] = COUNT(scale);
+            images[0].doubles[0] = scale;
+            images[0].n_doubles[1] = COUNT(tie);
+            images[0].doubles[1] = tie;
+        }
+        images[1].subfile = k == 3 ? FILETYPE_MASK | FILETYPE_REDUCEDIMAGE : FILETYPE_MASK;
+        images[1].subfile = k == 4 ? 0 : images[1].subfile; /* the mask is of another image */
+        images[2].subfile = FILETYPE_MASK;
+        struct bytes file = make_tif_of(images, k == 4 ? 3 : 2);
+        if (k > 2) {
+            struct reading r = read_bytes(file.data, file.len, NULL, 4096);
+            assert_int_equal(r.status, STATUS_OK);
+            assert_int_equal(r.info->n_warnings, k == 4);
+            reading_free(&r);
+            bytes_free(&file);
+            continue;
+        }
+        assert_refused(&file, STATUS_UNSUPPORTED, "its mask says which cells have a number",
+                       k == 0   ? "gdalwarp -ot Float64 -srcnodata None -dstnodata -9999 -te 1000 "
+                                  "1920 1050 2000 -ts 5 4 IN OUT.tif"
+                       : k == 1 ? "-dstnodata -1 -te"
+                                : "-to SRC_METHOD=NO_GEOTRANSFORM");
+    }
+}
+
 /* Every file that is cut anywhere, and many that are damaged anywhere, are refused or read; nothing
  * is said aloud and nothing else happens. */
 static void cut_and_damaged_files_do_no_harm(void **state)
@@ -199,6 +234,7 @@ int main(void)
         cmocka_unit_test(what_is_no_grid_is_refused),
         cmocka_unit_test(a_gzipped_tiff_is_refused),
         cmocka_unit_test(what_is_not_taken_is_said),
+        cmocka_unit_test(a_mask_is_refused_with_the_command_that_applies_it),
         cmocka_unit_test(cut_and_damaged_files_do_no_harm),
         cmocka_unit_test(a_directory_that_lies_about_sizes_is_refused),
         cmocka_unit_test(a_place_that_is_no_numbers_is_refused),

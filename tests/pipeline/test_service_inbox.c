@@ -358,6 +358,22 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     close_inbox();
 }
 
+static void a_grid_beside_its_mask_stays_until_that_is_gone(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.tif", "x.source.tif", "x.dem.tif.msk", "y.dem.tif.msk");
+    look(READY_YES, "");
+    assert_null(service_inbox_take(inbox, now, &found_ms));
+    assert_waits("in/x.dem.tif", "x.dem.tif.msk is not read: write it into the grid as NODATA");
+    assert_waits("in/x.source.tif", "x.dem.tif.msk is not read");
+    assert_waits("in/y.dem.tif.msk", "the file that it belongs to is not there");
+    ALL_THERE_IS("x.dem.tif", "x.source.tif", "y.dem.tif.msk");
+    look(READY_YES, "");
+    take("", "x", "x.dem.tif x.source.tif", true);
+    close_inbox();
+}
+
 static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
 {
     static const char *const names[] = {"x.clusters.csv.crdownload",
@@ -566,6 +582,7 @@ int main(void)
         cmocka_unit_test(marker_is_waited_for_and_goes_along),
         cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
         cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
+        cmocka_unit_test(a_grid_beside_its_mask_stays_until_that_is_gone),
         cmocka_unit_test(unfinished_and_kept_copies_stay_and_are_listed),
         cmocka_unit_test(another_configuration_judges_again),
         cmocka_unit_test(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),

@@ -48,6 +48,20 @@ for stem in band system; do
     gdalinfo -json feet/$stem/thickness.tif >feet/$stem/thickness.json &&
         gdal_translate -q -ot Float64 -of ENVI feet/$stem/thickness.tif feet/$stem/thickness.bin || fail "$stem"
 done
+# A mask is refused, within the file and beside it, until the command that is told has applied it.
+for stem in inner outer; do
+    [ $stem = inner ] && within=YES || within=NO
+    gdal_translate -q -a_srs EPSG:32633 -a_nodata none -mask 1 --config GDAL_TIFF_INTERNAL_MASK $within \
+        -of GTiff plain.dem.asc $stem.dem.tif && cp deflate.source.tif $stem.source.tif || fail "no mask"
+    expect 1 "$LEAT" run -q -b cpu -o masked $stem.dem.tif $stem.source.tif
+    says "$stem.dem.tif.*mask says which cells|$stem.dem.tif.msk says which cells"
+    cure=$(sed -n 's/.*as NODATA: \(gdalwarp .*\) IN OUT.tif.*/\1/p' stderr)
+    $cure -q $stem.dem.tif cured.tif && rm -f $stem.dem.tif* && mv cured.tif $stem.dem.tif || fail "no cure: $cure"
+    expect 0 "$LEAT" run -q -b cpu -o masked -s steps=150 $stem.dem.tif $stem.source.tif
+    gdal_translate -q -ot Float64 -of ENVI masked/$stem/thickness.tif masked/$stem/thickness.bin || fail "$stem"
+    cmp masked/$stem/thickness.bin out/deflate/thickness.bin || fail "$stem: not what NODATA gives"
+done
+
 "$python" "$here/landslide_gdal.py" check || fail "GDAL sees something else"
 
 bad() { # DEM PATTERN: with itself as the other grid, so that shapes do not differ

@@ -17,6 +17,7 @@ struct tif_spec {
     uint32_t strip_rows;                      /* ... of so many rows; 0: one strip */
     const char *nodata, *metadata;
     uint16_t samples; /* 0: 1 */
+    uint32_t subfile; /* what a further image is: FILETYPE_MASK ... */
     uint32_t skipped; /* striles that are not written */
     double (*value)(size_t cell);
     size_t n_doubles[3]; /* pixel scale, tiepoint, transformation */
@@ -67,6 +68,9 @@ static inline void set_fields(TIFF *tif, const struct tif_spec *s)
 {
     TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, s->columns);
     TIFFSetField(tif, TIFFTAG_IMAGELENGTH, s->rows);
+    if (s->subfile) {
+        TIFFSetField(tif, TIFFTAG_SUBFILETYPE, s->subfile);
+    }
     TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, s->bits);
     TIFFSetField(tif, TIFFTAG_SAMPLESPERPIXEL, s->samples ? s->samples : 1);
     TIFFSetField(tif, TIFFTAG_SAMPLEFORMAT, s->format);
