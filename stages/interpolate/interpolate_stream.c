@@ -143,7 +143,9 @@ enum status interpolate_stream_next(struct interpolate_job *job)
     uint64_t ticket;
     STATUS_TRY(queue_check(job->queue));
     linspace_fill(line, job->n_done, n, job->host);
-    widen(job, fmin(x[0], x[n - 1]), fmax(x[0], x[n - 1]));
+    for (size_t i = 0; i < n; i += line->list == NULL && n > 1 ? n - 1 : 1) {
+        widen(job, x[i], x[i]);
+    }
     STATUS_TRY(take(job, x, n, &ticket));
     return job->ops->upload_wait(job->queue, ticket);
 }

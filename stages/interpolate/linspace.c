@@ -49,17 +49,51 @@ static bool take_count(const char **at, uint64_t *out)
     return true;
 }
 
+/* Numbers with commas between them; 0: the text is something else. */
+static uint64_t count_list(const char *at)
+{
+    uint64_t n = 0;
+    double x;
+    do {
+        if (!take_number(&at, &x)) {
+            return 0;
+        }
+        n++;
+    } while (take(&at, ','));
+    pass_blanks(&at);
+    return *at == '\0' ? n : 0;
+}
+
+static void fill_list(const char *at, uint64_t from, size_t n, double *out)
+{
+    for (uint64_t i = 0; i < from + n; i++) {
+        double x = NAN;
+        (void)take_number(&at, &x);
+        (void)take(&at, ',');
+        if (i >= from) {
+            out[i - from] = x;
+        }
+    }
+}
+
 enum status linspace_parse(const char *key, const char *text, struct linspace *out)
 {
     static const char name[] = "linspace";
     const char *at = text;
+    *out = (struct linspace){.n = count_list(text), .list = text};
+    if (out->n > 0) {
+        return STATUS_OK;
+    }
+    out->list = NULL;
     pass_blanks(&at);
     const bool named = strncmp(at, name, sizeof name - 1) == 0;
     at += named ? sizeof name - 1 : 0;
     if (!named || !take(&at, '(') || !take_number(&at, &out->first) || !take(&at, ',') ||
         !take_number(&at, &out->last) || !take(&at, ',')) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: '%s' is not linspace(a, b, n) with numbers a, b, n", key, text);
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: '%s' is neither linspace(a, b, n) with numbers a, b, n nor a list a, b, ...", key,
+            text);
     }
     if (!take_count(&at, &out->n) || out->n == 0 || !take(&at, ')')) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -97,6 +131,10 @@ static void fill(const struct linspace *line, double begin, int n, double *out)
 
 void linspace_fill(const struct linspace *line, uint64_t from, size_t n, double *out)
 {
+    if (line->list != NULL) {
+        fill_list(line->list, from, n, out);
+        return;
+    }
     for (size_t at = 0; at < n; at += INT_MAX) {
         fill(line, (double)(from + at), n - at < INT_MAX ? (int)(n - at) : INT_MAX, out + at);
     }

@@ -193,7 +193,15 @@ def linspace():
         assert got.dtype == "<f8" and want.tobytes() == got.tobytes(), (a, b, n)
     run("-s", "query=  linspace( 0 ,1e0,1e3 )  ", "l.nodes.csv")
     assert curve("out/l")["x"].tobytes() == numpy.linspace(0, 1, 1000).tobytes()
-    print(f"{len(cases)} linspaces: NumPy's bits")
+    for text, want in (("1.5,2.5", [1.5, 2.5]), (" 0.25 ", [0.25]), ("3, -1e-3 ,3,0", [3, -1e-3, 3, 0]),
+                       (",".join(map(str, range(900))), range(900))):
+        run("-s", f"query={text}", "l.nodes.csv")
+        assert curve("out/l")["x"].tolist() == list(want) == curve("out/l")["y"][0].tolist(), text
+    told = about("out/l")
+    assert (told["summary"]["queries_from"], told["summary"]["queries_to"], told["summary"]["n_queries"]) == (0, 899, 900)
+    run("-s", "query=3, -1, 2", "l.nodes.csv")
+    assert (about("out/l")["summary"]["queries_from"], about("out/l")["summary"]["queries_to"]) == (-1, 3)
+    print(f"{len(cases)} linspaces: NumPy's bits; lists of queries")
 
 
 def forms():
@@ -459,13 +467,14 @@ def mistakes():
             "parameter query", query=None)
     refused(r"r.query.csv: the parameter query \('linspace\(0, 1, 5\)'\) takes the place of X.query.\*; remove one",
             "x,y\n0,1\n1,2\n0,1\n", "0.5\n", *line)
-    for text, why in (("linspace(0, 1)", "is not linspace"), ("linspace(0, 1, 5", "n is not a whole number"),
+    for text, why in (("linspace(0, 1)", "is neither linspace"), ("linspace(0, 1, 5", "n is not a whole number"),
                       ("linspace(0, 1, 0)", "from 1 to 1000000000000000"), ("linspace(0, 1, 1.5)", "whole number"),
-                      ("linspace(0, 1, -3)", "whole number"), ("linspace(0, nan, 3)", "is not linspace"),
-                      ("linspace(0, inf, 3)", "is not linspace"), ("linspace(0, 1e999, 3)", "is not linspace"),
+                      ("linspace(0, 1, -3)", "whole number"), ("linspace(0, nan, 3)", "is neither linspace"),
+                      ("linspace(0, inf, 3)", "is neither linspace"), ("linspace(0, 1e999, 3)", "is neither linspace"),
                       ("linspace(-1e308, 1e308, 3)", "too large for a double"), ("linspace(0, 1, 5) x", "goes on"),
-                      ("arange(3)", "is not linspace"), ("linspace(0, 1, 2e15)", "whole number"),
-                      ("0:1:5", "is not linspace")):
+                      ("arange(3)", "is neither linspace"), ("linspace(0, 1, 2e15)", "whole number"),
+                      ("0:1:5", "is neither linspace"), ("1.5, x", "nor a list"), ("1.5,", "nor a list"),
+                      ("1,,2", "nor a list"), ("1 2", "nor a list"), ("1,inf", "nor a list")):
         refused(rf"query: '{re.escape(text)}'.*{why}", "x,y\n0,1\n1,2\n", None, "-s", f"query={text}")
     refused("method: 'spline' is not one of auto", "x,y\n0,1\n1,2\n", None, "-s", "method=spline", *line, status=2)
     for array in (numpy.array([0.5, numpy.inf]), numpy.array([-numpy.inf])):
@@ -511,7 +520,7 @@ def checked():
     assert told["status"] == "ok" and len(told["inputs"]) == 1 and told["parameters"]["query"] == "linspace(0, 2, 1e9)"
     bytes_of = told["memory"]["host_bytes"] + told["memory"]["backend_bytes"]
     assert bytes_of < 200e6, told["memory"]
-    leat("check", "-s", "query=linspace(0, 2)", "k.nodes.csv", status=1, says="is not linspace")
+    leat("check", "-s", "query=linspace(0, 2)", "k.nodes.csv", status=1, says="is neither linspace")
     with open("k.query.csv", "a", encoding="utf-8") as f:
         f.write("oops\n")
     leat("check", "k.nodes.csv", "k.query.csv", status=1, says="line 1001, column 1: .oops.")
