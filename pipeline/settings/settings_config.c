@@ -137,7 +137,7 @@ static enum status read_top_key(struct settings *s, const char *key, const char 
         }
         text_near_offer(&near, settings_keys[i].name);
     }
-    if (settings_check_parameter(NULL, key, value) == STATUS_OK) {
+    if (settings_is_parameter(key)) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: '%s' is a pipeline's parameter: put it under [pipeline NAME] or "
                            "[route NAME]",

@@ -43,6 +43,30 @@ static const struct param_spec *find_spec(const struct stage_ops *stage, const c
     return NULL;
 }
 
+bool settings_is_parameter(const char *key)
+{
+    bool known = table_option_find(key, &(enum table_option){0});
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        known = known || find_spec(*s, key) != NULL;
+    }
+    return known;
+}
+
+/* Says besides whose the parameter is, where not every pipeline has it: which of them a file is to
+ * take is not known yet. */
+static enum status tell_owners(enum status status, const char *key)
+{
+    char names[2][SETTINGS_NAMES_BYTES] = {"", ""};
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        char *const to = names[find_spec(*s, key) != NULL];
+        const size_t n = strlen(to);
+        snprintf(to + n, SETTINGS_NAMES_BYTES - n, "%s%s", n > 0 ? ", " : "", (*s)->name);
+    }
+    return names[0][0] == '\0' ? status
+                               : status_fail(status, "%s; '%s' is a parameter of %s, not of %s",
+                                             status_message(), key, names[1], names[0]);
+}
+
 /* A parameter of the stage or, NULL, of any. */
 static enum status unknown_parameter(const struct stage_ops *stage, const char *key)
 {
@@ -114,7 +138,9 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
             }
         }
     }
-    return known ? status : unknown_parameter(stage, key);
+    return !known          ? unknown_parameter(stage, key)
+           : stage == NULL ? tell_owners(status, key)
+                           : status;
 }
 
 enum status settings_check_parameters(const struct stage_ops *stage,

@@ -66,6 +66,8 @@ enum status settings_suggest(enum status status, const struct param_spec *spec,
 /* Sets key to value, over an earlier one of that key; all are copied. */
 enum status settings_put(struct setting_list *list, const char *key, const char *value,
                          const char *origin) STATUS_MUST_CHECK;
+/* Whether any stage, or the reader, knows the key. */
+bool settings_is_parameter(const char *key);
 /* Whether a stage (NULL: any stage) or the reader knows the key and takes the value. */
 enum status settings_check_parameter(const struct stage_ops *stage, const char *key,
                                      const char *value) STATUS_MUST_CHECK;

@@ -106,6 +106,13 @@ mistake "'k' is a parameter of kmeans, not of pearson" run -p pearson -s k=3 goo
 mistake "'top' is a parameter of pearson, not of kmeans" run -p kmeans -s top=3 good.clusters.csv
 mistake "precision: 'extact' is not one of exact.f32; did you mean 'exact'" run -s precision=extact good.clusters.csv
 mistake "'k' is a parameter of kmeans, not of pearson" check -s k=3 good.clusters.csv
+mistake "method: 'spearman' is not one of .*; 'method' is a parameter of interpolate, not of pearson, sciddicat, kmeans$" \
+    run -s method=spearman good.clusters.csv
+mistake "steps: .*; 'steps' is a parameter of sciddicat, not of pearson, interpolate, kmeans$" check -s steps=many good.clusters.csv
+mistake "figure: 'gif' is not one of png.svg.pdf.none$" run -s figure=gif good.clusters.csv
+mistake "'method' is a parameter of interpolate, not of pearson$" run -p pearson -s method=spearman good.clusters.csv
+printf 'method = spearman\n' >top.conf
+mistake "'method' is a pipeline's parameter: put it under" run -c top.conf good.clusters.csv
 for size in 512M 512MB 512MiB 0.5g 0.5gib 524288K; do
     expect 0 "$LEAT" check -b cpu --memory $size good.clusters.csv
 done
