@@ -158,7 +158,7 @@ enum status order_after(struct cuda_queue *q, const struct queue_op *op)
     return STATUS_OK;
 }
 
-enum status begin_work(cuda_work *w, std::initializer_list<struct queue_access> accesses,
+enum status begin_work(cuda_work *w, const struct queue_access *accesses, size_t n_accesses,
                        enum queue_kind kind, uint64_t bytes)
 {
     struct cuda_queue *q = w->q;
@@ -171,9 +171,9 @@ enum status begin_work(cuda_work *w, std::initializer_list<struct queue_access> 
     op->id = w->id;
     op->kind = kind;
     op->bytes = bytes;
-    op->n_accesses = 0;
-    for (const struct queue_access &a : accesses) {
-        op->access[op->n_accesses++] = a;
+    op->n_accesses = n_accesses;
+    for (size_t i = 0; i < n_accesses; i++) {
+        op->access[i] = accesses[i];
     }
     STATUS_TRY(order_after(q, op));
     CUDA_TRY(cudaEventRecord(op->begin, w->stream), "noting a time");
@@ -216,12 +216,12 @@ enum status create(struct cuda_queue *q)
 } // namespace
 
 cuda_work::cuda_work(struct cuda_queue *queue, enum stream_id on,
-                     std::initializer_list<struct queue_access> accesses, enum queue_kind kind,
+                     const struct queue_access *accesses, size_t n_accesses, enum queue_kind kind,
                      uint64_t bytes)
     : q(queue), id(on), stream(queue->stream[on]), status(STATUS_OK), sequence(0), open(true)
 {
     pthread_mutex_lock(&q->lock);
-    status = begin_work(this, accesses, kind, bytes);
+    status = begin_work(this, accesses, n_accesses, kind, bytes);
 }
 
 /* The end is noted also when something failed in between: what was launched before that runs. */

@@ -17,14 +17,13 @@
 #include "kernels/backend.h"
 #include "kernels/base/check_cuda.h"
 
-#include <initializer_list>
 #include <pthread.h>
 
 enum {
     GEMM_STREAMS = 4, /* products at a time; leat-bench pearson_exact: more gain nothing */
     QUEUE_SLOTS = 4,  /* downloads at a time */
     QUEUE_RING = 128,
-    QUEUE_ACCESSES = 9
+    QUEUE_ACCESSES = 9 /* of an operation at most */
 };
 
 enum stream_id {
@@ -150,9 +149,19 @@ static inline struct queue_access queue_writes(const void *at, size_t bytes)
 class cuda_work
 {
   public:
-    cuda_work(struct cuda_queue *queue, enum stream_id on,
-              std::initializer_list<struct queue_access> accesses,
-              enum queue_kind kind = KIND_DEVICE, uint64_t bytes = 0);
+    template <size_t N>
+    cuda_work(struct cuda_queue *queue, enum stream_id on, const struct queue_access (&accesses)[N],
+              enum queue_kind kind = KIND_DEVICE, uint64_t bytes = 0)
+        : cuda_work(queue, on, accesses, N, kind, bytes)
+    {
+        static_assert(N <= QUEUE_ACCESSES, "an operation has no room for so many accesses");
+    }
+    /* Of streams whose operations come after all before, and name nothing. */
+    cuda_work(struct cuda_queue *queue, enum stream_id on, enum queue_kind kind = KIND_DEVICE,
+              uint64_t bytes = 0)
+        : cuda_work(queue, on, nullptr, 0, kind, bytes)
+    {
+    }
     ~cuda_work();
     cuda_work(const cuda_work &) = delete;
     cuda_work &operator=(const cuda_work &) = delete;
@@ -165,6 +174,8 @@ class cuda_work
     uint64_t sequence;
 
   private:
+    cuda_work(struct cuda_queue *queue, enum stream_id on, const struct queue_access *accesses,
+              size_t n_accesses, enum queue_kind kind, uint64_t bytes);
     bool open;
 };
 

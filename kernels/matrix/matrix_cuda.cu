@@ -80,7 +80,7 @@ enum status condense_part(struct cuda_queue *q, unsigned slot, const matrix_view
     }
     w.tiles_j = cuda_pieces(j_end - w.j0, TILE);
     const size_t tiles = cuda_pieces(last - w.i0 + 1, TILE) * w.tiles_j;
-    cuda_work work(q, id, {}, KIND_DOWNLOAD, bytes);
+    cuda_work work(q, id, KIND_DOWNLOAD, bytes);
     STATUS_TRY(work.status);
     STATUS_TRY(cuda_queue_scratch(q, id, bytes, &staged));
     const dim3 block(TILE, TILE_ROWS);
@@ -248,7 +248,7 @@ enum status cuda_heatmap(struct queue *queue, const struct matrix *m, size_t sid
     }
     STATUS_TRY(matrix.look(m));
     {
-        cuda_work work(q, STREAM_QUERY, {});
+        cuda_work work(q, STREAM_QUERY);
         STATUS_TRY(work.status);
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&there));
         const unsigned blocks = (unsigned)cuda_pieces(side * side, THREADS / 32);

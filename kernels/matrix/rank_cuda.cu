@@ -112,7 +112,7 @@ enum status ranks::sweep(bool counting, size_t n_read)
 {
     const size_t bytes = (FEW + 1) * sizeof(uint64_t), shared = BINS * sizeof(unsigned);
     void *space; /* a number, and then counts[BINS] or kept[FEW] */
-    cuda_work work(cuda_queue_of(q), STREAM_QUERY, {});
+    cuda_work work(cuda_queue_of(q), STREAM_QUERY);
     STATUS_TRY(work.status);
     STATUS_TRY(cuda_queue_scratch(work.q, STREAM_QUERY, bytes, &space));
     args.n_kept = (unsigned long long *)space;

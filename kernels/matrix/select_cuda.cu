@@ -88,7 +88,7 @@ enum status sort_on_device(struct cuda_queue *q, found *list, size_t n, struct m
     values = {(double *)(at + 2 * room), (double *)(at + 3 * room)};
     {
         const unsigned blocks = (unsigned)cuda_pieces(n, THREADS);
-        cuda_work work(q, STREAM_QUERY, {});
+        cuda_work work(q, STREAM_QUERY);
         STATUS_TRY(work.status);
         split_pairs<<<blocks, THREADS, 0, work.stream>>>(list, n, keys.Current(), values.Current());
         STATUS_TRY(cuda_launched("keys of pairs"));
@@ -111,7 +111,7 @@ bool before(const struct matrix_pair &a, const struct matrix_pair &b)
 enum status find(struct cuda_queue *q, const matrix_view &view, double cut, size_t room,
                  found **list)
 {
-    cuda_work work(q, STREAM_QUERY, {});
+    cuda_work work(q, STREAM_QUERY);
     STATUS_TRY(work.status);
     if (*list == nullptr) {
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, (1 + room) * sizeof **list, (void **)list));

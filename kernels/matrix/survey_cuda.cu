@@ -83,7 +83,7 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
     const size_t sums = m->n_series * sizeof(double), bytes = sizeof(struct stats) + sums;
     struct stats *stats;
     {
-        cuda_work work(q, STREAM_QUERY, {});
+        cuda_work work(q, STREAM_QUERY);
         STATUS_TRY(work.status);
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&stats));
         double *row_sums = (double *)(stats + 1);
@@ -378,7 +378,7 @@ enum status series_medians(struct cuda_queue *q, const struct matrix *m, const m
         cuda_min(n, cuda_max(GATHER_ROWS, GATHER_BYTES / (n * sizeof(T)) / TILE * TILE));
     double *result;
     {
-        cuda_work work(q, STREAM_QUERY, {});
+        cuda_work work(q, STREAM_QUERY);
         STATUS_TRY(work.status);
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, n * sizeof *result + batch * n * sizeof(T),
                                       (void **)&result));
