@@ -16,9 +16,14 @@
  *   take the barycentric form.
  *
  * Error of either: at most 50 u sum_j |l_j(x) f_j|, u = 2^-53, l_j the Lagrange bases, for n of up
- * to INTERPOLATE_MOST_NODES. A query that equals a node gives that node's value exactly. NaN gives
- * NaN; so does a query whose distance from a node leaves the doubles. Both backends give the same
- * bits.
+ * to INTERPOLATE_MOST_NODES. Of the barycentric form that is a theorem: its sums are off by n 2^-99
+ * of the condition, and are rounded once. Of cells it is not: in each the value, and what its
+ * roundings can amount to, are held to half of the bound at four points, where they are checked
+ * against the barycentric form; between these the rest of the series that a cell cuts off was made
+ * small by the cell's width, for polynomials that grow as far beyond their cell as Chebyshev's do.
+ * Tests hold both forms against quadruple precision. A query that equals a node gives that node's
+ * value exactly. NaN gives NaN; so does a query whose distance from a node leaves the doubles. Both
+ * backends give the same bits.
  */
 #ifndef LEAT_KERNELS_INTERPOLATE_INTERPOLATE_H
 #define LEAT_KERNELS_INTERPOLATE_INTERPOLATE_H

@@ -17,8 +17,9 @@ struct interpolate_request {
     const double *y; /* [n_curves][n], finite, in the order of x */
     size_t n, n_curves;
     enum interpolate_method method;
-    uint64_t n_queries; /* that are expected, about; UINT64_MAX: not known */
-    size_t degree;      /* of the cells; 0: interpolate_degree(n) */
+    uint64_t n_queries;       /* that are expected, about; UINT64_MAX: not known */
+    size_t degree;            /* of the cells; 0: interpolate_degree(n) */
+    struct executor executor; /* on which the nodes are weighed; run NULL: by the calling thread */
 };
 
 /* Why queries take the way that they take. */

@@ -29,7 +29,7 @@
  *
  * 16 products leave out at most 2 * 0.503 * 2^-24 / 127 * C = 4.73e-10 C: 4.85e-7 for 2^20 samples
  * and C = sqrt(N), the most there is. So they are enough for f32 up to 2^22 - 2^18 samples of any
- * kind.
+ * kind, and beyond of rows of a crest up to 2000; there are no more digits to take.
  *
  * The result depends on the data and the shape alone: sums of integers have no order.
  *
@@ -60,6 +60,9 @@ enum { DIGITS_SHORT = 4, DIGITS_LONG = 6 };
  * 8.3e-14 in all. Beyond 2^20 samples the last grows with N / 2^20. */
 #define DIGITS_F32_BOUND   9.5e-7
 #define DIGITS_EXACT_BOUND 8.0e-13
+
+/* What 16 products leave out at most, in parts of the crest, which is sqrt(N) at most. */
+#define DIGITS_LEFT_OF_16 (2 * 0.503 * 0x1p-24 / 127)
 
 /* Series up to here never need doubles: 36 products leave out 7.21e-15 C, and C <= sqrt(N). */
 enum { DIGITS_EXACT_SAMPLES = 12288 };

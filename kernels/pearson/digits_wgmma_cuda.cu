@@ -148,7 +148,12 @@ __device__ __forceinline__ void read_tails(const tile_args &args, tile_shared *s
     }
 }
 
-/* The fewest products that stay within the bound. */
+/* For the 2^20 samples of pearson_bound(), of any kind, STEP_16 needs no look at the remainders. */
+static_assert(DIGITS_LEFT_OF_16 * DIGITS_LEFT_OF_16 * 0x1p20 <= DIGITS_F32_BOUND * DIGITS_F32_BOUND,
+              "16 products leave out more than the bound of f32");
+
+/* The fewest products that stay within the bound; those of f32 and more than 2^22 - 2^18 samples
+ * may exceed it where a row is little but a spike. */
 template <typename R>
 __device__ __forceinline__ enum tile_step choose_step(const tile_args &args,
                                                       const tile_shared *shared)

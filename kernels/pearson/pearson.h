@@ -27,7 +27,8 @@
  * once more by exact_pairs. */
 enum pearson_precision { PEARSON_EXACT, PEARSON_F32 };
 
-/* The absolute error of r stays within this for N <= 2^20 samples of any finite values; `gaps`: of
+/* The absolute error of r stays within this for N <= 2^20 samples of any finite values, and grows
+ * with N beyond: EXACT no faster than N / 2^20, F32 than sqrt(N) 2^-10; `gaps`: of
  * pairs of which one series has missing samples. In columns always within that of EXACT, in slabs
  * of 256 samples or more. Each backend derives its own where it takes the products. */
 static inline double pearson_bound(enum pearson_precision precision, bool gaps)

@@ -166,7 +166,10 @@ VECTOR_INLINE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number
     if (divide) {
         return _mm512_div_pd(sum, by);
     }
-    *tiny |= _mm512_cmp_pd_mask(_mm512_abs_pd(sum), _mm512_set1_pd(0x1p-900), _CMP_LT_OQ) != 0;
+    /* Not of cells that do not emit, where m may well be 0. */
+    const __mmask8 any = _mm512_test_epi64_mask(n, n);
+    *tiny |=
+        _mm512_mask_cmp_pd_mask(any, _mm512_abs_pd(sum), _mm512_set1_pd(0x1p-900), _CMP_LT_OQ) != 0;
     return _mm512_fmadd_pd(_mm512_fnmadd_pd(q, by, sum), r, q);
 }
 

@@ -183,7 +183,8 @@ static enum status set_up(struct interpolate_job *job)
         .n = job->n,
         .n_curves = job->choice.n_curves,
         .method = job->choice.asked,
-        .n_queries = job->choice.n_about != 0 ? job->choice.n_about : UINT64_MAX};
+        .n_queries = job->choice.n_about != 0 ? job->choice.n_about : UINT64_MAX,
+        .executor = job->args.executor};
     job->is_ready = true; /* what is there is to be released */
     const enum status st = interpolate_setup_new(job->queue, &request, &job->setup);
     const size_t *const same = job->setup.same;

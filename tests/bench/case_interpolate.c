@@ -119,8 +119,8 @@ static enum status make_input(struct bench *b, struct interpolate_state *s)
     STATUS_TRY(ops->zero(b->queue, s->counts));
     STATUS_TRY(ops->upload(b->queue, s->queries, s->query, bytes, &ticket));
     STATUS_TRY(ops->upload_wait(b->queue, ticket));
-    const struct interpolate_request request = {s->x,           s->y, n, 1, INTERPOLATE_BY_CELLS,
-                                                (uint64_t)s->n, 0};
+    const struct interpolate_request request = {s->x,           s->y, n,  1, INTERPOLATE_BY_CELLS,
+                                                (uint64_t)s->n, 0,    {0}};
     return interpolate_setup_new(b->queue, &request, &s->setup);
 }
 

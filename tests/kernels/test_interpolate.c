@@ -152,7 +152,7 @@ static struct interpolate_setup set_up(const struct polynomial *p, size_t n_curv
 {
     struct interpolate_setup s;
     const struct interpolate_request r = {
-        p->x, p->y + p->first * p->n, p->n, n_curves, method, UINT64_MAX, degree};
+        p->x, p->y + p->first * p->n, p->n, n_curves, method, UINT64_MAX, degree, {0}};
     ASSERT_OK(interpolate_setup_new(under_test_queue, &r, &s));
     return s;
 }
@@ -455,6 +455,52 @@ static void bits_do_not_depend_on_threads_or_cuts(void **state)
     drop(&p);
 }
 
+/* Backwards, and counts. */
+static void run_backwards(void *context, size_t n, void (*body)(void *arg, size_t index), void *arg)
+{
+    *(size_t *)context = n;
+    while (n > 0) {
+        body(arg, --n);
+    }
+}
+
+static void nodes_are_weighed_on_the_executor_to_the_same_bits(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1, 15, 16, 17, 300};
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
+        size_t n_tasks = 0;
+        const size_t n = counts[k], all = n * 3;
+        struct polynomial p = make(EQUISPACED, n, 0, 1);
+        const struct interpolate_request r = {
+            .x = p.x,
+            .y = p.y,
+            .n = n,
+            .n_curves = 2,
+            .method = INTERPOLATE_BARYCENTRIC,
+            .executor = {.n_threads = 2, .run = run_backwards, .context = &n_tasks}};
+        struct interpolate_setup spread, alone = set_up(&p, 2, INTERPOLATE_BARYCENTRIC, 0);
+        ASSERT_OK(interpolate_setup_new(under_test_queue, &r, &spread));
+        assert_int_equal(n_tasks, (n + 15) / 16);
+        const struct span of_spread[] = {spread.nodes.term_hi, spread.nodes.term_lo},
+                          of_alone[] = {alone.nodes.term_hi, alone.nodes.term_lo};
+        double *got = room(all * sizeof *got), *want = room(all * sizeof *want);
+        for (size_t part = 0; part < 2; ++part) {
+            under_test_get(got, of_spread[part], all * sizeof *got);
+            under_test_get(want, of_alone[part], all * sizeof *want);
+            assert_memory_equal(got, want, all * sizeof *got);
+        }
+        under_test_get(got, spread.nodes.exponent, all * sizeof(int32_t));
+        under_test_get(want, alone.nodes.exponent, all * sizeof(int32_t));
+        assert_memory_equal(got, want, all * sizeof(int32_t));
+        free(got);
+        free(want);
+        interpolate_setup_release(under_test_queue, &spread);
+        interpolate_setup_release(under_test_queue, &alone);
+        drop(&p);
+    }
+}
+
 static void curves_do_not_touch_each_other(void **state)
 {
     (void)state;
@@ -593,7 +639,7 @@ static void lebesgue_constants_are_the_known_ones(void **state)
 static void check_refused(const double *x, const double *y, size_t n, const char *said)
 {
     struct interpolate_setup s;
-    const struct interpolate_request r = {x, y, n, 1, INTERPOLATE_AUTO, UINT64_MAX, 0};
+    const struct interpolate_request r = {x, y, n, 1, INTERPOLATE_AUTO, UINT64_MAX, 0, {0}};
     assert_int_equal(interpolate_setup_new(under_test_queue, &r, &s), STATUS_BAD_INPUT);
     assert_non_null(strstr(status_message(), said));
     interpolate_setup_release(under_test_queue, &s);
@@ -606,7 +652,7 @@ static void what_is_no_polynomial_is_refused(void **state)
     const double twice[] = {3, -0.0, 2, 0, 7}, missing[] = {1, 2, (double)NAN, 4, 5};
     const double wide[] = {-1.5e308, 0, 1.5e308, 1, 2}, good[] = {5, 4, 3, 2, 1};
     struct interpolate_setup s;
-    const struct interpolate_request r = {twice, y, 5, 1, INTERPOLATE_AUTO, UINT64_MAX, 0};
+    const struct interpolate_request r = {twice, y, 5, 1, INTERPOLATE_AUTO, UINT64_MAX, 0, {0}};
     assert_int_equal(interpolate_setup_new(under_test_queue, &r, &s), STATUS_BAD_INPUT);
     assert_int_equal(s.same[0], 1);
     assert_int_equal(s.same[1], 3);
@@ -631,7 +677,7 @@ static void auto_weighs_queries_against_cells(void **state)
     for (size_t i = 0; i < 3; ++i) {
         struct interpolate_setup s;
         const struct interpolate_request r = {p.x, p.y, 50, 1, INTERPOLATE_AUTO, cases[i].n_queries,
-                                              0};
+                                              0,   {0}};
         ASSERT_OK(interpolate_setup_new(under_test_queue, &r, &s));
         assert_int_equal(s.why, cases[i].why);
         assert_int_equal(s.cells.n_cells > 0, s.why == INTERPOLATE_MANY_QUERIES);
@@ -681,7 +727,7 @@ static void a_stopped_queue_ends_soon(void **state)
     const int stop = 1;
     struct polynomial p = make(CHEBYSHEV, 300, 0, 1);
     struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BARYCENTRIC, 0), stopped;
-    const struct interpolate_request r = {p.x, p.y, 300, 1, INTERPOLATE_BY_CELLS, 1, 0};
+    const struct interpolate_request r = {p.x, p.y, 300, 1, INTERPOLATE_BY_CELLS, 1, 0, {0}};
     struct span x = under_test_room(n * sizeof(double)),
                 values = under_test_room(n * sizeof(double));
     struct span counts = under_test_room(sizeof(struct interpolate_counts));
@@ -715,6 +761,7 @@ int main(void)
         cmocka_unit_test(missing_queries_stay_missing),
         cmocka_unit_test(single_precision_queries_are_widened),
         cmocka_unit_test(bits_do_not_depend_on_threads_or_cuts),
+        cmocka_unit_test(nodes_are_weighed_on_the_executor_to_the_same_bits),
         cmocka_unit_test(curves_do_not_touch_each_other),
         cmocka_unit_test(instruction_sets_give_the_same_bits),
         cmocka_unit_test(five_thousand_nodes_have_finite_weights),
