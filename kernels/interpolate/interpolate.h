@@ -17,13 +17,12 @@
  *
  * Error of either: at most 50 u sum_j |l_j(x) f_j|, u = 2^-53, l_j the Lagrange bases, for n of up
  * to INTERPOLATE_MOST_NODES. Of the barycentric form that is a theorem: its sums are off by n 2^-99
- * of the condition, and are rounded once. Of cells it is not: in each the value, and what its
- * roundings can amount to, are held to half of the bound at four points, where they are checked
- * against the barycentric form; between these the rest of the series that a cell cuts off was made
- * small by the cell's width, for polynomials that grow as far beyond their cell as Chebyshev's do.
- * Tests hold both forms against quadruple precision. A query that equals a node gives that node's
- * value exactly. NaN gives NaN; so does a query whose distance from a node leaves the doubles. Both
- * backends give the same bits.
+ * of the condition, and are rounded once. Of cells it is not: each is checked at four points,
+ * where its value, and the sum of its roundings, have to keep half of the bound. Between these
+ * points cells are so narrow that what they cut off of frequencies up to n (x = cos theta) is below
+ * 4 u. Tests hold both forms against quadruple precision. A query that equals a node gives that
+ * node's value exactly. NaN gives NaN; so does a query whose distance from a node leaves the
+ * doubles. Both backends give the same bits.
  */
 #ifndef LEAT_KERNELS_INTERPOLATE_INTERPOLATE_H
 #define LEAT_KERNELS_INTERPOLATE_INTERPOLATE_H

@@ -4,6 +4,7 @@
  */
 #include "kernels/matrix/matrix.h"
 #include "kernels/matrix/matrix_rule.h"
+#include "kernels/matrix/rank_cpu.h"
 #include "tests/support/backend_under_test.h"
 #include "tests/support/reference.h"
 
@@ -361,6 +362,52 @@ static void survey_of_no_series_is_empty(void **state)
                 pairs.n == 0);
 }
 
+/* 0 .. n - 1, of which every eighth, the sample of the median, holds 80 of the first `up_to` - 1,
+ * the next number and 47 of those above: the sample's bound from above is the up_to-th number. */
+static void put_bounded(double *v, size_t n, size_t up_to, bool mirrored)
+{
+    double *sample = v + n, *rest = sample + 128;
+    size_t n_sample = 0, n_rest = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const size_t low = i * 80 / (up_to - 1), high = (i - up_to) * 47 / (n - up_to);
+        const bool first = i < up_to - 1 && (i + 1) * 80 / (up_to - 1) > low;
+        const bool last = i >= up_to && (i - up_to + 1) * 47 / (n - up_to) > high;
+        const double x = mirrored ? (double)(n - 1 - i) : (double)i;
+        if (first || last || i == up_to - 1) {
+            sample[n_sample++] = x;
+        } else {
+            rest[n_rest++] = x;
+        }
+    }
+    assert_int_equal(n_sample, 128);
+    for (size_t i = 0; i < n; ++i) {
+        v[i] = (double)NAN;
+    }
+    for (size_t i = 0; i < 128; ++i) {
+        v[i * n / 128] = sample[i];
+    }
+    for (size_t i = 0; i < n; ++i) {
+        v[i] = v[i] == v[i] ? v[i] : rest[--n_rest];
+    }
+}
+
+static void medians_beside_the_bounds_of_the_sample_are_exact(void **state)
+{
+    (void)state;
+    for (size_t n = 1024; n <= 1026; ++n) {
+        for (size_t k = 0; k < 16; ++k) {
+            const size_t room = 2 * n + 256;
+            double *v = calloc(room, sizeof *v), *spare = calloc(n, sizeof *spare);
+            assert_true(v != NULL && spare != NULL);
+            put_bounded(v, n, 508 + k / 2, k % 2 == 1);
+            const double median = rank_median(v, n, spare);
+            assert_true(median == (double)(n - 1) / 2);
+            free(v);
+            free(spare);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +418,7 @@ int main(void)
         cmocka_unit_test(condensed_is_the_upper_triangle_in_any_pieces),
         cmocka_unit_test(heatmap_averages_what_is_defined),
         cmocka_unit_test(survey_of_no_series_is_empty),
+        cmocka_unit_test(medians_beside_the_bounds_of_the_sample_are_exact),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);
 }
