@@ -317,6 +317,79 @@ static void input_that_is_replaced_during_the_work_is_seen_at_the_end(void **sta
     spool_job_free(job);
 }
 
+/* Writes into the job's a.csv, and puts its time back: its size and its mtime are as they were. */
+static void change_unseen(const struct spool_job *job)
+{
+    struct stat before, now;
+    char path[64];
+    snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+    assert_int_equal(fstatat(root_fd, path, &before, 0), 0);
+    const struct timespec times[] = {before.st_atim, before.st_mtim};
+    const int fd = openat(root_fd, path, O_WRONLY);
+    do { /* the system's clock for files moves once in some milliseconds */
+        assert_int_equal(pwrite(fd, "9", 1, 0), 1);
+        assert_int_equal(futimens(fd, times), 0);
+        assert_int_equal(fstat(fd, &now), 0);
+    } while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+             now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
+    assert_int_equal(now.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+    close(fd);
+}
+
+static void input_whose_time_was_put_back_during_the_work_is_seen_at_the_end(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_worked_job("");
+    change_unseen(job);
+    spool_durable(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_WORKING);
+    spool_requeue(s, &job, 1, false);
+    spool_verify(s, &job, 1);
+    work_on(job);
+    holds("out/a/data/0", "9");
+    spool_job_free(job);
+}
+
+static void input_that_changed_when_its_result_was_published_is_kept(void **state)
+{
+    (void)state;
+    spool_configure(s, true, false, 3, 0);
+    struct spool_job *job = new_worked_job("sub");
+    spool_durable(s, &job, 1);
+    spool_commit(s, &job, 1);
+    spool_publish(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_PUBLISHED);
+    change_unseen(job);
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_ENDED);
+    holds("out/sub/a/data/0", "1");
+    holds("done/sub/a.csv", "9"); /* though what was processed is deleted */
+    spool_job_free(job);
+}
+
+static void links_and_fifos_are_texts_in_failed(void **state)
+{
+    (void)state;
+    char path[64];
+    struct stat st;
+    put("secret", "mine");
+    assert_int_equal(symlinkat("../../../secret", root_fd, "in/a.csv"), 0);
+    assert_int_equal(mkfifoat(root_fd, "in/b.csv", 0600), 0);
+    struct spool_job *job = new_job("", "a", "a.csv", "b.csv");
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_BAD_INPUT, SPOOL_FAILING);
+    fail_job(job, "bad input", job->message);
+    for (const char *name = "a"; name != NULL; name = *name == 'a' ? "b" : NULL) {
+        snprintf(path, sizeof(path), "failed/%s/in/%s.csv", job->failed, name);
+        assert_int_equal(fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+        assert_true(S_ISREG(st.st_mode));
+        assert_non_null(strstr(text_of(root_fd, path),
+                               *name == 'a' ? "is a link to ../../../secret" : "is a FIFO"));
+    }
+    holds("secret", "mine");
+    spool_job_free(job);
+}
+
 static unsigned long n_seen(const char *point)
 {
     unsigned long n = 0;
@@ -392,6 +465,9 @@ int main(void)
         TEST(another_file_of_the_same_size_and_time_is_another_input),
         TEST(another_file_of_the_same_size_and_time_is_waited_for_without_leases),
         TEST(input_that_is_replaced_during_the_work_is_seen_at_the_end),
+        TEST(input_whose_time_was_put_back_during_the_work_is_seen_at_the_end),
+        TEST(input_that_changed_when_its_result_was_published_is_kept),
+        TEST(links_and_fifos_are_texts_in_failed),
         TEST(many_files_of_a_result_are_synced_together),
         TEST(commit_with_very_many_outputs_can_be_read_again),
     };

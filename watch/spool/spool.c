@@ -150,7 +150,8 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
 struct spool_file spool_file_of(char *name, const struct stat *st)
 {
     return (struct spool_file){name, (uint64_t)st->st_ino, (uint64_t)st->st_size,
-                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+                               (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                               (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec};
 }
 
 bool spool_is_same(const struct spool_file *a, const struct spool_file *b)

@@ -84,6 +84,7 @@ struct spool_file {
     char *name; /* one component */
     uint64_t inode, size;
     int64_t mtime_ns;
+    int64_t ctime_ns; /* in .work, where nobody has it changed; 0: not looked at there */
 };
 
 struct spool_job {

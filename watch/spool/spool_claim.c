@@ -24,6 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+bool spool_is_as_read(const struct spool_file *was, const struct spool_file *now)
+{
+    return spool_is_same(was, now) && (was->ctime_ns == 0 || was->ctime_ns == now->ctime_ns);
+}
+
 static const char unrecorded[] = "the job cannot be recorded";
 
 /* Writes the record, still under its temporary name. */
@@ -269,7 +274,8 @@ static bool look_at_all(struct spool *s, struct spool_job *job, bool is_worked_o
         if (job->outcome != SPOOL_OK) {
             break;
         }
-        const bool same = spool_is_same(&now, &job->files[i]);
+        const bool same = is_worked_on ? spool_is_as_read(&job->files[i], &now)
+                                       : spool_is_same(&now, &job->files[i]); /* it was moved */
         if (!is_worked_on) {
             job->files[i] = now;
             changed = changed || !same;

@@ -15,12 +15,59 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char unwritten[] = "the reason of a failure cannot be written";
+
+/* What is no regular file, in words; for free(). */
+static char *describe(int in_fd, const char *name, const struct stat *st)
+{
+    char target[PATH_MAX], *text = NULL;
+    const ssize_t n = S_ISLNK(st->st_mode) ? readlinkat(in_fd, name, target, sizeof(target)) : 0;
+    const int length =
+        asprintf(&text,
+                 "What was dropped under this name %s%s%.*s. leat takes regular files alone: this "
+                 "text stands in its place.\n",
+                 beneath_unfit(st), n > 0 ? " to " : "", n > 0 ? (int)n : 0, target);
+    return xalloc_checked(length >= 0 ? text : NULL);
+}
+
+/* In failed/, a link, a FIFO or a device would be as it is for whoever looks there: a text takes
+ * its place. Files with several names are kept. */
+static bool replace_unfit(struct spool *s, const struct spool_job *job, int in_fd, const char *name)
+{
+    struct stat st;
+    const struct spool_path note = spool_path(job->id, "note"),
+                            new = spool_path(job->id, "note.new");
+    if (fstatat(in_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISREG(st.st_mode) ||
+        S_ISDIR(st.st_mode)) {
+        return true;
+    }
+    char *text = describe(in_fd, name, &st);
+    const bool good =
+        disk_write_temp("fail.note", s->work_fd, note.text, text, strlen(text)) == 0 &&
+        disk_fsync_temp("fail.note", s->work_fd, note.text) == 0 &&
+        disk_unlink("fail.unfit", in_fd, name) == 0 &&
+        disk_rename("fail.unfit", s->work_fd, new.text, in_fd, name) == 0 &&
+        disk_sync("fail.unfit", in_fd) == 0;
+    free(text);
+    return good;
+}
+
+static void replace_all_unfit(struct spool *s, struct spool_job *job)
+{
+    const int in_fd = spool_open_inputs(s, job->id);
+    for (size_t i = 0; in_fd >= 0 && i < job->n_files && job->outcome == SPOOL_OK; i++) {
+        if (!replace_unfit(s, job, in_fd, job->files[i].name)) {
+            spool_set_outcome_errno(job, errno, "what is no file cannot be replaced by a text");
+        }
+    }
+    beneath_close(in_fd);
+}
 
 /* One that is there already was written by an earlier spool_fail, and the job only moves. */
 static void write_reason(struct spool *s, struct spool_job *job)
@@ -29,6 +76,10 @@ static void write_reason(struct spool *s, struct spool_job *job)
         log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
     }
     if (!spool_has_reason(s->work_fd, job->id)) {
+        replace_all_unfit(s, job);
+        if (job->outcome != SPOOL_OK) {
+            return;
+        }
         spool_write(s, job, "fail.reason", "reason.json", xstrdup(job->reason), unwritten);
     } else if (disk_sync_name("fail.folder", s->work_fd, job->id) != 0) {
         spool_set_outcome_errno(job, errno, unwritten);

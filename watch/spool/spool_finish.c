@@ -176,6 +176,24 @@ static bool is_one_file(int a_fd, const char *a, int b_fd, const char *b)
            sa.st_ino == sb.st_ino;
 }
 
+/* Its result is published by now. */
+static bool has_changed(const struct spool_job *job, size_t i, int from)
+{
+    struct stat st;
+    const struct spool_file *was = &job->files[i];
+    if (fstatat(from, was->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return false;
+    }
+    const struct spool_file now = spool_file_of(was->name, &st);
+    if (spool_is_as_read(was, &now)) {
+        return false;
+    }
+    log_warning("job %s: '%s' was changed after it was read; its result is of what it was before, "
+                "what it is now is in done/: drop it again to have that processed",
+                job->id, was->name);
+    return true;
+}
+
 /* Moves one input from `from` to its archive. */
 static int archive_file(const struct spool_job *job, const char *name, int from, int to)
 {
@@ -222,7 +240,8 @@ static void end_archive(const struct spool *s, struct spool_job *job, const char
     spool_set_outcome_folder(job, error, what, done, job->folder);
 }
 
-static void archive(struct spool *s, struct spool_job *job)
+/* Whether done/FOLDER is to be put on disk. */
+static bool archive(struct spool *s, struct spool_job *job)
 {
     int from = spool_open_inputs(s, job->id);
     int to = -1;
@@ -232,21 +251,26 @@ static void archive(struct spool *s, struct spool_job *job)
         if (errno != ENOENT) {
             spool_set_outcome_errno(job, errno, "the job's folder in .work cannot be opened");
         }
-        return;
+        return !s->delete_inputs;
     }
     if (!s->delete_inputs && (to = open_done(s, job)) < 0) {
         end_archive(s, job, "the folder for processed inputs cannot be opened");
     }
     for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
         const char *name = job->files[i].name;
+        if (has_changed(job, i, from) && to < 0) {
+            to = open_done(s, job); /* what was not read is not deleted */
+        }
         bool gone = to >= 0 ? archive_file(job, name, from, to) == 0
                             : disk_unlink("archive.delete", from, name) == 0 || errno == ENOENT;
         if (!gone) {
             end_archive(s, job, "a processed input cannot be put away");
         }
     }
+    const bool moves = !s->delete_inputs || to >= 0;
     beneath_close(to);
     close(from);
+    return moves;
 }
 
 /* What has left is gone for good before the records go that say it was done with: inputs that come
@@ -274,8 +298,7 @@ static void archive_all(struct spool *s, struct spool_job *const jobs[], size_t 
 {
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_PUBLISHED)) {
-            archive(s, jobs[i]);
-            jobs[i]->folder_error = s->delete_inputs ? 0 : SPOOL_UNSYNCED;
+            jobs[i]->folder_error = archive(s, jobs[i]) ? SPOOL_UNSYNCED : 0;
         }
     }
     sync_left(s, jobs, n);

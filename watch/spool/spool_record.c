@@ -174,8 +174,9 @@ static enum status read_files(struct spool_job *job, const json_t *list)
         const json_t *bytes = json_object_get(entry, "bytes");
         const json_t *mtime = json_object_get(entry, "mtime_ns");
         struct spool_file *file = &job->files[i];
-        *file = (struct spool_file){NULL, (uint64_t)json_integer_value(inode),
-                                    (uint64_t)json_integer_value(bytes), json_integer_value(mtime)};
+        *file =
+            (struct spool_file){NULL, (uint64_t)json_integer_value(inode),
+                                (uint64_t)json_integer_value(bytes), json_integer_value(mtime), 0};
         STATUS_TRY(decode(json_object_get(entry, "name"), &file->name));
         if (!beneath_is_name(file->name) || !json_is_integer(inode) || !json_is_integer(bytes) ||
             !json_is_integer(mtime)) {

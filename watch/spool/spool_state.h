@@ -67,6 +67,9 @@ int spool_by_name(const void *a, const void *b);
 struct spool_file spool_file_of(char *name, const struct stat *st);
 /* Whether it is that file, and nobody has written to it: names do not count. */
 bool spool_is_same(const struct spool_file *a, const struct spool_file *b);
+/* Whether the input is as it was before the work. Its mtime may have been put back since, and who
+ * has mapped it writes without a descriptor: its ctime tells. */
+bool spool_is_as_read(const struct spool_file *was, const struct spool_file *now);
 /* ID/NAME, below .work; NAME is one of the protocol's. */
 struct spool_path {
     char text[SPOOL_ID_BYTES + 32];
