@@ -182,9 +182,10 @@ extern const struct backend_ops backend_cpu;
 
 /* main()'s first call, while there is no second thread: says in the environment how the library of
  * the CPU's products is to work (kernels/base/blas_calls.h), which is loaded with the first product
- * or by backend_load_products: STATUS_NO_BACKEND where it cannot be. */
+ * or by backend_load_products: STATUS_NO_BACKEND where it cannot be. What so many threads need to
+ * multiply is there then, where memory is limited. */
 void backend_prepare(void);
-enum status backend_load_products(void) STATUS_MUST_CHECK;
+enum status backend_load_products(size_t n_threads) STATUS_MUST_CHECK;
 
 /* The symbol that the CUDA module exports, of this type; called once after dlopen. */
 typedef const struct backend_ops *backend_module_fn(void);

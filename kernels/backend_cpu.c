@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /* The value of the first "model name" line; "CPU" where the system has none. */
 static void model_name(char *to, size_t size)
@@ -34,9 +33,9 @@ void backend_prepare(void)
     blas_choose();
 }
 
-enum status backend_load_products(void)
+enum status backend_load_products(size_t n_threads)
 {
-    return blas_need(0);
+    return blas_need(n_threads);
 }
 
 static enum status cpu_count(size_t *n)
@@ -56,8 +55,7 @@ static enum status cpu_open(const struct backend_config *config, struct backend 
         return status_fail(STATUS_NO_MEMORY, "no memory for the CPU backend");
     }
     /* Where addresses are limited, OpenBLAS's buffers are taken while there are some. */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    if (blas_is_limited()) {
         const enum status code = blas_need(config->executor.n_threads);
         if (code != STATUS_OK) {
             free(b);

@@ -87,7 +87,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
 {
     build release
     LEAT_TEST_LARGE=1 build/release/tests/test_pearson_bounds
-    LEAT_TEST_LARGE=1 play release '^scenario.(help|interpolate|kmeans)$'
+    LEAT_TEST_LARGE=1 play release '^scenario.(help|hostile|interpolate|kmeans)$'
     build asan
     LEAT_TEST_LARGE=1 build/asan/tests/test_interpolate
     LEAT_TEST_LARGE=1 build/asan/tests/test_pearson_bounds

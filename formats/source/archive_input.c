@@ -49,7 +49,9 @@ struct archive_input {
     uint64_t n_entries, n_read; /* n_read: bytes of the file */
     uint64_t unpacked;          /* of all entries */
     uint64_t entry_begin, entry_unpacked;
-    bool too_large; /* the present entry, by the limits */
+    bool too_large;        /* the present entry, by the limits */
+    bool seeks_entry;      /* libarchive reads what is not of an entry's content: */
+    uint64_t header_bytes; /* so many for the next entry */
     struct names names;
     char raw[ENTRY_NAME_ROOM], entry_name[ENTRY_NAME_ROOM];
     unsigned char packed[BLOCK_BYTES], block[BLOCK_BYTES];
@@ -154,6 +156,13 @@ static enum status open_layer(struct archive_input *a)
     if (error != 0) {
         return status_fail_errno(error, "%s: cannot be read", a->name);
     }
+    if (a->options.without_7z && n >= 6 && memcmp(a->packed, "7z\xbc\xaf\x27\x1c", 6) == 0) {
+        return status_fail(
+            STATUS_UNSUPPORTED,
+            "%s: is a 7z archive, which may ask for any amount of memory; pack it as "
+            ".zip or .tar.zst, or give it to leat run",
+            a->name);
+    }
     if (unpack_kind_of(a->packed, n) == NULL) {
         return STATUS_OK;
     }
@@ -163,6 +172,28 @@ static enum status open_layer(struct archive_input *a)
 }
 
 /* --- the archive ------------------------------------------------------------------------------ */
+
+/* What libarchive reads to find an entry it keeps: a zip's directory, lists of a tar's holes. */
+static enum status count_header(struct archive_input *a, size_t more)
+{
+    const uint64_t most = a->options.max_header_bytes;
+    a->header_bytes += a->seeks_entry ? more : 0;
+    return most == 0 || a->header_bytes <= most
+               ? STATUS_OK
+               : status_fail(STATUS_TOO_LARGE,
+                             "%s: what it says of its entries takes more than %" PRIu64
+                             " MiB; raise --memory, or unpack it and give the folder",
+                             a->name, most >> 20);
+}
+
+static la_ssize_t deliver(struct archive_input *a, la_ssize_t n)
+{
+    a->failed = a->failed ? a->failed : count_header(a, (size_t)n);
+    if (a->failed) {
+        archive_set_error(a->archive, EIO, "cannot be unpacked");
+    }
+    return a->failed ? ARCHIVE_FATAL : n;
+}
 
 /* libarchive asks for the next bytes of the file. All its work, skipping included, waits for this:
  * an unwanted gigabyte in a few packed kilobytes is not unpacked to the end after a stop. */
@@ -180,11 +211,7 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
         if (!a->failed) { /* nothing more is read after a failure */
             a->failed = source_read(a->layer, a->packed, sizeof a->packed, &n);
         }
-        if (a->failed) {
-            archive_set_error(archive, EIO, "cannot be unpacked");
-            return ARCHIVE_FATAL;
-        }
-        return (la_ssize_t)n;
+        return deliver(a, (la_ssize_t)n);
     }
     do {
         got = read(a->fd, a->packed, sizeof a->packed);
@@ -195,7 +222,7 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
         return ARCHIVE_FATAL;
     }
     a->n_read += (uint64_t)got;
-    return got;
+    return deliver(a, got);
 }
 
 static la_int64_t seek_packed(struct archive *archive, void *data, la_int64_t offset, int whence)
@@ -249,7 +276,8 @@ static bool support_formats(const struct archive_input *a)
 {
     return archive_read_support_format_tar(a->archive) == ARCHIVE_OK &&
            (a->layer || (archive_read_support_format_zip(a->archive) == ARCHIVE_OK &&
-                         archive_read_support_format_7zip(a->archive) == ARCHIVE_OK));
+                         (a->options.without_7z ||
+                          archive_read_support_format_7zip(a->archive) == ARCHIVE_OK)));
 }
 
 /* Whether reading failed, whatever libarchive made of it: it may have tried another format. */
@@ -426,6 +454,18 @@ static bool is_zip(const struct archive_input *a)
     return archive_format(a->archive) == ARCHIVE_FORMAT_ZIP;
 }
 
+/* What other kinds of compression in a zip read back from is as large as the zip says. */
+static const char *judge_packing(const struct archive_input *a)
+{
+    static const char *const known[] = {"(uncompressed)", "(deflation)", "(bzip)"};
+    const char *const format = archive_format_name(a->archive);
+    bool is = !is_zip(a) || format == NULL;
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && !is; i++) {
+        is = strstr(format, known[i]) != NULL;
+    }
+    return is ? NULL : "it is packed neither by deflate nor by bzip2; pack it by deflate";
+}
+
 static enum status judge_entry(struct archive_input *a, struct archive_entry *e,
                                struct archive_input_entry *entry)
 {
@@ -441,7 +481,9 @@ static enum status judge_entry(struct archive_input *a, struct archive_entry *e,
         STATUS_TRY(note_name(a, &again));
     }
     if (!entry->refused) {
-        entry->refused = trouble ? trouble : again ? "an entry before it has the same name" : NULL;
+        entry->refused = trouble ? trouble
+                         : again ? "an entry before it has the same name"
+                                 : judge_packing(a);
     }
     if (entry->refused) {
         const struct excerpt shown = excerpt_of(path, strlen(path));
@@ -457,6 +499,17 @@ uint64_t archive_input_bytes(const struct archive_input *a)
     return a->layer ? source_file_offset(a->layer) : a->n_read;
 }
 
+/* What is left of the entry before it is no header. */
+static int next_header(struct archive_input *a, struct archive_entry **e)
+{
+    const int skipped = a->n_entries > 0 ? archive_read_data_skip(a->archive) : ARCHIVE_OK;
+    a->header_bytes = 0;
+    a->seeks_entry = true;
+    const int result = skipped == ARCHIVE_FATAL ? skipped : archive_read_next_header(a->archive, e);
+    a->seeks_entry = false;
+    return result;
+}
+
 static enum status find_entry(struct archive_input *a, struct archive_input_entry *entry, bool *end)
 {
     if (a->too_large && archive_format(a->archive) == ARCHIVE_FORMAT_7ZIP) {
@@ -467,7 +520,7 @@ static enum status find_entry(struct archive_input *a, struct archive_input_entr
     a->too_large = false;
     for (;;) {
         struct archive_entry *e;
-        const int result = archive_read_next_header(a->archive, &e);
+        const int result = next_header(a, &e);
         if (result == ARCHIVE_EOF && !has_failed(a)) {
             /* what the layer's end says holds for this reading too */
             const enum status status = a->layer ? drain_layer(a) : STATUS_OK;

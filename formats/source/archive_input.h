@@ -35,6 +35,9 @@ struct archive_input_options {
     struct source_limits limits; /* bytes: of all entries together; ratio: of each, and of the
                                     compression around a tar */
     uint64_t max_entries;
+    uint64_t max_header_bytes; /* of what stands before one entry, or in a zip's directory:
+                                  libarchive keeps that, and up to five times as much */
+    bool without_7z; /* whose directory libarchive keeps whole, however large it says that it is */
 };
 
 /* True when the name ends like an archive that can be read here, in any case of letters. */

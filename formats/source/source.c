@@ -177,9 +177,9 @@ static enum status fail_unpacking(const struct source *s, enum status status, co
         return status_fail(status, "%s: no memory to unpack %s", s->name, kind);
     case STATUS_TOO_LARGE:
         return status_fail(status,
-                           "%s: its %s data asks for more than %d MiB of memory to be unpacked; "
-                           "pack it at a lower level",
-                           s->name, kind, UNPACK_MEMORY_BYTES >> 20);
+                           "%s: its %s data asks for more than %" PRIu64
+                           " MiB of memory to be unpacked; pack it at a lower level",
+                           s->name, kind, unpack_most(s->unpack) >> 20);
     default:
         return status_fail(status, "%s: compressed byte %" PRIu64 ": damaged %s data (%s)", s->name,
                            packed_offset(s), kind, why);
@@ -441,6 +441,14 @@ uint64_t source_most_bytes(const struct source *s)
 void source_set_limits(struct source *s, const struct source_limits *limits)
 {
     s->limits = *limits;
+    if (s->packing && limits->max_window > 0) {
+        unpack_limit(s->unpack, limits->max_window);
+    }
+}
+
+uint64_t source_hold_window(struct source *s)
+{
+    return s->packing ? unpack_hold(s->unpack) : 0;
 }
 
 void source_set_helpers(struct source *s, const struct source_helpers *helpers)

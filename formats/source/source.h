@@ -26,7 +26,8 @@ enum { DEFLATE_MAX_RATIO = 1032 };
 /* How much may come out of something compressed, a file or an archive; 0: no limit. */
 struct source_limits {
     uint64_t max_bytes;
-    uint64_t max_ratio; /* times what has been read for it; not before SOURCE_FREE_BYTES */
+    uint64_t max_ratio;  /* times what has been read for it; not before SOURCE_FREE_BYTES */
+    uint64_t max_window; /* bytes of memory that unpacking may take; 0: as unpack.h has it */
 };
 enum { SOURCE_FREE_BYTES = 256 << 20 };
 /* Whether so many bytes, made from `packed` ones, are within the limits. STATUS_TOO_LARGE, with
@@ -70,6 +71,10 @@ void source_set_helpers(struct source *s, const struct source_helpers *helpers);
 void source_stop_at(struct source *s, const atomic_bool *stop);
 /* From now on; what has been looked at counts. */
 void source_set_limits(struct source *s, const struct source_limits *limits);
+
+/* Once something has been looked at: how much memory unpacking holds, and will at most from now on.
+ */
+uint64_t source_hold_window(struct source *s);
 
 const char *source_name(const struct source *s);
 /* Bytes of the file itself (compressed, when it is), and those consumed so far, for progress. Of a

@@ -5,13 +5,17 @@
  * first), and bzip2's own. Each stream of a file is begun by itself, so that what stands between
  * them and behind the last is judged in one place.
  */
+#define ZSTD_STATIC_LINKING_ONLY /* ZSTD_createDStream_advanced, ZSTD_DCtx_setMaxWindowSize */
 #include "formats/source/unpack.h"
+
+#include "formats/base/checked.h"
 
 #include <bzlib.h>
 #include <limits.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -23,11 +27,14 @@ struct unpack_kind {
     enum status (*begin)(struct unpack *u); /* also again, after an end */
     enum status (*some)(struct unpack *u, struct unpack_piece *p, bool *end, const char **why);
     void (*free)(struct unpack *u);
+    uint64_t (*holds)(const struct unpack *u);
+    void (*limit)(struct unpack *u); /* to `most`; NULL: all streams of the kind hold the same */
 };
 
 struct unpack {
     const struct unpack_kind *kind;
     bool begun;
+    uint64_t most; /* bytes that a stream may ask for */
     z_stream z;
     lzma_stream xz;
     ZSTD_DStream *zstd;
@@ -42,6 +49,47 @@ static bool begins(const unsigned char *head, size_t n, const char *magic, size_
 static unsigned as_uint(size_t n)
 {
     return n < INT_MAX ? (unsigned)n : INT_MAX;
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+enum { SHARED_BYTES = 1 << 20, HEAD_BYTES = 64 };
+
+/* What a window is read back from is as large as a file claims, long before it is full. Large
+ * pieces are mapped in a way that the limit on the process's data does not count: who unpacks
+ * counts them, by unpack_hold. Each piece is preceded by its size; 0: it is malloc's. */
+static void *allocate(void *user, size_t n, size_t size)
+{
+    size_t bytes;
+    void *at;
+    (void)user;
+    if (!checked_mul(n, size, &bytes) || !checked_add(bytes, HEAD_BYTES, &bytes)) {
+        return NULL;
+    }
+    const bool shared = bytes >= SHARED_BYTES;
+    at = shared ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+                : malloc(bytes);
+    if (at == NULL || at == MAP_FAILED) {
+        return NULL;
+    }
+    *(size_t *)at = shared ? bytes : 0;
+    return (char *)at + HEAD_BYTES;
+}
+
+static void release(void *user, void *piece)
+{
+    size_t *const at = piece != NULL ? (size_t *)(void *)((char *)piece - HEAD_BYTES) : NULL;
+    (void)user;
+    if (at != NULL && *at > 0) {
+        munmap(at, *at);
+    } else {
+        free(at);
+    }
+}
+
+static void *allocate_one(void *user, size_t bytes)
+{
+    return allocate(user, 1, bytes);
 }
 
 /* --- gzip ------------------------------------------------------------------------------------- */
@@ -86,6 +134,12 @@ static void gzip_free(struct unpack *u)
     inflateEnd(&u->z);
 }
 
+static uint64_t gzip_holds(const struct unpack *u)
+{
+    (void)u;
+    return 64 << 10;
+}
+
 /* --- xz --------------------------------------------------------------------------------------- */
 
 static bool xz_suits(const unsigned char *head, size_t n)
@@ -103,7 +157,9 @@ static bool xz_may_begin(unsigned char first)
 
 static enum status xz_begin(struct unpack *u)
 {
-    return lzma_stream_decoder(&u->xz, UNPACK_MEMORY_BYTES, LZMA_TELL_UNSUPPORTED_CHECK) == LZMA_OK
+    static const lzma_allocator allocator = {.alloc = allocate, .free = release};
+    u->xz.allocator = &allocator;
+    return lzma_stream_decoder(&u->xz, u->most, LZMA_TELL_UNSUPPORTED_CHECK) == LZMA_OK
                ? STATUS_OK
                : STATUS_NO_MEMORY;
 }
@@ -143,6 +199,17 @@ static void xz_free(struct unpack *u)
     lzma_end(&u->xz);
 }
 
+/* Not below what it has. */
+static void xz_limit(struct unpack *u)
+{
+    (void)lzma_memlimit_set(&u->xz, u->most);
+}
+
+static uint64_t xz_holds(const struct unpack *u)
+{
+    return lzma_memusage(&u->xz);
+}
+
 /* --- zstd ------------------------------------------------------------------------------------- */
 
 static bool zstd_suits(const unsigned char *head, size_t n)
@@ -158,11 +225,14 @@ static bool zstd_may_begin(unsigned char first)
 
 static enum status zstd_begin(struct unpack *u)
 {
+    static const ZSTD_customMem memory = {.customAlloc = allocate_one, .customFree = release};
     if (u->zstd == NULL) {
-        u->zstd = ZSTD_createDStream();
+        u->zstd = ZSTD_createDStream_advanced(memory);
     }
-    return u->zstd != NULL && !ZSTD_isError(ZSTD_initDStream(u->zstd)) ? STATUS_OK
-                                                                       : STATUS_NO_MEMORY;
+    return u->zstd != NULL && !ZSTD_isError(ZSTD_initDStream(u->zstd)) &&
+                   !ZSTD_isError(ZSTD_DCtx_setMaxWindowSize(u->zstd, (size_t)u->most))
+               ? STATUS_OK
+               : STATUS_NO_MEMORY;
 }
 
 static enum status zstd_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
@@ -191,6 +261,17 @@ static void zstd_free(struct unpack *u)
     ZSTD_freeDStream(u->zstd);
 }
 
+/* Within a frame: of the next one, which begins by this, too. */
+static void zstd_limit(struct unpack *u)
+{
+    (void)ZSTD_DCtx_setMaxWindowSize(u->zstd, (size_t)u->most);
+}
+
+static uint64_t zstd_holds(const struct unpack *u)
+{
+    return ZSTD_sizeof_DStream(u->zstd);
+}
+
 /* --- bzip2 ------------------------------------------------------------------------------------ */
 
 /* A block's magic follows the level, or that of the end. */
@@ -209,6 +290,12 @@ static bool bzip2_may_begin(unsigned char first)
 static void bzip2_free(struct unpack *u)
 {
     BZ2_bzDecompressEnd(&u->bz);
+}
+
+static uint64_t bzip2_holds(const struct unpack *u)
+{
+    (void)u;
+    return 4 << 20;
 }
 
 static enum status bzip2_begin(struct unpack *u)
@@ -241,10 +328,10 @@ static enum status bzip2_some(struct unpack *u, struct unpack_piece *p, bool *en
 /* --- kinds ------------------------------------------------------------------------------------ */
 
 static const struct unpack_kind kinds[] = {
-    {"gzip", gzip_suits, gzip_may_begin, gzip_begin, gzip_some, gzip_free},
-    {"xz", xz_suits, xz_may_begin, xz_begin, xz_some, xz_free},
-    {"zstd", zstd_suits, zstd_may_begin, zstd_begin, zstd_some, zstd_free},
-    {"bzip2", bzip2_suits, bzip2_may_begin, bzip2_begin, bzip2_some, bzip2_free},
+    {"gzip", gzip_suits, gzip_may_begin, gzip_begin, gzip_some, gzip_free, gzip_holds, NULL},
+    {"xz", xz_suits, xz_may_begin, xz_begin, xz_some, xz_free, xz_holds, xz_limit},
+    {"zstd", zstd_suits, zstd_may_begin, zstd_begin, zstd_some, zstd_free, zstd_holds, zstd_limit},
+    {"bzip2", bzip2_suits, bzip2_may_begin, bzip2_begin, bzip2_some, bzip2_free, bzip2_holds, NULL},
 };
 
 const struct unpack_kind *unpack_kind_of(const unsigned char *head, size_t n)
@@ -269,6 +356,7 @@ enum status unpack_new(const struct unpack_kind *kind, struct unpack **out)
     *out = NULL;
     if (u) {
         u->kind = kind;
+        u->most = UNPACK_MEMORY_BYTES;
         status = kind->begin(u);
         u->begun = !status;
     }
@@ -278,6 +366,29 @@ enum status unpack_new(const struct unpack_kind *kind, struct unpack **out)
     }
     *out = u;
     return STATUS_OK;
+}
+
+void unpack_limit(struct unpack *u, uint64_t bytes)
+{
+    if (u->kind->limit != NULL && bytes < u->most) {
+        u->most = bytes;
+        u->kind->limit(u);
+    }
+}
+
+uint64_t unpack_hold(struct unpack *u)
+{
+    const uint64_t holds = u->kind->holds(u);
+    if (u->kind->limit == NULL) {
+        return holds;
+    }
+    unpack_limit(u, holds > UNPACK_COMMON_BYTES ? holds : UNPACK_COMMON_BYTES);
+    return u->most;
+}
+
+uint64_t unpack_most(const struct unpack *u)
+{
+    return u->most;
 }
 
 void unpack_free(struct unpack *u)

@@ -11,13 +11,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes that show which kind it is. */
 enum { UNPACK_HEAD_BYTES = 10 };
 
 /* Of what xz and zstd ask for to unpack a stream, the most that they get: xz -9 asks for 65 MiB,
- * zstd -19 for 8, zstd --ultra for 128. */
-enum { UNPACK_MEMORY_BYTES = 160 << 20 };
+ * zstd -19 for 8, zstd --ultra for 128. Most ask for less than UNPACK_COMMON_BYTES. */
+enum { UNPACK_MEMORY_BYTES = 160 << 20, UNPACK_COMMON_BYTES = 10 << 20 };
 
 struct unpack_kind;
 struct unpack;
@@ -29,6 +30,14 @@ const char *unpack_kind_name(const struct unpack_kind *kind);
 
 enum status unpack_new(const struct unpack_kind *kind, struct unpack **out) STATUS_MUST_CHECK;
 void unpack_free(struct unpack *u);
+
+/* Streams get no more than so many bytes from now on; the one that has begun keeps what it has. */
+void unpack_limit(struct unpack *u, uint64_t bytes);
+/* How much it holds, once a piece has been unpacked, and will at most: streams that follow get no
+ * more than the first has, or than most ask for. */
+uint64_t unpack_hold(struct unpack *u);
+/* What a stream gets at most. */
+uint64_t unpack_most(const struct unpack *u);
 
 /* Where bytes come from and go to; what is used moves the pointers. */
 struct unpack_piece {

@@ -99,6 +99,7 @@ static enum status open_format(struct table *t)
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
     }
     STATUS_TRY(t->format->open(t));
+    t->info.window_bytes = (size_t)source_hold_window(t->source);
     return check_options(t);
 }
 
@@ -175,7 +176,7 @@ size_t table_decode_bytes(const struct table_info *info, const struct table_load
 {
     const size_t room = load->values_cap / dtype_bytes(info->dtype);
     if (info->n_bands == 0 || room == 0) {
-        return info->names_bytes;
+        return info->names_bytes + info->window_bytes;
     }
     const size_t band_chunks = (info->band_cells - 1) / room + 1;
     const size_t reached = load->n_chunks / band_chunks + 2;

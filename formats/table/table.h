@@ -43,6 +43,7 @@ struct table_info {
     bool used[TABLE_N_OPTIONS]; /* this option was given, and the format looks at it */
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */
     size_t names_bytes;       /* that the names take as long as the table is open */
+    size_t window_bytes;      /* that unpacking takes as long */
     const struct csv_run *runs;  /* CSV: of columns that are kept or not; see table_column */
     const char *const *warnings; /* plain sentences, e.g. columns left out, by name */
     size_t n_warnings;
@@ -117,7 +118,7 @@ struct table_load {
 };
 
 /* An upper bound of what the table holds beside the chunks when it is read so: for table_decode,
- * and for names. */
+ * for unpacking, and for names. */
 size_t table_decode_bytes(const struct table_info *info, const struct table_load *load);
 
 /* To be called when all chunks have been decoded: adds what that has come across to the warnings of

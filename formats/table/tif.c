@@ -50,8 +50,11 @@ static enum status tif_open(struct table *t)
     pthread_cond_init(&s->changed, NULL);
     STATUS_TRY(table_need_seek(t, "a TIFF", "X.tif"));
     struct tif_handle *h = NULL;
+    size_t tag_bytes;
+    STATUS_TRY(tif_check_directories(t->source, &tag_bytes));
     STATUS_TRY(tif_handle_open(t->source, &h));
     enum status st = tif_read_shape(t, h, &s->shape);
+    s->shape.handle_bytes += tag_bytes;
     st = st != STATUS_OK ? st : tif_read_grid(t, h, &s->shape, &s->grid);
     tif_handle_free(h); /* it may stand at another directory now */
     if (st != STATUS_OK) {

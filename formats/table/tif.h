@@ -52,6 +52,10 @@ struct tif_handle {
     struct tif_handle *next;
 };
 
+/* Whether the values of the tags of each directory, which libtiff keeps, are of a size that it may
+ * see; *bytes: of the first one. STATUS_TOO_LARGE; what cannot be read is left to libtiff. */
+enum status tif_check_directories(const struct source *s, size_t *bytes) STATUS_MUST_CHECK;
+
 /* Opens the first image's directory. STATUS_BAD_INPUT, _NO_MEMORY, _IO. */
 enum status tif_handle_open(const struct source *s, struct tif_handle **out) STATUS_MUST_CHECK;
 void tif_handle_free(struct tif_handle *h);

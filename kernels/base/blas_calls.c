@@ -3,6 +3,8 @@
  */
 #include "kernels/base/blas_calls.h"
 
+#include "formats/base/data_limit.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,18 +63,27 @@ const char *blas_better_core(void)
     return NULL;
 }
 
+bool blas_is_limited(void)
+{
+    struct rlimit addresses, data;
+    return (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY) ||
+           (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
+}
+
 /* Under a limit on addresses (ulimit -v) OpenBLAS asks for ever for a buffer that it cannot have:
- * so each thread's is taken before, while there are addresses for it. */
+ * so each thread's is taken before, while there are addresses for it. Of most of a buffer it uses
+ * nothing: leat's own limit does not count it. */
 static enum status take_buffers(size_t n_threads)
 {
-    struct rlimit limit;
+    struct rlimit limit = {0};
     void *buffers[BUFFERS_MOST];
     const size_t wanted = n_threads < BUFFERS_MOST ? n_threads : BUFFERS_MOST;
     size_t n = 0;
     bool good = true;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    if (!blas_is_limited()) {
         return STATUS_OK;
     }
+    data_limit_pause();
     while (good && n < wanted) {
         void *room =
             mmap(NULL, BUFFER_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -85,6 +96,8 @@ static enum status take_buffers(size_t n_threads)
     for (size_t i = 0; i < n; i++) {
         blas.memory_free(buffers[i]);
     }
+    data_limit_resume();
+    (void)getrlimit(RLIMIT_AS, &limit);
     return good ? STATUS_OK
                 : status_fail(STATUS_NO_MEMORY,
                               "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu "

@@ -47,6 +47,9 @@ void blas_choose(void);
  * loaded; STATUS_NO_MEMORY: a limit on addresses is too low for so many. Any thread. */
 enum status blas_need(size_t n_threads) STATUS_MUST_CHECK;
 
+/* Whether this process's addresses or memory are limited. */
+bool blas_is_limited(void);
+
 /* Whether it is loaded, by any thread. */
 bool blas_is_loaded(void);
 

@@ -505,6 +505,9 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
         goto close_loop;
     }
     r->engine.ranks = ranks;
+    if (ranks == NULL) { /* MPI's memory is not leat's */
+        engine_limit_memory(&r->engine);
+    }
     if (!check_only) {
         code = publish_open_output(settings->output, &r->context.out_fd, &made);
         if (code != STATUS_OK) {

@@ -5,6 +5,7 @@
  */
 #include "pipeline/engine/engine.h"
 
+#include "formats/base/data_limit.h"
 #include "pipeline/names/machine.h"
 
 #include <stdlib.h>
@@ -21,7 +22,9 @@ enum {
     JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
     BLOCK_BYTES_MIN = 320 << 10,
     BLOCK_BYTES_MAX = 5 << 20,
-    ENCODE_BUFFER_BYTES = 5 << 19 /* a piece raw and packed, and deflate's own state */
+    ENCODE_BUFFER_BYTES = 5 << 19, /* a piece raw and packed, and deflate's own state */
+    DATA_BESIDE = 80 << 20,        /* of libraries, figures, lists, and what malloc keeps */
+    DATA_BESIDE_THREAD = 1 << 20
 };
 
 /* --- tasks ------------------------------------------------------------------------------------ */
@@ -280,6 +283,15 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
         engine_close(e);
     }
     return code;
+}
+
+void engine_limit_memory(const struct engine *e)
+{
+    const uint64_t encode = (uint64_t)e->n_encode_buffers * ENCODE_BUFFER_BYTES;
+    if (strcmp(e->settings->backend, "cpu") == 0) {
+        data_limit_set(e->host_limit + encode + e->host_limit / 8 + DATA_BESIDE +
+                       e->n_threads * DATA_BESIDE_THREAD);
+    }
 }
 
 static void free_pools(struct engine *e)

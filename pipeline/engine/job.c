@@ -5,6 +5,7 @@
 #include "formats/source/archive_member.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/input_name.h"
+#include "pipeline/names/machine.h"
 #include "pipeline/names/projection.h"
 
 #include <errno.h>
@@ -188,11 +189,28 @@ enum status job_open_source(const struct job_part *part, struct source **out)
     return source_open(fd, part->path, out);
 }
 
+static uint64_t at_least(uint64_t bytes, uint64_t least)
+{
+    return bytes < least ? least : bytes;
+}
+
+struct archive_input_options job_archive_options(const struct settings *settings,
+                                                 const atomic_bool *stop)
+{
+    const uint64_t memory = settings->memory > 0 ? settings->memory : machine_memory() / 2;
+    struct archive_input_options options = {.stop = stop,
+                                            .limits = settings->unpack,
+                                            .max_entries = settings->max_entries,
+                                            .max_header_bytes = at_least(memory / 16, 16 << 20)};
+    options.limits.max_window = at_least(memory / 4, 16 << 20);
+    return options;
+}
+
 /* A second time, for a job that starts over or reads it twice, from the archive that it is in. */
 static enum status open_stream(struct job *job, struct job_part *part, struct source **out)
 {
-    const struct archive_input_options options = {.stop = &job->unpack_stop,
-                                                  .limits = job->engine->settings->unpack};
+    const struct archive_input_options options =
+        job_archive_options(job->engine->settings, &job->unpack_stop);
     *out = NULL;
     if (part->stream.read == NULL && part->archive == NULL) {
         return status_fail(STATUS_UNSUPPORTED,

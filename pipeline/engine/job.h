@@ -12,6 +12,7 @@
 #define LEAT_PIPELINE_ENGINE_JOB_H
 
 #include "formats/result/result.h"
+#include "formats/source/archive_input.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/publish.h"
 
@@ -72,6 +73,10 @@ struct job_context {
     void (*waits)(void *user, const struct job *job, bool waits, double deadline_s);
     void *user;
 };
+
+/* How an archive is read with these settings, within --memory. */
+struct archive_input_options job_archive_options(const struct settings *settings,
+                                                 const atomic_bool *stop);
 
 /* Starts a job, for which there is a place: engine_has_place, or with short_only
  * engine_has_short_place. The input is taken over in every case. */

@@ -347,7 +347,7 @@ static json_t *pack_detail(const struct job *job)
     struct backend_info info = d->info;
     char text[sizeof(info.detail) + sizeof(info.products)];
     if (!d->on_cpu || !job->input.settings.stage->multiplies || job->context.check_only ||
-        backend_load_products() != STATUS_OK) {
+        backend_load_products(0) != STATUS_OK) {
         return text_json(info.detail);
     }
     d->backend->ops->describe(d->backend, &info);

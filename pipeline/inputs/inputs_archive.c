@@ -34,9 +34,8 @@ void inputs_archive_close(struct inputs *in)
 enum status inputs_archive_open(struct inputs *in, const char *path, int fd,
                                 const struct source_stream *stream)
 {
-    const struct archive_input_options options = {.stop = &in->stop,
-                                                  .limits = in->settings->unpack,
-                                                  .max_entries = in->settings->max_entries};
+    struct archive_input_options options = job_archive_options(in->settings, &in->stop);
+    options.without_7z = in->found_at != NULL; /* the service's */
     in->archive_comes_once = stream != NULL;
     if (stream != NULL && !archive_input_streams(path)) {
         STATUS_TRY(inputs_stream_copy(in, path, stream, &fd));

@@ -617,7 +617,7 @@ static enum status load_libraries(const struct worker *w)
 {
     size_t n_there;
     STATUS_TRY(cairo_need());
-    STATUS_TRY(backend_load_products());
+    STATUS_TRY(backend_load_products(0));
     return w->settings.devices.n > 0 ? backend_count_cuda(&n_there) : STATUS_OK;
 }
 
@@ -634,6 +634,10 @@ static enum status open_and_shut_in(struct worker *w)
     STATUS_TRY(worker_shut_files(w->work_fd, w->context.out_fd, w->settings.devices.n > 0));
     STATUS_TRY(engine_open(&w->loop, &w->settings, &w->engine));
     enum status code = open_a_device(w);
+    if (code == STATUS_OK) {
+        engine_limit_memory(&w->engine);
+        code = backend_load_products(w->engine.n_threads);
+    }
     if (code == STATUS_OK) {
         code = worker_shut_calls();
     }
@@ -669,7 +673,8 @@ static void open_engine(struct worker *w, const json_t *message)
                           .memory = number(message, "memory"),
                           .level = (int)number(message, "level"),
                           .bundle = json_is_true(json_object_get(message, "bundle")),
-                          .unpack = {number(message, "max_unpacked"), number(message, "max_ratio")},
+                          .unpack = {.max_bytes = number(message, "max_unpacked"),
+                                     .max_ratio = number(message, "max_ratio")},
                           .deadline_s = json_number_value(json_object_get(message, "deadline_s"))};
     enum status code = open_folders(w, message);
     if (visible != NULL && setenv("CUDA_VISIBLE_DEVICES", visible, 1) != 0) {

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { FAILURES_LISTED = 1000 }; /* millions of refused entries take a few packed bytes */
+
 struct worker_archive {
     struct worker_archive_order order;
     char *path;
@@ -100,7 +102,9 @@ static void note_failure(struct worker_archive *a, const char *path, enum status
         fail(a, code, text);
         return;
     }
-    a->n_failed++;
+    if (a->n_failed++ >= FAILURES_LISTED) {
+        return;
+    }
     note(a, a->entries,
          json_pack("{s:o, s:s, s:o}", "name", text_json(path), "code", status_name(code), "text",
                    text_json(text)));
@@ -186,6 +190,12 @@ static enum status write_index(struct worker_archive *a)
     json_t *index = json_pack("{s:i, s:s, s:O, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION, "job",
                               first != NULL ? first : json_object_get(a->order.message, "id"),
                               "archive", text_json(a->path), "entries", sorted(a->entries));
+    if (a->n_failed > FAILURES_LISTED &&
+        json_object_set_new(index, "failures_not_listed",
+                            json_integer((json_int_t)(a->n_failed - FAILURES_LISTED))) != 0) {
+        json_decref(index);
+        index = NULL;
+    }
     char *text = json_write(index, JSON_INDENT(2));
     json_decref(index);
     if (text == NULL) {
@@ -353,6 +363,7 @@ static enum status open_all(struct worker_archive *a)
     const struct settings *s = a->order.settings;
     STATUS_TRY(worker_unpack_routes(a->order.message, &a->settings));
     a->settings.unpack = s->unpack;
+    a->settings.memory = s->memory;
     a->settings.bundle = s->bundle;
     a->settings.inputs = calloc(1, sizeof(char *));
     if (a->settings.inputs != NULL && (a->settings.inputs[0] = strdup("in")) != NULL) {

@@ -362,7 +362,7 @@ static int run_on_backend(struct bench *b, const struct options *o)
     const struct backend_config config = {.executor = b->executor};
     enum status code = backend_select(o->backend, &config, why, sizeof why, &b->backend);
     if (code == STATUS_OK) {
-        code = backend_load_products();
+        code = backend_load_products(0);
     }
     if (code == STATUS_OK) {
         code = b->backend->ops->queue_new(b->backend, &b->queue);

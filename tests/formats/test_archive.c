@@ -651,6 +651,73 @@ static void encrypted_entries_are_refused_in_plain_words(void **state)
     bytes_free(&b);
 }
 
+/* Opens the archive and goes to its first entry. */
+static enum status open_and_go(struct bytes *b, const struct archive_input_options *options,
+                               bool *refused)
+{
+    struct archive_input *a;
+    struct archive_input_entry entry = {0};
+    bool end;
+    enum status status = archive_input_open(memory_file(b->data, b->len), "in.x", options, &a);
+    if (status == STATUS_OK) {
+        status = archive_input_next(a, &entry, &end);
+        *refused = entry.refused != NULL;
+        archive_input_free(a);
+    }
+    return status;
+}
+
+/* What LZMA, xz and PPMd in a zip read back from is as large as the zip says: up to 4 GiB. */
+static void members_that_are_packed_in_windows_of_any_size_are_refused(void **state)
+{
+    static const unsigned char methods[] = {14, 95, 98};
+    const struct put one = {.name = "x.clusters.csv", .content = "1,2\n3,5\n"};
+    (void)state;
+    struct bytes b = make_archive(ZIP, NULL, &one, 1);
+    bool refused;
+    assert_int_equal(open_and_go(&b, NULL, &refused), STATUS_OK);
+    assert_false(refused);
+    unsigned char *const directory = memmem(b.data, b.len, "PK\1\2", 4);
+    for (size_t i = 0; i < sizeof methods; i++) {
+        b.data[8] = directory[10] = methods[i];
+        assert_int_equal(open_and_go(&b, NULL, &refused), STATUS_OK);
+        assert_true(refused);
+    }
+    bytes_free(&b);
+}
+
+static void what_is_said_of_entries_is_bounded(void **state)
+{
+    enum { N = 4000 };
+    static char names[N][80];
+    static struct put all[N];
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "%070zu.csv", i);
+        all[i] = (struct put){.name = names[i], .content = ""};
+    }
+    struct bytes b = make_archive(ZIP, NULL, all, N);
+    bool refused;
+    const struct archive_input_options few = {.max_header_bytes = 256 << 10},
+                                       many = {.max_header_bytes = 2 << 20};
+    assert_int_equal(open_and_go(&b, &few, &refused), STATUS_TOO_LARGE);
+    assert_non_null(strstr(status_message(), "what it says of its entries"));
+    assert_int_equal(open_and_go(&b, &many, &refused), STATUS_OK);
+    bytes_free(&b);
+}
+
+static void a_7z_archive_is_left_alone_where_it_is_to_be(void **state)
+{
+    const struct put one = {.name = "x.clusters.csv", .content = "1,2\n3,5\n"};
+    (void)state;
+    struct bytes b = make_archive(SEVEN_ZIP, NULL, &one, 1);
+    bool refused;
+    assert_int_equal(open_and_go(&b, NULL, &refused), STATUS_OK);
+    assert_int_equal(open_and_go(&b, &(struct archive_input_options){.without_7z = true}, &refused),
+                     STATUS_UNSUPPORTED);
+    bytes_free(&b);
+}
+
 static void archives_are_told_by_their_names(void **state)
 {
     (void)state;
@@ -688,6 +755,9 @@ int main(void)
         cmocka_unit_test(no_flipped_byte_changes_what_comes_out),
         cmocka_unit_test(what_the_system_cannot_read_is_told_with_its_reason),
         cmocka_unit_test(encrypted_entries_are_refused_in_plain_words),
+        cmocka_unit_test(members_that_are_packed_in_windows_of_any_size_are_refused),
+        cmocka_unit_test(what_is_said_of_entries_is_bounded),
+        cmocka_unit_test(a_7z_archive_is_left_alone_where_it_is_to_be),
         cmocka_unit_test(archives_are_told_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "tests/support/read_fault.h"
 
 #include <fcntl.h>
+#include <lzma.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,6 +132,102 @@ static void packed_streams_in_a_row_are_one_and_zero_padding_is_passed(void **st
     }
 }
 
+/* n times '1', as xz -LEVEL makes it. */
+static struct bytes xz_at(uint32_t level, size_t n)
+{
+    static uint8_t ones[40000];
+    struct bytes b = {0};
+    memset(ones, '1', sizeof ones);
+    assert_true(n <= sizeof ones);
+    assert_int_equal(bytes_reserve(&b, 4096), STATUS_OK);
+    assert_int_equal(
+        lzma_easy_buffer_encode(level, LZMA_CHECK_CRC32, NULL, ones, n, b.data, &b.len, 4096),
+        LZMA_OK);
+    return b;
+}
+
+/* The same in a frame of zstd with a window of 2^log bytes: one block that repeats a byte. */
+static struct bytes zstd_at(uint32_t log, size_t n)
+{
+    const size_t block = n << 3 | 3; /* repeats, and is the last one */
+    const unsigned char frame[] = {0x28,
+                                   0xb5,
+                                   0x2f,
+                                   0xfd,
+                                   0,
+                                   (unsigned char)((log - 10) << 3),
+                                   (unsigned char)block,
+                                   (unsigned char)(block >> 8),
+                                   (unsigned char)(block >> 16),
+                                   '1'};
+    struct bytes b = {0};
+    assert_int_equal(bytes_append(&b, frame, sizeof frame), STATUS_OK);
+    return b;
+}
+
+/* The status of reading all of it, with windows of so many bytes; *held: what it holds after the
+ * first look. */
+static enum status read_in_windows(struct bytes packed, uint64_t most, uint64_t *held)
+{
+    const struct source_limits limits = {.max_window = most};
+    static unsigned char all[100000];
+    const unsigned char *seen;
+    size_t n;
+    struct source *s;
+    assert_int_equal(source_open(memory_file(packed.data, packed.len), "x", &s), STATUS_OK);
+    source_set_limits(s, &limits);
+    enum status status = source_peek(s, 1, &seen, &n);
+    if (!status) {
+        *held = source_hold_window(s);
+        status = source_read(s, all, sizeof all, &n);
+    }
+    source_free(s);
+    bytes_free(&packed);
+    return status;
+}
+
+static void windows_are_counted_and_bounded(void **state)
+{
+    enum { MIB = 1 << 20 };
+    uint64_t held;
+    (void)state;
+    assert_int_equal(read_in_windows(gzipped("1,2", 3), 1, &held), STATUS_OK);
+    assert_in_range(held, 1, MIB);
+    assert_int_equal(read_in_windows(xz_at(6, 40000), 0, &held), STATUS_OK);
+    assert_int_equal(held, 10 * MIB); /* what most ask for */
+    assert_int_equal(read_in_windows(xz_at(9, 40000), 0, &held), STATUS_OK);
+    assert_in_range(held, 64 * MIB, 70 * MIB);
+    assert_int_equal(read_in_windows(xz_at(9, 40000), 16 * MIB, &held), STATUS_TOO_LARGE);
+    assert_non_null(strstr(status_message(), "more than 16 MiB of memory"));
+    assert_int_equal(read_in_windows(zstd_at(27, 40000), 0, &held), STATUS_OK);
+    assert_in_range(held, 128 * MIB, 130 * MIB);
+    assert_int_equal(read_in_windows(zstd_at(27, 40000), 16 * MIB, &held), STATUS_TOO_LARGE);
+    assert_int_equal(read_in_windows(zstd_at(31, 40000), 0, &held), STATUS_TOO_LARGE);
+}
+
+/* The first is more than the first look sees. */
+static void later_streams_get_no_more_than_the_first_or_than_most_ask_for(void **state)
+{
+    static const struct {
+        struct bytes (*make)(uint32_t level, size_t n);
+        uint32_t first, then;
+        enum status status;
+    } cases[] = {
+        {xz_at, 0, 6, STATUS_OK},        {xz_at, 9, 9, STATUS_OK},
+        {xz_at, 0, 9, STATUS_TOO_LARGE}, {zstd_at, 17, 23, STATUS_OK},
+        {zstd_at, 27, 27, STATUS_OK},    {zstd_at, 17, 27, STATUS_TOO_LARGE},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bytes all = cases[i].make(cases[i].first, 40000);
+        struct bytes then = cases[i].make(cases[i].then, 40000);
+        uint64_t held;
+        assert_int_equal(bytes_append(&all, then.data, then.len), STATUS_OK);
+        bytes_free(&then);
+        assert_int_equal(read_in_windows(all, 0, &held), cases[i].status);
+    }
+}
+
 /* A frame that decoders pass over, as the parallel and the seekable writers of zstd put it. */
 static void zstd_frames_without_content_are_passed(void **state)
 {
@@ -233,10 +330,11 @@ static void limits_end_unpacking(void **state)
         struct source_limits limits;
         uint64_t gives;
         const char *says;
-    } limits[] = {{{0, 0}, ALL, NULL},
-                  {{ALL, 1100}, ALL, NULL},
-                  {{5 << 20, 1100}, 5 << 20, "in.x: unpacks to more than 5242880 bytes; raise"},
-                  {{0, 900}, SOURCE_FREE_BYTES, "in.x: unpacks to more than 900 times its size ("}};
+    } limits[] = {
+        {{0, 0, 0}, ALL, NULL},
+        {{ALL, 1100, 0}, ALL, NULL},
+        {{5 << 20, 1100, 0}, 5 << 20, "in.x: unpacks to more than 5242880 bytes; raise"},
+        {{0, 900, 0}, SOURCE_FREE_BYTES, "in.x: unpacks to more than 900 times its size ("}};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         const struct limit *l = &limits[i];
         struct source *s = memory_source(packed.data, packed.len);
@@ -548,6 +646,8 @@ int main(void)
         cmocka_unit_test(plain_files_of_all_sizes_are_read_whole),
         cmocka_unit_test(what_is_packed_of_all_sizes_is_unpacked),
         cmocka_unit_test(packed_streams_in_a_row_are_one_and_zero_padding_is_passed),
+        cmocka_unit_test(windows_are_counted_and_bounded),
+        cmocka_unit_test(later_streams_get_no_more_than_the_first_or_than_most_ask_for),
         cmocka_unit_test(zstd_frames_without_content_are_passed),
         cmocka_unit_test(what_was_cut_short_names_the_compressed_offset),
         cmocka_unit_test(no_flipped_byte_of_what_is_packed_changes_what_comes_out),

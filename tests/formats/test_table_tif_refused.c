@@ -44,6 +44,27 @@ static void a_gzipped_tiff_is_refused(void **state)
     bytes_free(&file);
 }
 
+/* libtiff keeps them all, of further directories, too: eight of 240 MB may be the same 240 MB of a
+ * file. */
+static void tags_that_claim_too_much_are_refused_before_they_are_read(void **state)
+{
+    (void)state;
+    const uint32_t many = 40000000;
+    uint32_t at;
+    uint16_t n;
+    struct tif_spec s[2] = {plain(), plain()};
+    s[0].metadata = "<GDALMetadata></GDALMetadata>";
+    struct bytes file = make_tif(s);
+    memcpy(find_entry(&file, 42112) + 4, &many, sizeof many);
+    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim", "gdal_translate");
+    file = make_tif_of(s, 2);
+    memcpy(&at, file.data + 4, sizeof at);
+    memcpy(&n, file.data + at, sizeof n);
+    memcpy(&at, file.data + at + 2 + 12 * n, sizeof at); /* the next directory */
+    memcpy(file.data + at + 2 + 4, &many, sizeof many);
+    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim", "gdal_translate");
+}
+
 static void what_is_not_taken_is_said(void **state)
 {
     (void)state;
@@ -233,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_grid_is_refused),
         cmocka_unit_test(a_gzipped_tiff_is_refused),
+        cmocka_unit_test(tags_that_claim_too_much_are_refused_before_they_are_read),
         cmocka_unit_test(what_is_not_taken_is_said),
         cmocka_unit_test(a_mask_is_refused_with_the_command_that_applies_it),
         cmocka_unit_test(cut_and_damaged_files_do_no_harm),

@@ -132,7 +132,7 @@ s.stop()
 
 # Every kind; a folder that names the pipeline; files that are bad among good ones; none that is good.
 s = Service("kinds", "--config", "conf")
-kinds = ["a.tar", "b.tgz", "c.tar.xz", "d.tar.bz2", "e.zip", "f.tar.zst", "g.7z"]
+kinds = ["a.tar", "b.tgz", "c.tar.xz", "d.tar.bz2", "e.zip", "f.tar.zst"]
 for name in kinds:
     drop(s, name, GOOD)
 s.done(kinds, "all kinds")
@@ -149,12 +149,22 @@ is_as_by_run(s, "mixed")
 found = {name: e["code"] for name, e in entries(s, "mixed").items() if e["code"] != "ok"}
 s.check(len(found) == 4 and set(found.values()) == {"bad-input"}, f"mixed.tar.gz: {found}")
 s.check("4 of its files failed" in s.said(), "the log does not tell of them")
+refused = {f"../{i}.clusters.csv": b"" for i in range(1500)}
+drop(s, "refused.tgz", {**refused, "t0.clusters.csv": TABLES["t0.clusters.csv"]})
+s.done(["refused.tgz"], "one among many that are refused")
+found = [e["code"] for e in entries(s, "refused").values()]
+s.check(found.count("bad-input") == 1000 and found.count("ok") == 1, f"{len(found)} are listed")
+with open("kinds/out/refused/result.json") as f:
+    s.check(json.load(f)["failures_not_listed"] == 500, "the others are not counted")
+drop(s, "g.7z", GOOD)
+s.until(lambda: "g.7z" in s.reasons(), "a kind that the service does not open")
+s.check("7z archive" in s.reasons()["g.7z"]["reason"] and s.reasons()["g.7z"]["kind"] == "unsupported", f"{s.reasons()}")
 drop(s, "none.zip", BAD)
 drop(s, "empty.zip", {"notes.md": b"x"})
 with open("kinds/broken", "wb") as f:
     f.write(b"PK\3\4 and nothing")
 os.rename("kinds/broken", "kinds/in/broken.zip")
-s.until(lambda: len(s.reasons()) == 3, "three that fail")
+s.until(lambda: len(s.reasons()) == 4, "three more that fail")
 for name, says in ("none.zip", ""), ("empty.zip", "holds no file"), ("broken.zip", "broken.zip"):
     s.check(says in s.reasons()[name]["reason"] and s.reasons()[name]["kind"].startswith("bad-"), f"{s.reasons()}")
 s.stop()

@@ -25,6 +25,10 @@ drain=$(sed -n 's/^#drain = //p' "$folder/leat.conf")
 stop=$(sed -n 's/^TimeoutStopSec=//p' "$unit")
 [ "$stop" -gt "$drain" ] || fail "TimeoutStopSec=$stop is not longer than drain = $drain"
 
+for limit in MemoryMax TasksMax; do
+    grep -Eq "^$limit=[0-9]+%?$" "$unit" || fail "the unit has no $limit"
+done
+
 command -v systemd-analyze >/dev/null || skip "no systemd-analyze here; the configuration is right"
 sed "s|^ExecStart=[^ ]*|ExecStart=$LEAT|" "$unit" >leat.service
 grep -q '^SystemCallFilter=@system-service.* landlock_restrict_self seccomp' "$unit" || fail "workers and the page cannot shut themselves in"
