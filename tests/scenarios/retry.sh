@@ -95,7 +95,8 @@ expect 0 "$LEAT" retry --spool s $a
 [ "$(cat s/in/sub/a.clusters.csv)" = again ] && [ ! -e s/failed/$a ] || fail "what was put back is not retried"
 failed $a '' cut.csv 'no number'
 mv s/failed/$a/in/cut.csv s/in/
-sed -i "s/\"inode\": 1,/\"inode\": $(stat -c %i s/in/cut.csv),/" s/failed/$a/job
+is="\"inode\": $(stat -c %i s/in/cut.csv), \"bytes\": $(stat -c %s s/in/cut.csv), \"mtime_ns\": $(stat -c %.9Y s/in/cut.csv | tr -d .,)"
+sed -i "s/\"inode\": 1, \"bytes\": 5, \"mtime_ns\": 7/$is/" s/failed/$a/job
 expect 0 "$LEAT" retry --spool s $a
 [ -f s/in/cut.csv ] && [ ! -e s/failed/$a ] || fail "a retry that was cut short is not ended"
 
