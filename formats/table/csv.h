@@ -169,6 +169,8 @@ bool csv_is_error_value(const char *text, size_t n, bool *is_na);
 /* Whether the first cell of a row is a word for a sum or mean of others: "Totals", "Summe:"; *which
  * of them. Those that name other things, too, are such words in a column of numbers alone. */
 bool csv_names_sum(const struct csv_dialect *d, const struct csv_cell *cell, size_t *which);
+/* A quick look at two letters: false where the cell that begins at p < end is none of them. */
+bool csv_may_name_sum(const unsigned char *p, const unsigned char *end);
 const char *csv_sum_word(size_t which);
 
 /* --- the encoding: csv_text.c */

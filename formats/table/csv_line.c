@@ -89,6 +89,11 @@ static enum csv_line header_kind(const struct csv_dialect *d, const unsigned cha
     return n == d->header_bytes && (p == end || *p == '\n') ? CSV_LINE_HEADER : CSV_LINE_DATA;
 }
 
+static bool is_letter(unsigned char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
 static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char *p,
                                const unsigned char *end, bool ends, const unsigned char **next)
 {
@@ -96,6 +101,9 @@ static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char 
     const enum csv_line header = d->header ? header_kind(d, p, end, ends, next) : CSV_LINE_DATA;
     if (header != CSV_LINE_DATA) {
         return header;
+    }
+    if (is_letter(*p) && !csv_may_name_sum(p, end)) { /* most rows that begin with a name */
+        return CSV_LINE_DATA;
     }
     const unsigned char *q = csv_cell_scan(d, p, end, &cell);
     if (d->comment != 0 && cell.n > 0 && cell.text[0] == (unsigned char)d->comment && !cell.rest &&

@@ -44,12 +44,35 @@ const char *csv_sum_word(size_t which)
     return sums[which];
 }
 
+bool csv_may_name_sum(const unsigned char *p, const unsigned char *end)
+{
+    const int second = end - p > 1 ? p[1] | 0x20 : 0;
+    switch (*p | 0x20) {
+    case 't':
+        return second == 'o';
+    case 'g':
+        return second == 'r' || second == 'e';
+    case 's':
+        return second == 'u' || second == 'o';
+    case 'm':
+        return second == 'e' || second == 'i' || second == 'o';
+    case 'a':
+        return second == 'v';
+    case 'd':
+        return second == 'u';
+    case 'p':
+        return second == 'r';
+    default:
+        return false;
+    }
+}
+
 bool csv_names_sum(const struct csv_dialect *d, const struct csv_cell *cell, size_t *which)
 {
     enum { SHORTEST = 3, LONGEST = 16 };
     size_t n = cell->n;
     if (n < SHORTEST || n > LONGEST || cell->unclosed || cell->n_rest > 0 ||
-        !strchr("tsgmadp", cell->text[0] | 0x20)) {
+        !csv_may_name_sum(cell->text, cell->text + n)) {
         return false;
     }
     while (n > 0 && (cell->text[n - 1] == ':' || cell->text[n - 1] == ' ')) {
