@@ -427,6 +427,42 @@ static void ragged_lines_are_refused_with_line_and_column(void **state)
     check_failure("n,a,b\n\"x\ny\",1,2\nz,3\n", STATUS_BAD_INPUT, "line 4, column 3", NULL);
 }
 
+/* What to do about the first row, and about the line above it, is no advice on others. */
+static void advice_on_the_first_rows_is_not_given_on_later_ones(void **state)
+{
+    (void)state;
+    check_failure("1,2\n3,4,5\n", STATUS_BAD_INPUT, "if line 1 is not the table's", NULL);
+    check_failure("1,2\n3,4\n5,6,7\n", STATUS_BAD_INPUT, "line 3, column 3", NULL);
+    assert_null(strstr(status_message(), "pass it over"));
+    check_failure("a,b\nfoo,bar\n1,2\n3,4\n", STATUS_BAD_INPUT, "if this line holds the names",
+                  NULL);
+    check_failure("a,b\n1,2\nfoo,bar\n3,4\n", STATUS_BAD_INPUT, "line 3, column 1", NULL);
+    assert_null(strstr(status_message(), "holds the names"));
+}
+
+static void columns_that_are_left_out_are_named_as_far_as_can_be_read(void **state)
+{
+    (void)state;
+    for (size_t n = 19; n < 24; n++) {
+        struct bytes text = {0};
+        char more[64];
+        for (size_t line = 0; line < 3; line++) {
+            assert_int_equal(bytes_printf(&text, line == 0 ? "x" : "%zu", line), STATUS_OK);
+            for (size_t c = 0; c < n; c++) {
+                assert_int_equal(bytes_printf(&text, ",w%zu", c), STATUS_OK);
+            }
+            assert_int_equal(bytes_printf(&text, "\n"), STATUS_OK);
+        }
+        struct reading r = read_bytes(text.data, text.len, NULL, 4096);
+        ASSERT_NUMBERS(&r, 1, 2);
+        assert_int_equal(r.info->n_warnings, n < 20 ? n : n == 20 ? 20 : 21);
+        snprintf(more, sizeof more, "%zu more columns hold no number: left out", n - 20);
+        assert_int_equal(strcmp(r.info->warnings[r.info->n_warnings - 1], more) == 0, n > 20);
+        reading_free(&r);
+        bytes_free(&text);
+    }
+}
+
 static void bad_cells_are_refused_with_line_column_and_text(void **state)
 {
     (void)state;
@@ -674,6 +710,8 @@ int main(void)
         cmocka_unit_test(what_is_left_out_is_so_from_the_columns_of_numbers),
         cmocka_unit_test(kept_columns_have_their_numbers_in_the_file),
         cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
+        cmocka_unit_test(advice_on_the_first_rows_is_not_given_on_later_ones),
+        cmocka_unit_test(columns_that_are_left_out_are_named_as_far_as_can_be_read),
         cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),
         cmocka_unit_test(infinities_are_refused),
         cmocka_unit_test(missing_values_beyond_the_list_are_refused),

@@ -116,6 +116,43 @@ static void a_member_is_chosen_by_name(void **state)
     bytes_free(&zip);
 }
 
+static void check_choice(struct bytes *zip, const char *first, const char *second)
+{
+    struct reading r = read_bytes(zip->data, zip->len, NULL, 64);
+    assert_failed(&r, STATUS_BAD_INPUT, first, second);
+    reading_free(&r);
+    bytes_free(zip);
+}
+
+static void members_that_could_be_meant_are_counted_and_some_are_listed(void **state)
+{
+    (void)state;
+    struct zip_member lines[] = {{"a.npy", line_array(), false, false},
+                                 {"b.npy", line_array(), false, false}};
+    struct bytes zip = zip_file(lines, 2);
+    check_choice(&zip, "2 members could be meant (\"a.npy\", \"b.npy\")", NULL);
+    static const char *const names[] = {"a.npy", "b.npy", "c.npy", "d.npy", "e.npy",
+                                        "f.npy", "g.npy", "h.npy", "i.npy", "j.npy",
+                                        "k.npy", "l.npy", "m.npy", "n.npy"};
+    struct zip_member many[14];
+    for (size_t i = 0; i < 14; i++) {
+        many[i] = (struct zip_member){names[i], small_array(1), false, false};
+    }
+    zip = zip_file(many, 14);
+    check_choice(&zip, "14 members could be meant", "\"l.npy\", ...)");
+}
+
+static void a_member_that_is_encrypted_is_refused_as_that(void **state)
+{
+    (void)state;
+    struct zip_member member = {"a.npy", small_array(1), false, false};
+    struct bytes zip = zip_file(&member, 1);
+    unsigned char *const entry = memmem(zip.data, zip.len, "PK\1\2", 4);
+    assert_non_null(entry);
+    entry[8] |= 1;
+    check_choice(&zip, "no member is a readable array", "is encrypted");
+}
+
 /* As copies by blocks, and archives padded to them, leave behind. */
 static void what_stands_behind_an_archive_does_not_hide_it(void **state)
 {
@@ -400,6 +437,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_only_table_of_an_archive_is_read),
         cmocka_unit_test(a_member_is_chosen_by_name),
+        cmocka_unit_test(members_that_could_be_meant_are_counted_and_some_are_listed),
+        cmocka_unit_test(a_member_that_is_encrypted_is_refused_as_that),
         cmocka_unit_test(what_stands_behind_an_archive_does_not_hide_it),
         cmocka_unit_test(archives_without_a_readable_array_say_why),
         cmocka_unit_test(members_of_any_size_are_read_wherever_they_lie),

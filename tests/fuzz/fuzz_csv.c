@@ -21,6 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                   : data[0] & 64 ? "none"
                                  : NULL,
         .sep = data[0] & 128 ? "comma" : NULL,
+        .decimal = data[0] & 1 ? "comma" : NULL,
+        .thousands = data[0] & 8 ? "blank" : NULL,
+        .unreadable = data[0] & 2 ? "missing" : NULL,
     };
     fuzz_table(data + 1, size - 1, &options);
     return 0;
