@@ -253,7 +253,7 @@ static void a_header_one_name_short_is_read_over_an_index(void **state)
         assert_true(cases[i].n_names == 0 || r.info->cells_per_line == cases[i].n_names);
         reading_free(&r);
     }
-    check_failure("id age\n1 7 No\n2 x y 8\n3 9 No\n", STATUS_BAD_INPUT,
+    check_failure("id age\n1 7 No\n2 8 No\n5 x y 8\n3 9 No\n", STATUS_BAD_INPUT,
                   "give line 1 a name for each column", NULL);
     check_failure("a,b,c\n3,1,2,4\n7,2,3,1\n12,3,5,9\n", STATUS_BAD_INPUT,
                   "give line 1 a name for each column", NULL);
