@@ -131,6 +131,12 @@ enum status result_put_field(struct bytes *out, const char *text)
     return STATUS_OK;
 }
 
+static enum status put_i64(struct bytes *out, int64_t v)
+{
+    STATUS_TRY(v < 0 ? bytes_append(out, "-", 1) : STATUS_OK);
+    return result_put_u64(out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
 enum status result_put_row(struct bytes *out, const char *kinds, ...)
 {
     enum status st = STATUS_OK;
@@ -138,6 +144,7 @@ enum status result_put_row(struct bytes *out, const char *kinds, ...)
     va_start(values, kinds);
     for (const char *k = kinds; *k != '\0' && st == STATUS_OK; k++) {
         st = *k == 'u'   ? result_put_u64(out, va_arg(values, uint64_t))
+             : *k == 'i' ? put_i64(out, va_arg(values, int64_t))
              : *k == 'f' ? result_put_f64(out, va_arg(values, double))
                          : result_put_field(out, va_arg(values, const char *));
         if (st == STATUS_OK) {

@@ -38,11 +38,15 @@ static enum status fetch_labels(void *context, uint64_t first, size_t n, void *d
 {
     const struct leaving *const l = context;
     const struct kmeans_job *const job = l->job;
-    int32_t *to = dst;
+    const uint64_t row = first;
+    const size_t n_rows = n;
     if (l->host != NULL) {
-        memcpy(to, l->host->at + first, n * sizeof *to);
+        memcpy(dst, l->host->at + first, n * sizeof *l->host->at);
         return STATUS_OK;
     }
+    first = kmeans_kept_before(job, row);
+    n = (size_t)(kmeans_kept_before(job, row + n_rows) - first);
+    int32_t *to = (int32_t *)dst + (n_rows - n);
     for (size_t b = 0; b < job->n_blocks && n > 0; b++) {
         const struct kmeans_block *const block = &job->blocks[b];
         if (first >= block->first + block->n) {
@@ -56,6 +60,7 @@ static enum status fetch_labels(void *context, uint64_t first, size_t n, void *d
         first += some;
         n -= some;
     }
+    kmeans_kept_spread(job, row, n_rows, dst);
     return STATUS_OK;
 }
 
@@ -69,10 +74,11 @@ static enum status label_rows(void *context, uint64_t first, size_t n, struct by
     }
     enum status st = fetch_labels(context, first, n, labels);
     for (size_t i = 0; i < n && st == STATUS_OK; i++) {
-        const uint64_t row = l->first + first + i, label = (uint64_t)labels[i];
+        const uint64_t row = l->first + first + i;
+        const int64_t label = labels[i];
         const char *const name = kmeans_row_name(job, row);
-        st = name != NULL ? result_put_row(out, "usu", row, name, label)
-                          : result_put_row(out, "uu", row, label);
+        st = name != NULL ? result_put_row(out, "usi", row, name, label)
+                          : result_put_row(out, "ui", row, label);
     }
     free(labels);
     return st;
@@ -124,7 +130,7 @@ enum status kmeans_files_labels(struct kmeans_job *job, bool all, struct result 
     struct kmeans_labels *const labels = job->labels;
     job->ended = all;
     if (all && job->layout.resident) {
-        return add_labels(job, NULL, job->n, out);
+        return add_labels(job, NULL, job->n_rows, out);
     }
     const size_t n = labels == NULL ? 0
                      : all          ? labels->n
@@ -159,7 +165,7 @@ static enum status add_arrays(const struct kmeans_job *job, struct result_file *
     const size_t k = fit->k, d = job->layout.n_columns, shape[2] = {k, d};
     const int64_t n_iterations = (int64_t)fit->state.n_iterations;
     STATUS_TRY(result_add_copy(f, "centroids", NPY_F8, 2, shape, fit->centroids));
-    STATUS_TRY(result_end_portions(f, "labels", NPY_I4, 1, &job->n, false));
+    STATUS_TRY(result_end_portions(f, "labels", NPY_I4, 1, &job->n_rows, false));
     STATUS_TRY(result_add_copy(f, "counts", NPY_I8, 1, &k, job->count));
     STATUS_TRY(result_add_copy(f, "within", NPY_F8, 1, &k, job->within));
     STATUS_TRY(result_add_copy(f, "inertia", NPY_F8, 0, NULL, &fit->inertia));

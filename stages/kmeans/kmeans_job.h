@@ -94,13 +94,18 @@ struct kmeans_job {
     uint64_t ticket; /* of the last upload */
 
     /* numbers as they come */
-    uint64_t n_cells; /* of this pass */
-    size_t n_done;    /* points of it that kernels have taken */
-    size_t n;         /* points in all, after the first pass */
-    size_t reserved;  /* points for which there is memory, where their number is not known */
-    bool too_many;    /* more came than fit: the job starts over */
-    char *columns;    /* the whole table, where its lines are columns: [n][d] */
-    char *line;       /* one that is split between two chunks */
+    uint64_t n_cells;         /* of this pass */
+    size_t n_done;            /* points of it that kernels have taken */
+    size_t n;                 /* points in all, after the first pass */
+    size_t n_rows;            /* of the table: those, and the rows that are left out */
+    struct kmeans_kept *kept; /* which these are; NULL: none */
+    size_t kept_capacity;
+    char *partial;        /* missing=drop: a row that is split between two chunks, ... */
+    size_t partial_cells; /* ... of which so many are there */
+    size_t reserved;      /* points for which there is memory, where their number is not known */
+    bool too_many;        /* more came than fit: the job starts over */
+    char *columns;        /* the whole table, where its lines are columns: [n][d] */
+    char *line;           /* one that is split between two chunks */
     size_t line_cells;
     struct kmeans_block staging[2], *blocks;
     size_t n_blocks, turn;
@@ -113,8 +118,8 @@ struct kmeans_job {
     double *min, *max, *weight, *unit; /* [d] */
     double *mean, *square_unit;        /* [d] */
     double inertia_unit, tolerance;
-    double index_from;               /* the first value of the first column, ... */
-    bool is_not_index;               /* ... which does not go up by 1 from there */
+    double index_from;               /* what the first column would have in row 0, ... */
+    bool is_not_index;               /* ... if it went up by 1 a row; it does not */
     uint64_t bad;                    /* a point that is not finite, by number */
     struct kmeans_sample samples[2]; /* of the silhouette, of the picture */
 
@@ -160,6 +165,17 @@ enum status kmeans_names_take(struct kmeans_job *job,
 /* A row's name; NULL where names are not kept. */
 const char *kmeans_row_name(const struct kmeans_job *job, uint64_t row);
 void kmeans_names_free(struct kmeans_names *names);
+
+/* kmeans_kept: rows with missing values are left out, and counted in the first pass. Moves the
+ * others of n_rows rows of cells together, *n_kept of them. */
+enum status kmeans_kept_drop(struct kmeans_job *job, char *cells, size_t n_rows,
+                             size_t *n_kept) STATUS_MUST_CHECK;
+/* Points before a row; the row of a point. */
+uint64_t kmeans_kept_before(const struct kmeans_job *job, uint64_t row);
+uint64_t kmeans_kept_row(const struct kmeans_job *job, uint64_t point);
+/* Labels of the points among n rows from `first` on, which stand at their end, become those of the
+ * rows: -1 for one that is left out. */
+void kmeans_kept_spread(const struct kmeans_job *job, uint64_t first, size_t n, int32_t *labels);
 
 /* kmeans_points: numbers in, and points to the kernels of a pass. Takes cells in file order:
  * gathers points, hands complete ones over. */

@@ -51,18 +51,31 @@ static enum status need_labels(struct kmeans_job *job, size_t more)
     return STATUS_OK;
 }
 
+/* Rows whose labels have been gathered, or have left. */
+static uint64_t n_gathered(const struct kmeans_job *job)
+{
+    return job->n_left + (job->labels != NULL ? job->labels->n : 0);
+}
+
 enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_points *x,
                                  struct span labels)
 {
     STATUS_TRY(job->kernels->label(job->queue, x, &job->model, labels));
     for (size_t i = 0, n; i < x->n; i += n) {
         n = x->n - i < KMEANS_LABEL_PIECE ? x->n - i : KMEANS_LABEL_PIECE;
-        STATUS_TRY(need_labels(job, n));
-        int32_t *const to = job->labels->at + job->labels->n;
+        const uint64_t row = n_gathered(job);
+        const size_t n_rows = job->layout.resident
+                                  ? n
+                                  : (size_t)(kmeans_kept_row(job, x->first + i + n - 1) + 1 - row);
+        STATUS_TRY(need_labels(job, n_rows));
+        int32_t *const rows = job->labels->at + job->labels->n, *const to = rows + (n_rows - n);
         STATUS_TRY(
             job->ops->download(job->queue, to, span_from(labels, i * sizeof *to), n * sizeof *to));
         keep_scatter(job, to, n, x->first + i);
-        job->labels->n += job->layout.resident ? 0 : n;
+        if (!job->layout.resident) {
+            kmeans_kept_spread(job, row, n_rows, rows);
+            job->labels->n += n_rows;
+        }
     }
     return STATUS_OK;
 }
@@ -70,7 +83,10 @@ enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_poi
 enum status kmeans_labels_end(struct kmeans_job *job)
 {
     struct kmeans_fit *const fit = &job->best;
-    const size_t k = fit->k;
+    const size_t k = fit->k, left = job->layout.resident ? 0 : job->n_rows - n_gathered(job);
+    STATUS_TRY(need_labels(job, left)); /* of rows behind the last point */
+    kmeans_kept_spread(job, job->n_rows - left, left, job->labels->at + job->labels->n);
+    job->labels->n += left;
     job->count = malloc(k * sizeof *job->count);
     job->within = malloc(k * sizeof *job->within);
     if (job->count == NULL || job->within == NULL) {

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, FIGURE };
+enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, MISSING, FIGURE };
 
 enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
@@ -70,6 +70,11 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
                 .min = 1,
                 .max = 1000,
                 .help = "runs from different first centroids, of which the best is taken"},
+    [MISSING] = {.key = "missing",
+                 .kind = PARAM_CHOICE,
+                 .text = "reject",
+                 .choices = "reject|drop",
+                 .help = "rows with missing values: fail, or leave them out"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -118,6 +123,7 @@ static enum status choose(const struct stage_args *args, struct kmeans_choice *o
     *out = (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
                                   .scale = (enum kmeans_scale)p[SCALE].index,
                                   .init = (enum kmeans_init)p[INIT].index,
+                                  .drop = p[MISSING].index == 1,
                                   .seed = p[SEED].count,
                                   .max_iter = p[MAX_ITER].count,
                                   .tol = p[TOL].real,
@@ -204,6 +210,7 @@ static void tally_fixed(struct tally *t, const struct stage_args *args,
     tally(t, HOST, k, 64, 1);                                  /* counts and sums */
     tally(t, HOST, d, 96, 1);                                  /* ranges, units, a row */
     tally(t, HOST, 4, args->inputs[0].table->names_bytes + d * 24, 1); /* names in results */
+    tally(t, HOST, c->drop ? l->n / KMEANS_KEPT_ROWS + 1 : 0, 2, sizeof(struct kmeans_kept));
     tally(t, HOST, 1, GROWING_BYTES, 1);
     tally_samples(t, l);
 }

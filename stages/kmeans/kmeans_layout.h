@@ -12,7 +12,7 @@
 #include "kernels/kmeans/kmeans.h"
 #include "stages/stage.h"
 
-enum { KMEANS_N_SPECS = 8 };
+enum { KMEANS_N_SPECS = 9 };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 
 enum kmeans_scale { KMEANS_SCALE_NONE, KMEANS_SCALE_UNIT, KMEANS_SCALE_RANGE };
@@ -31,11 +31,19 @@ enum {
     KMEANS_NAMES_BESIDE = 1 << 16, /* ... and besides */
 };
 
+/* Of 64 rows of a table: a bit each, set where a missing value leaves it out, and the number of
+ * points before them. */
+enum { KMEANS_KEPT_ROWS = 64 };
+struct kmeans_kept {
+    uint64_t dropped, before;
+};
+
 struct kmeans_choice {
     size_t k_first, k_last;
     bool is_range; /* k was given as one: each of them is run, and the best is taken */
     enum kmeans_scale scale;
     enum kmeans_init init;
+    bool drop; /* rows with missing values are left out */
     uint64_t seed, max_iter;
     double tol;
     size_t n_init;

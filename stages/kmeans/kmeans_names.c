@@ -66,8 +66,9 @@ enum status kmeans_names_take(struct kmeans_job *job, const struct table_chunk *
 const char *kmeans_row_name(const struct kmeans_job *job, uint64_t row)
 {
     const struct kmeans_names *const names = &job->names;
-    return names->n == job->n && !names->given_up ? (const char *)names->text.data + names->at[row]
-                                                  : NULL;
+    return names->n == job->n_rows && !names->given_up
+               ? (const char *)names->text.data + names->at[row]
+               : NULL;
 }
 
 void kmeans_names_free(struct kmeans_names *names)

@@ -51,7 +51,8 @@ static enum status refuse_missing(const struct kmeans_job *job, const struct tab
     }
     return status_fail(STATUS_BAD_INPUT,
                        "%s: row %llu (the first is 1)%s has no value in %s: k-means needs all of "
-                       "them; fill it in, leave out the row, or choose other columns",
+                       "them; fill it in, leave out such rows (missing=drop), or choose other "
+                       "columns",
                        job->name, row, stands,
                        kmeans_call_column(job, (size_t)(cell % job->layout.n_columns)).text);
 }
@@ -67,8 +68,9 @@ static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64
     kmeans_sample_take(job->samples, 2, job->choice.seed, &rows);
     for (size_t i = 0; i < n && !job->is_not_index; i++) {
         const double x = kmeans_rows_cell(&rows, i * rows.n_columns);
-        job->index_from = first + i == 0 ? x : job->index_from;
-        job->is_not_index = x != job->index_from + (double)(first + i);
+        const double row = (double)kmeans_kept_row(job, first + i);
+        job->index_from = first + i == 0 ? x - row : job->index_from;
+        job->is_not_index = x != job->index_from + row;
     }
 }
 
@@ -239,9 +241,33 @@ static enum status take_columns(struct kmeans_job *job, const struct table_chunk
     return STATUS_OK;
 }
 
+/* Numbers of whole rows and parts of them, of which those with missing values are left out. */
+static enum status take_kept(struct kmeans_job *job, char *from, size_t n)
+{
+    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
+    size_t n_kept = 0;
+    if (job->partial_cells > 0) {
+        const size_t left = d - job->partial_cells, some = n < left ? n : left;
+        memcpy(job->partial + job->partial_cells * size, from, some * size);
+        job->partial_cells += some;
+        from += some * size;
+        n -= some;
+        if (job->partial_cells < d) {
+            return STATUS_OK;
+        }
+        STATUS_TRY(kmeans_kept_drop(job, job->partial, 1, &n_kept));
+        STATUS_TRY(take_cells(job, job->partial, n_kept * d));
+        STATUS_TRY(job->ops->upload_wait(job->queue, job->ticket));
+    }
+    job->partial_cells = n % d;
+    memcpy(job->partial, from + (n - n % d) * size, n % d * size);
+    STATUS_TRY(kmeans_kept_drop(job, from, n / d, &n_kept));
+    return take_cells(job, from, n_kept * d);
+}
+
 enum status kmeans_points_take(struct kmeans_job *job, const struct table_chunk *chunk)
 {
-    if (chunk->n_missing > 0) {
+    if (chunk->n_missing > 0 && !job->choice.drop) {
         return refuse_missing(job, chunk);
     }
     if (job->layout.by_columns) {
@@ -254,21 +280,25 @@ enum status kmeans_points_take(struct kmeans_job *job, const struct table_chunk 
         job->n_cells += chunk->n_cells;
         return STATUS_OK;
     }
-    return take_cells(job, chunk->values, chunk->n_cells);
+    return job->choice.drop ? take_kept(job, chunk->values, chunk->n_cells)
+                            : take_cells(job, chunk->values, chunk->n_cells);
 }
 
 enum status kmeans_points_end(struct kmeans_job *job)
 {
     const size_t d = job->layout.n_columns;
     if (job->columns != NULL) {
-        const size_t n_cells = (size_t)job->n_cells;
+        size_t n = (size_t)job->n_cells / d;
         job->n_cells = 0;
-        STATUS_TRY(take_cells(job, job->columns, n_cells));
+        if (job->choice.drop) {
+            STATUS_TRY(kmeans_kept_drop(job, job->columns, n, &n));
+        }
+        STATUS_TRY(take_cells(job, job->columns, n * d));
         STATUS_TRY(job->ops->upload_wait(job->queue, job->ticket));
         free(job->columns);
         job->columns = NULL;
     }
-    if (job->n_cells % d != 0) {
+    if (job->n_cells % d != 0 || job->partial_cells != 0) {
         const unsigned long long row = job->n_cells / d;
         return status_fail(STATUS_INTERNAL, "%s: the numbers end within row %llu", job->name,
                            row + 1);

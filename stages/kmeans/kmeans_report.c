@@ -84,6 +84,16 @@ static enum status warn_index(const struct kmeans_job *job, struct result *out)
         kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
 }
 
+static enum status warn_dropped(const struct kmeans_job *job, struct result *out)
+{
+    const size_t n = job->n_rows - job->n;
+    return n == 0 ? STATUS_OK
+                  : result_warn(out,
+                                "%zu of %zu rows miss a value and are left out (missing=drop): "
+                                "their label is -1",
+                                n, job->n_rows);
+}
+
 static enum status warn_empty(const struct kmeans_job *job, struct result *out)
 {
     const struct kmeans_fit *const fit = &job->best;
@@ -157,6 +167,7 @@ static enum status warn_silhouette(const struct kmeans_job *job, struct result *
 
 static enum status warn(const struct kmeans_job *job, struct result *out)
 {
+    STATUS_TRY(warn_dropped(job, out));
     STATUS_TRY(warn_index(job, out));
     STATUS_TRY(warn_constant(job, out));
     STATUS_TRY(warn_unlike(job, out));
@@ -219,6 +230,7 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
     const struct kmeans_fit *const fit = &job->best;
     const struct summary_entry entries[] = {
         {"n_points", summary_integer(job->n)},
+        {"n_dropped", summary_integer(job->n_rows - job->n)},
         {"n_columns", summary_integer(job->layout.n_columns)},
         {"k", summary_integer(fit->k)},
         {"inertia", summary_real(fit->inertia)},

@@ -69,14 +69,16 @@ enum status kmeans_scale_refuse(struct kmeans_job *job, const struct kmeans_poin
     while (c + 1 < x->n_columns && isfinite(kmeans_rows_cell(&row, c))) {
         c++;
     }
+    const bool infinite = !isnan(kmeans_rows_cell(&row, c));
     return status_fail(STATUS_BAD_INPUT,
                        "%s: row %llu (the first is 1) holds %s in %s: k-means needs finite "
-                       "numbers; replace it, or leave out the row or the column",
-                       job->name, (unsigned long long)job->bad + 1,
-                       !isnan(kmeans_rows_cell(&row, c))              ? "an infinity"
+                       "numbers; replace it, leave out the column, or leave out such rows (%s)",
+                       job->name, (unsigned long long)kmeans_kept_row(job, job->bad) + 1,
+                       infinite                                       ? "an infinity"
                        : job->args.inputs[0].table->has_missing_value ? "no value"
                                                                       : "a NaN",
-                       kmeans_call_column(job, c).text);
+                       kmeans_call_column(job, c).text,
+                       infinite ? "missing_value=inf and missing=drop" : "missing=drop");
 }
 
 /* A column whose range is not that of the arithmetic. */
@@ -161,7 +163,7 @@ enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next)
         break;
     case KMEANS_PASS_BAD:
         return status_fail(STATUS_CHANGED, "%s: row %llu is missing in a later pass", job->name,
-                           (unsigned long long)job->bad + 1);
+                           (unsigned long long)kmeans_kept_row(job, job->bad) + 1);
     case KMEANS_PASS_MEANS:
         *next = KMEANS_PASS_SQUARES;
         return take_means(job);

@@ -37,6 +37,8 @@ static void kmeans_free(struct stage *s)
     }
     free(job->squares);
     free(job->line);
+    free(job->partial);
+    free(job->kept);
     free(s);
 }
 
@@ -46,7 +48,8 @@ static enum status prepare(struct kmeans_job *job)
     const size_t n = l->n_known ? l->n : 0, shown = l->n_columns < 2 ? l->n_columns : 2;
     job->reserved = l->n;
     job->line = malloc(l->n_columns * dtype_bytes(l->type));
-    if (job->line == NULL) {
+    job->partial = malloc(l->n_columns * dtype_bytes(l->type));
+    if (job->line == NULL || job->partial == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", l->n_columns);
     }
     STATUS_TRY(kmeans_sample_new(l->sample, l->n_columns, n, &job->samples[KMEANS_OF_SILHOUETTE]));
@@ -99,16 +102,23 @@ static enum status kmeans_portion(struct stage *s, struct result *out, bool *mor
 static enum status count_points(struct kmeans_job *job)
 {
     const struct kmeans_layout *const l = &job->layout;
+    if (job->too_many) {
+        return status_fail(STATUS_START_OVER, "%s: more points than fit memory", job->name);
+    }
     job->n = (size_t)(job->n_cells / l->n_columns);
+    job->n_rows = job->choice.drop ? job->n_rows : job->n;
+    if (job->n == 0 && job->n_rows > 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: each of its %zu rows has a missing value; leave out the columns "
+                           "that have them (of a CSV: columns)",
+                           job->name, job->n_rows);
+    }
     if (job->n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->name);
     }
-    if (l->n_known && job->n != l->n) {
+    if (l->n_known && job->n_rows != l->n) {
         return status_fail(STATUS_INTERNAL, "%s: %zu rows came, %zu were announced", job->name,
-                           job->n, l->n);
-    }
-    if (job->too_many) {
-        return status_fail(STATUS_START_OVER, "%s: more points than fit memory", job->name);
+                           job->n_rows, l->n);
     }
     return kmeans_check_points(&job->args, &job->choice, job->n);
 }

@@ -202,6 +202,31 @@ def nameless():
         assert f.readline() == "cluster,count,within,column 2,column 4\n"
 
 
+def dropped():
+    """Rows that miss a value: left out on request, in text and arrays; what a refusal says cures it."""
+    x = heaps(500, 2, 3)
+    with open("m.points.csv", "w", encoding="utf-8") as f:
+        f.writelines(f"{'' if i % 50 == 7 else repr(a)},{b!r}\n" for i, (a, b) in enumerate(x.tolist()))
+    run("-o", "bad", "m.points.csv", status=1, says=r"row 8 .*leave out such rows \(missing=drop\)")
+    x[7::50, 0] = np.nan
+    np.save("n.points.npy", x)
+    run("-o", "bad", "n.points.npy", status=1, says=r"row 8 .*leave out such rows \(missing=drop\)")
+    kept = ~np.isnan(x[:, 0])
+    labels, centroids, _ = lloyd(x[kept], 3)
+    for path in ("m.points.csv", "n.points.npy"):
+        z, told = cluster(path, "k=3", "init=first", "missing=drop")
+        assert np.array_equal(z["labels"][kept], labels) and (z["labels"][~kept] == -1).all(), path
+        assert np.allclose(z["centroids"], centroids, rtol=1e-12, atol=1e-12), path
+        assert z["counts"].sum() == told["shape"]["n_points"] == 490 and told["summary"]["n_dropped"] == 10, path
+        assert "10 of 500 rows miss a value and are left out (missing=drop): their label is -1" in told["warnings"], path
+    x[100, 1] = np.inf
+    np.save("n.points.npy", x)
+    run("-o", "bad", "n.points.npy", "-s", "missing=drop", status=1,
+        says=r"row 101 .*an infinity in column 2.*\(missing_value=inf and missing=drop\)")
+    _, told = cluster("n.points.npy", "k=3", "missing=drop", "missing_value=inf")
+    assert told["summary"]["n_dropped"] == 11, told["summary"]
+
+
 def refused():
     def bad(name, text, says, *options, status=1, verb="run"):
         with open(name, "w", encoding="utf-8") as f:
@@ -327,7 +352,7 @@ def cancelled():
 
 
 THREADED = every_way, same_bytes, larger_than_memory, cancelled
-for part in THREADED if THREADS_ALONE else (oracle, scales, every_way, flat, nameless, refused, edges, same_bytes,
+for part in THREADED if THREADS_ALONE else (oracle, scales, every_way, flat, nameless, dropped, refused, edges, same_bytes,
                                             larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()

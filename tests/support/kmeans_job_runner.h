@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-enum { MEMBERS = 16, KMEANS_PARAMS = 8 };
+enum { MEMBERS = 16, KMEANS_PARAMS = 9 };
 
 /* A member of kmeans.npz, or a text, all portions together. */
 struct member {
