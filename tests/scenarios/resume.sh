@@ -46,6 +46,28 @@ tar -C in -cf all.tar t1.clusters.csv t2.clusters.csv s.prj s.dem.asc s.source.a
 resumed 0 0 3 all.tar
 [ "$before" = "$(inodes)" ] || fail "something was done again"
 
+# A member that is long enough to be read as it is unpacked is compared first, too, and those behind it are found.
+"$python" - <<'P' || fail "no archive of a long table"
+import io, tarfile
+lines = [b"%d,%d,%d\n" % (i, i * i % 97, i * i * i % 89) for i in range(40000)]
+all = b"".join(lines)
+tables = {"small": b"".join(lines[:100]), "long": all * (68 * 2**20 // len(all) + 1), "behind": b"".join(lines[:200])}
+with tarfile.open("long.tar", "w") as t:
+    for name, text in tables.items():
+        info = tarfile.TarInfo(f"{name}.clusters.csv")
+        info.size = len(text)
+        t.addfile(info, io.BytesIO(text))
+P
+columns='-s series=columns -s figure=none'
+resumed 0 3 0 $columns long.tar
+resumed 0 0 3 $columns long.tar
+rm -r out/long
+resumed 0 1 2 $columns long.tar
+resumed 1 0 0 $columns -s top=5 long.tar
+says "'long' .*another top.*--force"
+resumed 0 0 3 $columns long.tar
+rm -r out/long out/small out/behind long.tar
+
 # What differs is told, and replaced with --force alone; the rest is skipped.
 differs() {
     what=$1
