@@ -31,6 +31,7 @@ enum {
     ASK_VERSION = 1,  /* flag of the first */
     PATH_BENEATH = 1, /* kind of a rule */
     MOVES = 2,        /* the version from which files may be moved between folders at all */
+    CUTS = 3,         /* that which knows that opening a file may cut it */
 };
 
 /* Rights, by their bits. */
@@ -206,11 +207,21 @@ enum status sandbox_shut_files(const struct sandbox_place *places, size_t n_plac
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 4), LOAD(args[0]),                            \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 1, 0), REFUSE, ANSWER(SECCOMP_RET_ALLOW)
 
+/* Refuses to cut a file that is opened for reading alone; passes over it for another call. */
+#define REFUSE_CUT(number, flags)                                                                  \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 5), LOAD(flags),                              \
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),                                  \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), REFUSE,                     \
+        ANSWER(SECCOMP_RET_ALLOW)
+
 enum status sandbox_shut_calls(bool unix_sockets)
 {
 #ifdef __x86_64__
     enum { X32 = 0x40000000, FCHMODAT2 = 452 };
     const unsigned family = unix_sockets ? AF_UNIX : UINT32_MAX;
+    const long version = landlock_version();
+    /* A filter does not see its flags; openat(2) takes its place. */
+    const unsigned unseen = version > 0 && version < CUTS ? SYS_openat2 : UINT32_MAX;
     struct sock_filter filter[] = {
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
@@ -235,7 +246,7 @@ enum status sandbox_shut_calls(bool unix_sockets)
         REFUSE_CALL(SYS_process_vm_writev),
         REFUSE_CALL(SYS_pidfd_getfd),
         REFUSE_CALL(SYS_open_by_handle_at),
-        /* What Landlock leaves to the owner of a file, or did before its version 3. */
+        /* What Landlock leaves to the owner of a file, or did before version CUTS. */
         REFUSE_CALL(SYS_chmod),
         REFUSE_CALL(SYS_fchmod),
         REFUSE_CALL(SYS_fchmodat),
@@ -255,6 +266,10 @@ enum status sandbox_shut_calls(bool unix_sockets)
         REFUSE_CALL(SYS_lremovexattr),
         REFUSE_CALL(SYS_fremovexattr),
         REFUSE_CALL(SYS_truncate),
+        REFUSE_CUT(SYS_open, args[1]),
+        REFUSE_CUT(SYS_openat, args[2]),
+        IF_EQUAL(unseen),
+        ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
         ALLOW_CALL_WITH(SYS_tgkill, (unsigned)getpid()), /* by which a process aborts */
         ALLOW_CALL_WITH(SYS_socket, family),
         ALLOW_CALL_WITH(SYS_socketpair, family), /* whose ends reach others as well */

@@ -361,8 +361,20 @@ static void open_socket(struct service *s)
     hands_open(s);
 }
 
-/* What the processes that it starts are not kept from on this kernel. */
-static void say_what_sandbox_lacks(void)
+/* Whether a folder lies in another. */
+static bool lies_in(const char *folder, const char *other)
+{
+    char *inner = realpath(folder, NULL), *outer = realpath(other, NULL);
+    const size_t n = outer != NULL ? strlen(outer) : 0;
+    const bool lies = inner != NULL && outer != NULL && strncmp(inner, outer, n) == 0 &&
+                      (inner[n] == '/' || (n > 0 && outer[n - 1] == '/'));
+    free(inner);
+    free(outer);
+    return lies;
+}
+
+/* What workers and the page are not kept from: on this kernel, and with these folders. */
+static void say_what_sandbox_lacks(const struct settings *t)
 {
     struct sandbox_means means;
     sandbox_examine(&means);
@@ -370,6 +382,13 @@ static void say_what_sandbox_lacks(void)
         if (means.lacks[i] != NULL) {
             log_warning("%s", means.lacks[i]);
         }
+    }
+    if (lies_in(t->spool, t->output)) {
+        log_warning(
+            "the watched folder '%s' lies in the folder for results '%s', where workers may "
+            "write: a file that takes one over reaches all of it; name another folder "
+            "(--output)",
+            t->spool, t->output);
     }
 }
 
@@ -382,6 +401,7 @@ static void begin(struct service *s)
                     "CAP_LEASE (AmbientCapabilities=CAP_LEASE in its unit)";
         log_info("%s", s->leases);
     }
+    say_what_sandbox_lacks(s->settings);
     service_workers_choose(s, &service_jobs_at_workers);
     service_recover(s);
 }
@@ -517,7 +537,6 @@ int service_run(int argc, char **argv, struct settings *settings)
     if (sandbox_guard() != STATUS_OK) {
         log_warning("%s", status_message());
     }
-    say_what_sandbox_lacks();
     json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     const int loop_error = uv_loop_init(&s->loop);
     if (loop_error == UV_ENOMEM) {

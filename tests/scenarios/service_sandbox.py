@@ -77,6 +77,12 @@ s.check(capabilities(rights(page)) == {0}, f"the page's: {rights(page)}")
 s.until(lambda: "CapAmb" in s.said(), "what a command may do")
 hook = dict(re.findall(r"on_done of .*: (Cap\w+):\s+(\w+)", s.said()))
 s.check(capabilities(hook) == {0}, f"a command's: {hook}")
+s.check("sandbox: they may" not in s.said() and "lies in the folder" not in s.said(), "it warns for nothing")
 s.stop()
 s.is_clean()
+
+# A folder for results that holds the watched one is open to workers with all that is in it.
+around = Service("other/spool", "-o", "other", program="./as-other")
+around.check("lies in the folder for results" in around.said(), "nothing is said of a folder around the watched one")
+around.stop()
 print(f"{TRIED} things tried, capabilities of a worker, the page and a command")
