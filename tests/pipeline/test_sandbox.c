@@ -21,7 +21,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-static const char *const folders[] = {"out", "out/a", "out/b", "failed", "failed/1", "in", ".work"};
+static const char *const folders[] = {"out",      "out/a", "out/b", "failed",
+                                      "failed/1", "in",    ".work", "cache"};
 static const char *const names[] = {"out/a/result.json", "out/a/new", "failed/1/reason.json",
                                     "in/x", ".work/job"};
 enum { FOLDERS = sizeof(folders) / sizeof(*folders), NAMES = sizeof(names) / sizeof(*names) };
@@ -29,7 +30,7 @@ enum { FOLDERS = sizeof(folders) / sizeof(*folders), NAMES = sizeof(names) / siz
 /* As it was, whatever has become of it. */
 static void make_spool(void)
 {
-    assert_int_equal(system("rm -rf out failed in .work"), 0);
+    assert_int_equal(system("rm -rf out failed in .work cache"), 0);
     for (size_t i = 0; i < FOLDERS; i++) {
         assert_int_equal(mkdir(folders[i], 0700), 0);
     }
@@ -41,7 +42,7 @@ static void make_spool(void)
 
 static int remove_spool(void **state)
 {
-    return system("rm -rf out failed in .work") == 0 ? leave_folder(state) : -1;
+    return system("rm -rf out failed in .work cache") == 0 ? leave_folder(state) : -1;
 }
 
 /* What the kernel is said to have; 0: what it has. */
@@ -78,6 +79,8 @@ enum {
     START_PROGRAM = 1 << 13,
     HAVE_RIGHTS = 1 << 14, /* capabilities, or ways to get them */
     BE_LOOKED_INTO = 1 << 15,
+    WRITE_CACHE = 1 << 17, /* of the driver */
+    USE_DEVICE = 1 << 18,
     ESCAPE_IN_THREAD = 1 << 16, /* in a thread that was there before calls were filtered */
     FAILED = 1 << 30,
 };
@@ -109,6 +112,16 @@ static bool reaches_into_others(void)
            !is_refused(syscall(SYS_pidfd_getfd, -1, 0, 0));
 }
 
+static bool signals_others(void)
+{
+    const pid_t other = getppid();
+    return !is_refused(syscall(SYS_kill, other, 0)) || !is_refused(syscall(SYS_tkill, other, 0)) ||
+           !is_refused(syscall(SYS_tgkill, other, other, 0)) ||
+           !is_refused(syscall(SYS_rt_sigqueueinfo, other, 0, NULL)) ||
+           !is_refused(syscall(SYS_rt_tgsigqueueinfo, other, other, 0, NULL)) ||
+           !is_refused(syscall(SYS_pidfd_send_signal, -1, 0, NULL, 0));
+}
+
 static bool changes_a_file(const char *path)
 {
     const int fd = open("out/a/result.json", O_RDONLY | O_CLOEXEC); /* -1: it cannot be read */
@@ -138,15 +151,20 @@ static bool has_rights(void)
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2];
     const uint32_t reads = 1U << CAP_DAC_READ_SEARCH; /* root's worker keeps this one */
-    return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 || syscall(SYS_capget, &head, sets) != 0 ||
-           (sets[0].permitted & ~reads) != 0 || sets[1].permitted != 0;
+    enum { X32 = 0x40000000 };
+    return !is_refused(syscall(SYS_unshare, 0)) ||
+           !is_refused(syscall(SYS_mount, NULL, NULL, NULL, 0, NULL)) ||
+           !is_refused(syscall(SYS_open_by_handle_at, -1, NULL, 0)) ||
+           !is_refused(syscall(X32 | SYS_getpid)) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1 ||
+           syscall(SYS_capget, &head, sets) != 0 || (sets[0].permitted & ~reads) != 0 ||
+           sets[1].permitted != 0;
 }
 
 static bool starts_a_program(void)
 {
     char *const arguments[] = {NULL}, *const environment[] = {NULL};
-    execve("/bin/true", arguments, environment);
-    return errno != EACCES;
+    return !is_refused(execve("/bin/true", arguments, environment)) ||
+           !is_refused(syscall(SYS_execveat, -1, "/bin/true", arguments, environment, 0));
 }
 
 static int what_it_can(void)
@@ -168,15 +186,16 @@ static int what_it_can(void)
                    symlink("x", "out/a/link") == 0 || mkfifo("out/a/fifo", 0600) == 0
                ? WRITE_OTHER
                : 0;
+    can |= opens("cache/new", O_WRONLY | O_CREAT) ? WRITE_CACHE : 0;
+    can |= opens("/dev/null", O_RDWR) ? USE_DEVICE : 0;
     can |= changes_a_file("in/x") ? CHANGE_FILE : 0;
-    can |= kill(getppid(), 0) == 0 || syscall(SYS_tgkill, getppid(), getppid(), 0) == 0
-               ? SIGNAL_OTHER
-               : 0;
+    can |= signals_others() ? SIGNAL_OTHER : 0;
     raise(SIGCHLD); /* to oneself it is none */
     can |= reaches_into_others() ? REACH_INTO_OTHER : 0;
     int ends[2];
     can |= socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_INET6, SOCK_DGRAM, 0) >= 0 ||
-                   socket(AF_NETLINK, SOCK_RAW, 0) >= 0
+                   socket(AF_NETLINK, SOCK_RAW, 0) >= 0 ||
+                   !is_refused(syscall(SYS_io_uring_setup, 1, NULL))
                ? MAKE_SOCKET
                : 0;
     can |= socket(AF_UNIX, SOCK_STREAM, 0) >= 0 || socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0
@@ -221,14 +240,14 @@ static void *try_in_a_thread(void *result)
     return NULL;
 }
 
-static int what_a_worker_can(void)
+static int what_it_can_as_a_worker(bool has_devices)
 {
     const int work_fd = open(".work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const int out_fd = open("out", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     pthread_t thread;
     int in_thread = FAILED;
     pthread_barrier_init(&barrier, NULL, 2);
-    if (work_fd < 0 || out_fd < 0 || worker_shut_files(work_fd, out_fd, false) != STATUS_OK ||
+    if (work_fd < 0 || out_fd < 0 || worker_shut_files(work_fd, out_fd, has_devices) != STATUS_OK ||
         pthread_create(&thread, NULL, try_in_a_thread, &in_thread) != 0) {
         return FAILED;
     }
@@ -238,6 +257,16 @@ static int what_a_worker_can(void)
     pthread_join(thread, NULL);
     const int can = code == STATUS_OK ? what_it_can() : FAILED;
     return can | (in_thread != can ? ESCAPE_IN_THREAD : 0);
+}
+
+static int what_a_worker_can(void)
+{
+    return what_it_can_as_a_worker(false);
+}
+
+static int what_a_worker_with_devices_can(void)
+{
+    return what_it_can_as_a_worker(true);
 }
 
 /* --- in processes of their own ---------------------------------------------------------------- */
@@ -266,7 +295,7 @@ static void expect(int (*what)(void), int rights, long version)
 {
     enum {
         BY_LANDLOCK = READ_RESULT | READ_REASON | READ_WORK | READ_LIBRARY | READ_OTHER |
-                      WRITE_RESULT | MOVE_RESULT | WRITE_OTHER
+                      WRITE_RESULT | MOVE_RESULT | WRITE_OTHER | WRITE_CACHE | USE_DEVICE
     };
     struct sandbox_means means;
     make_spool();
@@ -293,9 +322,11 @@ static void the_page_reads_results_and_reasons_and_nothing_else(void **state)
 static void a_worker_reads_work_and_libraries_and_writes_results(void **state)
 {
     (void)state;
+    enum { CAN = READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT | USE_DEVICE };
+    assert_int_equal(setenv("CUDA_CACHE_PATH", "cache", 1), 0);
     for (version_at_most = 6; version_at_most >= 0; version_at_most--) {
-        expect(what_a_worker_can,
-               READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT, 2);
+        expect(what_a_worker_can, CAN, 2);
+        expect(what_a_worker_with_devices_can, CAN | WRITE_CACHE, 2);
     }
 }
 
