@@ -175,6 +175,10 @@ static void missing_cells_become_nan_and_are_counted(void **state)
     ASSERT_NUMBERS(&r, 1, 2, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, 4, 5, NAN);
     assert_int_equal(r.n_missing, 10);
     reading_free(&r);
+    r = read_text("1,2,3\n1.#QNAN,-1.#IND00,nan(ind)\n4,5,6\n", NULL); /* Microsoft's C library */
+    ASSERT_NUMBERS(&r, 1, 2, 3, NAN, NAN, NAN, 4, 5, 6);
+    assert_int_equal(r.n_missing, 3);
+    reading_free(&r);
     r = read_text("1,2\n,-200\n", NULL);
     ASSERT_NUMBERS(&r, 1, 2, NAN, -200);
     assert_int_equal(r.n_missing, 1);
