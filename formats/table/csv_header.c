@@ -80,34 +80,40 @@ static bool has_words_below(const struct csv_head *h, size_t c)
     return (h->seen[c] & (CSV_SEEN_NUMBER | CSV_SEEN_WORD)) == CSV_SEEN_WORD;
 }
 
-/* The kind of character that stands at *p, of which a run is passed. */
-static int pass_kind(const unsigned char **p, const unsigned char *end)
+static char kind_of(unsigned char c)
 {
-    int kind = -1;
-    while (*p < end) {
-        const unsigned char c = **p;
-        const bool is_letter = c >= 0x80 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-        const int here = is_letter ? 'a' : c >= '0' && c <= '9' ? '0' : c;
-        if (kind >= 0 && here != kind) {
-            break;
-        }
-        kind = here;
-        ++*p;
-    }
-    return kind;
+    const bool is_letter = c >= 0x80 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+    return is_letter ? 'a' : c >= '0' && c <= '9' ? '0' : ' ';
 }
 
-/* Whether letters, digits and other signs follow one another alike: S0 and site12 are. */
+/* Passes letters, or digits, with the signs before and among them, and tells which; 0 at the end.
+ */
+static char pass_run(const unsigned char **p, const unsigned char *end)
+{
+    char run = 0;
+    for (; *p < end; ++*p) {
+        const char kind = kind_of(**p);
+        if (run != 0 && kind != ' ' && kind != run) {
+            break;
+        }
+        run = kind != ' ' ? kind : run;
+    }
+    return run;
+}
+
+/* Whether letters and digits follow one another alike: "S0" and "site 12" are, "New York" and
+ * "Rome". */
 static bool is_like(const struct csv_cell *a, const struct csv_cell *b)
 {
     const unsigned char *p = a->text, *q = b->text;
-    const unsigned char *const p_end = p + a->n, *const q_end = q + b->n;
-    while (p < p_end && q < q_end) {
-        if (pass_kind(&p, p_end) != pass_kind(&q, q_end)) {
+    char run;
+    do {
+        run = pass_run(&p, a->text + a->n);
+        if (run != pass_run(&q, b->text + b->n)) {
             return false;
         }
-    }
-    return p == p_end && q == q_end;
+    } while (run != 0);
+    return true;
 }
 
 /* A number of the first line behind others; f->n counts it. */
@@ -240,7 +246,8 @@ static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                       f->n >= (size_t)(are_years ? LEAST_YEARS : LEAST_EVEN);
     const bool pair = f->counts && f->n == 2;
     const bool corner = f->has_corner && (h->seen[0] & CSV_SEEN_NUMBER) != 0;
-    const bool moving = b->is_unlike && (f->rises || f->falls) && f->n >= LEAST_ALONE;
+    const bool moving = b->is_unlike && (f->rises || f->falls) &&
+                        (f->n >= LEAST_ALONE || (f->n > 1 && are_years && b->is_apart));
     return even || pair || corner || moving
                ? table_warn(t,
                             "line %" PRIu64 " may be a header of numbers (%.15g to %.15g), but is "

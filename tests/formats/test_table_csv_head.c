@@ -223,7 +223,9 @@ static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **stat
     check_data("station,1950,1965,1960\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1950,1960,1960\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1960,1960,1950\nS0,1,2,3\nS1,4,5,7\n", false);
-    check_data("station,1950,1965\nS0,1,2\nS1,4,5\n", false);
+    check_data("station,1950,1965\nS0,1,2\nS1,4,5\n", true); /* two always rise or fall */
+    check_data("station,8,9\nS0,1,2\nS1,4,5\n", false);
+    check_data("New York,8,9,11\nRome,1,2,3\nAix-en-Provence,4,5,6\n", false);
     check_data("station,1950,1960,1965\nS0,1,2,3\n", false);
     check_data("sum,1,5,20,50\n1/2/20,18,12,9,14\n1/3/20,1,12,18,40\n", true); /* others rise */
     const struct table_options none = {.header = "none"};
