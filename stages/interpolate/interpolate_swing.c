@@ -142,7 +142,7 @@ static enum status warn(const struct interpolate_job *job, const double *y, size
 
 enum status interpolate_warn_swing(struct interpolate_job *job, struct result *out)
 {
-    if (job->setup.lebesgue <= calm_lebesgue || !(job->low < job->high)) {
+    if (job->setup.lebesgue <= calm_lebesgue) {
         return STATUS_OK;
     }
     const size_t most = most_places(job->choice.n_curves);

@@ -320,6 +320,10 @@ def swings():
     run("-s", "query=linspace(-1, 1, 1000)", "r.nodes.csv")
     told = about("out/r")["warnings"]
     assert len(told) == 1 and "the curve of 'y1' swings from about -5" in told[0], told
+    many = numpy.cos(numpy.pi * numpy.arange(1500) / 1499)  # more gaps than are looked at
+    assert warnings_of("calm", many, numpy.sin(9 * many))[0] == []
+    told, _, _ = warnings_of("wild", numpy.linspace(-1, 1, 1500), numpy.sin(9 * many))
+    assert len(told) == 2 and "the Lebesgue constant of these 1500" in told[0] and "swings from" in told[1], told
     print("curves that swing")
 
 
