@@ -261,7 +261,7 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
     if (a->error != 0) { /* whatever libarchive made of it */
         return status_fail_errno(a->error, "%s: cannot be read", a->name);
     }
-    if (error == ENOMEM) {
+    if (error == ENOMEM || (why && strstr(why, "memory"))) { /* 7z's reader has no number for it */
         return fail_no_memory(a->name, "unpack it");
     }
     if (a->opened && archive_read_has_encrypted_entries(a->archive) > 0) {

@@ -750,6 +750,17 @@ def left(names):
         os.path.exists("spool/failed/%s/in/%s" % (job, name)) for job in os.listdir("spool/failed")))]
 
 
+def limits_of_children(pid):
+    """What the system gives each at most, in bytes."""
+    found = []
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        children = f.read().split()
+    for child in children:
+        with open("/proc/%s/limits" % child) as f:
+            found += [line.split()[3] for line in f if line.startswith("Max data size")]
+    return found
+
+
 def by_worker(names):
     """As dropped files; ends when all are in done/ or failed/."""
     with open("service-said", "wb") as said:
@@ -767,8 +778,9 @@ def by_worker(names):
     while waits and time.monotonic() < give_up and service.poll() is None:
         time.sleep(0.02)
         waits = left(waits)
+    limits = limits_of_children(service.pid)
     service.send_signal(signal.SIGTERM)
-    return ended(service) + (waits,)
+    return ended(service) + (waits, limits)
 
 
 def made_apart(make, file):
@@ -799,7 +811,7 @@ def main():
         made = time.monotonic()
         status, run = by_run(files)
         run_s = time.monotonic() - made
-        service, worker, waits = by_worker(files)
+        service, worker, waits, limits = by_worker(files)
         print("%-24s %-46s %9d %6d %9.0f %6.0f" % (name, claim, size, status, run / 1e6, worker / 1e6), flush=True)
         if os.environ.get("LEAT_HOSTILE_VERBOSE"):
             print("    made %.1f s, run %.1f s, service %.1f s; %s" % (made - begin, run_s, time.monotonic() - made - run_s, last_line("said")[:300]))
@@ -807,6 +819,9 @@ def main():
         bad += ["%s: %s" % (name, what) for what, wrong in (
             ("run takes %.0f MB" % (run / 1e6), run > MOST_BYTES), ("a worker takes %.0f MB" % (worker / 1e6), worker > MOST_BYTES),
             ("run ends with %d: %s" % (status, last_line("said")), status not in (0, 1, 2)),
+            ("run does not say that memory lacks: %s" % last_line("said"),
+             name == "sevenz-empty-entries" and "no memory to unpack it" not in last_line("said")),
+            ("a worker has no limit by the system: %s" % limits, not limits or "unlimited" in limits),
             ("the service ends with %d" % service, service != 0), ("%s is left" % waits, waits)) if wrong]
         os.chdir(home)
         shutil.rmtree(folder)
