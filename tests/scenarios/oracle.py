@@ -165,7 +165,8 @@ def compare_matrices():
     cases = make_cases(folder)
     pairs = {}
     for precision, bound in (("exact", 1e-12), ("f32", 1e-6)):
-        out = run_all([folder], "precision=" + precision, "top=20", "threshold=0.3", "min_samples=2")
+        out = run_all([folder], "precision=" + precision, "top=20", "threshold=0.3", "min_samples=2",
+                      "series=rows")
         for stem, a, want in cases:
             where, got, _ = load(out, stem)
             r = full(got["r"], len(a))
