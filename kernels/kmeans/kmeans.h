@@ -111,8 +111,10 @@ enum { KMEANS_MOST_TRIALS = 23 };
 KMEANS_RULE size_t kmeans_trials(size_t k)
 {
     const double e = 0x1.5bf0a8b145769p1;
+    double power = e;
     size_t n = 2;
-    for (double power = e; power <= (double)k && n < KMEANS_MOST_TRIALS; power *= e) {
+    while (power <= (double)k && n < KMEANS_MOST_TRIALS) {
+        power *= e;
         n++;
     }
     return n;
