@@ -253,6 +253,10 @@ class Spool:
         except FileNotFoundError:
             return False
 
+    def fault_of(self):
+        """Which call was made to fail; "": none."""
+        return read(self.log).decode() if os.path.exists(self.log) else ""
+
     def run(self, where, fault):
         """Until all is quiet, or the service has given up, which it does before it is ready only, or has ended
         because of a call for memory that failed."""
@@ -319,11 +323,11 @@ def judge_service(where, kind, k, death=None):
             if spool.service.process.poll() is None:
                 spool.service.kill()
     except (Failure, OSError, ValueError) as e:
-        log = read(spool.log).decode() if os.path.exists(spool.log) else ""
+        log = spool.fault_of()
         after = f" after death {death}" if death is not None else ""
         return f"WRONG: leat {where}: {kind} {k} 0{after}: {e}\n    {which(log) if log else 'no call'}\n    " + \
             spool.said().replace("\n", "\n    ")
-    missed = not os.path.exists(spool.log)
+    missed = not spool.fault_of()
     shutil.rmtree(name, ignore_errors=True)
     return "missed" if missed else {2: "refused", NO_MEMORY_STATUS: "ended"}.get(status, "done")
 

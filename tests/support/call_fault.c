@@ -13,7 +13,7 @@
  *   LEAT_FAULT_IN=COMMAND         only in processes of `leat COMMAND`
  *   LEAT_FAULT_LOG=FILE           which call it was: its name and the callers' addresses in the
  *                                 program, for addr2line; must be given, but for "always". Where
- * the file is there already nothing fails, so that one fault hits one process
+ * the file holds something already nothing fails, so that one fault hits one process
  *
  * The linker leads calls here (--wrap) that the program's own objects make; libraries' own calls
  * are left alone, but for jansson's memory, which formats/json_read gives it.
@@ -37,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -57,6 +58,7 @@ static struct {
     char always[24];  /* the name of calls that fail; "": none */
     unsigned long at; /* 0: none */
     int error;        /* 0: what is likely */
+    int log_fd;       /* open from the begin on, since a worker opens no such file */
     const char *log;
     atomic_ulong n[KINDS];
 } fault;
@@ -65,17 +67,17 @@ extern char __executable_start;
 int __real_open64(const char *path, int flags, ...);
 int __real_openat64(int fd, const char *path, int flags, ...);
 ssize_t __real_write(int fd, const void *data, size_t n);
-int __real_close(int fd);
+int __real_flock(int fd, int how);
+int __real_fstat64(int fd, struct stat *st);
 
-/* Whether the file was not there before. */
+/* Whether nobody has written to the file before. */
 static bool write_log(const char *line, size_t n)
 {
-    const int fd = __real_open64(fault.log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return false;
-    }
-    const bool written = __real_write(fd, line, n) == (ssize_t)n;
-    __real_close(fd);
+    struct stat st;
+    const bool written = __real_flock(fault.log_fd, LOCK_EX) == 0 &&
+                         __real_fstat64(fault.log_fd, &st) == 0 && st.st_size == 0 &&
+                         __real_write(fault.log_fd, line, n) == (ssize_t)n;
+    __real_flock(fault.log_fd, LOCK_UN);
     return written;
 }
 
@@ -321,10 +323,11 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
     if (sscanf(wanted, "always %23s %d", fault.always, &fault.error) == 2) {
         return;
     }
+    fault.log_fd = __real_open64(fault.log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const int n = sscanf(wanted, "%15s %lu %d", word, &fault.at, &fault.error);
     fault.counts = strcmp(word, "count") == 0;
     if (strcmp(word, "list") == 0) {
-        fault.list_fd = __real_open64(fault.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        fault.list_fd = fault.log_fd;
         return;
     }
     fault.kills = strcmp(word, "death") == 0;
