@@ -175,6 +175,38 @@ static void errors_name_the_same_place_in_all_chunks(void **state)
     bytes_free(&text);
 }
 
+/* Lines that are left out count as lines, also where one is longer than a chunk or lies between
+ * two.
+ */
+static void errors_behind_lines_left_out_name_the_same_line_in_all_chunks(void **state)
+{
+    (void)state;
+    enum { TIMES = 12, LINE = 2 + 5 * TIMES + 1 };
+    struct bytes text = {0}, header = {0};
+    char place[64];
+    assert_int_equal(bytes_printf(&header, "id"), STATUS_OK);
+    for (int column = 0; column < 20; column++) {
+        assert_int_equal(bytes_printf(&header, ",name %d", column), STATUS_OK);
+    }
+    assert_int_equal(bytes_printf(&text, "%.*s\n", (int)header.len, header.data), STATUS_OK);
+    append_row(&text, "x", 7);
+    for (int i = 0; i < TIMES; i++) {
+        append_row(&text, "#tag", i);
+        assert_int_equal(bytes_printf(&text, "# a comment%0*d\n\n", 30 * i, 0), STATUS_OK);
+        append_row(&text, "Total", 9000 * i);
+        assert_int_equal(bytes_printf(&text, "%.*s\n", (int)header.len, header.data), STATUS_OK);
+    }
+    append_row(&text, "y,oops", 1);
+    snprintf(place, sizeof place, "line %d, column 2 (name 0): \"oops\" is not a number", LINE);
+    for (size_t cap = 24; cap < 500; cap += 7) {
+        struct reading r = read_bytes(text.data, text.len, NULL, cap);
+        assert_failed(&r, STATUS_BAD_INPUT, place, NULL);
+        reading_free(&r);
+    }
+    bytes_free(&text);
+    bytes_free(&header);
+}
+
 static void a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete(void **state)
 {
     (void)state;
@@ -390,6 +422,7 @@ int main(void)
         cmocka_unit_test(marked_rows_comments_and_sums_are_told_apart_in_all_chunks),
         cmocka_unit_test(repeated_headers_are_left_out_in_all_chunks),
         cmocka_unit_test(errors_name_the_same_place_in_all_chunks),
+        cmocka_unit_test(errors_behind_lines_left_out_name_the_same_line_in_all_chunks),
         cmocka_unit_test(a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete),
         cmocka_unit_test(a_cell_longer_than_a_chunk_is_refused),
         cmocka_unit_test(rows_of_empty_cells_fit_the_room_for_numbers),
