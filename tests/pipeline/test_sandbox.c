@@ -81,6 +81,7 @@ enum {
     BE_LOOKED_INTO = 1 << 15,
     WRITE_CACHE = 1 << 17, /* of the driver */
     USE_DEVICE = 1 << 18,
+    READ_DRIVER = 1 << 19,      /* where one may be installed */
     ESCAPE_IN_THREAD = 1 << 16, /* in a thread that was there before calls were filtered */
     FAILED = 1 << 30,
 };
@@ -188,6 +189,7 @@ static int what_it_can(void)
                : 0;
     can |= opens("cache/new", O_WRONLY | O_CREAT) ? WRITE_CACHE : 0;
     can |= opens("/dev/null", O_RDWR) ? USE_DEVICE : 0;
+    can |= opens("/opt", O_RDONLY | O_DIRECTORY) ? READ_DRIVER : 0;
     can |= changes_a_file("in/x") ? CHANGE_FILE : 0;
     can |= signals_others() ? SIGNAL_OTHER : 0;
     raise(SIGCHLD); /* to oneself it is none */
@@ -295,7 +297,8 @@ static void expect(int (*what)(void), int rights, long version)
 {
     enum {
         BY_LANDLOCK = READ_RESULT | READ_REASON | READ_WORK | READ_LIBRARY | READ_OTHER |
-                      WRITE_RESULT | MOVE_RESULT | WRITE_OTHER | WRITE_CACHE | USE_DEVICE
+                      WRITE_RESULT | MOVE_RESULT | WRITE_OTHER | WRITE_CACHE | USE_DEVICE |
+                      READ_DRIVER
     };
     struct sandbox_means means;
     make_spool();
@@ -323,10 +326,11 @@ static void a_worker_reads_work_and_libraries_and_writes_results(void **state)
 {
     (void)state;
     enum { CAN = READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT | USE_DEVICE };
+    const int driver = access("/opt", F_OK) == 0 ? READ_DRIVER : 0;
     assert_int_equal(setenv("CUDA_CACHE_PATH", "cache", 1), 0);
     for (version_at_most = 6; version_at_most >= 0; version_at_most--) {
         expect(what_a_worker_can, CAN, 2);
-        expect(what_a_worker_with_devices_can, CAN | WRITE_CACHE, 2);
+        expect(what_a_worker_with_devices_can, CAN | WRITE_CACHE | driver, 2);
     }
 }
 
