@@ -122,6 +122,10 @@ static void folders_above_the_input_do_not_name_a_pipeline(void **state)
         {".", "./pearson/x.csv", true},
         {"/home/pearson/a.tar", "/home/pearson/a.tar/x.csv", false},
         {"/home/pearson/a.tar", "/home/pearson/a.tar/pearson/x.csv", true},
+        /* beneath several it is the nearest that counts, whichever comes first */
+        {"/home/pearson /home/pearson/in", "/home/pearson/in/x.csv", false},
+        {"/home/pearson/in /home/pearson", "/home/pearson/in/x.csv", false},
+        {"/home/pearson/in /home/pearson", "/home/pearson/other/x.csv", true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char line[128];

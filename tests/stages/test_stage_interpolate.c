@@ -666,6 +666,29 @@ static void curves_that_leave_the_range_of_their_nodes_are_warned_of(void **stat
     }
 }
 
+/* Whether it is the first of those that do or the last. */
+static void the_curve_that_swings_most_is_named(void **state)
+{
+    (void)state;
+    for (size_t most = 0; most < CURVES; most++) {
+        struct sheet s = sheet_of("query=linspace(-1, 1, 100)");
+        for (size_t c = 0; c < CURVES; c++) {
+            put_day(&s, c, true, false);
+        }
+        for (size_t i = 0; i < NODES; i++) { /* ten times the noise, in less than twice the range */
+            s.cells[(1 + CURVES) * i + 1 + most] += 7 * sin(9.1 * (double)i);
+        }
+        struct outcome o = run_well(&s);
+        char said[32];
+        snprintf(said, sizeof said, "the curve of 'y%zu' swings", most + 1);
+        assert_int_equal(json_array_size(o.last.warnings), 1);
+        const char *text = json_string_value(json_array_get(o.last.warnings, 0));
+        assert_non_null(strstr(text, said));
+        assert_non_null(strstr(text, "(and 1 more of the curves like it)"));
+        outcome_free(&o);
+    }
+}
+
 static void a_curve_of_one_value_does_not_swing_by_its_rounding(void **state)
 {
     (void)state;
@@ -789,6 +812,7 @@ int main(void)
         cmocka_unit_test(nodes_in_columns_give_the_same),
         cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
         cmocka_unit_test(curves_that_leave_the_range_of_their_nodes_are_warned_of),
+        cmocka_unit_test(the_curve_that_swings_most_is_named),
         cmocka_unit_test(a_curve_of_one_value_does_not_swing_by_its_rounding),
         cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
         cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),

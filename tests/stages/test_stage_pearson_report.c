@@ -462,6 +462,26 @@ static void levels_of_random_walks_are_warned_of(void **state)
     }
 }
 
+/* Two of four are half of them. */
+static void levels_are_warned_of_where_more_than_half_are_walks(void **state)
+{
+    (void)state;
+    enum { SERIES = 4, SAMPLES = 200 };
+    for (size_t walks = 2; walks <= 3; walks++) {
+        struct sheet sheet = sheet_new(SERIES, SAMPLES, true, DTYPE_F64);
+        for (size_t s = 0; s < walks; s++) {
+            for (size_t t = 0; t < SAMPLES; t++) { /* a wave has a lag-1 autocorrelation near 1 */
+                sheet.cells[s * SAMPLES + t] = sin((double)t / (10 + (double)s));
+            }
+        }
+        struct outcome o = run_well(&sheet);
+        assert_int_equal(is_warned(&o, "walks"), walks == 3);
+        assert_int_equal(is_warned(&o, "3 of 4 series are smooth or trend"), walks == 3);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
 static void series_that_are_one_are_told(void **state)
 {
     (void)state;
@@ -474,9 +494,18 @@ static void series_that_are_one_are_told(void **state)
             sheet.cells[4 * n + t] = k == 2 ? sheet.cells[n + t] : sheet.cells[4 * n + t];
         }
         struct outcome o = run_well(&sheet);
-        assert_int_equal(is_warned(&o, "'row 2' and 'row 4' are the same but for scale and offset"),
+        assert_int_equal(is_warned(&o, "'row 2' and 'row 4' are the same but for scale and offset "
+                                       "(|r| = 1): one of them says all"),
                          k == 0);
-        assert_int_equal(is_warned(&o, "; and 2 more pairs: one of them says all"), k == 2);
+        size_t n_pairs;
+        char first[128]; /* of several the first that is listed */
+        struct listed *const pairs = read_pairs(&o, &n_pairs);
+        snprintf(first, sizeof first,
+                 "'row %zu' and 'row %zu' are the same but for scale and offset (|r| = 1); and 2 "
+                 "more pairs: one of them says all",
+                 pairs[0].i + 1, pairs[0].j + 1);
+        assert_int_equal(is_warned(&o, first), k == 2);
+        free(pairs);
         assert_int_equal(is_warned(&o, "are the same"), k % 2 == 0);
         outcome_free(&o);
         sheet_free(&sheet);
@@ -552,6 +581,7 @@ int main(void)
         cmocka_unit_test(small_groups_and_few_series_do_not_stand_out),
         cmocka_unit_test(series_that_differ_by_rounding_alone_are_no_anomaly),
         cmocka_unit_test(levels_of_random_walks_are_warned_of),
+        cmocka_unit_test(levels_are_warned_of_where_more_than_half_are_walks),
         cmocka_unit_test(series_that_are_one_are_told),
         cmocka_unit_test(a_single_series_has_empty_results),
         cmocka_unit_test(pairs_without_common_samples_are_counted),
