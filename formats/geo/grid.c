@@ -123,20 +123,53 @@ static const double *doubles(const struct grid *g, enum grid_tag_number number, 
     return t != NULL && t->type == GRID_DOUBLE && t->count >= least ? t->values : NULL;
 }
 
-unsigned grid_key(const struct grid *g, unsigned key)
+/* What the directory says of a key: the key, the tag that holds its values (0: the last number
+ * here), how many they are, the first one. NULL: nothing. */
+static const uint16_t *find_key(const struct grid *g, unsigned key)
 {
     const struct grid_tag *const t = grid_find_tag(g, GRID_GEO_KEYS);
     if (t == NULL || t->type != GRID_SHORT) {
-        return 0;
+        return NULL;
     }
     const uint16_t *const keys = t->values; /* version, revision, minor, number; then by fours */
     const size_t n = t->count >= 4 ? keys[3] : 0;
     for (size_t i = 4; i + 4 <= t->count && i < 4 * (n + 1); i += 4) {
         if (keys[i] == key) {
-            return keys[i + 1] == 0 ? keys[i + 3] : 0;
+            return &keys[i];
         }
     }
-    return 0;
+    return NULL;
+}
+
+unsigned grid_key(const struct grid *g, unsigned key)
+{
+    const uint16_t *const entry = find_key(g, key);
+    return entry != NULL && entry[1] == 0 ? entry[3] : 0;
+}
+
+double grid_key_double(const struct grid *g, unsigned key)
+{
+    const uint16_t *const entry = find_key(g, key);
+    const double *const values = entry != NULL && entry[1] == GRID_GEO_DOUBLES
+                                     ? doubles(g, GRID_GEO_DOUBLES, entry[3] + (size_t)1)
+                                     : NULL;
+    return values != NULL ? values[entry[3]] : 0;
+}
+
+void grid_key_text(const struct grid *g, unsigned key, char *text, size_t n)
+{
+    const uint16_t *const entry = find_key(g, key);
+    const struct grid_tag *const t = grid_find_tag(g, GRID_GEO_ASCII);
+    size_t length = 0;
+    if (entry != NULL && entry[1] == GRID_GEO_ASCII && t != NULL && t->type == GRID_ASCII) {
+        const char *const all = t->values;
+        for (size_t at = entry[3]; length + 1 < n && length < entry[2] && at < t->count &&
+                                   all[at] != '|' && all[at] != '\0';
+             at++) {
+            text[length++] = all[at];
+        }
+    }
+    text[length] = '\0';
 }
 
 static bool is_side(double length)

@@ -2,11 +2,13 @@
  * grid_scale - the unit of a grid's cells, from GeoTIFF keys or from the text of a .prj.
  *
  * Only what is certain counts: a coordinate system that is geographic has degrees, one that names
- * another unit than the metre has that, and one given as EPSG's code alone has metres where these
- * are known to be its unit. Without a coordinate system the unit is taken to be the metre,
- * which is what DEMs for such models come in; with one that is not understood, to be unclear.
+ * a unit has that, and one given as EPSG's code alone has metres where these are known to be its
+ * unit, and feet where the name beside it, EPSG's, ends with them. Without a coordinate system the
+ * unit is taken to be the metre, which is what DEMs for such models come in; with one that is not
+ * understood, to be unclear.
  *
- * Sources: OGC GeoTIFF 1.1, 7.2 (keys 1024, 3072, 3076, 4096 and 4099); EPSG's registry, 10.076.
+ * Sources: OGC GeoTIFF 1.1, 7.2 (keys 1024, 1026, 3072, 3076, 3077, 4096 and 4099); EPSG's
+ * registry, 10.076.
  */
 #include "formats/geo/grid_scale.h"
 
@@ -19,9 +21,11 @@
 enum {
     KEY_MODEL = 1024,
     MODEL_GEOGRAPHIC = 2,
+    KEY_CITATION = 1026,
     KEY_GEODETIC = 2048,
     KEY_PROJECTED = 3072,
     KEY_LINEAR_UNIT = 3076,
+    KEY_LINEAR_METRES = 3077,
     KEY_VERTICAL = 4096,
     KEY_VERTICAL_UNIT = 4099,
     UNIT_METRE = 9001,
@@ -30,20 +34,37 @@ enum {
     USER_DEFINED = 32767,
 };
 
-/* By well-known text, or ARC/INFO's. */
-static enum grid_unit unit_by_text(const char *text)
+static const double foot_m = 0.3048;
+
+/* As it is defined: texts hold as many digits as their writers believe in. */
+static double exact_unit(double metres)
 {
-    double metres;
-    enum wkt_kind kind = wkt_map(text, &metres);
-    kind = kind != WKT_UNKNOWN ? kind : arcinfo_map(text, &metres);
-    switch (kind) {
-    case WKT_GEOGRAPHIC:
-        return GRID_DEGREES;
-    case WKT_PROJECTED:
-        return fabs(metres - 1) < 1e-9 ? GRID_METRES : GRID_OTHER;
-    default:
-        return GRID_UNCLEAR;
+    static const double units[] = {1, foot_m, GRID_SURVEY_FOOT_M};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (fabs(metres - units[i]) < 1e-8) {
+            return units[i];
+        }
     }
+    return metres;
+}
+
+/* By the code of a unit; below 0: another one. */
+static double unit_by_code(unsigned code)
+{
+    return code == UNIT_METRE    ? 1
+           : code == UNIT_FOOT   ? foot_m
+           : code == UNIT_SURVEY ? GRID_SURVEY_FOOT_M
+                                 : -1;
+}
+
+/* By well-known text, or ARC/INFO's. */
+static enum grid_unit unit_by_text(const char *text, double *metres)
+{
+    enum wkt_kind kind = wkt_map(text, metres);
+    kind = kind != WKT_UNKNOWN ? kind : arcinfo_map(text, metres);
+    return kind == WKT_PROJECTED    ? GRID_LENGTH
+           : kind == WKT_GEOGRAPHIC ? GRID_DEGREES
+                                    : GRID_UNCLEAR;
 }
 
 /* The text of the coordinate system that came with the file, where there is one. */
@@ -98,16 +119,34 @@ static bool is_in_metres(unsigned system)
     return false;
 }
 
+/* By EPSG's name of a projected system, "NAD83 / New York Long Island (ftUS)", behind which that of
+ * a vertical one may stand, " + NAVD88 height (ftUS)". 0: it does not end with feet. */
+static double unit_by_name(const struct grid *g)
+{
+    char name[256];
+    grid_key_text(g, KEY_CITATION, name, sizeof name);
+    char *const heights = strstr(name, " + ");
+    if (heights != NULL) {
+        *heights = '\0';
+    }
+    return strstr(name, "(ftUS)") != NULL ? GRID_SURVEY_FOOT_M
+           : strstr(name, "(ft)") != NULL ? foot_m
+                                          : 0;
+}
+
 /* The keys name no unit of length. */
-static enum grid_unit unit_by_system(const struct grid *g)
+static enum grid_unit unit_by_system(const struct grid *g, double *metres)
 {
     const unsigned system = grid_key(g, KEY_PROJECTED);
     const bool has_system =
         system != 0 || grid_key(g, KEY_MODEL) != 0 || grid_key(g, KEY_GEODETIC) != 0;
-    return !has_system || is_in_metres(system) ? GRID_METRES : GRID_UNCLEAR;
+    const bool has_name = system != 0 && system != USER_DEFINED;
+    *metres = !has_system || is_in_metres(system) ? 1 : has_name ? unit_by_name(g) : 0;
+    return *metres > 0 ? GRID_LENGTH : GRID_UNCLEAR;
 }
 
-static enum grid_unit unit_of(const struct grid *g)
+/* *metres: what it is, where it is a length that is known. */
+static enum grid_unit unit_of(const struct grid *g, double *metres)
 {
     if (!grid_is_georeferenced(g)) {
         return GRID_UNKNOWN;
@@ -117,15 +156,15 @@ static enum grid_unit unit_of(const struct grid *g)
         return GRID_DEGREES;
     }
     if (linear != 0) {
-        return linear == UNIT_METRE ? GRID_METRES : GRID_OTHER;
+        *metres =
+            linear == USER_DEFINED ? grid_key_double(g, KEY_LINEAR_METRES) : unit_by_code(linear);
+        return *metres > 0 && isfinite(*metres) ? GRID_LENGTH : GRID_OTHER;
     }
     const char *const text = text_of(g);
-    return text != NULL ? unit_by_text(text) : unit_by_system(g);
+    return text != NULL ? unit_by_text(text, metres) : unit_by_system(g, metres);
 }
 
 /* --- heights ---------------------------------------------------------------------------------- */
-
-static const double foot_m = 0.3048;
 
 double grid_scale_band_unit(const struct grid *g)
 {
@@ -162,15 +201,6 @@ double grid_scale_band_unit(const struct grid *g)
     return -1;
 }
 
-/* By the code of a unit; below 0: another one. */
-static double unit_by_code(unsigned code)
-{
-    return code == UNIT_METRE    ? 1
-           : code == UNIT_FOOT   ? foot_m
-           : code == UNIT_SURVEY ? GRID_SURVEY_FOOT_M
-                                 : -1;
-}
-
 /* The vertical systems of EPSG that do not measure in metres. */
 static double unit_by_vertical_system(unsigned system)
 {
@@ -197,18 +227,6 @@ static double unit_by_vertical_system(unsigned system)
         }
     }
     return system == 0 || system == USER_DEFINED ? 0 : 1;
-}
-
-/* As it is defined: texts hold as many digits as their writers believe in. */
-static double exact_unit(double metres)
-{
-    static const double units[] = {1, foot_m, GRID_SURVEY_FOOT_M};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (fabs(metres - units[i]) < 1e-8) {
-            return units[i];
-        }
-    }
-    return metres;
 }
 
 double grid_scale_system_unit(const struct grid *g)
@@ -244,27 +262,30 @@ bool grid_scale_looks_like_degrees(const struct grid *g, double low, double high
 
 struct grid_scale grid_scale_of(const struct grid *g)
 {
-    struct grid_scale s = {.unit = unit_of(g),
+    double metres;
+    struct grid_scale s = {.unit = unit_of(g, &metres),
+                           .unit_m = 1,
                            .cell_x_m = 1,
                            .cell_y_m = 1,
                            .area_m2 = 1,
                            .column_m = {1, 0},
                            .row_m = {0, -1}};
-    if (s.unit != GRID_METRES) {
+    if (s.unit != GRID_LENGTH) {
         return s;
     }
-    s.cell_x_m = g->cell_x;
-    s.cell_y_m = fabs(g->cell_y);
+    const double by = s.unit_m = exact_unit(metres);
+    s.cell_x_m = by * g->cell_x;
+    s.cell_y_m = by * fabs(g->cell_y);
     s.area_m2 = s.cell_x_m * s.cell_y_m;
-    s.column_m[0] = g->cell_x;
-    s.row_m[1] = -g->cell_y;
+    s.column_m[0] = s.cell_x_m;
+    s.row_m[1] = -by * g->cell_y;
     if (g->is_rotated) {
         const double *const t = g->transform;
-        s.column_m[0] = t[0];
-        s.column_m[1] = t[3];
-        s.row_m[0] = t[1];
-        s.row_m[1] = t[4];
-        s.area_m2 = fabs(t[0] * t[4] - t[1] * t[3]);
+        s.column_m[0] = by * t[0];
+        s.column_m[1] = by * t[3];
+        s.row_m[0] = by * t[1];
+        s.row_m[1] = by * t[4];
+        s.area_m2 = fabs(s.column_m[0] * s.row_m[1] - s.row_m[0] * s.column_m[1]);
     }
     return s;
 }

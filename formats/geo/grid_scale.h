@@ -7,16 +7,17 @@
 #include "formats/geo/grid.h"
 
 enum grid_unit {
-    GRID_METRES,  /* or a file that names no unit */
+    GRID_LENGTH,  /* how many metres it is is known; the metre where a file names no unit */
     GRID_DEGREES, /* by its coordinate system */
-    GRID_OTHER,   /* a length other than the metre, by its coordinate system */
+    GRID_OTHER,   /* a length that is not known here, by its coordinate system */
     GRID_UNCLEAR, /* by a coordinate system that is not understood */
     GRID_UNKNOWN  /* the file says nothing of cells */
 };
 
 struct grid_scale {
     enum grid_unit unit;
-    double cell_x_m, cell_y_m;    /* > 0; 1 unless GRID_METRES, like the others */
+    double unit_m;                /* of the map, and so of the grid's coordinates, in metres */
+    double cell_x_m, cell_y_m;    /* > 0; 1 unless GRID_LENGTH, like the others */
     double area_m2;               /* less than the product of the sides where the grid is sheared */
     double column_m[2], row_m[2]; /* from a cell to that in the next column, row: east, north */
 };

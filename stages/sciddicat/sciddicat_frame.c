@@ -161,7 +161,7 @@ static void draw_ticks(const struct sciddicat_frame *l, double capital, struct f
 
 double sciddicat_frame_metres(const struct sciddicat_job *job, const struct sciddicat_frame *l)
 {
-    if (job->scale.unit == GRID_METRES) {
+    if (job->scale.unit == GRID_LENGTH) {
         return job->scale.cell_x_m * l->x_per_pixel / (is_placed(job) ? job->dem->cell_x : 1);
     }
     if (is_in_degrees(job)) {

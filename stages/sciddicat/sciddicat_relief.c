@@ -196,7 +196,7 @@ static double exaggeration(const struct sciddicat_relief *r, const struct grid_s
         return 1;
     }
     const double wanted = shown_slope * (double)count / sum;
-    return scale->unit == GRID_METRES ? fmin(fmax(wanted, 1), most_exaggerated) : wanted;
+    return scale->unit == GRID_LENGTH ? fmin(fmax(wanted, 1), most_exaggerated) : wanted;
 }
 
 static void shade(struct sciddicat_relief *r, const struct grid_scale *scale)

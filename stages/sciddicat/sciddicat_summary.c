@@ -1,8 +1,8 @@
 /*
  * sciddicat_summary - shape, parameters and summary as they stand in result.json.
  *
- * Volumes are sums of thickness times the cells' area; where that is not known, it is 1 m2, and a
- * warning says so. Rows and columns count from 1, as in messages.
+ * Volumes are sums of thickness times the cells' area in metres; where that is not known, it is
+ * 1 m2, and a warning says so. Rows and columns count from 1, as in messages.
  */
 #include "formats/result/summary_entry.h"
 #include "stages/sciddicat/sciddicat_job.h"
@@ -175,7 +175,7 @@ static enum status put_summary(const struct sciddicat_job *job, const struct sci
 
 static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
 {
-    const bool has_size = job->scale.unit == GRID_METRES;
+    const bool has_size = job->scale.unit == GRID_LENGTH;
     const struct summary_entry entries[] = {
         {"rows", summary_integer(job->dem->rows)},
         {"columns", summary_integer(job->dem->columns)},

@@ -138,6 +138,20 @@ static enum status warn_motion(const struct sciddicat_job *job, struct result *o
                        share(job, m->sum_m), m->n_cells, plural(m->n_cells), m->largest);
 }
 
+/* The name of a unit. */
+static void name_unit(double metres, char *text, size_t n)
+{
+    if (metres == 1) {
+        (void)snprintf(text, n, "metres");
+    } else if (metres == 0.3048) {
+        (void)snprintf(text, n, "feet");
+    } else if (metres == GRID_SURVEY_FOOT_M) {
+        (void)snprintf(text, n, "US survey feet");
+    } else {
+        (void)snprintf(text, n, "units of %.10g m", metres);
+    }
+}
+
 static enum status warn_scale(const struct sciddicat_job *job, struct result *out)
 {
     static const char *const unknown[] = {
@@ -148,12 +162,20 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
         [GRID_DEGREES] = "the altitudes have a geographic coordinate system: their cells are "
                          "degrees wide and not square, but the model takes them to be; warp them "
                          "to a projected one",
-        [GRID_OTHER] = "the altitudes have a coordinate system whose unit is not the metre",
+        [GRID_OTHER] = "the altitudes have a coordinate system whose unit is not known",
     };
-    const double x = job->dem->cell_x, y = fabs(job->dem->cell_y);
-    if (job->scale.unit != GRID_METRES) {
+    const double x = job->scale.cell_x_m, y = job->scale.cell_y_m;
+    char unit[48];
+    if (job->scale.unit != GRID_LENGTH) {
         return result_warn(out, "%s: volumes, areas and lengths are for cells of 1 m x 1 m",
                            unknown[job->scale.unit]);
+    }
+    if (job->scale.unit_m != 1) {
+        name_unit(job->scale.unit_m, unit, sizeof unit);
+        STATUS_TRY(result_warn(out,
+                               "the map is in %s by its coordinate system: volumes, areas and "
+                               "lengths are converted to metres",
+                               unit));
     }
     if (grid_scale_is_sheared(&job->scale)) {
         return result_warn(
@@ -169,20 +191,6 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
                        x, y);
 }
 
-/* The name of a unit. */
-static void name_unit(double metres, char *text, size_t n)
-{
-    if (metres == 1) {
-        (void)snprintf(text, n, "metres");
-    } else if (metres == 0.3048) {
-        (void)snprintf(text, n, "feet");
-    } else if (metres == GRID_SURVEY_FOOT_M) {
-        (void)snprintf(text, n, "US survey feet");
-    } else {
-        (void)snprintf(text, n, "units of %.10g m", metres);
-    }
-}
-
 /* Of altitudes whose unit is what their file says. */
 static enum status warn_altitude_unit(const struct sciddicat_job *job, struct result *out)
 {
@@ -195,6 +203,10 @@ static enum status warn_altitude_unit(const struct sciddicat_job *job, struct re
                            "the altitudes have a unit that is not known%s%s: they are taken as "
                            "metres; convert them, or name it: vertical_unit=m, ft or us-ft",
                            u->band < 0 ? ", " : "", u->band < 0 ? job->dem->unit : "");
+    }
+    if (u->band == 0 && u->system == 0 && job->scale.unit_m != 1) {
+        return result_warn(out, "the altitudes name no unit: they are taken as metres, although "
+                                "their map is not in metres; vertical_unit overrides it");
     }
     if (u->altitude_m == 1 && !differ) {
         return STATUS_OK;

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 
 ROWS, COLUMNS, WEST, SOUTH, CELL, NODATA = 90, 70, 300000.0, 5000000.0, 12.5, -9999
+FEET = {"ft": 0.3048, "us": 1200 / 3937}
 
 
 def check(what, condition):
@@ -15,9 +16,11 @@ def check(what, condition):
         sys.exit(f"FAILED: {what}")
 
 
-def write(path, a):
+def write(path, a, metres=1.0):
+    """metres: in a unit of the map."""
     with open(path, "w") as f:
-        f.write(f"ncols {COLUMNS}\nnrows {ROWS}\nxllcorner {WEST}\nyllcorner {SOUTH}\ncellsize {CELL}\nNODATA_value {NODATA}\n")
+        f.write(f"ncols {COLUMNS}\nnrows {ROWS}\nxllcorner {WEST / metres!r}\nyllcorner {SOUTH / metres!r}\n")
+        f.write(f"cellsize {CELL / metres!r}\nNODATA_value {NODATA}\n")
         for row in a:
             f.write(" ".join(repr(float(x)) for x in row) + "\n")
 
@@ -30,7 +33,12 @@ def make():
     h[20, 35] = NODATA
     write("plain.dem.asc", z)
     write("plain.source.asc", h)
-    write("feet.dem.asc", np.where(z == NODATA, NODATA, z / 0.3048))
+    feet = np.where(z == NODATA, NODATA, z / 0.3048)
+    write("feet.dem.asc", feet)
+    for name, metres in FEET.items():
+        write(f"map_{name}.dem.asc", z, metres)
+        write(f"both_{name}.dem.asc", feet, metres)
+        write(f"map_{name}.source.asc", h, metres)
 
 
 def lie(what):
@@ -76,6 +84,29 @@ def check_said(path, a, nodata, projected):
         check(f"{path}: {key} {band[key]}, not {value}", abs(band[key] - value) <= 1e-3 + 1e-6 * abs(value))
 
 
+def check_feet():
+    """A map in feet, and altitudes in feet on it, make the landslide that metres make."""
+    of_metres = json.load(open("feet/plain_tif/result.json"))
+    check("a long landslide", of_metres["summary"]["runout_m"] > 100)
+    for name, metres in FEET.items():
+        for what in ("map", "both"):
+            for form in ("tif", "asc"):
+                stem = f"{what}_{name}_{form}"
+                said = json.load(open(f"feet/{stem}/result.json"))
+                for key in ("runout_m", "drop_m", "reach_angle_deg", "covered_m2", "volume_start_m3", "volume_end_m3"):
+                    got, value = said["summary"][key], of_metres["summary"][key]
+                    check(f"{stem}: {key} {got}, not {value}", abs(got - value) <= 1e-8 * abs(value))
+                check(f"{stem}: cells", abs(said["shape"]["cell_x_m"] - CELL) < 1e-8)
+                unit = {"ft": "feet", "us": "US survey feet"}[name]
+                check(f"{stem}: converted, and said once",
+                      sum(f"the map is in {unit} by its coordinate system" in w for w in said["warnings"]) == 1)
+                check(f"{stem}: altitudes", any("the altitudes are in feet" in w if what == "both" else
+                                                "the altitudes name no unit" in w for w in said["warnings"]))
+                place = [[json.load(open(path))[key] for key in ("geoTransform", "coordinateSystem")[:1 + (form == "tif")]]
+                         for path in (f"feet/{stem}/given.json", f"feet/{stem}/thickness.json")]
+                check(f"{stem}: the place is as it was", place[0] == place[1])
+
+
 def check_all():
     first = {}
     for stem in ("deflate", "lzw", "int16", "nodata", "text"):
@@ -93,6 +124,7 @@ def check_all():
         check(f"{stem}: a unit", said["shape"]["altitude_unit_m"] == 0.3048)
         check(f"{stem}: converted, and said", any("converted to metres" in w for w in said["warnings"]))
         check(f"{stem}: metres", json.load(open(f"feet/{stem}/thickness.json"))["bands"][0]["unit"] == "m")
+    check_feet()
     check("something happened", (first["arrival"] > 50).any() and first["thickness"].max() > 0.1)
 
 

@@ -48,6 +48,24 @@ for stem in band system; do
     gdalinfo -json feet/$stem/thickness.tif >feet/$stem/thickness.json &&
         gdal_translate -q -ot Float64 -of ENVI feet/$stem/thickness.tif feet/$stem/thickness.bin || fail "$stem"
 done
+# A map in feet, whose altitudes are in metres or in feet, too; by a GeoTIFF and by a .prj.
+while read -r stem map system; do
+    gdal_translate -q $double -a_srs $system $stem.dem.asc ${stem}_tif.dem.tif &&
+        gdal_translate -q $double -a_srs $system $map.source.asc ${stem}_tif.source.tif &&
+        cp $stem.dem.asc ${stem}_asc.dem.asc && cp $map.source.asc ${stem}_asc.source.asc &&
+        gdalsrsinfo -o wkt_esri $system >${stem}_asc.dem.prj || fail "no map in feet"
+    for form in tif asc; do
+        expect 0 "$LEAT" run -q -b cpu -o feet -s steps=150 ${stem}_$form.dem.$form ${stem}_$form.source.$form
+        gdalinfo -json ${stem}_$form.dem.$form >feet/${stem}_$form/given.json &&
+            gdalinfo -json feet/${stem}_$form/thickness.tif >feet/${stem}_$form/thickness.json || fail "$stem"
+    done
+done <<'SYSTEMS'
+plain plain EPSG:32633
+map_us map_us EPSG:2263
+map_ft map_ft EPSG:2222
+both_us map_us EPSG:2263+8228
+both_ft map_ft EPSG:2222+8228
+SYSTEMS
 # A mask is refused, within the file and beside it, until the command that is told has applied it.
 for stem in inner outer; do
     [ $stem = inner ] && within=YES || within=NO

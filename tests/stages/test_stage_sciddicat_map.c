@@ -126,6 +126,36 @@ static struct slide gutter(double debris_m)
     return s;
 }
 
+/* But for its coordinates: these stay in feet. */
+static void a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres(void **state)
+{
+    static const char feet[] = "PROJCS[\"a\",UNIT[\"foot\",0.3048]],VERTCS[\"b\",UNIT[\"m\",1]]";
+    (void)state;
+    struct dots d[2];
+    for (int k = 0; k < 2; k++) {
+        struct slide s = slope(9, 12, 3, 4);
+        s.params[0] = "steps=9";
+        for (int part = 0; part < 2 && k == 1; part++) {
+            s.grids[part]->cell_x = s.grids[part]->cell_y = 10 / 0.3048;
+            assert_int_equal(grid_set_prj(s.grids[part], feet), STATUS_OK);
+        }
+        struct outcome o = run_well(&s);
+        d[k] = read_map(&o);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+    assert_int_equal(d[0].width, d[1].width);
+    assert_int_equal(d[0].height, d[1].height);
+    const size_t scale = 3 * d[0].width * (d[0].height - 2 * (size_t)MARGIN), n = 6 * MARGIN;
+    assert_memory_equal(d[0].rgb + scale, d[1].rgb + scale, n * d[0].width);
+    for (size_t cell = 0; cell < 9 * (size_t)12; cell++) {
+        assert_int_equal(colour_of_cell(&d[0], cell / 12, cell % 12),
+                         colour_of_cell(&d[1], cell / 12, cell % 12));
+    }
+    free(d[0].rgb);
+    free(d[1].rgb);
+}
+
 static void what_adheres_is_a_film_on_thin_slides_too(void **state)
 {
     static const double debris_m[] = {0.05, 0.1, 2};
@@ -235,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_picture_is_bounded),
         cmocka_unit_test(the_picture_is_the_same_whichever_way_the_rows_go),
+        cmocka_unit_test(a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres),
         cmocka_unit_test(what_adheres_is_a_film_on_thin_slides_too),
         cmocka_unit_test(the_legend_is_as_wide_as_its_text),
         cmocka_unit_test(a_plane_has_one_shade_up_to_its_corners),

@@ -33,55 +33,157 @@ static struct slide quiet(const char *prj)
     return s;
 }
 
+static const double us = 1200.0 / 3937;
+
+/* Whether the slide of quiet() lies on cells of 10 x 10 units of the map; 0 metres: nobody knows.
+ */
+static void check_size(const char *which, const struct outcome *o, double metres)
+{
+    const json_t *const cell = json_object_get(o->last.shape, "cell_x_m");
+    const double side = metres > 0 ? 10 * metres : 1, wanted = 0.0005 * side * side;
+    if (json_is_real(cell) != (metres > 0) || (metres > 0 && json_real_value(cell) != side) ||
+        !(fabs(summary_number(o, "volume_start_m3") - wanted) <= 1e-14 * wanted)) {
+        fail_msg("%s: cells of %.17g m", which, json_real_value(cell));
+    }
+}
+
 static void the_unit_is_that_of_the_map_in_every_dialect(void **state)
 {
     (void)state;
+    static const char in_us[] = "the map is in US survey feet by";
     static const struct {
         const char *prj;
-        const char *text; /* of the warning; NULL: cells are in metres */
+        double metres;    /* of a unit of the map; 0: not known */
+        const char *text; /* of the warning; NULL: none on the map */
     } cases[] = {
-        {PROJCS(METRE), NULL},
-        {PROJCS(FOOT), "not the metre"},
-        {PROJCS(FOOT) "," VERTCS(METRE), "not the metre"},
-        {PROJCS(METRE) "," VERTCS(FOOT), NULL},
-        {"COMPD_CS[\"c\"," PROJCS(FOOT) "," VERTCS(METRE) "]", "not the metre"},
-        {"COMPD_CS[\"c\"," PROJCS(METRE) "," VERTCS(FOOT) "]", NULL},
-        {GEOGCS, "geographic"},
-        {GEOGCS "," VERTCS(METRE), "geographic"},
-        {PROJCRS(METRE), NULL},
-        {PROJCRS(FOOT), "not the metre"},
-        {"GEOGCRS[\"WGS 84\",DATUM[\"d\"],CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174]]",
+        {PROJCS(METRE), 1, NULL},
+        {PROJCS(FOOT), us, in_us},
+        {PROJCS(FOOT) "," VERTCS(METRE), us, in_us},
+        {PROJCS(METRE) "," VERTCS(FOOT), 1, NULL},
+        {"COMPD_CS[\"c\"," PROJCS(FOOT) "," VERTCS(METRE) "]", us, in_us},
+        {"COMPD_CS[\"c\"," PROJCS(METRE) "," VERTCS(FOOT) "]", 1, NULL},
+        {PROJCS("UNIT[\"US survey foot\",0.3048006096012192,AUTHORITY[\"EPSG\",\"9003\"]]"), us,
+         in_us},
+        {PROJCS("UNIT[\"foot\",0.3048,AUTHORITY[\"EPSG\",\"9002\"]]"), 0.3048,
+         "the map is in feet by"},
+        {PROJCS("UNIT[\"Clarke's foot\",0.3047972654]"), 0.3047972654,
+         "the map is in units of 0.3047972654 m by"},
+        {PROJCS("UNIT[\"kilometre\",1000]"), 1000, "the map is in units of 1000 m by"},
+        {GEOGCS, 0, "geographic"},
+        {GEOGCS "," VERTCS(METRE), 0, "geographic"},
+        {PROJCRS(METRE), 1, NULL},
+        {PROJCRS(FOOT), us, in_us},
+        {"GEOGCRS[\"WGS 84\",DATUM[\"d\"],CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174]]", 0,
          "geographic"},
-        {"GEODCRS[\"WGS 84\",DATUM[\"d\"],CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174]]",
+        {"GEODCRS[\"WGS 84\",DATUM[\"d\"],CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174]]", 0,
          "geographic"},
-        {"PROJCS[\"no end\"," GEOGCS, "not understood"},
-        {"LOCAL_CS[\"mine\"," METRE "]", "not understood"},
-        {"Projection UTM\nZunits NO\nUnits METERS", NULL},
+        {"PROJCS[\"no end\"," GEOGCS, 0, "not understood"},
+        {"LOCAL_CS[\"mine\"," METRE "]", 0, "not understood"},
+        {"Projection UTM\nZunits NO\nUnits METERS", 1, NULL},
         {"Projection    UTM\r\nZone          33\r\nDatum         WGS84\r\n"
          "Units         METERS   \r\nParameters\r\n",
-         NULL},
-        {"projection transverse\n units\tmeters\nparameters\n1 0 0.0", NULL},
-        {"Projection UTM\nUnits 1.0", NULL},
-        {"Projection UTM\nUnits FEET", "not the metre"},
-        {"Projection STATEPLANE\nUnits 3.280839895", "not the metre"},
-        {"Projection GEOGRAPHIC\nUnits DD\nZunits METERS", "geographic"},
-        {"Projection UTM\nUnits", "not understood"},
-        {"Projection UTM\nUnits\nMETERS", "not understood"},
-        {"Projection UTM\nZunits METERS", "not understood"},
-        {"Units METERS", "not understood"},
-        {"\"PROJCS[", "not understood"},
-        {"PROJCS[\"a\",UNIT[\"Metre\",one]]", "not understood"},
-        {"PROJCS[\"a\",UNIT[\"Metre\"", "not understood"},
+         1, NULL},
+        {"projection transverse\n units\tmeters\nparameters\n1 0 0.0", 1, NULL},
+        {"Projection UTM\nUnits 1.0", 1, NULL},
+        {"Projection UTM\nUnits FEET\nZunits METERS", us, in_us},
+        {"Projection STATEPLANE\nUnits 3.280839895", 0.3048, "the map is in feet by"},
+        {"Projection GEOGRAPHIC\nUnits DD\nZunits METERS", 0, "geographic"},
+        {"Projection UTM\nUnits", 0, "not understood"},
+        {"Projection UTM\nUnits\nMETERS", 0, "not understood"},
+        {"Projection UTM\nZunits METERS", 0, "not understood"},
+        {"Units METERS", 0, "not understood"},
+        {"\"PROJCS[", 0, "not understood"},
+        {"PROJCS[\"a\",UNIT[\"Metre\",one]]", 0, "not understood"},
+        {"PROJCS[\"a\",UNIT[\"Metre\"", 0, "not understood"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct slide s = quiet(cases[i].prj);
         struct outcome o = run_well(&s);
-        const bool sized = json_is_real(json_object_get(o.last.shape, "cell_x_m"));
-        if (sized != (cases[i].text == NULL) ||
-            (cases[i].text != NULL && !is_warned(&o, cases[i].text))) {
-            fail_msg("%s: %s", cases[i].prj, sized ? "metres" : "no metres");
+        check_size(cases[i].prj, &o, cases[i].metres);
+        assert_true(is_warned(&o, "volumes, areas and lengths are") == (cases[i].text != NULL));
+        if (cases[i].text != NULL && !is_warned(&o, cases[i].text)) {
+            fail_msg("%s: not told", cases[i].prj);
         }
-        assert_true(summary_number(&o, "volume_start_m3") == (sized ? 0.05 : 0.0005));
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* Gives the altitudes the keys of GeoTIFF, their number in keys[3], a double and a text. */
+static void add_keys(struct slide *s, const uint16_t *keys, double metres, const char *text)
+{
+    assert_int_equal(
+        grid_add_tag(s->grids[DEM], GRID_GEO_KEYS, GRID_SHORT, 4 * (keys[3] + (size_t)1), keys),
+        STATUS_OK);
+    assert_int_equal(grid_add_tag(s->grids[DEM], GRID_GEO_DOUBLES, GRID_DOUBLE, 1, &metres),
+                     STATUS_OK);
+    assert_int_equal(
+        grid_add_tag(s->grids[DEM], GRID_GEO_ASCII, GRID_ASCII, strlen(text) + 1, text), STATUS_OK);
+}
+
+static void the_unit_of_keys_is_a_code_a_number_or_in_the_name_of_the_system(void **state)
+{
+    (void)state;
+    enum { ASCII = GRID_GEO_ASCII, DOUBLES = GRID_GEO_DOUBLES };
+    static const struct {
+        uint16_t keys[20];
+        const char *names;
+        double size, metres; /* as above */
+    } cases[] = {
+        {{1, 1, 0, 2, 3072, 0, 1, 2263, 3076, 0, 1, 9003}, "|", 1, us},
+        {{1, 1, 0, 2, 3072, 0, 1, 2222, 3076, 0, 1, 9002}, "|", 1, 0.3048},
+        {{1, 1, 0, 2, 3072, 0, 1, 2314, 3076, 0, 1, 9005}, "|", 1, 0},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 0}, "|", 0.9144, 0.9144},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 0}, "|", 0.3048006, us},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 0}, "|", 0, 0},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 0}, "|", -1, 0},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 0}, "|", (double)NAN, 0},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 0}, "|", (double)INFINITY, 0},
+        {{1, 1, 0, 2, 3076, 0, 1, 32767, 3077, DOUBLES, 1, 1}, "|", 1, 0},
+        {{1, 1, 0, 1, 3076, 0, 1, 32767}, "|", 1, 0},
+        {{1, 1, 0, 2, 1026, ASCII, 30, 0, 3072, 0, 1, 2263}, "NAD83 / NY (ftUS) + h (ft)|", 1, us},
+        {{1, 1, 0, 2, 1026, ASCII, 30, 2, 3072, 0, 1, 2222}, "x|NAD83 / AZ (ft)|(ftUS)", 1, 0.3048},
+        {{1, 1, 0, 2, 1026, ASCII, 9, 0, 3072, 0, 1, 2263}, "NAD83 / NY (ftUS)|", 1, 0},
+        {{1, 1, 0, 2, 1026, ASCII, 9, 99, 3072, 0, 1, 2263}, "NAD83 / NY (ftUS)|", 1, 0},
+        {{1, 1, 0, 2, 1026, ASCII, 30, 0, 3072, 0, 1, 32633}, "UTM 33N + h (ftUS)|", 1, 1},
+        {{1, 1, 0, 2, 1026, ASCII, 30, 0, 3072, 0, 1, 26814}, "NAD83 / ME (ftUS)|", 1, 1},
+        {{1, 1, 0, 2, 1026, ASCII, 30, 0, 3072, 0, 1, 2066}, "Tobago + h (ftUS)|", 1, 0},
+        {{1, 1, 0, 2, 1026, ASCII, 30, 0, 3072, 0, 1, 32767}, "mine (ftUS)|", 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char which[16];
+        struct slide s = quiet(NULL);
+        add_keys(&s, cases[i].keys, cases[i].size, cases[i].names);
+        struct outcome o = run_well(&s);
+        snprintf(which, sizeof which, "keys %zu", i);
+        check_size(which, &o, cases[i].metres);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* Such a map often has its altitudes in feet, too. */
+static void altitudes_without_a_unit_on_a_map_in_feet_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *prj, *unit, *param;
+        bool told;
+    } cases[] = {{PROJCS(FOOT), "", NULL, true},
+                 {PROJCS(FOOT), "m", NULL, false},
+                 {PROJCS(FOOT), "ft", NULL, false},
+                 {PROJCS(FOOT) "," VERTCS(METRE), "", NULL, false},
+                 {PROJCS(FOOT), "", "vertical_unit=m", false},
+                 {PROJCS(METRE), "", NULL, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slide s = quiet(cases[i].prj);
+        strcpy(s.grids[DEM]->unit, cases[i].unit);
+        s.params[1] = cases[i].param;
+        struct outcome o = run_well(&s);
+        if (is_warned(&o, "the altitudes name no unit: they are taken as metres") !=
+            cases[i].told) {
+            fail_msg("case %zu", i);
+        }
         outcome_free(&o);
         slide_free(&s);
     }
@@ -161,7 +263,7 @@ static void altitudes_in_feet_are_converted(void **state)
     static const uint16_t evrf[] = {1, 1, 0, 3, 1024, 0, 1, 1, 3072, 0, 1, 32633, 4096, 0, 1, 5730};
     static const uint16_t fathoms[] = {1,    1, 0, 3,    1024, 0, 1, 1,
                                        3076, 0, 1, 9001, 4099, 0, 1, 9014};
-    static const double us = 1200.0 / 3937, foot = 0.3048;
+    static const double foot = 0.3048;
     static const char by_band[] = "by the unit of their band: they are converted to metres",
                       by_system[] = "by their coordinate system: they are converted to metres";
     static const struct {
@@ -494,6 +596,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_unit_is_that_of_the_map_in_every_dialect),
+        cmocka_unit_test(the_unit_of_keys_is_a_code_a_number_or_in_the_name_of_the_system),
+        cmocka_unit_test(altitudes_without_a_unit_on_a_map_in_feet_are_told),
         cmocka_unit_test(a_system_without_a_unit_is_known_by_its_code),
         cmocka_unit_test(texts_of_any_shape_are_read_to_their_end),
         cmocka_unit_test(altitudes_in_feet_are_converted),

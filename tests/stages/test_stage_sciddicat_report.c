@@ -209,7 +209,7 @@ static void scales_that_the_model_does_not_know_are_told(void **state)
 {
     (void)state;
     static const uint16_t degrees[] = {1, 1, 0, 1, 1024, 0, 1, 2};
-    static const uint16_t feet[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9003};
+    static const uint16_t fathoms[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9014};
     static const uint16_t metres[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9001};
     static const struct {
         const uint16_t *keys;
@@ -217,11 +217,10 @@ static void scales_that_the_model_does_not_know_are_told(void **state)
         const char *prj, *text;
     } cases[] = {
         {degrees, 8, NULL, "geographic"},
-        {feet, 12, NULL, "not the metre"},
+        {fathoms, 12, NULL, "whose unit is not known"},
         {metres, 12, NULL, NULL},
         {NULL, 0, "GEOGCS[\"WGS\",UNIT[\"Degree\",0.0174532925199433]]", "geographic"},
-        {NULL, 0, "PROJCS[\"a\",GEOGCS[\"b\",UNIT[\"Degree\",0.0174]],UNIT[\"Foot\",0.3048]]",
-         "not the metre"},
+        {NULL, 0, "PROJCS[\"a\",GEOGCS[\"b\",UNIT[\"Degree\",0.0174]]]", "not understood"},
         {NULL, 0, "PROJCS[\"a\",GEOGCS[\"b\",UNIT[\"Degree\",0.0174]],UNIT[\"Meter\",1.0]]", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
