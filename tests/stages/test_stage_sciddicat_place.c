@@ -478,15 +478,21 @@ static void areas_and_lengths_of_sheared_cells_are_those_on_the_map(void **state
     s.params[0] = "steps=500";
     place(s.grids[DEM], 10, 6, 1000, 0, -8, 2000);
     place(s.grids[SOURCE], 10, 6, 1000, 0, -8, 2000);
-    struct outcome o = run_well(&s);
-    assert_true(summary_number(&o, "volume_start_m3") == 2 * 80);
-    assert_true(summary_number(&o, "covered_m2") == 80 * summary_number(&o, "covered_cells"));
-    assert_true(summary_in(&o, "toe", "row") == 6 && summary_in(&o, "toe", "column") == 7);
-    assert_true(fabs(summary_number(&o, "runout_m") - hypot(4 * 10 + 3 * 6, 3 * 8)) < 1e-9);
-    assert_true(summary_in(&o, "toe", "x") == 1098 && summary_in(&o, "toe", "y") == 1956);
-    assert_true(summary_in(&o, "crown", "x") == 1040 && summary_in(&o, "crown", "y") == 1980);
-    assert_true(is_warned(&o, "not rectangles"));
-    outcome_free(&o);
+    for (int k = 0; k < 2; k++) {
+        const double unit = k == 0 ? 1 : us, area = unit * unit * 80;
+        assert_int_equal(grid_set_prj(s.grids[DEM], k == 0 ? NULL : PROJCS(FOOT)), STATUS_OK);
+        struct outcome o = run_well(&s);
+        const double n = summary_number(&o, "covered_cells");
+        assert_true(fabs(summary_number(&o, "volume_start_m3") - 2 * area) < 1e-12);
+        assert_true(fabs(summary_number(&o, "covered_m2") - area * n) < 1e-9);
+        assert_true(summary_in(&o, "toe", "row") == 6 && summary_in(&o, "toe", "column") == 7);
+        assert_true(fabs(summary_number(&o, "runout_m") - unit * hypot(4 * 10 + 3 * 6, 3 * 8)) <
+                    1e-9);
+        assert_true(summary_in(&o, "toe", "x") == 1098 && summary_in(&o, "toe", "y") == 1956);
+        assert_true(summary_in(&o, "crown", "x") == 1040 && summary_in(&o, "crown", "y") == 1980);
+        assert_true(is_warned(&o, "not rectangles"));
+        outcome_free(&o);
+    }
     slide_free(&s);
 }
 
