@@ -181,7 +181,7 @@ enum status pearson_check_series(const struct stage_args *args, size_t n_series)
 
 /* More rows than any other table has for its columns: samples in rows, and no line of names above.
  */
-enum { UNLIKELY_ROWS = 1000, UNLIKELY_RATIO = 500 };
+enum { UNLIKELY_RATIO = 500 };
 
 bool pearson_guesses_sides(const struct stage_args *args)
 {
@@ -197,7 +197,7 @@ enum status pearson_check_sides(const struct stage_args *args)
     if (!pearson_guesses_sides(args)) {
         return STATUS_OK;
     }
-    if (sides.rows >= UNLIKELY_ROWS && sides.rows / UNLIKELY_RATIO >= sides.columns) {
+    if (sides.rows / UNLIKELY_RATIO >= sides.columns) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: has no line of names, and %s%zu rows of %zu numbers: say whether "
                            "the columns or the rows are the series (series=columns or series=rows)",

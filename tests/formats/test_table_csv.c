@@ -234,6 +234,29 @@ static void a_first_column_of_words_names_the_lines(void **state)
     reading_free(&r);
 }
 
+/* Also where its repeated cells stand apart. */
+static void a_first_column_of_words_names_the_lines_unless_it_repeats_itself(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool names;
+    } cases[] = {{"site,T\nn,1\ns,2\ne,3\n", true},
+                 {"site,T\nn,1\nnn,2\nN,3\n", true},
+                 {"site,T\nn,1\ns,2\nn,3\n", false},
+                 {"site,T\nnorth,1\nn,2\nn,3\n", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct reading r = read_text(cases[i].text, NULL);
+        ASSERT_NUMBERS(&r, 1, 2, 3);
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_string_equal(r.info->warnings[0],
+                            cases[i].names ? "column 1 \"site\" holds no number: left out (its "
+                                             "text names the lines)"
+                                           : "column 1 \"site\" holds no number: left out");
+        reading_free(&r);
+    }
+}
+
 static void columns_without_numbers_are_left_out_by_name(void **state)
 {
     (void)state;
@@ -706,6 +729,7 @@ int main(void)
         cmocka_unit_test(a_header_is_a_word_over_numbers),
         cmocka_unit_test(names_hold_no_controls_and_no_broken_characters),
         cmocka_unit_test(a_first_column_of_words_names_the_lines),
+        cmocka_unit_test(a_first_column_of_words_names_the_lines_unless_it_repeats_itself),
         cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
         cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
         cmocka_unit_test(a_word_among_numbers_is_told_with_how_to_take_it_as_missing),

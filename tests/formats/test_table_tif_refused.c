@@ -65,17 +65,52 @@ static void tags_that_claim_too_much_are_refused_before_they_are_read(void **sta
     assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim", "gdal_translate");
 }
 
+/* A place or a NODATA is not lost in silence. */
+static void a_tag_of_ours_that_cannot_be_read_is_refused(void **state)
+{
+    (void)state;
+    static const uint16_t tags[] = {33550, 33922, 34264, 34735, 42113};
+    static const double numbers[16] = {10, 10};
+    const uint32_t beyond = 1 << 24;
+    static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
+    for (size_t i = 0; i < COUNT(tags); i++) {
+        struct tif_spec s = plain();
+        s.nodata = "-9999.5";
+        s.n_doubles[0] = 3;
+        s.n_doubles[1] = 6;
+        s.n_doubles[2] = 16;
+        s.doubles[0] = s.doubles[1] = s.doubles[2] = numbers;
+        s.n_keys = COUNT(keys);
+        s.keys = keys;
+        struct bytes file = make_tif(&s);
+        struct reading r = read_bytes(file.data, file.len, NULL, 4096);
+        assert_int_equal(r.status, STATUS_OK);
+        reading_free(&r);
+        memcpy(find_entry(&file, tags[i]) + 8, &beyond, sizeof beyond);
+        char name[16];
+        snprintf(name, sizeof name, "Tag %d", tags[i]);
+        assert_refused(&file, STATUS_BAD_INPUT, "a tag with its georeference or NODATA", name);
+    }
+}
+
 static void what_is_not_taken_is_said(void **state)
 {
     (void)state;
-    struct tif_spec s = plain();
-    s.metadata = "<GDALMetadata>\n  <Item name=\"SCALE\" sample=\"0\" role=\"scale\">0.1</Item>\n"
-                 "</GDALMetadata>\n";
-    struct reading r = read_spec(&s);
-    assert_int_equal(r.status, STATUS_OK);
-    assert_int_equal(r.info->n_warnings, 1);
-    assert_non_null(strstr(r.info->warnings[0], "scale"));
-    reading_free(&r);
+    static const char *const roles[] = {"scale", "offset"};
+    struct reading r;
+    for (size_t i = 0; i < COUNT(roles); i++) {
+        char metadata[128];
+        snprintf(metadata, sizeof metadata,
+                 "<GDALMetadata>\n  <Item sample=\"0\" role=\"%s\">0.1</Item>\n</GDALMetadata>\n",
+                 roles[i]);
+        struct tif_spec s = plain();
+        s.metadata = metadata;
+        r = read_spec(&s);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_non_null(strstr(r.info->warnings[0], "its metadata scale its numbers"));
+        reading_free(&r);
+    }
     struct tif_spec two[2] = {plain(), plain()};
     two[1].rows = 9;
     struct bytes file = make_tif_of(two, 2);
@@ -255,6 +290,7 @@ int main(void)
         cmocka_unit_test(what_is_no_grid_is_refused),
         cmocka_unit_test(a_gzipped_tiff_is_refused),
         cmocka_unit_test(tags_that_claim_too_much_are_refused_before_they_are_read),
+        cmocka_unit_test(a_tag_of_ours_that_cannot_be_read_is_refused),
         cmocka_unit_test(what_is_not_taken_is_said),
         cmocka_unit_test(a_mask_is_refused_with_the_command_that_applies_it),
         cmocka_unit_test(cut_and_damaged_files_do_no_harm),

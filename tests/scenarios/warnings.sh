@@ -34,6 +34,9 @@ noted index "column 'time' goes up or down in equal steps \(of 60, from 0 on\).*
 noted gap "column 'time' goes up or down in equal steps but for gaps \(of 60, from 0 on\).* left out" gap.clusters.csv
 noted days "column 'day' goes up or down in equal steps but for gaps \(of 1, from 20240101 on\).* left out" days.clusters.csv
 noted unix "column 'unix time' only goes up .from 1700000000 to .*by its name is a time.* left out" unix.clusters.csv
+noted clock "column 'TIME .s.' only goes up .from 1700000000 to .*by its name is a time.* left out" clock.clusters.csv
+noted counters "column 'n0', .*, column 'n4' and 2 more go up or down in equal steps" counters.clusters.csv
+once stdout "note: .*column 'time' goes up or down in equal steps .* left out"
 noted meter "column 'kwh' only goes up .* leave it out if it is a time or an index .columns=." meter.clusters.csv
 noted middle "column 'time' goes up or down in equal steps, and so correlates" middle.clusters.csv
 noted flat "row 1 goes up or down in equal steps" flat.clusters.npy
@@ -61,7 +64,7 @@ expect 0 "$LEAT" run -b cpu --force -s columns=a,b,c index.clusters.csv
 grep -q 'equal steps' stderr && fail "an index that is not chosen"
 
 # Harmless tables say nothing, whichever way they lie.
-for stem in gap days unix meter; do
+for stem in gap days unix clock meter; do
     names=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["shape"]["n_series"])' leat-out/$stem/result.json)
     [ "$names" -eq $(if [ $stem = meter ]; then echo 4; else echo 3; fi) ] || fail "$stem: $names series"
 done

@@ -57,6 +57,8 @@ rising = [1700000000]
 for _ in range(N - 1):
     rising.append(rising[-1] + random.randrange(55, 66))
 table("unix.clusters.csv", {"unix time": rising, **series})
+table("clock.clusters.csv", {"TIME (s)": rising, **series})
+table("counters.clusters.csv", {"time": range(N), **{f"n{i}": range(i, N + i) for i in range(7)}, **series})
 table("meter.clusters.csv", {"kwh": [x - 1699990000 for x in rising], **series})
 table("middle.clusters.csv", {"a": series["a"], "time": range(N), "b": series["b"]})
 npy("flat.clusters.npy", [list(map(float, range(N)))] + list(series.values()))

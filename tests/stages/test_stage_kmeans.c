@@ -540,6 +540,22 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
     free(p.cells);
 }
 
+/* Two places: a third cluster stays empty, and changes nothing. */
+static void of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken(void **state)
+{
+    (void)state;
+    struct points p = points_new(40, 1, DTYPE_F64);
+    for (size_t k = 0; k < 40; k++) {
+        p.cells[k] = k % 3 == 0 ? 10 : 0;
+    }
+    points_set(&p, "k=2-4");
+    struct clustering c = cluster_well(&p);
+    assert_true(number_of(&c, "silhouette") == 1);
+    assert_int_equal((size_t)number_of(&c, "k"), 2);
+    clustering_free(&c);
+    free(p.cells);
+}
+
 /* The mean silhouette by its definition; points alone in their cluster count 0. */
 static double silhouette_of(const struct points *p, const int32_t *labels, int32_t k)
 {
@@ -684,6 +700,23 @@ static void columns_much_narrower_than_another_are_told(void **state)
         clustering_free(&c);
         free(p.cells);
     }
+}
+
+static void of_columns_as_wide_the_first_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"narrow", "first", "second"};
+    struct points p = points_new(100, 3, DTYPE_F64);
+    for (size_t k = 0; k < 100; k++) {
+        p.cells[3 * k] = (double)(k * 61 % 100) * 0.01;
+        p.cells[3 * k + 1] = (double)(k * 37 % 100);
+        p.cells[3 * k + 2] = (double)(k * 13 % 100) - 50;
+    }
+    p.info.names = names;
+    struct clustering c = cluster_well(&p);
+    assert_true(warns(&c, "'first' ranges over 99, more than 30 times as much as 'narrow', which"));
+    clustering_free(&c);
+    free(p.cells);
 }
 
 static void a_first_column_that_counts_the_rows_is_told(void **state)
@@ -1086,11 +1119,13 @@ int main(void)
         cmocka_unit_test(thirty_heaps_ten_deviations_apart_are_found),
         cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
+        cmocka_unit_test(of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
         cmocka_unit_test(a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette),
         cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
         cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
         cmocka_unit_test(columns_much_narrower_than_another_are_told),
+        cmocka_unit_test(of_columns_as_wide_the_first_is_named),
         cmocka_unit_test(a_first_column_that_counts_the_rows_is_told),
         cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
         cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),

@@ -462,6 +462,28 @@ static void levels_of_random_walks_are_warned_of(void **state)
     }
 }
 
+static void two_samples_are_told_where_they_make_coefficients(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t samples;
+        const char *param;
+        bool told, few;
+    } cases[] = {{2, "min_samples=2", true, false},
+                 {2, "min_samples=3", false, true},
+                 {3, "min_samples=2", false, false}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct sheet sheet = sheet_new(4, cases[k].samples, true, DTYPE_F64);
+        sheet_set(&sheet, cases[k].param);
+        struct outcome o = run_well(&sheet);
+        assert_int_equal(is_warned(&o, "2 samples: every coefficient is -1 or 1"), cases[k].told);
+        assert_int_equal(is_warned(&o, "fewer than 3 values (min_samples), so no coefficients"),
+                         cases[k].few);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
 /* Two of four are half of them. */
 static void levels_are_warned_of_where_more_than_half_are_walks(void **state)
 {
@@ -582,6 +604,7 @@ int main(void)
         cmocka_unit_test(series_that_differ_by_rounding_alone_are_no_anomaly),
         cmocka_unit_test(levels_of_random_walks_are_warned_of),
         cmocka_unit_test(levels_are_warned_of_where_more_than_half_are_walks),
+        cmocka_unit_test(two_samples_are_told_where_they_make_coefficients),
         cmocka_unit_test(series_that_are_one_are_told),
         cmocka_unit_test(a_single_series_has_empty_results),
         cmocka_unit_test(pairs_without_common_samples_are_counted),
