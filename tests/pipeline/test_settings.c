@@ -343,6 +343,32 @@ static void command_line_beats_route_beats_pipeline_beats_built_in(void **state)
     settings_free(&s);
 }
 
+/* The next route that does not counts; without --pipeline it is the first. */
+static void pipeline_passes_over_routes_to_another(void **state)
+{
+    (void)state;
+    static const char text[] = "[route other]\nmatch = *.csv\npipeline = kmeans\nskip = 1\n"
+                               "[route own]\nmatch = *.csv\npipeline = pearson\ncolumns = 2-3\n";
+    static const struct {
+        const char *options, *pipeline, *skip, *columns;
+    } cases[] = {{"", "kmeans", "1", NULL},
+                 {"-p kmeans", "kmeans", "1", NULL},
+                 {"-p pearson", "pearson", NULL, "2-3"},
+                 {"-p interpolate", "interpolate", NULL, NULL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct settings s = with_config(text, cases[i].options);
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, "x.nodes.csv", &j), STATUS_OK);
+        const char *const got[] = {j.stage->name, j.table.skip, j.table.columns},
+                          *const want[] = {cases[i].pipeline, cases[i].skip, cases[i].columns};
+        for (size_t k = 0; k < 3; k++) {
+            assert_string_equal(got[k] != NULL ? got[k] : "", want[k] != NULL ? want[k] : "");
+        }
+        job_settings_free(&j);
+        settings_free(&s);
+    }
+}
+
 static void reader_keys_belong_to_every_pipeline(void **state)
 {
     (void)state;
@@ -399,6 +425,7 @@ int main(void)
         cmocka_unit_test(defaults_are_those_that_are_documented),
         cmocka_unit_test(a_configuration_sets_what_long_options_set),
         cmocka_unit_test(command_line_beats_route_beats_pipeline_beats_built_in),
+        cmocka_unit_test(pipeline_passes_over_routes_to_another),
         cmocka_unit_test(reader_keys_belong_to_every_pipeline),
         cmocka_unit_test(digest_is_of_what_is_to_be_done_and_not_of_how),
     };

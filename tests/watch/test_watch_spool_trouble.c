@@ -54,6 +54,26 @@ static void failed_job_lies_in_failed_and_goes_back_on_retry(void **state)
     spool_job_free(job);
 }
 
+/* Also when that is tried again, and the reason is there, but perhaps not on disk. */
+static void failed_job_moves_only_once_its_reason_is_on_disk(void **state)
+{
+    (void)state;
+    const struct spool_reason reason = {"bad-input", "why"};
+    struct spool_job *job = new_worked_job("x");
+    for (int i = 0; i < 2; i++) {
+        strcpy(spool_fault->fail_step, "fail.folder");
+        spool_fault->error = EIO;
+        spool_fail(s, &job, &reason, 1);
+        spool_fault_clear();
+        assert_int_equal(job->state, SPOOL_FAILING);
+        assert_int_not_equal(job->outcome, SPOOL_OK);
+        is_empty("failed");
+    }
+    fail_job(job, "bad-input", "why");
+    spool_job_free(job);
+    nothing_but_the_lock_is_left();
+}
+
 /* The service's group reads why. */
 static void what_has_failed_is_open_to_others_by_the_umask(void **state)
 {
@@ -499,6 +519,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_never_an_input_is_put_away_with_its_reason),
         TEST(failed_job_lies_in_failed_and_goes_back_on_retry),
+        TEST(failed_job_moves_only_once_its_reason_is_on_disk),
         TEST(what_has_failed_is_open_to_others_by_the_umask),
         TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),
         TEST(retry_takes_no_other_file_for_an_input),
