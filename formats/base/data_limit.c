@@ -12,7 +12,7 @@
 static int statm_fd = -1;
 static bool is_set;
 static uint64_t had; /* before the pause */
-static rlim_t limited_to;
+static rlim_t limited_to, most; /* most: the limit that others have set */
 
 /* Bytes that count, and the main stack's; 0: not known. */
 static uint64_t bytes_now(void)
@@ -27,12 +27,11 @@ static uint64_t bytes_now(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Never beyond the limit that others have set. */
 static void limit_to(rlim_t bytes)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_DATA, &limit) == 0) {
-        limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+        limit.rlim_cur = bytes < most ? bytes : most;
         (void)setrlimit(RLIMIT_DATA, &limit);
     }
 }
@@ -42,6 +41,10 @@ void data_limit_set(uint64_t more)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     statm_fd = statm_fd < 0 ? open("/proc/self/statm", O_RDONLY | O_CLOEXEC) : statm_fd;
     const uint64_t now = bytes_now();
+    struct rlimit others;
+    if (!is_set) {
+        most = getrlimit(RLIMIT_DATA, &others) == 0 ? others.rlim_cur : RLIM_INFINITY;
+    }
     is_set = now > 0 && more < RLIM_INFINITY - now;
     if (is_set) {
         limited_to = now + more;

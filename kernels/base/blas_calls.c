@@ -97,14 +97,18 @@ static enum status take_buffers(size_t n_threads)
         blas.memory_free(buffers[i]);
     }
     data_limit_resume();
-    (void)getrlimit(RLIMIT_AS, &limit);
-    return good ? STATUS_OK
-                : status_fail(STATUS_NO_MEMORY,
-                              "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu "
-                              "threads: OpenBLAS takes %d MiB for each; raise it, or use fewer "
-                              "(--threads)",
-                              (unsigned long long)(limit.rlim_cur >> 20), n_threads,
-                              BUFFER_BYTES >> 20);
+    if (good) {
+        return STATUS_OK;
+    }
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+        return status_fail(STATUS_NO_MEMORY,
+                           "no memory for OpenBLAS, which takes %d MiB for each of %zu threads",
+                           BUFFER_BYTES >> 20, n_threads);
+    }
+    return status_fail(STATUS_NO_MEMORY,
+                       "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu threads: "
+                       "OpenBLAS takes %d MiB for each; raise it, or use fewer (--threads)",
+                       (unsigned long long)(limit.rlim_cur >> 20), n_threads, BUFFER_BYTES >> 20);
 }
 
 enum status blas_need(size_t n_threads)
