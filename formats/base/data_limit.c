@@ -11,7 +11,7 @@
 
 static int statm_fd = -1;
 static bool is_set;
-static uint64_t had; /* before the pause */
+static uint64_t had;            /* before the pause */
 static rlim_t limited_to, most; /* most: the limit that others have set */
 
 /* Bytes that count, and the main stack's; 0: not known. */

@@ -15,7 +15,7 @@ compopt() { :; } # there is no line that is edited
 complete -p leat >/dev/null || exit
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _leat leat "${@: -1}" "${@: -2:1}"
-echo ${COMPREPLY[@]}' bash "$@")
+printf "%s\n" "${COMPREPLY[@]}" | awk "!seen[\$0]++" | paste -sd " "' bash "$@") # bash shows each once
     [ "$got" = "$wanted" ] || fail "'$*' offers '$got' instead of '$wanted'"
 }
 offers 'run retry release' leat r
@@ -31,6 +31,7 @@ offers 'threshold=' leat run -s thr
 offers 'auto rows columns' leat run -s series =
 offers 'rows' leat run -s series = r
 offers 'missing= missing_value=' leat run -s missing
+offers 'pairwise reject drop' leat run -s missing = # of several pipelines
 offers 'max_iter=' leat run --set max
 offers '' leat run ./
 offers 'dem' leat generate d
