@@ -92,9 +92,9 @@ def columns_of_leat(job):
 
 
 def numbers(column):
-    """A column as doubles, or None where a cell of it is a word."""
-    if column.dtype == object:
-        text = column.astype(str).str.strip()
+    """A column as doubles, or None where a cell of it is a word. Typographers' minus signs are signs."""
+    if not pd.api.types.is_numeric_dtype(column):
+        text = column.astype(str).str.strip().str.replace("^[\u2212\u2013]", "-", regex=True)
         text = text.mask(column.isna() | text.isin(WORDS_FOR_MISSING))
         if text.dropna().str.upper().isin(TRUTH).all():
             column = text.str.upper().map(TRUTH)
