@@ -22,6 +22,7 @@ static void what_is_no_grid_is_refused(void **state)
     } cases[] = {
         {3, 32, SAMPLEFORMAT_IEEEFP, "has 3 bands", "-b 1"},
         {1, 1, SAMPLEFORMAT_UINT, "have 1 bits", NULL},
+        {1, 8, SAMPLEFORMAT_IEEEFP, "have 8 bits", NULL},
         {1, 64, SAMPLEFORMAT_COMPLEXIEEEFP, "complex", NULL},
     };
     (void)state;

@@ -181,6 +181,7 @@ static int what_it_can(void)
                ? MOVE_RESULT
                : 0;
     can |= opens(".work/job", O_WRONLY) || opens(".work/job", O_RDONLY | O_TRUNC) ||
+                   opens("/dev/urandom", O_WRONLY) || opens("/usr/bin/env", O_WRONLY) ||
                    opens(".work/new", O_WRONLY | O_CREAT) || unlink(".work/job") == 0 ||
                    rename(".work/job", "out/a/job") == 0 || link(".work/job", "out/a/job") == 0 ||
                    mkdir("in/new", 0700) == 0 || rename("out/a/new", "in/new") == 0 ||

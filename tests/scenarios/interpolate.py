@@ -324,6 +324,11 @@ def swings():
     assert warnings_of("calm", many, numpy.sin(9 * many))[0] == []
     told, _, _ = warnings_of("wild", numpy.linspace(-1, 1, 1500), numpy.sin(9 * many))
     assert len(told) == 2 and "the Lebesgue constant of these 1500" in told[0] and "swings from" in told[1], told
+    runge = numpy.linspace(-1, 1, 15)  # to one side alone
+    told, low, high = warnings_of("up", runge, 1 / (1 + 25 * runge**2))
+    assert low > -1 and high > 2 and len(told) == 1 and "the curve of 'y1' swings" in told[0], (low, high, told)
+    told, low, high = warnings_of("down", runge, -1 / (1 + 25 * runge**2))
+    assert low < -2 and high < 1 and len(told) == 1 and "the curve of 'y1' swings" in told[0], (low, high, told)
     print("curves that swing")
 
 

@@ -310,7 +310,8 @@ s, page = start("spool", "unix:" + path, "--http-token-file", "token")
 s.check(page == "unix:" + path and os.stat(path).st_mode & 0o777 == 0o660, page)
 s.check(get(page, host="any.name").status == 401 and get(page, "/healthz").status == 401, "without a token")
 s.check(get(page, "/results/a/result.json").status == 401 and get(page, "/?token=" + TOKEN[:-1]).status == 401, "a wrong token")
-s.check(get(page, Authorization=f"Bearer {TOKEN}", host="any.name").status == 200, "a token")
+for scheme in "Bearer", "bearer":
+    s.check(get(page, Authorization=f"{scheme} {TOKEN}", host="any.name").status == 200, "a token")
 for host in ("any.name:evil", "any.name\r\nHost: any.name"):
     s.check(get(page, Authorization=f"Bearer {TOKEN}", host=host).status == 400, f"asked as '{host}', with a token")
 s.check(get(page, Authorization=f"Bearer {TOKEN}x").status == 401 and get(page, Authorization=TOKEN).status == 401, "almost")

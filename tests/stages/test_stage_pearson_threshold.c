@@ -60,10 +60,33 @@ static void pairs_that_meet_the_threshold_exactly_are_listed(void **state)
     }
 }
 
+/* Floats lie on either side of the coefficients. The margin is ten times what the exact ones may
+ * differ by. */
+static void pairs_that_meet_the_threshold_are_listed_whatever_floats_say(void **state)
+{
+    (void)state;
+    const double margin = 1e-11;
+    size_t n_tried = 0;
+    struct sheet sheet = shape_of(SERIES, SAMPLES, true, DTYPE_F64);
+    double *r = strengths(&sheet);
+    sheet.params[3] = "precision=f32";
+    for (size_t place = 0; place < 24; place++) {
+        if (r[place] - r[place + 1] > 4 * margin) {
+            check_listed(&sheet, "top=0", r[place] - margin, place + 1);
+            check_listed(&sheet, "top=0", r[place] + margin, place);
+            n_tried++;
+        }
+    }
+    assert_true(n_tried > 16);
+    free(r);
+    sheet_free(&sheet);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_that_meet_the_threshold_exactly_are_listed),
+        cmocka_unit_test(pairs_that_meet_the_threshold_are_listed_whatever_floats_say),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }

@@ -305,6 +305,29 @@ static void the_last_step_is_measured(void **state)
     slide_free(&s);
 }
 
+/* Less than a thousandth of what adheres is creep. */
+static void a_last_step_that_moves_more_than_creep_is_told(void **state)
+{
+    (void)state;
+    const double adheres = 0.3;
+    size_t n_little = 0, n_creep = 0;
+    for (size_t steps = 1; steps <= 40; steps++) {
+        char param[32];
+        snprintf(param, sizeof param, "steps=%zu", steps);
+        struct slide s = slope(30, 15, 4, 7);
+        s.params[0] = param;
+        s.params[1] = "p_epsilon=0.3";
+        struct outcome o = run_well(&s);
+        const double largest = summary_in(&o, "last_step", "largest_change_m");
+        assert_int_equal(is_warned(&o, "not at rest"), largest > adheres / 1000);
+        n_little += largest > adheres / 1000 && largest < adheres / 2;
+        n_creep += largest <= adheres / 1000;
+        outcome_free(&o);
+        slide_free(&s);
+    }
+    assert_true(n_little > 0 && n_creep > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +341,7 @@ int main(void)
         cmocka_unit_test(figures_beyond_doubles_are_null),
         cmocka_unit_test(nodata_beyond_all_measure_is_known_by_any_of_its_digits),
         cmocka_unit_test(the_last_step_is_measured),
+        cmocka_unit_test(a_last_step_that_moves_more_than_creep_is_told),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }

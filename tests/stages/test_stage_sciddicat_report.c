@@ -357,14 +357,59 @@ static void exchanged_grids_are_told_whichever_has_nodata(void **state)
 static void cells_that_are_not_square_are_told(void **state)
 {
     (void)state;
-    struct slide s = slope(9, 12, 4, 4);
-    s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = 20;
-    s.params[0] = "steps=5";
-    struct outcome o = run_well(&s);
-    assert_true(is_warned(&o, "10 m x 20 m"));
-    assert_true(summary_number(&o, "volume_start_m3") == 400);
-    outcome_free(&o);
-    slide_free(&s);
+    static const struct {
+        double height;
+        const char *told; /* NULL: square but for rounding */
+    } cases[] = {{20, "10 m x 20 m"}, {10.01, "10 m x 10.01 m"}, {10.000001, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.grids[DEM]->cell_y = s.grids[SOURCE]->cell_y = cases[i].height;
+        s.params[0] = "steps=5";
+        struct outcome o = run_well(&s);
+        assert_int_equal(is_warned(&o, "takes them to be square"), cases[i].told != NULL);
+        assert_true(cases[i].told == NULL || is_warned(&o, cases[i].told));
+        assert_true(summary_number(&o, "volume_start_m3") == 20 * cases[i].height);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* The ring takes debris, whatever its cells are. */
+static void nodata_within_the_map_alone_dams_debris(void **state)
+{
+    (void)state;
+    for (int within = 0; within < 2; within++) {
+        struct slide s = slope(9, 12, 6, 4);
+        for (size_t j = 0; j < 12; j++) {
+            s.cells[DEM][(within ? 7U : 8U) * 12 + j] = NAN;
+        }
+        s.params[0] = "steps=30";
+        struct outcome o = run_well(&s);
+        assert_int_equal(is_warned(&o, "beside NODATA, which held it back"), within);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* NODATA beneath the debris, whose altitude nobody knows, hides no step at its other sides. */
+static void debris_that_its_altitudes_lack_is_told_beside_nodata_too(void **state)
+{
+    (void)state;
+    enum { SIDE = 40 };
+    for (int has_nodata = 0; has_nodata < 2; has_nodata++) {
+        struct slide s = slide_new(SIDE, SIDE);
+        for (size_t k = 0; k < SIDE * SIDE; k++) {
+            const size_t i = k / SIDE, j = k % SIDE;
+            const bool is_column = j >= 15 && j < 25;
+            s.cells[DEM][k] = has_nodata && i == 25 && is_column ? NAN : 1000 - 3 * (double)i;
+            s.cells[SOURCE][k] = i >= 15 && i < 25 && is_column ? 8 : 0;
+        }
+        s.params[0] = "steps=1";
+        struct outcome o = run_well(&s);
+        assert_true(is_warned(&o, "the debris is 8 m thick where it ends (8 m on the average)"));
+        outcome_free(&o);
+        slide_free(&s);
+    }
 }
 
 /* What the user calls NODATA is not an altitude: as one it would be a pit that swallows the slide.
@@ -402,6 +447,8 @@ int main(void)
         cmocka_unit_test(altitudes_that_look_like_codes_are_told),
         cmocka_unit_test(exchanged_grids_are_told_whichever_has_nodata),
         cmocka_unit_test(cells_that_are_not_square_are_told),
+        cmocka_unit_test(nodata_within_the_map_alone_dams_debris),
+        cmocka_unit_test(debris_that_its_altitudes_lack_is_told_beside_nodata_too),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }
