@@ -303,14 +303,12 @@ static enum status carry_back(struct csv *csv, const unsigned char *text, size_t
     return STATUS_OK;
 }
 
-/* A line at p, where the next chunk begins, is left out. */
-static void note_left_out(const struct table *t, enum csv_line kind, const unsigned char *p,
-                          const unsigned char *end)
+/* A line where the next chunk begins is left out. */
+static void note_left_out(const struct table *t, enum csv_line kind)
 {
     const struct csv *const csv = t->state;
-    struct table_left left = {1, csv->line, 0};
+    const struct table_left left = {1, csv->line, 0};
     if (kind == CSV_LINE_SUM) {
-        left.word = csv_sum_at(&csv->shape.dialect, p, end);
         table_note_left_out(t, TABLE_NOTE_SUM, &left);
     } else if (kind == CSV_LINE_HEADER) {
         table_note_left_out(t, TABLE_NOTE_HEADER, &left);
@@ -349,7 +347,7 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
             next = begin + n;
         }
         if (csv_is_left_out(*kind)) {
-            note_left_out(t, *kind, begin, next);
+            note_left_out(t, *kind);
             csv->carry_at += (size_t)(next - begin);
             csv->offset += (uint64_t)(next - begin);
             csv->line += table_count_byte(begin, (size_t)(next - begin), '\n');
@@ -475,7 +473,8 @@ const struct table_format csv_format = {
               [TABLE_SEP] = true,
               [TABLE_DECIMAL] = true,
               [TABLE_THOUSANDS] = true,
-              [TABLE_UNREADABLE] = true},
+              [TABLE_UNREADABLE] = true,
+              [TABLE_SUMS] = true},
     .suits = csv_suits,
     .open = csv_open,
     .next = csv_next,

@@ -29,6 +29,7 @@ struct csv_dialect {
     char comment;                /* begins a comment; 0: nothing does */
     bool comment_is_said;        /* by the option: then no such line is a row */
     bool first_is_number;        /* the first column is one of numbers */
+    bool sums_are_data;          /* no row is left out by its name */
     size_t row_cells;            /* of a row; 0 while the text may begin above the first row */
     const unsigned char *header; /* [header_bytes] the line with the names, without its end; NULL:
                                     none, or it has no word */
@@ -107,7 +108,7 @@ enum csv_line {
     CSV_LINE_DATA,
     CSV_LINE_BLANK, /* no cell filled; of this and the next three, *next is the next line */
     CSV_LINE_COMMENT,
-    CSV_LINE_SUM,       /* its first cell names a sum of other rows */
+    CSV_LINE_SUM,       /* its first cell names a sum or mean of other rows */
     CSV_LINE_HEADER,    /* it repeats the line with the names, as in files that have been joined */
     CSV_LINE_OPEN,      /* may be one of these three: it does not end in this text */
     CSV_LINE_OPEN_BLANK /* nothing filled up to the text's end */
@@ -123,8 +124,6 @@ enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next);
 /* Whether a line of that kind is left out. */
 bool csv_is_left_out(enum csv_line kind);
-/* Which word for a sum the line at p begins with; see csv_sum_word. */
-size_t csv_sum_at(const struct csv_dialect *d, const unsigned char *p, const unsigned char *end);
 /* The first line with data that begins in p .. end, at the start of a line, where the text's end is
  * a line's; `end`: there is none. */
 const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
@@ -166,12 +165,15 @@ enum csv_grouped csv_grouped(const struct csv_cell *cell, char *sign, double *va
 /* Whether the text is an error value of a spreadsheet, in any of its languages: "#WERT!", "#NAME?";
  * *is_na: one that says that a value is not available ("#N/A"). */
 bool csv_is_error_value(const char *text, size_t n, bool *is_na);
-/* Whether the first cell of a row is a word for a sum or mean of others: "Totals", "Summe:"; *which
- * of them. Those that name other things, too, are such words in a column of numbers alone. */
-bool csv_names_sum(const struct csv_dialect *d, const struct csv_cell *cell, size_t *which);
+enum csv_sum {
+    CSV_NO_SUM,
+    CSV_MAY_BE_SUM, /* in a column of numbers it is one: "Media", a town, or "Total 2001" */
+    CSV_SUM
+};
+/* Whether the first cell of a row is a word for a sum or mean of others: "Totals", "Summe:". */
+enum csv_sum csv_names_sum(const struct csv_cell *cell);
 /* A quick look at two letters: false where the cell that begins at p < end is none of them. */
 bool csv_may_name_sum(const unsigned char *p, const unsigned char *end);
-const char *csv_sum_word(size_t which);
 
 /* --- the encoding: csv_text.c */
 
@@ -297,6 +299,7 @@ enum status csv_choose_columns(const struct table *t, struct csv_head *h,
  * chunk's text: the end of a message, "" where there is no cure. */
 struct csv_cure {
     char text[768];
+    bool is_lone; /* the column has no other word in the chunk */
 };
 struct csv_cure csv_cure_word(const struct table *t, const struct table_chunk *c,
                               const struct csv_cell *cell, size_t column);

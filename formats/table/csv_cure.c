@@ -268,7 +268,7 @@ struct csv_cure csv_cure_word(const struct table *t, const struct table_chunk *c
 {
     const struct csv_shape *const shape = &((const struct csv *)t->state)->shape;
     const struct csv_dialect *const d = &shape->dialect;
-    struct csv_cure out = {""};
+    struct csv_cure out = {"", false};
     if (column == 0 && cell->text[0] == (unsigned char)d->comment) {
         snprintf(out.text, sizeof out.text, "; if such lines are comments: -s comment='%c'",
                  d->comment);
@@ -282,6 +282,7 @@ struct csv_cure csv_cure_word(const struct table *t, const struct table_chunk *c
             see_word(&k.sights[column], cell);
         }
         cure(&k, column, &out);
+        out.is_lone = k.sights[column].n_words == 1;
     }
     free(k.sights);
     return out;

@@ -26,7 +26,7 @@ struct decoding {
     size_t run;    /* that holds the column */
     size_t n_missing;
     bool is_above; /* no row of the file has been met */
-    struct table_left comments, sums, headers, unreadable;
+    struct table_left comments, sums, headers, unreadable, signed_rows, begun_rows;
     bool noted[TABLE_N_NOTES]; /* has been passed to table_note(): one a chunk is enough, its first
                                 */
 };
@@ -130,11 +130,15 @@ static enum status fail_infinite(const struct decoding *k, const struct csv_cell
 
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
-    char trouble[sizeof(struct csv_cure) + sizeof(struct hint) + 64];
+    char trouble[sizeof(struct csv_cure) + sizeof(struct hint) + 128];
     const struct hint line = hint_at(k, k->p);
     const struct csv_cure cure = csv_cure_word(k->t, k->c, cell, k->column);
-    snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s%s",
-             csv_delimiter_name(&k->shape->dialect), line.text, line.may_be_row ? cure.text : "");
+    const bool may_name_sum =
+        line.text[0] == '\0' && k->column == 0 && k->shape->n_kept > 1 && cure.is_lone;
+    snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s%s%s",
+             csv_delimiter_name(&k->shape->dialect), line.text,
+             may_name_sum ? "; if this row sums others, delete it" : "",
+             line.may_be_row ? cure.text : "");
     return fail_cell(k, cell, trouble);
 }
 
@@ -197,6 +201,30 @@ static enum status append_label(struct decoding *k, const struct csv_cell *cell)
     return STATUS_OK;
 }
 
+static void count(struct decoding *k, struct table_left *left)
+{
+    left->line = left->n++ == 0 ? line_of(k, k->p) : left->line;
+}
+
+/* The row at k->p is data, and may be none: it begins with the sign of comments, or in a column of
+ * names with a word for a sum. */
+static void count_doubtful(struct decoding *k)
+{
+    const struct csv_dialect *const d = &k->shape->dialect;
+    const bool may_be_comment = d->comment != 0 && *k->p == (unsigned char)d->comment;
+    if (!may_be_comment && (d->sums_are_data || !csv_may_name_sum(k->p, k->end))) {
+        return;
+    }
+    struct csv_cell cell;
+    bool is_na;
+    (void)csv_cell_scan(d, k->p, k->end, &cell);
+    if (may_be_comment && !csv_is_error_value((const char *)cell.text, cell.n, &is_na)) {
+        count(k, &k->signed_rows);
+    } else if (!may_be_comment && memchr(cell.text, ' ', cell.n) && csv_names_sum(&cell)) {
+        count(k, &k->begun_rows);
+    }
+}
+
 /* The line k->p .. next is left out. */
 static enum status leave_out(struct decoding *k, enum csv_line kind, const unsigned char *next)
 {
@@ -207,9 +235,7 @@ static enum status leave_out(struct decoding *k, enum csv_line kind, const unsig
                                     : kind == CSV_LINE_HEADER ? &k->headers
                                                               : &k->comments;
     if (left != &k->comments || (kind == CSV_LINE_COMMENT && !k->is_above)) {
-        left->line = left->n == 0 ? line_of(k, k->p) : left->line;
-        left->word = left->n == 0 ? csv_sum_at(&k->shape->dialect, k->p, next) : left->word;
-        left->n++;
+        count(k, left);
     }
     if (c->skips == NULL) {
         c->skips = malloc(TABLE_SKIPS * sizeof *c->skips);
@@ -261,7 +287,7 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
         (value == CSV_WORD || value == CSV_UNSURE || value == CSV_INFINITE)) {
         if (k->unreadable.n++ == 0) {
             k->unreadable.line = line_of(k, k->p);
-            k->unreadable.word = k->column;
+            k->unreadable.column = k->column;
         }
         k->n_missing++;
         *k->out++ = NAN;
@@ -421,6 +447,9 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
         struct csv_cell comment;
         const bool is_refused = !continued && !begins_plain(&k.shape->dialect, *k.p) &&
                                 csv_is_refused_comment(&k.shape->dialect, k.p, k.end, &comment);
+        if (!continued && !begins_plain(&k.shape->dialect, *k.p)) {
+            count_doubtful(&k);
+        }
         continued = k.is_above = false;
         k.run = 0;
         STATUS_TRY(is_refused ? fail_cell(&k, &comment, CSV_BARE_CR) : decode_line(&k));
@@ -431,6 +460,8 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     table_note_left_out(t, TABLE_NOTE_SUM, &k.sums);
     table_note_left_out(t, TABLE_NOTE_HEADER, &k.headers);
     table_note_left_out(t, TABLE_NOTE_UNREADABLE, &k.unreadable);
+    table_note_left_out(t, TABLE_NOTE_SIGNED_ROW, &k.signed_rows);
+    table_note_left_out(t, TABLE_NOTE_BEGUN_ROW, &k.begun_rows);
     if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }

@@ -187,6 +187,33 @@ static void set_header(const struct csv_head *h, struct csv_dialect *d, const un
     d->header_bytes = (size_t)(end - begin);
 }
 
+/* Whether a sum or mean names one of the first two rows below the line that was walked, and the
+ * like the other: then such rows are what the table is of. */
+static bool is_of_sums(const struct csv_head *h, const struct csv_dialect *d)
+{
+    struct csv_dialect any = *d;
+    const unsigned char *p = h->second;
+    bool has_sum = false;
+    any.sums_are_data = true;
+    for (int row = 0; row < 2; row++) {
+        struct csv_cell cell;
+        p = csv_find_data(&any, p, h->end);
+        if (p == h->end) {
+            return false;
+        }
+        p = csv_cell_scan(d, p, h->end, &cell);
+        const enum csv_sum sum = csv_names_sum(&cell);
+        if (sum == CSV_NO_SUM) {
+            return false;
+        }
+        has_sum = has_sum || sum == CSV_SUM;
+        while (csv_pass(d, &p, h->end) == CSV_MORE) {
+            p = csv_cell_scan(d, p, h->end, &cell);
+        }
+    }
+    return has_sum;
+}
+
 /* Walks the lines until every column has shown a number in one of TEXT_LINES or more, or the text
  * ends. */
 static enum status walk(struct csv_head *h, struct csv_dialect *d)
@@ -228,6 +255,7 @@ static enum status walk(struct csv_head *h, struct csv_dialect *d)
             h->second_line = h->line;
             STATUS_TRY(set_width(h));
             h->n_open = d->row_cells = h->n_columns;
+            d->sums_are_data = d->sums_are_data || is_of_sums(h, d);
         }
     }
     return STATUS_OK;
@@ -313,6 +341,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     h->line = ends->n + 1;
     shape->dialect.row_cells = 0;
     shape->dialect.header = NULL;
+    shape->dialect.sums_are_data = t->choice.sums_are_data;
     STATUS_TRY(check_text(h, t->source));
     const bool few = !h->whole && ends->n < 2;
     if (few && !csv_holds_bare_cr(h->text, h->end)) {

@@ -59,6 +59,7 @@ struct lines_below {
     bool has_quoted;   /* a number in quotes */
     bool is_indexed;   /* the first cell of each is a number */
     bool is_apart;     /* but for their first cells no number lies within those of the first line */
+    bool has_names;    /* the first cells are words, and no "S0" stands above "S1" */
     bool is_unlike;    /* the first cells are of another form than that of the first line */
     bool rises, falls; /* the numbers of some line do */
 };
@@ -114,6 +115,15 @@ static bool is_like(const struct csv_cell *a, const struct csv_cell *b)
         }
     } while (run != 0);
     return true;
+}
+
+static bool has_digit(const struct csv_cell *cell)
+{
+    size_t i = 0;
+    while (i < cell->n && kind_of(cell->text[i]) != '0') {
+        i++;
+    }
+    return i < cell->n;
 }
 
 /* A number of the first line behind others; f->n counts it. */
@@ -208,7 +218,9 @@ static struct lines_below look_below(const struct csv_head *h, const struct csv_
         p = look_at_line(h, d, f, p, &b);
         b.n++;
     }
-    b.is_unlike = b.is_unlike && f->has_labels && has_words_below(h, 0) && b.n >= LEAST_UNLIKE;
+    const bool has_names = f->has_labels && has_words_below(h, 0) && b.n >= LEAST_UNLIKE;
+    b.is_unlike = b.is_unlike && has_names;
+    b.has_names = has_names && !has_digit(&f->corner);
     return b;
 }
 
@@ -236,8 +248,8 @@ static bool stands_out(const struct first_line *f, const struct lines_below *b)
 
 /* Numbers that look like names, and are data because there is no more evidence: whole ones at equal
  * distances, as years are, beside words over words or over numbers none of which lies within
- * theirs; such as only rise or fall beside a first cell of another form; just 0 and 1; or any
- * behind an empty cell over numbers. */
+ * theirs; such as only rise or fall beside a first cell of another form, or over numbers none of
+ * which lies within theirs; just 0 and 1; or any behind an empty cell over numbers. */
 static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                                    const struct first_line *f, const struct lines_below *b)
 {
@@ -246,8 +258,9 @@ static enum status warn_of_numbers(struct table *t, const struct csv_head *h,
                       f->n >= (size_t)(are_years ? LEAST_YEARS : LEAST_EVEN);
     const bool pair = f->counts && f->n == 2;
     const bool corner = f->has_corner && (h->seen[0] & CSV_SEEN_NUMBER) != 0;
-    const bool moving = b->is_unlike && (f->rises || f->falls) &&
-                        (f->n >= LEAST_ALONE || (f->n > 1 && are_years && b->is_apart));
+    const size_t least = !b->is_apart ? LEAST_ALONE : b->is_unlike && are_years ? 2 : LEAST_MOVING;
+    const bool moving =
+        (b->is_unlike || (b->is_apart && b->has_names)) && (f->rises || f->falls) && f->n >= least;
     return even || pair || corner || moving
                ? table_warn(t,
                             "line %" PRIu64 " may be a header of numbers (%.15g to %.15g), but is "

@@ -56,9 +56,8 @@ static enum csv_line sum_kind(const struct csv_dialect *d, struct csv_cell *cell
                               const unsigned char *p, const unsigned char *end, bool ends,
                               const unsigned char **next)
 {
-    size_t which;
     enum csv_after after;
-    if (!csv_names_sum(d, cell, &which)) {
+    if (csv_names_sum(cell) < (d->first_is_number ? CSV_MAY_BE_SUM : CSV_SUM)) {
         return CSV_LINE_DATA;
     }
     while ((after = csv_pass(d, &p, end)) == CSV_MORE) {
@@ -74,6 +73,8 @@ static enum csv_line sum_kind(const struct csv_dialect *d, struct csv_cell *cell
 static enum csv_line header_kind(const struct csv_dialect *d, const unsigned char *p,
                                  const unsigned char *end, bool ends, const unsigned char **next)
 {
+    p +=
+        end - p >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* files that have been joined */
     const size_t n = (size_t)(end - p) < d->header_bytes ? (size_t)(end - p) : d->header_bytes;
     if (memcmp(p, d->header, n) != 0) {
         return CSV_LINE_DATA;
@@ -121,22 +122,14 @@ static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char 
             return CSV_LINE_DATA;
         }
     }
-    return d->row_cells > 0 ? sum_kind(d, &cell, q, end, ends, next) : CSV_LINE_DATA;
+    return d->row_cells > 0 && !d->sums_are_data ? sum_kind(d, &cell, q, end, ends, next)
+                                                 : CSV_LINE_DATA;
 }
 
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, const unsigned char **next)
 {
     return line_kind(d, p, end, false, next);
-}
-
-size_t csv_sum_at(const struct csv_dialect *d, const unsigned char *p, const unsigned char *end)
-{
-    struct csv_cell cell;
-    size_t which = 0;
-    (void)csv_cell_scan(d, p, end, &cell);
-    (void)csv_names_sum(d, &cell, &which);
-    return which;
 }
 
 bool csv_is_left_out(enum csv_line kind)

@@ -320,7 +320,8 @@ static enum status warn_of_comment(struct table *t, const struct csv_head *h,
                : STATUS_OK;
 }
 
-static enum status warn_of_lines(struct table *t, const struct csv_head *h)
+static enum status warn_of_lines(struct table *t, const struct csv_head *h,
+                                 const struct csv_dialect *d)
 {
     const struct csv_lines *const above = &h->top.above, *const units = &h->top.units;
     STATUS_TRY(warn_passed(t, h, above,
@@ -329,6 +330,10 @@ static enum status warn_of_lines(struct table *t, const struct csv_head *h)
     STATUS_TRY(warn_passed(t, h, units,
                            units->first == units->last ? "holds units or a ruler, no numbers"
                                                        : "hold units or rulers, no numbers"));
+    STATUS_TRY(d->sums_are_data && !t->choice.sums_are_data
+                   ? table_warn(t, "the first two rows are named by sums, means or the like: such "
+                                   "rows are data; delete those that sum up others")
+                   : STATUS_OK);
     return h->top.lacks_first
                ? table_warn(t,
                             "line %" PRIu64 " has a name for each column but the first, which is "
@@ -339,6 +344,14 @@ static enum status warn_of_lines(struct table *t, const struct csv_head *h)
 
 static enum status fail_without_numbers(const struct csv_head *h, const struct csv_dialect *d)
 {
+    const unsigned char *next;
+    if (h->n_lines == 1 && h->second < h->end &&
+        csv_line_kind(d, h->second, h->end, &next) == CSV_LINE_SUM) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: the only row below the names, line %" PRIu64
+                           ", names a sum or mean of others; if it is data: -s sums=data",
+                           h->file, h->second_line);
+    }
     if (h->n_lines == 1 && h->whole && h->n_columns > 1) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: holds a line of names, line %" PRIu64
@@ -391,7 +404,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     STATUS_TRY(csv_decide_header(t, h, &shape->dialect, &shape->has_header));
     STATUS_TRY(shape->has_header ? read_names(t, h, &shape->dialect, shape) : STATUS_OK);
     STATUS_TRY(warn_of_grouping(t, &shape->dialect));
-    STATUS_TRY(warn_of_lines(t, h));
+    STATUS_TRY(warn_of_lines(t, h, &shape->dialect));
     STATUS_TRY(shape->has_header ? STATUS_OK : warn_of_comment(t, h, &shape->dialect));
     STATUS_TRY(decide_columns(t, h, shape));
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);

@@ -31,58 +31,87 @@ bool csv_is_error_value(const char *text, size_t n, bool *is_na)
     return true;
 }
 
-/* The last ones name other things, too: towns, departments, grades. */
-static const char *const sums[] = {
-    "total",   "totals",   "grand total", "subtotal",    "sum",        "mean",
-    "average", "summe",    "gesamt",      "gesamtsumme", "mittelwert", "durchschnitt",
-    "moyenne", "promedio", "totale",      "totaal",      "gemiddelde", "somme",
-    "mittel",  "suma",     "media",       "somma",       "soma"};
-enum { N_SUMS = sizeof sums / sizeof sums[0], SURE_SUMS = N_SUMS - 6 };
+/* Words for a sum or mean of other rows, by their first letter. */
+struct sum {
+    const char *word;
+    bool names_more; /* a town, a department, a grade, a man: no sum beneath a column of names */
+};
+enum { LETTERS = 26, MOST_SUMS = 8 };
+static const struct sum sums[LETTERS][MOST_SUMS] = {
+    ['a' - 'a'] = {{"average", false}, {"avg", false}, {"avg.", false}},
+    ['d' - 'a'] = {{"durchschnitt", false}},
+    ['g' - 'a'] = {{"grand total", false},
+                   {"gesamt", false},
+                   {"gesamtsumme", false},
+                   {"gesamtergebnis", false},
+                   {"gemiddelde", false}},
+    ['i' - 'a'] = {{"insgesamt", false}},
+    ['m' - 'a'] = {{"mean", false},
+                   {"mittelwert", false},
+                   {"moyenne", false},
+                   {"mittel", true},
+                   {"media", true},
+                   {"median", true},
+                   {"min", true},
+                   {"max", true}},
+    ['p' - 'a'] = {{"promedio", false}},
+    ['s' - 'a'] = {{"sum", false},
+                   {"summe", false},
+                   {"subtotal", false},
+                   {"sub-total", false},
+                   {"somme", true},
+                   {"suma", true},
+                   {"somma", true},
+                   {"soma", true}},
+    ['t' - 'a'] = {{"total", false},
+                   {"totals", false},
+                   {"total general", false},
+                   {"total g\u00e9n\u00e9ral", false},
+                   {"totale", false},
+                   {"totaal", false}},
+    ['z' - 'a'] = {{"zwischensumme", false}},
+};
 
-const char *csv_sum_word(size_t which)
+/* Those with the first two letters of the cell that begins at p < end; NULL: there is none. */
+static const struct sum *sums_at(const unsigned char *p, const unsigned char *end)
 {
-    return sums[which];
+    const unsigned letter = (*p | 0x20U) - 'a', second = end - p > 1 ? p[1] | 0x20U : 0;
+    for (size_t i = 0; letter < LETTERS && i < MOST_SUMS && sums[letter][i].word; i++) {
+        if ((unsigned char)sums[letter][i].word[1] == second) {
+            return sums[letter];
+        }
+    }
+    return NULL;
 }
 
 bool csv_may_name_sum(const unsigned char *p, const unsigned char *end)
 {
-    const int second = end - p > 1 ? p[1] | 0x20 : 0;
-    switch (*p | 0x20) {
-    case 't':
-        return second == 'o';
-    case 'g':
-        return second == 'r' || second == 'e';
-    case 's':
-        return second == 'u' || second == 'o';
-    case 'm':
-        return second == 'e' || second == 'i' || second == 'o';
-    case 'a':
-        return second == 'v';
-    case 'd':
-        return second == 'u';
-    case 'p':
-        return second == 'r';
-    default:
-        return false;
-    }
+    return sums_at(p, end) != NULL;
 }
 
-bool csv_names_sum(const struct csv_dialect *d, const struct csv_cell *cell, size_t *which)
+enum csv_sum csv_names_sum(const struct csv_cell *cell)
 {
-    enum { SHORTEST = 3, LONGEST = 16 };
-    size_t n = cell->n;
-    if (n < SHORTEST || n > LONGEST || cell->unclosed || cell->n_rest > 0 ||
-        !csv_may_name_sum(cell->text, cell->text + n)) {
-        return false;
+    const char *const text = (const char *)cell->text;
+    size_t n = cell->n, first = 0;
+    const struct sum *const list = n > 0 ? sums_at(cell->text, cell->text + n) : NULL;
+    enum csv_sum found = CSV_NO_SUM;
+    if (!list || cell->unclosed || cell->n_rest > 0) {
+        return CSV_NO_SUM;
     }
-    while (n > 0 && (cell->text[n - 1] == ':' || cell->text[n - 1] == ' ')) {
+    while (n > 0 && (text[n - 1] == ':' || text[n - 1] == ' ')) {
         n--;
     }
-    for (size_t i = 0; i < (d->first_is_number ? N_SUMS : SURE_SUMS); i++) {
-        if (strlen(sums[i]) == n && strncasecmp((const char *)cell->text, sums[i], n) == 0) {
-            *which = i;
-            return true;
+    while (first < n && text[first] != ' ' && text[first] != ':') {
+        first++;
+    }
+    for (size_t i = 0; i < MOST_SUMS && list[i].word; i++) {
+        const size_t length = strlen(list[i].word);
+        if (length == n && strncasecmp(text, list[i].word, n) == 0) {
+            return list[i].names_more ? CSV_MAY_BE_SUM : CSV_SUM;
+        }
+        if (length == first && strncasecmp(text, list[i].word, first) == 0) {
+            found = CSV_MAY_BE_SUM;
         }
     }
-    return false;
+    return found;
 }

@@ -172,7 +172,7 @@ void table_note_left_out(const struct table *t, enum table_note note, const stru
 {
     if (left->n > 0) {
         atomic_fetch_add(&t->counted[note], left->n);
-        table_note(t, note, left->line, left->word);
+        table_note(t, note, left->line, left->column);
     }
 }
 
@@ -198,17 +198,29 @@ static enum status warn_left_out(struct table *t, enum table_note note, uint64_t
                           n, n == 1 ? " is" : "s are", n == 1 ? "s" : "", line,
                           (place & last_column) + 1);
     }
+    const char *const one = n == 1 ? "" : "s", *const is = n == 1 ? "is" : "are";
+    if (note == TABLE_NOTE_SIGNED_ROW) {
+        return table_warn(t,
+                          "%zu row%s that begin%s with %c %s data; the first is line %" PRIu64
+                          "; if such lines are comments: -s comment='%c'",
+                          n, one, n == 1 ? "s" : "", t->choice.comment, is, line,
+                          t->choice.comment);
+    }
+    if (note == TABLE_NOTE_BEGUN_ROW) {
+        return table_warn(t,
+                          "%zu row%s whose name begins with Total, Mean or the like %s data; the "
+                          "first is line %" PRIu64 "; delete such as sum up others",
+                          n, one, is, line);
+    }
     if (note == TABLE_NOTE_HEADER) {
         return table_warn(t, "%zu line%s the header and %s left out; the first is line %" PRIu64, n,
-                          n == 1 ? " repeats" : "s repeat", n == 1 ? "is" : "are", line);
+                          n == 1 ? " repeats" : "s repeat", is, line);
     }
-    const char *const word = csv_sum_word(place & last_column);
-    return n == 1 ? table_warn(t, "line %" PRIu64 ": \"%s\" names a sum of other rows: left out",
-                               line, word)
-                  : table_warn(t,
-                               "%zu rows whose first cell names a sum of others are left out; the "
-                               "first is line %" PRIu64 " (\"%s\")",
-                               n, line, word);
+    return table_warn(
+        t,
+        "%zu row%s whose first cell names a sum or mean of others %s left out; the first is "
+        "line %" PRIu64 "; if %s data: -s sums=data",
+        n, one, is, line, n == 1 ? "it is" : "they are");
 }
 
 enum status table_end(struct table *t)
@@ -218,7 +230,8 @@ enum status table_end(struct table *t)
                                "leave it out if it parts thousands",
         [TABLE_NOTE_ENCODING] = "a name is not UTF-8: such names are taken as Windows-1252, which "
                                 "holds Latin-1",
-        [TABLE_NOTE_ERROR] = "an error value of a spreadsheet is taken as missing, as all such are",
+        [TABLE_NOTE_ERROR] =
+            "an error value of a spreadsheet is taken as missing, and so is any other",
     };
     enum status status = STATUS_OK;
     for (int i = 0; i < TABLE_N_NOTES && !status; i++) {

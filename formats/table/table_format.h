@@ -32,6 +32,8 @@ enum table_note {
     TABLE_NOTE_COMMENT,    /* a line below the first row that is left out as a comment */
     TABLE_NOTE_SUM,        /* a row that is left out since its first cell names a sum */
     TABLE_NOTE_HEADER,     /* a line that is left out since it repeats the header */
+    TABLE_NOTE_SIGNED_ROW, /* a row that begins with the sign of comments */
+    TABLE_NOTE_BEGUN_ROW,  /* a row whose name begins with a word for a sum, and says more */
     TABLE_N_NOTES
 };
 
@@ -70,7 +72,7 @@ void table_note(const struct table *t, enum table_note note, uint64_t line, size
 struct table_left {
     size_t n;
     uint64_t line; /* of the first */
-    size_t word;   /* of a sum: csv_sum_word(); of a cell: its column */
+    size_t column; /* of a cell */
 };
 void table_note_left_out(const struct table *t, enum table_note note,
                          const struct table_left *left);

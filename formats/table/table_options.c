@@ -178,6 +178,14 @@ static enum status parse_unreadable(const char *text, struct table_choice *out)
                              text);
 }
 
+static enum status parse_sums(const char *text, struct table_choice *out)
+{
+    out->sums_are_data = strcmp(text, "data") == 0;
+    return out->sums_are_data || strcmp(text, "auto") == 0
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT, "sums: '%s' is not auto or data", text);
+}
+
 static enum status parse_sep(const char *text, struct table_choice *out)
 {
     static const struct sign_name names[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '\t'},
@@ -232,17 +240,20 @@ static const struct {
                        "text: lines that begin with it are comments (default #, rows excepted)"},
     [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep, "WORD",
                    "text: what delimits cells: comma, semicolon, tab, pipe, colon or blanks "
-                   "(default: found out)"},
+                   "(default: detected)"},
     [TABLE_DECIMAL] = {"decimal", offsetof(struct table_options, decimal), parse_decimal,
-                       "comma|point", "text: the decimal sign (default: found out)"},
+                       "comma|point", "text: the decimal sign (default: detected)"},
     [TABLE_THOUSANDS] = {"thousands", offsetof(struct table_options, thousands), parse_thousands,
                          "WORD",
                          "text: what parts thousands: comma, point, blank or apostrophe (default: "
-                         "found out)"},
+                         "detected)"},
     [TABLE_UNREADABLE] = {"unreadable", offsetof(struct table_options, unreadable),
                           parse_unreadable, "reject|missing",
                           "text: what becomes of cells among numbers that are none (default "
                           "reject)"},
+    [TABLE_SUMS] = {"sums", offsetof(struct table_options, sums), parse_sums, "auto|data",
+                    "text: whether rows named Total, Mean and the like are data (default auto: "
+                    "they are left out)"},
 };
 
 const char *table_option_key(enum table_option option)

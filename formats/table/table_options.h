@@ -19,10 +19,11 @@ struct table_options {
     const char *header;     /* text: "none", or the number from 0 of the line with the names; NULL:
                                "auto" */
     const char *comment;    /* text: what lines that are comments begin with, or "none"; NULL: # */
-    const char *sep;        /* text: the delimiter, as itself or as its name; NULL: found out */
+    const char *sep;        /* text: the delimiter, as itself or as its name; NULL: detected */
     const char *decimal;    /* text: the decimal sign, likewise */
     const char *thousands;  /* text: what parts thousands, likewise */
     const char *unreadable; /* text: "missing": cells of numbers that are none; NULL: "reject" */
+    const char *sums;       /* text: "data": rows named Total and the like are; NULL: "auto" */
     const char *prj; /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool for_grid;   /* it stands in a grid's place: a grid, or numbers alone */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
@@ -39,6 +40,7 @@ enum table_option {
     TABLE_DECIMAL,
     TABLE_THOUSANDS,
     TABLE_UNREADABLE,
+    TABLE_SUMS,
     TABLE_N_OPTIONS
 };
 
@@ -67,7 +69,7 @@ struct table_missing {
     size_t n_numbers, n_words;
 };
 
-/* Signs of a text that the user says; 0: found out. */
+/* Signs of a text that the user says; 0: detected. */
 struct table_signs {
     char sep;       /* ' ': runs of blanks */
     char decimal;   /* . or , */
@@ -85,7 +87,7 @@ struct table_choice {
     size_t skip;
     long header; /* TABLE_HEADER_..., or 0 and more */
     struct table_signs signs;
-    bool unreadable_is_missing;
+    bool unreadable_is_missing, sums_are_data;
     char comment; /* 0: nothing begins one */
     bool comment_is_said;
 };

@@ -114,13 +114,16 @@ static void marked_rows_comments_and_sums_are_told_apart_in_all_chunks(void **st
         struct reading r = read_bytes(text.data, text.len, NULL, cap);
         assert_int_equal(r.status, STATUS_OK);
         assert_int_equal(r.n_numbers, 13 * 20);
-        assert_int_equal(r.info->n_warnings, 2);
+        assert_int_equal(r.info->n_warnings, 3);
         assert_string_equal(
             r.info->warnings[0],
             "12 lines that begin with # are left out as comments; the first is line 3");
         assert_string_equal(r.info->warnings[1],
-                            "12 rows whose first cell names a sum of others are left out; the "
-                            "first is line 4 (\"total\")");
+                            "12 rows whose first cell names a sum or mean of others are left out; "
+                            "the first is line 4; if they are data: -s sums=data");
+        assert_string_equal(r.info->warnings[2],
+                            "12 rows that begin with # are data; the first is line 2; if such "
+                            "lines are comments: -s comment='#'");
         reading_free(&r);
     }
     bytes_free(&text);
@@ -381,9 +384,9 @@ static void a_first_line_of_years_over_labels_is_pointed_out(void **state)
 {
     (void)state;
     static const char years[] = "name,2001,2002,2003,2004\na,1,2,4,3\nb,4,1,0,2\n";
-    static const char *const others[] = {"c,2001,2002,2003,2005\na,1,2,4,3\nb,4,1,0,2\n",
+    static const char *const others[] = {"c,2001,2002,2003,2005\na,1,2,2004,3\nb,4,1,0,2\n",
                                          "x,1,2,3\ny,2,1,5\nz,3,3,1\n",
-                                         "d,2004,2003,2002,2001\na,1,2,4,3\nb,4,1,0,2\n",
+                                         "d,2004,2003,2002,2001\na,1,2,2003,3\nb,4,1,0,2\n",
                                          "e,1.5,2.5,3.5,4.5\na,1,2,4,3\nb,4,1,0,2\n"};
     struct reading r = read_bytes(years, sizeof years - 1, NULL, 1 << 16);
     assert_int_equal(r.status, STATUS_OK);

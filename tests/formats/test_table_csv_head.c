@@ -219,13 +219,18 @@ static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **stat
     /* a row beside rows */
     check_data("date,1,5,20\n1/2/20,18,12,9\n1/3/20,19,12,8\n", false);
     check_data("S5,1950,1960,1965\nS0,1,2,3\nS1,4,5,7\n", false);
-    check_data("station,1950,1960,1965\nS0,1,2,3\nall,4,5,7\n", false);
+    check_data("station,1950,1960,1965\nS0,1,2,3\nall,4,5,7\n", true);
+    check_data("country,1950,1960,1965\nFR,4,5,6\nDE,5,7,8\n", true);
+    check_data("country,code,1960,1965,1971\nFrance,FRA,4,6,5\nItaly,ITA,3,1,9\n", true);
+    check_data("d,2004,2003,2002,2001\na,1,2,4,3\nb,4,1,0,2\n", true);
+    check_data("country,1950,1960,1965\nFR,4,1955,6\nDE,5,7,8\n", false);
     check_data("station,1950,1965,1960\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1950,1960,1960\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1960,1960,1950\nS0,1,2,3\nS1,4,5,7\n", false);
     check_data("station,1950,1965\nS0,1,2\nS1,4,5\n", true); /* two always rise or fall */
     check_data("station,8,9\nS0,1,2\nS1,4,5\n", false);
-    check_data("New York,8,9,11\nRome,1,2,3\nAix-en-Provence,4,5,6\n", false);
+    check_data("New York,8,9,11\nRome,1,2,3\nAix-en-Provence,4,5,6\n", true);
+    check_data("New York,8,11,9\nRome,1,2,3\nAix-en-Provence,4,5,6\n", false);
     check_data("station,1950,1960,1965\nS0,1,2,3\n", false);
     check_data("sum,1,5,20,50\n1/2/20,18,12,9,14\n1/3/20,1,12,18,40\n", true); /* others rise */
     const struct table_options none = {.header = "none"};

@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .decimal = data[0] & 1 ? "comma" : NULL,
         .thousands = data[0] & 8 ? "blank" : NULL,
         .unreadable = data[0] & 2 ? "missing" : NULL,
+        .sums = data[0] & 16 ? "data" : NULL,
     };
     fuzz_table(data + 1, size - 1, &options);
     return 0;

@@ -271,7 +271,7 @@ static void parameters_come_back_to_the_bit(void **state)
         "-s series=rows -s r=none -s top=17 -s threshold=0.1234567890123456789", "x.clusters.csv");
     assert_same_after_the_way(
         "-s columns=3-9,T,RH -s missing_value=-999.9000000000001,ERR -s skip=3 -s header=0 "
-        "-s sep=tab -s decimal=, -s thousands=apostrophe -s unreadable=missing",
+        "-s sep=tab -s decimal=, -s thousands=apostrophe -s unreadable=missing -s sums=data",
         "x.clusters.csv");
     assert_same_after_the_way("-s p_r=0.30000000000000004 -s steps=123 -s nodata=sink",
                               "x.dem.tif");

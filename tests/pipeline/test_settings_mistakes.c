@@ -79,6 +79,7 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
         {"run -s decimal=blank x", {"decimal", "blank", "comma or point"}},
         {"run -s thousands=none x", {"thousands", "none", "apostrophe"}},
         {"run -s unreadable=drop x", {"unreadable", "drop", "reject or missing"}},
+        {"run -s sums=keep x", {"sums", "keep", "auto or data"}},
         {"run -s missing_vale=1 x", {"missing_vale", "missing_value"}},
         {"run", {"no input", "INPUT"}},
         {"check", {"no input"}},
