@@ -147,8 +147,8 @@ enum status interpolate_values_at(struct interpolate_job *job, size_t n_curves, 
                                   size_t n, double *y) STATUS_MUST_CHECK;
 /* Of the host, and as much of the backend. */
 size_t interpolate_swing_bytes(size_t n_curves);
-/* Warns of curves that leave the range of their nodes by more than its length, between nodes that
- * lie within the queries. */
+/* Warns of curves that leave the range of their nodes by more than its length, between the least
+ * and the greatest query. */
 enum status interpolate_warn_swing(struct interpolate_job *job,
                                    struct result *out) STATUS_MUST_CHECK;
 

@@ -143,7 +143,8 @@ enum status interpolate_stream_next(struct interpolate_job *job)
     uint64_t ticket;
     STATUS_TRY(queue_check(job->queue));
     linspace_fill(line, job->n_done, n, job->host);
-    for (size_t i = 0; i < n; i += line->list == NULL && n > 1 ? n - 1 : 1) {
+    const size_t step = line->list == NULL && n > 1 ? n - 1 : 1; /* a line's ends are its range */
+    for (size_t i = 0; i < n; i += step) {
         widen(job, x[i], x[i]);
     }
     STATUS_TRY(take(job, x, n, &ticket));

@@ -65,23 +65,28 @@ enum status interpolate_values_at(struct interpolate_job *job, size_t n_curves, 
     return st;
 }
 
-/* Places in the gaps between nodes that lie within the queries: of each gap several, or the middle
- * of some of them, the first and the last among these. */
+/* Places between the least and the greatest query, in the gaps of nodes that these span: of each
+ * gap several, or the middle of some of them, the first and the last among these. */
 static size_t choose_places(const struct interpolate_job *job, size_t most, double *x)
 {
+    const double low = fmax(job->low, job->x[0]), high = fmin(job->high, job->x[job->n - 1]);
     size_t first = 0, end = job->n - 1, n = 0;
-    while (first < end && job->x[first] < job->low) {
+    if (!(low <= high)) { /* no query is within the nodes */
+        return 0;
+    }
+    while (first + 1 < end && job->x[first + 1] <= low) {
         first++;
     }
-    while (end > first && job->x[end] > job->high) {
+    while (first + 1 < end && job->x[end - 1] >= high) {
         end--;
     }
     const size_t gaps = end - first, taken = gaps < most ? gaps : most;
-    const size_t of_gap = taken * GAP_PLACES < most ? GAP_PLACES : taken > 0 ? most / taken : 0;
+    const size_t of_gap = taken * GAP_PLACES < most ? GAP_PLACES : most / taken;
     for (size_t k = 0; k < taken * of_gap; k++) {
         const size_t gap = first + (taken > 1 ? k / of_gap * (gaps - 1) / (taken - 1) : 0);
         const double share = ((double)(k % of_gap) + 0.5) / (double)of_gap;
-        x[n++] = job->x[gap] + share * (job->x[gap + 1] - job->x[gap]);
+        const double from = fmax(job->x[gap], low), to = fmin(job->x[gap + 1], high);
+        x[n++] = from + share * (to - from);
     }
     return n;
 }
