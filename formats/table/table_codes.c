@@ -147,7 +147,22 @@ void table_codes_find(const struct table_extremes *e, size_t series, struct exce
     found->n_counts++;
 }
 
-enum status table_codes_say(const struct table_code *c, const char *kind, struct bytes *out)
+/* What is set already goes on with a comma and a blank: -32768,9999 may be one number. */
+enum status table_codes_cure(const struct table_code *codes, size_t n, bool is_set,
+                             struct bytes *out)
+{
+    char text[SHORTEST_BYTES];
+    STATUS_TRY(bytes_printf(out, is_set ? "append \"" : "set missing_value="));
+    for (size_t k = 0; k < n; k++) {
+        const int length = (int)shortest_f64(codes[k].value, text);
+        STATUS_TRY(bytes_printf(out, "%s%.*s", is_set ? ", " : k > 0 ? "," : "", length, text));
+    }
+    STATUS_TRY(bytes_printf(out, is_set ? "\" to missing_value" : ""));
+    return bytes_append(out, "", 1);
+}
+
+enum status table_codes_say(const struct table_code *c, const char *kind, bool is_set,
+                            struct bytes *out)
 {
     char text[SHORTEST_BYTES];
     const int n = (int)shortest_f64(c->value, text);
@@ -166,7 +181,7 @@ enum status table_codes_say(const struct table_code *c, const char *kind, struct
     if (c->n_series > named) {
         STATUS_TRY(bytes_printf(out, " and %zu more", c->n_series - named));
     }
-    STATUS_TRY(bytes_printf(out, "%s; if it is one, set missing_value=%.*s",
-                            c->n_series > 1 ? "" : ", far from all others", n, text));
-    return bytes_append(out, "", 1);
+    STATUS_TRY(
+        bytes_printf(out, "%s; if it is one, ", c->n_series > 1 ? "" : ", far from all others"));
+    return table_codes_cure(c, 1, is_set, out);
 }

@@ -37,8 +37,11 @@ void table_codes_find(const struct table_extremes *e, size_t series, struct exce
 /* Adds one, of a series of that name. */
 void table_codes_add(struct table_findings *found, double value, bool is_low, uint64_t n_times,
                      struct excerpt name);
+/* What to do about codes, the shortest first, with its NUL; is_set: missing_value is given. */
+enum status table_codes_cure(const struct table_code *codes, size_t n, bool is_set,
+                             struct bytes *out) STATUS_MUST_CHECK;
 /* The sentence on a code, of series of that kind, column or row. */
-enum status table_codes_say(const struct table_code *c, const char *kind,
+enum status table_codes_say(const struct table_code *c, const char *kind, bool is_set,
                             struct bytes *out) STATUS_MUST_CHECK;
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Above all ground: beside a plain, a height of nines below it may be that of another plain. */
 static const double highest_m = 9000;
@@ -65,6 +66,13 @@ static struct table_extremes rest_with(const struct table_extremes *rest, double
     return e;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = fabs(((const struct table_code *)a)->value),
+                 y = fabs(((const struct table_code *)b)->value);
+    return (x > y) - (x < y);
+}
+
 void table_heights_find(const struct table_heights *h, struct table_findings *found)
 {
     const struct excerpt none = {""};
@@ -87,10 +95,10 @@ void table_heights_find(const struct table_heights *h, struct table_findings *fo
             table_codes_add(found, v, is_low, h->aside[k].n_times, none);
         }
     }
+    qsort(found->codes, found->n_codes, sizeof *found->codes, by_size);
 }
 
-enum status table_heights_say(const struct table_findings *found, bool has_missing_value,
-                              struct bytes *out)
+enum status table_heights_say(const struct table_findings *found, bool is_set, struct bytes *out)
 {
     const size_t n = found->n_codes;
     char text[SHORTEST_BYTES];
@@ -107,14 +115,7 @@ enum status table_heights_say(const struct table_findings *found, bool has_missi
         return STATUS_OK;
     }
     STATUS_TRY(bytes_printf(
-        out,
-        "%s for missing altitudes, far from all others, and taken as %s; if so, "
-        "%s missing_value%s",
-        n == 1 ? " looks like a code" : " look like codes", n == 1 ? "an altitude" : "altitudes",
-        has_missing_value ? "add to" : "set", has_missing_value ? " " : "="));
-    for (size_t k = 0; k < n; k++) {
-        const int length = (int)shortest_f64(found->codes[k].value, text);
-        STATUS_TRY(bytes_printf(out, "%s%.*s", k > 0 ? "," : "", length, text));
-    }
-    return bytes_append(out, "", 1);
+        out, "%s for missing altitudes, far from all others, and taken as %s; if so, ",
+        n == 1 ? " looks like a code" : " look like codes", n == 1 ? "an altitude" : "altitudes"));
+    return table_codes_cure(found->codes, n, is_set, out);
 }

@@ -25,11 +25,10 @@ struct table_heights {
 
 void table_heights_begin(struct table_heights *h, double nodata);
 void table_heights_take(struct table_heights *h, const struct table_chunk *chunk, enum dtype type);
-/* Adds what looks like a code, with its cells as n_times[0]. */
+/* Adds what looks like a code, with its cells as n_times[0], the numbers nearest to 0 first. */
 void table_heights_find(const struct table_heights *h, struct table_findings *found);
-/* The sentence on these, with its NUL; nothing where there are none. `has_missing_value`: that
- * option is set already. STATUS_NO_MEMORY. */
-enum status table_heights_say(const struct table_findings *found, bool has_missing_value,
+/* The sentence on these, with its NUL; nothing where there are none. STATUS_NO_MEMORY. */
+enum status table_heights_say(const struct table_findings *found, bool is_set,
                               struct bytes *out) STATUS_MUST_CHECK;
 
 #endif

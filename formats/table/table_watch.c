@@ -199,7 +199,7 @@ enum status table_watch_heights(struct table_watch *w, struct bytes *out)
         return STATUS_OK;
     }
     table_heights_find(&w->heights, &found);
-    return table_heights_say(&found, w->info->has_missing_value, out);
+    return table_heights_say(&found, w->info->used[TABLE_MISSING_VALUE], out);
 }
 
 static void settle(struct table_watch *w)
@@ -250,7 +250,8 @@ enum status table_watch_codes(struct table_watch *w, struct bytes *out)
     }
     settle(w);
     for (size_t k = 0; k < w->found.n_codes; k++) {
-        STATUS_TRY(table_codes_say(&w->found.codes[k], kind_of(w), out));
+        STATUS_TRY(table_codes_say(&w->found.codes[k], kind_of(w),
+                                   w->info->used[TABLE_MISSING_VALUE], out));
     }
     return STATUS_OK;
 }

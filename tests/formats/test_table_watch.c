@@ -669,7 +669,7 @@ static const char *look_at_heights(const double *z, size_t n, const struct grid 
                                         .dtype = is_narrow ? DTYPE_F32 : DTYPE_F64,
                                         .grid = grid,
                                         .cells_per_line = n,
-                                        .has_missing_value = has_missing};
+                                        .used = {[TABLE_MISSING_VALUE] = has_missing}};
         struct table_watch *w;
         struct bytes text = {0}, codes = {0};
         const size_t cut = cuts[c / 2];
@@ -740,11 +740,11 @@ static void codes_in_heights_are_told_with_their_cells(void **state)
     z[1999] = -9999;
     z[1500] = -77777;
     assert_string_equal(look_at_heights(z, HEIGHTS, &named, false),
-                        "-32768 (2 cells), -32767 (1 cell) and -9999 (1 cell) look like codes for "
+                        "-9999 (1 cell), -32767 (1 cell) and -32768 (2 cells) look like codes for "
                         "missing altitudes, far from all others, and taken as altitudes; if so, "
-                        "set missing_value=-32768,-32767,-9999");
+                        "set missing_value=-9999,-32767,-32768");
     assert_non_null(strstr(look_at_heights(z, HEIGHTS, &named, true),
-                           "if so, add to missing_value -32768,-32767,-9999"));
+                           "if so, append \", -9999, -32767, -32768\" to missing_value"));
     z[1501] = -77777; /* no number that reads like a code, but there twice */
     assert_non_null(strstr(look_at_heights(z, HEIGHTS, &unnamed, false), "-77777 (2 cells)"));
     assert_non_null(strstr(look_at_heights(z, HEIGHTS, NULL, false), "-32768 (2 cells)"));
@@ -752,6 +752,70 @@ static void codes_in_heights_are_told_with_their_cells(void **state)
         z[i] = i == 7 ? -9999 : 9;
     }
     assert_non_null(strstr(look_at_heights(z, HEIGHTS, &unnamed, false), "-9999 (1 cell)"));
+}
+
+/* What a warning says of missing_value is done until none says anything: it is accepted each time,
+ * and ends. */
+static void obey(const char *text, bool for_grid, const char *end)
+{
+    char missing[128] = "";
+    for (size_t k = 0; k < 4; k++) {
+        const struct table_options options = {.for_grid = for_grid,
+                                              .missing_value = k > 0 ? missing : NULL};
+        struct bytes said = {0};
+        struct table_watch *w;
+        struct reading r = read_text(text, &options);
+        if (r.status != STATUS_OK) {
+            fail_msg("missing_value=%s: %s", missing, status_message());
+        }
+        assert_int_equal(
+            table_watch_new(r.info, for_grid ? TABLE_WATCH_HEIGHTS : TABLE_WATCH_ACROSS, &w),
+            STATUS_OK);
+        struct table_chunk chunk = {.values = r.numbers.data, .n_cells = r.n_numbers};
+        assert_int_equal(table_watch_take(w, &chunk), STATUS_OK);
+        assert_int_equal(for_grid ? table_watch_heights(w, &said) : table_watch_codes(w, &said),
+                         STATUS_OK);
+        const char *const set =
+            said.len > 0 ? strstr((char *)said.data, "set missing_value=") : NULL;
+        const char *const add = said.len > 0 ? strstr((char *)said.data, "append \"") : NULL;
+        if (set != NULL) {
+            snprintf(missing, sizeof missing, "%s", strchr(set, '=') + 1);
+        } else if (add != NULL) {
+            sscanf(add + 8, "%60[^\"]", missing + strlen(missing));
+        }
+        const bool is_done = said.len == 0;
+        bytes_free(&said);
+        table_watch_free(w);
+        reading_free(&r);
+        if (is_done) {
+            assert_string_equal(missing, end);
+            return;
+        }
+    }
+    fail_msg("no end: missing_value=%s", missing);
+}
+
+static void what_is_said_of_codes_can_be_obeyed_to_its_end(void **state)
+{
+    struct bytes table = {0}, heights = {0};
+    (void)state;
+    assert_int_equal(bytes_printf(&table, "t,h\n"), STATUS_OK);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(bytes_printf(&table, "%.3f,%.3f\n", i % 9 == 0 ? -32768 : noise(i),
+                                      i % 9 == 1 ? 9999 : noise(i + 7)),
+                         STATUS_OK);
+        assert_int_equal(bytes_printf(&heights, "%.3f %.3f\n", i < 2 ? -32768 : 100 + noise(i),
+                                      i < 2   ? 99999
+                                      : i < 4 ? 9999
+                                              : 100 + noise(i + 7)),
+                         STATUS_OK);
+    }
+    assert_int_equal(bytes_append(&table, "", 1), STATUS_OK);
+    assert_int_equal(bytes_append(&heights, "", 1), STATUS_OK);
+    obey((const char *)table.data, false, "-32768, 9999");
+    obey((const char *)heights.data, true, "9999,-32768,99999");
+    bytes_free(&table);
+    bytes_free(&heights);
 }
 
 static void heights_are_no_codes(void **state)
@@ -807,6 +871,7 @@ int main(void)
         cmocka_unit_test(of_several_series_that_rise_the_first_is_named),
         cmocka_unit_test(of_an_array_the_first_numbers_are_looked_at),
         cmocka_unit_test(codes_in_heights_are_told_with_their_cells),
+        cmocka_unit_test(what_is_said_of_codes_can_be_obeyed_to_its_end),
         cmocka_unit_test(heights_are_no_codes),
         cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
     };
