@@ -174,10 +174,8 @@ static struct entry entry_of(struct value word, const unsigned char *end)
     for (e.key.n = 0; e.key.n < word.n && strchr(":=,", word.text[e.key.n]) == NULL; e.key.n++) {
     }
     const unsigned char *const stop = line_end(word.text, end), *p = word.text + e.key.n;
-    for (bool between = true; between && p < stop; p += between) {
-        const bool is_sign = e.sign == 0 && strchr(":=,", *p) != NULL;
-        between = is_blank(*p) || is_sign;
-        e.sign = is_sign ? (char)*p : e.sign;
+    for (; p < stop && (is_blank(*p) || (e.sign == 0 && strchr(":=,", *p) != NULL)); p++) {
+        e.sign = is_blank(*p) ? e.sign : (char)*p;
     }
     e.value.text = p;
     while (p < stop && !is_blank(*p) && !(e.sign == ',' && *p == ',')) {
@@ -228,8 +226,8 @@ static enum status read_line(struct header *h, const struct value *word, uint64_
     if (k == N_KEYS) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: line %" PRIu64 ": unknown key '%s'; a grid's header has ncols, "
-                           "nrows, xllcorner, yllcorner, cellsize and nodata_value; delete the "
-                           "line if they say all of the grid",
+                           "nrows, xllcorner, yllcorner, cellsize and nodata_value; if these "
+                           "are there, delete the line",
                            h->file, line, excerpt_of(e.key.text, e.key.n).text);
     }
     if (e.sign == ',') {

@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,21 +223,30 @@ static enum status look_for_xyz(struct csv *csv, bool *is_xyz)
     return STATUS_OK;
 }
 
-/* In a grid's place nothing is passed over: no title, no names, no column. */
+/* In a grid's place nothing is passed over but comments and blank lines: no title, no names, no
+ * column. */
 static enum status check_for_grid(struct table *t, struct csv *csv)
 {
     const struct csv_shape *const shape = &csv->shape;
     const char *const name = source_name(t->source);
-    const bool is_whole = shape->data_line == 1 + t->choice.skip && !shape->has_header &&
-                          !shape->has_labels &&
-                          (shape->n_kept == shape->n_columns || t->options.columns != NULL);
-    if (!is_whole) {
+    const bool has_lines = shape->has_title || shape->has_header;
+    const bool has_columns =
+        !shape->has_labels && (shape->n_kept == shape->n_columns || t->options.columns != NULL);
+    if (has_lines || !has_columns) {
+        char cure[128] = "";
+        if (has_columns) {
+            snprintf(cure, sizeof cure,
+                     "; if the lines above its numbers say nothing of it: -s skip=%" PRIu64 "%s",
+                     shape->data_line - 1,
+                     shape->has_header && !shape->has_title
+                         ? "; if the last of them is a row: -s header=none"
+                         : "");
+        }
         return status_fail(STATUS_BAD_INPUT,
                            "%s: stands in a grid's place, and is neither a grid nor a table of "
                            "numbers alone, without names; a grid begins with lines of ncols, "
                            "nrows, xllcorner, yllcorner, cellsize and nodata_value%s",
-                           name,
-                           shape->has_header ? " (-s header=none if line 1 is a row of it)" : "");
+                           name, cure);
     }
     bool is_xyz;
     STATUS_TRY(look_for_xyz(csv, &is_xyz));

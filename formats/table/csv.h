@@ -62,6 +62,7 @@ struct csv_shape {
     size_t n_runs;
     size_t n_kept;
     bool has_header, has_labels;
+    bool has_title;     /* lines above the table, or of units, are passed over */
     const char **names; /* [n_kept] into name_text, with a header */
     char *name_text;
     size_t names_bytes;    /* of both */

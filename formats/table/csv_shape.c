@@ -20,7 +20,8 @@
 
 enum { MAX_WARNINGS = 20 };
 
-static enum csv_kind column_kind(const struct csv_head *h, size_t c)
+/* all: to the file's end a column that only says that it is missing is kept, too. */
+static enum csv_kind column_kind(const struct csv_head *h, size_t c, bool all)
 {
     const unsigned seen = h->seen[c];
     if (c == 0 && h->top.lacks_first) {
@@ -28,7 +29,7 @@ static enum csv_kind column_kind(const struct csv_head *h, size_t c)
     }
     if ((seen & CSV_SEEN_NUMBER) != 0 ||
         (seen & (CSV_SEEN_WORD | CSV_SEEN_UNSURE)) == CSV_SEEN_UNSURE ||
-        (!h->whole && (seen & CSV_SEEN_WORD) == 0 && (seen & CSV_SEEN_MARK) != 0)) {
+        ((all || !h->whole) && (seen & CSV_SEEN_WORD) == 0 && (seen & CSV_SEEN_MARK) != 0)) {
         return CSV_KEEP;
     }
     if ((seen & CSV_SEEN_WORD) == 0) {
@@ -196,7 +197,7 @@ static enum status decide_columns(struct table *t, struct csv_head *h, struct cs
 {
     size_t n_left = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
-        const enum csv_kind kind = column_kind(h, c);
+        const enum csv_kind kind = column_kind(h, c, t->options.for_grid);
         const bool wordy = (h->seen[c] & CSV_SEEN_WORDY) != 0;
         h->seen[c] = (unsigned char)kind;
         if (kind == CSV_KEEP || (kind == CSV_LABEL && !shape->has_header && !wordy) ||
@@ -399,6 +400,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
                    : status_fail(STATUS_BAD_INPUT, "%s: holds no cell, only blank lines", h->file);
     }
     shape->n_columns = h->n_columns;
+    shape->has_title = h->top.above.first > 0 || h->top.units.first > 0;
     shape->shape_line = h->top.n_columns > 0 ? h->second_line : h->first_line;
     STATUS_TRY(warn_of_commas(t, h));
     STATUS_TRY(csv_decide_header(t, h, &shape->dialect, &shape->has_header));

@@ -309,7 +309,8 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
          "line 3: unknown key 'zunits'", "delete the line"},
         {"ncols 3 nrows 2\nxllcorner 0 yllcorner 0\ncellsize 1\n1 2 3\n4 5 6\n",
          "neither a grid nor a table of numbers alone", "ncols, nrows"},
-        {"Heights of 2020\n1 2 3\n4 5 6\n7 8 9\n", "neither a grid nor", NULL},
+        {"Heights of 2020\n1 2 3\n4 5 6\n7 8 9\n", "neither a grid nor",
+         "if the lines above its numbers say nothing of it: -s skip=1"},
         {"a,b,c\n1,2,3\n4,5,6\n", "neither a grid nor", NULL},
         {",1,2\nr1,2,3\nr2,5,6\n", "neither a grid nor", NULL},
         {"1,x,3\n4,y,6\n4,y,6\n", "neither a grid nor", NULL},
@@ -341,9 +342,42 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
     r = read_text("1 2 3\n4 5 6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
     reading_free(&r);
+    /* the cures */
+    r = read_text("Heights of 2020\n1 2 3\n4 5 6\n7 8 9\n",
+                  &(struct table_options){.for_grid = true, .skip = "1"});
+    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+    reading_free(&r);
     r = read_text("9 9 9\n8 9 9\n8 9 7\n", &options);
     ASSERT_NUMBERS(&r, 9, 9, 9, 8, 9, 9, 8, 9, 7);
     reading_free(&r);
+}
+
+static void numbers_alone_are_a_grid_with_all_their_columns(void **state)
+{
+    static const struct {
+        const char *text, *missing_value;
+    } cases[] = {
+        {"-9999 2 3\n-9999 5 6\n-9999 8 9\n", "-9999"},
+        {"-9999,2,3\n-9999,5,6\n-9999,8,9\n", "-9999"},
+        {"-9999 -9999 -9999\n-9999 5 6\n-9999 8 9\n", "-9999"},
+        {"nan nan nan\nnan 5 6\nnan 8 9\n", NULL},
+        {"nan 2 3\nnan 5 6\nnan 8 9\n", NULL},
+        {"# dem of the site\nnan 2 3\nnan 5 6\nnan 8 9\n", NULL},
+        {"\nnan 2 3\nnan 5 6\nnan 8 9\n", NULL},
+        {"\n# a\n\n# b\nnan 2 3\nnan 5 6\nnan 8 9\n", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct table_options options = {.for_grid = true,
+                                              .missing_value = cases[i].missing_value};
+        struct reading r = read_text(cases[i].text, &options);
+        const double *const v = (const double *)(const void *)r.numbers.data;
+        if (r.status != STATUS_OK || r.n_numbers != 9 || !isnan(v[0]) || !isnan(v[6]) ||
+            v[8] != 9) {
+            fail_msg("case %zu: %s", i, r.status != STATUS_OK ? status_message() : "misread");
+        }
+        reading_free(&r);
+    }
 }
 
 static void a_table_whose_columns_are_called_as_keys_is_a_table(void **state)
@@ -584,6 +618,7 @@ int main(void)
         cmocka_unit_test(the_numbers_room_bounds_a_chunk),
         cmocka_unit_test(headers_of_other_hands_give_the_same_grid),
         cmocka_unit_test(what_is_no_grid_in_its_place_is_refused_by_its_name),
+        cmocka_unit_test(numbers_alone_are_a_grid_with_all_their_columns),
         cmocka_unit_test(a_table_whose_columns_are_called_as_keys_is_a_table),
         cmocka_unit_test(a_wrong_number_of_values_is_refused_with_its_place),
         cmocka_unit_test(text_among_numbers_is_refused_with_its_place),
