@@ -262,22 +262,6 @@ enum status grid_copy_georeference(struct grid *g, const struct grid *from)
     return STATUS_OK;
 }
 
-/* gdalwarp would make cells square and a turned map straight, if it were let. */
-enum status grid_refuse_mask(const struct grid *g, const char *name, const char *which)
-{
-    const struct grid_extent e = grid_extent_of(g);
-    char place[200] = " -to SRC_METHOD=NO_GEOTRANSFORM -to DST_METHOD=NO_GEOTRANSFORM";
-    if (g->has_origin) {
-        (void)snprintf(place, sizeof place, " -te %.17g %.17g %.17g %.17g -ts %zu %zu", e.west,
-                       fmin(e.south, e.north), e.east, fmax(e.south, e.north), g->columns, g->rows);
-    }
-    return status_fail(STATUS_UNSUPPORTED,
-                       "%s: %s says which cells have a number, and is not read; write it into the "
-                       "grid as NODATA: gdalwarp -ot Float64 -srcnodata None -dstnodata %.17g%s IN "
-                       "OUT.tif",
-                       name, which, g->has_nodata ? g->nodata : -9999, place);
-}
-
 /* --- two grids -------------------------------------------------------------------------------- */
 
 struct corner {

@@ -110,11 +110,6 @@ static inline bool grid_matches_nodata(double nodata, double value)
            (fabs(nodata) > 1e38 && fabs(value) > 1e38 && copysign(value, nodata) == value);
 }
 
-/* Refuses a grid whose cells without a number are told by a mask, `which`, with the command that
- * writes it into the grid as NODATA: STATUS_UNSUPPORTED. */
-enum status grid_refuse_mask(const struct grid *g, const char *name,
-                             const char *which) STATUS_MUST_CHECK;
-
 /* Fails with STATUS_BAD_INPUT unless both have the same shape and, where both are georeferenced,
  * the same extent: all four corners within a hundredth of a cell of each other (tools round what
  * they write). The names are what the message calls them. */

@@ -1,14 +1,15 @@
 /*
  * foreign - see foreign.h.
  *
- * A command is a template: the word IN stands for the file, and OUT for its name without the
- * format's ending; no command writes to the file that it reads.
+ * No command writes to the file that it reads.
  */
 #include "formats/table/foreign.h"
 
 #include "formats/base/bytes.h"
 #include "formats/base/file_name.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -120,6 +121,8 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
                                            "tr , ' ' <IN >OUT.txt", NULL},
                      foreign_utf16_grid = {"UTF-16 text", "",
                                            "iconv -f UTF-16 -t UTF-8 <IN >OUT.txt", NULL},
+                     foreign_printed = {"an array as NumPy prints it", "",
+                                        "tr -d '[]' <IN >OUT.txt", NULL},
                      foreign_xyz_grid = {"an XYZ grid", ".xyz ", GDAL, NULL};
 
 /* How files begin. Of binary formats the head holds a byte 0, else it is a text that only begins
@@ -238,21 +241,44 @@ static bool begins(const struct sign *sign, const unsigned char *head, const uns
                                memcmp(at, sign->bytes, sign->n) == 0;
 }
 
-/* What begins as an object, or a list, of JSON does. */
-static const struct foreign *find_json(const unsigned char *head, const unsigned char *end)
+/* Whether the first line ends as it begins, and the next one begins so, too. */
+static bool has_lines(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+    const unsigned char *const next = newline != NULL ? text_begin(newline, end) : end;
+    const unsigned char *last = newline != NULL ? newline - 1 : p;
+    while (last > p && (*last == '\r' || *last == ' ')) {
+        last--;
+    }
+    return next < end && *next == *p && *last == (*p == '{' ? '}' : ']');
+}
+
+#define NUMBER "-0123456789" /* begins so */
+
+/* What begins as an object, or a list, of JSON does; numpy prints "[1. 2.]". */
+static const struct foreign *find_list(const unsigned char *head, const unsigned char *end)
 {
     const unsigned char *const p = text_begin(head, end);
-    const unsigned char *const next = p < end ? text_begin(p + 1, end) : end;
-    if (next == end || *next == '\0' ||
+    const unsigned char *first = p < end ? text_begin(p + 1, end) : end;
+    while (first < end && *p == '[' && *first == '[') {
+        first = text_begin(first + 1, end);
+    }
+    if (first == end || *first == '\0' ||
         strchr(*p == '{'   ? "\"}"
-               : *p == '[' ? "\"{[]-0123456789"
+               : *p == '[' ? "\"{]" NUMBER
                            : "",
-               *next) == NULL) {
+               *first) == NULL) {
         return NULL;
     }
-    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
-    const bool is_line = newline && newline + 1 < end && *p == '{' && newline[-1] == '}';
-    return &formats[is_line ? JSON_LINES : JSON];
+    const unsigned char *after = first;
+    while (after < end && *after != '\0' && strchr("+.eE" NUMBER, *after) != NULL) {
+        after++;
+    }
+    after = after > first ? text_begin(after, end) : end;
+    if (after < end && *after != ',' && *after != ']') {
+        return *after != '\0' && strchr(NUMBER, *after) != NULL ? &foreign_printed : NULL;
+    }
+    return &formats[has_lines(p, end) ? JSON_LINES : JSON];
 }
 
 const struct foreign *foreign_of(const char *path, const unsigned char *head, size_t n)
@@ -265,7 +291,7 @@ const struct foreign *foreign_of(const char *path, const unsigned char *head, si
             return named != NULL ? named : &formats[signs[i].format];
         }
     }
-    return is_binary ? NULL : find_json(head, end);
+    return is_binary ? NULL : find_list(head, end);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -304,8 +330,9 @@ static enum status put_unpacking(struct bytes *b, const char *name, size_t *n)
     return STATUS_OK;
 }
 
-static enum status put_command(struct bytes *b, const char *command, const char *name)
+static enum status put_command(struct bytes *b, const char *command, const char *path)
 {
+    const char *const name = access(path, R_OK) == 0 ? path : last_component(path);
     size_t n = strlen(name);
     STATUS_TRY(put_unpacking(b, name, &n));
     const char *const last = last_component(name), *const dot = memrchr(last, '.',
@@ -345,10 +372,7 @@ char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
                                    ".zip .7z .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK) {
         made = bytes_printf(&text, "; convert it: ");
-        made = made != STATUS_OK
-                   ? made
-                   : put_command(&text, command,
-                                 access(path, R_OK) == 0 ? path : last_component(path));
+        made = made != STATUS_OK ? made : put_command(&text, command, path);
     }
     made = made != STATUS_OK ? made : bytes_append(&text, "", 1);
     if (made != STATUS_OK) {
@@ -366,4 +390,36 @@ enum status foreign_fail(enum status code, const struct foreign *f, const char *
     (void)status_fail(code, "%s: %s", path, sentence);
     free(sentence);
     return code;
+}
+
+enum status foreign_fail_with(enum status code, const char *path, const char *what,
+                              const char *command)
+{
+    struct bytes text = {0};
+    enum status made = put_command(&text, command, path);
+    made = made != STATUS_OK ? made : bytes_append(&text, "", 1);
+    made =
+        made != STATUS_OK ? made : status_fail(code, "%s: %s: %s", path, what, (char *)text.data);
+    bytes_free(&text);
+    return made;
+}
+
+/* gdalwarp would make cells square and a turned map straight, if it were let. */
+enum status foreign_refuse_mask(const struct grid *g, const char *path, const char *which)
+{
+    const struct grid_extent e = grid_extent_of(g);
+    char what[512], command[320],
+        place[200] = "-to SRC_METHOD=NO_GEOTRANSFORM -to DST_METHOD=NO_GEOTRANSFORM";
+    if (g->has_origin) {
+        (void)snprintf(place, sizeof place, "-te %.17g %.17g %.17g %.17g -ts %zu %zu", e.west,
+                       fmin(e.south, e.north), e.east, fmax(e.south, e.north), g->columns, g->rows);
+    }
+    (void)snprintf(what, sizeof what,
+                   "%s says which cells have a number, and is not read; write it into the grid as "
+                   "NODATA",
+                   which);
+    (void)snprintf(command, sizeof command,
+                   "gdalwarp -ot Float64 -srcnodata None -dstnodata %.17g %s IN OUT.tif",
+                   g->has_nodata ? g->nodata : -9999, place);
+    return foreign_fail_with(STATUS_UNSUPPORTED, path, what, command);
 }

@@ -6,6 +6,7 @@
 #define LEAT_FORMATS_TABLE_FOREIGN_H
 
 #include "formats/base/status.h"
+#include "formats/geo/grid.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +14,8 @@
 struct foreign;
 
 /* Texts of grids that are known by more than their first bytes. */
-extern const struct foreign foreign_comma_grid, foreign_utf16_grid, foreign_xyz_grid;
+extern const struct foreign foreign_comma_grid, foreign_utf16_grid, foreign_xyz_grid,
+    foreign_printed;
 
 enum { FOREIGN_HEAD_BYTES = 512 };
 
@@ -35,5 +37,13 @@ char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
 /* Fails with `code`, saying so of the file. */
 enum status foreign_fail(enum status code, const struct foreign *f, const char *path,
                          bool for_grid) STATUS_MUST_CHECK;
+/* Fails with `code`: "x.tif: WHAT: gdal_translate x.tif x.new.tif". The command is a template: the
+ * word IN stands for the file, and OUT for its name without its ending. */
+enum status foreign_fail_with(enum status code, const char *path, const char *what,
+                              const char *command) STATUS_MUST_CHECK;
+/* Refuses a grid whose cells without a number are told by a mask, `which`, with the command that
+ * writes it into the grid as NODATA: STATUS_UNSUPPORTED. */
+enum status foreign_refuse_mask(const struct grid *g, const char *path,
+                                const char *which) STATUS_MUST_CHECK;
 
 #endif

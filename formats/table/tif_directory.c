@@ -8,8 +8,10 @@
 
 #include "formats/base/checked.h"
 #include "formats/base/io_watch.h"
+#include "formats/table/foreign.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
     HEADER_BYTES = 16,
@@ -102,10 +104,13 @@ enum status tif_check_directories(const struct source *s, size_t *bytes)
         const bool whole = look(&w, &n);
         *bytes = i == 0 ? n : *bytes;
         if (n > MOST_VALUE_BYTES) {
-            return status_fail(STATUS_TOO_LARGE,
-                               "%s: byte %" PRIu64 ": the tags of this directory claim %zu bytes, "
-                               "%d are read at most; write the grid anew: gdal_translate",
-                               source_name(s), at, n, MOST_VALUE_BYTES);
+            char what[160];
+            snprintf(what, sizeof what,
+                     "byte %" PRIu64 ": the tags of this directory claim %zu bytes, %d are read at "
+                     "most; write the grid again",
+                     at, n, MOST_VALUE_BYTES);
+            return foreign_fail_with(STATUS_TOO_LARGE, source_name(s), what,
+                                     "gdal_translate IN OUT.tif");
         }
         if (!whole) {
             break;

@@ -3,6 +3,7 @@
  * writing in job_output.c.
  */
 #include "formats/source/archive_member.h"
+#include "formats/table/foreign.h"
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/machine.h"
@@ -283,7 +284,7 @@ static enum status check_mask(const struct job_part *part, const struct grid *g)
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     const enum status st = access(path, F_OK) == 0
-                               ? grid_refuse_mask(g, part->path, input_name_last(path))
+                               ? foreign_refuse_mask(g, part->path, input_name_last(path))
                                : STATUS_OK;
     free(path);
     return st;

@@ -89,6 +89,32 @@ static void what_is_read_is_not_foreign(void **state)
 #define HEAD(bytes) (const unsigned char *)(bytes), sizeof(bytes)
 #define ZIP         "PK\3\4\24\0\6\0\10\0\0\0\41\0\0\0\0\0\0\0\0\0\0\0\0\0\17\0\0\0"
 
+static void json_of_a_value_a_line_is_read_so(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_lines;
+    } cases[] = {
+        {"  [1,2,3]\n[4,5,1]\n", true},
+        {"[1,2,3]\r\n[4,5,1]\r\n", true},
+        {"{\"a\": 1}\n{\"a\": 2}\n", true},
+        {"{\"a\": 1} \r\n\n{\"a\": 2}\n", true},
+        {"[1,2,3]\n\n", false},
+        {"{\"a\": 1}\n", false},
+        {"[[1,2],\n[4,5]]\n", false},
+        {"[{\"a\": 1},\n{\"a\": 2}]\n", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const unsigned char *const head = (const unsigned char *)cases[i].text;
+        says(foreign_of("x.csv", head, strlen(cases[i].text)), "x.csv", false, "JSON",
+             cases[i].is_lines
+                 ? "read_json(sys.argv[1], lines=True).to_csv(sys.argv[2], index=False)' x.csv "
+                   "x.new.csv"
+                 : "read_json(sys.argv[1]).to_csv(sys.argv[2], index=False)' x.csv x.new.csv");
+    }
+}
+
 static void first_bytes_say_the_format_whatever_the_name(void **state)
 {
     static const struct {
@@ -109,13 +135,18 @@ static void first_bytes_say_the_format_whatever_the_name(void **state)
     };
     static const char *const texts[][2] = {{" \n{\"a\": 1}", "JSON"},
                                            {"\xef\xbb\xbf[1, 2]", "JSON"},
+                                           {"[\n  -1.5e3 ,\n  2\n]\n", "JSON"},
                                            {"<VRTDataset rasterXSize=\"3\">", "GDAL virtual"},
                                            {"<!doctype HTML>\n<html>", "web page"},
+                                           {"[1.5 2.5 3.1]\n[4 5 9]\n", "NumPy prints"},
+                                           {"[[ 1.e+00 -2.]\n [4. 5.]]\n", "NumPy prints"},
+                                           {"[-1\n 2]\n", "NumPy prints"},
                                            {"DSAA\r\n3 2\r\n", "Surfer"},
                                            {"north: 20\nsouth: 0\n", "GRASS"}};
-    static const char *const tables[] = {"PAR1,PAR2\n1,2\n",  "CDF,b\n1,2\n",    "GRIB,b\n1,2\n",
-                                         "<0.5,1\n2,3\n",     "<DATE>,x\n1,2\n", "DSAAB 1\n2 3\n",
-                                         "north,south\n1,2\n"};
+    static const char *const tables[] = {
+        "PAR1,PAR2\n1,2\n",   "CDF,b\n1,2\n",      "GRIB,b\n1,2\n",
+        "<0.5,1\n2,3\n",      "<DATE>,x\n1,2\n",   "DSAAB 1\n2 3\n",
+        "north,south\n1,2\n", "[0.5 um],b\n1,2\n", "[1-3 mm] b\n1 2\n"};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         says(foreign_of(cases[i].path, cases[i].head, cases[i].n), cases[i].path, false,
@@ -138,6 +169,7 @@ int main(void)
         cmocka_unit_test(no_command_writes_to_what_it_reads),
         cmocka_unit_test(what_is_read_is_not_foreign),
         cmocka_unit_test(first_bytes_say_the_format_whatever_the_name),
+        cmocka_unit_test(json_of_a_value_a_line_is_read_so),
     };
     return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);
 }

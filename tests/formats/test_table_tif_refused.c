@@ -57,13 +57,15 @@ static void tags_that_claim_too_much_are_refused_before_they_are_read(void **sta
     s[0].metadata = "<GDALMetadata></GDALMetadata>";
     struct bytes file = make_tif(s);
     memcpy(find_entry(&file, 42112) + 4, &many, sizeof many);
-    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim", "gdal_translate");
+    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim",
+                   "write the grid again: gdal_translate in.x in.tif");
     file = make_tif_of(s, 2);
     memcpy(&at, file.data + 4, sizeof at);
     memcpy(&n, file.data + at, sizeof n);
     memcpy(&at, file.data + at + 2 + 12 * n, sizeof at); /* the next directory */
     memcpy(file.data + at + 2 + 4, &many, sizeof many);
-    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim", "gdal_translate");
+    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim",
+                   "write the grid again: gdal_translate in.x in.tif");
 }
 
 /* A place or a NODATA is not lost in silence. */
@@ -152,9 +154,9 @@ static void a_mask_is_refused_with_the_command_that_applies_it(void **state)
         }
         assert_refused(&file, STATUS_UNSUPPORTED, "its mask says which cells have a number",
                        k == 0   ? "gdalwarp -ot Float64 -srcnodata None -dstnodata -9999 -te 1000 "
-                                  "1920 1050 2000 -ts 5 4 IN OUT.tif"
+                                  "1920 1050 2000 -ts 5 4 in.x in.tif"
                        : k == 1 ? "-dstnodata -1 -te"
-                                : "-to SRC_METHOD=NO_GEOTRANSFORM");
+                                : "DST_METHOD=NO_GEOTRANSFORM in.x in.tif");
     }
 }
 

@@ -73,8 +73,8 @@ for stem in inner outer; do
         -of GTiff plain.dem.asc $stem.dem.tif && cp deflate.source.tif $stem.source.tif || fail "no mask"
     expect 1 "$LEAT" run -q -b cpu -o masked $stem.dem.tif $stem.source.tif
     says "$stem.dem.tif.*mask says which cells|$stem.dem.tif.msk says which cells"
-    cure=$(sed -n 's/.*as NODATA: \(gdalwarp .*\) IN OUT.tif.*/\1/p' stderr)
-    $cure -q $stem.dem.tif cured.tif && rm -f $stem.dem.tif* && mv cured.tif $stem.dem.tif || fail "no cure: $cure"
+    cure=$(sed -n 's/.*as NODATA: \(gdalwarp .*\)/\1/p' stderr)
+    eval "$cure" >warped && rm -f $stem.dem.tif* && mv $stem.dem.new.tif $stem.dem.tif || fail "no cure: $cure"
     expect 0 "$LEAT" run -q -b cpu -o masked -s steps=150 $stem.dem.tif $stem.source.tif
     gdal_translate -q -ot Float64 -of ENVI masked/$stem/thickness.tif masked/$stem/thickness.bin || fail "$stem"
     cmp masked/$stem/thickness.bin out/deflate/thickness.bin || fail "$stem: not what NODATA gives"
