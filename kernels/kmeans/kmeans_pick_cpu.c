@@ -308,7 +308,8 @@ static void farthest_body(struct kmeans_task *t)
     kmeans_pass_tiles(t, t->rows.n, farthest_tile, &pick);
     pthread_mutex_lock(&t->pass->merging);
     consider(&state->pick, pick);
-    for (size_t j = 0; state->pick.point == pick.point && j < x->n_columns; ++j) {
+    const bool is_taken = pick.point != UINT64_MAX && state->pick.point == pick.point;
+    for (size_t j = 0; is_taken && j < x->n_columns; ++j) {
         cells[j] =
             kmeans_cell(x->at.at, x->type, (size_t)(pick.point - x->first) * x->n_columns + j);
     }
