@@ -15,22 +15,28 @@ enum status settings_prefix_error(enum status status, const char *origin)
                                : status_fail(status, "%s: %s", origin, status_message());
 }
 
-enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
+enum { CHOICES_BYTES = 256 };
+
+/* Fails with the message, and the nearest of the choices ("a|b", which are cut up) to the value. */
+static enum status fail_choice(const char *message, char *choices, const char *value)
 {
-    char words[128];
     struct text_near near = {.word = value};
-    if (status != STATUS_BAD_ARGUMENT || spec->kind != PARAM_CHOICE ||
-        strlen(spec->choices) >= sizeof(words)) {
-        return status;
-    }
-    strcpy(words, spec->choices);
-    char *rest = words;
-    for (char *word; (word = strsep(&rest, "|")) != NULL;) {
+    for (char *word; (word = strsep(&choices, "|")) != NULL;) {
         text_near_offer(&near, word);
     }
     return near.best != NULL
-               ? status_fail(status, "%s; did you mean '%s'?", status_message(), near.best)
-               : status;
+               ? status_fail(STATUS_BAD_ARGUMENT, "%s; did you mean '%s'?", message, near.best)
+               : status_fail(STATUS_BAD_ARGUMENT, "%s", message);
+}
+
+enum status settings_suggest(enum status status, const struct param_spec *spec, const char *value)
+{
+    char choices[CHOICES_BYTES];
+    if (status != STATUS_BAD_ARGUMENT || spec->kind != PARAM_CHOICE) {
+        return status;
+    }
+    snprintf(choices, sizeof(choices), "%s", spec->choices);
+    return fail_choice(status_message(), choices, value);
 }
 
 static const struct param_spec *find_spec(const struct stage_ops *stage, const char *key)
@@ -52,15 +58,43 @@ bool settings_is_parameter(const char *key)
     return known;
 }
 
-/* Says besides whose the parameter is, where not every pipeline has it: which of them a file is to
- * take is not known yet. */
+static void append(char *list, size_t cap, const char *separator, const char *word)
+{
+    const size_t n = strlen(list);
+    snprintf(list + n, cap - n, "%s%s", n > 0 ? separator : "", word);
+}
+
+/* Fails with the choices of each pipeline, where several have the parameter and these differ: which
+ * of them a file is to take is not known yet. */
+static enum status tell_choices(enum status status, const char *key, const char *value)
+{
+    char all[CHOICES_BYTES] = "", listed[2 * CHOICES_BYTES] = "", message[4 * CHOICES_BYTES];
+    const struct param_spec *first = NULL;
+    bool differ = false;
+    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
+        const struct param_spec *spec = find_spec(*s, key);
+        if (spec != NULL && spec->kind == PARAM_CHOICE) {
+            char of_stage[CHOICES_BYTES];
+            first = first != NULL ? first : spec;
+            differ = differ || strcmp(spec->choices, first->choices) != 0;
+            snprintf(of_stage, sizeof(of_stage), "%s (%s)", spec->choices, (*s)->name);
+            append(all, sizeof(all), "|", spec->choices);
+            append(listed, sizeof(listed), ", ", of_stage);
+        }
+    }
+    if (!differ) {
+        return status;
+    }
+    snprintf(message, sizeof(message), "%s: '%s' is not one of %s", key, value, listed);
+    return fail_choice(message, all, value);
+}
+
+/* Says besides whose the parameter is, where not every pipeline has it. */
 static enum status tell_owners(enum status status, const char *key)
 {
     char names[2][SETTINGS_NAMES_BYTES] = {"", ""};
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
-        char *const to = names[find_spec(*s, key) != NULL];
-        const size_t n = strlen(to);
-        snprintf(to + n, SETTINGS_NAMES_BYTES - n, "%s%s", n > 0 ? ", " : "", (*s)->name);
+        append(names[find_spec(*s, key) != NULL], SETTINGS_NAMES_BYTES, ", ", (*s)->name);
     }
     return names[0][0] == '\0' ? status
                                : status_fail(status, "%s; '%s' is a parameter of %s, not of %s",
@@ -139,7 +173,7 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
         }
     }
     return !known          ? unknown_parameter(stage, key)
-           : stage == NULL ? tell_owners(status, key)
+           : stage == NULL ? tell_owners(tell_choices(status, key, value), key)
                            : status;
 }
 
