@@ -13,9 +13,10 @@
 #include <string.h>
 
 enum {
-    MOST_WORDS = 3,         /* of a column that are listed */
-    MOST_COLUMNS = 1 << 16, /* of a table that is looked at */
-    MOST_BYTES = 32,        /* of a word or name */
+    MOST_WORDS = 3,                        /* of a column that are listed */
+    MOST_COLUMNS = 1 << 16,                /* of a table that is looked at */
+    MOST_BYTES = 32,                       /* of a word or name */
+    MOST_DISTINCT = 4 * TABLE_MISSING_MAX, /* words that are told apart */
     ENTRY_BYTES = MOST_BYTES + 8,
     LIST_BYTES = 200
 };
@@ -165,7 +166,7 @@ static void say_list(const struct list *l, const char *key, char *out, size_t ca
  */
 static void list_words(const struct look *k, bool all, struct list *l)
 {
-    struct table_word seen[TABLE_MISSING_MAX];
+    struct table_word seen[MOST_DISTINCT];
     size_t n_seen = 0;
     begin_list(k, TABLE_MISSING_VALUE, l);
     for (size_t c = 0; c < k->shape->n_columns; c++) {
@@ -176,7 +177,7 @@ static void list_words(const struct look *k, bool all, struct list *l)
             while (same < n_seen && !is_same(&seen[same], &s->words[i])) {
                 same++;
             }
-            if (same == n_seen && n_seen < TABLE_MISSING_MAX) {
+            if (same == n_seen && n_seen < MOST_DISTINCT) {
                 const char *const quote = memchr(s->words[i].text, ',', s->words[i].n) ? "\"" : "";
                 seen[n_seen++] = s->words[i];
                 snprintf(entry, sizeof entry, "%s%.*s%s", quote, (int)s->words[i].n,
@@ -259,7 +260,8 @@ static void cure(const struct look *k, size_t column, struct csv_cure *out)
                  by_words, has_columns ? "; to leave out what holds text: " : "",
                  has_columns ? by_columns : "");
     } else {
-        snprintf(out->text, sizeof out->text, "%s", full);
+        snprintf(out->text, sizeof out->text, "%s%s", full,
+                 *full ? "; if all words stand for missing numbers: -s unreadable=missing" : "");
     }
 }
 
