@@ -26,7 +26,7 @@ struct decoding {
     size_t run;    /* that holds the column */
     size_t n_missing;
     bool is_above; /* no row of the file has been met */
-    struct table_left comments, sums, headers, unreadable, signed_rows, begun_rows;
+    struct table_left comments, sums, headers, unreadable, signed_rows, named_rows;
     bool noted[TABLE_N_NOTES]; /* has been passed to table_note(): one a chunk is enough, its first
                                 */
 };
@@ -221,7 +221,7 @@ static void count_doubtful(struct decoding *k)
     if (may_be_comment && !csv_is_error_value((const char *)cell.text, cell.n, &is_na)) {
         count(k, &k->signed_rows);
     } else if (!may_be_comment && memchr(cell.text, ' ', cell.n) && csv_names_sum(&cell)) {
-        count(k, &k->begun_rows);
+        count(k, &k->named_rows);
     }
 }
 
@@ -336,6 +336,9 @@ static enum status decode_cell(struct decoding *k, enum csv_kind kind,
         }
         break;
     case CSV_LEFT:
+        if (!k->shape->dialect.sums_are_data && csv_names_sum(&cell) == CSV_SUM) {
+            count(k, &k->named_rows);
+        }
         break;
     }
     return STATUS_OK;
@@ -461,7 +464,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     table_note_left_out(t, TABLE_NOTE_HEADER, &k.headers);
     table_note_left_out(t, TABLE_NOTE_UNREADABLE, &k.unreadable);
     table_note_left_out(t, TABLE_NOTE_SIGNED_ROW, &k.signed_rows);
-    table_note_left_out(t, TABLE_NOTE_BEGUN_ROW, &k.begun_rows);
+    table_note_left_out(t, TABLE_NOTE_NAMED_ROW, &k.named_rows);
     if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }

@@ -206,9 +206,9 @@ static enum status warn_left_out(struct table *t, enum table_note note, uint64_t
                           n, one, n == 1 ? "s" : "", t->choice.comment, is, line,
                           t->choice.comment);
     }
-    if (note == TABLE_NOTE_BEGUN_ROW) {
+    if (note == TABLE_NOTE_NAMED_ROW) {
         return table_warn(t,
-                          "%zu row%s whose name begins with Total, Mean or the like %s data; the "
+                          "%zu row%s with a name such as Total, Total A or Mean %s data; the "
                           "first is line %" PRIu64 "; delete such as sum up others",
                           n, one, is, line);
     }

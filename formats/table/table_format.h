@@ -33,7 +33,7 @@ enum table_note {
     TABLE_NOTE_SUM,        /* a row that is left out since its first cell names a sum */
     TABLE_NOTE_HEADER,     /* a line that is left out since it repeats the header */
     TABLE_NOTE_SIGNED_ROW, /* a row that begins with the sign of comments */
-    TABLE_NOTE_BEGUN_ROW,  /* a row whose name begins with a word for a sum, and says more */
+    TABLE_NOTE_NAMED_ROW,  /* a row of data with a name that a sum may have */
     TABLE_N_NOTES
 };
 
