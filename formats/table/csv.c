@@ -236,8 +236,8 @@ static enum status check_for_grid(struct table *t, struct csv *csv)
         char cure[128] = "";
         if (has_columns) {
             snprintf(cure, sizeof cure,
-                     "; if the lines above its numbers say nothing of it: -s skip=%" PRIu64 "%s",
-                     shape->data_line - 1,
+                     "; if the lines above line %" PRIu64 " say nothing of it, delete them%s",
+                     shape->data_line,
                      shape->has_header && !shape->has_title
                          ? "; if the last of them is a row: -s header=none"
                          : "");

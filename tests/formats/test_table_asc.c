@@ -310,7 +310,9 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
         {"ncols 3 nrows 2\nxllcorner 0 yllcorner 0\ncellsize 1\n1 2 3\n4 5 6\n",
          "neither a grid nor a table of numbers alone", "ncols, nrows"},
         {"Heights of 2020\n1 2 3\n4 5 6\n7 8 9\n", "neither a grid nor",
-         "if the lines above its numbers say nothing of it: -s skip=1"},
+         "if the lines above line 2 say nothing of it, delete them; if the last"},
+        {"Heights\n\n1 2 3\n4 5 6\n7 8 9\n", "neither a grid nor",
+         "if the lines above line 3 say nothing of it, delete them"},
         {"a,b,c\n1,2,3\n4,5,6\n", "neither a grid nor", NULL},
         {",1,2\nr1,2,3\nr2,5,6\n", "neither a grid nor", NULL},
         {"1,x,3\n4,y,6\n4,y,6\n", "neither a grid nor", NULL},
@@ -341,11 +343,6 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
     reading_free(&r);
     r = read_text("1 2 3\n4 5 6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
-    reading_free(&r);
-    /* the cures */
-    r = read_text("Heights of 2020\n1 2 3\n4 5 6\n7 8 9\n",
-                  &(struct table_options){.for_grid = true, .skip = "1"});
-    ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, 8, 9);
     reading_free(&r);
     r = read_text("9 9 9\n8 9 9\n8 9 7\n", &options);
     ASSERT_NUMBERS(&r, 9, 9, 9, 8, 9, 9, 8, 9, 7);
