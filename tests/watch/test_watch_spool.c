@@ -5,6 +5,7 @@
 #include "tests/support/spool_fixture.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 
 static void file_goes_its_way_from_in_to_done_and_its_result_to_out(void **state)
 {
@@ -360,6 +361,11 @@ static void input_that_changed_when_its_result_was_published_is_kept(void **stat
     spool_publish(s, &job, 1);
     expect(job, SPOOL_OK, SPOOL_PUBLISHED);
     change_unseen(job);
+    strcpy(spool_fault->fail_step, "archive.folder");
+    spool_fault->error = EIO;
+    spool_archive(s, &job, 1);
+    expect(job, SPOOL_TRANSIENT, SPOOL_PUBLISHED);
+    spool_fault_clear();
     spool_archive(s, &job, 1);
     expect(job, SPOOL_OK, SPOOL_ENDED);
     holds("out/sub/a/data/0", "1");
@@ -388,6 +394,46 @@ static void links_and_fifos_are_texts_in_failed(void **state)
     }
     holds("secret", "mine");
     spool_job_free(job);
+}
+
+/* Killed at any change on its way to failed/, it comes there as it would have. */
+static void link_whose_failing_is_killed_keeps_its_name_and_reason(void **state)
+{
+    (void)state;
+    int status = W_EXITCODE(SPOOL_FAULT_DIED, 0);
+    for (unsigned long k = 1; WEXITSTATUS(status) == SPOOL_FAULT_DIED; k++) {
+        struct spool_recovery r;
+        char path[64], command[128];
+        assert_int_equal(symlinkat("../secret", root_fd, "in/a.csv"), 0);
+        struct spool_job *job = new_job("", "a", "a.csv", NULL);
+        spool_claim(s, &job, 1);
+        const pid_t child = fork();
+        if (child == 0) {
+            spool_fault_clear();
+            spool_fault->die_before = k;
+            fail_job(job, "bad-input", job->message);
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        recover(&r);
+        for (size_t i = 0; i < r.n_jobs; i++) { /* its reason was not there yet */
+            spool_verify(s, &r.jobs[i], 1);
+            expect(r.jobs[i], SPOOL_BAD_INPUT, SPOOL_FAILING);
+            fail_job(r.jobs[i], "bad-input", r.jobs[i]->message);
+        }
+        spool_recovery_free(&r);
+        snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
+        assert_true(is_there(root_fd, path));
+        assert_non_null(strstr(text_of(root_fd, path), "is a link"));
+        snprintf(path, sizeof(path), "failed/%s/in/a.csv", job->id);
+        assert_non_null(strstr(text_of(root_fd, path), "is a link to ../secret"));
+        nothing_is_left_over();
+        snprintf(command, sizeof(command), "rm -rf %s/failed/*", root);
+        assert_int_equal(system(command), 0);
+        spool_job_free(job);
+        assert_true(k < 100);
+    }
+    assert_int_equal(status, 0);
 }
 
 static unsigned long n_seen(const char *point)
@@ -468,6 +514,7 @@ int main(void)
         TEST(input_whose_time_was_put_back_during_the_work_is_seen_at_the_end),
         TEST(input_that_changed_when_its_result_was_published_is_kept),
         TEST(links_and_fifos_are_texts_in_failed),
+        TEST(link_whose_failing_is_killed_keeps_its_name_and_reason),
         TEST(many_files_of_a_result_are_synced_together),
         TEST(commit_with_very_many_outputs_can_be_read_again),
     };

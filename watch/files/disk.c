@@ -88,6 +88,11 @@ int disk_rename(const char *step, int from_fd, const char *from, int to_fd, cons
         errno = EEXIST;
         return -1;
     }
+    return disk_replace(step, from_fd, from, to_fd, to);
+}
+
+int disk_replace(const char *step, int from_fd, const char *from, int to_fd, const char *to)
+{
     return CHANGE(renameat(from_fd, from, to_fd, to), step, "rename", from_fd, to_fd, from, to);
 }
 
@@ -181,8 +186,7 @@ int disk_fsync_temp(const char *step, int at_fd, const char *name)
 int disk_rename_temp(const char *step, int at_fd, const char *name)
 {
     const struct temp temp = temp_of(name);
-    return CHANGE(renameat(at_fd, temp.name, at_fd, name), step, "rename", at_fd, at_fd, temp.name,
-                  name);
+    return disk_replace(step, at_fd, temp.name, at_fd, name);
 }
 
 /* Cuts the file to whole records, less `less` of them. */

@@ -20,6 +20,8 @@ int disk_make_folders(const char *step, int at_fd, const char *path, mode_t mode
 /* Renames unless the new name is taken (EEXIST). Where the file system cannot do this in one step
  * (EINVAL), looks first. */
 int disk_rename(const char *step, int from_fd, const char *from, int to_fd, const char *to);
+/* Renames, and what has the new name already goes. */
+int disk_replace(const char *step, int from_fd, const char *from, int to_fd, const char *to);
 /* Exchanges two names in one step; EINVAL where the file system cannot. */
 int disk_exchange(const char *step, int a_fd, const char *a, int b_fd, const char *b);
 int disk_unlink(const char *step, int at_fd, const char *name);

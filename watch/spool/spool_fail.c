@@ -3,8 +3,9 @@
  *
  * The reason is on disk within the job's folder before that folder is renamed as a whole, so a job
  * that is found with a reason has failed, wherever it is found: should the rename not reach the
- * disk, the next start repeats it. Its folders and records were made with modes by the umask: .work
- * is closed to others, and in failed/ they read them by its rights.
+ * disk, the next start repeats it. What is no file among the inputs is replaced between the two.
+ * Its folders and records were made with modes by the umask: .work is closed to others, and in
+ * failed/ they read them by its rights.
  */
 #include "watch/spool/spool_state.h"
 
@@ -51,13 +52,13 @@ static bool replace_unfit(struct spool *s, const struct spool_job *job, int in_f
     const bool good =
         disk_write_temp("fail.note", s->work_fd, note.text, text, strlen(text)) == 0 &&
         disk_fsync_temp("fail.note", s->work_fd, note.text) == 0 &&
-        disk_unlink("fail.unfit", in_fd, name) == 0 &&
-        disk_rename("fail.unfit", s->work_fd, new.text, in_fd, name) == 0 &&
+        disk_replace("fail.unfit", s->work_fd, new.text, in_fd, name) == 0 &&
         disk_sync("fail.unfit", in_fd) == 0;
     free(text);
     return good;
 }
 
+/* Once its reason is there: without one a text would be taken for the input that was dropped. */
 static void replace_all_unfit(struct spool *s, struct spool_job *job)
 {
     const int in_fd = spool_open_inputs(s, job->id);
@@ -76,10 +77,6 @@ static void write_reason(struct spool *s, struct spool_job *job)
         log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
     }
     if (!spool_has_reason(s->work_fd, job->id)) {
-        replace_all_unfit(s, job);
-        if (job->outcome != SPOOL_OK) {
-            return;
-        }
         spool_write(s, job, "fail.reason", "reason.json", xstrdup(job->reason), unwritten);
     } else if (disk_sync_name("fail.folder", s->work_fd, job->id) != 0) {
         spool_set_outcome_errno(job, errno, unwritten);
@@ -141,6 +138,9 @@ static int move_one(struct spool *s, struct spool_job *job)
 void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
+        if (spool_is_at(jobs[i], SPOOL_FAILING)) {
+            replace_all_unfit(s, jobs[i]);
+        }
         if (spool_is_at(jobs[i], SPOOL_FAILING)) {
             if (move_one(s, jobs[i]) != 0) {
                 spool_set_outcome_errno(jobs[i], errno, "a failed job cannot be moved to 'failed'");

@@ -177,21 +177,14 @@ static bool is_one_file(int a_fd, const char *a, int b_fd, const char *b)
 }
 
 /* Its result is published by now. */
-static bool has_changed(const struct spool_job *job, size_t i, int from)
+static bool has_changed(const struct spool_file *was, int from)
 {
     struct stat st;
-    const struct spool_file *was = &job->files[i];
     if (fstatat(from, was->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
         return false;
     }
     const struct spool_file now = spool_file_of(was->name, &st);
-    if (spool_is_as_read(was, &now)) {
-        return false;
-    }
-    log_warning("job %s: '%s' was changed after it was read; its result is of what it was before, "
-                "what it is now is in done/: drop it again to have that processed",
-                job->id, was->name);
-    return true;
+    return !spool_is_as_read(was, &now);
 }
 
 /* Moves one input from `from` to its archive. */
@@ -243,6 +236,7 @@ static void end_archive(const struct spool *s, struct spool_job *job, const char
 /* Whether done/FOLDER is to be put on disk. */
 static bool archive(struct spool *s, struct spool_job *job)
 {
+    static const char no_done[] = "the folder for processed inputs cannot be opened";
     int from = spool_open_inputs(s, job->id);
     int to = -1;
     if (from < 0) {
@@ -254,17 +248,23 @@ static bool archive(struct spool *s, struct spool_job *job)
         return !s->delete_inputs;
     }
     if (!s->delete_inputs && (to = open_done(s, job)) < 0) {
-        end_archive(s, job, "the folder for processed inputs cannot be opened");
+        end_archive(s, job, no_done);
     }
     for (size_t i = 0; i < job->n_files && job->outcome == SPOOL_OK; i++) {
         const char *name = job->files[i].name;
-        if (has_changed(job, i, from) && to < 0) {
-            to = open_done(s, job); /* what was not read is not deleted */
+        const bool changed = has_changed(&job->files[i], from);
+        if (changed && to < 0 && (to = open_done(s, job)) < 0) { /* not read: not deleted */
+            end_archive(s, job, no_done);
+            break;
         }
         bool gone = to >= 0 ? archive_file(job, name, from, to) == 0
                             : disk_unlink("archive.delete", from, name) == 0 || errno == ENOENT;
         if (!gone) {
             end_archive(s, job, "a processed input cannot be put away");
+        } else if (changed) {
+            log_warning("job %s: '%s' was changed after it was read; its result is of what it was "
+                        "before, what it is now is in done/: drop it again to have that processed",
+                        job->id, name);
         }
     }
     const bool moves = !s->delete_inputs || to >= 0;
