@@ -1,7 +1,8 @@
 /*
  * sandbox - see sandbox.h. Landlock (landlock(7)) for files and connections, a filter of system
  * calls (seccomp(2)) for sockets and files' modes, which Landlock does not know, for programs, for
- * signals, which it knows since its version 6, and for other processes' memory and descriptors.
+ * signals, which it knows since its version 6, and for other processes' memory, descriptors, limits
+ * and scheduling.
  *
  * Both by their system calls: the numbers and structures are the kernel's promise, and its headers
  * may be older than the kernel.
@@ -57,7 +58,7 @@ static const uint64_t rights[] = {
 };
 
 struct ruleset {
-    uint64_t files, connections, scopes; /* rights that are had by rules alone */
+    uint64_t files, connections, scopes; /* what is refused unless a rule allows it */
 };
 
 struct path_rule {
@@ -239,6 +240,8 @@ enum status sandbox_shut_calls(bool unix_sockets)
         REFUSE_CALL(SYS_rt_sigqueueinfo),
         REFUSE_CALL(SYS_rt_tgsigqueueinfo),
         REFUSE_CALL(SYS_pidfd_send_signal),
+        REFUSE_CALL(SYS_setpriority), /* also of a group, and of all that the user has */
+        REFUSE_CALL(SYS_ioprio_set),
 #ifndef __SANITIZE_ADDRESS__ /* which looks for leaks by it, at the end */
         REFUSE_CALL(SYS_ptrace),
 #endif
@@ -271,6 +274,12 @@ enum status sandbox_shut_calls(bool unix_sockets)
         IF_EQUAL(unseen),
         ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
         ALLOW_CALL_WITH(SYS_tgkill, (unsigned)getpid()), /* by which a process aborts */
+        /* 0: of itself. A limit of processor time would end another. */
+        ALLOW_CALL_WITH(SYS_prlimit64, 0),
+        ALLOW_CALL_WITH(SYS_sched_setaffinity, 0),
+        ALLOW_CALL_WITH(SYS_sched_setscheduler, 0),
+        ALLOW_CALL_WITH(SYS_sched_setparam, 0),
+        ALLOW_CALL_WITH(SYS_sched_setattr, 0),
         ALLOW_CALL_WITH(SYS_socket, family),
         ALLOW_CALL_WITH(SYS_socketpair, family), /* whose ends reach others as well */
         ANSWER(SECCOMP_RET_ALLOW),

@@ -31,7 +31,7 @@ enum status sandbox_shut_files(const struct sandbox_place *places, size_t n_plac
                                bool reads_all) STATUS_MUST_CHECK;
 
 /* From now on no thread of it starts a program, makes a socket (but Unix ones, if it may), signals
- * other processes, reaches into them, or changes whose a file is, its mode, times or length by name
+ * other processes, limits or schedules them, reaches into them, or changes whose a file is, its mode, times or length by name
  * (seccomp(2)). After sandbox_shut_files. STATUS_IO. */
 enum status sandbox_shut_calls(bool unix_sockets) STATUS_MUST_CHECK;
 

@@ -10,11 +10,13 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -83,6 +85,8 @@ enum {
     USE_DEVICE = 1 << 18,
     READ_DRIVER = 1 << 19,      /* where one may be installed */
     ESCAPE_IN_THREAD = 1 << 16, /* in a thread that was there before calls were filtered */
+    LIMIT_OTHER = 1 << 20,      /* and schedule it */
+    LIMIT_ITSELF = 1 << 21,
     FAILED = 1 << 30,
 };
 
@@ -121,6 +125,29 @@ static bool signals_others(void)
            !is_refused(syscall(SYS_rt_sigqueueinfo, other, 0, NULL)) ||
            !is_refused(syscall(SYS_rt_tgsigqueueinfo, other, other, 0, NULL)) ||
            !is_refused(syscall(SYS_pidfd_send_signal, -1, 0, NULL, 0));
+}
+
+static bool limits_others(void)
+{
+    const pid_t other = getppid();
+    return !is_refused(syscall(SYS_prlimit64, other, RLIMIT_CPU, NULL, NULL)) ||
+           !is_refused(syscall(SYS_sched_setaffinity, other, 0UL, NULL)) ||
+           !is_refused(syscall(SYS_sched_setscheduler, other, -1, NULL)) ||
+           !is_refused(syscall(SYS_sched_setparam, other, NULL)) ||
+           !is_refused(syscall(SYS_sched_setattr, other, NULL, 0)) ||
+           !is_refused(syscall(SYS_setpriority, -1, other, 0)) ||
+           !is_refused(syscall(SYS_ioprio_set, -1, other, 0));
+}
+
+static bool limits_itself(void)
+{
+    struct rlimit limit;
+    const struct sched_param usual = {0};
+    cpu_set_t processors;
+    return getrlimit(RLIMIT_DATA, &limit) == 0 && setrlimit(RLIMIT_DATA, &limit) == 0 &&
+           sched_getaffinity(0, sizeof(processors), &processors) == 0 &&
+           sched_setaffinity(0, sizeof(processors), &processors) == 0 &&
+           sched_setscheduler(0, SCHED_OTHER, &usual) == 0;
 }
 
 static bool changes_a_file(const char *path)
@@ -194,6 +221,8 @@ static int what_it_can(void)
     can |= changes_a_file("in/x") ? CHANGE_FILE : 0;
     can |= signals_others() ? SIGNAL_OTHER : 0;
     raise(SIGCHLD); /* to oneself it is none */
+    can |= limits_others() ? LIMIT_OTHER : 0;
+    can |= limits_itself() ? LIMIT_ITSELF : 0;
     can |= reaches_into_others() ? REACH_INTO_OTHER : 0;
     int ends[2];
     can |= socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_INET6, SOCK_DGRAM, 0) >= 0 ||
@@ -319,14 +348,17 @@ static void the_page_reads_results_and_reasons_and_nothing_else(void **state)
 {
     (void)state;
     for (version_at_most = 6; version_at_most >= 0; version_at_most--) {
-        expect(what_the_page_can, READ_RESULT | READ_REASON | MAKE_UNIX, 1);
+        expect(what_the_page_can, READ_RESULT | READ_REASON | MAKE_UNIX | LIMIT_ITSELF, 1);
     }
 }
 
 static void a_worker_reads_work_and_libraries_and_writes_results(void **state)
 {
     (void)state;
-    enum { CAN = READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT | USE_DEVICE };
+    enum {
+        CAN = READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT | USE_DEVICE |
+              LIMIT_ITSELF
+    };
     const int driver = access("/opt", F_OK) == 0 ? READ_DRIVER : 0;
     assert_int_equal(setenv("CUDA_CACHE_PATH", "cache", 1), 0);
     for (version_at_most = 6; version_at_most >= 0; version_at_most--) {

@@ -8,12 +8,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -79,6 +81,22 @@ static void reach_into_the_service(void)
          process_vm_readv(service, &own, 1, &own, 1, 0) == 1 || errno == EFAULT);
     tell("ptrace", ptrace(PTRACE_SEIZE, service, NULL, NULL) == 0);
     tell("a signal to the service", kill(service, 0) == 0);
+}
+
+/* What changes nothing where it succeeds. */
+static void limit_the_service(void)
+{
+    const pid_t service = getppid();
+    const struct sched_param usual = {0};
+    struct rlimit limit;
+    cpu_set_t processors;
+    tell("the service's limits", prlimit(service, RLIMIT_CPU, NULL, &limit) == 0);
+    tell("the service's priority",
+         setpriority(PRIO_PROCESS, (id_t)service, getpriority(PRIO_PROCESS, (id_t)service)) == 0);
+    tell("the service's scheduling", sched_setscheduler(service, SCHED_OTHER, &usual) == 0);
+    tell("the service's processors",
+         sched_getaffinity(service, sizeof(processors), &processors) == 0 &&
+             sched_setaffinity(service, sizeof(processors), &processors) == 0);
 }
 
 static void reach_into_the_spool(void)
@@ -162,6 +180,7 @@ void worker_reach(void)
     const char *spool = getenv("LEAT_REACH");
     snprintf(root, sizeof(root), "%s", spool != NULL ? spool : "");
     reach_into_the_service();
+    limit_the_service();
     reach_into_the_spool();
     reach_into_records();
     reach_over_sockets();
