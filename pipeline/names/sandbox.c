@@ -17,6 +17,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -208,6 +209,11 @@ enum status sandbox_shut_files(const struct sandbox_place *places, size_t n_plac
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 4), LOAD(args[0]),                            \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 1, 0), REFUSE, ANSWER(SECCOMP_RET_ALLOW)
 
+/* Refuses the call with that second argument; passes over it else. */
+#define REFUSE_CALL_WITH(number, value)                                                            \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 4), LOAD(args[1]), IF_EQUAL(value), REFUSE,   \
+        LOAD(nr)
+
 /* Refuses to cut a file that is opened for reading alone; passes over it for another call. */
 #define REFUSE_CUT(number, flags)                                                                  \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 5), LOAD(flags),                              \
@@ -240,6 +246,11 @@ enum status sandbox_shut_calls(bool unix_sockets)
         REFUSE_CALL(SYS_rt_sigqueueinfo),
         REFUSE_CALL(SYS_rt_tgsigqueueinfo),
         REFUSE_CALL(SYS_pidfd_send_signal),
+        /* Whom the kernel signals when there is something to read. */
+        REFUSE_CALL_WITH(SYS_fcntl, F_SETOWN),
+        REFUSE_CALL_WITH(SYS_fcntl, F_SETOWN_EX),
+        REFUSE_CALL_WITH(SYS_ioctl, FIOSETOWN),
+        REFUSE_CALL_WITH(SYS_ioctl, SIOCSPGRP),
         REFUSE_CALL(SYS_setpriority), /* also of a group, and of all that the user has */
         REFUSE_CALL(SYS_ioprio_set),
 #ifndef __SANITIZE_ADDRESS__ /* which looks for leaks by it, at the end */

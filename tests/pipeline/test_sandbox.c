@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -124,7 +125,11 @@ static bool signals_others(void)
            !is_refused(syscall(SYS_tgkill, other, other, 0)) ||
            !is_refused(syscall(SYS_rt_sigqueueinfo, other, 0, NULL)) ||
            !is_refused(syscall(SYS_rt_tgsigqueueinfo, other, other, 0, NULL)) ||
-           !is_refused(syscall(SYS_pidfd_send_signal, -1, 0, NULL, 0));
+           !is_refused(syscall(SYS_pidfd_send_signal, -1, 0, NULL, 0)) ||
+           !is_refused(syscall(SYS_fcntl, -1, F_SETOWN, other)) ||
+           !is_refused(syscall(SYS_fcntl, -1, F_SETOWN_EX, NULL)) ||
+           !is_refused(syscall(SYS_ioctl, -1, FIOSETOWN, NULL)) ||
+           !is_refused(syscall(SYS_ioctl, -1, SIOCSPGRP, NULL)) || fcntl(0, F_GETFD) < 0;
 }
 
 static bool limits_others(void)
