@@ -31,7 +31,7 @@ const char *unpack_kind_name(const struct unpack_kind *kind);
 enum status unpack_new(const struct unpack_kind *kind, struct unpack **out) STATUS_MUST_CHECK;
 void unpack_free(struct unpack *u);
 
-/* Streams get no more than so many bytes from now on; the one that has begun keeps what it has. */
+/* Streams get no more than so many bytes from now on; one that has begun keeps its own limit. */
 void unpack_limit(struct unpack *u, uint64_t bytes);
 /* How much it holds, once a piece has been unpacked, and will at most: streams that follow get no
  * more than the first has, or than most ask for. */

@@ -70,12 +70,32 @@ bool blas_is_limited(void)
            (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
-/* Under a limit on addresses (ulimit -v) OpenBLAS asks for ever for a buffer that it cannot have:
- * so each thread's is taken before, while there are addresses for it. Of most of a buffer it uses
- * nothing: leat's own limit does not count it. */
+/* While leat's own limit pauses. */
+static enum status fail_for_room(size_t n_threads)
+{
+    struct rlimit addresses, data;
+    const bool has_addresses =
+        getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY;
+    const bool has_data = getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur == RLIM_INFINITY;
+    if (has_addresses && has_data) {
+        return status_fail(STATUS_NO_MEMORY,
+                           "no memory for OpenBLAS, which takes %d MiB for each of %zu threads",
+                           BUFFER_BYTES >> 20, n_threads);
+    }
+    const bool is_data = has_addresses || (!has_data && data.rlim_cur < addresses.rlim_cur);
+    return status_fail(STATUS_NO_MEMORY,
+                       "the limit on %s of %llu MiB is too low for %zu threads: "
+                       "OpenBLAS takes %d MiB for each; raise it, or use fewer (--threads)",
+                       is_data ? "data (ulimit -d)" : "addresses (ulimit -v)",
+                       (unsigned long long)((is_data ? data : addresses).rlim_cur >> 20), n_threads,
+                       BUFFER_BYTES >> 20);
+}
+
+/* Under a limit on addresses or data (ulimit -v, -d) OpenBLAS asks for ever for a buffer that it
+ * cannot have: so each thread's is taken before, while there is room for it. Of most of a buffer it
+ * uses nothing: leat's own limit does not count it. */
 static enum status take_buffers(size_t n_threads)
 {
-    struct rlimit limit = {0};
     void *buffers[BUFFERS_MOST];
     const size_t wanted = n_threads < BUFFERS_MOST ? n_threads : BUFFERS_MOST;
     size_t n = 0;
@@ -85,8 +105,8 @@ static enum status take_buffers(size_t n_threads)
     }
     data_limit_pause();
     while (good && n < wanted) {
-        void *room =
-            mmap(NULL, BUFFER_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *room = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, /* as data counts */
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         good = room != MAP_FAILED;
         if (good) {
             munmap(room, BUFFER_BYTES);
@@ -96,19 +116,9 @@ static enum status take_buffers(size_t n_threads)
     for (size_t i = 0; i < n; i++) {
         blas.memory_free(buffers[i]);
     }
+    const enum status code = good ? STATUS_OK : fail_for_room(n_threads);
     data_limit_resume();
-    if (good) {
-        return STATUS_OK;
-    }
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-        return status_fail(STATUS_NO_MEMORY,
-                           "no memory for OpenBLAS, which takes %d MiB for each of %zu threads",
-                           BUFFER_BYTES >> 20, n_threads);
-    }
-    return status_fail(STATUS_NO_MEMORY,
-                       "the limit on addresses (ulimit -v) of %llu MiB is too low for %zu threads: "
-                       "OpenBLAS takes %d MiB for each; raise it, or use fewer (--threads)",
-                       (unsigned long long)(limit.rlim_cur >> 20), n_threads, BUFFER_BYTES >> 20);
+    return code;
 }
 
 enum status blas_need(size_t n_threads)

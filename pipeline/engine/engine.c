@@ -288,7 +288,9 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct
 void engine_limit_memory(const struct engine *e)
 {
     const uint64_t encode = (uint64_t)e->n_encode_buffers * ENCODE_BUFFER_BYTES;
-    if (strcmp(e->settings->backend, "cpu") == 0) {
+    const bool may_open = strcmp(e->settings->backend, "cuda") == 0 ||
+                          (strcmp(e->settings->backend, "auto") == 0 && machine_has_nvidia());
+    if (!may_open) {
         data_limit_set(e->host_limit + encode + e->host_limit / 8 + DATA_BESIDE +
                        e->n_threads * DATA_BESIDE_THREAD);
     }

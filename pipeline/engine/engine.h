@@ -143,7 +143,7 @@ enum status engine_open(uv_loop_t *loop, const struct settings *settings,
 /* No job may be in flight. The loop must run once more to close the engine's handle. */
 void engine_close(struct engine *e);
 
-/* Once it is open, and computes on the CPU alone: the system gives this process a little more than
+/* Once it is open, where no device can be opened: the system gives this process a little more than
  * --memory from now on, whatever a file makes a library ask for. (CUDA's driver takes as it likes.)
  */
 void engine_limit_memory(const struct engine *e);

@@ -112,14 +112,12 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
                              bool *got)
 {
     *got = false;
-    if (file_name_is_copy(entry->fts_name)) {
-        return STATUS_OK;
-    }
-    if (archive_input_named(entry->fts_name)) {
+    const bool is_copy = file_name_is_copy(entry->fts_name);
+    if (!is_copy && archive_input_named(entry->fts_name)) {
         return inputs_take_about_walk(in, out, entry->fts_path,
                                       inputs_archive_open_file(in, entry->fts_path));
     }
-    if (settings_routes(in->settings, entry->fts_path)) {
+    if (!is_copy && settings_routes(in->settings, entry->fts_path)) {
         return inputs_take_file(in, entry->fts_path, out, got);
     }
     inputs_take_pass_over(in, entry->fts_path);

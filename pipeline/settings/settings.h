@@ -157,7 +157,8 @@ static inline const char *job_settings_result(const struct job_settings *s)
  * a table that is itself an input is the first pipeline's where none of these says one) and
  * resolves every parameter. STATUS_BAD_ARGUMENT: no route (the message says the three ways),
  * a name that does not tell which part of its job the file is, unknown or unfit parameter. Reader
- * keys (columns, member, missing_value, skip, header, comment, sep) are known to every pipeline. */
+ * keys (columns, member, missing_value, skip, header, comment, sep, decimal, thousands,
+ * unreadable) are known to every pipeline. */
 enum status settings_resolve(const struct settings *s, const char *path,
                              struct job_settings *out) STATUS_MUST_CHECK;
 /* The same for the job of --dem and one of --source, after which it is named. */
@@ -167,7 +168,8 @@ void job_settings_free(struct job_settings *j);
 /* Gives the job of j->stage its stage's parameters, with their defaults. */
 enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
 /* Sets a parameter of the job's stage, or one of the keys that the readers know whatever the stage
- * (columns, member, missing_value, skip, header, comment, sep). Texts are borrowed. */
+ * (columns, member, missing_value, skip, header, comment, sep, decimal, thousands, unreadable).
+ * Texts are borrowed. */
 enum status settings_take_parameter(struct job_settings *j, const char *key,
                                     const char *value) STATUS_MUST_CHECK;
 

@@ -14,7 +14,7 @@ for beside in f1.clusters.csvt f1.clusters.csv.aux.xml f1.clusters.cpg deep/pear
 done
 expect 0 "$LEAT" run -b cpu -o out --json in
 says '4 sidecar files of grids and tables ignored'
-says "1 file in 'in' left alone: no pipeline takes it"
+says "2 files in 'in' left alone: no pipeline takes them"
 [ "$(wc -l <stdout)" -eq 201 ] || fail "$(wc -l <stdout) JSON lines instead of 201"
 [ "$(find out -name result.json | wc -l)" -eq 201 ] || fail "$(find out -name result.json | wc -l) results instead of 201"
 [ -f out/deep/pearson/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"
@@ -92,7 +92,8 @@ mkdir -p copies/pearson && cp in/f1.clusters.csv copies/pearson/x.csv
 )
 tar -cf copies.tar copies
 for given in copies copies.tar; do
-    expect 0 "$LEAT" run -q -b cpu --force -o copied $given
+    expect 0 "$LEAT" run -b cpu --force -o copied $given
+    says "8 files in '$given' left alone"
     [ "$(find copied -name result.json | wc -l)" -eq 1 ] || fail "$given: copies were taken: $(find copied)"
     rm -r copied
 done
