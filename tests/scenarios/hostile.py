@@ -722,7 +722,9 @@ def csv_nodes(name):
 
 # --- by leat -----------------------------------------------------------------------------------------------------------
 
-OPTIONS = ["--backend", "cpu", "--threads", "2", "--memory", "100M"]
+OPTIONS = ["--threads", "2", "--memory", "100M"]
+ON_CPU = ["--backend", "cpu"]
+HAS_GPU = any(os.path.exists(trace) for trace in ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/dxg"))
 
 
 def ended(process):
@@ -740,8 +742,9 @@ def last_line(path):
 
 
 def by_run(names):
+    """With the default backend, unless a device may open: its driver's memory is not leat's."""
     with open("said", "wb") as said:
-        return ended(subprocess.Popen([LEAT, "run", "-q", "-o", "run-out", *OPTIONS, *names], stdin=subprocess.DEVNULL,
+        return ended(subprocess.Popen([LEAT, "run", "-q", "-o", "run-out", *OPTIONS, *(ON_CPU if HAS_GPU else []), *names], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=said))
 
 
@@ -764,7 +767,7 @@ def limits_of_children(pid):
 def by_worker(names):
     """As dropped files; ends when all are in done/ or failed/."""
     with open("service-said", "wb") as said:
-        service = subprocess.Popen([LEAT, "watch", "--spool", "spool", "--settle", "0", "--status-socket", "status.sock", *OPTIONS],
+        service = subprocess.Popen([LEAT, "watch", "--spool", "spool", "--settle", "0", "--status-socket", "status.sock", *OPTIONS, *ON_CPU],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
     give_up = time.monotonic() + 2 * WAIT_S
     while not os.path.isdir("spool/failed"):
