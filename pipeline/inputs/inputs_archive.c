@@ -74,7 +74,24 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-enum member_kind { MEMBER_PASSED_OVER, MEMBER_OF_JOB, MEMBER_PROJECTION, MEMBER_ARCHIVE };
+enum member_kind {
+    MEMBER_PASSED_OVER,
+    MEMBER_OF_JOB,
+    MEMBER_PROJECTION,
+    MEMBER_ARCHIVE,
+    MEMBER_MASK
+};
+
+/* Whether it is the mask of a grid that would be taken. */
+static bool is_mask(const struct inputs *in, const char *path)
+{
+    char *grid = file_name_ends(path, INPUT_NAME_MASK)
+                     ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
+                     : NULL;
+    const bool is = grid != NULL && settings_routes(in->settings, grid);
+    free(grid);
+    return is;
+}
 
 /* What a folder of such files would do with the member at `path`; `name` is its part in the
  * archive. */
@@ -88,6 +105,9 @@ static enum member_kind judge_member(struct inputs *in, const char *name, const 
     }
     if (!is_hidden(name) && projection_named(name)) {
         return MEMBER_PROJECTION;
+    }
+    if (!is_hidden(name) && is_mask(in, path)) {
+        return MEMBER_MASK;
     }
     inputs_take_pass_over(in, path);
     return MEMBER_PASSED_OVER;
@@ -150,7 +170,9 @@ static enum status take_member_projection(struct inputs *in,
     return inputs_take_about(out, path, code);
 }
 
-static enum status refuse_nested(struct inputs *in, const char *path, struct job_input *out)
+/* What it is, and what to do. */
+static enum status refuse_kind(struct inputs *in, const char *path, const char *what,
+                               struct job_input *out)
 {
     bool own = true;
     enum status code = inputs_take_share(in, input_name_last(path), &own);
@@ -160,12 +182,7 @@ static enum status refuse_nested(struct inputs *in, const char *path, struct job
     }
     return inputs_take_about(
         out, path,
-        code != STATUS_OK
-            ? code
-            : status_fail(STATUS_BAD_INPUT,
-                          "'%s' is an archive in an archive, and these are not unpacked; "
-                          "give it by itself",
-                          path));
+        code != STATUS_OK ? code : status_fail(STATUS_BAD_INPUT, "'%s' is %s", path, what));
 }
 
 static enum status read_lent(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n)
@@ -258,7 +275,16 @@ enum status inputs_archive_next(struct inputs *in, struct job_input *out, bool *
         code = take_member_projection(in, &entry, path, out);
         break;
     case MEMBER_ARCHIVE:
-        code = refuse_nested(in, path, out);
+        code = refuse_kind(in, path,
+                           "an archive in an archive, and these are not unpacked; "
+                           "give it by itself",
+                           out);
+        break;
+    case MEMBER_MASK:
+        code = refuse_kind(in, path,
+                           "a mask, and a result here is without it; unpack the archive and give "
+                           "the grid with the mask beside it: leat then says how to apply it",
+                           out);
         break;
     case MEMBER_PASSED_OVER:
         break;

@@ -188,3 +188,12 @@ for command in run check; do
     done
 done
 echo "what is damaged or compressed twice gives nothing; a signal ends the walk through zeros"
+
+# A mask is not applied, and says so.
+mkdir masked && grid='ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 1\n' && for part in dem source; do
+    printf "$grid" >masked/g.$part.asc
+    for row in 1 2 3 4; do echo "4 3 2 1" >>masked/g.$part.asc; done
+done
+cp masked/g.dem.asc masked/g.dem.asc.msk && tar -cf masked.tar masked || fail "tar"
+expect 1 "$LEAT" run -b cpu -o of-masked -s steps=5 masked.tar
+says "g.dem.asc.msk' is a mask, and a result here is without it"
