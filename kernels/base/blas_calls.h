@@ -44,7 +44,7 @@ extern struct blas_calls blas;
 void blas_choose(void);
 
 /* Loads it, and has it ready for products on so many threads. STATUS_NO_BACKEND: it cannot be
- * loaded; STATUS_NO_MEMORY: a limit on addresses is too low for so many. Any thread. */
+ * loaded; STATUS_NO_MEMORY: a limit on addresses or data is too low for so many. Any thread. */
 enum status blas_need(size_t n_threads) STATUS_MUST_CHECK;
 
 /* Whether this process's addresses or memory are limited. */
