@@ -24,7 +24,7 @@ size_t file_name_unpacked(const char *name, size_t n)
     return n;
 }
 
-static const char *last_component(const char *path)
+const char *file_name_last(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -45,7 +45,7 @@ static bool ends_in_one(const char *name, size_t n, const char *const *endings)
 bool file_name_is_temporary(const char *path)
 {
     static const char *const endings[] = {".part", ".tmp", ".filepart", "~", NULL};
-    const char *const name = last_component(path);
+    const char *const name = file_name_last(path);
     return name[0] == '.' || ends_in_one(name, strlen(name), endings);
 }
 
@@ -64,7 +64,7 @@ bool file_name_is_copy(const char *path)
     static const char *const endings[] = {
         ".partial", ".download", ".opdownload", ".aria2", ".crdownload",      ".bak",
         ".orig",    ".swp",      ".save",       ".old",   ":Zone.Identifier", NULL};
-    const char *const name = last_component(path);
+    const char *const name = file_name_last(path);
     const size_t n = file_name_unpacked(name, strlen(name));
     const bool is_marked = name[0] == '#' && n > 1 && name[n - 1] == '#';
     return file_name_is_temporary(name) || is_marked || strncmp(name, "~$", 2) == 0 ||

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The last component of a path; "" when the path ends in '/'. */
+const char *file_name_last(const char *path);
+
 /* Whether the name ends so, in any case of letters. */
 bool file_name_ends(const char *name, const char *ending);
 

@@ -201,15 +201,9 @@ static bool ends_as(const struct foreign *f, const char *name, size_t n)
     return false;
 }
 
-static const char *last_component(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 const struct foreign *foreign_named(const char *path)
 {
-    const char *const name = last_component(path);
+    const char *const name = file_name_last(path);
     const size_t n = file_name_unpacked(name, strlen(name));
     for (size_t i = 0; i < N_FORMATS; i++) {
         if (ends_as(&formats[i], name, n)) {
@@ -332,10 +326,10 @@ static enum status put_unpacking(struct bytes *b, const char *name, size_t *n)
 
 static enum status put_command(struct bytes *b, const char *command, const char *path)
 {
-    const char *const name = access(path, R_OK) == 0 ? path : last_component(path);
+    const char *const name = access(path, R_OK) == 0 ? path : file_name_last(path);
     size_t n = strlen(name);
     STATUS_TRY(put_unpacking(b, name, &n));
-    const char *const last = last_component(name), *const dot = memrchr(last, '.',
+    const char *const last = file_name_last(name), *const dot = memrchr(last, '.',
                                                                         n - (size_t)(last - name));
     const size_t stem = dot != NULL && dot > last ? (size_t)(dot - name) : n;
     for (const char *at = command; *at != '\0';) {

@@ -2,6 +2,7 @@
  * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
  * writing in job_output.c.
  */
+#include "formats/base/file_name.h"
 #include "formats/source/archive_member.h"
 #include "formats/table/foreign.h"
 #include "pipeline/engine/job_state.h"
@@ -19,7 +20,7 @@
 
 const char *job_part_name(const struct job_part *part)
 {
-    return part->name != NULL ? part->name : input_name_last(part->path);
+    return part->name != NULL ? part->name : file_name_last(part->path);
 }
 
 void job_part_free(struct job_part *part)
@@ -284,7 +285,7 @@ static enum status check_mask(const struct job_part *part, const struct grid *g)
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     const enum status st = access(path, F_OK) == 0
-                               ? foreign_refuse_mask(g, part->path, input_name_last(path))
+                               ? foreign_refuse_mask(g, part->path, file_name_last(path))
                                : STATUS_OK;
     free(path);
     return st;

@@ -3,6 +3,8 @@
  */
 #include "pipeline/generate/new_file.h"
 
+#include "formats/base/file_name.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,17 +27,11 @@ struct new_file {
     bool force;
 };
 
-static const char *last_component(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static bool stat_folder(const char *path, struct stat *out)
 {
     char folder[PATH_MAX];
     const int n =
-        snprintf(folder, sizeof folder, "%.*s.", (int)(last_component(path) - path), path);
+        snprintf(folder, sizeof folder, "%.*s.", (int)(file_name_last(path) - path), path);
     return n > 0 && (size_t)n < sizeof folder && stat(folder, out) == 0;
 }
 
@@ -43,7 +39,7 @@ bool new_file_is_same(const char *a, const char *b)
 {
     struct stat x, y;
     return strcmp(a, b) == 0 ||
-           (strcmp(last_component(a), last_component(b)) == 0 && stat_folder(a, &x) &&
+           (strcmp(file_name_last(a), file_name_last(b)) == 0 && stat_folder(a, &x) &&
             stat_folder(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
@@ -103,7 +99,7 @@ enum status new_file_open(const char *path, bool force, struct new_file **out)
         free(f);
         return status_fail(STATUS_NO_MEMORY, "%s: no memory", path);
     }
-    f->name = last_component(f->path);
+    f->name = file_name_last(f->path);
     f->fd = -1;
     f->force = force;
     enum status status = open_any(f);

@@ -151,7 +151,7 @@ static enum status take_member_projection(struct inputs *in,
                                           const struct archive_input_entry *entry, const char *path,
                                           struct job_input *out)
 {
-    const char *name = input_name_last(path);
+    const char *name = file_name_last(path);
     char *stem = strndup(name, projection_stem(path) - (size_t)(name - path)), *result = NULL;
     bool own = true;
     enum status code = stem != NULL ? inputs_take_result(in, path, stem, &result)
@@ -175,7 +175,7 @@ static enum status refuse_kind(struct inputs *in, const char *path, const char *
                                struct job_input *out)
 {
     bool own = true;
-    enum status code = inputs_take_share(in, input_name_last(path), &own);
+    enum status code = inputs_take_share(in, file_name_last(path), &own);
     if (!own && code == STATUS_OK) {
         inputs_take_leave(in);
         return STATUS_OK;

@@ -47,7 +47,7 @@ bool inputs_take_speaks(const struct inputs *in, const char *path)
 static const char *beneath_given(const struct inputs *in, const char *path)
 {
     if (in->walk == NULL && in->archive_path == NULL) {
-        return input_name_last(path);
+        return file_name_last(path);
     }
     path += strlen(in->walk != NULL ? in->argument : in->archive_path);
     return path + strspn(path, "/");
@@ -58,7 +58,7 @@ static const char *beneath_given(const struct inputs *in, const char *path)
 static char *archive_folder(const struct inputs *in)
 {
     const char *beneath = beneath_given(in, in->archive_path);
-    const char *name = input_name_last(beneath);
+    const char *name = file_name_last(beneath);
     char *stem = NULL, *folder = NULL;
     if (in->walk == NULL) {
         return strdup("");
@@ -77,7 +77,7 @@ enum status inputs_take_result(const struct inputs *in, const char *path, const 
     const bool is_member = in->archive_path != NULL;
     char *archive = is_member ? archive_folder(in) : strdup("");
     const char *beneath = is_member ? path + strlen(in->archive_path) + 1 : beneath_given(in, path);
-    const int n = (int)(input_name_last(beneath) - beneath);
+    const int n = (int)(file_name_last(beneath) - beneath);
     *out = NULL;
     if (archive == NULL || asprintf(out, "%s%.*s%s", archive, n, beneath, stem) < 0) {
         *out = NULL;
@@ -117,7 +117,7 @@ enum status inputs_take_settings(struct inputs *in, const char *path, struct job
         return code;
     }
     const enum status found =
-        inputs_take_share(in, code == STATUS_OK ? out->result : input_name_last(path), own);
+        inputs_take_share(in, code == STATUS_OK ? out->result : file_name_last(path), own);
     if (*own && found == STATUS_OK) {
         return code;
     }

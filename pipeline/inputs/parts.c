@@ -4,6 +4,7 @@
  */
 #include "pipeline/inputs/parts.h"
 
+#include "formats/base/file_name.h"
 #include "formats/base/log.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
@@ -69,7 +70,7 @@ void parts_free(struct parts *p)
 /* FOLDER/NAME, the same for "a/x", "./a/x" and "a//x". */
 static char *key_of(const char *path, const char *name)
 {
-    const char *last = input_name_last(path);
+    const char *last = file_name_last(path);
     char *key = malloc((size_t)(last - path) + strlen(name) + 1), *to = key;
     for (const char *at = path; key != NULL && at < last; at++) {
         const bool begins = at == path || at[-1] == '/';
@@ -136,7 +137,7 @@ enum status parts_add_projection(struct parts *p, const char *path, char *text)
         return status_fail(STATUS_NO_MEMORY, "no memory for a projection");
     }
     prj->text = text;
-    prj->key = key_of(path, input_name_last(path));
+    prj->key = key_of(path, file_name_last(path));
     if (prj->key != NULL) {
         found = tsearch(prj, &p->projections, compare);
     }
@@ -170,7 +171,7 @@ struct wanted {
 static bool find_projection(void *context, const char *path)
 {
     struct wanted *wanted = context;
-    struct projection key = {.key = key_of(path, input_name_last(path))}, **found = NULL;
+    struct projection key = {.key = key_of(path, file_name_last(path))}, **found = NULL;
     if (key.key == NULL) {
         wanted->code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
         return true;

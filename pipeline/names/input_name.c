@@ -22,12 +22,6 @@ static const char *const sidecar_endings[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-const char *input_name_last(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Length of name[0..n) without the ending, in any case; n when it does not end so. */
 static size_t without(const char *name, size_t n, const char *ending)
 {
@@ -55,7 +49,7 @@ static size_t without_extension(const char *name, size_t n, size_t n_known)
 
 static bool has_extension(const char *path, size_t n_known)
 {
-    const char *name = input_name_last(path);
+    const char *name = file_name_last(path);
     size_t n = file_name_unpacked(name, strlen(name));
     size_t stem = without_extension(name, n, n_known);
     return stem < n && stem > 0;
@@ -81,7 +75,7 @@ static bool ends_in(const char *name, size_t n, const char *suffix)
 
 size_t input_name_asks_for(const char *path, const char *suffix)
 {
-    const char *name = input_name_last(path);
+    const char *name = file_name_last(path);
     size_t n = 0;
     for (const char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot + 1, '.')) {
         if (ends_in(name, (size_t)(dot - name), suffix) && dot[1] != '\0') {
@@ -94,7 +88,7 @@ size_t input_name_asks_for(const char *path, const char *suffix)
 bool input_name_is_sidecar(const char *path)
 {
     for (size_t i = 0; i < COUNT(sidecar_endings); i++) {
-        if (file_name_ends(input_name_last(path), sidecar_endings[i])) {
+        if (file_name_ends(file_name_last(path), sidecar_endings[i])) {
             return true;
         }
     }
@@ -104,7 +98,7 @@ bool input_name_is_sidecar(const char *path)
 enum status input_name_stem(const char *path, const char *suffix, char **out)
 {
     *out = NULL;
-    const char *name = input_name_last(path);
+    const char *name = file_name_last(path);
     size_t whole = file_name_unpacked(name, strlen(name));
     size_t n = without_extension(name, whole, COUNT(extensions));
     if (n == whole) {

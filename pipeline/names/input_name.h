@@ -10,9 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The last component of a path; "" when the path ends in '/'. */
-const char *input_name_last(const char *path);
-
 /* Length of the path without the ending, in any case; all of it when it does not end so. */
 size_t input_name_without(const char *path, const char *ending);
 

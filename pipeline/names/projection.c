@@ -54,7 +54,7 @@ enum status projection_read(int fd, const char *path, char **out)
 /* Length of path[0..n) without the name of a grid's part: the X of X.dem. */
 static size_t without_part(const char *path, size_t n)
 {
-    size_t first = (size_t)(input_name_last(path) - path), dot = n;
+    size_t first = (size_t)(file_name_last(path) - path), dot = n;
     while (dot > first && path[dot - 1] != '.') {
         dot--;
     }

@@ -163,13 +163,13 @@ static char *find_beside(const struct service_inbox *inbox, const struct file *f
         free(marker);
         return xasprintf("%s is not read: write it into the grid as NODATA (leat check says how), "
                          "or remove it",
-                         input_name_last(has_mask->path));
+                         file_name_last(has_mask->path));
     }
     const char *missing = marker != NULL && (beside[1] == NULL || !beside[1]->is_complete) ? marker
                           : beside[0] != NULL && !beside[0]->is_complete ? beside[0]->path
                                                                          : NULL;
     char *const reason =
-        missing != NULL ? xasprintf("waits for %s", input_name_last(missing)) : NULL;
+        missing != NULL ? xasprintf("waits for %s", file_name_last(missing)) : NULL;
     free(marker);
     return reason;
 }
@@ -185,9 +185,9 @@ static char *find_missing(const struct group *g, const struct file *f)
         return NULL;
     }
     if (g->parts[i] != NULL) {
-        return xasprintf("waits for %s", input_name_last(g->parts[i]->path));
+        return xasprintf("waits for %s", file_name_last(g->parts[i]->path));
     }
-    const char *stem = input_name_last(g->key);
+    const char *stem = file_name_last(g->key);
     const struct stage_part *part = &g->stage->parts[i], *mine = &g->stage->parts[f->part];
     const int n = (int)(strrchr(stem, '\n') - stem);
     if (mine->unless != NULL) { /* a route may set it for the others */
@@ -324,7 +324,7 @@ static void judge_file(struct service_inbox *inbox, struct file *f)
     }
     if (f->is_beside && f->is_complete) {
         set_reason(f, owner == NULL ? xstrdup("the file that it belongs to is not there")
-                                    : xasprintf("waits for %s", input_name_last(owner->path)));
+                                    : xasprintf("waits for %s", file_name_last(owner->path)));
         move_to(inbox, f, LIST_HELD);
     }
 }
@@ -332,7 +332,7 @@ static void judge_file(struct service_inbox *inbox, struct file *f)
 static void join(struct service_inbox *inbox, struct file *f, const struct job_settings *job,
                  uint64_t now_ms)
 {
-    const int n_folder = (int)(input_name_last(f->path) - f->path);
+    const int n_folder = (int)(file_name_last(f->path) - f->path);
     char *key = job->n_parts == 1
                     ? xasprintf("1/%s", f->path)
                     : xasprintf("2/%.*s%s\n%s", n_folder, f->path, job->stem, job->stage->name);
@@ -341,7 +341,7 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
         f->is_duplicate = true;
         TAILQ_INSERT_TAIL(&inbox->duplicates, f, duplicate_place);
         set_reason(f, xasprintf("%s is the %s of its job already; remove one of them",
-                                input_name_last(g->parts[job->part]->path),
+                                file_name_last(g->parts[job->part]->path),
                                 job->stage->parts[job->part].suffix));
         move_to(inbox, f, LIST_HELD);
         return;
@@ -666,14 +666,14 @@ static size_t list_files(const struct service_inbox *inbox, const struct group *
 static struct spool_job *make_job(const struct service_inbox *inbox, const struct group *g,
                                   struct file *const files[], size_t n)
 {
-    const char *path = g->parts[0]->path, *name = input_name_last(path), *names[FILES_MAX];
+    const char *path = g->parts[0]->path, *name = file_name_last(path), *names[FILES_MAX];
     char *whole = xasprintf("in/%s", path);
     char *folder = xstrndup(path, name > path ? (size_t)(name - path) - 1 : 0);
     struct job_settings settings = {0};
     json_t *parameters = NULL;
     struct spool_job *job = NULL;
     for (size_t i = 0; i < n; i++) {
-        names[i] = input_name_last(files[i]->path);
+        names[i] = file_name_last(files[i]->path);
     }
     if (with_memory(g->is_archive
                         ? archive_input_stem(name, &settings.stem)

@@ -27,7 +27,7 @@ static bool route_matches(const struct settings_section *route, const char *path
         return true;
     }
     if (strchr(route->match, '/') == NULL) {
-        return fnmatch(route->match, input_name_last(path), 0) == 0;
+        return fnmatch(route->match, file_name_last(path), 0) == 0;
     }
     const char *whole = strncmp(path, "./", 2) == 0 ? path + 2 : path;
     const char *glob = strncmp(route->match, "./", 2) == 0 ? route->match + 2 : route->match;
@@ -152,7 +152,7 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
 
 bool settings_routes(const struct settings *s, const char *path)
 {
-    if (*input_name_last(path) == '\0' || file_name_is_copy(path) || input_name_is_sidecar(path)) {
+    if (*file_name_last(path) == '\0' || file_name_is_copy(path) || input_name_is_sidecar(path)) {
         return false;
     }
     const struct settings_section *route;

@@ -394,7 +394,7 @@ static void a_run_that_does_not_converge_is_told(void **state)
         assert_true(warns(&c, "max_iter = 1"));
         assert_int_equal((size_t)number_of(&c, "n_iterations"), 1);
         clustering_free(&c);
-        points_set(&p, "k=3"); /* of a number that is no range, no others are told of */
+        points_set(&p, "k=3"); /* a number that is no range: no warning of others */
         c = cluster_well(&p);
         assert_true(warns(&c, "not converged within max_iter = 1 iterations"));
         assert_int_equal(json_array_size(c.warnings), 1);
@@ -403,7 +403,7 @@ static void a_run_that_does_not_converge_is_told(void **state)
     }
 }
 
-/* Of a range the others are told of in one warning, the best one in another. */
+/* In a range one warning is of the others, and another of the best one. */
 static void runs_of_a_range_that_do_not_converge_are_told_in_two_warnings(void **state)
 {
     (void)state;
@@ -905,8 +905,8 @@ static void columns_of_an_array_lose_rows_too_but_not_all_of_them(void **state)
     free(p.cells);
 }
 
-/* An infinity behind rows that are left out is named by its row, and too many clusters are told of
- * by the rows that are left. */
+/* An infinity behind rows that are left out is named by its row, and the message about too
+ * many clusters counts the rows that are left. */
 static void what_is_wrong_beside_rows_that_are_left_out_is_said_of_the_table(void **state)
 {
     (void)state;

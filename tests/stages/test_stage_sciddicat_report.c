@@ -327,7 +327,7 @@ static void exchanged_grids_are_told_whichever_has_nodata(void **state)
         outcome_free(&o);
         slide_free(&s);
     }
-    struct slide s = exchanged_slide(); /* 90 of 100 cells: what is told of less than all */
+    struct slide s = exchanged_slide(); /* 90 of 100 cells: fewer than all */
     for (size_t k = 0; k < slide_cells(&s); k += 10) {
         s.cells[SOURCE][k] = 0;
     }
