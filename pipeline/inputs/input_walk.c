@@ -3,10 +3,7 @@
  */
 #include "pipeline/inputs/input_walk.h"
 
-#include "formats/base/file_name.h"
-#include "formats/source/archive_input.h"
 #include "pipeline/engine/publish.h"
-#include "pipeline/names/input_name.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -73,9 +70,8 @@ bool input_walk_skips(const struct stat *output, const FTSENT *entry)
 
 static bool is_wanted(const struct settings *settings, const FTSENT *entry)
 {
-    return entry->fts_level == 0 ||
-           (!file_name_is_copy(entry->fts_name) &&
-            (archive_input_named(entry->fts_name) || settings_routes(settings, entry->fts_path)));
+    const enum input_kind kind = settings_input_kind(settings, entry->fts_path);
+    return entry->fts_level == 0 || kind == INPUT_ARCHIVE || kind == INPUT_OF_JOB;
 }
 
 uint64_t input_walk_bytes(const struct settings *settings, const struct stat *output,

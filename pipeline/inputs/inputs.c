@@ -111,13 +111,13 @@ static void tell_sidecars(struct inputs *in)
 static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_input *out,
                              bool *got)
 {
+    const enum input_kind kind = settings_input_kind(in->settings, entry->fts_path);
     *got = false;
-    const bool is_copy = file_name_is_copy(entry->fts_name);
-    if (!is_copy && archive_input_named(entry->fts_name)) {
+    if (kind == INPUT_ARCHIVE) {
         return inputs_take_about_walk(in, out, entry->fts_path,
                                       inputs_archive_open_file(in, entry->fts_path));
     }
-    if (!is_copy && settings_routes(in->settings, entry->fts_path)) {
+    if (kind == INPUT_OF_JOB) {
         return inputs_take_file(in, entry->fts_path, out, got);
     }
     inputs_take_pass_over(in, entry->fts_path);
@@ -126,7 +126,7 @@ static enum status take_file(struct inputs *in, const FTSENT *entry, struct job_
 
 static void pass_over_link(struct inputs *in, const FTSENT *entry)
 {
-    if (!settings_routes(in->settings, entry->fts_path)) {
+    if (settings_input_kind(in->settings, entry->fts_path) != INPUT_OF_JOB) {
         log_debug("'%s': is a link, skipped", entry->fts_path);
     } else if (inputs_take_speaks(in, entry->fts_path)) {
         log_warning("'%s': is a link, and links in folders are not followed; name it to have it "

@@ -74,43 +74,29 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-enum member_kind {
-    MEMBER_PASSED_OVER,
-    MEMBER_OF_JOB,
-    MEMBER_PROJECTION,
-    MEMBER_ARCHIVE,
-    MEMBER_MASK
-};
-
 /* Whether it is the mask of a grid that would be taken. */
 static bool is_mask(const struct inputs *in, const char *path)
 {
     char *grid = file_name_ends(path, INPUT_NAME_MASK)
                      ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
                      : NULL;
-    const bool is = grid != NULL && settings_routes(in->settings, grid);
+    const bool is = grid != NULL && settings_input_kind(in->settings, grid) == INPUT_OF_JOB;
     free(grid);
     return is;
 }
 
 /* What a folder of such files would do with the member at `path`; `name` is its part in the
- * archive. */
-static enum member_kind judge_member(struct inputs *in, const char *name, const char *path)
+ * archive. INPUT_UNKNOWN: it has been passed over. */
+static enum input_kind judge_member(struct inputs *in, const char *name, const char *path)
 {
-    if (!is_hidden(name) && !file_name_is_copy(name) && archive_input_named(name)) {
-        return MEMBER_ARCHIVE;
-    }
-    if (!is_hidden(name) && settings_routes(in->settings, path)) {
-        return MEMBER_OF_JOB;
-    }
-    if (!is_hidden(name) && projection_named(name)) {
-        return MEMBER_PROJECTION;
-    }
-    if (!is_hidden(name) && is_mask(in, path)) {
-        return MEMBER_MASK;
+    const enum input_kind kind = settings_input_kind(in->settings, path);
+    const bool is_taken = kind == INPUT_ARCHIVE || kind == INPUT_OF_JOB ||
+                          kind == INPUT_PROJECTION || (kind == INPUT_MASK && is_mask(in, path));
+    if (is_taken && !is_hidden(name)) {
+        return kind;
     }
     inputs_take_pass_over(in, path);
-    return MEMBER_PASSED_OVER;
+    return INPUT_UNKNOWN;
 }
 
 /* Unpacks the member into a scratch file. */
@@ -268,25 +254,25 @@ enum status inputs_archive_next(struct inputs *in, struct job_input *out, bool *
         return code;
     }
     switch (judge_member(in, entry.raw, raw_path)) {
-    case MEMBER_OF_JOB:
+    case INPUT_OF_JOB:
         code = take_member(in, &entry, path, out, got);
         break;
-    case MEMBER_PROJECTION:
+    case INPUT_PROJECTION:
         code = take_member_projection(in, &entry, path, out);
         break;
-    case MEMBER_ARCHIVE:
+    case INPUT_ARCHIVE:
         code = refuse_kind(in, path,
                            "an archive in an archive, and these are not unpacked; "
                            "give it by itself",
                            out);
         break;
-    case MEMBER_MASK:
+    case INPUT_MASK:
         code = refuse_kind(in, path,
                            "a mask, and a result here is without it; unpack the archive and give "
                            "the grid with the mask beside it: leat then says how to apply it",
                            out);
         break;
-    case MEMBER_PASSED_OVER:
+    default:
         break;
     }
     free(raw_path);

@@ -5,10 +5,7 @@
 #include "formats/base/file_name.h"
 #include "formats/base/log.h"
 #include "formats/base/text_hash.h"
-#include "formats/table/foreign.h"
 #include "pipeline/inputs/inputs_state.h"
-#include "pipeline/names/input_name.h"
-#include "pipeline/names/projection.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -186,19 +183,17 @@ enum status inputs_take_file(struct inputs *in, const char *path, struct job_inp
 
 void inputs_take_pass_over(struct inputs *in, const char *path)
 {
+    const enum input_kind kind = settings_input_kind(in->settings, path);
     log_debug("'%s': no pipeline takes it, skipped", path);
-    const struct foreign *const foreign = foreign_named(path);
-    if (!input_name_is_sidecar(path)) {
-        in->n_foreign++;
-        if (in->unread == NULL && foreign != NULL && foreign_converts(foreign) &&
-            !file_name_is_copy(path)) {
-            char *const sentence = foreign_sentence(foreign, path, settings_asks_for_grid(path));
-            if (sentence == NULL || asprintf(&in->unread, "'%s' %s", path, sentence) < 0) {
-                in->unread = NULL;
-            }
-            free(sentence);
-        }
-    } else if (!projection_named(path)) {
+    if (kind == INPUT_MASK || kind == INPUT_SIDECAR) {
         in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
+    } else if (kind != INPUT_PROJECTION) {
+        in->n_foreign++;
+        char *const how =
+            kind == INPUT_FOREIGN && in->unread == NULL ? settings_conversion(path) : NULL;
+        if (how != NULL && asprintf(&in->unread, "'%s' %s", path, how) < 0) {
+            in->unread = NULL;
+        }
+        free(how);
     }
 }

@@ -11,7 +11,6 @@
 
 #include "formats/base/file_name.h"
 #include "formats/source/archive_input.h"
-#include "formats/table/foreign.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 #include "pipeline/names/text.h"
@@ -47,8 +46,9 @@ struct file {
     TAILQ_ENTRY(file) place, duplicate_place;
     struct group *group; /* NULL: not a part of a job */
     size_t part;
-    bool is_complete, is_beside, is_duplicate, again; /* again: found again while it was claimed */
-    char *reason;                                     /* NULL: by the list */
+    enum input_kind kind;
+    bool is_complete, is_duplicate, again; /* again: found again while it was claimed */
+    char *reason;                          /* NULL: by the list */
     struct ready_memory memory;
     uint64_t since_ms, look_ms, never_since_ms;
     unsigned long found; /* the number of the complete look that found it */
@@ -60,9 +60,8 @@ struct group {
     char *key;
     const struct stage_ops *stage;
     struct file *parts[STAGE_MAX_PARTS];
-    size_t n_parts; /* that the job needs */
-    bool is_ready, is_unfit;
-    bool is_archive; /* whose jobs its worker finds; `stage` means nothing then */
+    size_t n_parts;          /* that the job needs */
+    bool is_ready, is_unfit; /* is_unfit: it can only fail */
     TAILQ_ENTRY(group) place;
 };
 TAILQ_HEAD(groups, group);
@@ -312,9 +311,14 @@ static struct file *owner_of(const struct service_inbox *inbox, struct file *f)
     return NULL;
 }
 
+static bool is_beside(const struct file *f)
+{
+    return f->kind == INPUT_MARKER || f->kind == INPUT_PROJECTION || f->kind == INPUT_MASK;
+}
+
 static void judge_file(struct service_inbox *inbox, struct file *f)
 {
-    struct file *owner = f->is_beside ? owner_of(inbox, f) : NULL;
+    struct file *owner = is_beside(f) ? owner_of(inbox, f) : NULL;
     struct group *g = owner != NULL ? owner->group : f->group;
     if (g != NULL && g->parts[0] != NULL && g->parts[0]->list == LIST_TAKEN) {
         return;
@@ -322,7 +326,7 @@ static void judge_file(struct service_inbox *inbox, struct file *f)
     if (g != NULL) {
         judge(inbox, g);
     }
-    if (f->is_beside && f->is_complete) {
+    if (is_beside(f) && f->is_complete) {
         set_reason(f, owner == NULL ? xstrdup("the file that it belongs to is not there")
                                     : xasprintf("waits for %s", file_name_last(owner->path)));
         move_to(inbox, f, LIST_HELD);
@@ -352,9 +356,9 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
     look_at(inbox, f, now_ms);
 }
 
-static void set_aside(struct service_inbox *inbox, struct file *f)
+/* Makes the file a job of its own, which can only fail. */
+static void set_aside(struct service_inbox *inbox, struct file *f, const struct stage_ops *stage)
 {
-    const struct stage_ops *stage = f->group->stage;
     leave(inbox, f);
     struct group *g = get_group(inbox, xasprintf("0/%s", f->path), stage, 1);
     assert(g->parts[0] == NULL);
@@ -362,31 +366,9 @@ static void set_aside(struct service_inbox *inbox, struct file *f)
     g->parts[0] = f;
     f->group = g;
     f->part = 0;
-    f->is_complete = true;
-    judge(inbox, g);
 }
 
 /* --- routing ---------------------------------------------------------------------------------- */
-
-static void refuse(struct service_inbox *inbox, struct file *f)
-{
-    char names[SETTINGS_NAMES_BYTES];
-    const struct foreign *const foreign = foreign_named(f->path);
-    if (input_name_is_sidecar(f->path)) {
-        set_reason(f, xstrdup("is a sidecar file of a grid or a table, ignored"));
-    } else if (file_name_is_copy(f->path)) {
-        set_reason(f, xstrdup("is called as an unfinished or kept copy, which is never an input; "
-                              "rename it or remove it"));
-    } else if (foreign != NULL && foreign_converts(foreign)) {
-        set_reason(
-            f, xalloc_checked(foreign_sentence(foreign, f->path, settings_asks_for_grid(f->path))));
-    } else {
-        set_reason(f, xasprintf("no pipeline takes it: put it into a folder named %s, or give it "
-                                "a name like %s",
-                                stage_registry[0]->name, settings_names(names)));
-    }
-    move_to(inbox, f, LIST_HELD);
-}
 
 static void leave_duplicates(struct service_inbox *inbox, struct file *f)
 {
@@ -396,38 +378,36 @@ static void leave_duplicates(struct service_inbox *inbox, struct file *f)
     }
 }
 
-/* Finds the file's job. */
+/* Finds the file's job. An archive is one, whose own jobs its worker finds. */
 static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
 {
-    struct job_settings job;
-    const struct settings *s = inbox->settings;
-    const bool is_marker = s->done_file && file_name_ends(f->path, ".done");
+    struct job_settings job = {.stage = stage_registry[0], .n_parts = 1};
+    char *path = xasprintf("in/%s", f->path), *reason = NULL;
     leave(inbox, f);
     leave_duplicates(inbox, f);
-    f->is_complete = f->is_beside = false;
+    f->kind = settings_input_kind(inbox->settings, path);
+    f->is_complete = false;
     f->never_since_ms = 0;
     set_reason(f, NULL);
-    char *path = xasprintf("in/%s", f->path);
-    const bool routes = settings_routes(s, path);
-    const struct job_settings archive = {.stage = stage_registry[0], .n_parts = 1};
-    const bool is_mask = file_name_ends(path, INPUT_NAME_MASK);
-    if (is_marker || (!routes && (projection_named(path) || is_mask))) {
-        f->is_beside = true;
+    if (is_beside(f)) {
         look_at(inbox, f, now_ms);
         judge_file(inbox, f); /* a job that was ready without it waits for it */
-    } else if (!routes && archive_input_named(f->path) && !file_name_is_copy(f->path)) {
-        join(inbox, f, &archive, now_ms);
-        if (f->group != NULL) {
-            f->group->is_archive = true;
-        }
-    } else if (!routes) {
-        refuse(inbox, f);
-    } else if (with_memory(settings_resolve(s, path, &job)) != STATUS_OK) {
-        set_reason(f, xstrdup(status_message()));
-        move_to(inbox, f, LIST_HELD);
+    } else if (f->kind == INPUT_ARCHIVE) {
+        join(inbox, f, &job, now_ms);
+    } else if (f->kind == INPUT_FOREIGN && settings_asks_for_pipeline(inbox->settings, path)) {
+        set_aside(inbox, f, job.stage);
+        look_at(inbox, f, now_ms);
+    } else if (f->kind != INPUT_OF_JOB) {
+        reason = xalloc_checked(settings_refusal(inbox->settings, path));
+    } else if (with_memory(settings_resolve(inbox->settings, path, &job)) != STATUS_OK) {
+        reason = xstrdup(status_message());
     } else {
         join(inbox, f, &job, now_ms);
         job_settings_free(&job);
+    }
+    if (reason != NULL) {
+        set_reason(f, reason);
+        move_to(inbox, f, LIST_HELD);
     }
     free(path);
 }
@@ -476,7 +456,7 @@ static void forget(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
     TAILQ_REMOVE(&inbox->lists[f->list], f, place);
     tdelete(f, &inbox->by_path, by_path);
     inbox->n_files--;
-    if (f->is_beside) {
+    if (is_beside(f)) {
         f->is_complete = false;
         struct file *owner = owner_of(inbox, f);
         if (owner != NULL) {
@@ -521,7 +501,7 @@ void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *f
             f->again = true;
         } else if (!findings->complete || !is_same(&f->st, &found->st)) {
             f->st = found->st;
-            if (f->group != NULL || f->is_beside) {
+            if (f->group != NULL || is_beside(f)) {
                 f->is_complete = false;
                 look_at(inbox, f, now_ms);
                 judge_file(inbox, f);
@@ -596,7 +576,9 @@ static void look_never(struct service_inbox *inbox, struct file *f, const char *
     if (now_ms - f->never_since_ms < settle_ms) {
         look_at(inbox, f, now_ms + settle_ms);
     } else if (f->group != NULL) {
-        set_aside(inbox, f);
+        set_aside(inbox, f, f->group->stage);
+        f->is_complete = true;
+        judge(inbox, f->group);
     } else {
         move_to(inbox, f, LIST_HELD);
     }
@@ -662,11 +644,23 @@ static size_t list_files(const struct service_inbox *inbox, const struct group *
     return n;
 }
 
+/* What a worker is told of a file that can never be read: why. */
+static json_t *pack_refusal(const struct service_inbox *inbox, const char *path)
+{
+    char *const why = xalloc_checked(settings_refusal(inbox->settings, path));
+    char *const text = xasprintf("%s: %s", path, why);
+    json_t *const packed = worker_pack_refusal(text);
+    free(text);
+    free(why);
+    return packed;
+}
+
 /* The group's job; NULL, with a status that says why: its parameters cannot be recorded. */
 static struct spool_job *make_job(const struct service_inbox *inbox, const struct group *g,
                                   struct file *const files[], size_t n)
 {
     const char *path = g->parts[0]->path, *name = file_name_last(path), *names[FILES_MAX];
+    const enum input_kind kind = g->parts[0]->kind;
     char *whole = xasprintf("in/%s", path);
     char *folder = xstrndup(path, name > path ? (size_t)(name - path) - 1 : 0);
     struct job_settings settings = {0};
@@ -675,11 +669,11 @@ static struct spool_job *make_job(const struct service_inbox *inbox, const struc
     for (size_t i = 0; i < n; i++) {
         names[i] = file_name_last(files[i]->path);
     }
-    if (with_memory(g->is_archive
-                        ? archive_input_stem(name, &settings.stem)
-                        : settings_resolve(inbox->settings, whole, &settings)) == STATUS_OK) {
-        parameters =
-            g->is_archive ? worker_pack_routes(inbox->settings) : worker_pack_settings(&settings);
+    if (with_memory(kind == INPUT_OF_JOB ? settings_resolve(inbox->settings, whole, &settings)
+                                         : archive_input_stem(name, &settings.stem)) == STATUS_OK) {
+        parameters = kind == INPUT_OF_JOB    ? worker_pack_settings(&settings)
+                     : kind == INPUT_ARCHIVE ? worker_pack_routes(inbox->settings)
+                                             : pack_refusal(inbox, whole);
         if (parameters == NULL) {
             status_set(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
         } else if (with_memory(spool_job_new(folder, settings.stem, names, n, parameters, &job)) !=

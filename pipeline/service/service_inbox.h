@@ -4,9 +4,9 @@
  * A file is looked at (ready_look) until it is complete; a job is ready when all its parts are:
  * X.dem.* and X.source.* of one folder. What belongs beside a part goes with it: the .prj of a grid
  * (projection.h) when it is there, and with `done_file` the X.csv.done, without which X.csv is not
- * taken. Files that no pipeline takes stay, and say so. What is not a regular file and stays so for
- * a moment (some programs put a file into place by link and unlink) becomes a job of its own, which
- * the spool puts away with that reason.
+ * taken. Files that no pipeline takes stay, and say so. Two kinds become jobs of their own, which
+ * can only fail: what is not a regular file and stays so for a moment (some programs put a file
+ * into place by link and unlink), and a format that is not read where a pipeline is asked for.
  *
  * State only: looking, claiming and the clock are the caller's. One thread.
  */

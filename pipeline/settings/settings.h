@@ -178,9 +178,28 @@ enum { SETTINGS_NAMES_BYTES = 256 };
 const char *settings_names(char out[SETTINGS_NAMES_BYTES]);
 /* Those of one pipeline: "X.dem.tif + X.source.tif". Returns out. */
 const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES]);
-/* Whether the name routes anywhere at all: folders and archives skip files that do not. */
-bool settings_routes(const struct settings *s, const char *path);
-/* Whether the name asks for a pipeline as one of its grids, whatever it ends in: X.dem.nc. */
-bool settings_asks_for_grid(const char *path);
+
+/* What the path says of a file that lies in a folder, an archive or in/: the first that holds. */
+enum input_kind {
+    INPUT_MARKER,     /* X.csv.done, with done_file */
+    INPUT_PROJECTION, /* projection_named() */
+    INPUT_MASK,       /* ends in INPUT_NAME_MASK */
+    INPUT_SIDECAR,    /* another one of input_name_is_sidecar() */
+    INPUT_COPY,       /* file_name_is_copy() */
+    INPUT_ARCHIVE,    /* archive_input_named() */
+    INPUT_OF_JOB,     /* a pipeline takes it */
+    INPUT_FOREIGN,    /* foreign_named() */
+    INPUT_UNKNOWN     /* no pipeline takes it */
+};
+enum input_kind settings_input_kind(const struct settings *s, const char *path);
+/* Why a sidecar, a copy, or what is foreign or unknown is no input of the watched folder, and what
+ * to do. Owned by the caller; NULL: no memory. */
+char *settings_refusal(const struct settings *s, const char *path);
+/* "is NetCDF, which leat does not read; convert it: ..." (foreign.h) of a file that is foreign and
+ * that a command converts; NULL: none does, or no memory. Owned by the caller. */
+char *settings_conversion(const char *path);
+/* Whether a pipeline is asked for, by whatever says so, also of a file that it cannot read: *.nc in
+ * a folder that is named after it, and X.dem.nc, which asks for one as its grid. */
+bool settings_asks_for_pipeline(const struct settings *s, const char *path);
 
 #endif

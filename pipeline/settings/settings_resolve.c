@@ -9,8 +9,10 @@
  * another.
  */
 #include "formats/base/file_name.h"
+#include "formats/source/archive_input.h"
 #include "formats/table/foreign.h"
 #include "pipeline/names/input_name.h"
+#include "pipeline/names/projection.h"
 #include "pipeline/settings/settings_parts.h"
 
 #include <fnmatch.h>
@@ -150,11 +152,8 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
     return stage == NULL && is_named_table(s, path) ? stage_registry[0] : stage;
 }
 
-bool settings_routes(const struct settings *s, const char *path)
+static bool routes(const struct settings *s, const char *path)
 {
-    if (*file_name_last(path) == '\0' || file_name_is_copy(path) || input_name_is_sidecar(path)) {
-        return false;
-    }
     const struct settings_section *route;
     const struct stage_ops *stage = find_stage(s, path, &route);
     bool by_glob =
@@ -193,7 +192,8 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
     return out;
 }
 
-bool settings_asks_for_grid(const char *path)
+/* Whether the name asks for a pipeline as one of its grids, whatever it ends in: X.dem.nc. */
+static bool asks_for_grid(const char *path)
 {
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
         for (size_t i = 0; i < (*stage)->n_parts; i++) {
@@ -206,13 +206,69 @@ bool settings_asks_for_grid(const char *path)
     return false;
 }
 
+bool settings_asks_for_pipeline(const struct settings *s, const char *path)
+{
+    const struct settings_section *route;
+    return find_stage(s, path, &route) != NULL || asks_for_grid(path);
+}
+
+enum input_kind settings_input_kind(const struct settings *s, const char *path)
+{
+    return s->done_file && file_name_ends(path, ".done") ? INPUT_MARKER
+           : projection_named(path)                      ? INPUT_PROJECTION
+           : file_name_ends(path, INPUT_NAME_MASK)       ? INPUT_MASK
+           : input_name_is_sidecar(path)                 ? INPUT_SIDECAR
+           : file_name_is_copy(path)                     ? INPUT_COPY
+           : archive_input_named(path)                   ? INPUT_ARCHIVE
+           : *file_name_last(path) && routes(s, path)    ? INPUT_OF_JOB
+           : foreign_named(path) != NULL                 ? INPUT_FOREIGN
+                                                         : INPUT_UNKNOWN;
+}
+
+char *settings_conversion(const char *path)
+{
+    const struct foreign *const foreign = foreign_named(path);
+    return foreign != NULL && foreign_converts(foreign)
+               ? foreign_sentence(foreign, path, asks_for_grid(path))
+               : NULL;
+}
+
+/* A folder or a name is no cure of what is foreign. */
+static char *refuse_unrouted(const struct settings *s, const char *path)
+{
+    char names[SETTINGS_NAMES_BYTES], *text = NULL;
+    const struct foreign *const foreign = foreign_named(path);
+    char *const what = foreign != NULL ? foreign_sentence(foreign, path, false) : NULL;
+    const bool in_folder = settings_asks_for_pipeline(s, path);
+    const int n = foreign != NULL
+                      ? asprintf(&text, "no pipeline takes it: it %s", what != NULL ? what : "")
+                      : asprintf(&text, "no pipeline takes it: %s%s%sgive it a name like %s",
+                                 in_folder ? "" : "put it into a folder named ",
+                                 in_folder ? "" : stage_registry[0]->name, in_folder ? "" : ", or ",
+                                 settings_names(names));
+    free(what);
+    return n >= 0 ? text : NULL;
+}
+
+char *settings_refusal(const struct settings *s, const char *path)
+{
+    const enum input_kind kind = settings_input_kind(s, path);
+    char *const conversion =
+        kind == INPUT_FOREIGN ? settings_conversion(file_name_last(path)) : NULL;
+    return conversion != NULL      ? conversion
+           : kind == INPUT_SIDECAR ? strdup("is a sidecar file of a grid or a table, ignored")
+           : kind == INPUT_COPY    ? strdup("is called as an unfinished or kept copy, which is "
+                                               "never an input; rename it or remove it")
+                                   : refuse_unrouted(s, path);
+}
+
 /* The name's ending may say that no reader knows the file, whatever pipeline is named. Any other
  * name says nothing: formats are recognized by content. */
 static enum status refuse_path(const char *path)
 {
     const struct foreign *const foreign = foreign_named(path);
     if (foreign != NULL) {
-        return foreign_fail(STATUS_BAD_ARGUMENT, foreign, path, settings_asks_for_grid(path));
+        return foreign_fail(STATUS_BAD_ARGUMENT, foreign, path, asks_for_grid(path));
     }
     char names[SETTINGS_NAMES_BYTES];
     const struct stage_ops *first = stage_registry[0];

@@ -197,12 +197,23 @@ json_t *worker_pack_settings(const struct job_settings *settings)
     return json_pack("{s:s, s:o}", "pipeline", stage->name, "set", set);
 }
 
+json_t *worker_pack_refusal(const char *why)
+{
+    return json_pack("{s:o}", "refused", worker_pack_name(why));
+}
+
 enum status worker_unpack_settings(const json_t *packed, const char *stem, struct job_settings *out)
 {
     const char *name = json_string_value(json_object_get(packed, "pipeline"));
     json_t *set = json_object_get(packed, "set"), *value;
     const char *key;
+    char *const refused = worker_unpack_name(json_object_get(packed, "refused"));
     *out = (struct job_settings){0};
+    if (refused != NULL) {
+        (void)status_fail(STATUS_BAD_INPUT, "%s", refused);
+        free(refused);
+        return STATUS_BAD_INPUT;
+    }
     out->stage = name != NULL ? stage_find(name) : NULL;
     if (out->stage == NULL) {
         return status_fail(STATUS_BAD_ARGUMENT, "there is no pipeline '%s' in this version of leat",

@@ -86,8 +86,10 @@ json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, j
  * part and stem; every parameter is there, also those that were not set. NULL: a text is not UTF-8,
  * or no memory. */
 json_t *worker_pack_settings(const struct job_settings *settings);
+/* {"refused": WHY}, in place of that: the input can never be read. NULL: no memory. */
+json_t *worker_pack_refusal(const char *why);
 /* The reverse. Text is borrowed from `packed`. STATUS_BAD_ARGUMENT: what another version of leat
- * has written; the message says what is not known. */
+ * has written; the message says what is not known. STATUS_BAD_INPUT: why it was refused. */
 enum status worker_unpack_settings(const json_t *packed, const char *stem,
                                    struct job_settings *out) STATUS_MUST_CHECK;
 

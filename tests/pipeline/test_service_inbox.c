@@ -2,6 +2,8 @@
  * The files in in/: which jobs they make up, what they wait for, and what becomes of them.
  */
 #include "pipeline/service/service_inbox.h"
+#include "pipeline/worker/worker_protocol.h"
+#include "pipeline/worker/worker_routes.h"
 #include "tests/support/settings_given.h"
 
 static struct settings settings;
@@ -350,11 +352,56 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     assert_waits("in/x.dem.qml", "a sidecar file of a grid or a table");
     assert_waits("in/x.clusters.csv.aux.xml", "a sidecar file of a grid or a table");
     assert_waits("in/notes.md", "no pipeline takes it");
-    FOUND("sub/x.dem.nc", "x.parquet");
+    assert_waits("in/notes.md", "it is a document, which leat does not read");
+    FOUND("x.parquet", "x.dat", "pearson/x.dat");
     assert_int_equal(look(READY_YES, ""), 0);
-    assert_waits("in/sub/x.dem.nc", "is NetCDF, which leat does not read; convert it: "
-                                    "gdal_translate x.dem.nc x.dem.tif");
-    assert_waits("in/x.parquet", "is Parquet, which leat does not read");
+    assert_waits("in/x.parquet", "is Parquet, which leat does not read; convert it: python3");
+    assert_waits("in/x.dat", "no pipeline takes it: put it into a folder named pearson, or give it "
+                             "a name like X.clusters.csv (pearson)");
+    assert_waits("in/pearson/x.dat", "no pipeline takes it: give it a name like X.clusters.csv");
+    close_inbox();
+}
+
+static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"pearson/x.nc", "pearson",
+         "in/pearson/x.nc: is NetCDF, which leat does not read; convert "
+         "it: python3"},
+        {"sub/x.dem.nc", "sub", "convert it: gdal_translate x.dem.nc x.dem.tif"},
+        {"sciddicat/x.png", "sciddicat", "no pipeline takes it: it is a picture"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct job_settings settings_of_it;
+        open_inbox("--done-file"); /* nobody has to say that it is complete */
+        FOUND(cases[i][0]);
+        assert_null(service_inbox_take(inbox, now, &found_ms)); /* somebody may still write */
+        look(READY_YES, "");
+        struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
+        assert_non_null(job);
+        assert_string_equal(job->folder, cases[i][1]);
+        assert_int_equal(job->n_files, 1);
+        assert_int_equal(worker_unpack_settings(job->parameters, job->stem, &settings_of_it),
+                         STATUS_BAD_INPUT);
+        if (strstr(status_message(), cases[i][2]) == NULL) {
+            fail_msg("%s: '%s'", cases[i][0], status_message());
+        }
+        spool_job_free(job);
+        close_inbox();
+    }
+}
+
+static void archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.clusters.zip");
+    look(READY_YES, "");
+    struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
+    assert_non_null(job);
+    assert_true(worker_is_archive(job->parameters));
+    spool_job_free(job);
     close_inbox();
 }
 
@@ -581,6 +628,8 @@ int main(void)
         cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
         cmocka_unit_test(marker_is_waited_for_and_goes_along),
         cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
+        cmocka_unit_test(format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for),
+        cmocka_unit_test(archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline),
         cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
         cmocka_unit_test(a_grid_beside_its_mask_stays_until_that_is_gone),
         cmocka_unit_test(unfinished_and_kept_copies_stay_and_are_listed),

@@ -253,19 +253,19 @@ static void a_scan_takes_tables_and_what_asks_for_it(void **state)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct settings s = with_config("", cases[i].options);
-        if (settings_routes(&s, cases[i].path) != cases[i].taken) {
+        if ((settings_input_kind(&s, cases[i].path) == INPUT_OF_JOB) != cases[i].taken) {
             fail_msg("%s with '%s'", cases[i].path, cases[i].options);
         }
         settings_free(&s);
     }
     struct settings s = with_config("[route a]\nmatch = *.dat\npipeline = pearson\n", "");
-    assert_true(settings_routes(&s, "x.dat"));
-    assert_false(settings_routes(&s, "~$x.dat"));
-    assert_false(settings_routes(&s, "x.dot"));
+    assert_int_equal(settings_input_kind(&s, "x.dat"), INPUT_OF_JOB);
+    assert_int_not_equal(settings_input_kind(&s, "~$x.dat"), INPUT_OF_JOB);
+    assert_int_not_equal(settings_input_kind(&s, "x.dot"), INPUT_OF_JOB);
     settings_free(&s);
     s = with_config("pipeline = pearson\n", "");
-    assert_true(settings_routes(&s, "x.csv"));
-    assert_false(settings_routes(&s, "README.md"));
+    assert_int_equal(settings_input_kind(&s, "x.csv"), INPUT_OF_JOB);
+    assert_int_not_equal(settings_input_kind(&s, "README.md"), INPUT_OF_JOB);
     settings_free(&s);
 }
 

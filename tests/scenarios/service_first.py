@@ -1,4 +1,5 @@
 """First use of the service, what waits and why, restarts, signals; see service.sh."""
+import glob
 import json
 import os
 import signal
@@ -53,6 +54,20 @@ s.check("no pipeline takes it" in s.waits()["in/notes.md"], "notes.md")
 s.check(s.reasons()["bad.clusters.csv"]["kind"] == "bad-input" and
         "in/bad.clusters.csv" in s.reasons()["bad.clusters.csv"]["reason"], f"reason of a bad file: {s.reasons()}")
 s.check("link" in s.reasons()["link.clusters.csv"]["reason"], f"reason of a link {s.reasons()}")
+
+# What asks for a pipeline and can never be read fails by its name, also where its job lacks a part; elsewhere it stays.
+unread = {"pearson/x.nc": "x.csv", "sciddicat/y.nc": "y.csv", "sub/x.dem.nc": "gdal_translate x.dem.nc x.dem.tif",
+          "pearson/x.png": "is a picture, which leat does not read"}
+for path in ["x.nc", *unread]:
+    s.drop(path, "CDF\x01" + path)
+s.until(lambda: len(s.reasons()) == 2 + len(unread), "failures by name")
+failed = [json.load(open(path)) for path in glob.glob("spool/failed/*/reason.json")]
+for path, cure in unread.items():
+    reason = next((r for r in failed if f"in/{path}: " in r["reason"]), {})
+    s.check(cure in reason.get("reason", "") and reason["kind"] == "bad-input", f"{path}: {failed}")
+    s.check(not s.has("in/" + path), f"{path} waits")
+s.check("is NetCDF, which leat does not read; convert it: python3" in s.waits()["in/x.nc"], "a format that nobody asks for")
+os.unlink("spool/in/x.nc")
 
 # Somebody writes slowly: nothing is taken before the file is closed.
 with open("spool/in/slow.clusters.csv", "w") as f:
