@@ -73,11 +73,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void table_heights_find(const struct table_heights *h, struct table_findings *found)
+void table_heights_find(const struct table_heights *h, bool known_only,
+                        struct table_findings *found)
 {
     const struct excerpt none = {""};
     struct table_extremes rest = h->rest;
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 2 && !known_only; side++) {
         const bool is_low = side == 0;
         double *const at = is_low ? rest.low : rest.high;
         if (table_codes_is_code(&rest, is_low)) {
@@ -98,7 +99,8 @@ void table_heights_find(const struct table_heights *h, struct table_findings *fo
     qsort(found->codes, found->n_codes, sizeof *found->codes, by_size);
 }
 
-enum status table_heights_say(const struct table_findings *found, bool is_set, struct bytes *out)
+enum status table_heights_list(const struct table_findings *found, const char *what,
+                               struct bytes *out)
 {
     const size_t n = found->n_codes;
     char text[SHORTEST_BYTES];
@@ -111,11 +113,7 @@ enum status table_heights_say(const struct table_findings *found, bool is_set, s
                                              : ", ",
                                 length, text, n_times, n_times == 1 ? "" : "s"));
     }
-    if (n == 0) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(bytes_printf(
-        out, "%s for missing altitudes, far from all others, and taken as %s; if so, ",
-        n == 1 ? " looks like a code" : " look like codes", n == 1 ? "an altitude" : "altitudes"));
-    return table_codes_cure(found->codes, n, is_set, out);
+    return n == 0 ? STATUS_OK
+                  : bytes_printf(out, "%s for missing %s, far from all others",
+                                 n == 1 ? " looks like a code" : " look like codes", what);
 }

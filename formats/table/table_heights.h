@@ -1,6 +1,6 @@
 /*
  * table_heights - of the numbers of a grid, one series: the outermost, and those that look like
- * codes for missing ones beside the NODATA of the file; for formats/table/table_watch.c.
+ * codes for missing ones beside the NODATA of the file.
  *
  * A file may hold several codes. So each number that reads like one is set aside and compared with
  * the rest, as table_watch.h says of a series; one cell of it is as good as two, since no height
@@ -25,10 +25,14 @@ struct table_heights {
 
 void table_heights_begin(struct table_heights *h, double nodata);
 void table_heights_take(struct table_heights *h, const struct table_chunk *chunk, enum dtype type);
-/* Adds what looks like a code, with its cells as n_times[0], the numbers nearest to 0 first. */
-void table_heights_find(const struct table_heights *h, struct table_findings *found);
-/* The sentence on these, with its NUL; nothing where there are none. STATUS_NO_MEMORY. */
-enum status table_heights_say(const struct table_findings *found, bool is_set,
-                              struct bytes *out) STATUS_MUST_CHECK;
+/* Adds what looks like a code, with its cells as n_times[0], the numbers nearest to 0 first.
+ * known_only: of what reads like one alone, since other numbers may well lie far from the rest, as
+ * a landslide's thickness from 0. */
+void table_heights_find(const struct table_heights *h, bool known_only,
+                        struct table_findings *found);
+/* "-9999 (2 cells) looks like a code for missing WHAT, far from all others", without a NUL; nothing
+ * where there are none. STATUS_NO_MEMORY. */
+enum status table_heights_list(const struct table_findings *found, const char *what,
+                               struct bytes *out) STATUS_MUST_CHECK;
 
 #endif

@@ -198,8 +198,14 @@ enum status table_watch_heights(struct table_watch *w, struct bytes *out)
     if (w == NULL || !w->is_heights) {
         return STATUS_OK;
     }
-    table_heights_find(&w->heights, &found);
-    return table_heights_say(&found, w->info->used[TABLE_MISSING_VALUE], out);
+    table_heights_find(&w->heights, false, &found);
+    if (found.n_codes == 0) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(table_heights_list(&found, "altitudes", out));
+    STATUS_TRY(bytes_printf(out, ", and taken as %s; if so, ",
+                            found.n_codes == 1 ? "an altitude" : "altitudes"));
+    return table_codes_cure(found.codes, found.n_codes, w->info->used[TABLE_MISSING_VALUE], out);
 }
 
 static void settle(struct table_watch *w)

@@ -8,6 +8,7 @@
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Numbers beyond this are not heights: at 1e9 m, doubles are 1e-7 m apart. */
 static const double most_m = 1e9;
@@ -52,14 +53,10 @@ static enum status add_thickness(struct sciddicat_job *job, size_t cell, double 
     if (is_nodata(job->source, value)) {
         value = 0;
         job->n_source_nodata++;
-    }
-    if (value < 0) {
-        return refuse(job, SCIDDICAT_SOURCE, cell, value,
-                      "m of debris is below 0; if it stands for NODATA, the file has to say so "
-                      "(NODATA_value, gdal_translate -a_nodata), or missing_value");
-    }
-    if (value > most_m) {
-        return refuse(job, SCIDDICAT_SOURCE, cell, value, "is not a thickness in metres");
+    } else if (value < 0 || value > most_m) {
+        job->bad = job->n_bad == 0 ? cell : job->bad;
+        job->bad_value = job->n_bad == 0 ? value : job->bad_value;
+        job->n_bad++;
     }
     job->h[cell] = value * job->units.thickness_m + 0.0; /* not -0 */
     return STATUS_OK;
@@ -80,6 +77,13 @@ enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part p
         return status_fail(STATUS_INTERNAL, "%s: more cells than the %zu announced",
                            sciddicat_name(job, part), job->n_cells);
     }
+    if (part == SCIDDICAT_SOURCE) {
+        if (job->n_received[part] == 0) {
+            table_heights_begin(&job->thicknesses,
+                                job->source->has_nodata ? job->source->nodata : (double)NAN);
+        }
+        table_heights_take(&job->thicknesses, chunk, job->args.inputs[part].table->dtype);
+    }
     for (size_t i = 0; i < chunk->n_cells; i++) {
         const size_t cell = cell_of(job, part, job->n_received[part] + i);
         const double value =
@@ -89,6 +93,57 @@ enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part p
     }
     job->n_received[part] += chunk->n_cells;
     return STATUS_OK;
+}
+
+/* --- what is no thickness --------------------------------------------------------------------- */
+
+/* What to do if numbers of the source stand for missing ones; compat excludes missing_value. */
+static enum status say_cure(const struct sciddicat_job *job, const struct table_code *codes,
+                            size_t n, struct bytes *out)
+{
+    static const char in_file[] = "the file has to say so (NODATA_value, gdal_translate -a_nodata)";
+    return job->params.nodata == SCIDDICAT_COMPAT
+               ? bytes_append(out, in_file, sizeof in_file)
+               : table_codes_cure(
+                     codes, n, job->args.inputs[SCIDDICAT_SOURCE].table->used[TABLE_MISSING_VALUE],
+                     out);
+}
+
+enum status sciddicat_cells_codes(const struct sciddicat_job *job, struct bytes *out)
+{
+    struct table_findings found = {.n_codes = 0};
+    table_heights_find(&job->thicknesses, true, &found);
+    if (found.n_codes == 0) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(table_heights_list(&found, "thicknesses", out));
+    STATUS_TRY(bytes_printf(out, "%s; if so, ", job->n_bad > 0 ? "" : ", and taken as debris"));
+    return say_cure(job, found.codes, found.n_codes, out);
+}
+
+/* The first cell, how many there are, and what to do where they stand for missing numbers. */
+static enum status refuse_thickness(const struct sciddicat_job *job)
+{
+    const struct table_code as_code = {.value = job->bad_value};
+    struct bytes text = {0};
+    enum status st = sciddicat_cells_codes(job, &text);
+    if (st == STATUS_OK && text.len == 0) {
+        st = bytes_printf(&text, "if it stands for NODATA, ");
+        st = st == STATUS_OK ? say_cure(job, &as_code, 1, &text) : st;
+    }
+    if (st == STATUS_OK) {
+        char what[STATUS_MESSAGE_BYTES], more[48] = "";
+        if (job->n_bad > 1) {
+            (void)snprintf(more, sizeof more, " (one of %zu such cells)", job->n_bad);
+        }
+        (void)snprintf(what, sizeof what, "%s%s; %s",
+                       job->bad_value < 0 ? "m of debris is below 0"
+                                          : "is not a thickness in metres",
+                       more, (const char *)text.data);
+        st = refuse(job, SCIDDICAT_SOURCE, job->bad, job->bad_value, what);
+    }
+    bytes_free(&text);
+    return st;
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
@@ -179,6 +234,9 @@ enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
             return status_fail(STATUS_INTERNAL, "%s: %zu cells came, %zu were announced",
                                sciddicat_name(job, p), job->n_received[p], job->n_cells);
         }
+    }
+    if (job->n_bad > 0) {
+        return refuse_thickness(job);
     }
     job->is_masked = job->n_nodata > 0 && job->params.nodata != SCIDDICAT_COMPAT;
     if (job->is_masked) {

@@ -8,6 +8,7 @@
 #include "formats/geo/grid_scale.h"
 #include "formats/result/figure.h"
 #include "formats/result/raster.h"
+#include "formats/table/table_heights.h"
 #include "kernels/sciddicat/bands.h"
 #include "stages/stage.h"
 
@@ -77,6 +78,9 @@ struct sciddicat_job {
     int32_t *arrival;
     size_t n_received[SCIDDICAT_N_PARTS];
     size_t n_nodata, n_source_nodata; /* cells of the DEM, of the source */
+    struct table_heights thicknesses; /* what was seen of the source's numbers */
+    size_t n_bad, bad;                /* of these, no thicknesses; the cell of the first: */
+    double bad_value;
     bool is_masked; /* NODATA cells are treated as such: there are some, and not compat */
 
     struct sciddicat_start start;
@@ -135,16 +139,21 @@ size_t sciddicat_n_reports(const struct sciddicat_job *job);
  * policy. What the file gives in feet is stored in metres.
  */
 
-/* Stores the next n_cells numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1).
- */
+/* Stores the next n_cells numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1)
+ * of what is no altitude; what is no thickness is told at the start, when all that read like codes
+ * for missing ones are known. */
 enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part part,
                                 const struct table_chunk *chunk) STATUS_MUST_CHECK;
 /* All numbers are there: fills job->start (but the sum), gives NODATA cells their altitude, and
  * writes the surface under the debris, n_cells numbers, to `surface`. STATUS_BAD_INPUT (no cell has
- * an altitude), STATUS_INTERNAL. */
+ * an altitude; one has no thickness), STATUS_INTERNAL. */
 enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface) STATUS_MUST_CHECK;
 /* Writes it again, until the end. */
 void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface);
+/* Appends a sentence, with its NUL, on numbers of the source that look like codes for missing
+ * ones, where some do, and what to do if they are. STATUS_NO_MEMORY. */
+enum status sciddicat_cells_codes(const struct sciddicat_job *job,
+                                  struct bytes *out) STATUS_MUST_CHECK;
 
 /* --- sciddicat_simulate: the run of the automaton --------------------------------------------- */
 

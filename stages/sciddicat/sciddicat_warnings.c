@@ -51,6 +51,18 @@ static bool is_most(size_t n, size_t of)
     return n > of - of / 20;
 }
 
+static enum status warn_codes(const struct sciddicat_job *job, struct result *out)
+{
+    struct bytes text = {0};
+    enum status st = sciddicat_cells_codes(job, &text);
+    if (st == STATUS_OK && text.len > 0) {
+        st = result_warn(out, "%s: %s", sciddicat_name(job, SCIDDICAT_SOURCE),
+                         (const char *)text.data);
+    }
+    bytes_free(&text);
+    return st;
+}
+
 /* Debris nearly everywhere is a surface: altitudes are in its place, and debris in theirs where
  * these are 0. A source may have numbers in the scar alone: then that they are everywhere says
  * nothing. */
@@ -282,6 +294,7 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
                            struct result *out)
 {
     STATUS_TRY(warn_start(job, out));
+    STATUS_TRY(warn_codes(job, out));
     STATUS_TRY(warn_exchanged(job, out));
     STATUS_TRY(warn_cliff(job, out));
     STATUS_TRY(warn_losses(job, s, out));

@@ -139,6 +139,35 @@ for stem in m4 m5; do
     json said/$stem/result.json 'o["shape"]["nodata_cells"] >= 3 and not any("code" in w for w in o["warnings"])'
 done
 
+# In the source likewise: below 0 they are refused, above they are debris; what is told to do is enough.
+told=' look like codes for missing thicknesses, far from all others'
+grid m6.dem.asc "$head6" "$level"
+grid m6.source.asc "$head6" '0 0 -9999 0\n0 2 -32768 -9999\n0 0 -99999 0\n'
+bad m6 "row 1, column 3: -9999 m of debris is below 0 \(one of 3 such cells\); -9999 \(2 cells\) and -32768 \(1 cell\)$told; if so, set missing_value=-9999,-32768$"
+grid m7.dem.asc "$head6" "$level"
+grid m7.source.asc "$head6" '0 0 9999 0\n0 2 32767 9999\n0 0 -99999 0\n'
+expect 0 "$LEAT" run -b "$backend" -o unsaid m7.dem.asc m7.source.asc
+says "warning: .* m7.source.asc: 9999 \(2 cells\) and 32767 \(1 cell\)$told, and taken as debris; if so, set missing_value=9999,32767"
+for stem in m6 m7; do
+    cure=missing_value=-9999,-32768
+    [ $stem = m6 ] || cure=missing_value=9999,32767
+    expect 0 "$LEAT" run -b "$backend" -o said -s "$cure" $stem.dem.* $stem.source.*
+    json said/$stem/result.json 'o["shape"]["source_cells"] == 1 and not any("code" in w for w in o["warnings"])'
+done
+bad_set() { # STEM OPTION PATTERN
+    expect 1 "$LEAT" run -q -b "$backend" -o out -s "$2" "$1".dem.* "$1".source.*
+    says "$3"
+}
+bad_set m6 missing_value=-9999 '-32768 \(1 cell\) looks like a code .*; if so, append ", -32768" to missing_value$'
+bad_set m6 nodata=compat 'look like codes .*; if so, the file has to say so \(NODATA_value, gdal_translate -a_nodata\)$'
+bad_source a10 "$head6" '0 0 0 0\n0 -1.5 -1.5 0\n0 0 0 0\n' '-1.5 m of debris is below 0 \(one of 2 such cells\); if it stands for NODATA, set missing_value=-1.5$'
+bad_source a11 "$head6" '0 0 0 0\n0 1e20 2 0\n0 0 0 0\n' '1e\+20 is not a thickness in metres; .*set missing_value=1e(\+)?20$'
+# A scar of one thickness, whose rim is interpolated, is none.
+grid m8.dem.asc "$head6" "$level"
+grid m8.source.asc "$head6" '0 0.1 50 50\n0 0.1 50 50\n0 0 0 0\n'
+expect 0 "$LEAT" run -b "$backend" -o said m8.dem.asc m8.source.asc
+json said/m8/result.json 'not any("code" in w for w in o["warnings"])'
+
 # What the reader is told for other formats is not said to have been used.
 expect 0 "$LEAT" run -b "$backend" -o told -s columns=1-2 -s member=x good.dem.asc good.source.asc
 says 'warning: .*good.dem.asc: columns=1-2 is ignored'
