@@ -1,7 +1,8 @@
 /*
  * foreign - see foreign.h.
  *
- * No command writes to the file that it reads.
+ * No command writes to the file that it reads, and each works on a file of any name: xz and its
+ * kind and ogr2ogr go by endings, so they get no name, or one that says it.
  */
 #include "formats/table/foreign.h"
 
@@ -27,6 +28,7 @@ struct foreign {
     PYTHON("pandas", "pandas." reader "(sys.argv[1]" more ").to_csv(sys.argv[2], index=False)")    \
     ".csv"
 #define GDAL "gdal_translate IN OUT.tif"
+#define OGR  "ogr2ogr -lco GEOMETRY=AS_XY"
 
 enum format {
     SPREADSHEET,
@@ -41,7 +43,9 @@ enum format {
     JSON,
     JSON_LINES,
     VECTOR,
+    SHAPEFILE,
     GEOPACKAGE,
+    SQLITE,
     ERDAS,
     VRT,
     GRIB,
@@ -93,8 +97,12 @@ static const struct foreign formats[N_FORMATS] = {
     [JSON] = {"JSON", ".json ", PANDAS("read_json", ""), NULL},
     [JSON_LINES] = {"JSON", ".jsonl .ndjson ", PANDAS("read_json", ", lines=True"), NULL},
     [VECTOR] = {"a vector map (a shapefile or its kind)", ".shp .shx .dbf .geojson .kml .kmz .gml ",
-                "ogr2ogr -lco GEOMETRY=AS_XY OUT.csv IN", NULL},
-    [GEOPACKAGE] = {"GeoPackage", ".gpkg ", "ogr2ogr -lco GEOMETRY=AS_XY OUT.csv IN", GDAL},
+                OGR " OUT.csv IN", NULL},
+    [SHAPEFILE] = {"a shapefile", "",
+                   "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp", NULL},
+    [GEOPACKAGE] = {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", OGR " OUT.csv IN", GDAL},
+    [SQLITE] = {"an SQLite database (GeoPackage or its kind)", "",
+                "cp IN OUT.sqlite && " OGR " OUT.csv OUT.sqlite", GDAL},
     [ERDAS] = {"an ERDAS Imagine grid", ".img ", GDAL, NULL},
     [VRT] = {"a GDAL virtual grid", ".vrt ", GDAL, NULL},
     [GRIB] = {"GRIB", ".grb .grb2 .grib .grib2 ", GDAL, NULL},
@@ -104,9 +112,9 @@ static const struct foreign formats[N_FORMATS] = {
     [SURFER] = {"a Surfer grid", ".grd ", GDAL, NULL},
     [GRASS] = {"a GRASS ASCII grid", "", GDAL, NULL},
     [SPLIT] = {"a part of a split archive", ".001 .002 .003 ", "cat OUT.* >OUT", NULL},
-    [LZMA] = {"LZMA", ".lzma ", "xz -dk IN", NULL},
-    [LZIP] = {"lzip", ".lz ", "lzip -dk IN", NULL},
-    [COMPRESS] = {"compress (.Z)", ".z ", "gzip -dk IN", NULL},
+    [LZMA] = {"LZMA", ".lzma ", "xz -dc <IN >OUT", NULL},
+    [LZIP] = {"lzip", ".lz ", "lzip -dc <IN >OUT", NULL},
+    [COMPRESS] = {"compress (.Z)", ".z ", "gzip -dc <IN >OUT", NULL},
     [LZ4] = {"LZ4", ".lz4 ", "lz4 -d IN OUT", NULL},
     [CPIO] = {"a cpio archive", ".cpio ", "bsdtar -cf OUT.tar @IN", NULL},
     [RAR] = {"a RAR archive", ".rar ", "bsdtar -cf OUT.tar @IN", NULL},
@@ -157,8 +165,8 @@ static const struct sign {
     BINARY(FEATHER, 0, "ARROW1"),
     BINARY(FEATHER, 0, "FEA1"),
     BINARY(STATA, 0, "<stata_dta>"),
-    BINARY(VECTOR, 0, "\0\0\x27\x0a"),
-    BINARY(GEOPACKAGE, 0, "SQLite format 3"),
+    BINARY(SHAPEFILE, 0, "\0\0\x27\x0a"),
+    BINARY(SQLITE, 0, "SQLite format 3"),
     BINARY(ERDAS, 0, "EHFA_HEADER_TAG"),
     BINARY(GRIB, 0, "GRIB"),
     BINARY(DTED, 0, "UHL1"),
@@ -324,7 +332,11 @@ static enum status put_unpacking(struct bytes *b, const char *name, size_t *n)
     return STATUS_OK;
 }
 
-static enum status put_command(struct bytes *b, const char *command, const char *path)
+/* is_called: the name's ending is the format's own, without which the name is that of what is in
+ * it.
+ */
+static enum status put_command(struct bytes *b, const char *command, const char *path,
+                               bool is_called)
 {
     const char *const name = access(path, R_OK) == 0 ? path : file_name_last(path);
     size_t n = strlen(name);
@@ -339,9 +351,13 @@ static enum status put_command(struct bytes *b, const char *command, const char 
             at += 2;
         } else if (begins_word && strncmp(at, "OUT", 3) == 0) {
             const size_t len = strcspn(at + 3, " ");
-            const bool is_in = stem + len == n && strncasecmp(name + stem, at + 3, len) == 0;
+            const bool is_bare =
+                len == 0 && !is_called; /* what comes out is called as what is in */
+            const bool is_in =
+                is_bare || (stem + len == n && strncasecmp(name + stem, at + 3, len) == 0);
             STATUS_TRY(put_word(b, name, stem));
             STATUS_TRY(bytes_printf(b, "%s", is_in ? ".new" : ""));
+            STATUS_TRY(is_bare && stem < n ? put_word(b, name + stem, n - stem) : STATUS_OK);
             at += 3;
         } else {
             STATUS_TRY(bytes_append(b, at++, 1));
@@ -366,7 +382,9 @@ char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
                                    ".zip .7z .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK) {
         made = bytes_printf(&text, "; convert it: ");
-        made = made != STATUS_OK ? made : put_command(&text, command, path);
+        const char *const name = file_name_last(path);
+        const bool is_called = ends_as(f, name, file_name_unpacked(name, strlen(name)));
+        made = made != STATUS_OK ? made : put_command(&text, command, path, is_called);
     }
     made = made != STATUS_OK ? made : bytes_append(&text, "", 1);
     if (made != STATUS_OK) {
@@ -390,7 +408,7 @@ enum status foreign_fail_with(enum status code, const char *path, const char *wh
                               const char *command)
 {
     struct bytes text = {0};
-    enum status made = put_command(&text, command, path);
+    enum status made = put_command(&text, command, path, true);
     made = made != STATUS_OK ? made : bytes_append(&text, "", 1);
     made =
         made != STATUS_OK ? made : status_fail(code, "%s: %s: %s", path, what, (char *)text.data);

@@ -45,7 +45,7 @@ static void an_ending_says_the_format_and_what_converts_it(void **state)
         {"x.xlsx", "Excel", "index=False)' x.xlsx x.csv", false},
         {"x.json", "JSON", "index=False)' x.json x.csv", false},
         {"x.7z.001", "split archive", "cat x.7z.* >x.7z", false},
-        {"x.csv.lzma", "LZMA", "xz -dk x.csv.lzma", false},
+        {"x.csv.lzma", "LZMA", "xz -dc <x.csv.lzma >x.csv", false},
         {"x.cpio", "cpio", "bsdtar -cf x.tar @x.cpio", false},
         {"x.csv.lz4", "LZ4", "lz4 -d x.csv.lz4 x.csv", false},
         {"x.parquet.gz", "Parquet", "index=False)' x.parquet x.csv", false},
@@ -72,6 +72,38 @@ static void no_command_writes_to_what_it_reads(void **state)
          "lz4 -d x x.new");
 }
 
+#define HEAD(bytes) (const unsigned char *)(bytes), sizeof(bytes)
+
+/* Programs that go by a name's ending get one that they know, or none; what comes out has an ending
+ * of what leat reads. */
+static void a_command_works_on_a_file_of_another_name(void **state)
+{
+    static const struct {
+        const unsigned char *head;
+        size_t n;
+        const char *path, *name, *command;
+    } cases[] = {
+        {HEAD("\x5d\0\0\x80\0"), "x.clusters.csv", "LZMA",
+         "xz -dc <x.clusters.csv >x.clusters.new.csv"},
+        {HEAD("LZIP\1\0"), "a b.txt", "lzip", "lzip -dc <'a b.txt' >'a b'.new.txt"},
+        {HEAD("\x1f\x9d\x90\0"), "x.csv", "compress", "gzip -dc <x.csv >x.new.csv"},
+        {HEAD("\x1f\x9d\x90\0"), "x.csv.Z", "compress", "gzip -dc <x.csv.Z >x.csv"},
+        {HEAD("\x04\x22\x4d\x18\0"), "x.csv", "LZ4", "lz4 -d x.csv x.new.csv"},
+        {HEAD("SQLite format 3"), "x.csv", "SQLite",
+         "cp x.csv x.sqlite && ogr2ogr -lco GEOMETRY=AS_XY x.new.csv x.sqlite"},
+        {HEAD("SQLite format 3"), "x.gpkg", "GeoPackage",
+         "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.gpkg"},
+        {HEAD("\0\0\x27\x0a\0\0"), "x.csv", "shapefile",
+         "cp x.csv x.shp && ogr2ogr -lco GEOMETRY=AS_XY --config SHAPE_RESTORE_SHX YES x.new.csv "
+         "x.shp"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        says(foreign_of(cases[i].path, cases[i].head, cases[i].n), cases[i].path, false,
+             cases[i].name, cases[i].command);
+    }
+}
+
 static void what_is_read_is_not_foreign(void **state)
 {
     static const char *const names[] = {
@@ -86,8 +118,7 @@ static void what_is_read_is_not_foreign(void **state)
     }
 }
 
-#define HEAD(bytes) (const unsigned char *)(bytes), sizeof(bytes)
-#define ZIP         "PK\3\4\24\0\6\0\10\0\0\0\41\0\0\0\0\0\0\0\0\0\0\0\0\0\17\0\0\0"
+#define ZIP "PK\3\4\24\0\6\0\10\0\0\0\41\0\0\0\0\0\0\0\0\0\0\0\0\0\17\0\0\0"
 
 static void json_of_a_value_a_line_is_read_so(void **state)
 {
@@ -167,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ending_says_the_format_and_what_converts_it),
         cmocka_unit_test(no_command_writes_to_what_it_reads),
+        cmocka_unit_test(a_command_works_on_a_file_of_another_name),
         cmocka_unit_test(what_is_read_is_not_foreign),
         cmocka_unit_test(first_bytes_say_the_format_whatever_the_name),
         cmocka_unit_test(json_of_a_value_a_line_is_read_so),

@@ -56,6 +56,34 @@ for given in unread unread.tar; do
     says "y.clusters.nc: is NetCDF, .*y.clusters.csv$"
 done
 
+# The command works on that very file, whatever it is called.
+mkdir misnamed && (
+    cd misnamed || exit 1
+    printf 't,x,y\n1,2,9\n2,5,4\n3,4,7\n4,8,1\n' >plain.csv
+    "$python" - <<'P'
+import lzma, sqlite3
+text = open("plain.csv", "rb").read()
+open("lzma.clusters.csv", "wb").write(lzma.compress(text, lzma.FORMAT_ALONE))
+with sqlite3.connect("sqlite.clusters.csv") as db:
+    db.execute("create table t(t real, x real, y real)")
+    db.executemany("insert into t values(?, ?, ?)", [line.decode().split(",") for line in text.split()[1:]])
+P
+    lz4 -q plain.csv lz4.clusters.csv 2>stderr
+    bsdtar -cf cpio.clusters.csv --format=newc plain.csv 2>stderr
+    for given in *.clusters.csv; do
+        expect 1 "$LEAT" run -q -b cpu -o out "$given"
+        command=$(sed -n 's/.*which leat does not read; convert it: //p' stderr)
+        [ -n "$command" ] || fail "no command for $given"
+        tool=${command##*&& }
+        command -v "${tool%% *}" >stdout || continue
+        sh -c "$command" 2>stderr || { cat stderr; fail "$command"; }
+        for made in "${given%.csv}.new.csv" "${given%.csv}.tar"; do
+            [ ! -f "$made" ] || expect 0 "$LEAT" run -q -b cpu -p pearson -o "made/$given" "$made"
+        done
+        [ -n "$(find "made/$given" -name result.json)" ] || fail "$given: no result after '$command'"
+    done
+) || exit 1
+
 # Results are no inputs, wherever they lie; show lists those of a folder, and goes into that of an archive.
 mkdir mixed && cp good.csv mixed/a.clusters.csv
 expect 0 "$LEAT" run -q -b cpu -s series=rows -o mixed/old/results good.csv nothing/there.clusters.csv
