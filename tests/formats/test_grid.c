@@ -27,8 +27,10 @@ static void grids_at_the_same_place_agree(void **state)
     assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_OK);
     b.x = 5.11;
     assert_int_equal(grid_check_aligned("dem", &a, "source", &b), STATUS_BAD_INPUT);
-    assert_non_null(strstr(status_message(), "dem is x 0 to 4960"));
-    assert_non_null(strstr(status_message(), "source is x 0.11 to 4960.11"));
+    assert_string_equal(status_message(),
+                        "the grids differ in place: dem is x 0 to 4960, y 0 to 6100 by cells of 10 "
+                        "x 10, source is x 0.11 to 4960.11, y 0 to 6100 by cells of 10 x 10; cut "
+                        "or warp one to the other's cells");
     b = grid_at(610, 496, 0, 0, 10.001); /* half a metre apart at the far edge */
     assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_BAD_INPUT);
     b.has_origin = false;
@@ -99,12 +101,61 @@ static void nodata_is_the_same_number_in_other_digits(void **state)
     }
 }
 
+/* Each key that tells of a coordinate system, the last one of its file; 32767 tells nothing. */
+static void systems_differ_in_any_key_that_both_have(void **state)
+{
+    static const uint16_t keys[] = {1024, 2048, 3072, 3074, 3076};
+    (void)state;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const uint16_t values[] = {2, 3, 32767, 0};
+        for (size_t v = 0; v < 4; v++) {
+            struct grid a = grid_at(6, 7, 0, 0, 1), b = a;
+            uint16_t of_a[] = {1, 1, 0, 2, 1025, 0, 1, 1, keys[k], 0, 1, 2}, of_b[12];
+            memcpy(of_b, of_a, sizeof of_b);
+            of_b[11] = values[v];
+            assert_int_equal(grid_add_tag(&a, GRID_GEO_KEYS, GRID_SHORT, 12, of_a), STATUS_OK);
+            assert_int_equal(grid_add_tag(&b, GRID_GEO_KEYS, GRID_SHORT, 12, of_b), STATUS_OK);
+            if (grid_systems_differ(&a, &b) != (v == 1) || grid_key(&b, keys[k]) != values[v]) {
+                fail_msg("key %d, %d", keys[k], values[v]);
+            }
+            free(a.tags[0].values);
+            free(b.tags[0].values);
+        }
+    }
+}
+
+/* A text ends at a bar, at its length, at the tag's end, or where there is no room. */
+static void a_text_is_the_keys_own(void **state)
+{
+    static const struct {
+        uint16_t at, n, room;
+        const char *text;
+    } cases[] = {{0, 4, 99, "abc"}, {0, 2, 99, "ab"}, {4, 4, 99, "def"},
+                 {4, 9, 99, "def"}, {4, 4, 3, "de"},  {8, 1, 99, ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grid g = grid_at(6, 7, 0, 0, 1);
+        const uint16_t keys[] = {1, 1, 0, 1, 1026, GRID_GEO_ASCII, cases[i].n, cases[i].at};
+        char text[100];
+        assert_int_equal(grid_add_tag(&g, GRID_GEO_KEYS, GRID_SHORT, 8, keys), STATUS_OK);
+        assert_int_equal(grid_add_tag(&g, GRID_GEO_ASCII, GRID_ASCII, 8, "abc|def"), STATUS_OK);
+        grid_key_text(&g, 1026, text, cases[i].room);
+        assert_string_equal(text, cases[i].text);
+        grid_key_text(&g, 1025, text, sizeof text);
+        assert_string_equal(text, "");
+        free(g.tags[0].values);
+        free(g.tags[1].values);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grids_at_the_same_place_agree),
         cmocka_unit_test(nodata_is_the_same_number_in_other_digits),
         cmocka_unit_test(a_copy_of_a_grid_owns_what_it_holds),
+        cmocka_unit_test(systems_differ_in_any_key_that_both_have),
+        cmocka_unit_test(a_text_is_the_keys_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,11 +95,13 @@ static struct table_options parse_options(char *text)
 
 static void check_refused(const struct entry *e, const struct reading *r)
 {
-    const char *const space = strchr(e->refused, ' ');
+    static const char file[] = "in.x: ";
+    const char *const space = strchr(e->refused, ' '), *said = status_message();
     assert_non_null(space);
+    said += strncmp(said, file, sizeof file - 1) == 0 ? sizeof file - 1 : 0;
     if (r->status == STATUS_OK ||
         strncmp(status_name(r->status), e->refused, (size_t)(space - e->refused)) != 0 ||
-        !strstr(status_message(), space + 1)) {
+        strcmp(said, space + 1) != 0) {
         fail_msg("%s: %s: %s", e->file, status_name(r->status),
                  r->status ? status_message() : "it was read");
     }
@@ -163,19 +165,12 @@ static void check_warnings(const struct entry *e, const struct reading *r)
 {
     const char *const *const found = r->info->warnings;
     for (size_t i = 0; i < r->info->n_warnings || i < e->n_warnings; i++) {
-        size_t k = 0;
-        while (i < r->info->n_warnings && k < e->n_warnings && !strstr(found[i], e->warnings[k])) {
-            k++;
-        }
-        if (i < r->info->n_warnings && strstr(found[i], "in.x")) {
-            fail_msg("%s: who prints it names the file: %s", e->file, found[i]);
-        }
-        if (i >= r->info->n_warnings || k == e->n_warnings) {
-            fail_msg("%s: %s", e->file,
-                     i < r->info->n_warnings ? found[i] : "fewer warnings than expected");
+        if (i >= r->info->n_warnings || i >= e->n_warnings ||
+            strcmp(found[i], e->warnings[i]) != 0) {
+            fail_msg("%s: warning %zu: %s", e->file, i + 1,
+                     i < r->info->n_warnings ? found[i] : "there is none");
         }
     }
-    assert_int_equal(r->info->n_warnings, e->n_warnings);
 }
 
 static void check_read(const struct entry *e, const struct reading *r)

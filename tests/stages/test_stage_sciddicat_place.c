@@ -293,7 +293,9 @@ static void altitudes_in_feet_are_converted(void **state)
         {PROJCS(METRE) "," VERTCS(METRE), "ft", NULL, NULL, foot,
          "in feet by the unit of their band, and in metres by their coordinate system: they are "
          "converted"},
-        {PROJCS(METRE) "," VERTCS(FOOT), "ft", NULL, NULL, us, "in US survey feet by the unit"},
+        {PROJCS(METRE) "," VERTCS(FOOT), "ft", NULL, NULL, us,
+         "in US survey feet by the unit of their band: they are converted to metres; vertical_unit "
+         "overrides it"},
         {PROJCS(METRE) "," VERTCS(METRE), NULL, NULL, NULL, 1, NULL},
         {"COMPD_CS[\"c\"," PROJCS(METRE) ",VERT_CS[\"v\",VERT_DATUM[\"d\",2005],"
                                          "UNIT[\"US survey foot\",0.3048006]]]",
