@@ -332,7 +332,7 @@ static void put_job(struct writer *w, const json_t *job)
     begin_entry(w, text_at(job, "name"));
     put_progress(w, job);
     begin_more(w);
-    put_text(w, *text_at(job, "pipeline") != '\0' ? text_at(job, "pipeline") : "archive");
+    put_text(w, text_at(job, "pipeline"));
     put(w, " at ");
     put_text(w, text_at(job, "worker"));
     put(w, ", ");
@@ -523,7 +523,8 @@ enum status page_html(const json_t *d, struct bytes *out)
     list = json_object_get(d, "waiting");
     begin_section(&w, "waiting", "Waiting", count_at(d, "n_waiting"));
     n = put_list(&w, "jobs", list, SHOWN_AT_ONCE, "nothing", put_waiting);
-    end_section(&w, n, count_at(d, "n_waiting"));
+    /* Places that cannot be looked at are one entry, which is no file. */
+    end_section(&w, n, count_at(d, "n_waiting") + (count_at(d, "n_troubles") > 0));
     list = json_object_get(d, "failed");
     begin_section(&w, "failures", "Failures", count_at(d, "n_failed"));
     n = put_list(&w, "failures", list, FAILURES_AT_ONCE, "none", put_failure);

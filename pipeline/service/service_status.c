@@ -36,14 +36,19 @@ static const char *pipeline_of(const struct service_job *job)
     return stage != NULL ? stage->name : "";
 }
 
+static json_t *pack_pipeline(const struct service_job *job)
+{
+    const char *const pipeline = pipeline_of(job);
+    return json_string(pipeline != NULL ? pipeline : "archive");
+}
+
 /* Takes the entry over, which becomes the last one of its ring. */
 static void remember(json_t *ring[SERVICE_SHOWN], size_t n, const struct service_job *job,
                      json_t *entry)
 {
-    const char *pipeline = pipeline_of(job);
     json_object_set_new(entry, "id", json_string(job->spool->id));
     json_object_set_new(entry, "name", text_json(job->name));
-    json_object_set_new(entry, "pipeline", json_string(pipeline != NULL ? pipeline : "archive"));
+    json_object_set_new(entry, "pipeline", pack_pipeline(job));
     json_object_set_new(entry, "ended", iso_time(time(NULL)));
     json_decref(ring[n % SERVICE_SHOWN]);
     ring[n % SERVICE_SHOWN] = entry;
@@ -159,12 +164,10 @@ static json_t *pack_flight(const struct service *s)
         if (!job->begun) {
             continue;
         }
-        const char *pipeline =
-            json_string_value(json_object_get(job->spool->parameters, "pipeline"));
         json_array_append_new(
             list,
-            json_pack("{s:s, s:o, s:s, s:s, s:i, s:I, s:I, s:f, s:s}", "id", job->spool->id, "name",
-                      text_json(job->name), "pipeline", pipeline != NULL ? pipeline : "", "worker",
+            json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:f, s:s}", "id", job->spool->id, "name",
+                      text_json(job->name), "pipeline", pack_pipeline(job), "worker",
                       job->worker->name, "attempt", (int)job->spool->n_attempts, "bytes",
                       (json_int_t)job->bytes, "total_bytes", (json_int_t)job->total_bytes, "for_s",
                       age_s(s, job->begun_ms), "waits_for", job->waits ? "memory" : ""));

@@ -5,14 +5,7 @@
 #include "pipeline/page/page_html.h"
 #include "pipeline/page/page_metrics.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/status_document.h"
 
 /* Made by `make` from the document; for free(). */
 static char *made(enum status (*make)(const json_t *, struct bytes *), json_t *document)
@@ -108,6 +101,50 @@ static void a_reason_names_what_mends_it(void **state)
     free(text);
 }
 
+static void page_and_metrics_are_what_the_document_holds(void **state)
+{
+    (void)state;
+    char *text = made(page_html, status_document());
+    status_document_is(text, STATUS_DOCUMENT ".html");
+    free(text);
+    text = made(page_metrics, status_document());
+    status_document_is(text, STATUS_DOCUMENT ".metrics");
+    free(text);
+}
+
+/* Of n entries eight are seen at once (of failures four), and fifty at all: it is said how many are
+ * folded, and how many of all are left out. */
+static void long_lists_are_cut_and_say_so(void **state)
+{
+    static const struct {
+        const char *list, *total;
+        int n, n_all, n_folded, n_left;
+    } cases[] = {
+        {"in_flight", "n_running", 8, 8, 0, 0},  {"in_flight", "n_running", 9, 9, 1, 0},
+        {"waiting", "n_waiting", 50, 51, 42, 1}, {"waiting", "n_waiting", 100, 250, 42, 200},
+        {"failed", "n_failed", 4, 5, 0, 1},      {"failed", "n_failed", 20, 20, 16, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char folded[64], left[64];
+        json_t *list = json_array();
+        for (int k = 0; k < cases[i].n; k++) {
+            json_array_append_new(list, json_object());
+        }
+        char *text = made(page_html, json_pack("{s:o, s:i}", cases[i].list, list, cases[i].total,
+                                               cases[i].n_all));
+        snprintf(folded, sizeof(folded), "<summary>%d more</summary>", cases[i].n_folded);
+        snprintf(left, sizeof(left), ">and %d more<", cases[i].n_left);
+        const bool is_right = (strstr(text, folded) != NULL) == (cases[i].n_folded > 0) &&
+                              (strstr(text, "<summary>") != NULL) == (cases[i].n_folded > 0) &&
+                              (strstr(text, left) != NULL) == (cases[i].n_left > 0) &&
+                              (strstr(text, ">and ") != NULL) == (cases[i].n_left > 0);
+        if (!is_right) {
+            fail_msg("%s, case %zu:\n%s", cases[i].list, i, text);
+        }
+        free(text);
+    }
+}
+
 static void labels_are_escaped_and_numbers_whole(void **state)
 {
     (void)state;
@@ -141,6 +178,8 @@ int main(void)
         cmocka_unit_test(no_text_of_the_document_becomes_markup),
         cmocka_unit_test(a_document_that_lacks_everything_is_a_page_all_the_same),
         cmocka_unit_test(a_reason_names_what_mends_it),
+        cmocka_unit_test(page_and_metrics_are_what_the_document_holds),
+        cmocka_unit_test(long_lists_are_cut_and_say_so),
         cmocka_unit_test(labels_are_escaped_and_numbers_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
