@@ -1,0 +1,133 @@
+"""The whole status document of a service with something of everything; see service_document.sh."""
+import io
+import json
+import os
+import re
+import subprocess
+import zipfile
+
+from service import LEAT, Service, grid, table
+
+HELD = "20200102-030405-000006"
+ID = r"\d{8}-\d{6}-\d{6}"
+TIME = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+
+
+class Like:
+    """Equal to a text that matches it."""
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def __eq__(self, other):
+        return isinstance(other, str) and re.fullmatch(self.pattern, other) is not None
+
+    def __repr__(self):
+        return self.pattern
+
+
+class Between:
+    """Equal to a number from low to high."""
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def __eq__(self, other):
+        return isinstance(other, (int, float)) and self.low <= other <= self.high
+
+    def __repr__(self):
+        return f"{self.low} to {self.high}"
+
+
+def same(s, got, want, at="document"):
+    """Compares all keys; says where it differs."""
+    if isinstance(want, dict):
+        s.check(isinstance(got, dict) and set(got) == set(want), f"{at} has {got}, not the keys {sorted(want)}")
+        for key in want:
+            same(s, got[key], want[key], f"{at}.{key}")
+    elif isinstance(want, list):
+        s.check(isinstance(got, list) and len(got) == len(want), f"{at}: {got}, not {want}")
+        for i, one in enumerate(want):
+            same(s, got[i], one, f"{at}[{i}]")
+    else:
+        s.check(want == got and isinstance(got, bool) == isinstance(want, bool), f"{at}: {got!r}, not {want!r}")
+
+
+def packed():
+    """An archive of which one file is well and two are not."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as z:
+        for name, text in (("in.clusters.csv", table(seed=5)), ("bad.clusters.csv", "1,2\n3,x\n"), ("worse.clusters.csv", "1,2\n3,y\n")):
+            z.writestr(name, text)
+    return data.getvalue()
+
+
+with open("leat.conf", "w") as f:
+    f.write("on_done = true\non_failed = false\n[pipeline sciddicat]\nsteps = 2000000000\n")
+os.makedirs(f"spool/.work/{HELD}/in")
+for name, text in (("in/h.clusters.csv", table()), ("hold", "held\n"),
+                   ("job", json.dumps({"schema": 1, "id": HELD, "folder": "sub", "stem": "h", "parameters": {"pipeline": "pearson", "set": {}},
+                                       "inputs": [{"name": "h.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
+    with open(f"spool/.work/{HELD}/{name}", "w") as f:
+        f.write(text)
+s = Service("spool", "-c", "leat.conf", "--drain", "0", "--threads", "2", "--http", "unix:" + os.path.abspath("page.sock"))
+good, dem, source, archive = table(), grid(False), grid(True), packed()
+s.drop("sub/a.clusters.csv", good)
+s.done(["sub/a.clusters.csv"], "a job that is done")
+s.drop("bad.clusters.csv", "1,2\n3,x\n")
+s.until(lambda: s.status()["failed"], "one that has failed")
+s.drop("z.zip", archive)
+s.done(["z.zip"], "an archive")
+s.drop("alone.dem.asc", dem)
+s.drop("notes.md", "no pipeline takes it")
+s.drop("long.dem.asc", dem)
+s.drop("long.source.asc", source)
+s.until(lambda: s.status()["in_flight"] and s.status()["in_flight"][0]["bytes"] == len(dem) + len(source) and
+        s.status()["hooks"]["run"] == 3 and s.status()["hooks"]["running"] == 0 and s.waits().keys() >= {"in/notes.md", "in/alone.dem.asc"} and
+        s.status()["workers"][0]["busy"]["cpu_s"] > 0 and s.status()["page"]["pid"], "all of it")
+d = s.status()
+d["waiting"].sort(key=lambda w: w["path"])
+up = d["uptime_s"]
+past = Between(0, up)
+n_input = len(good) + len(archive)
+busy = {"lanes": [{"lane": lane, "busy_s": past} for lane in ("read", "decode", "device", "encode", "write")], "cpu_s": past,
+        "device_s": 0, "upload_s": 0, "download_s": 0}
+with open(f"/proc/{s.process.pid}/task/{s.process.pid}/children") as f:
+    children = [int(pid) for pid in f.read().split()]
+version = subprocess.run([LEAT, "--version"], capture_output=True, text=True).stdout.split()[1]
+minutes = d["minutes"]
+s.check(len(minutes) == int(up // 60) + 1 and {key: sum(m[key] for m in minutes) for key in minutes[0]} ==
+        {"done": 2, "failed": 1, "input_bytes": n_input}, minutes)
+counts = [bucket["count"] for bucket in d["latency"]["buckets"]]
+s.check(counts == sorted(counts) and counts[-1] == 2 and [bucket["le_s"] for bucket in d["latency"]["buckets"]] ==
+        [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800], d["latency"])
+last_s = min(max(up, 1), 60)
+same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
+    "schema": 1, "leat": version, "pid": s.process.pid, "spool": s.spool, "output": s.spool + "/out", "since": Like(TIME), "uptime_s": past,
+    "state": "running", "ready": True, "why": "", "watching": "inotify", "leases": "" if os.geteuid() == 0 else Like(".*CAP_LEASE.*"),
+    "n_waiting": 3, "n_troubles": 0, "waiting": [
+        {"path": "in/alone.dem.asc", "reason": "waits for alone.source.*", "since_s": past},
+        {"path": "in/notes.md", "reason": Like("no pipeline takes it: .*"), "since_s": past},
+        {"path": "in/sub/h.clusters.csv", "reason": f"held by the administrator: leat release {HELD}", "since_s": 0}],
+    "n_queued": 0, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True}], "n_running": 1, "oldest_queued_s": past,
+    "in_flight": [{"id": Like(ID), "name": "in/long.dem.asc", "pipeline": "sciddicat", "worker": "cpu", "attempt": 1,
+                   "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "for_s": past, "waits_for": ""}],
+    "done": [{"id": Like(ID), "name": "in/z.zip", "pipeline": "archive", "ended": Like(TIME), "result": "z", "picture": "in/heatmap.png",
+              "report": "in/report.html", "seconds": past, "warnings": ["2 of its files failed; result.json says which and why"]},
+             {"id": Like(ID), "name": "in/sub/a.clusters.csv", "pipeline": "pearson", "ended": Like(TIME), "result": "sub/a",
+              "picture": "heatmap.png", "report": "report.html", "seconds": past, "warnings": [Like("line 1 holds no names, so the rows are taken as the series.*")]}],
+    "n_failed": 1, "failed": [{"id": os.listdir("spool/failed")[0], "name": "in/bad.clusters.csv", "pipeline": "pearson", "ended": Like(TIME),
+                               "kind": "bad-input", "text": Like('in/bad.clusters.csv: line 2, column 2: "x" is not a number.*')}],
+    "hooks": {"waiting": 0, "running": 0, "run": 3, "failed": 1, "dropped": 0},
+    "removed": {"inputs": 0, "jobs": 0, "bytes": 0, "why": ""},
+    "workers": [{"name": "cpu", "device": Like(".+"), "pid": next(pid for pid in children if pid != d["page"]["pid"]), "state": "ready",
+                 "deaths": 0, "again_in_s": 0, "why": "", "busy": busy}],
+    "page": {"address": "unix:" + os.path.abspath("page.sock"), "pid": next(pid for pid in children if pid != d["workers"][0]["pid"]),
+             "restarts": 0, "why": ""},
+    "totals": {"done": 2, "failed": 1, "requeued": 0, "input_bytes": n_input},
+    "rates": {"jobs_per_s_1min": Between(0, 2 / last_s), "jobs_per_s_15min": Between(0, 2), "bytes_per_s_1min": Between(0, n_input / last_s)},
+    "pipelines": [{"pipeline": name, "done": (name == "pearson") + (name == "archive"), "failed": int(name == "pearson"),
+                   "input_bytes": {"pearson": len(good), "archive": len(archive)}.get(name, 0)}
+                  for name in ("pearson", "sciddicat", "interpolate", "kmeans", "archive", "other")],
+    "latency": {"buckets": 0, "count": 2, "sum_s": Between(0.01, 2 * up)}, "minutes": 0,
+    "pauses": [{"cause": cause, "count": 0} for cause in ("space", "memory", "mount", "other")], "paused_s": 0})
+s.stop()
+print("every key of the document has its value")
