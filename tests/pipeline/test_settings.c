@@ -1,7 +1,11 @@
 /*
  * What the user asked for: command line over route over pipeline over built-in.
  */
+#include "pipeline/settings/options.h"
+#include "pipeline/settings/settings_parts.h"
 #include "tests/support/settings_given.h"
+
+enum { LONGEST_KEY = 32 };
 
 static size_t spec_index(const struct stage_ops *stage, const char *key)
 {
@@ -134,61 +138,20 @@ static void long_options_may_be_abbreviated_and_follow_operands(void **state)
     settings_free(&s);
 }
 
-static void defaults_are_those_that_are_documented(void **state)
+static void the_folders_of_a_service_are_absolute(void **state)
 {
     (void)state;
-    struct settings s = must_parse("run x");
-    assert_null(s.config);
-    assert_null(s.pipeline);
-    assert_string_equal(s.output, "leat-out");
-    assert_string_equal(s.backend, "auto");
-    assert_int_equal(s.jobs + s.threads + s.memory, 0);
-    assert_int_equal(s.level, 1);
-    assert_false(s.force || s.json || s.quiet || s.verbose);
-    settings_free(&s);
-    s = must_parse("doctor");
-    assert_int_equal(s.n_inputs, 0);
-    settings_free(&s);
-}
-
-static void the_service_has_options_of_its_own(void **state)
-{
-    (void)state;
-    struct settings s =
-        must_parse("watch --spool /srv/leat --keep-inputs no --replace --settle 0.5 "
-                   "--rescan 5 --done-file --max-attempts 7 --reserve 1G --drain 3 "
-                   "--status-socket /tmp/s -j 2 -b cpu");
-    assert_string_equal(s.spool, "/srv/leat");
-    assert_string_equal(s.output, "/srv/leat/out");
-    assert_true(!s.keep_inputs && s.replace && s.done_file);
-    assert_true(s.settle_s > 0.4 && s.settle_s < 0.6 && s.rescan_s > 4 && s.rescan_s < 6);
-    assert_true(s.drain_s > 2 && s.drain_s < 4);
-    assert_int_equal(s.max_attempts, 7);
-    assert_int_equal(s.reserve_bytes, UINT64_C(1) << 30);
-    assert_string_equal(s.status_socket, "/tmp/s");
-    settings_free(&s);
-    s = must_parse("watch --spool a -o elsewhere");
+    struct settings s = must_parse("watch --spool a -o elsewhere");
     char here[4096], path[4200];
     assert_non_null(getcwd(here, sizeof(here)));
     snprintf(path, sizeof(path), "%s/elsewhere", here);
     assert_string_equal(s.output, path);
     snprintf(path, sizeof(path), "%s/a", here);
     assert_string_equal(s.spool, path);
-    assert_true(s.keep_inputs && !s.replace && !s.done_file);
-    assert_true(s.settle_s > 1.9 && s.settle_s < 2.1 && s.rescan_s > 59 && s.rescan_s < 61);
-    assert_true(s.drain_s > 59 && s.drain_s < 61);
-    assert_int_equal(s.max_attempts, 3);
-    assert_int_equal(s.reserve_bytes, UINT64_C(256) << 20);
-    settings_free(&s);
-    s = must_parse("status --json --failed --spool a");
-    assert_true(s.json && s.failed);
-    assert_null(s.status_socket);
     settings_free(&s);
     s = must_parse("retry --spool a 20261121-030441-123456 x");
     assert_int_equal(s.n_inputs, 2);
-    settings_free(&s);
-    s = must_parse("retry --spool a --all");
-    assert_true(s.all);
+    assert_string_equal(s.spool, "a");
     settings_free(&s);
 }
 
@@ -412,21 +375,294 @@ static void digest_is_of_what_is_to_be_done_and_not_of_how(void **state)
     settings_free(&s);
 }
 
+/* --- every key ----------------------------------------------------------------------------------
+ */
+
+static const char *or_none(const char *text)
+{
+    return text != NULL ? text : "-";
+}
+
+/* All fields, " KEY=VALUE " each; for free(). */
+static char *described(const struct settings *s)
+{
+    char *text = NULL;
+    size_t n_text;
+    FILE *const out = open_memstream(&text, &n_text);
+    assert_non_null(out);
+    const struct {
+        const char *key, *text;
+    } texts[] = {{"pipeline", s->pipeline},
+                 {"output", s->output},
+                 {"backend", s->backend},
+                 {"dem", s->dem},
+                 {"source", s->n_sources == 1 ? s->sources[0] : NULL},
+                 {"spool", s->spool},
+                 {"require_mount", s->require_mount},
+                 {"status_socket", s->status_socket},
+                 {"status_group", s->status_group},
+                 {"on_done", s->on_done},
+                 {"on_failed", s->on_failed},
+                 {"http", s->http},
+                 {"http_token_file", s->http_token_file},
+                 {"name", s->name},
+                 {"set", s->set.n == 1 ? s->set.at[0].value : NULL},
+                 {"route", s->n_routes == 1 ? s->routes[0].pipeline : NULL}};
+    const struct {
+        const char *key;
+        double number;
+    } numbers[] = {{"jobs", (double)s->jobs},
+                   {"threads", (double)s->threads},
+                   {"memory", (double)s->memory},
+                   {"deadline", s->deadline_s},
+                   {"level", s->level},
+                   {"max_unpacked", (double)s->unpack.max_bytes},
+                   {"max_ratio", (double)s->unpack.max_ratio},
+                   {"max_entries", (double)s->max_entries},
+                   {"force", s->force},
+                   {"json", s->json},
+                   {"quiet", s->quiet},
+                   {"verbose", s->verbose},
+                   {"bundle", s->bundle},
+                   {"n_devices", (double)s->devices.n},
+                   {"device", s->devices.is_list ? s->devices.at[0] : -1},
+                   {"spread", (double)s->spread},
+                   {"resume", s->resume},
+                   {"shard_index", (double)s->shard.index},
+                   {"shard_count", (double)s->shard.count},
+                   {"shard_auto", s->shard.is_said_by_launcher},
+                   {"mpi", s->mpi},
+                   {"mpi_timeout", s->mpi_timeout_s},
+                   {"keep_inputs", s->keep_inputs},
+                   {"keep_done_age", (double)s->keep_done.age_s},
+                   {"keep_done_bytes", (double)s->keep_done.bytes},
+                   {"keep_failed_age", (double)s->keep_failed.age_s},
+                   {"keep_failed_bytes", (double)s->keep_failed.bytes},
+                   {"replace", s->replace},
+                   {"done_file", s->done_file},
+                   {"settle", s->settle_s},
+                   {"rescan", s->rescan_s},
+                   {"drain", s->drain_s},
+                   {"max_attempts", (double)s->max_attempts},
+                   {"reserve", (double)s->reserve_bytes},
+                   {"hook_timeout", s->hook_timeout_s},
+                   {"failed", s->failed},
+                   {"all", s->all},
+                   {"n_inputs", (double)s->n_inputs}};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        fprintf(out, " %s=%s ", texts[i].key, or_none(texts[i].text));
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        fprintf(out, " %s=%.17g ", numbers[i].key, numbers[i].number);
+    }
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* The text with " KEY=..." of each of `changes` in the place of what it has; frees it. */
+static char *changed(char *text, const char *changes)
+{
+    char copy[256], *rest = copy, whole[4096];
+    snprintf(copy, sizeof(copy), "%s", changes);
+    for (char *change; (change = strsep(&rest, " ")) != NULL;) {
+        char key[64];
+        snprintf(key, sizeof(key), " %.*s", (int)strcspn(change, "=") + 1, change);
+        char *const at = strstr(text, key);
+        if (at == NULL) {
+            fail_msg("no field%s", key);
+        }
+        *at = '\0';
+        snprintf(whole, sizeof(whole), "%s %s%s", text, change, at + 1 + strcspn(at + 1, " "));
+        free(text);
+        text = strdup(whole);
+    }
+    return text;
+}
+
+static char *described_line(const char *line)
+{
+    struct settings s = must_parse(line);
+    char *const text = described(&s);
+    settings_free(&s);
+    return text;
+}
+
+/* That the line, and nothing else, changes what the other one gives. */
+static void must_change(const char *from, const char *line, const char *changes)
+{
+    char *const want = changed(described_line(from), changes), *const got = described_line(line);
+    if (strcmp(want, got) != 0) {
+        fail_msg("%s gives\n%s\nand not\n%s", line, got, want);
+    }
+    free(want);
+    free(got);
+}
+
+static void all_defaults_are_those_of_the_manual(void **state)
+{
+    (void)state;
+    char *text = described_line("watch --spool /a --status-socket /s");
+    assert_string_equal(
+        text,
+        " pipeline=-  output=/a/out  backend=auto  dem=-  source=-  spool=/a  require_mount=-  "
+        "status_socket=/s  status_group=-  on_done=-  on_failed=-  http=-  http_token_file=-  "
+        "name=-  set=-  route=-  jobs=0  threads=0  memory=0  deadline=0  level=1  "
+        "max_unpacked=1099511627776  max_ratio=250  max_entries=1000000  force=0  json=0  quiet=0  "
+        "verbose=0  bundle=0  n_devices=0  device=-1  spread=0  resume=0  shard_index=0  "
+        "shard_count=0  shard_auto=0  mpi=0  mpi_timeout=30  keep_inputs=1  keep_done_age=0  "
+        "keep_done_bytes=0  keep_failed_age=0  keep_failed_bytes=0  replace=0  done_file=0  "
+        "settle=2  rescan=60  drain=60  max_attempts=3  reserve=268435456  hook_timeout=60  "
+        "failed=0  all=0  n_inputs=0 ");
+    free(text);
+    must_change("watch --spool /a --status-socket /s", "run x",
+                "output=leat-out spool=- status_socket=- n_inputs=1");
+}
+
+/* Each key as an option of a command, and in a file, where the option is stronger; it changes what
+ * it is for, and nothing else. Of numbers the bounds are among the values. */
+static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
+{
+    static const char run[] = "run x", watch[] = "watch --spool /a --status-socket /s";
+    static const struct {
+        const char *command, *key, *value, *changes, *other,
+            *other_changes; /* NULL: not in files */
+    } cases[] = {
+        {run, "pipeline", "kmeans", "pipeline=kmeans", "pearson", "route=pearson"},
+        {run, "output", "elsewhere", "output=elsewhere", "o", "output=o"},
+        {run, "backend", "cpu", "backend=cpu", "cuda", "backend=cuda"},
+        {run, "devices", "3", "n_devices=3", "all", "n_devices=0"},
+        {run, "devices", "5,", "n_devices=1 device=5", "64", "n_devices=64"},
+        {run, "spread", "off", "spread=1", "64", "spread=64"},
+        {run, "jobs", "4096", "jobs=4096", "1", "jobs=1"},
+        {run, "threads", "4096", "threads=4096", "1", "threads=1"},
+        {run, "memory", "3K", "memory=3072", "1", "memory=1"},
+        {run, "deadline", "1e9", "deadline=1000000000", "0.5", "deadline=0.5"},
+        {run, "level", "9", "level=9", "2", "level=2"},
+        {run, "bundle", NULL, "bundle=1", "yes", "bundle=1"},
+        {run, "max_unpacked", "0", "max_unpacked=0", "7", "max_unpacked=7"},
+        {run, "max_ratio", "1000000000", "max_ratio=1000000000", "0", "max_ratio=0"},
+        {run, "max_entries", "1000000000", "max_entries=1000000000", "0", "max_entries=0"},
+        {run, "force", NULL, "force=1", "on", "force=1"},
+        {run, "resume", NULL, "resume=1", "true", "resume=1"},
+        {run, "shard", "1/1", "shard_count=1", "3/4", "shard_index=2 shard_count=4"},
+        {"check x", "shard", "auto", "shard_auto=1", "1048576/1048576",
+         "shard_index=1048575 shard_count=1048576"},
+        {run, "set", "top=7", "set=7", NULL, NULL},
+        {run, "mpi", NULL, "mpi=1", NULL, NULL},
+        {run, "mpi_timeout", "0", "mpi_timeout=0", NULL, NULL},
+        {"run -", "name", "x.csv", "name=x.csv", NULL, NULL},
+        {run, "json", NULL, "json=1", "1", "json=1"},
+        {run, "quiet", NULL, "quiet=1", "yes", "quiet=1"},
+        {run, "verbose", NULL, "verbose=1", "yes", "verbose=1"},
+        {"status --status-socket /s", "spool", "/b", "spool=/b", "/c", "spool=/c"},
+        {"status", "status_socket", "/b", "status_socket=/b", "/c", "status_socket=/c"},
+        {"status", "failed", NULL, "failed=1", NULL, NULL},
+        {"retry x", "all", NULL, "all=1", NULL, NULL},
+        {watch, "keep_inputs", "no", "keep_inputs=0", "0", "keep_inputs=0"},
+        {watch, "keep_done", "1d,1K", "keep_done_age=86400 keep_done_bytes=1024", "2w",
+         "keep_done_age=1209600"},
+        {watch, "keep_failed", "1K,1h", "keep_failed_age=3600 keep_failed_bytes=1024", "2M",
+         "keep_failed_bytes=2097152"},
+        {watch, "replace", NULL, "replace=1", "yes", "replace=1"},
+        {watch, "done_file", NULL, "done_file=1", "yes", "done_file=1"},
+        {watch, "settle", "0", "settle=0", "9", "settle=9"},
+        {watch, "rescan", "0", "rescan=0", "9", "rescan=9"},
+        {watch, "max_attempts", "1", "max_attempts=1", "1000", "max_attempts=1000"},
+        {watch, "reserve", "0", "reserve=0", "1T", "reserve=1099511627776"},
+        {watch, "require_mount", "f", "require_mount=f", "g", "require_mount=g"},
+        {watch, "drain", "0", "drain=0", "9", "drain=9"},
+        {watch, "status_group", "b", "status_group=b", "c", "status_group=c"},
+        {watch, "on_done", "a", "on_done=a", "b", "on_done=b"},
+        {watch, "on_failed", "a", "on_failed=a", "b", "on_failed=b"},
+        {watch, "hook_timeout", "0", "hook_timeout=0", "9", "hook_timeout=9"},
+        {watch, "http", "[::1]:1", "http=[::1]:1", "unix:/p", "http=unix:/p"},
+        {watch, "http_token_file", "t", "http_token_file=t", "u", "http_token_file=u"},
+    };
+    char plain[128], line[256], text[128];
+    bool seen[OPTIONS_MAX] = {false};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char option[LONGEST_KEY];
+        snprintf(option, sizeof(option), "%s", cases[i].key);
+        for (char *at = option; (at = strchr(at, '_')) != NULL;) {
+            *at = '-';
+        }
+        for (size_t k = 0; k < settings_n_keys; k++) {
+            seen[k] = seen[k] || strcmp(settings_keys[k].name, cases[i].key) == 0;
+        }
+        snprintf(line, sizeof(line), "%s --%s%s%s", cases[i].command, option,
+                 cases[i].value != NULL ? "=" : "", cases[i].value != NULL ? cases[i].value : "");
+        must_change(cases[i].command, line, cases[i].changes);
+        if (cases[i].other == NULL) {
+            continue;
+        }
+        snprintf(text, sizeof(text), "%s = %s\n", cases[i].key, cases[i].other);
+        write_config(text);
+        snprintf(plain, sizeof(plain), "%s -c %s", cases[i].command, config_path);
+        must_change(cases[i].command, plain, cases[i].other_changes);
+        const size_t n = strlen(line);
+        snprintf(line + n, sizeof(line) - n, " -c %s", config_path);
+        if (strcmp(cases[i].key, "pipeline") != 0) { /* which in a file is a route to it */
+            must_change(cases[i].command, line, cases[i].changes);
+        }
+    }
+    must_change(run, "run x --dem d --source s", "dem=d source=s");
+    for (size_t k = 0; k < settings_n_keys; k++) {
+        static const char *const others[] = {"config", "dem", "source"};
+        for (size_t i = 0; i < 3; i++) {
+            seen[k] = seen[k] || strcmp(settings_keys[k].name, others[i]) == 0;
+        }
+        if (!seen[k]) {
+            fail_msg("add a case for the key %s", settings_keys[k].name);
+        }
+    }
+}
+
+static void numbers_beyond_their_bounds_are_refused(void **state)
+{
+    static const char *const lines[] = {"run x --jobs 4097",
+                                        "run x --threads 4097",
+                                        "run x --level 0",
+                                        "run x --level 10",
+                                        "run x --deadline 1000000001",
+                                        "run x --deadline=-1",
+                                        "run x --shard 0/1",
+                                        "run x --shard 2/1",
+                                        "run x --shard 1/1048577",
+                                        "run x --spread 0",
+                                        "run x --spread 65",
+                                        "run x --devices 0",
+                                        "run x --devices 65",
+                                        "run x --max-ratio 1000000001",
+                                        "run x --max-entries 1000000001",
+                                        "run x --backend gpu",
+                                        "watch --spool a --max-attempts 0",
+                                        "run x --devices 4096,",
+                                        "run x --devices 1,1,",
+                                        "watch --spool a --max-attempts 1001"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        must_refuse(lines[i], (const char *[]){"--"}, 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_service_has_options_of_its_own),
+        cmocka_unit_test(the_folders_of_a_service_are_absolute),
         cmocka_unit_test(the_status_socket_is_where_systemd_or_the_user_has_room_for_it),
         cmocka_unit_test(what_is_kept_is_an_age_a_size_or_both),
         cmocka_unit_test(one_configuration_serves_run_and_watch),
         cmocka_unit_test(sizes_are_powers_of_1024_and_nothing_else),
         cmocka_unit_test(options_are_read_long_and_short),
         cmocka_unit_test(long_options_may_be_abbreviated_and_follow_operands),
-        cmocka_unit_test(defaults_are_those_that_are_documented),
         cmocka_unit_test(a_configuration_sets_what_long_options_set),
         cmocka_unit_test(command_line_beats_route_beats_pipeline_beats_built_in),
         cmocka_unit_test(pipeline_passes_over_routes_to_another),
         cmocka_unit_test(reader_keys_belong_to_every_pipeline),
+        cmocka_unit_test(all_defaults_are_those_of_the_manual),
+        cmocka_unit_test(every_key_is_an_option_and_a_line_of_the_configuration),
+        cmocka_unit_test(numbers_beyond_their_bounds_are_refused),
         cmocka_unit_test(digest_is_of_what_is_to_be_done_and_not_of_how),
     };
     return cmocka_run_group_tests_name("settings", tests, make_config, remove_config);
