@@ -520,6 +520,35 @@ static void results_of_one_name_lie_in_the_folders_of_their_inputs(void **state)
     assert_int_equal(count_entries(root_fd, "out"), 3);
 }
 
+/* Before the commit and after it, and when the other name is taken, too. */
+static void a_name_that_is_taken_becomes_another_in_the_same_folder(void **state)
+{
+    (void)state;
+    static const char *const folders[] = {"", "x/y/"};
+    for (size_t i = 0; i < 2; i++) {
+        for (unsigned taken = 0; taken < 4; taken++) {
+            char folder[8], first[32], other[64], path[80], name[64];
+            snprintf(folder, sizeof(folder), "%.*s", i == 0 ? 0 : 3, folders[i]);
+            snprintf(first, sizeof(first), "out/%sa/mine", folders[i]);
+            if ((taken & 1) == 0) {
+                put(first, "first");
+            }
+            struct spool_job *job = new_committed_job_in(folder);
+            put(first, "first");
+            snprintf(other, sizeof(other), "%sa~%s", folders[i], job->id);
+            snprintf(path, sizeof(path), "out/%s", other);
+            if ((taken & 2) != 0) {
+                put(path, "second");
+            }
+            snprintf(name, sizeof(name), "%s%s", other, (taken & 2) != 0 ? "-2" : "");
+            publish_as(job, name);
+            holds(first, "first");
+            snprintf(path, sizeof(path), "rm -rf %s/out/%sa", root, folders[i]);
+            assert_int_equal(system(path), 0);
+        }
+    }
+}
+
 /* Puts something in the way of FOLDER; `late`: after the commit. */
 static void folder_that_cannot_hold_results(const char *folder, void (*block)(void), bool late)
 {
@@ -644,6 +673,7 @@ int main(void)
         PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
         PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),
         PUBLISH_TEST(results_of_one_name_lie_in_the_folders_of_their_inputs),
+        PUBLISH_TEST(a_name_that_is_taken_becomes_another_in_the_same_folder),
         PUBLISH_TEST(a_result_lies_in_no_other),
         PUBLISH_TEST(no_result_leaves_the_output_folder_over_a_link),
         PUBLISH_TEST(a_file_in_the_place_of_a_folder_stays),

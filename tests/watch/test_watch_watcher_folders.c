@@ -95,6 +95,32 @@ static void removed_folder_that_comes_again_is_watched_again(void **state)
     run_until("f/c.csv");
 }
 
+static const char *vanishing; /* goes once its folder has been listed, before it is looked at */
+
+int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags);
+int __real_fstatat64(int fd, const char *name, struct stat *st, int flags);
+
+int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
+{
+    if (vanishing != NULL && strcmp(name, vanishing) == 0) {
+        (void)unlinkat(fd, name, 0);
+    }
+    return __real_fstatat64(fd, name, st, flags);
+}
+
+static void file_that_goes_while_its_folder_is_listed_is_no_trouble(void **state)
+{
+    (void)state;
+    put("f/a.csv");
+    put("f/b.csv");
+    vanishing = "a.csv";
+    watch(60000, false);
+    run_until(NULL);
+    vanishing = NULL;
+    assert_string_equal(seen.paths, "f/b.csv|");
+    assert_string_equal(seen.trouble, "");
+}
+
 static void links_to_folders_are_not_followed(void **state)
 {
     (void)state;
@@ -113,6 +139,7 @@ int main(void)
         TEST(folder_that_is_moved_away_is_not_watched_any_more),
         TEST(folder_that_was_away_for_a_moment_is_watched),
         TEST(removed_folder_that_comes_again_is_watched_again),
+        TEST(file_that_goes_while_its_folder_is_listed_is_no_trouble),
         TEST(links_to_folders_are_not_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
