@@ -60,6 +60,7 @@ def packed():
     return data.getvalue()
 
 
+os.umask(0)
 with open("leat.conf", "w") as f:
     f.write("on_done = true\non_failed = false\n[pipeline sciddicat]\nsteps = 2000000000\n")
 os.makedirs(f"spool/.work/{HELD}/in")
@@ -129,5 +130,19 @@ same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
                   for name in ("pearson", "sciddicat", "interpolate", "kmeans", "archive", "other")],
     "latency": {"buckets": 0, "count": 2, "sum_s": Between(0.01, 2 * up)}, "minutes": 0,
     "pauses": [{"cause": cause, "count": 0} for cause in ("space", "memory", "mount", "other")], "paused_s": 0})
+
+# Its reason, as a whole; the rights of all that the service makes are those of the umask.
+[failed] = os.listdir("spool/failed")
+with open(f"spool/failed/{failed}/reason.json") as f:
+    reason = json.load(f)
+same(s, reason, {"schema": 1, "id": failed, "kind": "bad-input", "reason": d["failed"][0]["text"], "time": Like(TIME), "attempts": 1, "folder": "",
+                 "inputs": [{"name": "bad.clusters.csv", "inode": os.stat(f"spool/failed/{failed}/in/bad.clusters.csv").st_ino, "bytes": 8,
+                             "mtime_ns": os.stat(f"spool/failed/{failed}/in/bad.clusters.csv").st_mtime_ns}],
+                 "parameters": {"pipeline": "pearson", "set": reason["parameters"]["set"]}}, "reason.json")
 s.stop()
+for folder, _, names in os.walk("spool"):
+    private = folder.split("/")[1:2] == [".work"]
+    s.check(os.stat(folder).st_mode & 0o777 == (0o700 if folder == "spool/.work" else 0o777), f"rights of {folder}")
+    for name in names:
+        s.check(private or os.stat(f"{folder}/{name}").st_mode & 0o777 == 0o666, f"rights of {folder}/{name}")
 print("every key of the document has its value")
