@@ -27,6 +27,27 @@ expect 0 "$LEAT" generate clusters -o b.csv --threads 1
 cmp a.csv b.csv || fail "two runs differ"
 expect 0 "$LEAT" generate clusters
 cmp stdout a.csv || fail "standard output differs from the file"
+for to in - /dev/stdout /dev/fd/1; do
+    "$LEAT" generate clusters -q -o $to | cmp - a.csv || fail "-o $to differs from the file"
+done
+# The defaults are those of the manual.
+rm -f x.*
+while read -r kind file options; do
+    expect 0 "$LEAT" generate $kind -q -o $file
+    for made in x.*; do
+        mv $made default.$made
+    done
+    expect 0 "$LEAT" generate $kind -q $options --seed 0 --type f64 --threads 0 -o $file
+    for made in x.*; do
+        cmp $made default.$made || fail "the defaults of $kind"
+    done
+    rm -f x.* default.*
+done <<END
+clusters x.csv --series 64 --samples 256 --epsilon 0.01 --start 100 --layout rows --gaps 0 --backend cpu
+dem x.tif --rows 600 --columns 500 --cell 10 --active 0.005 --nodata 0
+nodes x.csv --function runge --placement chebyshev --degree 20 --from -1 --to 1
+points x.csv --points 1000 --clusters 8 --spread 1 --columns 2
+END
 for layout in rows columns; do
     expect 0 "$LEAT" generate clusters --series 1100 --samples 1300 --gaps 0.01 --layout $layout -o one.npy --threads 1
     expect 0 "$LEAT" generate clusters --series 1100 --samples 1300 --gaps 0.01 --layout $layout -o four.npy --threads 4
@@ -54,6 +75,13 @@ for wrong in --series=0 --samples=x --epsilon=1 --epsilon=nan --start=inf --type
     --seed=-1 --backend=gpu; do
     expect 2 "$LEAT" generate clusters "$wrong"
     says "${wrong%=*}: '"
+done
+for wrong in "dem --rows=0" "dem --cell=0.009" "dem --cell=1001" "dem --active=1" "dem --active=-1" "dem --slides=0" "dem --nodata=0.91" \
+    "dem --columns=0" "nodes --degree=0" "nodes --function=x" "nodes --placement=x" "points --points=0" "points --clusters=0" \
+    "points --spread=-1" "points --columns=0" "points --threads=4097"; do
+    expect 2 "$LEAT" generate $wrong -o x.csv
+    option=${wrong#* }
+    says "${option%=*}: "
 done
 expect 2 "$LEAT" generate clusters --series 2000000 --samples 1 --layout columns -o x.csv
 expect 2 "$LEAT" generate clusters -o none/x.csv
