@@ -59,8 +59,15 @@ def drop(s, name, files):
 
 
 def entries(s, result):
+    """What the index of an archive's result says of its files, by name."""
     with open(os.path.join(s.spool, "out", result, "result.json")) as f:
-        return {e["name"]: e for e in json.load(f)["entries"]}
+        index = json.load(f)
+    names, at = [e["name"] for e in index["entries"]], index["archive"]
+    s.check(list(index)[:5] == ["schema", "leat", "job", "archive", "entries"] and index["schema"] == 1 and names == sorted(names) and
+            at.startswith(f"in/{result}.") and all(name.startswith(at) for name in names), index)
+    for e in index["entries"]:
+        s.check(s.has(f"out/{result}/{e['result']}/result.json") if e["code"] == "ok" else e["text"], e)
+    return {e["name"]: e for e in index["entries"]}
 
 
 def results_in(folder):
