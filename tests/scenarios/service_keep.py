@@ -31,8 +31,10 @@ for i in range(5):
     s.until(lambda: len(s.reasons()) == i + 1, "a failure, before the next one")
 failed = sorted(os.listdir("spool/failed"))
 size = len(table())
-failed_size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(f"spool/failed/{failed[-1]}")
-                  for name in names)
+sizes = {id: sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(f"spool/failed/{id}") for name in names)
+         for id in failed}
+failed_size = sizes[failed[-1]]
+inputs = sum(os.path.getsize(f"spool/done/sub{i}/good.clusters.csv") for i in range(5))
 s.process.send_signal(signal.SIGHUP)
 s.until(lambda: "the configuration has been read again" in s.said(), "the configuration, read again")
 s.check(len(done(s)) == 5 and s.status()["removed"] == {"inputs": 0, "jobs": 0, "bytes": 0, "why": ""}, "something is gone")
@@ -43,11 +45,26 @@ removed = s.status()["removed"]
 kept = (2 * size // 1024 + 1) * 1024 // size
 s.check(done(s) == [f"sub{i}" for i in range(5 - kept, 5)], f"done/ holds {done(s)}, not the youngest {kept}")
 s.check(sorted(os.listdir("spool/failed")) == failed[-2:], f"failed/ holds {os.listdir('spool/failed')} of {failed}")
-s.check(removed["inputs"] == 5 - kept and removed["jobs"] == 3 and removed["bytes"] > 0 and not removed["why"], removed)
+left = sum(os.path.getsize(f"spool/done/sub{i}/good.clusters.csv") for i in range(5 - kept, 5))
+s.check(removed == {"inputs": 5 - kept, "jobs": 3, "bytes": inputs - left + sum(sizes[id] for id in failed[:3]), "why": ""}, removed)
 s.check("removed by keep_done and keep_failed" in s.said(), "nothing in the log")
 s.until(lambda: {job["id"] for job in s.status()["failed"]} == set(failed[-2:]), "failures that are not there")
 s.drop("after.clusters.csv", table(seed=9))
 s.done(["after.clusters.csv"], "one more job")
+
+# What another sweep removes is added to that; of each folder by its own bounds.
+configure(f"keep_done = 1w\nkeep_failed = {failed_size + 100}.0K\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: s.said().count("has been read again") == 3, "bounds that nothing is beyond")
+configure("keep_done = 1w\nkeep_failed = 0.001K\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: s.status()["removed"]["jobs"] == 5, "the other two jobs")
+s.check(s.status()["removed"] == {**removed, "jobs": 5, "bytes": removed["bytes"] + sizes[failed[3]] + sizes[failed[4]]}, s.status()["removed"])
+s.check(len(done(s)) == kept + 1 and not os.listdir("spool/failed"), "what is left")
+configure("keep_done = 0.001K\nkeep_failed = 1w\n")
+s.process.send_signal(signal.SIGHUP)
+s.until(lambda: s.status()["removed"]["inputs"] == 6, "all inputs")
+s.check(s.status()["removed"]["bytes"] == inputs + len(table(seed=9)) + sum(sizes.values()), s.status()["removed"])
 s.stop()
 s.is_clean()
 
