@@ -727,16 +727,29 @@ static void a_7z_archive_is_left_alone_where_it_is_to_be(void **state)
 static void archives_are_told_by_their_names(void **state)
 {
     (void)state;
-    static const char *const yes[] = {"a.zip",    "a.TAR",  "b/a.tar.gz", "a.Tgz",
-                                      "a.tar.xz", "a.7z",   "a.tar.ZST",  "a.tar.bz2",
-                                      "a.txz",    "a.tbz2", "a.tzst"};
-    static const char *const no[] = {"a.csv", "a.csv.gz", "a.npz", ".zip",    "zip",     "",
-                                     "a.xz",  "a.gz",     ".tar",  ".tar.gz", "a.zip.gz"};
-    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
-        assert_true(archive_input_named(yes[i]));
-    }
-    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
-        assert_false(archive_input_named(no[i]));
+    static const struct {
+        const char *name, *stem; /* stem NULL: it is no archive */
+        bool streams;
+    } cases[] = {{"a.zip", "a", false},       {"a.TAR", "a", true},     {"a.tar.gz", "a", true},
+                 {"a.Tgz", "a", true},        {"a.tar.xz", "a", true},  {"a.7z", "a", false},
+                 {"a.tar.ZST", "a", true},    {"a.tar.bz2", "a", true}, {"a.txz", "a", true},
+                 {"a.tbz2", "a", true},       {"a.tbz", "a", true},     {"a.tzst", "a", true},
+                 {"a.b.tar.gz", "a.b", true}, {"a.csv", NULL, false},   {"a.csv.gz", NULL, false},
+                 {"a.npz", NULL, false},      {".zip", NULL, false},    {"zip", NULL, false},
+                 {"", NULL, false},           {"a.xz", NULL, false},    {"a.gz", NULL, false},
+                 {".tar", NULL, false},       {".tar.gz", NULL, false}, {"a.zip.gz", NULL, false},
+                 {".tgz", NULL, false},       {".7z", NULL, false},     {"atar", NULL, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *stem = NULL;
+        if (archive_input_named(cases[i].name) != (cases[i].stem != NULL) ||
+            archive_input_streams(cases[i].name) != cases[i].streams) {
+            fail_msg("%s", cases[i].name);
+        }
+        if (cases[i].stem != NULL) {
+            assert_int_equal(archive_input_stem(cases[i].name, &stem), STATUS_OK);
+            assert_string_equal(stem, cases[i].stem);
+        }
+        free(stem);
     }
     archive_input_free(NULL);
 }

@@ -82,6 +82,16 @@ done
 for path, name in ("kept/A/2026/day", "A/2026/day.clusters.csv"), ("tar/A/day", "A/day.clusters.csv"), ("kept/day", "day.clusters.csv"):
     told = json.load(open(path + "/result.json"))["inputs"][0]["name"]
     assert told == name, told' || fail "result.json does not name the folder"
+# As deep as results may lie, and one folder more.
+deep=bottom/$(seq -s/ 32)
+mkdir -p $deep/33 && cp in/f1.clusters.csv $deep/ && cp in/f1.clusters.csv $deep/33/
+tar -cf bottom.tar -C bottom .
+for given in bottom bottom.tar; do
+    expect 1 "$LEAT" run -q -b cpu -o deepest $given
+    says "$given.*/33/f1.clusters.csv': lies in more than 32 folders"
+    [ "$(wc -l <stderr)" -eq 1 ] && [ -e deepest/$(seq -s/ 32)/f1/result.json ] || { cat stderr; fail "32 folders are too many"; }
+    rm -r deepest
+done
 # Unfinished and kept copies are no inputs, in a folder and in an archive.
 mkdir -p copies/pearson && cp in/f1.clusters.csv copies/pearson/x.csv
 (

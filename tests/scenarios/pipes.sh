@@ -58,6 +58,15 @@ printf '0,0\n1,1\n2,4\n' >n.nodes.csv && printf '0.5\n1.5\n' >n.query.csv
 "$LEAT" run -q -b cpu -o by-pipe n.nodes.csv - --name n.query.csv <n.query.csv || fail "queries by a pipe"
 cmp by-files/n/curve.npz by-pipe/n/curve.npz || fail "queries by a pipe give another curve"
 
+# A grid, in every kind of file: those that are read at any place are kept meanwhile.
+"$LEAT" generate dem --rows 20 --columns 30 -q -o g.tif && "$LEAT" generate dem --rows 20 --columns 30 -q -o g.asc.gz || fail "generate"
+rm g.source.asc.gz && gzip -dc g.dem.asc.gz >g.dem.asc && cp g.dem.tif g.dem.tiff
+"$LEAT" run -q -b cpu -s steps=9 -o by-file g.dem.tif g.source.tif || fail "a landslide"
+for name in tif tiff asc asc.gz; do
+    "$LEAT" run -q -b cpu -s steps=9 -o by-pipe-$name - g.source.tif --name g.dem.$name <g.dem.$name || fail "a grid by a pipe: $name"
+    cmp by-file/g/thickness.tif by-pipe-$name/g/thickness.tif || fail "another result: $name"
+done
+
 # Without a name it is a table of pearson's; what has to have one says so.
 cat a.clusters.csv | run nameless -
 cmp by-file/a/pearson.npz nameless/stdin/pearson.npz || fail "a table without a name and a pipeline"

@@ -47,4 +47,16 @@ s.check(found["kind"] == "bad-input" and '"x"' in found["text"] and found["id"] 
 done = [job for job in s.status()["done"] if job["id"] == ID]
 s.check(len(done) == 1 and done[0]["name"] == "in/sub/d.clusters.csv" and done[0]["result"] == "d", f"{done}")
 s.stop()
+
+# The last twenty of each kind, the youngest first; all are counted.
+s = Service("many")
+for i in range(22):
+    s.drop(f"good{i}.clusters.csv", table(rows=3, columns=4, seed=i))
+    s.drop(f"bad{i}.clusters.csv", "1,2\n3,x\n")
+    s.until(lambda: s.status()["totals"]["done"] == s.status()["totals"]["failed"] == i + 1, "one more of each")
+d = s.status()
+for what, word in (("done", "good"), ("failed", "bad")):
+    s.check([job["name"] for job in d[what]] == [f"in/{word}{i}.clusters.csv" for i in reversed(range(2, 22))], d[what])
+s.check(d["n_failed"] == 22, d["n_failed"])
+s.stop()
 print("the last jobs are those that ended, and the failures those in failed/")

@@ -3,7 +3,7 @@ import json
 import os
 import signal
 
-from service import Service, table
+from service import Service, grid, table
 
 HERE = os.getcwd()
 
@@ -64,6 +64,26 @@ s.until(lambda: f"on_failed of in/bad.clusters.csv: '{told}' ended with status 3
 s.until(lambda: s.status()["hooks"] == {"waiting": 0, "running": 0, "run": 2, "failed": 1, "dropped": 0}, s.status()["hooks"])
 s.stop()
 s.is_clean()
+
+# All that it finds in its environment: the service's, without what is between that and systemd, and the facts.
+dumped = script("dumped.sh", f'env -0 >{HERE}/dumped.new; mv {HERE}/dumped.new {HERE}/dumped\n')
+own = {"NOTIFY_SOCKET": "@leat", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1", "LISTEN_FDS": "0", "LISTEN_PID": "1", "LEAT_X": "1",
+       "OPENBLAS_NUM_THREADS": "7"}
+s = Service("spool", "--on-done", dumped, env={**own, "KEPT": "a b\nc", "NOTIFY": "x", "OPENBLAS": "y"})
+s.drop("sub/x.dem.asc", grid(False))
+s.drop("sub/x.source.asc", grid(True))
+s.until(lambda: os.path.exists("dumped"), "its environment")
+with open("dumped") as f:
+    got = dict(line.split("=", 1) for line in f.read().split("\0")[:-1])
+job = s.status()["done"][0]
+s.check(0 < float(got.pop("LEAT_SECONDS")), "seconds")
+want = {**{key: value for key, value in os.environ.items() if not key.startswith(("LEAT_", "OPENBLAS_NUM"))}, "KEPT": "a b\nc", "NOTIFY": "x", "OPENBLAS": "y",
+        "LEAT_EVENT": "done", "LEAT_ID": job["id"], "LEAT_NAME": "in/sub/x.dem.asc", "LEAT_PIPELINE": "sciddicat", "LEAT_ATTEMPTS": "1",
+        "LEAT_SPOOL": s.spool, "LEAT_RESULT": s.spool + "/out/sub/x"}
+for name in ("PWD", "OLDPWD", "SHLVL", "_", "OPENBLAS_CORETYPE"):  # the shell's own, and what leat chooses for itself
+    got.pop(name, None), want.pop(name, None)
+s.check(got == want, {key: (got.get(key), want.get(key)) for key in got.keys() | want.keys() if got.get(key) != want.get(key)})
+s.stop()
 
 # The manual's example logs one line of a name that would break it, and runs nothing of what the name says.
 manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../pipeline/leat-watch.8")
