@@ -10,7 +10,7 @@ compared. A difference has one of these reasons, each of which leat tells the us
     titles      lines above the table, which pandas takes for its header, are not data
     row names   the header has one name less than the rows have cells: the first column names the rows
 
-A refused file is tried once more with the option that the message names.
+A refused file is tried once more with the option that the message names, or those that it names together.
 """
 import collections
 import hashlib
@@ -157,12 +157,13 @@ def compare(path, job):
 
 
 def cure_of(error):
-    """The first option that the message names, as the shell would pass it on."""
-    for pattern in (r"-s ((?:[^\s';).]|[.](?![.])|'[^']*')+)(?=[\s);]|$)", r"(?:set |\()(series=\w+)"):
+    """The first option that the message names, or those that it names together, as the shell would pass them on."""
+    option = r"-s ((?:[^\s';).]|[.](?![.])|'[^']*')+)(?=[\s);]|$)"
+    for pattern in (f"{option}(?: {option})*", r"(?:set |\()(series=\w+)"):
         named = re.search(pattern, error)
         if named:
-            return shlex.split(named.group(1))[0]
-    return None
+            return [word for word in shlex.split(named.group(0).strip("(")) if "=" in word]
+    return []
 
 
 def main():
@@ -180,9 +181,9 @@ def main():
                 found[reason.split(":")[0]].append((path, reason))
                 continue
             cure = cure_of(job["error"])
-            after = leat_reads(leat, [path], out, ["series=columns", cure or "series=columns"]).get(path, {"status": "usage"})
+            after = leat_reads(leat, [path], out, ["series=columns", *cure]).get(path, {"status": "usage"})
             reason = "refused, " + ("no option named" if not cure else "cured" if after["status"] == "ok" else "NOT CURED")
-            found[reason].append((path, f"{job['error'][len(path):]} => {cure} => {after.get('error', 'ok')[len(path):]}"))
+            found[reason].append((path, f"{job['error'][len(path):]} => {' '.join(cure)} => {after.get('error', 'ok')[len(path):]}"))
     for reason, which in sorted(found.items()):
         print(f"{len(which):5} {reason}")
         for path, text in which:

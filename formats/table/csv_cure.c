@@ -249,16 +249,17 @@ static void cure(const struct look *k, size_t column, struct csv_cure *out)
     const bool has_columns = columns.n_new > 0 && columns.n_new < k->shape->n_kept;
     say_list(&words, "missing_value", by_words, sizeof by_words);
     say_list(&columns, "columns", by_columns, sizeof by_columns);
-    if (has_columns && is_text(&k->sights[column])) {
-        snprintf(out->text, sizeof out->text, "%s; to leave out what holds text: %s%s%s", full,
-                 by_columns, has_words ? "; if other words stand for missing numbers: " : "",
-                 has_words ? by_words : "");
+    const char *const many = words.n_new == 1 ? "it stands for a missing number"
+                                              : "such words stand for missing numbers";
+    if (has_columns && has_words) { /* either alone would not do */
+        snprintf(out->text, sizeof out->text, "; if %s, and to leave out what holds text: %s %s%s",
+                 is_text(&k->sights[column]) ? "other words stand for missing numbers" : many,
+                 by_words, words.n_said + words.n_beyond > 0 ? "; " : "", by_columns);
+    } else if (has_columns && is_text(&k->sights[column])) {
+        snprintf(out->text, sizeof out->text, "%s; to leave out what holds text: %s", full,
+                 by_columns);
     } else if (has_words) {
-        snprintf(out->text, sizeof out->text, "; if %s: %s%s%s",
-                 words.n_new == 1 ? "it stands for a missing number"
-                                  : "such words stand for missing numbers",
-                 by_words, has_columns ? "; to leave out what holds text: " : "",
-                 has_columns ? by_columns : "");
+        snprintf(out->text, sizeof out->text, "; if %s: %s", many, by_words);
     } else {
         snprintf(out->text, sizeof out->text, "%s%s", full,
                  *full ? "; if all words stand for missing numbers: -s unreadable=missing" : "");

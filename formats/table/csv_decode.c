@@ -73,13 +73,63 @@ struct hint {
     bool may_be_row;
 };
 
+struct record {
+    size_t n_cells, n_numbers;
+    bool is_number; /* the present column */
+};
+
+/* The record at *p, which becomes the next one that is data. */
+static struct record pass_record(const struct decoding *k, const unsigned char **p)
+{
+    const struct csv_dialect *const d = &k->shape->dialect;
+    struct record r = {0};
+    do {
+        struct csv_cell cell;
+        double number;
+        *p = csv_cell_scan(d, *p, k->end, &cell);
+        const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
+        r.is_number = r.is_number || (is_number && r.n_cells == k->column);
+        r.n_numbers += is_number;
+        r.n_cells++;
+    } while (csv_pass(d, p, k->end) == CSV_MORE);
+    *p = csv_find_data(d, *p, k->end);
+    return r;
+}
+
+/* Of the record at `at` and those that follow: the one that may hold the names, the last without a
+ * number above two with one in the present column. */
+static const unsigned char *find_names(const struct decoding *k, const unsigned char *at)
+{
+    const unsigned char *const first = at, *last = at, *names = at;
+    size_t n_in_row = 0;
+    while (at < k->end && n_in_row < 2) {
+        const unsigned char *const begin = at;
+        const struct record r = pass_record(k, &at);
+        n_in_row = r.is_number ? n_in_row + 1 : 0;
+        names = n_in_row == 1 ? last : names;
+        last = r.n_numbers == 0 ? begin : last;
+    }
+    return n_in_row > 0 ? names : first;
+}
+
+/* Whether all records from `at` on that are there have as many cells. */
+static bool is_even(const struct decoding *k, const unsigned char *at)
+{
+    const size_t n_cells = pass_record(k, &at).n_cells;
+    bool is = true;
+    while (is && at < k->end) {
+        is = pass_record(k, &at).n_cells == n_cells;
+    }
+    return is;
+}
+
 /* When the line of the cell at `at` holds no number, it may be something beside the table. */
 static struct hint hint_at(const struct decoding *k, const unsigned char *at)
 {
     struct hint hint = {"; if this line is not the table's, delete it", false};
     const unsigned char *const newline =
         at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
-    const unsigned char *p = newline ? newline + 1 : k->c->raw;
+    const unsigned char *const begin = newline ? newline + 1 : k->c->raw, *p = begin;
     const uint64_t line = line_of(k, p);
     size_t n_cells = 0;
     enum csv_after after;
@@ -94,10 +144,14 @@ static struct hint hint_at(const struct decoding *k, const unsigned char *at)
         after = csv_pass(&k->shape->dialect, &p, k->end);
     } while (after == CSV_MORE);
     if (line == k->shape->row_line && line > 1) {
+        const uint64_t names = line_of(k, find_names(k, begin));
+        char which[40] = "this line";
+        if (names > line) {
+            snprintf(which, sizeof which, "line %" PRIu64, names);
+        }
         snprintf(hint.text, sizeof hint.text,
-                 "; if this line holds the names, pass over those above: -s skip=%" PRIu64
-                 "; if it holds units, delete it",
-                 line - 1);
+                 "; if %s holds the names, pass over those above: -s skip=%" PRIu64 "%s", which,
+                 names - 1, names > line ? "" : "; if it holds units, delete it");
     } else {
         hint.may_be_row = n_cells == k->shape->n_columns;
     }
@@ -149,11 +203,20 @@ static enum status fail_ragged(const struct decoding *k, const unsigned char *at
     const uint64_t line = line_of(k, at);
     struct hint hint = hint_at(k, at);
     /* no row is as wide as the line that gave the width */
-    if (shape->has_header ? line == shape->row_line : too_long && line == shape->row_line + 1) {
-        snprintf(hint.text, sizeof hint.text,
-                 "; %s line %" PRIu64 "%s pass it over: -s skip=%" PRIu64,
-                 shape->has_header ? "give" : "if", shape->shape_line,
-                 shape->has_header ? " a name for each column, or" : " is not the table's,",
+    const bool is_first =
+        shape->has_header ? line == shape->row_line : too_long && line == shape->row_line + 1;
+    const unsigned char *const newline =
+        at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
+    if (is_first) {
+        const bool has_blanks =
+            shape->dialect.blanks && !is_even(k, newline ? newline + 1 : k->c->raw);
+        const int n =
+            snprintf(hint.text, sizeof hint.text, "; %s line %" PRIu64 "%s ",
+                     shape->has_header ? "give" : "if", shape->shape_line,
+                     shape->has_header ? " a name for each column, or" : " is not the table's,");
+        snprintf(hint.text + n, sizeof hint.text - (size_t)n,
+                 has_blanks ? "write quotes around cells that hold blanks"
+                            : "pass it over: -s skip=%" PRIu64,
                  shape->shape_line);
     }
     return status_fail(STATUS_BAD_INPUT,
