@@ -74,25 +74,34 @@ static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64
     }
 }
 
+/* Adds the first of n cells to a row of *n_begun; returns how many, at most what it lacks. */
+static size_t fill_row(const struct kmeans_job *job, char *row, size_t *n_begun, const char *from,
+                       size_t n)
+{
+    const size_t size = dtype_bytes(job->layout.type), left = job->layout.n_columns - *n_begun;
+    const size_t some = n < left ? n : left;
+    memcpy(row + *n_begun * size, from, some * size);
+    *n_begun += some;
+    return some;
+}
+
 /* Whole rows among these cells, of which the first may have begun before. */
 static void see_cells(struct kmeans_job *job, const char *from, size_t n)
 {
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
     uint64_t row = job->n_cells / d;
     if (job->line_cells > 0) {
-        const size_t left = d - job->line_cells, some = n < left ? n : left;
-        memcpy(job->line + job->line_cells * size, from, some * size);
-        job->line_cells += some;
-        from += some * size;
-        n -= some;
+        const size_t some = fill_row(job, job->line, &job->line_cells, from, n);
         if (job->line_cells < d) {
             return;
         }
+        from += some * size;
+        n -= some;
         see_rows(job, job->line, 1, row++);
     }
     see_rows(job, from, n / d, row);
-    job->line_cells = n % d;
-    memcpy(job->line, from + (n - job->line_cells) * size, job->line_cells * size);
+    job->line_cells = 0;
+    (void)fill_row(job, job->line, &job->line_cells, from + (n - n % d) * size, n % d);
 }
 
 /* --- the backend's side ----------------------------------------------------------------------- */
@@ -247,20 +256,18 @@ static enum status take_kept(struct kmeans_job *job, char *from, size_t n)
     const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
     size_t n_kept = 0;
     if (job->partial_cells > 0) {
-        const size_t left = d - job->partial_cells, some = n < left ? n : left;
-        memcpy(job->partial + job->partial_cells * size, from, some * size);
-        job->partial_cells += some;
-        from += some * size;
-        n -= some;
+        const size_t some = fill_row(job, job->partial, &job->partial_cells, from, n);
         if (job->partial_cells < d) {
             return STATUS_OK;
         }
+        from += some * size;
+        n -= some;
         STATUS_TRY(kmeans_kept_drop(job, job->partial, 1, &n_kept));
         STATUS_TRY(take_cells(job, job->partial, n_kept * d));
         STATUS_TRY(job->ops->upload_wait(job->queue, job->ticket));
     }
-    job->partial_cells = n % d;
-    memcpy(job->partial, from + (n - n % d) * size, n % d * size);
+    job->partial_cells = 0;
+    (void)fill_row(job, job->partial, &job->partial_cells, from + (n - n % d) * size, n % d);
     STATUS_TRY(kmeans_kept_drop(job, from, n / d, &n_kept));
     return take_cells(job, from, n_kept * d);
 }
