@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -68,6 +69,14 @@ for path, cure in unread.items():
     s.check(not s.has("in/" + path), f"{path} waits")
 s.check("is NetCDF, which leat does not read; convert it: python3" in s.waits()["in/x.nc"], "a format that nobody asks for")
 os.unlink("spool/in/x.nc")
+
+# Copies that are kept beside inputs are counted and listed, the first hundred by name.
+before, COPIES = s.status()["n_waiting"], 103
+for i in range(COPIES):
+    s.drop(f"kept/x{i}.clusters.csv.bak", table())
+s.until(lambda: s.status()["n_waiting"] == before + COPIES, "all copies")
+s.check(len(s.waits()) == 100 and "kept copy" in s.waits()["in/kept/x0.clusters.csv.bak"], s.waits())
+shutil.rmtree("spool/in/kept")
 
 # Somebody writes slowly: nothing is taken before the file is closed.
 with open("spool/in/slow.clusters.csv", "w") as f:
