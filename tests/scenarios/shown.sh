@@ -1,6 +1,7 @@
 #!/bin/sh
 # All that check and show say of an input and a result of each pipeline, but for parameters, which have tests of their
-# own, and sizes of files, which depend on the processor: shown.txt.
+# own, and sizes of files, which depend on the processor; and all that run and check say of a folder with something of
+# everything: shown.txt.
 . "$(dirname "$0")/lib.sh"
 printf 'a,b,c\n1,2,3.5\n4,5,7\n6,9,8\n5,5,5\n' >t.clusters.csv
 printf '1,2,3\n4,5,7\n6,9,8\n' >u.clusters.csv
@@ -22,6 +23,31 @@ for result in out out/t out/u out/v out/slope out/p out/n out/zip/t out/zip/t/t.
     expect 0 "$LEAT" show $result
     cat stdout >>said
 done
-sed -E '/^Parameters$/,/^$/d; /^  parameters:/d; s/[0-9.]+ (B|[KMG]iB)/SIZE/g; s/ +$//' said >got
+# Lines of jobs that run at a time come in any order.
+mkdir -p in/sub in/pearson in/.hidden in/results
+cp t.clusters.csv in/ && cp t.clusters.csv in/sub/ && cp t.clusters.csv in/.hidden/ && cp slope.dem.asc in/half.dem.asc
+cp t.clusters.csv in/pearson/p.csv && cp t.clusters.csv in/pearson/p.csv.bak && ln -s t.clusters.csv in/l.clusters.csv
+printf '1,2\n3,x\n' >in/bad.clusters.csv
+for name in notes.md sub/book.xlsx t.clusters.csv.aux.xml half.dem.prj; do
+    echo x >in/$name
+done
+(cd in && "$python" -m zipfile -c z.zip t.clusters.csv bad.clusters.csv notes.md) || fail "zip"
+"$LEAT" run -b cpu -q -o in/results u.clusters.csv || fail "a result among inputs"
+while read -r status command; do
+    expect "$status" "$LEAT" ${command%% *} -b cpu ${command#* }
+    { echo && echo "$command" && LC_ALL=C sort stderr; } >>said
+done <<END
+1 run -o all in
+1 run -o all --resume in none.csv in/sub
+2 run -o all in/sub/book.xlsx in/notes.md in/results/u in/results
+0 run -o all --bundle --force in/pearson
+1 run -q -o all in
+1 check -q in
+1 run -o one in/bad.clusters.csv
+0 run -o one in/t.clusters.csv
+0 run -o one --resume in/t.clusters.csv
+1 run -o one in/t.clusters.csv
+END
+sed -E '/^Parameters$/,/^$/d; /^  parameters:/d; s/[0-9.]+ (B|[KMG]iB)/SIZE/g; s/ in [0-9.]+ m?s( |$)/ in TIME\1/; s/(convert it|does not read): .*/\1/; s/ +$//' said >got
 diff -u "$here/shown.txt" got || fail "it differs from shown.txt"
 echo "all that is shown of results and inputs"
