@@ -48,6 +48,40 @@ done <<END
 0 run -o one --resume in/t.clusters.csv
 1 run -o one in/t.clusters.csv
 END
+# result.json as it is, but for parameters and what is measured; what it says of files is so.
+"$python" - out/t out/n out/slope out/zip/t unpacked >>said <<'P' || fail "result.json"
+import datetime, json, os, sys, zipfile, zlib
+for folder in sys.argv[1:]:
+    inside = folder == "unpacked"
+    if inside:
+        zipfile.ZipFile("out/zip/t/t.zip").extractall(folder)
+    m = json.load(open(folder + "/result.json"))
+
+    def is_file(told, path, more=()):
+        data = open(path, "rb").read()
+        assert told.pop("bytes") == len(data) and told.pop("crc32") == "%08x" % zlib.crc32(data), (told, path)
+        assert set(told) == {"name", *more}, told
+
+    for told in m["inputs"]:
+        st = os.stat(told["name"])
+        if not inside:
+            when = datetime.datetime.utcfromtimestamp(st.st_mtime_ns // 10**9).isoformat() + ".%09dZ" % (st.st_mtime_ns % 10**9)
+            assert told.pop("modified") == when and told.pop("inode") == st.st_ino, told
+        is_file(told, told["name"], ("format",))
+    for told in m["outputs"]:
+        is_file(told, folder + "/" + told["name"])
+    for told in m.get("bundled", []):
+        told.pop("bytes"), told.pop("crc32")
+    timing = m.pop("timing", None)
+    if timing:
+        assert 0 < timing["wall_s"] < 1000 and 0 <= timing["efficiency"] and list(timing["lanes"]) == ["read", "decode", "device", "encode", "write"]
+        assert timing["lanes"]["read"]["bytes"] == sum(os.path.getsize(i["name"]) for i in m["inputs"]), timing
+        assert set(timing) == {"wall_s", "cpu_s", "efficiency", "bound_by", "lanes", "device"} and timing["device"]["device_s"] == 0, timing
+        memory, backend = m.pop("memory"), m["backend"]
+        assert memory["backend_bytes"] > 0 < memory["host_bytes"] and backend.pop("device") and backend.pop("detail"), (memory, backend)
+    m.pop("leat"), m.pop("parameters"), m.pop("requested"), m.pop("summary")
+    print(json.dumps(m))
+P
 sed -E '/^Parameters$/,/^$/d; /^  parameters:/d; s/[0-9.]+ (B|[KMG]iB)/SIZE/g; s/ in [0-9.]+ m?s( |$)/ in TIME\1/; s/(convert it|does not read): .*/\1/; s/ +$//' said >got
 diff -u "$here/shown.txt" got || fail "it differs from shown.txt"
 echo "all that is shown of results and inputs"
