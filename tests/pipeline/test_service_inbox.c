@@ -185,6 +185,7 @@ static void parts_wait_for_each_other_in_any_order(void **state)
         assert_non_null(strstr(job->files[0].name, ".dem."));
         spool_job_free(job);
         assert_non_null(job = service_inbox_take(inbox, now, &found_ms));
+        assert_int_equal(found_ms, now - 1000);
         spool_job_free(job);
         assert_null(service_inbox_take(inbox, now, &found_ms));
         close_inbox();
