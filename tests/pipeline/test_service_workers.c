@@ -39,8 +39,8 @@ static void say(const char *is, const char *id, const char *code)
     }
 }
 
-/* By the first letter of the job's id: "large" has too little memory, "held" ends when it is told
- * to. Every job fails on the devices of $SICK. */
+/* What it is opened with goes to the file $OPENED. By the first letter of the job's id: "large" has
+ * too little memory, "held" ends when it is told to. Every job fails on the devices of $SICK. */
 static int work(void)
 {
     char held[SPOOL_ID_BYTES] = "", *line = NULL;
@@ -53,6 +53,9 @@ static int work(void)
         const char *what = json_string_value(json_object_get(message, "do"));
         const char *id = json_string_value(json_object_get(message, "id"));
         if (strcmp(what, "open") == 0) {
+            if (getenv("OPENED") != NULL && json_dump_file(message, getenv("OPENED"), 0) != 0) {
+                _exit(1);
+            }
             const char *visible = json_string_value(json_object_get(message, "visible"));
             device = visible != NULL ? strdup(visible) : NULL;
             dprintf(WORKER_FD, "{\"is\":\"ready\",\"device\":\"\",\"jobs\":%d}\n",
@@ -163,6 +166,34 @@ static void let_end(struct service_worker *w)
 static void try_again(struct service_job *job)
 {
     service_job_list(&service, job, WAIT_WORKER);
+}
+
+/* --- its settings ----------------------------------------------------------------------------- */
+
+static void worker_is_told_the_settings_that_are_its_own(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/leat-opened-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0 && close(fd) == 0 && setenv("OPENED", path, 1) == 0);
+    begin(
+        "-b cpu -o /results --jobs 3 --spread 4 --level 7 --bundle --max-unpacked 5 --max-ratio 6 "
+        "--deadline 8",
+        "");
+    UNTIL(service.workers[0]->state, WORKER_READY);
+    json_t *const got = json_load_file(path, 0, NULL);
+    json_t *const want =
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:n, s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:i, s:f}",
+                  "do", "open", "spool", "/nowhere", "output", "/results", "backend", "cpu",
+                  "devices", 0, "visible", "threads", 2, "jobs", 3, "spread", 4, "memory", 1 << 30,
+                  "level", 7, "bundle", 1, "max_unpacked", 5, "max_ratio", 6, "deadline_s", 8.0);
+    if (!json_equal(got, want)) {
+        fail_msg("%s", json_dumps(got, 0));
+    }
+    json_decref(got);
+    json_decref(want);
+    assert_true(unsetenv("OPENED") == 0 && unlink(path) == 0);
+    end();
 }
 
 /* --- a sick device ---------------------------------------------------------------------------- */
@@ -382,6 +413,7 @@ int main(int argc, char **argv)
     alarm((unsigned)(60 * patience())); /* what is waited for may never come */
     unsetenv("CUDA_VISIBLE_DEVICES");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worker_is_told_the_settings_that_are_its_own),
         cmocka_unit_test(device_that_keeps_failing_is_out_and_tried_again_later),
         cmocka_unit_test(job_whose_device_failed_is_tried_on_another),
         cmocka_unit_test(deaths_of_suspects_are_those_of_the_device),
