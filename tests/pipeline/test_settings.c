@@ -332,6 +332,31 @@ static void pipeline_passes_over_routes_to_another(void **state)
     }
 }
 
+/* --pipeline beats routes, these the file's own key, that a folder and a name. */
+static void pipelines_are_chosen_by_the_strongest_that_says_one(void **state)
+{
+    (void)state;
+    static const char text[] = "pipeline = kmeans\n[route a]\nmatch = a*\npipeline = pearson\n";
+    static const struct {
+        const char *config, *options, *path, *pipeline;
+    } cases[] = {{text, "", "a.nodes.csv", "pearson"},
+                 {text, "", "c.nodes.csv", "kmeans"},
+                 {text, "", "interpolate/c.csv", "kmeans"},
+                 {text, "-p interpolate", "a.nodes.csv", "interpolate"},
+                 {"pipeline = kmeans\n", "", "a.nodes.csv", "kmeans"},
+                 {"", "", "pearson/a.nodes.csv", "pearson"},
+                 {"", "", "pearson/kmeans/a.nodes.csv", "kmeans"},
+                 {"", "", "a.nodes.csv", "interpolate"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct settings s = with_config(cases[i].config, cases[i].options);
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_OK);
+        assert_string_equal(j.stage->name, cases[i].pipeline);
+        job_settings_free(&j);
+        settings_free(&s);
+    }
+}
+
 static void reader_keys_belong_to_every_pipeline(void **state)
 {
     (void)state;
@@ -659,6 +684,7 @@ int main(void)
         cmocka_unit_test(a_configuration_sets_what_long_options_set),
         cmocka_unit_test(command_line_beats_route_beats_pipeline_beats_built_in),
         cmocka_unit_test(pipeline_passes_over_routes_to_another),
+        cmocka_unit_test(pipelines_are_chosen_by_the_strongest_that_says_one),
         cmocka_unit_test(reader_keys_belong_to_every_pipeline),
         cmocka_unit_test(all_defaults_are_those_of_the_manual),
         cmocka_unit_test(every_key_is_an_option_and_a_line_of_the_configuration),
