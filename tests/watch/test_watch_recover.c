@@ -6,6 +6,7 @@
 #include "tests/support/spool_fixture.h"
 
 #include <errno.h>
+#include <sys/statvfs.h>
 
 #define ID "20200102-030405-000006"
 
@@ -457,14 +458,29 @@ static void work_is_closed_to_others(void **state)
 static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **state)
 {
     (void)state;
-    char why[300] = "";
+    char why[300] = "", wanted[64];
+    struct statvfs v;
     start();
-    assert_true(spool_has_room(s, why, sizeof(why)));
-    spool_configure(s, false, false, 3, UINT64_MAX / 4);
-    assert_false(spool_has_room(s, why, sizeof(why)));
-    assert_non_null(strstr(why, "MiB free"));
-    spool_configure(s, false, false, 3, 1);
-    assert_true(spool_has_room(s, NULL, 0));
+    assert_int_equal(statvfs(root, &v), 0);
+    const uint64_t quarter = (uint64_t)v.f_bavail * v.f_frsize / 4;
+    static const struct {
+        double quarters;
+        bool has_room, of_twice;
+    } steps[] = {{0, true, false}, {3, true, false}, {1000, false, false}, {3, false, true},
+                 {1, true, false}, {3, true, false}, {1000, false, false}, {0, true, false}};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        const uint64_t reserve = (uint64_t)(steps[i].quarters * (double)quarter);
+        spool_configure(s, false, false, 3, reserve);
+        assert_int_equal(spool_has_room(s, why, sizeof(why)), steps[i].has_room);
+        assert_int_equal(spool_is_full(s), !steps[i].has_room);
+        if (!steps[i].has_room) {
+            snprintf(wanted, sizeof(wanted), "%s/.work' has ", root);
+            assert_non_null(strstr(why, wanted));
+            snprintf(wanted, sizeof(wanted), " MiB free, %llu MiB required",
+                     (unsigned long long)(steps[i].of_twice ? 2 * reserve : reserve) >> 20);
+            assert_non_null(strstr(why, wanted));
+        }
+    }
 }
 
 static void folder_removed_or_replaced_under_the_service_is_named(void **state)
