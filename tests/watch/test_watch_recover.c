@@ -449,10 +449,13 @@ static void work_is_closed_to_others(void **state)
 {
     (void)state;
     struct stat st;
-    assert_int_equal(fchmodat(root_fd, ".work", 0755, 0), 0);
-    start();
-    assert_int_equal(fstatat(root_fd, ".work", &st, 0), 0);
-    assert_int_equal(st.st_mode & 07777, 0700);
+    static const mode_t modes[] = {0755, 0740, 0720, 0710, 0704, 0702, 0701, 0777, 0700};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+        assert_int_equal(fchmodat(root_fd, ".work", modes[i], 0), 0);
+        start();
+        assert_int_equal(fstatat(root_fd, ".work", &st, 0), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+    }
 }
 
 static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **state)
