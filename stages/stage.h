@@ -46,7 +46,8 @@ struct param_value {
     const char *text;
 };
 
-struct stage; /* one job's state */
+struct stage;  /* one job's state */
+struct job_io; /* what a method sees of its job */
 
 /* One of the files that make a job: X.SUFFIX.*, all in one folder. */
 enum stage_part_kind { STAGE_TABLE, STAGE_GRID };
@@ -125,6 +126,9 @@ struct stage_ops {
      * _BAD_ARGUMENT when it cannot be done at all (one cell, too many series, shapes that differ);
      * the message says why. */
     enum status (*plan)(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
+    /* The method, as one function that pulls (base/job_io.h): then there is no `open`, and the
+     * functions behind it are those of STAGE_PULLS. */
+    enum status (*run)(struct job_io *io) STATUS_MUST_CHECK;
     enum status (*open)(const struct stage_args *args, struct stage **out) STATUS_MUST_CHECK;
     /* The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
      * with the chunk they came in (labels). A part's numbers come when all of the part before it
@@ -135,10 +139,10 @@ struct stage_ops {
     /* May be NULL. Called after every push: adds to `out`, which has neither files nor texts, files
      * that are complete, or that a later result continues (`more`), so that what is larger than
      * memory is written while input is still read. With *more set (it is false) it is called again,
-     * before the next push. The pieces of a portion may be read, from any thread, until as many
-     * more have been asked for as plan() says (n_results), of those that have files: so many sets
-     * of buffers in turn are enough. plan() counts them, and 1 MiB for each file and array that
-     * grows. */
+     * before the next push, and the chunk stays as it is until then. The pieces of a portion may be
+     * read, from any thread, until as many more have been asked for as plan() says (n_results), of
+     * those that have files: so many sets of buffers in turn are enough. plan() counts them, and 1
+     * MiB for each file and array that grows. */
     enum status (*portion)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
      * part to be pushed once more, from its first number on; or stays. Chunks are cut at other

@@ -9,6 +9,7 @@
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/projection.h"
+#include "stages/base/job_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -400,7 +401,7 @@ static enum status start_work(void *owner)
 {
     struct job *job = owner;
     struct stage_args args = job_args(job);
-    return job->input.settings.stage->open(&args, &job->stage);
+    return stage_open(job->input.settings.stage, &args, &job->stage);
 }
 
 static void start_finished(struct engine_task *task)

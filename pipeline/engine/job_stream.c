@@ -229,7 +229,8 @@ static enum status push_work(void *owner)
         STATUS_TRY(push_block(job));
     } while (job->pushing != NULL && job->next.n_files == 0 && !job->more_portions);
     STATUS_TRY(wait_for_uploads(job, job->uploading));
-    return job->device->on_cpu ? wait_for_uploads(job, job->pushed) : STATUS_OK;
+    return job->device->on_cpu && !job->more_portions ? wait_for_uploads(job, job->pushed)
+                                                      : STATUS_OK;
 }
 
 static void push_finished(struct engine_task *task)
@@ -240,7 +241,9 @@ static void push_finished(struct engine_task *task)
     if (job_task_ended(job, task) &&
         (job->next.n_files == 0 || job_check(job, job_output_add(job)))) {
         drop_list(job, &job->uploading);
-        if (job->device->on_cpu) {
+        if (job->more_portions) {
+            /* the stage may not have read all of the last block */
+        } else if (job->device->on_cpu) {
             drop_list(job, &job->pushed);
         } else {
             job->uploading = job->pushed;

@@ -106,43 +106,41 @@ enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nod
     return too_many(job->args.inputs[INTERPOLATE_NODES].name, n_nodes);
 }
 
-static uint64_t in_bytes(const struct interpolate_choice *c)
-{
-    return c->in_queries * dtype_bytes(c->query_type);
-}
-
-/* Of each set; beside that a linspace has one buffer for all. */
-static uint64_t set_bytes(const struct interpolate_choice *c)
-{
-    return (c->line.n > 0 ? 0 : in_bytes(c)) + c->set_queries * c->n_curves * NUMBER;
-}
-
-/* What the pieces that begin in the portion before hold of it. */
-static uint64_t rest_bytes(const struct interpolate_choice *c)
-{
-    return c->rest_bytes[INTERPOLATE_X] + c->rest_bytes[INTERPOLATE_Y];
-}
-
-/* Memory of a job, from numbers that are no larger than 2^64 when their product is. */
-static void add_need(const struct stage_args *args, const struct interpolate_choice *c,
-                     struct stage_need *need)
+/* What is not counted by the list itself; from numbers that are no larger than 2^64 when their
+ * product is. */
+static void count_others(const struct interpolate_choice *c, struct room *room)
 {
     const uint64_t n = c->n_nodes, curves = c->n_curves, cells = n * (1 + curves);
-    uint64_t backend = c->n_sets * set_bytes(c) + (c->line.n > 0 ? in_bytes(c) : 0);
-    uint64_t host = 3 * cells * NUMBER + 40 * n; /* as they came, sorted, growing; places, lines */
     const struct interpolate_setup_bytes setup = interpolate_setup_bytes(c->n_nodes, c->n_curves);
     const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
-    host += setup.host + GROWING_BYTES + c->about_text * (1 + curves) * NUMBER + picture.host;
-    host += c->line.n > 0 ? c->in_queries * NUMBER : 0;
-    host += (c->n_sets + 1) * rest_bytes(c);
-    host += interpolate_swing_bytes(c->n_curves);
-    backend += setup.backend + picture.backend + interpolate_swing_bytes(c->n_curves);
-    *need = (struct stage_need){
-        .memory_bytes = backend,
-        .host_bytes = host,
-        .n_results = c->n_sets,
-        .estimated = args->inputs[INTERPOLATE_NODES].table->n_lines == 0,
-    };
+    const size_t swing = interpolate_swing_bytes(c->n_curves);
+    room_count(room, 3 * cells * NUMBER + 40 * n, 0); /* as they came, sorted, growing; lines */
+    room_count(room, c->about_text * (1 + curves) * NUMBER + GROWING_BYTES, 0);
+    room_count(room, (c->n_sets + 1) * (c->rest_x + c->rest_y), 0);
+    room_count(room, setup.host + picture.host + swing, setup.backend + picture.backend + swing);
+}
+
+enum status interpolate_room(struct interpolate_job *job, struct room *room)
+{
+    const struct interpolate_choice *const c = &job->choice;
+    const bool is_line = c->line.n > 0;
+    struct span x = {0}, y;
+    count_others(c, room);
+    job->rows = (struct rows){.part = INTERPOLATE_QUERY, .width = 1, .type = c->query_type};
+    STATUS_TRY(is_line ? room_pinned(room, c->set_queries, NUMBER, &job->host)
+                       : rows_room(&job->rows, room));
+    STATUS_TRY(room_span(room, 1, sizeof(struct interpolate_counts), &job->counts));
+    STATUS_TRY(room_host(room, c->n_sets, sizeof *job->sets, &job->sets));
+    for (size_t k = 0; k < c->n_sets; k++) {
+        if (k == 0 || !is_line) {
+            STATUS_TRY(room_span(room, c->set_queries, dtype_bytes(c->query_type), &x));
+        }
+        STATUS_TRY(room_span(room, c->set_queries, c->n_curves * NUMBER, &y));
+        if (job->sets != NULL) {
+            job->sets[k] = (struct interpolate_set){.x = x, .y = y};
+        }
+    }
+    return STATUS_OK;
 }
 
 /* About as much of an array as is kept. */
@@ -160,8 +158,8 @@ static size_t most_of_line(const struct stage_args *args, const struct interpola
                                                       : (size_t)most / UNIT * UNIT + UNIT;
 }
 
-/* A chunk of a file's queries is taken whole; values leave in units of some blocks' bytes, whole
- * ones of 64 queries. */
+/* Values leave in units of some blocks' bytes: of whole pieces where there is one, so that little
+ * is kept, and of whole ones of 64 queries. */
 static void choose_buffers(const struct stage_args *args, struct interpolate_choice *c)
 {
     const size_t room = BLOCKS_A_SET * args->block_bytes, of_values = c->n_curves * NUMBER;
@@ -171,19 +169,14 @@ static void choose_buffers(const struct stage_args *args, struct interpolate_cho
     if (c->line.n > 0) {
         const size_t most_a_set = most_of_line(args, c);
         c->set_queries = c->set_queries < most_a_set ? c->set_queries : most_a_set;
-        if (c->set_queries > PIECE_QUERIES) { /* so that little is kept */
-            c->set_queries -= c->set_queries % PIECE_QUERIES;
-        }
-        c->in_queries = c->set_queries;
-    } else {
-        c->in_queries = args->block_bytes / dtype_bytes(c->query_type) + 1;
     }
-    c->in_queries = c->in_queries < most ? c->in_queries : most;
-    c->set_queries = c->set_queries < c->in_queries ? c->set_queries : c->in_queries;
+    if (c->set_queries > PIECE_QUERIES) {
+        c->set_queries -= c->set_queries % PIECE_QUERIES;
+    }
+    c->set_queries = c->set_queries < most ? c->set_queries : most;
     c->n_sets = 2;
-    c->rest_bytes[INTERPOLATE_X] =
-        c->line.n > 0 ? 0 : rest_of(c->n_about, dtype_bytes(c->query_type));
-    c->rest_bytes[INTERPOLATE_Y] = rest_of(c->n_about, c->n_curves * NUMBER);
+    c->rest_x = c->line.n > 0 ? 0 : rest_of(c->n_about, dtype_bytes(c->query_type));
+    c->rest_y = rest_of(c->n_about, c->n_curves * NUMBER);
     c->most_text = INTERPOLATE_CSV_POINTS / c->n_curves;
     c->about_text = c->n_queries > c->most_text ? 0
                     : c->n_about < c->most_text ? (size_t)c->n_about
@@ -196,39 +189,43 @@ static uint64_t sets_within(uint64_t limit, uint64_t taken, uint64_t each)
     return 2 + (limit > taken ? (limit - taken) / 2 / each : 0);
 }
 
-/* How many sets there is memory for. */
-static uint64_t room_of_sets(const struct stage_args *args, const struct stage_need *need,
+/* How many sets there is memory for, beside what two of them take with all else. */
+static uint64_t room_of_sets(const struct stage_args *args, const struct room *two,
                              const struct interpolate_choice *c)
 {
+    const uint64_t x = c->line.n > 0 ? 0 : c->set_queries * dtype_bytes(c->query_type),
+                   backend = x + c->set_queries * c->n_curves * NUMBER,
+                   host = c->rest_x + c->rest_y;
     if (args->host_limit == 0) {
-        return sets_within(args->memory_limit, need->memory_bytes + need->host_bytes,
-                           set_bytes(c) + rest_bytes(c));
+        return sets_within(args->memory_limit, two->backend + two->host, backend + host);
     }
-    const uint64_t backend = sets_within(args->memory_limit, need->memory_bytes, set_bytes(c)),
-                   host = sets_within(args->host_limit, need->host_bytes, rest_bytes(c) + 1);
-    return backend < host ? backend : host;
+    const uint64_t of_backend = sets_within(args->memory_limit, two->backend, backend),
+                   of_host = sets_within(args->host_limit, two->host, host + 1);
+    return of_backend < of_host ? of_backend : of_host;
 }
 
 /* One set is computed while the pieces of the others keep the threads that deflate them busy, and
- * as many wait to be written. No more than there are sets of queries; `need` is that with two of
- * them: the others take half of what it leaves at most. Those that are open stay. */
-static void choose_n_sets(const struct stage_args *args, const struct stage_need *need,
-                          struct interpolate_choice *c)
+ * as many wait to be written. No more than there are sets of queries; two are counted: the others
+ * take half of what those leave at most. Those that are open stay. */
+static enum status choose_n_sets(const struct stage_args *args, struct interpolate_choice *c)
 {
+    struct interpolate_job job = {.args = *args, .choice = *c};
+    struct room two = {0};
+    STATUS_TRY(interpolate_room(&job, &two));
     const uint64_t x = c->line.n > 0 ? 0 : c->set_queries * dtype_bytes(c->query_type),
                    y = (uint64_t)c->set_queries * c->n_curves * NUMBER,
                    pieces = (x + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES +
                             (y + PACK_PIECE_BYTES - 1) / PACK_PIECE_BYTES;
     const uint64_t wanted = (2 * args->n_threads + pieces - 1) / pieces + 2,
-                   there = c->n_about / c->set_queries + 1, room = room_of_sets(args, need, c);
+                   there = c->n_about / c->set_queries + 1, room = room_of_sets(args, &two, c);
     uint64_t n = wanted < there ? wanted : there;
     n = n < room ? n : room;
     n = args->n_results > 0 ? args->n_results : n;
     c->n_sets = n > 2 ? (size_t)n : 2;
+    return STATUS_OK;
 }
 
-enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *c,
-                               struct stage_need *need)
+enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *c)
 {
     const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES];
     *c = (struct interpolate_choice){
@@ -246,10 +243,7 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
     }
     c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
     choose_buffers(args, c);
-    add_need(args, c, need);
-    choose_n_sets(args, need, c);
-    add_need(args, c, need);
-    return STATUS_OK;
+    return choose_n_sets(args, c);
 }
 
 const char *interpolate_name(const struct interpolate_job *job, size_t curve,

@@ -7,8 +7,9 @@
 
 #include "formats/result/figure.h"
 #include "kernels/interpolate/interpolate_setup.h"
+#include "stages/base/growing.h"
+#include "stages/base/rows.h"
 #include "stages/interpolate/linspace.h"
-#include "stages/stage.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +27,6 @@ enum { INTERPOLATE_CSV_POINTS = 1000000 }; /* of all curves, that curve.csv.gz h
 
 extern const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS];
 
-enum interpolate_array { INTERPOLATE_X, INTERPOLATE_Y, INTERPOLATE_N_ARRAYS };
-
 /* What follows from shape and parameters. */
 struct interpolate_choice {
     struct linspace line; /* n == 0: queries come from the file */
@@ -38,31 +37,22 @@ struct interpolate_choice {
     uint64_t n_queries; /* known, or 0 */
     uint64_t n_about;   /* known or estimated */
     enum dtype query_type;
-    size_t in_queries;                       /* that may come at once ... */
-    size_t set_queries;                      /* ... and of which the values leave at once */
-    size_t n_sets;                           /* that are on their way at a time; 2 at least */
-    size_t rest_bytes[INTERPOLATE_N_ARRAYS]; /* that are kept until they make a piece; about */
-    size_t most_text;                        /* queries that curve.csv.gz holds at most */
-    size_t about_text;                       /* known or estimated to be kept for it; 0: too many */
+    size_t set_queries;    /* that are evaluated, and leave, at once */
+    size_t n_sets;         /* that are on their way at a time; 2 at least */
+    size_t rest_x, rest_y; /* bytes that are kept until they make a piece; about */
+    size_t most_text;      /* queries that curve.csv.gz holds at most */
+    size_t about_text;     /* known or estimated to be kept for it; 0: too many */
 };
 
-/* Queries on their way out, with their values; of a linspace only the first set has an `in`. */
+/* Queries with their values, which leave while those of the next set are computed. */
 struct interpolate_set {
-    struct interpolate_job *job;
-    struct span in;   /* query_type [in_queries]: as they came; backend */
-    struct span x, y; /* within the `in` of one of the sets; double [set_queries][n_curves] */
+    struct span x; /* query_type [set_queries]; of a linspace the same for all sets */
+    struct span y; /* double [set_queries][n_curves] */
     size_t n;
 };
 
-/* The end of an array that does not make a piece of it: it leaves with what follows, so that where
- * pieces end does not depend on how many queries come at once. */
-struct interpolate_rest {
-    struct bytes kept;
-    struct span from; /* what follows these: it waits in a set until the next one is evaluated */
-    size_t n;         /* bytes of it */
-};
-
 struct interpolate_job {
+    struct job_io *io;
     struct stage_args args;
     const struct backend_ops *ops;
     struct queue *queue;
@@ -76,21 +66,16 @@ struct interpolate_job {
 
     size_t n;      /* nodes */
     double *x, *y; /* sorted [n], [n_curves][n] */
-    bool is_ready; /* all that follows from the nodes is there */
     struct interpolate_setup setup;
     struct span counts;
 
+    struct rows rows;             /* queries of the file */
+    double *host;                 /* of a linspace, on their way to the backend */
     struct interpolate_set *sets; /* [n_sets] */
-    size_t in_turn, turn;         /* those whose `in`, and `y`, are next */
-    struct span in;               /* the queries that came last ... */
-    bool in_leaves;               /* ... some of which, or their values, are on their way out */
-    struct interpolate_rest rest[INTERPOLATE_N_ARRAYS];
-    bool y_has_begun;        /* in curve.npz */
-    size_t n_in, n_out;      /* how many, and how many of them have been evaluated */
-    double *host;            /* queries of a linspace, on their way to the backend; of host_alloc */
-    uint64_t n_done;         /* queries evaluated in all */
-    double low, high;        /* of the queries that are numbers; low > high: there is none */
-    double *text_x, *text_y; /* for curve.csv.gz: [text_room], [text_room][n_curves] */
+    struct growing growing;       /* x, of a file, and y */
+    uint64_t n_done;              /* queries evaluated */
+    double low, high;             /* of those that are numbers; low > high: there is none */
+    double *text_x, *text_y;      /* for curve.csv.gz: [text_room], [text_room][n_curves] */
     size_t n_text, text_room;
     bool without_text; /* there are more than it holds */
     struct interpolate_counts total;
@@ -98,8 +83,10 @@ struct interpolate_job {
 
 /* --- interpolate_choice.c --- */
 /* STATUS_BAD_INPUT, _BAD_ARGUMENT, _TOO_LARGE: what cannot be. */
-enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *choice,
-                               struct stage_need *need) STATUS_MUST_CHECK;
+enum status interpolate_choose(const struct stage_args *args,
+                               struct interpolate_choice *choice) STATUS_MUST_CHECK;
+/* All memory of a job: counted, or taken into *job, whose choice is made. */
+enum status interpolate_room(struct interpolate_job *job, struct room *room) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 double interpolate_work(const struct stage_args *args);
 /* STATUS_TOO_LARGE, for a table of so many nodes or more. */
@@ -115,23 +102,13 @@ enum status interpolate_nodes_add(struct interpolate_job *job,
                                   const struct table_chunk *chunk) STATUS_MUST_CHECK;
 /* All are there: sorted, and everything that is made of them once. */
 enum status interpolate_nodes_ready(struct interpolate_job *job) STATUS_MUST_CHECK;
-void interpolate_nodes_free(struct interpolate_job *job);
 
 /* --- interpolate_stream.c --- */
-enum status interpolate_stream_open(struct interpolate_job *job) STATUS_MUST_CHECK;
-void interpolate_stream_free(struct interpolate_job *job);
-/* Takes queries of the file. */
-enum status interpolate_stream_add(struct interpolate_job *job, const struct table_chunk *chunk,
-                                   uint64_t *ticket) STATUS_MUST_CHECK;
-/* Takes the next queries of the linspace; there are some. */
-enum status interpolate_stream_next(struct interpolate_job *job) STATUS_MUST_CHECK;
-/* Evaluates what has been taken, or as much as leaves at once, and hands out the pieces that are
- * complete; there may be none. *more: there is more of it. */
-enum status interpolate_stream_portion(struct interpolate_job *job, struct result *out,
-                                       bool *more) STATUS_MUST_CHECK;
+/* Evaluates all queries; values leave. */
+enum status interpolate_stream(struct interpolate_job *job) STATUS_MUST_CHECK;
 /* What remains of curve.npz, and curve.csv.gz. */
-enum status interpolate_stream_end(struct interpolate_job *job,
-                                   struct result *out) STATUS_MUST_CHECK;
+enum status interpolate_stream_end(struct interpolate_job *job) STATUS_MUST_CHECK;
+void interpolate_stream_free(struct interpolate_job *job);
 
 /* --- interpolate_picture.c --- */
 struct interpolate_picture_bytes {

@@ -185,7 +185,6 @@ static enum status set_up(struct interpolate_job *job)
         .method = job->choice.asked,
         .n_queries = job->choice.n_about != 0 ? job->choice.n_about : UINT64_MAX,
         .executor = job->args.executor};
-    job->is_ready = true; /* what is there is to be released */
     const enum status st = interpolate_setup_new(job->queue, &request, &job->setup);
     const size_t *const same = job->setup.same;
     if (st == STATUS_BAD_INPUT && same[1] > same[0]) {
@@ -203,11 +202,7 @@ static enum status set_up(struct interpolate_job *job)
 
 enum status interpolate_nodes_ready(struct interpolate_job *job)
 {
-    const size_t columns = columns_of(job);
-    if (job->is_ready) {
-        return STATUS_OK;
-    }
-    job->n = job->n_cells / columns;
+    job->n = job->n_cells / columns_of(job);
     if (job->n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", input_of(job)->name);
     }
@@ -233,15 +228,4 @@ enum status interpolate_nodes_ready(struct interpolate_job *job)
     free(places);
     free(room);
     return st;
-}
-
-void interpolate_nodes_free(struct interpolate_job *job)
-{
-    if (job->is_ready) {
-        interpolate_setup_release(job->queue, &job->setup);
-    }
-    free(job->cells);
-    free(job->lines);
-    free(job->x);
-    free(job->y);
 }

@@ -34,7 +34,7 @@ printf '%s\n' "$sources" | xargs awk '
         room("kernels/kmeans/", base " kernels/backend[.]h kernels/base/ kernels/philox/philox_rule[.]h")
         room("kernels/(" topics ")/", base " kernels/backend[.]h kernels/base/")
         room("kernels/[^/]*$", base " kernels/base/ " contracts)
-        room("stages/[^/]+/", "formats/ stages/stage[.]h " contracts)
+        room("stages/[^/]+/", "formats/ stages/base/ stages/stage[.]h " contracts)
         room("stages/[^/]*$", "formats/ " contracts)
         room("watch/files/", base)
         room("watch/arrival/", base " watch/files/")
@@ -43,6 +43,8 @@ printf '%s\n' "$sources" | xargs awk '
         n_rooms = split("names settings ranks engine inputs generate worker status page service commands", pipeline, " ")
         for (p = 1; p <= n_rooms; p++) {
             lower = lower " pipeline/" pipeline[p] "/"
+            if (pipeline[p] == "engine")
+                lower = lower " stages/base/job_io[.]h"
             if (pipeline[p] == "worker")
                 lower = lower " watch/"
             room("pipeline/" pipeline[p] "/", lower)

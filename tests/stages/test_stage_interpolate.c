@@ -5,6 +5,7 @@
  * decimal digits in tests/scenarios/interpolate.py.
  */
 #include "kernels/interpolate/interpolate.h"
+#include "stages/base/job_io.h"
 #include "tests/support/counted_backend.h"
 
 #include <math.h>
@@ -189,9 +190,9 @@ static enum status push(const struct sheet *s, struct outcome *o, size_t part,
         enum status st = stage_interpolate.push(o->stage, part, &chunk, &ticket);
         const bool pushed = st == STATUS_OK;
         st = pushed ? counted.ops.upload_wait(counted.queue, ticket) : st;
+        st = st == STATUS_OK ? portions(o, waiting) : st;
         memset(chunk.values, 0xaa, more * sizeof(double)); /* the engine takes it back */
         free(chunk.values);
-        st = st == STATUS_OK ? portions(o, waiting) : st;
         if (st != STATUS_OK) {
             return st;
         }
@@ -247,7 +248,7 @@ static struct outcome run_sheet(const struct sheet *s)
     o.status = stage_interpolate.plan(&args, &o.need);
     waiting.most = o.need.n_results - 1;
     if (o.status == STATUS_OK) {
-        o.status = stage_interpolate.open(&args, &o.stage);
+        o.status = stage_open(&stage_interpolate, &args, &o.stage);
     }
     if (o.status == STATUS_OK) {
         o.status = push(s, &o, 0, &waiting);
@@ -376,13 +377,13 @@ static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
     for (size_t k = 0; k < 2; k++) {
         struct sheet s = sheet_of(queries[k]);
         s.cut_queries = 100;
+        s.queries.n_lines_estimate = QUERIES;
         struct outcome two = run_well(&s);
         assert_int_equal(two.need.n_results, 2);
         s.n_threads = 4; /* a portion of few queries has a piece of y, and one of x from a file */
         s.memory_limit = UINT64_C(1) << 30;
         struct outcome o = run_well(&s);
-        /* of the text 1500 queries are expected, 513 a set; of the linspace 12000 come, 1088 a set
-         */
+        /* 3000 queries of the text are expected, 12000 of the linspace come: 1088 a set */
         assert_int_equal(o.need.n_results, k == 0 ? 3 : 10);
         assert_in_range(counted.peak_bytes, 1, o.need.memory_bytes + o.need.host_bytes);
         assert_same(&two.x, &o.x);

@@ -5,6 +5,7 @@
 #ifndef LEAT_TESTS_KMEANS_JOB_RUNNER_H
 #define LEAT_TESTS_KMEANS_JOB_RUNNER_H
 
+#include "stages/base/job_io.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/pearson_sheet.h"
 
@@ -245,7 +246,7 @@ static inline struct clustering cluster(const struct points *p)
     counted.allocs = 0;
     out.status = stage_kmeans.plan(&args, &out.need);
     if (out.status == STATUS_OK) {
-        out.status = stage_kmeans.open(&args, &stage);
+        out.status = stage_open(&stage_kmeans, &args, &stage);
     }
     if (out.status == STATUS_OK) {
         out.status = run_passes(p, stage, &out);

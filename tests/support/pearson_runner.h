@@ -5,6 +5,7 @@
 #ifndef LEAT_TESTS_PEARSON_RUNNER_H
 #define LEAT_TESTS_PEARSON_RUNNER_H
 
+#include "stages/base/job_io.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/pearson_sheet.h"
 
@@ -116,7 +117,7 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
     assert_int_equal(result_init(&o.result), STATUS_OK);
     o.status = stage_pearson.plan(&args, &o.need);
     if (o.status == STATUS_OK) {
-        o.status = stage_pearson.open(&args, &o.stage);
+        o.status = stage_open(&stage_pearson, &args, &o.stage);
     }
     if (o.status == STATUS_OK) {
         o.status = push_all(sheet, &o);

@@ -6,6 +6,7 @@
 #define LEAT_TESTS_SCIDDICAT_RUNNER_H
 
 #include "kernels/sciddicat/sciddicat.h"
+#include "stages/base/job_io.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/sciddicat_reference.h"
 #include "tests/support/table_support.h"
@@ -218,7 +219,7 @@ static inline struct outcome run_slide(const struct slide *s)
     counted.peak_bytes = 0;
     o.status = stage_sciddicat.plan(&args, &o.need);
     if (o.status == STATUS_OK) {
-        o.status = stage_sciddicat.open(&args, &stage);
+        o.status = stage_open(&stage_sciddicat, &args, &stage);
     }
     for (int part = 0; part < 2 && o.status == STATUS_OK; part++) {
         o.status = push_part(s, part, stage);

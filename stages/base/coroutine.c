@@ -1,0 +1,152 @@
+#include "stages/base/coroutine.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHES_ADDRESSES 1
+#include <sanitizer/common_interface_defs.h>
+#else
+#define WATCHES_ADDRESSES 0
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define WATCHES_THREADS 1
+#include <sanitizer/tsan_interface.h>
+#else
+#define WATCHES_THREADS 0
+#endif
+
+struct coroutine {
+    ucontext_t inside, outside;
+    void (*body)(void *context);
+    void *context;
+    char *stack; /* a page that nobody may touch, then the stack, which grows towards it */
+    bool has_ended;
+#if WATCHES_ADDRESSES
+    void *inside_fake, *of_outside;
+    size_t outside_bytes;
+    const void *outside_stack;
+#endif
+#if WATCHES_THREADS
+    void *inside_fiber, *outside_fiber;
+#endif
+};
+
+static size_t guard_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* --- switching ------------------------------------------------------------------------------- */
+
+static void enter(struct coroutine *c)
+{
+#if WATCHES_ADDRESSES
+    __sanitizer_start_switch_fiber(&c->of_outside, c->stack + guard_bytes(), COROUTINE_STACK_BYTES);
+#endif
+#if WATCHES_THREADS
+    c->outside_fiber = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(c->inside_fiber, 0);
+#endif
+    (void)swapcontext(&c->outside, &c->inside); /* fails for no valid context */
+#if WATCHES_ADDRESSES
+    __sanitizer_finish_switch_fiber(c->of_outside, NULL, NULL);
+#endif
+}
+
+static void has_entered(struct coroutine *c)
+{
+#if WATCHES_ADDRESSES
+    __sanitizer_finish_switch_fiber(c->inside_fake, &c->outside_stack, &c->outside_bytes);
+#endif
+    (void)c;
+}
+
+static void leave(struct coroutine *c)
+{
+#if WATCHES_ADDRESSES
+    __sanitizer_start_switch_fiber(c->has_ended ? NULL : &c->inside_fake, c->outside_stack,
+                                   c->outside_bytes);
+#endif
+#if WATCHES_THREADS
+    __tsan_switch_to_fiber(c->outside_fiber, 0);
+#endif
+    (void)swapcontext(&c->inside, &c->outside);
+}
+
+/* makecontext passes on numbers of 32 bits alone: the halves of an address. */
+static void begin(unsigned high, unsigned low)
+{
+    struct coroutine *const c = (struct coroutine *)((uintptr_t)high << 32 | (uintptr_t)low);
+    has_entered(c);
+    c->body(c->context);
+    c->has_ended = true;
+    leave(c);
+}
+
+void coroutine_resume(struct coroutine *c)
+{
+    enter(c);
+}
+
+void coroutine_wait(struct coroutine *c)
+{
+    leave(c);
+    has_entered(c);
+}
+
+bool coroutine_has_ended(const struct coroutine *c)
+{
+    return c->has_ended;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+enum status coroutine_new(void (*body)(void *), void *context, struct coroutine **out)
+{
+    const size_t guard = guard_bytes(), bytes = guard + COROUTINE_STACK_BYTES;
+    struct coroutine *const c = calloc(1, sizeof *c);
+    *out = NULL;
+    if (c == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job's stack");
+    }
+    *c = (struct coroutine){.body = body, .context = context};
+    void *const stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    c->stack = stack != MAP_FAILED ? stack : NULL;
+    if (c->stack == NULL || mprotect(c->stack, guard, PROT_NONE) != 0 ||
+        getcontext(&c->inside) != 0) {
+        const int error = errno;
+        coroutine_free(c);
+        return status_fail_errno(error, "no memory for a job's stack");
+    }
+    c->inside.uc_stack.ss_sp = c->stack + guard;
+    c->inside.uc_stack.ss_size = COROUTINE_STACK_BYTES;
+    makecontext(&c->inside, (void (*)(void))begin, 2, (unsigned)((uintptr_t)c >> 32),
+                (unsigned)(uintptr_t)c);
+#if WATCHES_THREADS
+    c->inside_fiber = __tsan_create_fiber(0);
+#endif
+    *out = c;
+    return STATUS_OK;
+}
+
+void coroutine_free(struct coroutine *c)
+{
+    if (c == NULL) {
+        return;
+    }
+#if WATCHES_THREADS
+    if (c->inside_fiber != NULL) {
+        __tsan_destroy_fiber(c->inside_fiber);
+    }
+#endif
+    if (c->stack != NULL) {
+        munmap(c->stack, guard_bytes() + COROUTINE_STACK_BYTES);
+    }
+    free(c);
+}

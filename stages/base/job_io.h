@@ -1,0 +1,62 @@
+/*
+ * job_io - what a method sees of its job: it pulls numbers in and hands results out.
+ *
+ * A stage with `run` computes in one function, on a stack of its own. Where one of these calls has
+ * to wait, for numbers or until results have been written, the thread does something else, and
+ * `run` goes on later, maybe on another thread: it holds no lock while it calls them. Once the job
+ * has failed or was cancelled they return STATUS_CANCELLED, and `run` returns that at once.
+ *
+ * What `run` has allocated through `room` lives until the job ends, since pieces of results are
+ * made when `run` has returned; nothing that a piece reads lies on its stack.
+ */
+#ifndef LEAT_STAGES_BASE_JOB_IO_H
+#define LEAT_STAGES_BASE_JOB_IO_H
+
+#include "stages/base/room.h"
+#include "stages/stage.h"
+
+struct job_io {
+    struct stage_args args; /* as of struct stage_ops.open */
+    const struct backend_ops *ops;
+    struct queue *queue;
+    struct room room;   /* that gives */
+    struct result *out; /* to be filled; files of it leave with io_leave, the rest when `run` has
+                           returned STATUS_OK */
+    uint64_t ticket;    /* of the last upload of numbers from a chunk */
+};
+
+/* The next numbers of a part, in file order; NULL: there are no more. Parts come in their order,
+ * each is pulled to its end. The chunk, whose numbers may be changed, is valid until the next call
+ * of this or io_taken; io->ticket tells when what was uploaded from it has been read. */
+enum status io_chunk(struct job_io *io, size_t part,
+                     const struct table_chunk **out) STATUS_MUST_CHECK;
+/* Nothing more is wanted of the chunk: said before io_leave or io_pause it lets the chunk go. */
+void io_taken(struct job_io *io);
+/* After all parts have ended: a part comes once more, from its first number on, as of struct
+ * stage_ops.end_pass. Not once results have left without numbers still to come. */
+enum status io_again(struct job_io *io, size_t part) STATUS_MUST_CHECK;
+/* Hands out the files of io->out, of which there are some, and begins another result. Returns when
+ * fewer results than the plan's n_results are on their way: so many sets of buffers, used in turn,
+ * are enough. */
+enum status io_leave(struct job_io *io) STATUS_MUST_CHECK;
+/* Lets others compute, and the job be cancelled, between two parts of long work. */
+enum status io_pause(struct job_io *io) STATUS_MUST_CHECK;
+
+/* Begins with a job: by `run` where the stage has it, else by `open`. */
+enum status stage_open(const struct stage_ops *stage, const struct stage_args *args,
+                       struct stage **out) STATUS_MUST_CHECK;
+
+/* What else the engine calls of a stage that has `run`. */
+enum status pull_push(struct stage *s, size_t part, const struct table_chunk *chunk,
+                      uint64_t *ticket) STATUS_MUST_CHECK;
+enum status pull_portion(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
+enum status pull_end_pass(struct stage *s, size_t *part) STATUS_MUST_CHECK;
+enum status pull_finish(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
+void pull_free(struct stage *s);
+
+/* In the table of such a stage. */
+#define STAGE_PULLS                                                                                \
+    .push = pull_push, .portion = pull_portion, .end_pass = pull_end_pass, .finish = pull_finish,  \
+    .free = pull_free
+
+#endif
