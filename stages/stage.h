@@ -85,7 +85,7 @@ struct stage_args {
     uint64_t host_limit;   /* the host's, where they are two; 0: they are one, or not known */
     size_t n_results;      /* that the stage, which is open, was planned with and plan() keeps; 0:
                               plan() is free to choose */
-    bool started_over;     /* finish() has said STATUS_START_OVER */
+    bool started_over;     /* the stage has said STATUS_START_OVER */
     size_t most_helpers;   /* further queues that help() may bring, at most; 0: none */
     struct executor executor; /* on which calls that wait are made at the same time; run NULL: they
                                  are not */
@@ -130,7 +130,10 @@ struct stage_ops {
      * functions behind it are those of STAGE_PULLS. */
     enum status (*run)(struct job_io *io) STATUS_MUST_CHECK;
     enum status (*open)(const struct stage_args *args, struct stage **out) STATUS_MUST_CHECK;
-    /* The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
+    /* This call and those behind it may say STATUS_START_OVER, once: the numbers have shown that
+     * the job must be planned otherwise. The stage is freed, and all begins again with
+     * args->started_over.
+     * The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
      * with the chunk they came in (labels). A part's numbers come when all of the part before it
      * are there; of any part the length may be unknown until then. *ticket tells, through
      * upload_wait, when the memory may be reused. */
@@ -146,16 +149,13 @@ struct stage_ops {
     enum status (*portion)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
      * part to be pushed once more, from its first number on; or stays. Chunks are cut at other
-     * places then, and have neither labels nor n_missing nor lines. It may say START_OVER, as the
-     * first finish() may. */
+     * places then, and have neither labels nor n_missing nor lines. */
     enum status (*end_pass)(struct stage *s, size_t *part) STATUS_MUST_CHECK;
     /* All numbers are in: goes on with the computation and fills `out`, which is empty, with files
      * whose pieces are read while the stage is alive. With *more set (it is false) it is called
      * again, with another result: the files of this one are written in the meantime, and a job can
      * be cancelled in between. At most n_results are held at a time; the last one has shape,
-     * parameters, summary and warnings. The first call may say STATUS_START_OVER, once: the numbers
-     * have shown that the job must be planned otherwise. The stage is freed, and all begins again
-     * with args->started_over. */
+     * parameters, summary and warnings. */
     enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
     /* May be NULL. Of a simulation: steps that are done, of so many at most. Asked between two
      * finish(), for the progress that is drawn. */

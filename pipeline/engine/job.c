@@ -139,6 +139,9 @@ void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
 bool job_task_ended(struct job *job, struct engine_task *task)
 {
     job->running--;
+    if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
+        job->restart_pending = true;
+    }
     if (task->code != STATUS_OK) {
         job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
     }

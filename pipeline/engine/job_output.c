@@ -387,9 +387,6 @@ static void finish_finished(struct engine_task *task)
         stage->progress(job->stage, &job->n_steps_done, &job->n_steps);
     }
     job_helpers_give(job);
-    if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
-        job->restart_pending = true;
-    }
     if (job_task_ended(job, task)) {
         (void)job_check(job, job_output_add(job));
     }

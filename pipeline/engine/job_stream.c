@@ -330,9 +330,6 @@ static void pass_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
     job->on_device = false;
-    if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
-        job->restart_pending = true;
-    }
     if (job_task_ended(job, task)) {
         if (job->part < job->input.n_parts) {
             job->on_device = true;

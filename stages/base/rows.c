@@ -4,7 +4,10 @@
 
 enum status rows_room(struct rows *rows, struct room *room)
 {
-    return room_pinned(room, rows->width, dtype_bytes(rows->type), &rows->split);
+    const size_t row_bytes = rows->width * dtype_bytes(rows->type);
+    STATUS_TRY(rows->n_across > 0 ? room_host(room, rows->n_across, row_bytes, &rows->turned)
+                                  : STATUS_OK);
+    return room_pinned(room, 1, row_bytes, &rows->split);
 }
 
 /* Whole rows are there: those that are kept wait for their upload. */
@@ -60,15 +63,39 @@ static enum status upload(struct rows *rows, struct job_io *io, struct span to, 
     return STATUS_OK;
 }
 
-/* Nothing that has come is left: the next chunk. *ends: there is none. */
+/* Part of the columns of a table, into its rows. */
+static enum status turn(struct rows *rows, const struct table_chunk *chunk)
+{
+    const size_t cell = dtype_bytes(rows->type);
+    const char *const from = chunk->values;
+    if (chunk->n_cells > rows->n_across * rows->width - rows->n_turned) {
+        return status_fail(STATUS_INTERNAL, "more numbers than were announced");
+    }
+    for (size_t k = 0; k < chunk->n_cells; k++, rows->n_turned++) {
+        const uint64_t row = rows->n_turned % rows->n_across, at = rows->n_turned / rows->n_across;
+        memcpy(rows->turned + (row * rows->width + at) * cell, from + k * cell, cell);
+    }
+    return STATUS_OK;
+}
+
+/* Nothing that has come is left: the next cells. *ends: there are none. */
 static enum status pull(struct rows *rows, struct job_io *io, bool *ends)
 {
     const struct table_chunk *chunk;
     STATUS_TRY(io_chunk(io, rows->part, &chunk));
     *ends = chunk == NULL;
     if (chunk != NULL) {
+        STATUS_TRY(rows->chunk != NULL ? rows->chunk(rows->context, chunk) : STATUS_OK);
+        if (rows->n_across > 0) {
+            return turn(rows, chunk);
+        }
         rows->rest = chunk->values;
         rows->n_rest = chunk->n_cells;
+    } else if (rows->n_turned > 0) {
+        *ends = false;
+        rows->rest = rows->turned;
+        rows->n_rest = (size_t)rows->n_turned;
+        rows->n_turned = 0;
     } else if (rows->n_split > 0) {
         return status_fail(STATUS_INTERNAL, "%s: the numbers end within row %llu",
                            io->args.inputs[rows->part].name, (unsigned long long)rows->n_seen + 1);
@@ -76,27 +103,47 @@ static enum status pull(struct rows *rows, struct job_io *io, bool *ends)
     return STATUS_OK;
 }
 
+enum status rows_more(struct rows *rows, struct job_io *io, bool *are)
+{
+    bool ends = false;
+    while (rows->n_at == 0 && !ends) {
+        STATUS_TRY(rows->n_rest > 0 ? take_rest(rows, io) : pull(rows, io, &ends));
+    }
+    *are = !ends;
+    return STATUS_OK;
+}
+
 enum status rows_read(struct rows *rows, struct job_io *io, struct span to, size_t least,
                       size_t most, size_t *n)
 {
     const size_t row_bytes = rows->width * dtype_bytes(rows->type);
-    bool ends = false;
+    bool more = true;
     *n = 0;
-    while (*n < most && !ends) {
-        if (rows->n_at > 0) {
-            const size_t some = rows->n_at < most - *n ? rows->n_at : most - *n;
-            STATUS_TRY(upload(rows, io, span_from(to, *n * row_bytes), some));
-            *n += some;
-        } else if (rows->n_rest > 0) {
-            STATUS_TRY(take_rest(rows, io));
-        } else if (*n >= least) {
+    while (*n < most && (*n < least || rows->n_at > 0 || rows->n_rest > 0)) {
+        STATUS_TRY(rows_more(rows, io, &more));
+        if (!more) {
             break;
-        } else {
-            STATUS_TRY(pull(rows, io, &ends));
         }
+        const size_t some = rows->n_at < most - *n ? rows->n_at : most - *n;
+        STATUS_TRY(upload(rows, io, span_from(to, *n * row_bytes), some));
+        *n += some;
     }
     if (rows->n_rest == 0 && (rows->n_at == 0 || rows->at == rows->split)) {
         io_taken(io);
     }
     return STATUS_OK;
+}
+
+enum status rows_end(struct rows *rows, struct job_io *io)
+{
+    const enum status st = io->ops->upload_wait(io->queue, io->ticket); /* of `turned` */
+    room_give_back(&io->room, rows->turned);
+    rows->turned = NULL;
+    return st;
+}
+
+enum status rows_again(struct rows *rows, struct job_io *io)
+{
+    rows->n_seen = 0;
+    return io_again(io, rows->part);
 }

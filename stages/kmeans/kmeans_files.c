@@ -104,9 +104,9 @@ static enum status add_text(struct kmeans_job *job, struct leaving *leaving, siz
 }
 
 /* n labels leave; `host` is taken over. */
-static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host, size_t n,
-                              struct result *out)
+static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host, size_t n)
 {
+    struct result *const out = job->io->out;
     struct result_file *f;
     struct leaving *const leaving = malloc(sizeof *leaving);
     if (leaving == NULL) {
@@ -122,15 +122,14 @@ static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host
     STATUS_TRY(result_add_portion(f, "labels", NPY_I4, n, fetch_labels, leaving, free_leaving));
     STATUS_TRY(add_text(job, leaving, n, true, out));
     job->n_left += n;
-    return STATUS_OK;
+    return io_leave(job->io);
 }
 
-enum status kmeans_files_labels(struct kmeans_job *job, bool all, struct result *out)
+enum status kmeans_files_labels(struct kmeans_job *job, bool all)
 {
     struct kmeans_labels *const labels = job->labels;
-    job->ended = all;
     if (all && job->layout.resident) {
-        return add_labels(job, NULL, job->n_rows, out);
+        return add_labels(job, NULL, job->n_rows);
     }
     const size_t n = labels == NULL ? 0
                      : all          ? labels->n
@@ -146,7 +145,7 @@ enum status kmeans_files_labels(struct kmeans_job *job, bool all, struct result 
     rest->n = rest->capacity = left;
     memcpy(rest->at, labels->at + n, left * sizeof *rest->at);
     job->labels = rest;
-    return add_labels(job, labels, n, out);
+    return add_labels(job, labels, n);
 }
 
 /* --- the other arrays ------------------------------------------------------------------------- */

@@ -3,28 +3,19 @@
  *
  * A job is a sequence of passes over the points: their ranges; where tol or scale ask for it their
  * means and squares; then whatever the runs ask for, until all are done; then the labels. Where the
- * points stay in memory the passes after the first go over the blocks that hold them, else the
- * engine reads the part again for each; both do the same with the points of a pass.
+ * points stay in memory the passes after the first go over the blocks that hold them, else the part
+ * is read again for each.
  */
 #ifndef LEAT_STAGES_KMEANS_KMEANS_JOB_H
 #define LEAT_STAGES_KMEANS_KMEANS_JOB_H
 
+#include "stages/base/rows.h"
 #include "stages/kmeans/kmeans_layout.h"
 #include "stages/kmeans/kmeans_sample.h"
 
-enum kmeans_pass {
-    KMEANS_PASS_RANGE,
-    KMEANS_PASS_BAD, /* what the first pass has found is looked for, to be named */
-    KMEANS_PASS_MEANS,
-    KMEANS_PASS_SQUARES,
-    KMEANS_PASS_RUNS,
-    KMEANS_PASS_LABELS,
-    KMEANS_PASS_NONE
-};
-
-/* Points that are gathered on the backend. */
+/* Points that stay on the backend. */
 struct kmeans_block {
-    struct span at, memory; /* memory: what they remember, later their labels (resident) */
+    struct span at, memory; /* memory: what they remember, later their labels */
     size_t capacity, n;     /* points */
     uint64_t first;
 };
@@ -83,6 +74,7 @@ struct kmeans_labels {
 };
 
 struct kmeans_job {
+    struct job_io *io;
     struct stage_args args;
     const char *name; /* of the input, for messages */
     struct kmeans_choice choice;
@@ -90,26 +82,19 @@ struct kmeans_job {
     const struct backend_ops *ops;
     const struct kmeans_kernels *kernels;
     struct queue *queue;
-    enum kmeans_pass pass;
-    uint64_t ticket; /* of the last upload */
 
-    /* numbers as they come */
-    uint64_t n_cells;         /* of this pass */
-    size_t n_done;            /* points of it that kernels have taken */
+    struct rows rows;         /* of the table */
+    bool has_seen;            /* all of them once */
+    uint64_t n_cells;         /* that have come before, for messages */
     size_t n;                 /* points in all, after the first pass */
     size_t n_rows;            /* of the table: those, and the rows that are left out */
     struct kmeans_kept *kept; /* which these are; NULL: none */
     size_t kept_capacity;
-    char *partial;        /* missing=drop: a row that is split between two chunks, ... */
-    size_t partial_cells; /* ... of which so many are there */
-    size_t reserved;      /* points for which there is memory, where their number is not known */
-    bool too_many;        /* more came than fit: the job starts over */
-    char *columns;        /* the whole table, where its lines are columns: [n][d] */
-    char *line;           /* one that is split between two chunks */
-    size_t line_cells;
-    struct kmeans_block staging[2], *blocks;
-    size_t n_blocks, turn;
-    struct kmeans_block *open; /* that is being filled */
+    size_t reserved;             /* points for which there is memory, where they stay */
+    struct kmeans_block *blocks; /* of points that stay */
+    size_t n_blocks;
+    struct span staging[2]; /* of others: [layout.unit], in turn */
+    void *line;             /* a row from the backend */
     struct kmeans_names names;
 
     /* of all points */
@@ -145,7 +130,6 @@ struct kmeans_job {
     size_t n_scatter;             /* ... of which so many are known */
     struct kmeans_labels *labels; /* that have not left; where points stay, room for a piece */
     uint64_t n_left;              /* labels that have */
-    bool ended;                   /* all have */
 };
 
 enum { KMEANS_OF_SILHOUETTE, KMEANS_OF_SCATTER };
@@ -177,34 +161,25 @@ uint64_t kmeans_kept_row(const struct kmeans_job *job, uint64_t point);
  * rows: -1 for one that is left out. */
 void kmeans_kept_spread(const struct kmeans_job *job, uint64_t first, size_t n, int32_t *labels);
 
-/* kmeans_points: numbers in, and points to the kernels of a pass. Takes cells in file order:
- * gathers points, hands complete ones over. */
-enum status kmeans_points_take(struct kmeans_job *job,
-                               const struct table_chunk *chunk) STATUS_MUST_CHECK;
-/* The pass has had all cells: hands over what is left. */
-enum status kmeans_points_end(struct kmeans_job *job) STATUS_MUST_CHECK;
-/* Begins another pass; where points stay, hands over all of them. */
-enum status kmeans_points_again(struct kmeans_job *job, enum kmeans_pass pass) STATUS_MUST_CHECK;
+/* kmeans_points: numbers in, and points to kernels. What is done with some points, which begin at a
+ * whole row; `memory`: theirs where they stay, else for their labels. */
+typedef enum status kmeans_visit_fn(struct kmeans_job *job, const struct kmeans_points *x,
+                                    struct span memory);
+/* The first pass: rows are looked at on the host, and visited without memory. */
+enum status kmeans_points_read(struct kmeans_job *job, kmeans_visit_fn *visit) STATUS_MUST_CHECK;
+/* All points once more. */
+enum status kmeans_points_visit(struct kmeans_job *job, kmeans_visit_fn *visit) STATUS_MUST_CHECK;
 /* What the passes of runs and labels need beside the points. */
 enum status kmeans_points_memory(struct kmeans_job *job) STATUS_MUST_CHECK;
 void kmeans_points_free(struct kmeans_job *job);
 
-/* kmeans_scale: after each of the passes before the runs, which comes next; units, weights and the
- * tolerance, from ranges and variances. */
+/* kmeans_scale: before the first pass; after it: units, weights and the tolerance, from ranges and
+ * variances. */
 enum status kmeans_scale_open(struct kmeans_job *job) STATUS_MUST_CHECK;
-enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next) STATUS_MUST_CHECK;
-/* Fails where the bad point is one of these. */
-enum status kmeans_scale_refuse(struct kmeans_job *job,
-                                const struct kmeans_points *x) STATUS_MUST_CHECK;
+enum status kmeans_scale(struct kmeans_job *job) STATUS_MUST_CHECK;
 
-/* kmeans_runs: Lloyd's iterations. Begins the first runs. */
-enum status kmeans_runs_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
-/* These points, for what each of the runs under way needs. `memory`: theirs where they stay, else
- * for their labels. */
-enum status kmeans_runs_points(struct kmeans_job *job, const struct kmeans_points *x,
-                               struct span memory) STATUS_MUST_CHECK;
-/* All points have been seen once more; *done: by the last run for the last time. */
-enum status kmeans_runs_step(struct kmeans_job *job, bool *done) STATUS_MUST_CHECK;
+/* kmeans_runs: Lloyd's iterations, of all runs. */
+enum status kmeans_runs(struct kmeans_job *job) STATUS_MUST_CHECK;
 void kmeans_runs_free(struct kmeans_job *job);
 
 /* kmeans_fits: outcomes of runs. Before the first; of a run that is done, in their order. */
@@ -213,11 +188,8 @@ enum status kmeans_fits_take(struct kmeans_job *job,
                              const struct kmeans_run *run) STATUS_MUST_CHECK;
 void kmeans_fits_free(struct kmeans_job *job);
 
-/* kmeans_labels: before, during and after the last pass. */
-enum status kmeans_labels_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
-enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_points *x,
-                                 struct span labels) STATUS_MUST_CHECK;
-enum status kmeans_labels_end(struct kmeans_job *job) STATUS_MUST_CHECK;
+/* kmeans_labels: the last pass. */
+enum status kmeans_labels(struct kmeans_job *job) STATUS_MUST_CHECK;
 void kmeans_labels_free(struct kmeans_job *job);
 
 /* kmeans_model: backend memory (*out none on failure), and arrays between it and the host. */
@@ -238,10 +210,9 @@ enum status kmeans_model_inertia(struct kmeans_job *job, const struct kmeans_mod
 enum status kmeans_fetch_row(struct kmeans_job *job, const struct kmeans_points *x, uint64_t point,
                              struct kmeans_rows *out) STATUS_MUST_CHECK;
 
-/* kmeans_files: arrays and text tables. Labels that may leave by now; or (`all`) all that are left.
- */
-enum status kmeans_files_labels(struct kmeans_job *job, bool all,
-                                struct result *out) STATUS_MUST_CHECK;
+/* kmeans_files: arrays and text tables. Hands out labels that may leave by now; or (`all`) all that
+ * are left. */
+enum status kmeans_files_labels(struct kmeans_job *job, bool all) STATUS_MUST_CHECK;
 enum status kmeans_files(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
 /* kmeans_report: files, summary, warnings of a job whose labels have left. */
 enum status kmeans_report(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;

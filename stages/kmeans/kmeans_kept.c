@@ -45,12 +45,11 @@ static enum status note(struct kmeans_job *job, bool dropped, uint64_t n_kept)
 enum status kmeans_kept_drop(struct kmeans_job *job, char *cells, size_t n_rows, size_t *n_kept)
 {
     const size_t bytes = job->layout.n_columns * dtype_bytes(job->layout.type);
-    const uint64_t before = job->n_cells / job->layout.n_columns;
     size_t n = 0;
     for (size_t i = 0; i < n_rows; i++) {
         const bool dropped = has_missing(job, cells + i * bytes);
-        if (job->pass == KMEANS_PASS_RANGE) {
-            STATUS_TRY(note(job, dropped, before + n));
+        if (!job->has_seen) {
+            STATUS_TRY(note(job, dropped, job->n + n));
         }
         if (!dropped) {
             memmove(cells + n * bytes, cells + i * bytes, bytes);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum status kmeans_labels_begin(struct kmeans_job *job)
+static enum status begin(struct kmeans_job *job)
 {
     const struct kmeans_fit *const fit = &job->best;
     free(job->distances);
@@ -57,8 +57,7 @@ static uint64_t n_gathered(const struct kmeans_job *job)
     return job->n_left + (job->labels != NULL ? job->labels->n : 0);
 }
 
-enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_points *x,
-                                 struct span labels)
+static enum status visit(struct kmeans_job *job, const struct kmeans_points *x, struct span labels)
 {
     STATUS_TRY(job->kernels->label(job->queue, x, &job->model, labels));
     for (size_t i = 0, n; i < x->n; i += n) {
@@ -77,10 +76,10 @@ enum status kmeans_labels_points(struct kmeans_job *job, const struct kmeans_poi
             job->labels->n += n_rows;
         }
     }
-    return STATUS_OK;
+    return job->layout.resident ? STATUS_OK : kmeans_files_labels(job, false);
 }
 
-enum status kmeans_labels_end(struct kmeans_job *job)
+static enum status end(struct kmeans_job *job)
 {
     struct kmeans_fit *const fit = &job->best;
     const size_t k = fit->k, left = job->layout.resident ? 0 : job->n_rows - n_gathered(job);
@@ -100,6 +99,14 @@ enum status kmeans_labels_end(struct kmeans_job *job)
     }
     job->ks[k - job->choice.k_first].inertia = fit->inertia;
     return STATUS_OK;
+}
+
+enum status kmeans_labels(struct kmeans_job *job)
+{
+    STATUS_TRY(begin(job));
+    STATUS_TRY(kmeans_points_visit(job, visit));
+    STATUS_TRY(end(job));
+    return kmeans_files_labels(job, true);
 }
 
 void kmeans_labels_free(struct kmeans_job *job)

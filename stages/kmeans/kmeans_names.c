@@ -52,7 +52,7 @@ enum status kmeans_names_take(struct kmeans_job *job, const struct table_chunk *
 {
     struct kmeans_names *const names = &job->names;
     const char *label = chunk->labels;
-    if (!job->layout.has_names || !job->layout.resident || job->too_many) {
+    if (!job->layout.has_names || !job->layout.resident) {
         return STATUS_OK;
     }
     for (size_t i = 0; i < chunk->n_labels && !names->given_up; i++) {

@@ -1,19 +1,19 @@
 /*
- * kmeans_points - numbers as they come, whole points to the kernels.
+ * kmeans_points - whole points to the kernels: as they come for the first time, and once more for
+ * each further pass.
  *
- * Cells are uploaded into blocks. Where the points stay, a block is kept when it is full: one is
- * enough where their number is known. Else two blocks are filled in turn. Kernels take points
- * while a block still fills, so that they work while the next numbers are read.
+ * Points that stay are in one block where their number is known. Others are read into two blocks in
+ * turn. Kernels take points while the next are read.
  */
 #include "stages/kmeans/kmeans_job.h"
 
 #include "formats/base/checked.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { LEAST_CELLS = 1 << 16 };
+enum { LEAST_CELLS = 1 << 16 }; /* for which a call of a kernel is worth while */
 
 /* --- the host's side -------------------------------------------------------------------------- */
 
@@ -74,255 +74,147 @@ static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64
     }
 }
 
-/* Adds the first of n cells to a row of *n_begun; returns how many, at most what it lacks. */
-static size_t fill_row(const struct kmeans_job *job, char *row, size_t *n_begun, const char *from,
-                       size_t n)
+static enum status take_chunk(void *context, const struct table_chunk *chunk)
 {
-    const size_t size = dtype_bytes(job->layout.type), left = job->layout.n_columns - *n_begun;
-    const size_t some = n < left ? n : left;
-    memcpy(row + *n_begun * size, from, some * size);
-    *n_begun += some;
-    return some;
-}
-
-/* Whole rows among these cells, of which the first may have begun before. */
-static void see_cells(struct kmeans_job *job, const char *from, size_t n)
-{
-    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
-    uint64_t row = job->n_cells / d;
-    if (job->line_cells > 0) {
-        const size_t some = fill_row(job, job->line, &job->line_cells, from, n);
-        if (job->line_cells < d) {
-            return;
-        }
-        from += some * size;
-        n -= some;
-        see_rows(job, job->line, 1, row++);
+    struct kmeans_job *const job = context;
+    if (chunk->n_missing > 0 && !job->choice.drop) {
+        return refuse_missing(job, chunk);
     }
-    see_rows(job, from, n / d, row);
-    job->line_cells = 0;
-    (void)fill_row(job, job->line, &job->line_cells, from + (n - n % d) * size, n % d);
-}
-
-/* --- the backend's side ----------------------------------------------------------------------- */
-
-/* `memory`: of points that stay, or for the labels of those that do not. */
-static enum status compute(struct kmeans_job *job, const struct kmeans_points *x,
-                           struct span memory)
-{
-    STATUS_TRY(queue_check(job->queue));
-    switch (job->pass) {
-    case KMEANS_PASS_RANGE:
-        return job->kernels->range(job->queue, x, &job->all);
-    case KMEANS_PASS_BAD:
-        return kmeans_scale_refuse(job, x);
-    case KMEANS_PASS_MEANS:
-        return job->kernels->assign(job->queue, x, &job->all, (struct span){0});
-    case KMEANS_PASS_SQUARES:
-        return job->kernels->squares(job->queue, x, &job->all);
-    case KMEANS_PASS_RUNS:
-        return kmeans_runs_points(job, x, memory);
-    case KMEANS_PASS_LABELS:
-        return kmeans_labels_points(job, x, memory);
-    case KMEANS_PASS_NONE:
-        break;
-    }
-    return STATUS_OK;
-}
-
-/* Hands over the points of the open block that are complete: LEAST_CELLS and half a unit, or more,
- * since it is not worth while for fewer; or `all`, the block being full or the last one. */
-static enum status hand_over(struct kmeans_job *job, bool all)
-{
-    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
-    struct kmeans_block *const b = job->open;
-    const size_t n = (size_t)(job->n_cells / d) - job->n_done, begin = job->n_done - b->first;
-    const size_t half = job->layout.unit / 2;
-    if (n == 0 || (!all && (n < LEAST_CELLS / d || n < half))) {
-        return STATUS_OK;
-    }
-    const struct kmeans_points x = {.at = span_from(b->at, begin * d * size),
-                                    .type = job->layout.type,
-                                    .n = n,
-                                    .n_columns = d,
-                                    .first = job->n_done};
-    job->n_done += n;
-    b->n += n;
-    return compute(job, &x, job->scratch);
-}
-
-/* The block that numbers go to next. Of those that stay a new one, for all points or for as many
- * more as there is memory for; else the one of two that was filled before the last. */
-static enum status open_block(struct kmeans_job *job)
-{
-    const struct kmeans_layout *const l = &job->layout;
-    const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
-    const size_t held = (size_t)(job->n_cells / l->n_columns);
-    struct kmeans_block *b = &job->staging[job->turn];
-    job->turn = 1 - job->turn;
-    b->capacity = l->unit;
-    if (l->resident) {
-        struct kmeans_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
-        if (blocks == NULL) {
-            return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
-        }
-        job->blocks = blocks;
-        b = &blocks[job->n_blocks++];
-        *b = (struct kmeans_block){.capacity = job->reserved > held ? job->reserved - held : 1};
-    }
-    if (b->at.at == NULL) {
-        size_t bytes;
-        if (!checked_mul(b->capacity, row_bytes, &bytes)) {
-            return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes",
-                               job->name, b->capacity);
-        }
-        STATUS_TRY(kmeans_alloc(job, bytes, &b->at));
-    }
-    b->n = 0;
-    b->first = held;
-    job->open = b;
-    return STATUS_OK;
-}
-
-/* Numbers in file order, row by row. */
-static enum status take_cells(struct kmeans_job *job, const char *from, size_t left)
-{
-    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
-    if (job->pass == KMEANS_PASS_RANGE) {
-        see_cells(job, from, left);
-    }
-    while (left > 0) {
-        if (job->open == NULL) {
-            STATUS_TRY(open_block(job));
-        }
-        struct kmeans_block *const b = job->open;
-        const size_t filled = (size_t)(job->n_cells - b->first * d),
-                     room = b->capacity * d - filled;
-        const size_t n = left < room ? left : room;
-        STATUS_TRY(job->ops->upload(job->queue, span_from(b->at, filled * size), from, n * size,
-                                    &job->ticket));
-        job->n_cells += n;
-        from += n * size;
-        left -= n;
-        STATUS_TRY(hand_over(job, n == room));
-        if (n == room) {
-            job->open = NULL;
-        }
-    }
-    return STATUS_OK;
+    job->n_cells += chunk->n_cells;
+    return kmeans_names_take(job, chunk);
 }
 
 /* Whether the points can still stay, as was planned. Where their number is not known, the engine
  * plans with half as many again when lines exceed what it has planned with (stage.h); if so many
  * would not fit, neither is there memory for these. */
-static bool still_fit(struct kmeans_job *job, size_t n_cells)
+static bool still_fit(struct kmeans_job *job, size_t n)
 {
-    const struct kmeans_layout *l = &job->layout;
-    const size_t lines = (size_t)((job->n_cells + n_cells + l->n_columns - 1) / l->n_columns);
-    if (!l->resident || l->n_known || lines <= job->reserved) {
+    const struct kmeans_layout *const l = &job->layout;
+    if (!l->resident || l->n_known || n <= job->reserved) {
         return true;
     }
-    job->reserved = lines + lines / 2;
+    job->reserved = n + n / 2;
     return kmeans_layout_fits(&job->args, &job->choice, l, job->reserved);
 }
 
-/* Part of the columns of a table, into its rows. */
-static enum status take_columns(struct kmeans_job *job, const struct table_chunk *chunk)
+static enum status look_at_rows(void *context, void *cells, size_t n, uint64_t first,
+                                size_t *n_kept)
 {
-    const struct kmeans_layout *l = &job->layout;
-    const size_t size = dtype_bytes(l->type);
-    const char *const from = chunk->values;
+    struct kmeans_job *const job = context;
+    if (!job->has_seen && !still_fit(job, (size_t)first + n)) {
+        return status_fail(STATUS_START_OVER, "%s: more points than fit memory", job->name);
+    }
+    if (job->choice.drop) {
+        STATUS_TRY(kmeans_kept_drop(job, cells, n, n_kept));
+    }
+    if (!job->has_seen) {
+        see_rows(job, cells, *n_kept, job->n);
+        job->n += *n_kept;
+    }
+    return STATUS_OK;
+}
+
+/* --- the backend's side ----------------------------------------------------------------------- */
+
+static size_t row_bytes(const struct kmeans_job *job)
+{
+    return job->layout.n_columns * dtype_bytes(job->layout.type);
+}
+
+/* The next points into `to`, which has room for `most`, and to `visit`; *n of them, 0: the end. */
+static enum status read_some(struct kmeans_job *job, struct span to, size_t most, size_t first,
+                             kmeans_visit_fn *visit, size_t *n)
+{
+    const size_t half = job->layout.unit / 2, few = LEAST_CELLS / job->layout.n_columns;
+    const size_t worth = half > few ? half : few, least = worth < most ? worth : most;
+    STATUS_TRY(rows_read(&job->rows, job->io, to, least > 0 ? least : 1, most, n));
+    const struct kmeans_points x = {.at = to,
+                                    .type = job->layout.type,
+                                    .n = *n,
+                                    .n_columns = job->layout.n_columns,
+                                    .first = first};
+    STATUS_TRY(queue_check(job->queue));
+    return *n > 0 ? visit(job, &x, job->scratch) : STATUS_OK;
+}
+
+/* One more block: for all points, or for as many more as there is memory for. */
+static enum status add_block(struct kmeans_job *job, size_t n_held)
+{
+    const size_t capacity = job->reserved > n_held ? job->reserved - n_held : 1;
+    struct kmeans_block *const blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
     size_t bytes;
-    if (job->columns == NULL && checked_mul(l->n, l->n_columns * size, &bytes)) {
-        job->columns = malloc(bytes);
+    if (blocks == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
     }
-    if (job->columns == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu points", l->n);
+    job->blocks = blocks;
+    if (!checked_mul(capacity, row_bytes(job), &bytes)) {
+        return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes", job->name,
+                           capacity);
     }
-    if (chunk->n_cells > l->n * l->n_columns - job->n_cells) {
-        return status_fail(STATUS_INTERNAL, "%s: more numbers than announced", job->name);
-    }
-    for (size_t k = 0; k < chunk->n_cells; k++) {
-        const size_t cell = (size_t)job->n_cells + k, row = cell % l->n, column = cell / l->n;
-        memcpy(job->columns + (row * l->n_columns + column) * size, from + k * size, size);
-    }
-    job->n_cells += chunk->n_cells;
+    blocks[job->n_blocks] = (struct kmeans_block){.capacity = capacity, .first = n_held};
+    STATUS_TRY(kmeans_alloc(job, bytes, &blocks[job->n_blocks].at));
+    job->n_blocks++;
     return STATUS_OK;
 }
 
-/* Numbers of whole rows and parts of them, of which those with missing values are left out. */
-static enum status take_kept(struct kmeans_job *job, char *from, size_t n)
+/* Points that stay. */
+static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit)
 {
-    const size_t d = job->layout.n_columns, size = dtype_bytes(job->layout.type);
-    size_t n_kept = 0;
-    if (job->partial_cells > 0) {
-        const size_t some = fill_row(job, job->partial, &job->partial_cells, from, n);
-        if (job->partial_cells < d) {
-            return STATUS_OK;
+    size_t n_held = 0, n;
+    bool are;
+    STATUS_TRY(rows_more(&job->rows, job->io, &are));
+    while (are) {
+        STATUS_TRY(add_block(job, n_held));
+        struct kmeans_block *const b = &job->blocks[job->n_blocks - 1];
+        while (are && b->n < b->capacity) {
+            STATUS_TRY(read_some(job, span_from(b->at, b->n * row_bytes(job)), b->capacity - b->n,
+                                 n_held, visit, &n));
+            b->n += n;
+            n_held += n;
+            STATUS_TRY(rows_more(&job->rows, job->io, &are));
         }
-        from += some * size;
-        n -= some;
-        STATUS_TRY(kmeans_kept_drop(job, job->partial, 1, &n_kept));
-        STATUS_TRY(take_cells(job, job->partial, n_kept * d));
-        STATUS_TRY(job->ops->upload_wait(job->queue, job->ticket));
-    }
-    job->partial_cells = 0;
-    (void)fill_row(job, job->partial, &job->partial_cells, from + (n - n % d) * size, n % d);
-    STATUS_TRY(kmeans_kept_drop(job, from, n / d, &n_kept));
-    return take_cells(job, from, n_kept * d);
-}
-
-enum status kmeans_points_take(struct kmeans_job *job, const struct table_chunk *chunk)
-{
-    if (chunk->n_missing > 0 && !job->choice.drop) {
-        return refuse_missing(job, chunk);
-    }
-    if (job->layout.by_columns) {
-        return take_columns(job, chunk);
-    }
-    STATUS_TRY(kmeans_names_take(job, chunk));
-    if (job->too_many || !still_fit(job, chunk->n_cells)) {
-        job->too_many = true; /* but missing cells are still looked for */
-        kmeans_points_free(job);
-        job->n_cells += chunk->n_cells;
-        return STATUS_OK;
-    }
-    return job->choice.drop ? take_kept(job, chunk->values, chunk->n_cells)
-                            : take_cells(job, chunk->values, chunk->n_cells);
-}
-
-enum status kmeans_points_end(struct kmeans_job *job)
-{
-    const size_t d = job->layout.n_columns;
-    if (job->columns != NULL) {
-        size_t n = (size_t)job->n_cells / d;
-        job->n_cells = 0;
-        if (job->choice.drop) {
-            STATUS_TRY(kmeans_kept_drop(job, job->columns, n, &n));
-        }
-        STATUS_TRY(take_cells(job, job->columns, n * d));
-        STATUS_TRY(job->ops->upload_wait(job->queue, job->ticket));
-        free(job->columns);
-        job->columns = NULL;
-    }
-    if (job->n_cells % d != 0 || job->partial_cells != 0) {
-        const unsigned long long row = job->n_cells / d;
-        return status_fail(STATUS_INTERNAL, "%s: the numbers end within row %llu", job->name,
-                           row + 1);
-    }
-    if (job->open != NULL) {
-        STATUS_TRY(hand_over(job, true));
-        job->open = NULL;
     }
     return STATUS_OK;
 }
 
-enum status kmeans_points_again(struct kmeans_job *job, enum kmeans_pass pass)
+/* Points that do not. */
+static enum status read_in_turn(struct kmeans_job *job, kmeans_visit_fn *visit)
 {
-    job->pass = pass;
-    job->n_cells = 0;
-    job->n_done = 0;
-    job->open = NULL;
+    size_t n_done = 0, n = 1;
+    for (size_t turn = 0; n > 0; turn = 1 - turn) {
+        STATUS_TRY(read_some(job, job->staging[turn], job->layout.unit, n_done, visit, &n));
+        n_done += n;
+    }
+    return STATUS_OK;
+}
+
+enum status kmeans_points_read(struct kmeans_job *job, kmeans_visit_fn *visit)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    job->reserved = l->n;
+    job->rows = (struct rows){.width = l->n_columns,
+                              .type = l->type,
+                              .n_across = l->by_columns ? l->n : 0,
+                              .look = look_at_rows,
+                              .chunk = take_chunk,
+                              .context = job};
+    STATUS_TRY(rows_room(&job->rows, &job->io->room));
+    for (size_t i = 0; i < 2 && !l->resident; i++) {
+        STATUS_TRY(kmeans_alloc(job, l->unit * row_bytes(job), &job->staging[i]));
+    }
+    STATUS_TRY(l->resident ? read_all(job, visit) : read_in_turn(job, visit));
+    STATUS_TRY(rows_end(&job->rows, job->io));
+    job->n_rows = (size_t)job->rows.n_seen;
+    job->has_seen = true;
+    return STATUS_OK;
+}
+
+enum status kmeans_points_visit(struct kmeans_job *job, kmeans_visit_fn *visit)
+{
+    if (!job->layout.resident) {
+        STATUS_TRY(rows_again(&job->rows, job->io));
+        return read_in_turn(job, visit);
+    }
     for (size_t b = 0; b < job->n_blocks; b++) {
         const struct kmeans_block *const block = &job->blocks[b];
         const struct kmeans_points x = {.at = block->at,
@@ -330,7 +222,8 @@ enum status kmeans_points_again(struct kmeans_job *job, enum kmeans_pass pass)
                                         .n = block->n,
                                         .n_columns = job->layout.n_columns,
                                         .first = block->first};
-        STATUS_TRY(compute(job, &x, block->memory));
+        STATUS_TRY(queue_check(job->queue));
+        STATUS_TRY(block->n > 0 ? visit(job, &x, block->memory) : STATUS_OK);
     }
     return STATUS_OK;
 }
@@ -354,14 +247,9 @@ void kmeans_points_free(struct kmeans_job *job)
         kmeans_release(job, &job->blocks[i].memory);
     }
     free(job->blocks);
-    job->blocks = NULL;
-    job->n_blocks = 0;
-    job->open = NULL;
     for (size_t i = 0; i < 2; i++) {
-        kmeans_release(job, &job->staging[i].at);
+        kmeans_release(job, &job->staging[i]);
     }
     kmeans_release(job, &job->scratch);
     kmeans_names_free(&job->names);
-    free(job->columns);
-    job->columns = NULL;
 }

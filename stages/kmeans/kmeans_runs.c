@@ -54,28 +54,16 @@ static enum status open_run(struct kmeans_job *job, size_t number, struct kmeans
     return choose_start(job, run);
 }
 
-/* The next runs, as many as share a pass; false: there are none. */
-static enum status open_window(struct kmeans_job *job, bool *any)
+/* The next runs, as many as share a pass; none: all are done. */
+static enum status open_window(struct kmeans_job *job)
 {
     const size_t left = kmeans_n_runs(&job->choice) - job->first_run;
     const size_t n = left < job->layout.width ? left : job->layout.width;
-    *any = n > 0;
     while (job->n_runs < n) {
         struct kmeans_run *const run = &job->runs[job->n_runs++];
         STATUS_TRY(open_run(job, job->first_run + job->n_runs - 1, run));
     }
     return STATUS_OK;
-}
-
-enum status kmeans_runs_begin(struct kmeans_job *job)
-{
-    bool any = false;
-    job->runs = calloc(job->layout.width, sizeof *job->runs);
-    if (job->runs == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu runs", job->layout.width);
-    }
-    STATUS_TRY(kmeans_fits_begin(job));
-    return open_window(job, &any);
 }
 
 /* --- during a pass ---------------------------------------------------------------------------- */
@@ -126,8 +114,7 @@ static enum status run_points(struct kmeans_job *job, struct kmeans_run *run,
     return STATUS_OK;
 }
 
-enum status kmeans_runs_points(struct kmeans_job *job, const struct kmeans_points *x,
-                               struct span memory)
+static enum status visit(struct kmeans_job *job, const struct kmeans_points *x, struct span memory)
 {
     for (size_t r = 0; r < job->n_runs; r++) {
         STATUS_TRY(run_points(job, &job->runs[r], x, memory));
@@ -230,25 +217,38 @@ static enum status step_run(struct kmeans_job *job, struct kmeans_run *run)
     return STATUS_OK;
 }
 
-enum status kmeans_runs_step(struct kmeans_job *job, bool *done)
+/* All runs of the window, by as many passes as the longest takes. */
+static enum status iterate(struct kmeans_job *job)
 {
-    bool all = true, any = true;
-    for (size_t r = 0; r < job->n_runs; r++) {
-        STATUS_TRY(step_run(job, &job->runs[r]));
-        all = all && job->runs[r].phase == KMEANS_DONE;
+    for (bool done = false; !done;) {
+        STATUS_TRY(kmeans_points_visit(job, visit));
+        done = true;
+        for (size_t r = 0; r < job->n_runs; r++) {
+            STATUS_TRY(step_run(job, &job->runs[r]));
+            done = done && job->runs[r].phase == KMEANS_DONE;
+        }
     }
-    *done = false;
-    if (!all) {
-        return STATUS_OK;
+    return STATUS_OK;
+}
+
+enum status kmeans_runs(struct kmeans_job *job)
+{
+    job->runs = calloc(job->layout.width, sizeof *job->runs);
+    if (job->runs == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu runs", job->layout.width);
     }
-    for (size_t r = 0; r < job->n_runs; r++) {
-        STATUS_TRY(kmeans_fits_take(job, &job->runs[r]));
-        close_run(job, &job->runs[r]);
+    STATUS_TRY(kmeans_fits_begin(job));
+    STATUS_TRY(open_window(job));
+    while (job->n_runs > 0) {
+        STATUS_TRY(iterate(job));
+        for (size_t r = 0; r < job->n_runs; r++) {
+            STATUS_TRY(kmeans_fits_take(job, &job->runs[r]));
+            close_run(job, &job->runs[r]);
+        }
+        job->first_run += job->n_runs;
+        job->n_runs = 0;
+        STATUS_TRY(open_window(job));
     }
-    job->first_run += job->n_runs;
-    job->n_runs = 0;
-    STATUS_TRY(open_window(job, &any));
-    *done = !any;
     return STATUS_OK;
 }
 

@@ -58,8 +58,10 @@ static enum status find_inertia_unit(struct kmeans_job *job)
     return STATUS_OK;
 }
 
-enum status kmeans_scale_refuse(struct kmeans_job *job, const struct kmeans_points *x)
+/* Names the bad point, if it is one of these. */
+static enum status refuse(struct kmeans_job *job, const struct kmeans_points *x, struct span memory)
 {
+    (void)memory;
     struct kmeans_rows row;
     size_t c = 0;
     if (job->bad < x->first || job->bad - x->first >= x->n) {
@@ -144,30 +146,40 @@ static enum status take_squares(struct kmeans_job *job)
     return STATUS_OK;
 }
 
-enum status kmeans_scale_step(struct kmeans_job *job, enum kmeans_pass *next)
+static enum status add_means(struct kmeans_job *job, const struct kmeans_points *x,
+                             struct span memory)
 {
-    const struct kmeans_choice *const c = &job->choice;
-    *next = KMEANS_PASS_RUNS;
-    switch (job->pass) {
-    case KMEANS_PASS_RANGE:
-        STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &job->bad, sizeof job->bad));
-        if (job->bad != UINT64_MAX) {
-            *next = KMEANS_PASS_BAD;
-            return STATUS_OK;
-        }
-        STATUS_TRY(take_ranges(job));
-        if (c->tol > 0 || c->scale == KMEANS_SCALE_UNIT) {
-            *next = KMEANS_PASS_MEANS;
-            return STATUS_OK;
-        }
-        break;
-    case KMEANS_PASS_BAD:
-        return status_fail(STATUS_CHANGED, "%s: row %llu is missing in a later pass", job->name,
-                           (unsigned long long)kmeans_kept_row(job, job->bad) + 1);
-    case KMEANS_PASS_MEANS:
-        *next = KMEANS_PASS_SQUARES;
-        return take_means(job);
-    default:
+    (void)memory;
+    return job->kernels->assign(job->queue, x, &job->all, (struct span){0});
+}
+
+static enum status add_squares(struct kmeans_job *job, const struct kmeans_points *x,
+                               struct span memory)
+{
+    (void)memory;
+    return job->kernels->squares(job->queue, x, &job->all);
+}
+
+/* A point that is not finite, found by its number, is looked for to be named. */
+static enum status refuse_bad(struct kmeans_job *job)
+{
+    STATUS_TRY(kmeans_model_get(job, &job->all, KMEANS_BAD, &job->bad, sizeof job->bad));
+    if (job->bad == UINT64_MAX) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(kmeans_points_visit(job, refuse));
+    return status_fail(STATUS_CHANGED, "%s: row %llu is missing in a later pass", job->name,
+                       (unsigned long long)kmeans_kept_row(job, job->bad) + 1);
+}
+
+enum status kmeans_scale(struct kmeans_job *job)
+{
+    STATUS_TRY(refuse_bad(job));
+    STATUS_TRY(take_ranges(job));
+    if (job->choice.tol > 0 || job->choice.scale == KMEANS_SCALE_UNIT) {
+        STATUS_TRY(kmeans_points_visit(job, add_means));
+        STATUS_TRY(take_means(job));
+        STATUS_TRY(kmeans_points_visit(job, add_squares));
         STATUS_TRY(take_squares(job));
     }
     STATUS_TRY(find_inertia_unit(job));

@@ -1,17 +1,12 @@
 /*
  * kmeans_stage - the pipeline `kmeans`: points in rows to clusters, by Lloyd's algorithm.
  *
- * The first pass finds ranges and samples. Where the points stay in memory all else happens in the
- * first finish(); else a pass follows the other until the labels have left, portion by portion. The
- * kernels' results do not depend on how points are cut, so both give the same bits.
+ * The kernels' results do not depend on how points are cut: so points that stay in memory and those
+ * that are read again for every pass give the same bits.
  */
 #include "stages/kmeans/kmeans_job.h"
 
 #include <stdlib.h>
-
-struct stage {
-    struct kmeans_job job;
-};
 
 static enum status kmeans_plan(const struct stage_args *args, struct stage_need *out)
 {
@@ -21,12 +16,9 @@ static enum status kmeans_plan(const struct stage_args *args, struct stage_need 
     return kmeans_layout_need(args, &choice, &layout, out);
 }
 
-static void kmeans_free(struct stage *s)
+static void free_job(void *context)
 {
-    if (s == NULL) {
-        return;
-    }
-    struct kmeans_job *job = &s->job;
+    struct kmeans_job *const job = context;
     kmeans_runs_free(job);
     kmeans_fits_free(job);
     kmeans_labels_free(job);
@@ -36,77 +28,43 @@ static void kmeans_free(struct stage *s)
         kmeans_sample_free(&job->samples[i]);
     }
     free(job->squares);
-    free(job->line);
-    free(job->partial);
     free(job->kept);
-    free(s);
+    free(job);
 }
 
-static enum status prepare(struct kmeans_job *job)
+static enum status new_job(struct job_io *io, struct kmeans_job **out)
 {
+    struct kmeans_job *const job = *out = calloc(1, sizeof *job);
+    if (job == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    }
+    *job = (struct kmeans_job){.io = io,
+                               .args = io->args,
+                               .name = io->args.inputs[0].name,
+                               .ops = io->ops,
+                               .kernels = io->ops->kmeans,
+                               .queue = io->queue};
+    STATUS_TRY(room_keep(&io->room, free_job, job));
+    STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
     const struct kmeans_layout *const l = &job->layout;
     const size_t n = l->n_known ? l->n : 0, shown = l->n_columns < 2 ? l->n_columns : 2;
-    job->reserved = l->n;
-    job->line = malloc(l->n_columns * dtype_bytes(l->type));
-    job->partial = malloc(l->n_columns * dtype_bytes(l->type));
-    if (job->line == NULL || job->partial == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", l->n_columns);
-    }
+    STATUS_TRY(room_host(&io->room, l->n_columns, dtype_bytes(l->type), &job->line));
     STATUS_TRY(kmeans_sample_new(l->sample, l->n_columns, n, &job->samples[KMEANS_OF_SILHOUETTE]));
     STATUS_TRY(kmeans_sample_new(KMEANS_SCATTER_MOST, shown, n, &job->samples[KMEANS_OF_SCATTER]));
     return kmeans_scale_open(job);
 }
 
-static enum status kmeans_open(const struct stage_args *args, struct stage **out)
+static enum status find_range(struct kmeans_job *job, const struct kmeans_points *x,
+                              struct span memory)
 {
-    struct kmeans_choice choice;
-    struct kmeans_layout layout;
-    *out = NULL;
-    STATUS_TRY(kmeans_lay_out(args, &choice, &layout));
-    struct stage *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
-    s->job = (struct kmeans_job){.args = *args,
-                                 .name = args->inputs[0].name,
-                                 .choice = choice,
-                                 .layout = layout,
-                                 .ops = args->queue->backend->ops,
-                                 .kernels = args->queue->backend->ops->kmeans,
-                                 .queue = args->queue};
-    const enum status st = prepare(&s->job);
-    if (st != STATUS_OK) {
-        kmeans_free(s);
-        return st;
-    }
-    *out = s;
-    return STATUS_OK;
-}
-
-static enum status kmeans_push(struct stage *s, size_t part, const struct table_chunk *chunk,
-                               uint64_t *ticket)
-{
-    (void)part; /* there is but one */
-    const enum status st = kmeans_points_take(&s->job, chunk);
-    *ticket = s->job.ticket;
-    return st;
-}
-
-static enum status kmeans_portion(struct stage *s, struct result *out, bool *more)
-{
-    (void)more;
-    return kmeans_files_labels(&s->job, false, out);
+    (void)memory;
+    return job->kernels->range(job->queue, x, &job->all);
 }
 
 /* The first pass has ended: whether what came can be clustered. */
-static enum status count_points(struct kmeans_job *job)
+static enum status check_points(const struct kmeans_job *job)
 {
     const struct kmeans_layout *const l = &job->layout;
-    if (job->too_many) {
-        return status_fail(STATUS_START_OVER, "%s: more points than fit memory", job->name);
-    }
-    job->n = (size_t)(job->n_cells / l->n_columns);
-    job->n_rows = job->choice.drop ? job->n_rows : job->n;
     if (job->n == 0 && job->n_rows > 0) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: each of its %zu rows has a missing value; leave out the columns "
@@ -123,66 +81,17 @@ static enum status count_points(struct kmeans_job *job)
     return kmeans_check_points(&job->args, &job->choice, job->n);
 }
 
-/* A pass has ended; which comes next. */
-static enum status step(struct kmeans_job *job, enum kmeans_pass *next)
+static enum status kmeans_run(struct job_io *io)
 {
-    bool done = false;
-    STATUS_TRY(kmeans_points_end(job));
-    switch (job->pass) {
-    case KMEANS_PASS_LABELS:
-    case KMEANS_PASS_NONE:
-        *next = KMEANS_PASS_NONE;
-        return kmeans_labels_end(job);
-    case KMEANS_PASS_RUNS:
-        STATUS_TRY(kmeans_runs_step(job, &done));
-        *next = done ? KMEANS_PASS_LABELS : KMEANS_PASS_RUNS;
-        return done ? kmeans_labels_begin(job) : STATUS_OK;
-    case KMEANS_PASS_RANGE:
-        STATUS_TRY(count_points(job));
-        break;
-    default:
-        break;
-    }
-    STATUS_TRY(kmeans_scale_step(job, next));
-    if (*next != KMEANS_PASS_RUNS) {
-        return STATUS_OK;
-    }
+    struct kmeans_job *job;
+    STATUS_TRY(new_job(io, &job));
+    STATUS_TRY(kmeans_points_read(job, find_range));
+    STATUS_TRY(check_points(job));
+    STATUS_TRY(kmeans_scale(job));
     STATUS_TRY(kmeans_points_memory(job));
-    return kmeans_runs_begin(job);
-}
-
-/* Ends a pass and begins the next. */
-static enum status go_on(struct kmeans_job *job)
-{
-    enum kmeans_pass next;
-    STATUS_TRY(step(job, &next));
-    return kmeans_points_again(job, next);
-}
-
-static enum status kmeans_end_pass(struct stage *s, size_t *part)
-{
-    struct kmeans_job *const job = &s->job;
-    if (job->layout.resident) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(go_on(job));
-    if (job->pass != KMEANS_PASS_NONE) {
-        *part = 0;
-    }
-    return STATUS_OK;
-}
-
-static enum status kmeans_finish(struct stage *s, struct result *out, bool *more)
-{
-    struct kmeans_job *const job = &s->job;
-    while (job->pass != KMEANS_PASS_NONE) { /* of points that stay in memory */
-        STATUS_TRY(go_on(job));
-    }
-    if (!job->ended) {
-        *more = true;
-        return kmeans_files_labels(job, true, out);
-    }
-    return kmeans_report(job, out);
+    STATUS_TRY(kmeans_runs(job));
+    STATUS_TRY(kmeans_labels(job));
+    return kmeans_report(job, io->out);
 }
 
 static const struct stage_part kmeans_parts[] = {{.suffix = "points", .kind = STAGE_TABLE}};
@@ -195,10 +104,6 @@ const struct stage_ops stage_kmeans = {
     .n_specs = KMEANS_N_SPECS,
     .work = kmeans_work,
     .plan = kmeans_plan,
-    .open = kmeans_open,
-    .push = kmeans_push,
-    .portion = kmeans_portion,
-    .end_pass = kmeans_end_pass,
-    .finish = kmeans_finish,
-    .free = kmeans_free,
+    .run = kmeans_run,
+    STAGE_PULLS,
 };

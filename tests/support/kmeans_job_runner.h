@@ -173,19 +173,20 @@ static inline enum status push_pass(const struct points *p, struct stage *stage,
         struct result portion;
         uint64_t ticket = 0;
         fill(p, first, n, pass > 0, &chunk);
-        ASSERT_OK(result_init(&portion));
         enum status st = stage_kmeans.push(stage, 0, &chunk, &ticket);
         ASSERT_OK(counted.ops.upload_wait(counted.queue, ticket));
+        for (bool more = true; more && st == STATUS_OK;) {
+            more = false;
+            ASSERT_OK(result_init(&portion));
+            st = stage_kmeans.portion(stage, &portion, &more);
+            if (st == STATUS_OK) {
+                collect(out, &portion);
+            }
+            result_free(&portion);
+        }
         memset(chunk.values, 0xAA, n * dtype_bytes(p->info.dtype));
         free(chunk.values);
         free(chunk.labels);
-        if (st == STATUS_OK) {
-            st = stage_kmeans.portion(stage, &portion, &(bool){false});
-        }
-        if (st == STATUS_OK) {
-            collect(out, &portion);
-        }
-        result_free(&portion);
         STATUS_TRY(st);
         first += n;
     }
