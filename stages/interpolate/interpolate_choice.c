@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    BLOCKS_A_SET = 4, /* of the engine's: values that leave at once */
+    BLOCKS_A_SET = 4, /* of the engine's: values of a linspace that leave at once; of a file one */
     UNIT = 64,        /* queries, so that arrays on the backend begin where they may */
     PIECE_QUERIES = PACK_PIECE_BYTES / (int)sizeof(double),
     GROWING_BYTES = 3 << 20, /* of arrays and files that grow */
@@ -162,7 +162,8 @@ static size_t most_of_line(const struct stage_args *args, const struct interpola
  * is kept, and of whole ones of 64 queries. */
 static void choose_buffers(const struct stage_args *args, struct interpolate_choice *c)
 {
-    const size_t room = BLOCKS_A_SET * args->block_bytes, of_values = c->n_curves * NUMBER;
+    const size_t room = (c->line.n > 0 ? BLOCKS_A_SET : 1) * args->block_bytes,
+                 of_values = c->n_curves * NUMBER;
     const size_t most =
         c->n_queries != 0 && c->n_queries < SIZE_MAX ? (size_t)c->n_queries : SIZE_MAX;
     c->set_queries = room / of_values / UNIT * UNIT + UNIT;

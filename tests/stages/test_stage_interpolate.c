@@ -377,14 +377,14 @@ static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
     for (size_t k = 0; k < 2; k++) {
         struct sheet s = sheet_of(queries[k]);
         s.cut_queries = 100;
-        s.queries.n_lines_estimate = QUERIES;
         struct outcome two = run_well(&s);
         assert_int_equal(two.need.n_results, 2);
         s.n_threads = 4; /* a portion of few queries has a piece of y, and one of x from a file */
         s.memory_limit = UINT64_C(1) << 30;
         struct outcome o = run_well(&s);
-        /* 3000 queries of the text are expected, 12000 of the linspace come: 1088 a set */
-        assert_int_equal(o.need.n_results, k == 0 ? 3 : 10);
+        /* of the text 1500 queries are expected, 320 a set; of the linspace 12000 come, 1088 a set
+         */
+        assert_int_equal(o.need.n_results, k == 0 ? 5 : 10);
         assert_in_range(counted.peak_bytes, 1, o.need.memory_bytes + o.need.host_bytes);
         assert_same(&two.x, &o.x);
         assert_same(&two.y, &o.y);
