@@ -15,6 +15,13 @@
 #include "stages/base/room.h"
 #include "stages/stage.h"
 
+/* How further queues come to help, as of struct stage_ops; called while the method waits. */
+struct job_help {
+    size_t (*wanted)(const void *context); /* NULL: never any */
+    enum status (*bring)(void *context, struct queue **queues, size_t *n);
+    void *context;
+};
+
 struct job_io {
     struct stage_args args; /* as of struct stage_ops.open */
     const struct backend_ops *ops;
@@ -23,6 +30,8 @@ struct job_io {
     struct result *out; /* to be filled; files of it leave with io_leave, the rest when `run` has
                            returned STATUS_OK */
     uint64_t ticket;    /* of the last upload of numbers from a chunk */
+    uint64_t n_done, n_steps; /* of a simulation, for who looks on */
+    struct job_help help;
 };
 
 /* The next numbers of a part, in file order; NULL: there are no more. Parts come in their order,
@@ -52,11 +61,14 @@ enum status pull_push(struct stage *s, size_t part, const struct table_chunk *ch
 enum status pull_portion(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
 enum status pull_end_pass(struct stage *s, size_t *part) STATUS_MUST_CHECK;
 enum status pull_finish(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
+void pull_progress(const struct stage *s, uint64_t *n_done, uint64_t *n_steps);
+size_t pull_helpers(const struct stage *s);
+enum status pull_help(struct stage *s, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
 void pull_free(struct stage *s);
 
-/* In the table of such a stage. */
+/* In the table of such a stage; beside `.progress = pull_progress` where it simulates. */
 #define STAGE_PULLS                                                                                \
     .push = pull_push, .portion = pull_portion, .end_pass = pull_end_pass, .finish = pull_finish,  \
-    .free = pull_free
+    .helpers = pull_helpers, .help = pull_help, .free = pull_free
 
 #endif

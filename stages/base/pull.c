@@ -197,6 +197,23 @@ enum status pull_finish(struct stage *s, struct result *out, bool *more)
     return s->leaves || !*more ? give(s, out) : STATUS_OK;
 }
 
+void pull_progress(const struct stage *s, uint64_t *n_done, uint64_t *n_steps)
+{
+    *n_done = s->io.n_done;
+    *n_steps = s->io.n_steps;
+}
+
+size_t pull_helpers(const struct stage *s)
+{
+    const struct job_help *const h = &s->io.help;
+    return h->wanted != NULL ? h->wanted(h->context) : 0;
+}
+
+enum status pull_help(struct stage *s, struct queue **queues, size_t *n)
+{
+    return s->io.help.bring(s->io.help.context, queues, n);
+}
+
 void pull_free(struct stage *s)
 {
     if (s == NULL) {
