@@ -7,42 +7,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static enum status new_fit(const struct kmeans_job *job, struct kmeans_fit *fit)
-{
-    const size_t k = job->choice.k_last;
-    fit->centroids = malloc(k * job->layout.n_columns * sizeof *fit->centroids);
-    fit->sample = malloc((job->samples[KMEANS_OF_SILHOUETTE].n + 1) * sizeof *fit->sample);
-    return fit->centroids != NULL && fit->sample != NULL
-               ? STATUS_OK
-               : status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", k);
-}
-
 /* The silhouette's sample goes to the backend, where its points are labelled. */
-static enum status put_sample(struct kmeans_job *job)
+enum status kmeans_fits_begin(struct kmeans_job *job)
 {
     const struct kmeans_sample *const s = &job->samples[KMEANS_OF_SILHOUETTE];
     const size_t bytes = s->n * s->n_columns * sizeof(double);
     uint64_t ticket;
-    job->distances = kmeans_sample_distances(s, job->weight);
-    if (job->distances == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the distances of %zu points", s->n);
-    }
-    STATUS_TRY(kmeans_alloc(job, bytes, &job->sample_at));
-    STATUS_TRY(kmeans_alloc(job, s->n * sizeof(int32_t), &job->sample_labels));
+    kmeans_sample_distances(s, job->weight, job->distances);
     STATUS_TRY(job->ops->upload(job->queue, job->sample_at, s->cells, bytes, &ticket));
     return job->ops->upload_wait(job->queue, ticket);
-}
-
-enum status kmeans_fits_begin(struct kmeans_job *job)
-{
-    const size_t n = job->choice.k_last - job->choice.k_first + 1;
-    job->ks = calloc(n, sizeof *job->ks);
-    if (job->ks == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu numbers of clusters", n);
-    }
-    STATUS_TRY(new_fit(job, &job->best));
-    STATUS_TRY(new_fit(job, &job->candidate));
-    return put_sample(job);
 }
 
 /* Labels of the silhouette's sample by the model; its counts are of no use then. */
@@ -94,16 +67,4 @@ enum status kmeans_fits_take(struct kmeans_job *job, const struct kmeans_run *ru
         STATUS_TRY(label_sample(job, &run->model, fit->sample));
     }
     return is_last ? end_k(job) : STATUS_OK;
-}
-
-void kmeans_fits_free(struct kmeans_job *job)
-{
-    free(job->best.centroids);
-    free(job->best.sample);
-    free(job->candidate.centroids);
-    free(job->candidate.sample);
-    free(job->ks);
-    free(job->distances);
-    kmeans_release(job, &job->sample_at);
-    kmeans_release(job, &job->sample_labels);
 }

@@ -13,7 +13,9 @@
 #include "stages/kmeans/kmeans_layout.h"
 #include "stages/kmeans/kmeans_sample.h"
 
-/* Points that stay on the backend. */
+/* Points that stay on the backend: one block, and one half as large as all before it whenever more
+ * come than were expected. */
+enum { KMEANS_MOST_BLOCKS = 64 };
 struct kmeans_block {
     struct span at, memory; /* memory: what they remember, later their labels */
     size_t capacity, n;     /* points */
@@ -31,14 +33,14 @@ enum kmeans_phase {
 };
 
 struct kmeans_run {
+    struct span at; /* of its model */
     size_t k, restart;
     enum kmeans_phase phase;
     struct kmeans_model model;
     struct kmeans_state state; /* as of the last look */
     unsigned n_unseen;         /* iterations since then */
-    uint64_t *start;           /* [k]: points, by number, that become the centroids; NULL without
-                                  KMEANS_GATHER */
-    double *centroids;         /* [k][d], of which so many are gathered: */
+    uint64_t *start;   /* [k]: points, by number, that become the centroids; NULL for k-means++ */
+    double *centroids; /* [k][d], likewise, of which so many are gathered: */
     size_t n_gathered;
 };
 
@@ -90,8 +92,8 @@ struct kmeans_job {
     size_t n_rows;            /* of the table: those, and the rows that are left out */
     struct kmeans_kept *kept; /* which these are; NULL: none */
     size_t kept_capacity;
-    size_t reserved;             /* points for which there is memory, where they stay */
-    struct kmeans_block *blocks; /* of points that stay */
+    size_t reserved; /* points for which there is memory, where they stay */
+    struct kmeans_block blocks[KMEANS_MOST_BLOCKS]; /* of points that stay */
     size_t n_blocks;
     struct span staging[2]; /* of others: [layout.unit], in turn */
     void *line;             /* a row from the backend */
@@ -99,7 +101,7 @@ struct kmeans_job {
 
     /* of all points */
     struct kmeans_model all;           /* of one cluster: ranges, means, squares */
-    struct kmeans_sum *squares;        /* [d]; the first allocation holds these, too: */
+    struct kmeans_sum *squares;        /* [d] */
     double *min, *max, *weight, *unit; /* [d] */
     double *mean, *square_unit;        /* [d] */
     double inertia_unit, tolerance;
@@ -169,35 +171,33 @@ typedef enum status kmeans_visit_fn(struct kmeans_job *job, const struct kmeans_
 enum status kmeans_points_read(struct kmeans_job *job, kmeans_visit_fn *visit) STATUS_MUST_CHECK;
 /* All points once more. */
 enum status kmeans_points_visit(struct kmeans_job *job, kmeans_visit_fn *visit) STATUS_MUST_CHECK;
-/* What the passes of runs and labels need beside the points. */
-enum status kmeans_points_memory(struct kmeans_job *job) STATUS_MUST_CHECK;
-void kmeans_points_free(struct kmeans_job *job);
 
 /* kmeans_scale: before the first pass; after it: units, weights and the tolerance, from ranges and
  * variances. */
-enum status kmeans_scale_open(struct kmeans_job *job) STATUS_MUST_CHECK;
+enum status kmeans_scale_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
 enum status kmeans_scale(struct kmeans_job *job) STATUS_MUST_CHECK;
 
 /* kmeans_runs: Lloyd's iterations, of all runs. */
 enum status kmeans_runs(struct kmeans_job *job) STATUS_MUST_CHECK;
-void kmeans_runs_free(struct kmeans_job *job);
 
 /* kmeans_fits: outcomes of runs. Before the first; of a run that is done, in their order. */
 enum status kmeans_fits_begin(struct kmeans_job *job) STATUS_MUST_CHECK;
 enum status kmeans_fits_take(struct kmeans_job *job,
                              const struct kmeans_run *run) STATUS_MUST_CHECK;
-void kmeans_fits_free(struct kmeans_job *job);
 
 /* kmeans_labels: the last pass. */
 enum status kmeans_labels(struct kmeans_job *job) STATUS_MUST_CHECK;
-void kmeans_labels_free(struct kmeans_job *job);
 
-/* kmeans_model: backend memory (*out none on failure), and arrays between it and the host. */
-enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out) STATUS_MUST_CHECK;
-void kmeans_release(struct kmeans_job *job, struct span *s);
-enum status kmeans_model_new(struct kmeans_job *job, size_t k,
-                             struct kmeans_model *out) STATUS_MUST_CHECK;
-void kmeans_model_free(struct kmeans_job *job, struct kmeans_model *m);
+/* kmeans_room: all memory of a job, whose choice and layout are made: counted, or taken. */
+enum status kmeans_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;
+/* Of a block for n points that stay. */
+enum status kmeans_block_room(struct kmeans_job *job, struct room *room, size_t n,
+                              struct kmeans_block *out) STATUS_MUST_CHECK;
+
+/* kmeans_model: a model of k clusters in memory for as many or more; arrays between it and the
+ * host. */
+enum status kmeans_model_begin(struct kmeans_job *job, size_t k, struct span at,
+                               struct kmeans_model *out) STATUS_MUST_CHECK;
 enum status kmeans_model_put(struct kmeans_job *job, const struct kmeans_model *m,
                              enum kmeans_field field, const void *from,
                              size_t bytes) STATUS_MUST_CHECK;

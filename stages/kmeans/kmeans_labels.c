@@ -12,13 +12,8 @@
 static enum status begin(struct kmeans_job *job)
 {
     const struct kmeans_fit *const fit = &job->best;
-    free(job->distances);
-    job->distances = NULL;
-    job->scatter = malloc((job->samples[KMEANS_OF_SCATTER].n + 1) * sizeof *job->scatter);
-    if (job->scatter == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the picture's points");
-    }
-    STATUS_TRY(kmeans_model_new(job, fit->k, &job->model));
+    room_give_back(&job->io->room, job->distances);
+    STATUS_TRY(kmeans_model_begin(job, fit->k, job->runs[0].at, &job->model));
     return kmeans_model_put(job, &job->model, KMEANS_CENTROID, fit->centroids,
                             fit->k * job->layout.n_columns * sizeof(double));
 }
@@ -86,11 +81,6 @@ static enum status end(struct kmeans_job *job)
     STATUS_TRY(need_labels(job, left)); /* of rows behind the last point */
     kmeans_kept_spread(job, job->n_rows - left, left, job->labels->at + job->labels->n);
     job->labels->n += left;
-    job->count = malloc(k * sizeof *job->count);
-    job->within = malloc(k * sizeof *job->within);
-    if (job->count == NULL || job->within == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", k);
-    }
     STATUS_TRY(
         kmeans_model_get(job, &job->model, KMEANS_COUNT, job->count, k * sizeof *job->count));
     STATUS_TRY(kmeans_model_inertia(job, &job->model, job->within, &fit->inertia));
@@ -107,13 +97,4 @@ enum status kmeans_labels(struct kmeans_job *job)
     STATUS_TRY(kmeans_points_visit(job, visit));
     STATUS_TRY(end(job));
     return kmeans_files_labels(job, true);
-}
-
-void kmeans_labels_free(struct kmeans_job *job)
-{
-    kmeans_model_free(job, &job->model);
-    free(job->count);
-    free(job->within);
-    free(job->scatter);
-    free(job->labels);
 }

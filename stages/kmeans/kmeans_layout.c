@@ -4,15 +4,14 @@
  * Points stay in memory where they fit what a job can have. Of a table that does not know its
  * length that is decided by the estimate; kmeans_stage.c starts over where that was too low, and
  * then they do not stay.
- *
- * The buffers of a queue are counted, what tasks of the CPU take for themselves is not.
  */
 #include "stages/kmeans/kmeans_layout.h"
 
 #include "formats/base/checked.h"
-#include "stages/kmeans/kmeans_plot.h"
+#include "stages/kmeans/kmeans_job.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +21,10 @@ enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, MISSING, FIGURE };
 enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
     WINDOW_RUNS = 256,
-    GROWING_BYTES = 2 << 20, /* what a file and an array that grow hold */
-    UNIT_POINTS = 1 << 13,   /* of a unit, for each thread, to keep all of them busy */
-    UNIT_BYTES = 64 << 20,   /* of a unit at most */
-    UNITS_A_BLOCK = 4,       /* units in a block of the engine's, at most */
-    UNITS_A_LIMIT = 8,       /* units in the memory limit, at least; the one before goes first */
+    UNIT_POINTS = 1 << 13, /* of a unit, for each thread, to keep all of them busy */
+    UNIT_BYTES = 64 << 20, /* of a unit at most */
+    UNITS_A_BLOCK = 4,     /* units in a block of the engine's, at most */
+    UNITS_A_LIMIT = 8,     /* units in the memory limit, at least; the one before goes first */
 };
 
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
@@ -147,124 +145,33 @@ static size_t at_most(size_t a, size_t b)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-enum side { HOST, BACKEND, SIDES };
-
-/* Sums of products that remember whether they ever wrapped. */
-struct tally {
-    size_t bytes[SIDES];
-    bool wrapped;
-};
-
-static void tally(struct tally *t, enum side side, size_t n, size_t each, size_t size)
+/* UINT64_MAX: more than can be counted. */
+static struct room count(const struct stage_args *args, const struct kmeans_choice *c,
+                         const struct kmeans_layout *l)
 {
-    size_t product = 0;
-    if (!checked_mul(n, each, &product) || !checked_mul(product, size, &product) ||
-        !checked_add(t->bytes[side], product, &t->bytes[side])) {
-        t->wrapped = true;
+    struct kmeans_job job = {.args = *args, .choice = *c, .layout = *l};
+    struct room room = {0};
+    if (kmeans_room(&job, &room) != STATUS_OK) {
+        room.host = UINT64_MAX;
     }
+    return room;
 }
 
-/* n times kmeans_model_bytes(k, d), which is so much and as much again for each cluster, and for
- * the trials of seeds. */
-static void tally_model(struct tally *t, size_t n, size_t k, size_t d)
+/* Host and backend, where they are one. */
+static uint64_t sum_of(const struct room *room)
 {
-    const size_t without = kmeans_model_bytes(0, d);
-    tally(t, BACKEND, n, without, 1);
-    tally(t, BACKEND, n, k, kmeans_model_bytes(1, d) - without);
-    tally(t, BACKEND, n, d + 8, kmeans_trials(k) * (kmeans_trials(k) + 1) * sizeof(double));
-}
-
-/* The sample of a table of unknown length may be as large as any. */
-static size_t sample_n(const struct kmeans_layout *l, size_t most)
-{
-    return l->n_known ? at_most(l->n, most) : most;
-}
-
-static void tally_samples(struct tally *t, const struct kmeans_layout *l)
-{
-    const size_t d = l->n_columns, n = sample_n(l, l->sample);
-    const size_t each = sizeof(uint64_t) + sizeof(uint32_t); /* number and word */
-    const size_t scatter = sample_n(l, KMEANS_SCATTER_MOST);
-    tally(t, HOST, n + 1, d, sizeof(double));
-    tally(t, HOST, n + 1, each + 2 * sizeof(int32_t), 1); /* labels by the best and a candidate */
-    tally(t, HOST, scatter + 1, 2 * sizeof(double) + each + sizeof(int32_t), 1);
-    tally(t, BACKEND, n, d, sizeof(double));
-    tally(t, BACKEND, n, 1, sizeof(int32_t));
-    /* the pictures are drawn when the distances are no longer needed */
-    tally(t, HOST, 1, at_least(KMEANS_PLOT_BYTES, (n * (n + 1) / 2 + 1) * sizeof(double)), 1);
-}
-
-/* What a job takes whether or not its points stay: models, samples, results. */
-static void tally_fixed(struct tally *t, const struct stage_args *args,
-                        const struct kmeans_choice *c, const struct kmeans_layout *l)
-{
-    const size_t d = l->n_columns, k = c->k_last;
-    tally_model(t, 1, 1, d);
-    tally_model(t, l->width, k, d);
-    tally(t, BACKEND, k, d + 2, KMEANS_SCRATCH_NUMBER); /* of queues, for an update */
-    tally(t, BACKEND, 1, KMEANS_SCRATCH_BESIDE, 1);
-    if (args->host_limit > 0) { /* of a device's blocks */
-        tally(t, BACKEND, kmeans_trials(k), kmeans_trials(k), KMEANS_SCRATCH_DRAWN);
-    }
-    tally(t, HOST, l->width + 2, k, (d + 1) * sizeof(double)); /* first centroids, two outcomes */
-    tally(t, HOST, k, 64, 1);                                  /* counts and sums */
-    tally(t, HOST, d, 96, 1);                                  /* ranges, units, a row */
-    tally(t, HOST, 4, args->inputs[0].table->names_bytes + d * 24, 1); /* names in results */
-    tally(t, HOST, c->drop ? l->n / KMEANS_KEPT_ROWS + 1 : 0, 2, sizeof(struct kmeans_kept));
-    tally(t, HOST, 1, GROWING_BYTES, 1);
-    tally_samples(t, l);
-}
-
-/* Names: their buffer doubles, that of where they begin grows by half. */
-static void tally_resident(struct tally *t, const struct kmeans_choice *c,
-                           const struct kmeans_layout *l)
-{
-    const size_t listed = kmeans_list_bytes(1, c->k_last, l->n_columns);
-    tally(t, BACKEND, l->n, l->n_columns, dtype_bytes(l->type));
-    tally(t, BACKEND, l->n, kmeans_memory_bytes(1) + listed + listed / 4, 1);
-    tally(t, HOST, KMEANS_LABEL_PIECE, sizeof(int32_t), 1);
-    if (l->has_names) {
-        tally(t, HOST, l->n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW, 1);
-        tally(t, HOST, 2, KMEANS_NAMES_BESIDE, 1);
-    }
-    if (l->by_columns) {
-        tally(t, HOST, l->n, l->n_columns, dtype_bytes(l->type));
-    }
-}
-
-static void tally_streamed(struct tally *t, const struct stage_args *args,
-                           const struct kmeans_layout *l)
-{
-    const size_t pushed = args->block_bytes / (l->n_columns * dtype_bytes(l->type)) + 1;
-    tally(t, BACKEND, 2 * l->unit, l->n_columns, dtype_bytes(l->type));
-    tally(t, BACKEND, l->unit, sizeof(int32_t), 1);
-    tally(t, HOST, 2, KMEANS_LABEL_PIECE, sizeof(int32_t));   /* that are gathered, or move */
-    tally(t, HOST, 3 * pushed + l->unit, 1, sizeof(int32_t)); /* of the last pushes */
-}
-
-static struct tally tally_all(const struct stage_args *args, const struct kmeans_choice *c,
-                              const struct kmeans_layout *l)
-{
-    struct tally t = {0};
-    tally_fixed(&t, args, c, l);
-    if (l->resident) {
-        tally_resident(&t, c, l);
-    } else {
-        tally_streamed(&t, args, l);
-    }
-    size_t sum;
-    t.wrapped = t.wrapped || !checked_add(t.bytes[HOST], t.bytes[BACKEND], &sum);
-    return t;
+    struct room sum = *room;
+    room_count(&sum, sum.backend, 0);
+    return sum.host;
 }
 
 /* Whether a job laid out so can have its memory. */
 static bool fits(const struct stage_args *args, const struct kmeans_choice *c,
                  const struct kmeans_layout *l)
 {
-    const struct tally t = tally_all(args, c, l);
-    const size_t host = t.bytes[HOST], backend = t.bytes[BACKEND];
-    const size_t limited = args->host_limit > 0 ? backend : host + backend;
-    return !t.wrapped && (args->host_limit == 0 || host <= args->host_limit) &&
+    const struct room room = count(args, c, l);
+    const uint64_t limited = args->host_limit > 0 ? room.backend : sum_of(&room);
+    return sum_of(&room) < UINT64_MAX && (args->host_limit == 0 || room.host <= args->host_limit) &&
            (args->memory_limit == 0 || limited <= args->memory_limit);
 }
 
@@ -287,19 +194,19 @@ static enum status too_large(const struct stage_args *args, const struct kmeans_
 static enum status refuse_columns(const struct stage_args *args, const struct kmeans_choice *c,
                                   const struct kmeans_layout *l)
 {
-    const struct tally t = tally_all(args, c, l);
-    if (t.wrapped) {
+    const struct room room = count(args, c, l);
+    if (sum_of(&room) == UINT64_MAX) {
         return too_large(args, c, l);
     }
-    const bool of_device = args->host_limit > 0 && t.bytes[HOST] <= args->host_limit;
+    const bool of_device = args->host_limit > 0 && room.host <= args->host_limit;
     return status_fail(
         STATUS_TOO_LARGE,
         "%s: is stored column after column, so that all of it must fit: about "
-        "%zu bytes of %s memory; store it row after row (numpy.ascontiguousarray), or %s",
+        "%" PRIu64 " bytes of %s memory; store it row after row (numpy.ascontiguousarray), or %s",
         args->inputs[0].name,
-        of_device              ? t.bytes[BACKEND]
-        : args->host_limit > 0 ? t.bytes[HOST]
-                               : t.bytes[HOST] + t.bytes[BACKEND],
+        of_device              ? room.backend
+        : args->host_limit > 0 ? room.host
+                               : sum_of(&room),
         of_device ? "device" : "host",
         of_device ? "use --backend cpu" : "raise --memory by the difference, or more");
 }
@@ -308,9 +215,7 @@ static enum status refuse_columns(const struct stage_args *args, const struct km
 static void find_width(const struct stage_args *args, const struct kmeans_choice *c,
                        struct kmeans_layout *l)
 {
-    struct tally model = {0};
-    tally_model(&model, 1, c->k_last, l->n_columns);
-    const size_t fit = WINDOW_BYTES / at_least(model.bytes[BACKEND], 1);
+    const size_t fit = WINDOW_BYTES / at_least(kmeans_model_bytes(c->k_last, l->n_columns), 1);
     const size_t most = at_most(at_most(fit, WINDOW_RUNS), kmeans_n_runs(c));
     for (l->width = 2; l->width <= most && fits(args, c, l);) {
         l->width++;
@@ -391,12 +296,12 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
 enum status kmeans_layout_need(const struct stage_args *args, const struct kmeans_choice *choice,
                                const struct kmeans_layout *layout, struct stage_need *out)
 {
-    const struct tally t = tally_all(args, choice, layout);
-    if (t.wrapped) {
+    const struct room room = count(args, choice, layout);
+    if (sum_of(&room) == UINT64_MAX) {
         return too_large(args, choice, layout);
     }
-    *out = (struct stage_need){.memory_bytes = t.bytes[BACKEND],
-                               .host_bytes = t.bytes[HOST],
+    *out = (struct stage_need){.memory_bytes = room.backend,
+                               .host_bytes = room.host,
                                .estimated = !layout->n_known,
                                .rereads = !layout->resident};
     return STATUS_OK;

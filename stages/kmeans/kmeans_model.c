@@ -8,20 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status kmeans_alloc(struct kmeans_job *job, size_t bytes, struct span *out)
-{
-    *out = (struct span){0};
-    return job->ops->alloc(job->queue, bytes > 0 ? bytes : 1, out);
-}
-
-void kmeans_release(struct kmeans_job *job, struct span *s)
-{
-    if (s->at != NULL) {
-        job->ops->release(job->queue, *s);
-    }
-    *s = (struct span){0};
-}
-
 enum status kmeans_model_put(struct kmeans_job *job, const struct kmeans_model *m,
                              enum kmeans_field field, const void *from, size_t bytes)
 {
@@ -91,17 +77,12 @@ static enum status put_begin(struct kmeans_job *job, const struct kmeans_model *
     return kmeans_model_put(job, m, KMEANS_WEIGHT, job->weight, bytes);
 }
 
-enum status kmeans_model_new(struct kmeans_job *job, size_t k, struct kmeans_model *out)
+enum status kmeans_model_begin(struct kmeans_job *job, size_t k, struct span at,
+                               struct kmeans_model *out)
 {
     const size_t d = job->layout.n_columns;
-    *out = (struct kmeans_model){.k = k, .n_columns = d};
-    STATUS_TRY(kmeans_alloc(job, kmeans_model_bytes(k, d), &out->at));
-    STATUS_TRY(job->ops->zero(job->queue, out->at));
+    at.bytes = kmeans_model_bytes(k, d);
+    *out = (struct kmeans_model){.at = at, .k = k, .n_columns = d};
+    STATUS_TRY(job->ops->zero(job->queue, at));
     return put_begin(job, out);
-}
-
-void kmeans_model_free(struct kmeans_job *job, struct kmeans_model *m)
-{
-    kmeans_release(job, &m->at);
-    *m = (struct kmeans_model){0};
 }

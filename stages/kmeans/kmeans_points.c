@@ -7,11 +7,8 @@
  */
 #include "stages/kmeans/kmeans_job.h"
 
-#include "formats/base/checked.h"
-
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { LEAST_CELLS = 1 << 16 }; /* for which a call of a kernel is worth while */
 
@@ -137,26 +134,6 @@ static enum status read_some(struct kmeans_job *job, struct span to, size_t most
     return *n > 0 ? visit(job, &x, job->scratch) : STATUS_OK;
 }
 
-/* One more block: for all points, or for as many more as there is memory for. */
-static enum status add_block(struct kmeans_job *job, size_t n_held)
-{
-    const size_t capacity = job->reserved > n_held ? job->reserved - n_held : 1;
-    struct kmeans_block *const blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *blocks);
-    size_t bytes;
-    if (blocks == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
-    }
-    job->blocks = blocks;
-    if (!checked_mul(capacity, row_bytes(job), &bytes)) {
-        return status_fail(STATUS_TOO_LARGE, "%s: %zu points need more than 2^64 bytes", job->name,
-                           capacity);
-    }
-    blocks[job->n_blocks] = (struct kmeans_block){.capacity = capacity, .first = n_held};
-    STATUS_TRY(kmeans_alloc(job, bytes, &blocks[job->n_blocks].at));
-    job->n_blocks++;
-    return STATUS_OK;
-}
-
 /* Points that stay. */
 static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit)
 {
@@ -164,15 +141,17 @@ static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit)
     bool are;
     STATUS_TRY(rows_more(&job->rows, job->io, &are));
     while (are) {
-        STATUS_TRY(add_block(job, n_held));
-        struct kmeans_block *const b = &job->blocks[job->n_blocks - 1];
-        while (are && b->n < b->capacity) {
-            STATUS_TRY(read_some(job, span_from(b->at, b->n * row_bytes(job)), b->capacity - b->n,
-                                 n_held, visit, &n));
-            b->n += n;
-            n_held += n;
-            STATUS_TRY(rows_more(&job->rows, job->io, &are));
+        struct kmeans_block *b = &job->blocks[job->n_blocks - 1];
+        if (b->n == b->capacity) { /* as many more as there is memory for */
+            b = &job->blocks[job->n_blocks++];
+            STATUS_TRY(kmeans_block_room(job, &job->io->room, job->reserved - n_held, b));
+            b->first = n_held;
         }
+        STATUS_TRY(read_some(job, span_from(b->at, b->n * row_bytes(job)), b->capacity - b->n,
+                             n_held, visit, &n));
+        b->n += n;
+        n_held += n;
+        STATUS_TRY(rows_more(&job->rows, job->io, &are));
     }
     return STATUS_OK;
 }
@@ -192,16 +171,9 @@ enum status kmeans_points_read(struct kmeans_job *job, kmeans_visit_fn *visit)
 {
     const struct kmeans_layout *const l = &job->layout;
     job->reserved = l->n;
-    job->rows = (struct rows){.width = l->n_columns,
-                              .type = l->type,
-                              .n_across = l->by_columns ? l->n : 0,
-                              .look = look_at_rows,
-                              .chunk = take_chunk,
-                              .context = job};
-    STATUS_TRY(rows_room(&job->rows, &job->io->room));
-    for (size_t i = 0; i < 2 && !l->resident; i++) {
-        STATUS_TRY(kmeans_alloc(job, l->unit * row_bytes(job), &job->staging[i]));
-    }
+    job->rows.look = look_at_rows;
+    job->rows.chunk = take_chunk;
+    job->rows.context = job;
     STATUS_TRY(l->resident ? read_all(job, visit) : read_in_turn(job, visit));
     STATUS_TRY(rows_end(&job->rows, job->io));
     job->n_rows = (size_t)job->rows.n_seen;
@@ -226,30 +198,4 @@ enum status kmeans_points_visit(struct kmeans_job *job, kmeans_visit_fn *visit)
         STATUS_TRY(block->n > 0 ? visit(job, &x, block->memory) : STATUS_OK);
     }
     return STATUS_OK;
-}
-
-enum status kmeans_points_memory(struct kmeans_job *job)
-{
-    if (!job->layout.resident) {
-        return kmeans_alloc(job, job->layout.unit * sizeof(int32_t), &job->scratch);
-    }
-    for (size_t b = 0; b < job->n_blocks; b++) {
-        struct kmeans_block *const block = &job->blocks[b];
-        STATUS_TRY(kmeans_alloc(job, kmeans_memory_bytes(block->n), &block->memory));
-    }
-    return STATUS_OK;
-}
-
-void kmeans_points_free(struct kmeans_job *job)
-{
-    for (size_t i = 0; i < job->n_blocks; i++) {
-        kmeans_release(job, &job->blocks[i].at);
-        kmeans_release(job, &job->blocks[i].memory);
-    }
-    free(job->blocks);
-    for (size_t i = 0; i < 2; i++) {
-        kmeans_release(job, &job->staging[i]);
-    }
-    kmeans_release(job, &job->scratch);
-    kmeans_names_free(&job->names);
 }

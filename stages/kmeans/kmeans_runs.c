@@ -13,23 +13,10 @@
 
 enum { LOOK_EVERY = 8 /* iterations */ };
 
-static void close_run(struct kmeans_job *job, struct kmeans_run *run)
-{
-    kmeans_model_free(job, &run->model);
-    free(run->start);
-    free(run->centroids);
-    *run = (struct kmeans_run){0};
-}
-
 /* Chooses the points to begin from: the first, or random ones. */
 static enum status choose_start(struct kmeans_job *job, struct kmeans_run *run)
 {
     const size_t k = run->k;
-    run->start = malloc(k * sizeof *run->start);
-    run->centroids = malloc(k * job->layout.n_columns * sizeof *run->centroids);
-    if (run->start == NULL || run->centroids == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu first centroids", k);
-    }
     if (job->choice.init == KMEANS_INIT_RANDOM) {
         return kmeans_sample_distinct(job->choice.seed, (uint64_t)run->restart << 32, job->n, k,
                                       run->start);
@@ -43,8 +30,12 @@ static enum status choose_start(struct kmeans_job *job, struct kmeans_run *run)
 static enum status open_run(struct kmeans_job *job, size_t number, struct kmeans_run *run)
 {
     const size_t k = job->choice.k_first + number / job->choice.n_init;
-    *run = (struct kmeans_run){.k = k, .restart = number % job->choice.n_init};
-    STATUS_TRY(kmeans_model_new(job, k, &run->model));
+    *run = (struct kmeans_run){.at = run->at,
+                               .k = k,
+                               .restart = number % job->choice.n_init,
+                               .start = run->start,
+                               .centroids = run->centroids};
+    STATUS_TRY(kmeans_model_begin(job, k, run->at, &run->model));
     run->model.incremental = job->layout.resident;
     if (job->choice.init == KMEANS_INIT_PLUS) {
         run->phase = KMEANS_DRAW;
@@ -233,29 +224,16 @@ static enum status iterate(struct kmeans_job *job)
 
 enum status kmeans_runs(struct kmeans_job *job)
 {
-    job->runs = calloc(job->layout.width, sizeof *job->runs);
-    if (job->runs == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu runs", job->layout.width);
-    }
     STATUS_TRY(kmeans_fits_begin(job));
     STATUS_TRY(open_window(job));
     while (job->n_runs > 0) {
         STATUS_TRY(iterate(job));
         for (size_t r = 0; r < job->n_runs; r++) {
             STATUS_TRY(kmeans_fits_take(job, &job->runs[r]));
-            close_run(job, &job->runs[r]);
         }
         job->first_run += job->n_runs;
         job->n_runs = 0;
         STATUS_TRY(open_window(job));
     }
     return STATUS_OK;
-}
-
-void kmeans_runs_free(struct kmeans_job *job)
-{
-    for (size_t r = 0; r < job->n_runs; r++) {
-        close_run(job, &job->runs[r]);
-    }
-    free(job->runs);
 }

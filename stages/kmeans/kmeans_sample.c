@@ -3,7 +3,6 @@
  */
 #include "stages/kmeans/kmeans_sample.h"
 
-#include "formats/base/checked.h"
 #include "kernels/philox/philox_rule.h"
 
 #include <math.h>
@@ -12,32 +11,6 @@
 #include <string.h>
 
 #define SAMPLE_STREAM UINT64_MAX /* of Philox: no run has it */
-
-enum status kmeans_sample_new(size_t most, size_t n_columns, size_t n, struct kmeans_sample *out)
-{
-    size_t rows = n > 0 && n < most ? n : most, cells = 0, bytes = 0;
-    *out = (struct kmeans_sample){
-        .most = rows, .n_columns = n_columns, .threshold = UINT64_C(1) << 32};
-    rows++; /* one too many makes the threshold fall */
-    if (checked_mul(rows, n_columns, &cells) && checked_mul(cells, sizeof(double), &bytes)) {
-        out->cells = malloc(bytes);
-        out->number = malloc(rows * sizeof *out->number);
-        out->word = malloc(rows * sizeof *out->word);
-    }
-    if (out->cells == NULL || out->number == NULL || out->word == NULL) {
-        kmeans_sample_free(out);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a sample of %zu points", most);
-    }
-    return STATUS_OK;
-}
-
-void kmeans_sample_free(struct kmeans_sample *s)
-{
-    free(s->cells);
-    free(s->number);
-    free(s->word);
-    *s = (struct kmeans_sample){0};
-}
 
 /* Halves the threshold until there are no more points than may be. */
 static void thin(struct kmeans_sample *s)
@@ -134,11 +107,9 @@ enum status kmeans_sample_distinct(uint64_t seed, uint64_t stream, uint64_t n, s
 
 /* --- silhouettes ------------------------------------------------------------------------------ */
 
-double *kmeans_sample_distances(const struct kmeans_sample *s, const double *weight)
+void kmeans_sample_distances(const struct kmeans_sample *s, const double *weight, double *out)
 {
-    double *const distances = malloc((s->n * (s->n + 1) / 2 + 1) * sizeof *distances);
-    double *to = distances;
-    for (size_t i = 0; i < s->n && distances != NULL; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         const double *const a = s->cells + i * s->n_columns;
         for (size_t j = 0; j < i; j++) {
             const double *const b = s->cells + j * s->n_columns;
@@ -147,10 +118,9 @@ double *kmeans_sample_distances(const struct kmeans_sample *s, const double *wei
                 const double t = (a[c] - b[c]) * weight[c];
                 sum += t * t;
             }
-            *to++ = sqrt(sum);
+            *out++ = sqrt(sum);
         }
     }
-    return distances;
 }
 
 static double between(const double *distances, size_t i, size_t j)

@@ -21,11 +21,13 @@ struct kmeans_sample {
     uint32_t *word;   /* [n] */
 };
 
-/* An empty choice of at most `most` of the first n points, or of any number with n = 0.
- * STATUS_NO_MEMORY. */
-enum status kmeans_sample_new(size_t most, size_t n_columns, size_t n,
-                              struct kmeans_sample *out) STATUS_MUST_CHECK;
-void kmeans_sample_free(struct kmeans_sample *s);
+/* An empty choice of at most `most` points; the caller gives it memory for one more: `cells`,
+ * `number` and `word`. */
+static inline struct kmeans_sample kmeans_sample_of(size_t most, size_t n_columns)
+{
+    return (struct kmeans_sample){
+        .most = most, .n_columns = n_columns, .threshold = UINT64_C(1) << 32};
+}
 
 /* Points that follow one another: cells of n_columns columns each. */
 struct kmeans_rows {
@@ -52,8 +54,8 @@ enum status kmeans_sample_distinct(uint64_t seed, uint64_t stream, uint64_t n, s
                                    uint64_t *out) STATUS_MUST_CHECK;
 
 /* Distances between the points of a sample, each difference multiplied with its column's weight:
- * the lower triangle, row by row; free. NULL without memory. */
-double *kmeans_sample_distances(const struct kmeans_sample *s, const double *weight);
+ * the lower triangle, row by row: n (n + 1) / 2 + 1 numbers at most. */
+void kmeans_sample_distances(const struct kmeans_sample *s, const double *weight, double *out);
 /* The mean silhouette of a sample (P. J. Rousseeuw, 1987), by its distances and labels below k;
  * points alone in their cluster count 0. NaN with fewer than two clusters in the sample.
  * STATUS_NO_MEMORY. */

@@ -19,26 +19,15 @@
 
 static const double least_range = 0x1p-400, most_range = 0x1p400;
 
-enum status kmeans_scale_open(struct kmeans_job *job)
+enum status kmeans_scale_begin(struct kmeans_job *job)
 {
-    const size_t d = job->layout.n_columns;
-    job->squares = malloc(d * (sizeof *job->squares + 6 * sizeof(double)));
-    if (job->squares == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu columns", d);
-    }
-    job->min = (double *)(job->squares + d);
-    job->max = job->min + d;
-    job->weight = job->max + d;
-    job->unit = job->weight + d;
-    job->mean = job->unit + d;
-    job->square_unit = job->mean + d;
-    for (size_t c = 0; c < d; c++) {
+    for (size_t c = 0; c < job->layout.n_columns; c++) {
         job->min[c] = INFINITY;
         job->max[c] = -INFINITY;
         job->weight[c] = job->unit[c] = 1;
     }
     job->inertia_unit = 1;
-    return kmeans_model_new(job, 1, &job->all);
+    return kmeans_model_begin(job, 1, job->all.at, &job->all);
 }
 
 /* What d2 cannot exceed, however it is rounded. */
@@ -182,7 +171,5 @@ enum status kmeans_scale(struct kmeans_job *job)
         STATUS_TRY(kmeans_points_visit(job, add_squares));
         STATUS_TRY(take_squares(job));
     }
-    STATUS_TRY(find_inertia_unit(job));
-    kmeans_model_free(job, &job->all);
-    return STATUS_OK;
+    return find_inertia_unit(job);
 }

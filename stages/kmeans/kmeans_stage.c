@@ -19,15 +19,8 @@ static enum status kmeans_plan(const struct stage_args *args, struct stage_need 
 static void free_job(void *context)
 {
     struct kmeans_job *const job = context;
-    kmeans_runs_free(job);
-    kmeans_fits_free(job);
-    kmeans_labels_free(job);
-    kmeans_points_free(job);
-    kmeans_model_free(job, &job->all);
-    for (size_t i = 0; i < 2; i++) {
-        kmeans_sample_free(&job->samples[i]);
-    }
-    free(job->squares);
+    kmeans_names_free(&job->names);
+    free(job->labels);
     free(job->kept);
     free(job);
 }
@@ -46,12 +39,8 @@ static enum status new_job(struct job_io *io, struct kmeans_job **out)
                                .queue = io->queue};
     STATUS_TRY(room_keep(&io->room, free_job, job));
     STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
-    const struct kmeans_layout *const l = &job->layout;
-    const size_t n = l->n_known ? l->n : 0, shown = l->n_columns < 2 ? l->n_columns : 2;
-    STATUS_TRY(room_host(&io->room, l->n_columns, dtype_bytes(l->type), &job->line));
-    STATUS_TRY(kmeans_sample_new(l->sample, l->n_columns, n, &job->samples[KMEANS_OF_SILHOUETTE]));
-    STATUS_TRY(kmeans_sample_new(KMEANS_SCATTER_MOST, shown, n, &job->samples[KMEANS_OF_SCATTER]));
-    return kmeans_scale_open(job);
+    STATUS_TRY(kmeans_room(job, &io->room));
+    return kmeans_scale_begin(job);
 }
 
 static enum status find_range(struct kmeans_job *job, const struct kmeans_points *x,
@@ -88,7 +77,6 @@ static enum status kmeans_run(struct job_io *io)
     STATUS_TRY(kmeans_points_read(job, find_range));
     STATUS_TRY(check_points(job));
     STATUS_TRY(kmeans_scale(job));
-    STATUS_TRY(kmeans_points_memory(job));
     STATUS_TRY(kmeans_runs(job));
     STATUS_TRY(kmeans_labels(job));
     return kmeans_report(job, io->out);

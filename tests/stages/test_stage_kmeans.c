@@ -941,7 +941,7 @@ static void a_failing_allocation_leaves_nothing(void **state)
             assert_true(done || c.status == STATUS_NO_MEMORY);
             clustering_free(&c);
         }
-        assert_true(n_failed > 10);
+        assert_true(n_failed > 5); /* rows, models, points, samples */
         free(p.cells);
     }
 }
