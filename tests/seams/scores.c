@@ -11,17 +11,6 @@
 
 enum { SCORES_COLUMNS, SCORES_AT, N_SPECS };
 enum { VALUES, QUERY, N_PARTS };
-enum pass { COUNT, SQUARES, SCORES };
-
-struct stage {
-    enum pass pass;
-    uint64_t n, n_queries, n_scores; /* values, queries, and of these handed out */
-    double sum, squares;
-    struct column *next;
-    const char *at; /* "": there is a file */
-    struct stage_input input[N_PARTS];
-};
-
 static const struct param_spec specs[] = {
     [SCORES_COLUMNS] = {.key = "query_columns",
                         .kind = PARAM_TEXT,
@@ -51,101 +40,77 @@ static enum status scores_plan(const struct stage_args *args, struct stage_need 
     return STATUS_OK;
 }
 
-static enum status scores_open(const struct stage_args *args, struct stage **out)
+/* The sum of a part's numbers, or of their squares about the mean, and how many there are. */
+static enum status add_up(struct job_io *io, size_t part, const double *mean, double *sum,
+                          uint64_t *n)
 {
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for scores");
-    }
-    (*out)->at = args->params[SCORES_AT].text;
-    (*out)->input[VALUES] = args->inputs[VALUES];
-    (*out)->input[QUERY] = args->inputs[QUERY];
-    return STATUS_OK;
-}
-
-static enum status score(struct stage *s, const struct table_chunk *chunk)
-{
-    const double mean = s->sum / (double)s->n, deviation = sqrt(s->squares / (double)s->n);
-    s->next = malloc(sizeof *s->next + chunk->n_cells * sizeof(double));
-    if (s->next == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for scores");
-    }
-    s->next->n = chunk->n_cells;
-    s->next->n_columns = 1;
-    for (size_t k = 0; k < chunk->n_cells; k++) {
-        s->next->values[k] = (seams_cell(&s->input[QUERY], chunk, k) - mean) / deviation;
-    }
-    return STATUS_OK;
-}
-
-static enum status scores_push(struct stage *s, size_t part, const struct table_chunk *chunk,
-                               uint64_t *ticket)
-{
-    *ticket = 0;
-    if (s->pass == SCORES) {
-        return score(s, chunk);
-    }
-    if (part == QUERY) {
-        s->n_queries += chunk->n_cells;
-        return STATUS_OK;
-    }
-    s->n += s->pass == COUNT ? chunk->n_cells : 0;
-    for (size_t k = 0; k < chunk->n_cells; k++) {
-        const double x = seams_cell(&s->input[VALUES], chunk, k);
-        const double d = s->pass == SQUARES ? x - s->sum / (double)s->n : 0;
-        s->sum += s->pass == COUNT ? x : 0;
-        s->squares += d * d;
-    }
-    return STATUS_OK;
-}
-
-static enum status scores_portion(struct stage *s, struct result *out, bool *more)
-{
-    (void)more;
-    struct column *next = s->next;
-    const bool begun = s->n_scores > 0;
-    if (next == NULL || next->n == 0) {
-        return STATUS_OK;
-    }
-    s->next = NULL;
-    s->n_scores += next->n;
-    return seams_portion(out, "scores", next, begun);
-}
-
-static enum status scores_end_pass(struct stage *s, size_t *part)
-{
-    if (s->pass == COUNT || (s->pass == SQUARES && *s->at == '\0')) {
-        s->pass++;
-        *part = s->pass == SQUARES ? VALUES : QUERY;
-    }
-    return STATUS_OK;
-}
-
-static enum status scores_finish(struct stage *s, struct result *out, bool *more)
-{
-    if (*s->at != '\0' && s->n_scores == 0) {
-        struct column *const one = malloc(sizeof *one + sizeof(double));
-        if (one == NULL) {
-            return status_fail(STATUS_NO_MEMORY, "no memory for scores");
+    const struct table_chunk *chunk;
+    *n = 0;
+    *sum = 0;
+    STATUS_TRY(io_chunk(io, part, &chunk));
+    while (chunk != NULL) {
+        for (size_t k = 0; k < chunk->n_cells; k++) {
+            const double x = seams_cell(&io->args.inputs[part], chunk, k);
+            *sum += mean == NULL ? x : (x - *mean) * (x - *mean);
         }
-        one->n = one->n_columns = s->n_queries = s->n_scores = 1;
-        one->values[0] =
-            (strtod(s->at, NULL) - s->sum / (double)s->n) / sqrt(s->squares / (double)s->n);
-        *more = true;
-        return seams_portion(out, "scores", one, false);
+        *n += chunk->n_cells;
+        STATUS_TRY(io_chunk(io, part, &chunk));
     }
-    if (s->n_scores != s->n_queries) {
+    return STATUS_OK;
+}
+
+/* n scores leave, of which `chunk` has the queries; NULL: of the one number `at`. */
+static enum status leave(struct job_io *io, const struct table_chunk *chunk, size_t n, double mean,
+                         double deviation, bool begun)
+{
+    struct column *const column = malloc(sizeof *column + n * sizeof(double));
+    if (column == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for scores");
+    }
+    column->n = n;
+    column->n_columns = 1;
+    for (size_t k = 0; k < n; k++) {
+        const double x = chunk != NULL ? seams_cell(&io->args.inputs[QUERY], chunk, k)
+                                       : strtod(io->args.params[SCORES_AT].text, NULL);
+        column->values[k] = (x - mean) / deviation;
+    }
+    STATUS_TRY(seams_portion(io->out, "scores", column, begun));
+    return io_leave(io);
+}
+
+static enum status leave_all(struct job_io *io, double mean, double deviation, uint64_t *n)
+{
+    const struct table_chunk *chunk;
+    STATUS_TRY(io_again(io, QUERY));
+    STATUS_TRY(io_chunk(io, QUERY, &chunk));
+    for (*n = 0; chunk != NULL;) {
+        if (chunk->n_cells > 0) {
+            const size_t more = chunk->n_cells;
+            STATUS_TRY(leave(io, chunk, more, mean, deviation, *n > 0));
+            *n += more;
+        }
+        STATUS_TRY(io_chunk(io, QUERY, &chunk));
+    }
+    return STATUS_OK;
+}
+
+static enum status scores_run(struct job_io *io)
+{
+    const bool has_file = *io->args.params[SCORES_AT].text == '\0';
+    uint64_t n, n_again, n_queries = 1, n_scores = 1;
+    double sum, squares;
+    STATUS_TRY(add_up(io, VALUES, NULL, &sum, &n));
+    STATUS_TRY(has_file ? add_up(io, QUERY, NULL, &squares, &n_queries) : STATUS_OK);
+    const double mean = sum / (double)n;
+    STATUS_TRY(io_again(io, VALUES));
+    STATUS_TRY(add_up(io, VALUES, &mean, &squares, &n_again));
+    const double deviation = sqrt(squares / (double)n);
+    STATUS_TRY(has_file ? leave_all(io, mean, deviation, &n_scores)
+                        : leave(io, NULL, 1, mean, deviation, false));
+    if (n_scores != n_queries || n_again != n) {
         return status_fail(STATUS_INTERNAL, "a part came with another length the second time");
     }
-    return seams_end(out, "scores", s->n_scores, 1, s->n_scores > 0);
-}
-
-static void scores_free(struct stage *s)
-{
-    if (s != NULL) {
-        free(s->next);
-        free(s);
-    }
+    return seams_end(io->out, "scores", n_scores, 1, n_scores > 0);
 }
 
 static const struct stage_part parts[] = {
@@ -160,10 +125,6 @@ const struct stage_ops stage_scores = {
     .specs = specs,
     .n_specs = N_SPECS,
     .plan = scores_plan,
-    .open = scores_open,
-    .push = scores_push,
-    .portion = scores_portion,
-    .end_pass = scores_end_pass,
-    .finish = scores_finish,
-    .free = scores_free,
+    .run = scores_run,
+    STAGE_PULLS,
 };

@@ -6,7 +6,7 @@
 #ifndef LEAT_TESTS_SEAMS_SEAMS_H
 #define LEAT_TESTS_SEAMS_SEAMS_H
 
-#include "stages/stage.h"
+#include "stages/base/job_io.h"
 
 /* X.numbers.*: running sums of each column, in constant memory: sums.npz, sums.csv.gz. */
 extern const struct stage_ops stage_sums;
