@@ -6,6 +6,7 @@
 #define LEAT_TESTS_JOB_RUNNER_H
 
 #include "pipeline/engine/job_state.h"
+#include "stages/base/job_io.h"
 #include "tests/support/scratch_folder.h"
 
 #include <dirent.h>
@@ -64,17 +65,6 @@ static struct {
     _Atomic double last_seen;
 } fake;
 
-struct stage {
-    const struct queue *queue;
-    bool started_over;
-    unsigned n_passes, n_portions; /* portions: since the last push */
-    unsigned n_pushes;
-    double next; /* the number expected next: files count up from 0 */
-    size_t part, n_cells;
-    unsigned n_results;
-    bool in_order;
-};
-
 static inline enum status fails(void)
 {
     return status_fail(STATUS_BAD_INPUT, "failed on purpose");
@@ -118,57 +108,29 @@ static inline enum status fake_plan(const struct stage_args *args, struct stage_
     return fail_at(AT_PLAN);
 }
 
-static inline enum status fake_open(const struct stage_args *args, struct stage **out)
+static inline void fake_closed(void *context)
 {
-    const struct backend_ops *ops = args->queue->backend->ops;
-    struct span span;
-    uint64_t ticket;
-    *out = NULL;
-    assert_int_equal(ops->alloc(args->queue, 1, &span), STATUS_OK);
-    assert_int_equal(ops->upload(args->queue, span, "x", 1, &ticket), STATUS_OK);
-    assert_int_equal(ops->upload_wait(args->queue, ticket), STATUS_OK);
-    ops->release(args->queue, span);
-    fake.open_lines = lines_of(args);
-    enum status code = fail_at(AT_OPEN);
-    if (code == STATUS_OK) {
-        *out = calloc(1, sizeof(**out));
-        assert_non_null(*out);
-        (*out)->in_order = true;
-        (*out)->queue = args->queue;
-        (*out)->started_over = args->started_over;
-        const int nth = atomic_fetch_add(&fake.n_opened, 1);
-        fake.opened[nth % (int)(sizeof(fake.opened) - 1)] = letter_of(args->inputs[0].name);
-        int open = atomic_fetch_add(&fake.n_open, 1) + 1;
-        if (open > fake.most_open) {
-            fake.most_open = open;
-        }
-    }
-    return code;
+    (void)context;
+    atomic_fetch_sub(&fake.n_open, 1);
 }
 
-static inline enum status fake_push(struct stage *s, size_t part, const struct table_chunk *c,
-                                    uint64_t *ticket)
+static inline enum status fake_begin(struct job_io *io)
 {
-    const double *x = c->values;
-    if (part != s->part) { /* all of the one before is there */
-        s->in_order = s->in_order && part == s->part + 1 && s->n_cells == fake.cells_of_part;
-        s->part = part;
-        s->next = 0;
-        s->n_cells = 0;
+    struct span span;
+    uint64_t ticket;
+    assert_int_equal(io->ops->alloc(io->queue, 1, &span), STATUS_OK);
+    assert_int_equal(io->ops->upload(io->queue, span, "x", 1, &ticket), STATUS_OK);
+    assert_int_equal(io->ops->upload_wait(io->queue, ticket), STATUS_OK);
+    io->ops->release(io->queue, span);
+    fake.open_lines = lines_of(&io->args);
+    STATUS_TRY(fail_at(AT_OPEN));
+    const int nth = atomic_fetch_add(&fake.n_opened, 1);
+    fake.opened[nth % (int)(sizeof(fake.opened) - 1)] = letter_of(io->args.inputs[0].name);
+    int open = atomic_fetch_add(&fake.n_open, 1) + 1;
+    if (open > fake.most_open) {
+        fake.most_open = open;
     }
-    s->n_cells += c->n_cells;
-    for (size_t i = 0; i < c->n_cells; i++) {
-        s->in_order = s->in_order && x[i] == s->next;
-        s->next += 1;
-    }
-    while (atomic_load(&fake.gate_shut)) {
-        usleep(1000);
-    }
-    usleep(fake.push_ms * 1000);
-    s->in_order = s->in_order && (s->n_portions == 0 || s->n_portions >= fake.n_portions);
-    s->n_portions = 0;
-    *ticket = 0;
-    return ++s->n_pushes == fake.failing_push ? fails() : fail_at(AT_PUSH);
+    return room_keep(&io->room, fake_closed, NULL);
 }
 
 static inline enum status fake_piece(void *context, uint64_t index, struct bytes *out)
@@ -209,62 +171,98 @@ static inline enum status grow(struct result *out, bool more)
     return code;
 }
 
-static inline enum status fake_portion(struct stage *s, struct result *out, bool *more)
+/* What a chunk is worth: nothing, or some portions. */
+static inline enum status leave_portions(struct job_io *io)
 {
-    *more = ++s->n_portions < fake.n_portions;
-    const int unread = atomic_fetch_add(&fake.n_unread, 1) + 1;
-    fake.most_unread = unread > fake.most_unread ? unread : fake.most_unread;
-    return fake.grows ? grow(out, true) : STATUS_OK;
-}
-
-static inline enum status fake_end_pass(struct stage *s, size_t *part)
-{
-    if (s->n_passes < fake.n_passes) {
-        s->n_passes++;
-        s->part = *part = 0;
-        s->next = 0;
-        s->n_cells = 0;
-        fake.between();
+    for (unsigned i = 0; fake.grows && i < (fake.n_portions > 0 ? fake.n_portions : 1); i++) {
+        const int unread = atomic_fetch_add(&fake.n_unread, 1) + 1;
+        fake.most_unread = unread > fake.most_unread ? unread : fake.most_unread;
+        STATUS_TRY(grow(io->out, true));
+        STATUS_TRY(io_leave(io));
     }
     return STATUS_OK;
 }
 
-static inline enum status fake_finish(struct stage *s, struct result *out, bool *more)
+/* All numbers of a part, which count up from 0. */
+static inline enum status fake_part(struct job_io *io, size_t part, unsigned *n_pushes,
+                                    bool *in_order)
 {
-    struct result_file *f;
-    enum status code =
-        s->in_order ? fail_at(AT_FINISH) : status_fail(STATUS_INTERNAL, "cells came out of order");
-    fake.last_seen = s->next;
-    atomic_store(&fake.is_finishing, true);
-    for (size_t ms = 0; fake.finish_waits && code == STATUS_OK && ms < PATIENCE_MS; ms++) {
-        usleep(1000);
-        code = queue_check(s->queue);
-        atomic_store(&fake.was_stopped, code != STATUS_OK);
-    }
-    if (fake.starts_over && (fake.always || !s->started_over) && code == STATUS_OK) {
-        code = status_fail(STATUS_START_OVER, "once more");
-    }
-    *more = ++s->n_results < fake.n_results;
-    if (fake.grows && code == STATUS_OK) {
-        return grow(out, false);
-    }
-    const bool empty = s->n_results % 4 == 2; /* also such results come */
-    for (int i = 0; i < 3 && code == STATUS_OK && !empty; i++) {
-        char name[32];
-        snprintf(name, sizeof(name), s->n_results == 1 ? "part%d" : "more/part%d.%u", i,
-                 s->n_results);
-        code = result_add_file(out, name, PACK_RAW, &f);
-        if (code == STATUS_OK) {
-            code = result_add_member(f, NULL, i == 1 ? fake.n_pieces : 1, fake_piece, NULL, NULL);
+    const struct table_chunk *c;
+    double next = 0; /* the number expected next */
+    STATUS_TRY(io_chunk(io, part, &c));
+    while (c != NULL) {
+        const double *x = c->values;
+        for (size_t i = 0; i < c->n_cells; i++) {
+            *in_order = *in_order && x[i] == next;
+            next += 1;
         }
+        while (atomic_load(&fake.gate_shut)) {
+            usleep(1000);
+        }
+        usleep(fake.push_ms * 1000);
+        STATUS_TRY(++*n_pushes == fake.failing_push ? fails() : fail_at(AT_PUSH));
+        STATUS_TRY(leave_portions(io));
+        STATUS_TRY(io_chunk(io, part, &c));
     }
-    return code;
+    const bool is_last = part + 1 == STAGE_MAX_PARTS || io->args.inputs[part + 1].table == NULL;
+    *in_order = *in_order && (is_last || next == (double)fake.cells_of_part);
+    fake.last_seen = next;
+    return STATUS_OK;
 }
 
-static inline void fake_free(struct stage *s)
+static inline enum status fake_read(struct job_io *io)
 {
-    atomic_fetch_sub(&fake.n_open, 1);
-    free(s);
+    unsigned n_pushes = 0;
+    bool in_order = true;
+    STATUS_TRY(fake_part(io, 0, &n_pushes, &in_order));
+    if (io->args.inputs[1].table != NULL) {
+        STATUS_TRY(fake_part(io, 1, &n_pushes, &in_order));
+    }
+    for (unsigned pass = 0; pass < fake.n_passes; pass++) {
+        fake.between();
+        STATUS_TRY(io_again(io, 0));
+        STATUS_TRY(fake_part(io, 0, &n_pushes, &in_order));
+    }
+    return in_order ? STATUS_OK : status_fail(STATUS_INTERNAL, "cells came out of order");
+}
+
+/* The nth result, from 1 on; some have no files. */
+static inline enum status fake_result(struct job_io *io, unsigned nth)
+{
+    struct result_file *f;
+    if (fake.grows) {
+        return grow(io->out, false);
+    }
+    for (int i = 0; i < 3 && nth % 4 != 2; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), nth == 1 ? "part%d" : "more/part%d.%u", i, nth);
+        STATUS_TRY(result_add_file(io->out, name, PACK_RAW, &f));
+        STATUS_TRY(result_add_member(f, NULL, i == 1 ? fake.n_pieces : 1, fake_piece, NULL, NULL));
+    }
+    return STATUS_OK;
+}
+
+static inline enum status fake_run(struct job_io *io)
+{
+    STATUS_TRY(fake_begin(io));
+    STATUS_TRY(fake_read(io));
+    STATUS_TRY(fail_at(AT_FINISH));
+    atomic_store(&fake.is_finishing, true);
+    enum status code = STATUS_OK;
+    for (size_t ms = 0; fake.finish_waits && code == STATUS_OK && ms < PATIENCE_MS; ms++) {
+        usleep(1000);
+        code = queue_check(io->queue);
+        atomic_store(&fake.was_stopped, code != STATUS_OK);
+    }
+    STATUS_TRY(code);
+    if (fake.starts_over && (fake.always || !io->args.started_over)) {
+        return status_fail(STATUS_START_OVER, "once more");
+    }
+    for (unsigned nth = 1; nth < fake.n_results; nth++) {
+        STATUS_TRY(fake_result(io, nth));
+        STATUS_TRY(io->out->n_files > 0 ? io_leave(io) : io_pause(io));
+    }
+    return fake_result(io, fake.n_results > 0 ? fake.n_results : 1);
 }
 
 static const struct stage_part fake_parts[] = {{.suffix = "fake", .kind = STAGE_TABLE},
@@ -273,22 +271,14 @@ static const struct stage_ops fake_stage = {.name = "fake",
                                             .parts = fake_parts,
                                             .n_parts = 1,
                                             .plan = fake_plan,
-                                            .open = fake_open,
-                                            .push = fake_push,
-                                            .portion = fake_portion,
-                                            .end_pass = fake_end_pass,
-                                            .finish = fake_finish,
-                                            .free = fake_free};
+                                            .run = fake_run,
+                                            STAGE_PULLS};
 static const struct stage_ops fake_pair = {.name = "pair",
                                            .parts = fake_parts,
                                            .n_parts = 2,
                                            .plan = fake_plan,
-                                           .open = fake_open,
-                                           .push = fake_push,
-                                           .portion = fake_portion,
-                                           .end_pass = fake_end_pass,
-                                           .finish = fake_finish,
-                                           .free = fake_free};
+                                           .run = fake_run,
+                                           STAGE_PULLS};
 
 static char folder[] = "/tmp/leat-job-XXXXXX";
 
