@@ -367,6 +367,20 @@ enum status pack_store(struct pack *p, const char *member, int fd, uint64_t byte
     return p->container->end(p);
 }
 
+enum status pack_header(struct pack *p, const unsigned char header[PACK_HEADER_BYTES])
+{
+    static const unsigned char zeros[PACK_HEADER_BYTES];
+    const uint32_t change = crc32_gzip_refl(0, header, PACK_HEADER_BYTES) ^
+                            crc32_gzip_refl(0, zeros, PACK_HEADER_BYTES);
+    STATUS_TRY(flush(p));
+    if (lseek(p->fd, 0, SEEK_SET) != 0) {
+        return status_fail_errno(errno, "cannot write %s", p->name);
+    }
+    STATUS_TRY(write_all(p, header, PACK_HEADER_BYTES));
+    p->crc ^= (uint32_t)crc32_combine(change, 0, (off_t)(p->size - PACK_HEADER_BYTES)); /* linear */
+    return STATUS_OK;
+}
+
 static enum status finish(struct pack *p)
 {
     STATUS_TRY(check_complete(p));

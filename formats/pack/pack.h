@@ -77,6 +77,10 @@ enum status pack_gather(struct pack *p, const char *member, const struct pack_pi
  */
 enum status pack_store(struct pack *p, const char *member, int fd, uint64_t bytes, uint32_t crc,
                        const int *stop) STATUS_MUST_CHECK;
+/* PACK_RAW: replaces the file's first bytes, which have been zeros; last of all. */
+enum { PACK_HEADER_BYTES = 16 };
+enum status pack_header(struct pack *p,
+                        const unsigned char header[PACK_HEADER_BYTES]) STATUS_MUST_CHECK;
 /* Writes what stands at the end, closes the file; gives its size and CRC-32 (of the file's own
  * bytes). `p` is freed in every case. */
 enum status pack_close(struct pack *p, uint64_t *bytes, uint32_t *crc) STATUS_MUST_CHECK;

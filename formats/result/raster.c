@@ -24,12 +24,6 @@ bool raster_says_system(const struct raster *raster)
     return formats[raster->format]->says_system(raster);
 }
 
-size_t raster_kept_bytes(const struct raster *raster)
-{
-    const struct raster_file_ops *const ops = formats[raster->format];
-    return ops->kept_bytes != NULL ? ops->kept_bytes(raster) : 0;
-}
-
 /* NODATA as text; "" when there is none that the raster's type can hold. */
 static void write_nodata(const struct raster *raster, char text[SHORTEST_BYTES + 1])
 {
@@ -88,6 +82,12 @@ static enum status raster_piece(void *context, uint64_t index, struct bytes *out
     return s->ops->piece(s, index, out);
 }
 
+static const unsigned char *raster_header(const void *context)
+{
+    const struct raster_source *const s = context;
+    return s->ops->header(s);
+}
+
 static enum status prj_piece(void *text, uint64_t index, struct bytes *out)
 {
     (void)index;
@@ -134,5 +134,8 @@ enum status result_add_raster(struct result *r, const char *name, const struct r
         free_source(s);
         return st;
     }
-    return result_add_member(file, NULL, n_pieces, raster_piece, s, free_source);
+    const bool has_header = s->ops->header != NULL;
+    STATUS_TRY(result_add_member(file, NULL, n_pieces, raster_piece, s, free_source));
+    file->members[0].header = has_header ? raster_header : NULL;
+    return STATUS_OK;
 }

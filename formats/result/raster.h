@@ -28,7 +28,6 @@ struct raster {
     bool has_nodata;
     const char *unit; /* of the numbers, which a GeoTIFF says; static; NULL: none */
     double nodata;    /* said in the type's own precision; left out where the type cannot hold it */
-    size_t keep_bytes; /* GeoTIFF: tiles beyond so many bytes are made twice, not kept; 0: none */
 };
 
 /* Can this be written? STATUS_BAD_ARGUMENT: text cannot say a rotated or southward grid's place;
@@ -42,13 +41,9 @@ bool raster_says_system(const struct raster *raster);
 /* Adds NAME.tif or NAME.asc.gz (and NAME.prj beside text). `fetch` gives cells, row by row from the
  * grid's first one, in the raster's type; it may be called from any thread, and more than once for
  * the same cells. On failure the context is freed, as with all functions of result.h.
- *
- * A GeoTIFF's directory stands in front of its tiles and holds their sizes, so its first pieces are
- * empty: asked for, they deflate tiles, which are kept until their own pieces come, in the end.
- * That takes at most raster_kept_bytes(). */
+ * A GeoTIFF's pieces are its tiles; behind the last one stands its directory. */
 enum status result_add_raster(struct result *r, const char *name, const struct raster *raster,
                               result_fetch_fn *fetch, void *context,
                               void (*free_context)(void *)) STATUS_MUST_CHECK;
-size_t raster_kept_bytes(const struct raster *raster);
 
 #endif

@@ -17,8 +17,7 @@ struct raster_source {
     void (*free_context)(void *);
     char nodata[SHORTEST_BYTES + 1]; /* as text; "": none that the raster's type can hold */
     const struct raster_file_ops *ops;
-    void *state;       /* the format's */
-    size_t kept_bytes; /* that the format holds of pieces to come */
+    void *state; /* the format's */
 };
 
 /* One format. */
@@ -30,19 +29,20 @@ struct raster_file_ops {
     /* As result_piece_fn. */
     enum status (*piece)(struct raster_source *s, uint64_t index,
                          struct bytes *out) STATUS_MUST_CHECK;
+    /* As result_header_fn; NULL: the first piece has it. */
+    const unsigned char *(*header)(const struct raster_source *s);
     /* Frees s->state, also after an `open` that failed; NULL: there is none. */
     void (*close)(struct raster_source *s);
-    /* As raster_check, _says_system and _kept_bytes; NULL: all can be written; none is kept. */
+    /* As raster_check and _says_system; NULL: all can be written. */
     enum status (*check)(const struct raster *raster, const char *name) STATUS_MUST_CHECK;
     bool (*says_system)(const struct raster *raster);
-    size_t (*kept_bytes)(const struct raster *raster);
 };
 
 extern const struct raster_file_ops raster_asc_ops, raster_tif_ops;
 
-/* Appends all that stands before the tiles of a GeoTIFF: header, directory, values. BigTIFF when
- * `big`. The tiles' sizes must be known; *end is where the file ends. */
-enum status raster_tif_head(const struct raster_source *s, bool big, struct bytes *out,
-                            uint64_t *end) STATUS_MUST_CHECK;
+/* Appends all that stands behind the tiles of a GeoTIFF, and makes its header; BigTIFF when `big`.
+ * The tiles' sizes must be known. */
+enum status raster_tif_end(const struct raster_source *s, bool big,
+                           struct bytes *out) STATUS_MUST_CHECK;
 
 #endif

@@ -1,11 +1,10 @@
 /*
  * raster_tif - a GeoTIFF in pieces that are made on several threads.
  *
- * The file is header, directory, tiles, as cloud-optimised ones are; the directory holds every
- * tile's place. So there are two passes over the pieces: asked for one of the first, empty ones, a
- * group of tiles is deflated and kept; then comes the head, then the groups are handed out. Pieces
- * may be asked for in any order: what is missing is made there and then, by exactly one thread.
- * What there is no room to keep is only measured in the first pass, and made again in the second.
+ * A piece is a tile, and the last one the directory, too, which tells where each tile lies and so
+ * stands at the end. Where it is stands in the file's header, which is known last. Pieces may be
+ * asked for in any order: the last one waits for tiles that others make, and measures those that
+ * nobody has asked for.
  *
  * A tile is gathered, predicted, deflated. Floats: predictor 3 (Adobe Photoshop TIFF Technical Note
  * 3): each row's bytes are sorted by significance, all highest bytes first, and replaced by their
@@ -14,10 +13,11 @@
  *
  * After differences, what repeats is runs of one byte, zeros above all, and what does not are low
  * bits that look like noise. So zlib is told to look for runs alone (Z_RLE): on terrain of doubles
- * that gives 2 % more bytes than level 6 in a third of its time, on mostly empty maps none.
+ * that gives 2 % more bytes than level 6 in a third of its time, on mostly empty maps none. libtiff
+ * writes the directory, and does not deflate: it is half as fast on mostly empty maps, and where it
+ * has libdeflate the bytes depend on that.
  *
- * Little-endian on every machine. Sources: TIFF 6.0; BigTIFF (libtiff's design document: 64-bit
- * counts and offsets, entries of 20 bytes); OGC GeoTIFF 1.1; GDAL's tags 42112 and 42113.
+ * Little-endian on every machine. Sources: OGC GeoTIFF 1.1; GDAL's tags 42112 and 42113.
  */
 #include "formats/result/raster_file.h"
 
@@ -29,14 +29,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <tiffio.h>
 #include <zlib.h>
 
 enum {
-    TILE = 256,            /* a tile's side, where the grid's is not shorter ... */
-    TILE_STEP = 16,        /* ... than this many cells less */
-    GROUP_BYTES = 1 << 20, /* raw bytes of the tiles that are deflated in one piece */
-    GROUP_TILES = GROUP_BYTES / (TILE * TILE_STEP * 4), /* at most */
-    DEFLATE_LEVEL = 6                                   /* Z_RLE is the same at all of them */
+    TILE = 256,       /* a tile's side, where the grid's is not shorter ... */
+    TILE_STEP = 16,   /* ... than this many cells less */
+    DEFLATE_LEVEL = 6 /* Z_RLE is the same at all of them */
 };
 
 /* How a grid is cut. TIFF wants sides that are multiples of 16: a small grid is one small tile. */
@@ -45,18 +44,13 @@ struct tiling {
     size_t across, down;  /* tiles */
 };
 
-/* Tiles that are deflated together. */
-struct group {
-    enum { GROUP_NONE, GROUP_RUNNING, GROUP_KEPT } state;
-    bool measured;     /* the sizes of its tiles are known */
-    struct bytes data; /* GROUP_KEPT: the tiles, one after the other */
-};
+static const uint32_t being_made = UINT32_MAX;
 
 struct tif {
     struct tiling tiling;
-    size_t n_tiles, group_tiles, n_groups;
-    uint32_t *tile_bytes; /* [n_tiles], deflated */
-    struct group *groups;
+    size_t n_tiles;
+    uint32_t *tile_bytes; /* [n_tiles], deflated; 0: not known; or being_made */
+    unsigned char header[PACK_HEADER_BYTES];
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
@@ -164,16 +158,15 @@ static enum status deflate_tile(z_stream *z, unsigned char *raw, size_t n, struc
     z->avail_in = (uInt)n;
     z->next_out = out->data + out->len;
     z->avail_out = (uInt)room;
-    if (deflateReset(z) != Z_OK || deflate(z, Z_FINISH) != Z_STREAM_END) {
+    if (deflate(z, Z_FINISH) != Z_STREAM_END) {
         return status_fail(STATUS_INTERNAL, "a tile of %zu bytes cannot be deflated", n);
     }
     out->len += room - z->avail_out;
     return STATUS_OK;
 }
 
-/* Appends tiles first .. first + n_tiles - 1, deflated; their sizes go to sizes[0 .. n_tiles). */
-static enum status put_tiles(const struct raster_source *s, size_t first, size_t n_tiles,
-                             struct bytes *out, uint32_t *sizes)
+/* Appends a tile, deflated. */
+static enum status put_tile(const struct raster_source *s, size_t index, struct bytes *out)
 {
     const struct tif *const tif = s->state;
     const size_t n = tif->tiling.rows * tif->tiling.columns * raster_type_bytes(s->raster.type);
@@ -183,13 +176,8 @@ static enum status put_tiles(const struct raster_source *s, size_t first, size_t
         free(raw);
         return status_fail(STATUS_NO_MEMORY, "no memory for a tile of %zu bytes", n);
     }
-    enum status st = STATUS_OK;
-    for (size_t i = 0; i < n_tiles && st == STATUS_OK; i++) {
-        const size_t before = out->len;
-        st = make_tile(s, first + i, raw);
-        st = st == STATUS_OK ? deflate_tile(&z, raw, n, out) : st;
-        sizes[i] = (uint32_t)(out->len - before);
-    }
+    enum status st = make_tile(s, index, raw);
+    st = st == STATUS_OK ? deflate_tile(&z, raw, n, out) : st;
     deflateEnd(&z);
     free(raw);
     return st;
@@ -197,120 +185,104 @@ static enum status put_tiles(const struct raster_source *s, size_t first, size_t
 
 /* --- the directory ---------------------------------------------------------------------------- */
 
-enum { ASCII = 2, SHORT = 3, LONG = 4, DOUBLE = 12, LONG8 = 16 }; /* types of TIFF */
-
-enum {
-    WIDTH = 256,
-    LENGTH = 257,
-    BITS = 258,
-    COMPRESSION = 259,
-    PHOTOMETRIC = 262,
-    SAMPLES = 277,
-    PLANAR = 284,
-    PREDICTOR = 317,
-    TILE_WIDTH = 322,
-    TILE_LENGTH = 323,
-    TILE_OFFSETS = 324,
-    TILE_BYTES = 325,
-    SAMPLE_FORMAT = 339,
-    GDAL_METADATA = 42112,
-    GDAL_NODATA = 42113
+/* The file as libtiff sees it: it writes the header, then tiles, which are in the file already and
+ * are only counted, then the directory, in any order. */
+struct sink {
+    unsigned char *header;
+    uint64_t at, tiles_end;
+    bool has_tiles; /* all of them */
+    struct bytes directory;
+    char first[200]; /* libtiff's first complaint */
 };
+
+static tmsize_t read_nothing(thandle_t handle, void *dst, tmsize_t n)
+{
+    (void)handle;
+    (void)dst;
+    (void)n;
+    return 0;
+}
+
+static tmsize_t write_sink(thandle_t handle, void *src, tmsize_t n)
+{
+    struct sink *const s = handle;
+    struct bytes *const d = &s->directory;
+    const uint64_t at = s->at;
+    s->at += (uint64_t)n;
+    if (at < PACK_HEADER_BYTES) {
+        memcpy(s->header + at, src, (size_t)n);
+    } else if (!s->has_tiles) {
+        s->tiles_end = s->at;
+    } else {
+        const size_t to = (size_t)(at - s->tiles_end), end = to + (size_t)n;
+        const size_t more = end > d->len ? end - d->len : 0;
+        if (bytes_reserve(d, more) != STATUS_OK) {
+            return -1;
+        }
+        memset(d->data + d->len, 0, more);
+        d->len += more;
+        memcpy(d->data + to, src, (size_t)n);
+    }
+    return n;
+}
+
+static toff_t sink_size(thandle_t handle)
+{
+    const struct sink *const s = handle;
+    return s->tiles_end + s->directory.len;
+}
+
+static toff_t seek_sink(thandle_t handle, toff_t offset, int whence)
+{
+    struct sink *const s = handle;
+    s->at = (whence == SEEK_SET ? 0 : whence == SEEK_CUR ? s->at : sink_size(s)) + offset;
+    return s->at;
+}
+
+static int close_nothing(thandle_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+static int note_complaint(TIFF *tif, void *user, const char *module, const char *format,
+                          va_list args)
+{
+    struct sink *const s = user;
+    (void)tif;
+    (void)module;
+    if (s->first[0] == '\0') {
+        (void)vsnprintf(s->first, sizeof s->first, format, args);
+    }
+    return 1; /* handled */
+}
 
 enum { MODEL_TYPE = 1024, RASTER_TYPE = 1025, CITATION = 3073 }; /* keys of GeoTIFF */
+enum { GDAL_METADATA = 42112, GDAL_NODATA = 42113 };
 
-enum { MAX_ENTRIES = 24 };
-
-/* The directory being written: entries in the order of their tags, values behind them. */
-struct writer {
-    bool big;
-    uint64_t values_at; /* where the values begin in the file */
-    size_t n;
-    struct bytes entries, values;
-    enum status st; /* of the first failure */
+/* Tags that libtiff does not know; any number of values. */
+static char name[] = "of GeoTIFF";
+enum { ANY = TIFF_VARIABLE2 };
+static const TIFFFieldInfo further_tags[] = {
+    {GRID_PIXEL_SCALE, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
+    {GRID_TIEPOINT, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
+    {GRID_TRANSFORMATION, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
+    {GRID_GEO_KEYS, ANY, ANY, TIFF_SHORT, FIELD_CUSTOM, 1, 1, name},
+    {GRID_GEO_DOUBLES, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
+    {GRID_GEO_ASCII, ANY, ANY, TIFF_ASCII, FIELD_CUSTOM, 1, 1, name},
+    {GDAL_METADATA, ANY, ANY, TIFF_ASCII, FIELD_CUSTOM, 1, 1, name},
+    {GDAL_NODATA, ANY, ANY, TIFF_ASCII, FIELD_CUSTOM, 1, 1, name},
 };
 
-static void put_bytes(struct writer *w, struct bytes *to, const void *data, size_t n)
+static bool put_values(TIFF *tif, uint32_t tag, size_t n, const void *values)
 {
-    bytes_put(to, data, n, &w->st);
+    return TIFFSetField(tif, tag, (uint32_t)n, values) == 1;
 }
 
-static void put(struct writer *w, struct bytes *to, uint64_t v, size_t n)
+/* Text with its final NUL. */
+static bool put_text(TIFF *tif, uint32_t tag, const char *text)
 {
-    bytes_put_le(to, v, n, &w->st);
-}
-
-/* Ends an entry whose `n` bytes of values lie at values[from ..]: into the entry when they fit. */
-static void end_entry(struct writer *w, size_t from)
-{
-    const size_t n = w->values.len - from, room = w->big ? 8 : 4;
-    if (n <= room) {
-        put_bytes(w, &w->entries, w->values.data + from, n);
-        w->values.len = from;
-        put(w, &w->entries, 0, room - n);
-        return;
-    }
-    put(w, &w->entries, w->values_at + from, room);
-    put(w, &w->values, 0, (8 - w->values.len % 8) % 8);
-}
-
-/* Begins an entry; its values go to w->values. Returns where they begin. */
-static size_t begin_entry(struct writer *w, unsigned tag, unsigned type, uint64_t count)
-{
-    assert(w->n < MAX_ENTRIES);
-    w->n++;
-    put(w, &w->entries, tag, 2);
-    put(w, &w->entries, type, 2);
-    put(w, &w->entries, count, w->big ? 8 : 4);
-    return w->values.len;
-}
-
-/* An entry of one number. */
-static void put_number(struct writer *w, unsigned tag, unsigned type, uint64_t value)
-{
-    const size_t from = begin_entry(w, tag, type, 1);
-    put(w, &w->values, value, type == SHORT ? 2 : 4);
-    end_entry(w, from);
-}
-
-static void put_doubles(struct writer *w, unsigned tag, const double *values, size_t n)
-{
-    const size_t from = begin_entry(w, tag, DOUBLE, n);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        put(w, &w->values, bits, 8);
-    }
-    end_entry(w, from);
-}
-
-static void put_shorts(struct writer *w, unsigned tag, const uint16_t *values, size_t n)
-{
-    const size_t from = begin_entry(w, tag, SHORT, n);
-    for (size_t i = 0; i < n; i++) {
-        put(w, &w->values, values[i], 2);
-    }
-    end_entry(w, from);
-}
-
-/* n bytes with the final NUL. */
-static void put_ascii(struct writer *w, unsigned tag, const char *text, size_t n)
-{
-    const size_t from = begin_entry(w, tag, ASCII, n);
-    put_bytes(w, &w->values, text, n);
-    end_entry(w, from);
-}
-
-/* The tiles' places, the first at `at`; or their sizes. */
-static void put_places(struct writer *w, unsigned tag, const struct tif *t, uint64_t at)
-{
-    const size_t width = w->big ? 8 : 4;
-    const size_t from = begin_entry(w, tag, w->big ? LONG8 : LONG, t->n_tiles);
-    for (size_t i = 0; i < t->n_tiles; i++) {
-        put(w, &w->values, tag == TILE_OFFSETS ? at : t->tile_bytes[i], width);
-        at += t->tile_bytes[i];
-    }
-    end_entry(w, from);
+    return put_values(tif, tag, strlen(text) + 1, text);
 }
 
 /* Keys without a coordinate system make one without a name of the plane: they say no more than that
@@ -324,155 +296,125 @@ static bool says_nothing(const struct grid_tag *tag)
            memcmp(keys + 3, area + 3, sizeof area - 3 * sizeof area[0]) == 0;
 }
 
-/* Tags that were read: as they were. */
-static void put_tags(struct writer *w, const struct grid *g)
-{
-    static const enum grid_tag_number order[] = {GRID_PIXEL_SCALE,    GRID_TIEPOINT,
-                                                 GRID_TRANSFORMATION, GRID_GEO_KEYS,
-                                                 GRID_GEO_DOUBLES,    GRID_GEO_ASCII};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        const struct grid_tag *const tag = grid_find_tag(g, order[i]);
-        if (tag == NULL || says_nothing(tag)) {
-            continue;
-        }
-        if (tag->type == GRID_DOUBLE) {
-            put_doubles(w, tag->number, tag->values, tag->count);
-        } else if (tag->type == GRID_SHORT) {
-            put_shorts(w, tag->number, tag->values, tag->count);
-        } else {
-            put_ascii(w, tag->number, tag->values, tag->count);
-        }
-    }
-}
-
 /* Whether a GeoTIFF can hold the coordinate system of that .prj. */
+enum { MAX_PRJ = 2300 }; /* GDAL reads 2400 bytes */
 static bool holds_prj(const char *prj)
 {
-    enum { MAX_TEXT = 2300 }; /* GDAL reads 2400 bytes */
     return (strncasecmp(prj, "PROJCS[", 7) == 0 || strncasecmp(prj, "GEOGCS[", 7) == 0) &&
-           strchr(prj, '|') == NULL && strlen(prj) < MAX_TEXT; /* | ends a text in this tag */
+           strchr(prj, '|') == NULL && strlen(prj) < MAX_PRJ; /* | ends a text in this tag */
 }
 
 /* The coordinate system of a .prj as ESRI writes it: in the citation of a model that is
  * user-defined. Nothing without one. */
-static void put_keys(struct writer *w, const char *prj)
+static bool put_keys(TIFF *tif, const char *prj)
 {
     enum { USER_DEFINED = 32767 };
-    static const char prefix[] = "ESRI PE String = ";
+    char text[MAX_PRJ + 32];
     if (prj == NULL || !holds_prj(prj)) {
-        return;
+        return true;
     }
-    const uint16_t n_text = (uint16_t)(sizeof prefix - 1 + strlen(prj) + 1);
-    const uint16_t keys[] = {1,           1,
-                             0,           3, /* version, revision, keys */
-                             MODEL_TYPE,  0,
-                             1,           USER_DEFINED,
-                             RASTER_TYPE, 0,
-                             1,           1,
-                             CITATION,    GRID_GEO_ASCII,
-                             n_text,      0};
-    put_shorts(w, GRID_GEO_KEYS, keys, sizeof keys / sizeof keys[0]);
-    const size_t from = begin_entry(w, GRID_GEO_ASCII, ASCII, n_text + 1U);
-    if (w->st == STATUS_OK) {
-        w->st = bytes_printf(&w->values, "%s%s|", prefix, prj);
-    }
-    put(w, &w->values, 0, 1);
-    end_entry(w, from);
+    const int n_text = snprintf(text, sizeof text, "ESRI PE String = %s|", prj);
+    const uint16_t keys[][4] = {{1, 1, 0, 3}, /* version, revision, keys */
+                                {MODEL_TYPE, 0, 1, USER_DEFINED},
+                                {RASTER_TYPE, 0, 1, 1},
+                                {CITATION, GRID_GEO_ASCII, (uint16_t)n_text, 0}};
+    return put_values(tif, GRID_GEO_KEYS, sizeof keys / sizeof **keys, keys) &&
+           put_text(tif, GRID_GEO_ASCII, text);
 }
 
-static void put_place(struct writer *w, const struct grid *g)
+/* Tags that were read: as they were. */
+static bool put_place(TIFF *tif, const struct grid *g)
 {
-    if (g->n_tags > 0) {
-        put_tags(w, g);
-    } else if (g->has_origin) {
-        const double scale[3] = {g->cell_x, g->cell_y, 0};
-        const double tie[6] = {0, 0, 0, grid_extent_of(g).west, grid_extent_of(g).north, 0};
-        put_doubles(w, GRID_PIXEL_SCALE, scale, 3);
-        put_doubles(w, GRID_TIEPOINT, tie, 6);
-        put_keys(w, g->prj);
+    bool ok = true;
+    for (size_t i = 0; i < g->n_tags; i++) {
+        const struct grid_tag *const tag = &g->tags[i];
+        ok = ok && (says_nothing(tag) || put_values(tif, tag->number, tag->count, tag->values));
     }
+    if (g->n_tags > 0 || !g->has_origin) {
+        return ok;
+    }
+    const double scale[3] = {g->cell_x, g->cell_y, 0};
+    const double tie[6] = {0, 0, 0, grid_extent_of(g).west, grid_extent_of(g).north, 0};
+    return put_values(tif, GRID_PIXEL_SCALE, 3, scale) && put_values(tif, GRID_TIEPOINT, 6, tie) &&
+           put_keys(tif, g->prj);
 }
 
 /* As GDAL says it, for whom the unit is else that of the coordinate system's heights. */
-static void put_unit(struct writer *w, const char *unit)
+static bool put_unit(TIFF *tif, const char *unit)
 {
     char text[160];
-    if (unit != NULL) {
-        const int n = snprintf(text, sizeof text,
-                               "<GDALMetadata>\n  <Item name=\"UNITTYPE\" sample=\"0\" "
-                               "role=\"unittype\">%s</Item>\n</GDALMetadata>\n",
-                               unit);
-        put_ascii(w, GDAL_METADATA, text, (size_t)n + 1);
-    }
+    (void)snprintf(text, sizeof text,
+                   "<GDALMetadata>\n  <Item name=\"UNITTYPE\" sample=\"0\" "
+                   "role=\"unittype\">%s</Item>\n</GDALMetadata>\n",
+                   unit != NULL ? unit : "");
+    return unit == NULL || put_text(tif, GDAL_METADATA, text);
 }
 
-/* Writes the entries as if the values began at values_at and the tiles at tiles_at. */
-static void put_entries(struct writer *w, const struct raster_source *s, uint64_t values_at,
-                        uint64_t tiles_at)
+static bool put_fields(TIFF *tif, const struct raster_source *s)
 {
     const struct tif *const t = s->state;
     const struct raster *const r = &s->raster;
     const bool is_float = r->type != RASTER_I32;
-    w->n = 0;
-    w->values_at = values_at;
-    bytes_clear(&w->entries);
-    bytes_clear(&w->values);
-    put_number(w, WIDTH, LONG, r->grid->columns);
-    put_number(w, LENGTH, LONG, r->grid->rows);
-    put_number(w, BITS, SHORT, (unsigned)(8 * raster_type_bytes(r->type)));
-    put_number(w, COMPRESSION, SHORT, 8); /* deflate in zlib's wrapping */
-    put_number(w, PHOTOMETRIC, SHORT, 1); /* the smallest number is black */
-    put_number(w, SAMPLES, SHORT, 1);
-    put_number(w, PLANAR, SHORT, 1);
-    put_number(w, PREDICTOR, SHORT, is_float ? 3 : 2);
-    put_number(w, TILE_WIDTH, SHORT, (unsigned)t->tiling.columns);
-    put_number(w, TILE_LENGTH, SHORT, (unsigned)t->tiling.rows);
-    put_places(w, TILE_OFFSETS, t, tiles_at);
-    put_places(w, TILE_BYTES, t, 0);
-    put_number(w, SAMPLE_FORMAT, SHORT, is_float ? 3 : 2);
-    put_place(w, r->grid);
-    put_unit(w, r->unit);
-    if (s->nodata[0] != '\0') {
-        put_ascii(w, GDAL_NODATA, s->nodata, strlen(s->nodata) + 1);
+    const struct {
+        uint32_t tag, value;
+    } numbers[] = {
+        {TIFFTAG_IMAGEWIDTH, (uint32_t)r->grid->columns},
+        {TIFFTAG_IMAGELENGTH, (uint32_t)r->grid->rows},
+        {TIFFTAG_BITSPERSAMPLE, (uint32_t)(8 * raster_type_bytes(r->type))},
+        {TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE},
+        {TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK},
+        {TIFFTAG_SAMPLESPERPIXEL, 1},
+        {TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG},
+        {TIFFTAG_PREDICTOR, is_float ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL},
+        {TIFFTAG_TILEWIDTH, (uint32_t)t->tiling.columns},
+        {TIFFTAG_TILELENGTH, (uint32_t)t->tiling.rows},
+        {TIFFTAG_SAMPLEFORMAT, is_float ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_INT},
+    };
+    bool ok =
+        TIFFMergeFieldInfo(tif, further_tags, sizeof further_tags / sizeof further_tags[0]) == 0;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        ok = ok && TIFFSetField(tif, numbers[i].tag, numbers[i].value) == 1;
     }
+    return ok && put_place(tif, r->grid) && put_unit(tif, r->unit) &&
+           (s->nodata[0] == '\0' || put_text(tif, GDAL_NODATA, s->nodata));
 }
 
-static void put_header(struct writer *w, struct bytes *out)
+static TIFF *open_tiff(struct sink *sink, bool big)
 {
-    put(w, out, 'I' | 'I' << 8, 2);
-    put(w, out, w->big ? 43 : 42, 2);
-    if (w->big) {
-        put(w, out, 8, 2); /* bytes of an offset */
-        put(w, out, 0, 2);
-        put(w, out, 16, 8); /* the directory follows */
-        put(w, out, w->n, 8);
-    } else {
-        put(w, out, 8, 4);
-        put(w, out, w->n, 2);
+    TIFFOpenOptions *const options = TIFFOpenOptionsAlloc();
+    if (options == NULL) {
+        return NULL;
     }
+    TIFFOpenOptionsSetErrorHandlerExtR(options, note_complaint, sink);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, note_complaint, sink);
+    TIFF *const tif = TIFFClientOpenExt("tif", big ? "w8l" : "wl", sink, read_nothing, write_sink,
+                                        seek_sink, close_nothing, sink_size, NULL, NULL, options);
+    TIFFOpenOptionsFree(options);
+    return tif;
 }
 
-enum status raster_tif_head(const struct raster_source *s, bool big, struct bytes *out,
-                            uint64_t *end)
+enum status raster_tif_end(const struct raster_source *s, bool big, struct bytes *out)
 {
-    const struct tif *const tif = s->state;
-    struct writer w = {.big = big, .st = STATUS_OK};
-    put_entries(&w, s, 0, 0); /* to learn the lengths, which depend on no offset */
-    const size_t head = (big ? 16 + 8 : 8 + 2) + w.entries.len + (big ? 8 : 4);
-    const size_t padding = (8 - head % 8) % 8, tiles_at = head + padding + w.values.len;
-    put_entries(&w, s, head + padding, tiles_at);
-    put_header(&w, out);
-    put_bytes(&w, out, w.entries.data, w.entries.len);
-    put(&w, out, 0, big ? 8 : 4); /* no further directory */
-    put(&w, out, 0, padding);
-    put_bytes(&w, out, w.values.data, w.values.len);
-    *end = tiles_at;
-    for (size_t i = 0; i < tif->n_tiles; i++) {
-        *end += tif->tile_bytes[i];
+    struct tif *const t = s->state;
+    struct sink sink = {.header = t->header, .tiles_end = PACK_HEADER_BYTES};
+    TIFF *const tif = open_tiff(&sink, big);
+    bool ok = tif != NULL && put_fields(tif, s);
+    for (size_t i = 0; ok && i < t->n_tiles; i++) {
+        const tmsize_t n = t->tile_bytes[i];
+        ok = TIFFWriteRawTile(tif, (uint32_t)i, t, n) == n; /* its bytes are not looked at */
     }
-    bytes_free(&w.entries);
-    bytes_free(&w.values);
-    return w.st;
+    sink.has_tiles = true;
+    ok = ok && TIFFWriteDirectory(tif) == 1;
+    if (tif != NULL) {
+        TIFFCleanup(tif);
+    }
+    const enum status st =
+        ok ? bytes_append(out, sink.directory.data, sink.directory.len)
+           : status_fail(STATUS_NO_MEMORY,
+                         "no memory for the directory of a GeoTIFF of %zu tiles (libtiff: %s)",
+                         t->n_tiles, sink.first);
+    bytes_free(&sink.directory);
+    return st;
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
@@ -483,41 +425,22 @@ static bool tif_says_system(const struct raster *raster)
     return g->n_tags > 0 || g->prj == NULL || holds_prj(g->prj);
 }
 
-static size_t tif_kept_bytes(const struct raster *raster)
-{
-    const struct tiling cut = tiling_of(raster->grid);
-    /* what deflate cannot shrink it stores: 5 bytes more for 64 KiB, and a few around it */
-    const size_t raw = cut.rows * cut.columns * raster_type_bytes(raster->type);
-    size_t tiles, bytes;
-    if (!checked_mul(cut.across, cut.down, &tiles) ||
-        !checked_mul(tiles, raw + raw / 1024 + 64, &bytes)) {
-        bytes = SIZE_MAX;
-    }
-    return raster->keep_bytes > 0 && raster->keep_bytes < bytes ? raster->keep_bytes : bytes;
-}
-
-/* The pieces are n_groups empty ones, the head, n_groups of tiles. */
 static enum status tif_open(struct raster_source *s, uint64_t *n_pieces)
 {
     const struct grid *const g = s->grid;
-    const struct tiling cut = tiling_of(g);
-    const size_t tile_bytes = cut.rows * cut.columns * raster_type_bytes(s->raster.type);
-    const size_t group_tiles = GROUP_BYTES / tile_bytes;
     struct tif *const t = calloc(1, sizeof *t);
-    if (t == NULL || !checked_mul(cut.across, cut.down, &t->n_tiles)) {
-        free(t);
+    if (t == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to write a grid");
     }
     s->state = t;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
-    t->tiling = cut;
-    t->group_tiles = group_tiles < GROUP_TILES ? group_tiles : GROUP_TILES;
-    t->n_groups = (t->n_tiles - 1) / t->group_tiles + 1;
-    t->tile_bytes = calloc(t->n_tiles, sizeof *t->tile_bytes);
-    t->groups = calloc(t->n_groups, sizeof *t->groups);
-    *n_pieces = 2 * (uint64_t)t->n_groups + 1;
-    return t->tile_bytes != NULL && t->groups != NULL
+    t->tiling = tiling_of(g);
+    if (checked_mul(t->tiling.across, t->tiling.down, &t->n_tiles)) {
+        t->tile_bytes = calloc(t->n_tiles, sizeof *t->tile_bytes);
+    }
+    *n_pieces = t->n_tiles;
+    return t->tile_bytes != NULL
                ? STATUS_OK
                : status_fail(STATUS_NO_MEMORY, "no memory to write a grid of %zu x %zu cells",
                              g->rows, g->columns);
@@ -526,115 +449,77 @@ static enum status tif_open(struct raster_source *s, uint64_t *n_pieces)
 static void tif_close(struct raster_source *s)
 {
     struct tif *const t = s->state;
-    if (t == NULL) {
-        return;
-    }
-    for (size_t i = 0; t->groups != NULL && i < t->n_groups; i++) {
-        bytes_free(&t->groups[i].data);
-    }
-    free(t->groups);
-    free(t->tile_bytes);
-    pthread_cond_destroy(&t->changed);
-    pthread_mutex_destroy(&t->lock);
-    free(t);
-}
-
-/* What is kept takes no more memory than it has bytes, as tif_kept_bytes() says. */
-static void give_back_room(struct bytes *b)
-{
-    unsigned char *const data = b->len > 0 ? realloc(b->data, b->len) : NULL;
-    if (data != NULL) {
-        b->data = data;
-        b->cap = b->len;
+    if (t != NULL) {
+        free(t->tile_bytes);
+        pthread_cond_destroy(&t->changed);
+        pthread_mutex_destroy(&t->lock);
+        free(t);
     }
 }
 
-/* Sees to it that the group is kept (or only measured). The lock is held, but not while tiles are
- * being deflated. */
-static enum status ensure_group(struct raster_source *s, size_t index, bool kept)
+/* Appends a tile and lets the last piece know its size. */
+static enum status put_measured(const struct raster_source *s, size_t index, struct bytes *out)
 {
     struct tif *const t = s->state;
-    struct group *const g = &t->groups[index];
-    while (g->state == GROUP_RUNNING) {
+    const size_t before = out->len;
+    pthread_mutex_lock(&t->lock);
+    const bool is_first = t->tile_bytes[index] == 0;
+    if (is_first) {
+        t->tile_bytes[index] = being_made;
+    }
+    pthread_mutex_unlock(&t->lock);
+    const enum status st = put_tile(s, index, out);
+    if (is_first) {
+        pthread_mutex_lock(&t->lock);
+        t->tile_bytes[index] = st == STATUS_OK ? (uint32_t)(out->len - before) : 0;
+        pthread_cond_broadcast(&t->changed);
+        pthread_mutex_unlock(&t->lock);
+    }
+    return st;
+}
+
+/* Sees to it that the tile's size is known. */
+static enum status measure(const struct raster_source *s, size_t index)
+{
+    struct tif *const t = s->state;
+    struct bytes unused = {.len = 0};
+    pthread_mutex_lock(&t->lock);
+    while (t->tile_bytes[index] == being_made) {
         pthread_cond_wait(&t->changed, &t->lock);
     }
-    if (g->state == GROUP_KEPT || (g->measured && !kept)) {
-        return STATUS_OK;
-    }
-    g->state = GROUP_RUNNING;
+    const bool is_known = t->tile_bytes[index] != 0;
     pthread_mutex_unlock(&t->lock);
-    struct bytes data = {.len = 0};
-    uint32_t sizes[GROUP_TILES];
-    const size_t first = index * t->group_tiles, left = t->n_tiles - first;
-    const size_t n = left < t->group_tiles ? left : t->group_tiles;
-    const enum status st = put_tiles(s, first, n, &data, sizes);
-    if (st == STATUS_OK) {
-        give_back_room(&data);
-    }
-    pthread_mutex_lock(&t->lock);
-    if (st == STATUS_OK && !g->measured) {
-        memcpy(t->tile_bytes + first, sizes, n * sizeof *sizes);
-        g->measured = true;
-    }
-    const size_t most = s->raster.keep_bytes;
-    const bool has_room = kept || most == 0 || s->kept_bytes + data.cap <= most;
-    if (st == STATUS_OK && has_room) {
-        g->data = data;
-        g->state = GROUP_KEPT;
-        s->kept_bytes += data.cap;
-    } else {
-        bytes_free(&data);
-        g->state = GROUP_NONE;
-    }
-    pthread_cond_broadcast(&t->changed);
+    const enum status st = is_known ? STATUS_OK : put_measured(s, index, &unused);
+    bytes_free(&unused);
     return st;
 }
 
-/* The head; BigTIFF only where the file does not fit otherwise. The lock is held. */
-static enum status put_head(struct raster_source *s, struct bytes *out)
+/* BigTIFF only where the file does not fit otherwise. */
+static enum status put_end(const struct raster_source *s, struct bytes *out)
 {
+    enum { DIRECTORY_BYTES = 16 << 20 }; /* at most: tags, and places of the tiles of 2^31 cells */
     const struct tif *const t = s->state;
-    const size_t before = out->len;
-    uint64_t end = 0;
-    for (size_t i = 0; i < t->n_groups; i++) {
-        STATUS_TRY(ensure_group(s, i, false));
+    uint64_t bytes = DIRECTORY_BYTES;
+    for (size_t i = 0; i < t->n_tiles; i++) {
+        STATUS_TRY(measure(s, i));
+        bytes += t->tile_bytes[i];
     }
-    const enum status st = raster_tif_head(s, false, out, &end);
-    if (st != STATUS_OK || end <= UINT32_MAX) {
-        return st;
-    }
-    out->len = before;
-    return raster_tif_head(s, true, out, &end);
-}
-
-/* The tiles of a group, which is kept no longer. The lock is held. */
-static enum status put_group(struct raster_source *s, size_t index, struct bytes *out)
-{
-    struct tif *const t = s->state;
-    struct group *const g = &t->groups[index];
-    STATUS_TRY(ensure_group(s, index, true));
-    const enum status st = bytes_append(out, g->data.data, g->data.len);
-    s->kept_bytes -= g->data.cap;
-    bytes_free(&g->data);
-    g->state = GROUP_NONE;
-    return st;
+    return raster_tif_end(s, bytes > UINT32_MAX, out);
 }
 
 static enum status tif_piece(struct raster_source *s, uint64_t index, struct bytes *out)
 {
-    struct tif *const t = s->state;
-    enum status st = STATUS_OK;
-    assert(index <= 2 * (uint64_t)t->n_groups);
-    pthread_mutex_lock(&t->lock);
-    if (index > t->n_groups) {
-        st = put_group(s, (size_t)(index - t->n_groups - 1), out);
-    } else if (index == t->n_groups) {
-        st = put_head(s, out);
-    } else if (t->groups[index].state != GROUP_RUNNING) { /* else there is nothing to wait for */
-        st = ensure_group(s, (size_t)index, false);
-    }
-    pthread_mutex_unlock(&t->lock);
-    return st;
+    static const unsigned char header[PACK_HEADER_BYTES]; /* as long as it is not known */
+    const struct tif *const t = s->state;
+    STATUS_TRY(index == 0 ? bytes_append(out, header, sizeof header) : STATUS_OK);
+    STATUS_TRY(put_measured(s, (size_t)index, out));
+    return index + 1 == t->n_tiles ? put_end(s, out) : STATUS_OK;
+}
+
+static const unsigned char *tif_header(const struct raster_source *s)
+{
+    const struct tif *const t = s->state;
+    return t->header;
 }
 
 const struct raster_file_ops raster_tif_ops = {
@@ -642,7 +527,7 @@ const struct raster_file_ops raster_tif_ops = {
     .kind = PACK_RAW,
     .open = tif_open,
     .piece = tif_piece,
+    .header = tif_header,
     .close = tif_close,
     .says_system = tif_says_system,
-    .kept_bytes = tif_kept_bytes,
 };

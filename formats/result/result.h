@@ -19,6 +19,10 @@
  * of 8 bytes. Called from any thread, pieces of one result in any order and at the same time. */
 typedef enum status result_piece_fn(void *context, uint64_t index, struct bytes *out);
 
+/* The first PACK_HEADER_BYTES of a PACK_RAW file, which its first piece has as zeros: to be asked
+ * for when all its pieces have been made. */
+typedef const unsigned char *result_header_fn(const void *context);
+
 enum { RESULT_NAME_BYTES = 48 };
 
 enum result_growth {
@@ -34,7 +38,8 @@ struct result_member {
     uint64_t portions_bytes; /* RESULT_HEAD: of all portions, unpacked */
     uint64_t n_pieces;       /* >= 1 */
     result_piece_fn *piece;
-    void *context; /* given to piece; owned by this member when free_context is set */
+    result_header_fn *header; /* NULL: the first piece has it */
+    void *context;            /* given to both; owned by this member when free_context is set */
     void (*free_context)(void *context);
 };
 

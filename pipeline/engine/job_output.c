@@ -133,6 +133,9 @@ static enum status write_piece(const struct job *job, const struct job_result *r
     if (f->more || member + 1 < f->n_members || index + 1 < m->n_pieces) {
         return STATUS_OK;
     }
+    if (m->header != NULL) {
+        STATUS_TRY(pack_header(output->pack, m->header(m->context)));
+    }
     struct pack *pack = output->pack;
     output->pack = NULL;
     return pack_close(pack, &output->bytes, &output->crc);

@@ -1,8 +1,7 @@
 /*
  * generate_dem - see generate_dem.h.
  *
- * A grid is written in pieces (raster.h) by a piece_writer. A GeoTIFF's head needs the sizes of all
- * tiles: those that do not fit in KEEP_BYTES until they are written are made twice.
+ * A grid is written in pieces (raster.h) by a piece_writer.
  */
 #include "pipeline/generate/generate_dem.h"
 
@@ -15,8 +14,6 @@
 #include <string.h>
 #include <strings.h>
 #include <zlib.h>
-
-enum { KEEP_BYTES = 1 << 29 /* of deflated tiles */ };
 
 /* --- names ----------------------------------------------------------------------------------- */
 
@@ -106,7 +103,7 @@ static enum status fetch(void *context, uint64_t first, size_t n, void *dst)
     return STATUS_OK;
 }
 
-/* --- pieces, each about 1 MiB ----------------------------------------------------------------- */
+/* --- pieces, each up to 1 MiB ----------------------------------------------------------------- */
 
 struct work {
     const struct generate_dem_order *order;
@@ -201,12 +198,19 @@ static enum status write_gzip(struct writing *g, struct new_file *file)
 
 /* --- the pair -------------------------------------------------------------------------------- */
 
+static enum status write_header(const struct result_member *member, struct new_file *file)
+{
+    STATUS_TRY(new_file_rewind(file));
+    return new_file_write(file, member->header(member->context), PACK_HEADER_BYTES);
+}
+
 static enum status write_member(struct work *w, const struct result_member *member, bool is_dem,
                                 struct new_file *file)
 {
     struct writing g = {.work = w, .member = member, .share = is_dem ? 0.5 : 0};
     if (!w->order->pair->is_gzipped) {
-        return write_pieces(&g, file);
+        STATUS_TRY(write_pieces(&g, file));
+        return member->header != NULL ? write_header(member, file) : STATUS_OK;
     }
     g.trailers = calloc((size_t)member->n_pieces, sizeof(*g.trailers));
     const enum status status = g.trailers != NULL
@@ -223,8 +227,7 @@ static enum status write_grid(struct work *w, const struct grid *grid, bool is_d
                                   .format = w->order->pair->format,
                                   .type = w->order->type,
                                   .has_nodata = is_dem && w->terrain.order.nodata > 0,
-                                  .nodata = TERRAIN_NODATA,
-                                  .keep_bytes = KEEP_BYTES};
+                                  .nodata = TERRAIN_NODATA};
     struct cells cells = {.terrain = &w->terrain,
                           .type = raster.type,
                           .fill = is_dem ? terrain_surface : terrain_debris};

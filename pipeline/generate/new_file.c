@@ -128,6 +128,13 @@ enum status new_file_write(struct new_file *f, const void *data, size_t n)
     return STATUS_OK;
 }
 
+enum status new_file_rewind(struct new_file *f)
+{
+    return lseek(f->fd, 0, SEEK_SET) == 0
+               ? STATUS_OK
+               : status_fail_errno(errno, "%s: cannot be written but in order", f->path);
+}
+
 /* One step where the file system can rename without replacing; link and unlink where it cannot. */
 static enum status give_name(struct new_file *f)
 {

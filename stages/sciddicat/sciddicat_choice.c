@@ -200,13 +200,6 @@ static enum status check_shape(const struct sciddicat_job *job)
     return raster_check(&raster, name);
 }
 
-/* What one grid keeps until its file is written, besides its cells. */
-static size_t kept_bytes(const struct sciddicat_job *job, enum raster_type type)
-{
-    const struct raster raster = sciddicat_raster(job, type);
-    return raster_kept_bytes(&raster);
-}
-
 /* With fewer tiles a device is not full: a step takes as long as with half of them. */
 size_t sciddicat_n_devices(uint64_t n_busy)
 {
@@ -233,17 +226,10 @@ static enum status find_need(const struct sciddicat_job *job, struct stage_need 
     const size_t given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels have them */
     const size_t held = 3 * sizeof(double) + sizeof(int32_t) + 1;
     const size_t run = job->ops->sciddicat->bytes(&job->params);
-    const size_t thickness = kept_bytes(job, job->choice.type);
-    const size_t snapshot = n * sizeof(double) + thickness;
-    const size_t last = 2 * thickness + kept_bytes(job, RASTER_I32);
-    size_t host = n * held + sciddicat_n_reports(job) * sizeof(struct sciddicat_report) +
-                  sciddicat_map_bytes(job->dem->rows, job->dem->columns);
-    if (n_snapshots(&job->choice) >
-        0) { /* two results at a time: snapshots, or one and the last result */
-        host += snapshot + (snapshot > last ? snapshot : last);
-    } else {
-        host += last;
-    }
+    const size_t host = n * held + sciddicat_n_reports(job) * sizeof(struct sciddicat_report) +
+                        sciddicat_map_bytes(job->dem->rows, job->dem->columns) +
+                        /* two results at a time: snapshots, or one and the last result */
+                        (n_snapshots(&job->choice) > 0 ? 2 * n * sizeof(double) : 0);
     size_t memory;
     if (!checked_add(run, n * given, &memory)) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu cells need more than 2^64 bytes",

@@ -37,6 +37,7 @@ static void write_raster(const struct raster *raster, struct bytes *numbers, str
     for (uint64_t i = 0; i < m->n_pieces; i++) {
         fuzz_require(m->piece(m->context, i, file) == STATUS_OK);
     }
+    memcpy(file->data, m->header(m->context), PACK_HEADER_BYTES);
     result_free(&r);
 }
 

@@ -97,6 +97,9 @@ static inline struct bytes join_in_order(const struct result_member *m, const ui
         assert_int_equal(bytes_append(&all, pieces[k].data, pieces[k].len), STATUS_OK);
         bytes_free(&pieces[k]);
     }
+    if (m->header != NULL) {
+        memcpy(all.data, m->header(m->context), PACK_HEADER_BYTES);
+    }
     free(pieces);
     return all;
 }

@@ -146,6 +146,9 @@ static inline void take_files(const struct result *r, struct outcome *o)
             assert_int_equal(bytes_append(&made->bytes, pieces[p].data, pieces[p].len), STATUS_OK);
             bytes_free(&pieces[p]);
         }
+        if (m->header != NULL) {
+            memcpy(made->bytes.data, m->header(m->context), PACK_HEADER_BYTES);
+        }
         free(pieces);
     }
 }
