@@ -13,6 +13,7 @@
 #include "formats/geo/grid.h"
 #include "formats/table/table_format.h"
 
+#include <isa-l.h>
 #include <pthread.h>
 #include <tiffio.h>
 
@@ -29,7 +30,9 @@ struct tif_shape {
     size_t rows, columns;
     enum table_kind kind;
     size_t sample_bytes;                /* 1, 2, 4, 8; floats 2, 4, 8 */
-    bool tiled, deflated, unpacked;     /* unpacked: as it is, not compressed */
+    uint16_t scheme;                    /* how they are compressed */
+    bool tiled, plain, reversed;        /* plain: no predictor, this machine's byte order;
+                                           reversed: the bits of each byte as stored */
     size_t strile_rows, strile_columns; /* strips: strile_columns = columns */
     size_t striles_across, striles_down;
     size_t strile_bytes;   /* decoded; all columns and rows of a tile */
@@ -49,6 +52,7 @@ struct tif_handle {
     char first[200];     /* libtiff's first complaint since tif_handle_forget */
     char lost[200];      /* what it says of a tag of ours that it could not read */
     unsigned char *tile; /* [tile_bytes], when tiled and used */
+    struct inflate_state inflate;
     struct tif_handle *next;
 };
 

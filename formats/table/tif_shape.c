@@ -50,7 +50,7 @@ enum {
 /* The directory's numbers as the file gives them. */
 struct directory {
     uint32_t columns, rows, strile_rows, strile_columns;
-    uint16_t bits, samples, format, scheme, predictor;
+    uint16_t bits, samples, format, scheme, predictor, fill_order;
 };
 
 static void read_directory(TIFF *tif, struct directory *d)
@@ -63,6 +63,7 @@ static void read_directory(TIFF *tif, struct directory *d)
     TIFFGetFieldDefaulted(tif, TIFFTAG_SAMPLEFORMAT, &d->format);
     TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &d->scheme);
     TIFFGetField(tif, TIFFTAG_PREDICTOR, &d->predictor);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_FILLORDER, &d->fill_order);
     if (TIFFIsTiled(tif)) {
         TIFFGetField(tif, TIFFTAG_TILEWIDTH, &d->strile_columns);
         TIFFGetField(tif, TIFFTAG_TILELENGTH, &d->strile_rows);
@@ -155,9 +156,10 @@ static enum status lay_out(const char *name, const struct directory *d, struct t
         s->band_striles = s->striles_down;
     }
     s->band_rows = s->band_striles * s->strile_rows;
-    s->tile_bytes = s->striles_down > 1 || s->unpacked /* those are read without a copy */
-                        ? s->strile_bytes
-                        : s->rows * s->strile_columns * s->sample_bytes;
+    s->tile_bytes =
+        s->striles_down > 1 || s->scheme == COMPRESSION_NONE /* those are read without a copy */
+            ? s->strile_bytes
+            : s->rows * s->strile_columns * s->sample_bytes;
     return STATUS_OK;
 }
 
@@ -170,8 +172,8 @@ static size_t handle_bytes(const struct directory *d, const struct codec *codec,
     const size_t row = d->predictor == PREDICTOR_NONE ? 0 : s->strile_columns * s->sample_bytes;
     const size_t raw = stored < TIF_BAND_MAX_BYTES ? (size_t)stored : TIF_BAND_MAX_BYTES;
     return CODEC_STATE + STRILE_ENTRY * s->striles_across * s->striles_down +
-           codec->copies * cells * s->sample_bytes + row + (s->unpacked ? 0 : raw) +
-           (s->tiled ? s->tile_bytes : 0);
+           codec->copies * cells * s->sample_bytes + row +
+           (s->scheme == COMPRESSION_NONE ? 0 : raw) + (s->tiled ? s->tile_bytes : 0);
 }
 
 /* Does every strip or tile lie in the file, and can it unpack to what is claimed? *largest: bytes
@@ -226,10 +228,11 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
     const struct codec *codec = NULL;
     uint64_t largest = 0;
     read_directory(h->tif, &d);
-    *shape = (struct tif_shape){.tiled = TIFFIsTiled(h->tif) != 0,
-                                .deflated = d.scheme == COMPRESSION_DEFLATE ||
-                                            d.scheme == COMPRESSION_ADOBE_DEFLATE,
-                                .unpacked = d.scheme == COMPRESSION_NONE};
+    *shape = (struct tif_shape){.scheme = d.scheme,
+                                .tiled = TIFFIsTiled(h->tif) != 0,
+                                .reversed = d.fill_order == FILLORDER_LSB2MSB,
+                                .plain = d.predictor == PREDICTOR_NONE &&
+                                         (d.bits == 8 || !TIFFIsByteSwapped(h->tif))};
     STATUS_TRY(check_samples(name, &d, shape));
     STATUS_TRY(find_codec(name, d.scheme, &codec));
     STATUS_TRY(lay_out(name, &d, shape));

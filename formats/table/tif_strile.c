@@ -3,9 +3,10 @@
  *
  * libtiff unpacks deflate streams through libdeflate, takes its "there is more than fits" for a
  * success, and then leaves up to 257 bytes at the end as they were, without a look at the checksum
- * (4.5.0, ZIPDecode). Damage that makes a stream longer would pass as data. So zlib reads the
- * stream first, to its checksum, and counts. Some programs write the last strip in full, beyond the
- * image's last row: of such a one, zlib unpacks the beginning.
+ * (4.5.0, ZIPDecode). Damage that makes a stream longer would pass as data. So ISA-L unpacks the
+ * stream first, to its checksum, and counts; where there is no predictor, and the byte order is
+ * this machine's, that is all. Some programs write the last strip in full, beyond the image's last
+ * row: of such a one, zlib unpacks the beginning.
  */
 #include "formats/base/io_watch.h"
 #include "formats/table/tif.h"
@@ -14,79 +15,71 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-enum { PIECE_BYTES = 1 << 14 };
-
-struct stream {
-    z_stream z;
-    struct tif_handle *h;
-    uint64_t at, left; /* of the file, not yet read */
-    bool reversed;     /* the bits of each byte */
-    unsigned char in[PIECE_BYTES], out[2 * PIECE_BYTES];
-};
-
-static bool refill(struct stream *s)
+/* Reads n bytes of a stored strile; NULL: h->error. */
+static unsigned char *load(struct tif_handle *h, uint32_t strile, size_t n)
 {
-    const size_t n = s->left < PIECE_BYTES ? (size_t)s->left : PIECE_BYTES;
-    int error;
-    const size_t got = io_watch_pread_all(s->h->fd, s->in, n, s->at, &error);
-    if (error != 0) {
-        s->h->error = error;
-    }
-    if (error != 0 || got == 0) {
-        return false;
-    }
-    if (s->reversed) {
-        TIFFReverseBits(s->in, (tmsize_t)got);
-    }
-    s->at += got;
-    s->left -= got;
-    s->z.next_in = s->in;
-    s->z.avail_in = (uInt)got;
-    return true;
-}
-
-/* Unpacks until the end, or beyond `most` bytes; true: to the end, with the right checksum. */
-static bool unpack(struct stream *s, uint64_t most)
-{
-    int state = Z_OK;
-    while (state == Z_OK && s->z.total_out <= most) {
-        if (s->z.avail_in == 0 && (s->left == 0 || !refill(s))) {
-            return false;
-        }
-        s->z.next_out = s->out;
-        s->z.avail_out = sizeof s->out;
-        state = inflate(&s->z, Z_NO_FLUSH);
-    }
-    return state == Z_STREAM_END;
-}
-
-/* Before a deflated strile is decoded: it must be whole and unpack to `least` to `most` bytes. What
- * is wrong with it (h->error: with its reading); NULL: nothing. */
-static const char *prepare_deflate(struct tif_handle *h, uint32_t strile, uint64_t least,
-                                   uint64_t most)
-{
-    struct stream s = {.h = h,
-                       .at = TIFFGetStrileOffset(h->tif, strile),
-                       .left = TIFFGetStrileByteCount(h->tif, strile)};
-    uint16_t order = FILLORDER_MSB2LSB;
-    TIFFGetFieldDefaulted(h->tif, TIFFTAG_FILLORDER, &order);
-    s.reversed = order == FILLORDER_LSB2MSB;
-    if (inflateInit(&s.z) != Z_OK) {
+    unsigned char *const packed = malloc(n);
+    if (packed == NULL) {
         h->error = ENOMEM;
-        return "no memory to unpack it";
+        return NULL;
     }
-    const bool whole = unpack(&s, most);
-    const char *const complaint = s.z.msg != NULL ? s.z.msg : "it ends too early";
-    const uint64_t n = s.z.total_out;
-    (void)inflateEnd(&s.z);
-    TIFFSetField(h->tif, TIFFTAG_DEFLATE_SUBCODEC,
-                 n > least ? DEFLATE_SUBCODEC_ZLIB : DEFLATE_SUBCODEC_LIBDEFLATE);
-    return n > most    ? "it unpacks to more than its size"
-           : !whole    ? complaint
-           : n < least ? "it unpacks to less than its size"
-                       : NULL;
+    const uint64_t at = TIFFGetStrileOffset(h->tif, strile);
+    const size_t got = io_watch_pread_all(h->fd, packed, n, at, &h->error);
+    memset(packed + got, 0, n - got);
+    return packed;
+}
+
+/* Unpacks a stream of n bytes into dst[least]: it must be whole, of up to `most` bytes. NULL, or
+ * what is wrong with it. */
+static const char *unpack(struct tif_handle *h, const unsigned char *packed, size_t n,
+                          unsigned char *dst, size_t least, size_t most)
+{
+    struct inflate_state *const z = &h->inflate;
+    unsigned char beyond[1 << 12];
+    int state;
+    isal_inflate_init(z);
+    z->crc_flag = ISAL_ZLIB;
+    z->next_in = (unsigned char *)(uintptr_t)packed; /* it only reads */
+    z->avail_in = (uint32_t)n;
+    z->next_out = dst;
+    z->avail_out = (uint32_t)least;
+    while ((state = isal_inflate(z)) == ISAL_DECOMP_OK && z->avail_out == 0 &&
+           z->total_out <= most) {
+        z->next_out = beyond;
+        z->avail_out = sizeof beyond;
+    }
+    return z->total_out > most                   ? "it unpacks to more than its size"
+           : state == ISAL_INCORRECT_CHECKSUM    ? "its checksum does not hold"
+           : state != ISAL_DECOMP_OK             ? "its stream cannot be unpacked"
+           : z->block_state != ISAL_BLOCK_FINISH ? "it ends too early"
+           : z->total_out < least                ? "it unpacks to less than its size"
+                                                 : NULL;
+}
+
+/* Decodes a deflated strile; *complaint: what is wrong with it. */
+static bool decode_deflate(const struct tif_shape *shape, struct tif_handle *h, uint32_t strile,
+                           unsigned char *dst, size_t bytes, const char **complaint)
+{
+    const uint64_t stored = TIFFGetStrileByteCount(h->tif, strile);
+    const size_t needed = 2 * shape->strile_bytes + (1 << 16); /* more than any stream of that */
+    const size_t n = stored < needed ? (size_t)stored : needed;
+    unsigned char *const packed = load(h, strile, n);
+    bool ok = packed != NULL && h->error == 0;
+    if (ok && shape->reversed) {
+        TIFFReverseBits(packed, (tmsize_t)n);
+    }
+    *complaint = ok ? unpack(h, packed, n, dst, bytes, shape->strile_bytes) : NULL;
+    ok = ok && *complaint == NULL;
+    if (ok && !shape->plain) {
+        TIFFSetField(h->tif, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB); /* they are so now */
+        TIFFSetField(h->tif, TIFFTAG_DEFLATE_SUBCODEC,
+                     h->inflate.total_out > bytes ? DEFLATE_SUBCODEC_ZLIB
+                                                  : DEFLATE_SUBCODEC_LIBDEFLATE);
+        ok = TIFFReadFromUserBuffer(h->tif, strile, packed, (tmsize_t)n, dst, (tmsize_t)bytes) == 1;
+    }
+    free(packed);
+    return ok;
 }
 
 static void narrow_integer(const struct tif_shape *shape, double value, unsigned char *sample)
@@ -98,11 +91,9 @@ static void narrow_integer(const struct tif_shape *shape, double value, unsigned
         return;
     }
     const uint64_t v = value < 0 ? -(uint64_t)-value : (uint64_t)value;
-    for (size_t i = 0; i < shape->sample_bytes; i++) {
-        const size_t place =
-            __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? i : shape->sample_bytes - 1 - i;
-        sample[place] = (unsigned char)(v >> (8 * i));
-    }
+    const size_t at =
+        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof v - shape->sample_bytes;
+    memcpy(sample, (const unsigned char *)&v + at, shape->sample_bytes);
 }
 
 void tif_narrow(const struct tif_shape *shape, double value, unsigned char *sample)
@@ -143,16 +134,16 @@ static enum status read_strile(const struct tif_shape *shape, struct tif_handle 
                                const char *name, uint32_t strile, unsigned char *dst, size_t bytes)
 {
     const char *complaint = NULL;
-    tmsize_t got = -1;
+    bool ok;
     tif_handle_forget(h);
-    if (shape->deflated) {
-        complaint = prepare_deflate(h, strile, bytes, shape->strile_bytes);
+    if (shape->scheme == COMPRESSION_DEFLATE || shape->scheme == COMPRESSION_ADOBE_DEFLATE) {
+        ok = decode_deflate(shape, h, strile, dst, bytes, &complaint);
+    } else {
+        const tmsize_t n = (tmsize_t)bytes;
+        ok = n == (shape->tiled ? TIFFReadEncodedTile(h->tif, strile, dst, n)
+                                : TIFFReadEncodedStrip(h->tif, strile, dst, n));
     }
-    if (complaint == NULL) {
-        got = shape->tiled ? TIFFReadEncodedTile(h->tif, strile, dst, (tmsize_t)bytes)
-                           : TIFFReadEncodedStrip(h->tif, strile, dst, (tmsize_t)bytes);
-    }
-    if (got == (tmsize_t)bytes && h->first[0] == '\0') { /* libtiff may call damage a success */
+    if (ok && h->first[0] == '\0') { /* libtiff may call damage a success */
         return STATUS_OK;
     }
     const size_t down = strile / shape->striles_across, across = strile % shape->striles_across;

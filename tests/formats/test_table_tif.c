@@ -99,6 +99,10 @@ static void every_compression_is_read(void **state)
         check_spec(&s);
         s.tile = 256; /* higher than the image */
         check_spec(&s);
+        s.fill_order = FILLORDER_LSB2MSB;
+        check_spec(&s);
+        s.mode = ways[i].predictor == 3 ? "wl" : "wb"; /* the other one libtiff cannot read back */
+        check_spec(&s);
     }
 }
 

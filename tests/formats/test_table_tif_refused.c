@@ -282,7 +282,7 @@ static void a_damaged_strip_is_refused_with_its_place(void **state)
     memcpy(&at, file.data + at + 4 * 3, sizeof at); /* the fourth strip */
     memset(file.data + at, 0xff, 8);
     struct reading r = read_bytes(file.data, file.len, NULL, 4096);
-    assert_failed(&r, STATUS_BAD_INPUT, "strip 3 (from row 25", "incorrect header check");
+    assert_failed(&r, STATUS_BAD_INPUT, "strip 3 (from row 25", "its stream cannot be unpacked");
     reading_free(&r);
     bytes_free(&file);
 }

@@ -12,9 +12,9 @@
 struct tif_spec {
     const char *mode; /* of libtiff: "wl" little-endian, "wb" big-endian, "wl8" BigTIFF; NULL: wl */
     uint32_t rows, columns;
-    uint16_t bits, format, scheme, predictor; /* 0: libtiff's default */
-    uint32_t tile;                            /* side of a tile; 0: strips ... */
-    uint32_t strip_rows;                      /* ... of so many rows; 0: one strip */
+    uint16_t bits, format, scheme, predictor, fill_order; /* 0: libtiff's default */
+    uint32_t tile;                                        /* side of a tile; 0: strips ... */
+    uint32_t strip_rows;                                  /* ... of so many rows; 0: one strip */
     const char *nodata, *metadata;
     uint16_t samples; /* 0: 1 */
     uint32_t subfile; /* what a further image is: FILETYPE_MASK ... */
@@ -79,6 +79,9 @@ static inline void set_fields(TIFF *tif, const struct tif_spec *s)
     TIFFSetField(tif, TIFFTAG_COMPRESSION, s->scheme ? s->scheme : COMPRESSION_NONE);
     if (s->predictor) {
         TIFFSetField(tif, TIFFTAG_PREDICTOR, s->predictor);
+    }
+    if (s->fill_order) {
+        TIFFSetField(tif, TIFFTAG_FILLORDER, s->fill_order);
     }
     if (s->tile) {
         TIFFSetField(tif, TIFFTAG_TILEWIDTH, s->tile);
