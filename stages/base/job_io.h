@@ -12,7 +12,7 @@
 #ifndef LEAT_STAGES_BASE_JOB_IO_H
 #define LEAT_STAGES_BASE_JOB_IO_H
 
-#include "stages/base/room.h"
+#include "kernels/base/room.h"
 #include "stages/stage.h"
 
 /* How further queues come to help, as of struct stage_ops; called while the method waits. */

@@ -160,16 +160,16 @@ static enum status add_columns(const struct kmeans_job *job, struct result_file 
 
 static enum status add_arrays(const struct kmeans_job *job, struct result_file *f)
 {
-    const struct kmeans_fit *const fit = &job->best;
+    const struct kmeans_fit *const fit = &job->solve.best;
     const size_t k = fit->k, d = job->layout.n_columns, shape[2] = {k, d};
     const int64_t n_iterations = (int64_t)fit->state.n_iterations;
     STATUS_TRY(result_add_copy(f, "centroids", NPY_F8, 2, shape, fit->centroids));
     STATUS_TRY(result_end_portions(f, "labels", NPY_I4, 1, &job->n_rows, false));
-    STATUS_TRY(result_add_copy(f, "counts", NPY_I8, 1, &k, job->count));
-    STATUS_TRY(result_add_copy(f, "within", NPY_F8, 1, &k, job->within));
+    STATUS_TRY(result_add_copy(f, "counts", NPY_I8, 1, &k, job->solve.count));
+    STATUS_TRY(result_add_copy(f, "within", NPY_F8, 1, &k, job->solve.within));
     STATUS_TRY(result_add_copy(f, "inertia", NPY_F8, 0, NULL, &fit->inertia));
     STATUS_TRY(result_add_copy(f, "n_iterations", NPY_I8, 0, NULL, &n_iterations));
-    STATUS_TRY(result_add_copy(f, "scale", NPY_F8, 1, &d, job->weight));
+    STATUS_TRY(result_add_copy(f, "scale", NPY_F8, 1, &d, job->solve.weight));
     return add_columns(job, f);
 }
 
@@ -182,12 +182,12 @@ static enum status centroid_rows(void *context, uint64_t first, size_t n, struct
     for (size_t c = (size_t)first; c < first + n; c++) {
         STATUS_TRY(result_put_u64(out, c));
         STATUS_TRY(bytes_append(out, ",", 1));
-        STATUS_TRY(result_put_u64(out, job->count[c]));
+        STATUS_TRY(result_put_u64(out, job->solve.count[c]));
         STATUS_TRY(bytes_append(out, ",", 1));
-        STATUS_TRY(result_put_f64(out, job->within[c]));
+        STATUS_TRY(result_put_f64(out, job->solve.within[c]));
         for (size_t i = 0; i < d; i++) {
             STATUS_TRY(bytes_append(out, ",", 1));
-            STATUS_TRY(result_put_f64(out, job->best.centroids[c * d + i]));
+            STATUS_TRY(result_put_f64(out, job->solve.best.centroids[c * d + i]));
         }
         STATUS_TRY(bytes_append(out, "\n", 1));
     }
@@ -212,7 +212,7 @@ static enum status add_centroids(struct kmeans_job *job, struct result *out)
     const size_t fit = (PACK_PIECE_BYTES - HEADER_BYTES) / row;
     enum status st = put_header(job, &header);
     if (st == STATUS_OK) {
-        st = result_add_csv(out, "centroids", (const char *)header.data, job->best.k,
+        st = result_add_csv(out, "centroids", (const char *)header.data, job->solve.best.k,
                             fit > 0 ? fit : 1, centroid_rows, job, NULL);
     }
     bytes_free(&header);
@@ -223,7 +223,7 @@ static enum status k_rows(void *context, uint64_t first, size_t n, struct bytes 
 {
     const struct kmeans_job *const job = context;
     for (size_t i = (size_t)first; i < first + n; i++) {
-        const struct kmeans_k *const k = &job->ks[i];
+        const struct kmeans_k *const k = &job->solve.ks[i];
         STATUS_TRY(result_put_row(out, "uffuu", (uint64_t)k->k, k->inertia, k->silhouette,
                                   k->n_iterations, (uint64_t)k->converged));
     }
@@ -240,6 +240,6 @@ enum status kmeans_files(struct kmeans_job *job, struct result *out)
     if (!job->choice.is_range) {
         return STATUS_OK;
     }
-    return result_add_csv(out, "ks", "k,inertia,silhouette,n_iterations,converged", job->n_ks,
+    return result_add_csv(out, "ks", "k,inertia,silhouette,n_iterations,converged", job->solve.n_ks,
                           LABEL_ROWS, k_rows, job, NULL);
 }

@@ -9,19 +9,10 @@
 
 #include <stdlib.h>
 
-static enum status begin(struct kmeans_job *job)
-{
-    const struct kmeans_fit *const fit = &job->best;
-    room_give_back(&job->io->room, job->distances);
-    STATUS_TRY(kmeans_model_begin(job, fit->k, job->runs[0].at, &job->model));
-    return kmeans_model_put(job, &job->model, KMEANS_CENTROID, fit->centroids,
-                            fit->k * job->layout.n_columns * sizeof(double));
-}
-
 /* Keeps the labels of the picture's points among n labels, from point `first` on. */
 static void keep_scatter(struct kmeans_job *job, const int32_t *labels, size_t n, uint64_t first)
 {
-    const struct kmeans_sample *const s = &job->samples[KMEANS_OF_SCATTER];
+    const struct kmeans_sample *const s = &job->shown;
     while (job->n_scatter < s->n && s->number[job->n_scatter] < first + n) {
         job->scatter[job->n_scatter] = labels[s->number[job->n_scatter] - first];
         job->n_scatter++;
@@ -52,9 +43,10 @@ static uint64_t n_gathered(const struct kmeans_job *job)
     return job->n_left + (job->labels != NULL ? job->labels->n : 0);
 }
 
-static enum status visit(struct kmeans_job *job, const struct kmeans_points *x, struct span labels)
+static enum status visit(void *arg, const struct kmeans_points *x, struct span labels)
 {
-    STATUS_TRY(job->kernels->label(job->queue, x, &job->model, labels));
+    struct kmeans_job *const job = arg;
+    STATUS_TRY(kmeans_solve_label(&job->solve, x, labels));
     for (size_t i = 0, n; i < x->n; i += n) {
         n = x->n - i < KMEANS_LABEL_PIECE ? x->n - i : KMEANS_LABEL_PIECE;
         const uint64_t row = n_gathered(job);
@@ -74,27 +66,21 @@ static enum status visit(struct kmeans_job *job, const struct kmeans_points *x, 
     return job->layout.resident ? STATUS_OK : kmeans_files_labels(job, false);
 }
 
+/* Those of rows behind the last point. */
 static enum status end(struct kmeans_job *job)
 {
-    struct kmeans_fit *const fit = &job->best;
-    const size_t k = fit->k, left = job->layout.resident ? 0 : job->n_rows - n_gathered(job);
-    STATUS_TRY(need_labels(job, left)); /* of rows behind the last point */
+    const size_t left = job->layout.resident ? 0 : job->n_rows - n_gathered(job);
+    STATUS_TRY(need_labels(job, left));
     kmeans_kept_spread(job, job->n_rows - left, left, job->labels->at + job->labels->n);
     job->labels->n += left;
-    STATUS_TRY(
-        kmeans_model_get(job, &job->model, KMEANS_COUNT, job->count, k * sizeof *job->count));
-    STATUS_TRY(kmeans_model_inertia(job, &job->model, job->within, &fit->inertia));
-    for (size_t c = 0; c < k; c++) {
-        job->n_nonzero += job->count[c] > 0;
-    }
-    job->ks[k - job->choice.k_first].inertia = fit->inertia;
-    return STATUS_OK;
+    return kmeans_solve_label_end(&job->solve);
 }
 
 enum status kmeans_labels(struct kmeans_job *job)
 {
-    STATUS_TRY(begin(job));
-    STATUS_TRY(kmeans_points_visit(job, visit));
+    room_give_back(&job->io->room, job->solve.distances);
+    STATUS_TRY(kmeans_solve_label_begin(&job->solve));
+    STATUS_TRY(kmeans_points_visit(job, visit, job));
     STATUS_TRY(end(job));
     return kmeans_files_labels(job, true);
 }

@@ -92,23 +92,23 @@ static size_t read_count(const char *text, const char **end)
 static enum status choose_k(const char *text, struct kmeans_choice *out)
 {
     const char *end = text;
-    out->k_first = out->k_last = read_count(text, &end);
+    out->request.k_first = out->request.k_last = read_count(text, &end);
     out->is_range = *end == '-';
     if (out->is_range) {
-        out->k_last = read_count(end + 1, &end);
+        out->request.k_last = read_count(end + 1, &end);
     }
-    if (*end != '\0' || out->k_first == 0 || out->k_last == 0) {
+    if (*end != '\0' || out->request.k_first == 0 || out->request.k_last == 0) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "k: '%s' is neither a number of clusters from 1 to %zu nor a range of "
                            "them; write 8, or 2-12",
                            text, KMEANS_POINTS_MAX);
     }
-    if (out->k_last < out->k_first) {
+    if (out->request.k_last < out->request.k_first) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "k: the range '%s' ends before it begins; write %zu-%zu", text,
-                           out->k_last, out->k_first);
+                           out->request.k_last, out->request.k_first);
     }
-    if (out->k_last - out->k_first >= 1000) {
+    if (out->request.k_last - out->request.k_first >= 1000) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "k: the range '%s' has more than 1000 numbers; take a part of it", text);
     }
@@ -119,16 +119,16 @@ static enum status choose(const struct stage_args *args, struct kmeans_choice *o
 {
     const struct param_value *p = args->params;
     *out = (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
-                                  .scale = (enum kmeans_scale)p[SCALE].index,
-                                  .init = (enum kmeans_init)p[INIT].index,
                                   .drop = p[MISSING].index == 1,
-                                  .seed = p[SEED].count,
-                                  .max_iter = p[MAX_ITER].count,
-                                  .tol = p[TOL].real,
-                                  .n_init = (size_t)p[N_INIT].count};
+                                  .request = {.scale = (enum kmeans_scale)p[SCALE].index,
+                                              .init = (enum kmeans_init)p[INIT].index,
+                                              .seed = p[SEED].count,
+                                              .max_iter = p[MAX_ITER].count,
+                                              .tol = p[TOL].real,
+                                              .n_init = (size_t)p[N_INIT].count}};
     STATUS_TRY(choose_k(p[K].text, out));
-    if (out->init == KMEANS_INIT_FIRST) { /* every run would be the same */
-        out->n_init = 1;
+    if (out->request.init == KMEANS_INIT_FIRST) { /* every run would be the same */
+        out->request.n_init = 1;
     }
     return STATUS_OK;
 }
@@ -188,7 +188,7 @@ static enum status too_large(const struct stage_args *args, const struct kmeans_
 {
     return status_fail(STATUS_TOO_LARGE,
                        "%s: %zu clusters of %zu columns need more than 2^64 bytes",
-                       args->inputs[0].name, c->k_last, l->n_columns);
+                       args->inputs[0].name, c->request.k_last, l->n_columns);
 }
 
 static enum status refuse_columns(const struct stage_args *args, const struct kmeans_choice *c,
@@ -215,8 +215,9 @@ static enum status refuse_columns(const struct stage_args *args, const struct km
 static void find_width(const struct stage_args *args, const struct kmeans_choice *c,
                        struct kmeans_layout *l)
 {
-    const size_t fit = WINDOW_BYTES / at_least(kmeans_model_bytes(c->k_last, l->n_columns), 1);
-    const size_t most = at_most(at_most(fit, WINDOW_RUNS), kmeans_n_runs(c));
+    const size_t fit =
+        WINDOW_BYTES / at_least(kmeans_model_bytes(c->request.k_last, l->n_columns), 1);
+    const size_t most = at_most(at_most(fit, WINDOW_RUNS), kmeans_n_runs(&c->request));
     for (l->width = 2; l->width <= most && fits(args, c, l);) {
         l->width++;
     }
@@ -314,10 +315,11 @@ enum status kmeans_check_points(const struct stage_args *args, const struct kmea
         return status_fail(STATUS_TOO_LARGE, "%s: %zu points are more than can be taken (%zu)",
                            args->inputs[0].name, n, KMEANS_POINTS_MAX);
     }
-    if (choice->k_last > n) {
-        return status_fail(
-            STATUS_BAD_INPUT, "%s: %zu point%s cannot make %zu clusters; set k to %zu%s",
-            args->inputs[0].name, n, n > 1 ? "s" : "", choice->k_last, n, n > 1 ? " or less" : "");
+    if (choice->request.k_last > n) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: %zu point%s cannot make %zu clusters; set k to %zu%s",
+                           args->inputs[0].name, n, n > 1 ? "s" : "", choice->request.k_last, n,
+                           n > 1 ? " or less" : "");
     }
     return STATUS_OK;
 }
@@ -332,7 +334,8 @@ double kmeans_work(const struct stage_args *args)
     if (choose(args, &c) != STATUS_OK) {
         return 0; /* plan() says what is wrong */
     }
-    const double k = (double)(c.k_first + c.k_last) / 2 * (double)kmeans_n_runs(&c);
-    const uint64_t n = c.max_iter < ITERATIONS ? c.max_iter : ITERATIONS;
+    const double k =
+        (double)(c.request.k_first + c.request.k_last) / 2 * (double)kmeans_n_runs(&c.request);
+    const uint64_t n = c.request.max_iter < ITERATIONS ? c.request.max_iter : ITERATIONS;
     return lines * (double)table->cells_per_line * k * (double)n;
 }

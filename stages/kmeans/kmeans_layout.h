@@ -9,14 +9,11 @@
 #define LEAT_STAGES_KMEANS_KMEANS_LAYOUT_H
 
 #include "formats/result/figure.h"
-#include "kernels/kmeans/kmeans.h"
+#include "kernels/kmeans/kmeans_solve.h"
 #include "stages/stage.h"
 
 enum { KMEANS_N_SPECS = 9 };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
-
-enum kmeans_scale { KMEANS_SCALE_NONE, KMEANS_SCALE_UNIT, KMEANS_SCALE_RANGE };
-enum kmeans_init { KMEANS_INIT_PLUS, KMEANS_INIT_RANDOM, KMEANS_INIT_FIRST };
 
 /* Sums of points are kept in two words of 64 bits each, for so many. */
 #define KMEANS_POINTS_MAX ((size_t)1 << 31)
@@ -39,21 +36,11 @@ struct kmeans_kept {
 };
 
 struct kmeans_choice {
-    size_t k_first, k_last;
+    struct kmeans_request request; /* but for what follows from the layout */
     bool is_range; /* k was given as one: each of them is run, and the best is taken */
-    enum kmeans_scale scale;
-    enum kmeans_init init;
-    bool drop; /* rows with missing values are left out */
-    uint64_t seed, max_iter;
-    double tol;
-    size_t n_init;
+    bool drop;     /* rows with missing values are left out */
     enum figure_format figure;
 };
-
-static inline size_t kmeans_n_runs(const struct kmeans_choice *c)
-{
-    return (c->k_last - c->k_first + 1) * c->n_init;
-}
 
 struct kmeans_layout {
     size_t n_columns;

@@ -29,7 +29,7 @@ enum {
 
 static enum plot_marker marker_of(const struct kmeans_job *job, size_t cluster)
 {
-    return job->best.k <= DISTINCT ? (enum plot_marker)(cluster / COLOURS_SET) : PLOT_DISC;
+    return job->solve.best.k <= DISTINCT ? (enum plot_marker)(cluster / COLOURS_SET) : PLOT_DISC;
 }
 
 /* As wide as the area at most. */
@@ -67,7 +67,7 @@ struct place {
 /* Where point i of the sample lies. */
 static struct place place_of(const struct kmeans_job *job, size_t i)
 {
-    const struct kmeans_sample *const s = &job->samples[KMEANS_OF_SCATTER];
+    const struct kmeans_sample *const s = &job->shown;
     const double *const cells = s->cells + i * s->n_columns;
     if (s->n_columns > 1) {
         return (struct place){cells[0], cells[1]};
@@ -79,20 +79,21 @@ static struct place place_of(const struct kmeans_job *job, size_t i)
 static struct place centroid_of(const struct kmeans_job *job, size_t cluster)
 {
     const size_t d = job->layout.n_columns;
-    const double *const cells = job->best.centroids + cluster * d;
+    const double *const cells = job->solve.best.centroids + cluster * d;
     return (struct place){cells[0], d > 1 ? cells[1] : (double)cluster};
 }
 
 static void set_ranges(const struct kmeans_job *job, struct plot_axes *axes)
 {
-    axes->x = plot_range_of(job->min[0], job->max[0], 0.04);
-    axes->y = job->layout.n_columns > 1 ? plot_range_of(job->min[1], job->max[1], 0.04)
-                                        : (struct plot_range){-0.6, (double)job->best.k - 0.4};
+    axes->x = plot_range_of(job->solve.min[0], job->solve.max[0], 0.04);
+    axes->y = job->layout.n_columns > 1
+                  ? plot_range_of(job->solve.min[1], job->solve.max[1], 0.04)
+                  : (struct plot_range){-0.6, (double)job->solve.best.k - 0.4};
 }
 
 static void draw_points(const struct kmeans_job *job, const struct plot_axes *axes)
 {
-    const struct kmeans_sample *const s = &job->samples[KMEANS_OF_SCATTER];
+    const struct kmeans_sample *const s = &job->shown;
     const double size = s->n > 5000 ? 5 : s->n > 500 ? 7 : 10, opacity = s->n > 500 ? 0.6 : 0.8;
     for (size_t i = 0; i < s->n; i++) {
         const size_t cluster = (size_t)job->scatter[i];
@@ -106,14 +107,14 @@ static void draw_points(const struct kmeans_job *job, const struct plot_axes *ax
 /* With one column the axis has the numbers. */
 static bool is_numbered(const struct kmeans_job *job)
 {
-    return job->best.k <= NUMBERED && job->layout.n_columns > 1;
+    return job->solve.best.k <= NUMBERED && job->layout.n_columns > 1;
 }
 
 /* A white disc in a ring of the cluster's colour, with its number, at a pixel. */
 static void draw_centroid(const struct kmeans_job *job, struct figure *f, size_t cluster, double x,
                           double y)
 {
-    const bool numbered = is_numbered(job), few = job->best.k <= DISTINCT;
+    const bool numbered = is_numbered(job), few = job->solve.best.k <= DISTINCT;
     const double number_size = few ? 9 : 7, ring = few ? 2.5 : 1.5;
     const double size = !numbered ? 11 : few ? 26 : 21;
     char number[24];
@@ -129,8 +130,8 @@ static void draw_centroid(const struct kmeans_job *job, struct figure *f, size_t
 
 static void draw_centroids(const struct kmeans_job *job, const struct plot_axes *axes)
 {
-    for (size_t c = 0; c < job->best.k; c++) {
-        if (job->count[c] > 0) {
+    for (size_t c = 0; c < job->solve.best.k; c++) {
+        if (job->solve.count[c] > 0) {
             const struct place at = centroid_of(job, c);
             draw_centroid(job, axes->figure, c, plot_x(axes, at.x), plot_y(axes, at.y));
         }
@@ -148,8 +149,8 @@ struct legend {
 
 static void entry_of(const struct kmeans_job *job, size_t k, char out[64])
 {
-    if (job->best.k <= DISTINCT) {
-        snprintf(out, 64, "%zu: %llu", k, (unsigned long long)job->count[k]);
+    if (job->solve.best.k <= DISTINCT) {
+        snprintf(out, 64, "%zu: %llu", k, (unsigned long long)job->solve.count[k]);
     } else {
         snprintf(out, 64, "%zu, %zu, %zu, \xe2\x80\xa6", k, k + COLOURS_SET,
                  k + (size_t)2 * COLOURS_SET);
@@ -160,7 +161,7 @@ static struct legend legend_of(const struct kmeans_job *job, const struct plot_a
 {
     enum { AROUND = 3 }; /* rows: the heading, a gap, the centroid */
     const size_t fit = (size_t)(axes->height / LEGEND_ROW) - AROUND;
-    struct legend l = {.n = job->best.k <= DISTINCT ? job->best.k : COLOURS_SET};
+    struct legend l = {.n = job->solve.best.k <= DISTINCT ? job->solve.best.k : COLOURS_SET};
     double widest = 0;
     l.columns = l.n <= fit ? 1 : 2;
     l.rows = (l.n + l.columns - 1) / l.columns;
@@ -180,7 +181,7 @@ static void draw_legend(const struct kmeans_job *job, const struct plot_axes *ax
     const double left = (double)(axes->left + axes->width + EDGE), top = (double)axes->top;
     struct figure *const f = axes->figure;
     figure_text(f, left, top, CAPITAL, COLOURS_INK,
-                job->best.k <= DISTINCT ? "cluster: size" : "colour: clusters");
+                job->solve.best.k <= DISTINCT ? "cluster: size" : "colour: clusters");
     for (size_t k = 0; k < l->n; k++) {
         const double x = left + (double)(l->column * (long)(k / l->rows));
         const double y = top + (double)(l->row * (long)(k % l->rows + 1));
@@ -198,7 +199,7 @@ static void draw_legend(const struct kmeans_job *job, const struct plot_axes *ax
 /* "iris.points.csv: 150 points in 3 clusters", and how many of them are drawn. */
 static void draw_title(const struct kmeans_job *job, const struct plot_axes *axes)
 {
-    const size_t shown = job->samples[KMEANS_OF_SCATTER].n, k = job->best.k;
+    const size_t shown = job->shown.n, k = job->solve.best.k;
     char title[128], some[48] = "";
     if (shown < job->n) {
         snprintf(some, sizeof some, "; %zu of them drawn", shown);
@@ -284,14 +285,14 @@ static enum status draw_curve(const struct kmeans_job *job, struct figure *figur
                               const char *name, bool is_silhouette)
 {
     struct plot_ticks x_ticks, y_ticks;
-    const size_t n = job->n_ks;
+    const size_t n = job->solve.n_ks;
     double low = INFINITY, high = -INFINITY, *const x = malloc(2 * n * sizeof *x), *const y = x + n;
     if (x == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a plot");
     }
     for (size_t i = 0; i < n; i++) {
-        x[i] = (double)job->ks[i].k;
-        y[i] = is_silhouette ? job->ks[i].silhouette : job->ks[i].inertia;
+        x[i] = (double)job->solve.ks[i].k;
+        y[i] = is_silhouette ? job->solve.ks[i].silhouette : job->solve.ks[i].inertia;
         low = fmin(low, y[i]);
         high = fmax(high, y[i]);
     }
@@ -308,7 +309,7 @@ static enum status draw_curve(const struct kmeans_job *job, struct figure *figur
     plot_axes_draw(&axes, &x_ticks, &y_ticks, is_silhouette ? "k" : "", name);
     plot_line(&axes, x, y, n, 2.5, colours_of(0));
     for (size_t i = 0; i < n; i++) {
-        const bool is_best = job->ks[i].k == job->best.k;
+        const bool is_best = job->solve.ks[i].k == job->solve.best.k;
         plot_mark(&axes, x[i], y[i], PLOT_DISC, is_best ? 16 : 9, 1, colours_of(is_best ? 1 : 0));
     }
     free(x);
@@ -322,7 +323,7 @@ static enum status ks_piece(void *context, uint64_t index, struct bytes *out)
     char title[64];
     (void)index; /* there is one */
     STATUS_TRY(figure_new(job->choice.figure, FIGURE_LINES, KS_WIDTH, KS_HEIGHT, &figure));
-    snprintf(title, sizeof title, "numbers of clusters; %zu taken", job->best.k);
+    snprintf(title, sizeof title, "numbers of clusters; %zu taken", job->solve.best.k);
     figure_text(figure, EDGE, EDGE, TITLE, COLOURS_INK, title);
     enum status st = draw_curve(job, figure, PANEL_TOP, "inertia", false);
     if (st == STATUS_OK) {

@@ -62,7 +62,8 @@ static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64
                                      .n = n,
                                      .n_columns = job->layout.n_columns,
                                      .first = first};
-    kmeans_sample_take(job->samples, 2, job->choice.seed, &rows);
+    kmeans_sample_take((struct kmeans_sample *const[]){&job->solve.sample, &job->shown}, 2,
+                       job->choice.request.seed, &rows);
     for (size_t i = 0; i < n && !job->is_not_index; i++) {
         const double x = kmeans_rows_cell(&rows, i * rows.n_columns);
         const double row = (double)kmeans_kept_row(job, first + i);
@@ -120,7 +121,7 @@ static size_t row_bytes(const struct kmeans_job *job)
 
 /* The next points into `to`, which has room for `most`, and to `visit`; *n of them, 0: the end. */
 static enum status read_some(struct kmeans_job *job, struct span to, size_t most, size_t first,
-                             kmeans_visit_fn *visit, size_t *n)
+                             kmeans_visit_fn *visit, void *arg, size_t *n)
 {
     const size_t half = job->layout.unit / 2, few = LEAST_CELLS / job->layout.n_columns;
     const size_t worth = half > few ? half : few, least = worth < most ? worth : most;
@@ -131,11 +132,11 @@ static enum status read_some(struct kmeans_job *job, struct span to, size_t most
                                     .n_columns = job->layout.n_columns,
                                     .first = first};
     STATUS_TRY(queue_check(job->queue));
-    return *n > 0 ? visit(job, &x, job->scratch) : STATUS_OK;
+    return *n > 0 ? visit(arg, &x, job->scratch) : STATUS_OK;
 }
 
 /* Points that stay. */
-static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit)
+static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit, void *arg)
 {
     size_t n_held = 0, n;
     bool are;
@@ -148,7 +149,7 @@ static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit)
             b->first = n_held;
         }
         STATUS_TRY(read_some(job, span_from(b->at, b->n * row_bytes(job)), b->capacity - b->n,
-                             n_held, visit, &n));
+                             n_held, visit, arg, &n));
         b->n += n;
         n_held += n;
         STATUS_TRY(rows_more(&job->rows, job->io, &are));
@@ -157,35 +158,43 @@ static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit)
 }
 
 /* Points that do not. */
-static enum status read_in_turn(struct kmeans_job *job, kmeans_visit_fn *visit)
+static enum status read_in_turn(struct kmeans_job *job, kmeans_visit_fn *visit, void *arg)
 {
     size_t n_done = 0, n = 1;
     for (size_t turn = 0; n > 0; turn = 1 - turn) {
-        STATUS_TRY(read_some(job, job->staging[turn], job->layout.unit, n_done, visit, &n));
+        STATUS_TRY(read_some(job, job->staging[turn], job->layout.unit, n_done, visit, arg, &n));
         n_done += n;
     }
     return STATUS_OK;
 }
 
-enum status kmeans_points_read(struct kmeans_job *job, kmeans_visit_fn *visit)
+static enum status survey(void *arg, const struct kmeans_points *x, struct span memory)
+{
+    (void)memory;
+    return kmeans_solve_survey(arg, x);
+}
+
+enum status kmeans_points_read(struct kmeans_job *job)
 {
     const struct kmeans_layout *const l = &job->layout;
     job->reserved = l->n;
     job->rows.look = look_at_rows;
     job->rows.chunk = take_chunk;
     job->rows.context = job;
-    STATUS_TRY(l->resident ? read_all(job, visit) : read_in_turn(job, visit));
+    STATUS_TRY(l->resident ? read_all(job, survey, &job->solve)
+                           : read_in_turn(job, survey, &job->solve));
     STATUS_TRY(rows_end(&job->rows, job->io));
     job->n_rows = (size_t)job->rows.n_seen;
     job->has_seen = true;
     return STATUS_OK;
 }
 
-enum status kmeans_points_visit(struct kmeans_job *job, kmeans_visit_fn *visit)
+enum status kmeans_points_visit(void *context, kmeans_visit_fn *visit, void *arg)
 {
+    struct kmeans_job *const job = context;
     if (!job->layout.resident) {
         STATUS_TRY(rows_again(&job->rows, job->io));
-        return read_in_turn(job, visit);
+        return read_in_turn(job, visit, arg);
     }
     for (size_t b = 0; b < job->n_blocks; b++) {
         const struct kmeans_block *const block = &job->blocks[b];
@@ -195,7 +204,7 @@ enum status kmeans_points_visit(struct kmeans_job *job, kmeans_visit_fn *visit)
                                         .n_columns = job->layout.n_columns,
                                         .first = block->first};
         STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(block->n > 0 ? visit(job, &x, block->memory) : STATUS_OK);
+        STATUS_TRY(block->n > 0 ? visit(arg, &x, block->memory) : STATUS_OK);
     }
     return STATUS_OK;
 }

@@ -25,7 +25,7 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
     size_t n = 0;
     enum status st = STATUS_OK;
     for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
-        if (job->weight[c] == 0 && n++ < NAMED) {
+        if (job->solve.weight[c] == 0 && n++ < NAMED) {
             st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
         }
     }
@@ -48,11 +48,14 @@ static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
     struct bytes names = {0};
     enum status st = STATUS_OK;
     for (size_t c = 1; c < job->layout.n_columns; c++) {
-        widest = job->max[c] - job->min[c] > job->max[widest] - job->min[widest] ? c : widest;
+        widest =
+            job->solve.max[c] - job->solve.min[c] > job->solve.max[widest] - job->solve.min[widest]
+                ? c
+                : widest;
     }
-    const double range = job->max[widest] - job->min[widest];
+    const double range = job->solve.max[widest] - job->solve.min[widest];
     for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
-        const double own = job->max[c] - job->min[c];
+        const double own = job->solve.max[c] - job->solve.min[c];
         if (own > 0 && own < range / UNLIKE && n++ < NAMED) {
             st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
         }
@@ -60,7 +63,7 @@ static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
     if (st == STATUS_OK && n > NAMED) {
         st = bytes_printf(&names, " and %zu more", n - NAMED);
     }
-    if (st == STATUS_OK && n > 0 && job->choice.scale == KMEANS_SCALE_NONE) {
+    if (st == STATUS_OK && n > 0 && job->choice.request.scale == KMEANS_SCALE_NONE) {
         st = result_warn(out,
                          "%s ranges over %.3g, more than %d times as much as %.*s, which hardly "
                          "count%s in distances: scale=unit gives all columns the same weight",
@@ -81,7 +84,7 @@ static enum status warn_index(const struct kmeans_job *job, struct result *out)
         out,
         "%s counts the rows, from %.15g to %.15g, and is measured like the others: if it "
         "is an index, leave it out (of a CSV: columns)",
-        kmeans_call_column(job, 0).text, job->min[0], job->max[0]);
+        kmeans_call_column(job, 0).text, job->solve.min[0], job->solve.max[0]);
 }
 
 static enum status warn_dropped(const struct kmeans_job *job, struct result *out)
@@ -96,8 +99,8 @@ static enum status warn_dropped(const struct kmeans_job *job, struct result *out
 
 static enum status warn_empty(const struct kmeans_job *job, struct result *out)
 {
-    const struct kmeans_fit *const fit = &job->best;
-    const size_t n_empty = fit->k - job->n_nonzero;
+    const struct kmeans_fit *const fit = &job->solve.best;
+    const size_t n_empty = fit->k - job->solve.n_nonzero;
     if (fit->state.n_relocated > 0) {
         STATUS_TRY(result_warn(out,
                                "clusters ran empty and took the point farthest from its centroid, "
@@ -111,21 +114,22 @@ static enum status warn_empty(const struct kmeans_job *job, struct result *out)
     return result_warn(out,
                        "%zu of %zu clusters have no point: there are fewer distinct points than "
                        "clusters, or max_iter ended the run; set k to %zu%s",
-                       n_empty, fit->k, job->n_nonzero, job->n_nonzero > 1 ? " or less" : "");
+                       n_empty, fit->k, job->solve.n_nonzero,
+                       job->solve.n_nonzero > 1 ? " or less" : "");
 }
 
 /* Runs that max_iter ended: of the k that was taken, and of others in a range. */
 static enum status warn_converged(const struct kmeans_job *job, struct result *out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < job->n_ks; i++) {
-        n += job->ks[i].converged ? 0 : 1;
+    for (size_t i = 0; i < job->solve.n_ks; i++) {
+        n += job->solve.ks[i].converged ? 0 : 1;
     }
-    if (job->best.state.done == 0) {
+    if (job->solve.best.state.done == 0) {
         STATUS_TRY(result_warn(out,
                                "not converged within max_iter = %llu iterations: centroids still "
                                "move; raise max_iter or tol",
-                               (unsigned long long)job->choice.max_iter));
+                               (unsigned long long)job->choice.request.max_iter));
         n--;
     }
     if (n == 0) {
@@ -156,13 +160,13 @@ static enum status warn_names(const struct kmeans_job *job, struct result *out)
 
 static enum status warn_silhouette(const struct kmeans_job *job, struct result *out)
 {
-    if (!job->choice.is_range || !isnan(job->best.silhouette)) {
+    if (!job->choice.is_range || !isnan(job->solve.best.silhouette)) {
         return STATUS_OK;
     }
     return result_warn(out,
                        "no number of clusters of the range has a silhouette, which takes two "
                        "clusters: the smallest, %zu, is taken",
-                       job->best.k);
+                       job->solve.best.k);
 }
 
 static enum status warn(const struct kmeans_job *job, struct result *out)
@@ -215,8 +219,8 @@ static json_t *reals(const double *values, size_t n)
 static json_t *ks(const struct kmeans_job *job)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < job->n_ks; i++) {
-        const struct kmeans_k *const k = &job->ks[i];
+    for (size_t i = 0; i < job->solve.n_ks; i++) {
+        const struct kmeans_k *const k = &job->solve.ks[i];
         list = append(list, json_pack("{s:I, s:o, s:o, s:I, s:b}", "k", (json_int_t)k->k, "inertia",
                                       summary_real(k->inertia), "silhouette",
                                       summary_real(k->silhouette), "n_iterations",
@@ -227,7 +231,7 @@ static json_t *ks(const struct kmeans_job *job)
 
 static enum status summarise(const struct kmeans_job *job, json_t *summary)
 {
-    const struct kmeans_fit *const fit = &job->best;
+    const struct kmeans_fit *const fit = &job->solve.best;
     const struct summary_entry entries[] = {
         {"n_points", summary_integer(job->n)},
         {"n_dropped", summary_integer(job->n_rows - job->n)},
@@ -235,14 +239,14 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"k", summary_integer(fit->k)},
         {"inertia", summary_real(fit->inertia)},
         {"silhouette", summary_real(fit->silhouette)},
-        {"silhouette_points", summary_integer(job->samples[KMEANS_OF_SILHOUETTE].n)},
+        {"silhouette_points", summary_integer(job->solve.sample.n)},
         {"n_iterations", summary_integer(fit->state.n_iterations)},
         {"converged", json_boolean(fit->state.done != 0)},
-        {"n_empty", summary_integer(fit->k - job->n_nonzero)},
+        {"n_empty", summary_integer(fit->k - job->solve.n_nonzero)},
         {"n_relocated", summary_integer(fit->state.n_relocated)},
-        {"sizes", integers(job->count, fit->k)},
-        {"within", reals(job->within, fit->k)},
-        {"scale", reals(job->weight, job->layout.n_columns)},
+        {"sizes", integers(job->solve.count, fit->k)},
+        {"within", reals(job->solve.within, fit->k)},
+        {"scale", reals(job->solve.weight, job->layout.n_columns)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
     const struct summary_entry range = {"ks", job->choice.is_range ? ks(job) : json_null()};
@@ -257,8 +261,8 @@ static enum status describe(const struct kmeans_job *job, struct result *out)
     };
     STATUS_TRY(summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape));
     const struct summary_entry parameters[] = {
-        {"k_used", summary_integer(job->best.k)},
-        {"n_init", summary_integer(job->choice.n_init)},
+        {"k_used", summary_integer(job->solve.best.k)},
+        {"n_init", summary_integer(job->choice.request.n_init)},
     };
     return summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
 }

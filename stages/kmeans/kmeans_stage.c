@@ -6,6 +6,7 @@
  */
 #include "stages/kmeans/kmeans_job.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static enum status kmeans_plan(const struct stage_args *args, struct stage_need *out)
@@ -35,19 +36,12 @@ static enum status new_job(struct job_io *io, struct kmeans_job **out)
                                .args = io->args,
                                .name = io->args.inputs[0].name,
                                .ops = io->ops,
-                               .kernels = io->ops->kmeans,
                                .queue = io->queue};
     STATUS_TRY(room_keep(&io->room, free_job, job));
     STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
     STATUS_TRY(kmeans_room(job, &io->room));
-    return kmeans_scale_begin(job);
-}
-
-static enum status find_range(struct kmeans_job *job, const struct kmeans_points *x,
-                              struct span memory)
-{
-    (void)memory;
-    return job->kernels->range(job->queue, x, &job->all);
+    job->solve.source = (struct kmeans_source){kmeans_points_visit, job};
+    return kmeans_solve_begin(&job->solve, io->queue);
 }
 
 /* The first pass has ended: whether what came can be clustered. */
@@ -70,14 +64,56 @@ static enum status check_points(const struct kmeans_job *job)
     return kmeans_check_points(&job->args, &job->choice, job->n);
 }
 
+static enum status refuse_number(const struct kmeans_job *job, const struct kmeans_fault *f)
+{
+    const bool is_missing = isnan(f->low);
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: row %llu (the first is 1) holds %s in %s: k-means needs finite "
+                       "numbers; replace it, leave out the column, or leave out such rows (%s)",
+                       job->name, (unsigned long long)kmeans_kept_row(job, f->point) + 1,
+                       !is_missing                                    ? "an infinity"
+                       : job->args.inputs[0].table->has_missing_value ? "no value"
+                                                                      : "a NaN",
+                       kmeans_call_column(job, f->column).text,
+                       is_missing ? "missing=drop" : "missing_value=inf and missing=drop");
+}
+
+static enum status refuse_range(const struct kmeans_job *job, const struct kmeans_fault *f)
+{
+    const bool is_far = f->what == KMEANS_TOO_FAR;
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: %s has values from %g to %g, too %s to be squared; scale it %s, or "
+                       "leave it out (of a CSV: columns)",
+                       job->name, kmeans_call_column(job, f->column).text, f->low, f->high,
+                       is_far ? "far apart" : "close together", is_far ? "down" : "up");
+}
+
+/* Says it in the file's terms. */
+static enum status explain(const struct kmeans_job *job, enum status st)
+{
+    const struct kmeans_fault *const f = &job->solve.fault;
+    switch (st == STATUS_OK ? KMEANS_SOUND : (int)f->what) {
+    case KMEANS_NOT_FINITE:
+        return refuse_number(job, f);
+    case KMEANS_TOO_FAR:
+    case KMEANS_TOO_CLOSE:
+        return refuse_range(job, f);
+    case KMEANS_LOST:
+        return st == STATUS_CHANGED
+                   ? status_fail(st, "%s: a row is missing in a later pass", job->name)
+                   : st;
+    default:
+        return st;
+    }
+}
+
 static enum status kmeans_run(struct job_io *io)
 {
     struct kmeans_job *job;
     STATUS_TRY(new_job(io, &job));
-    STATUS_TRY(kmeans_points_read(job, find_range));
+    STATUS_TRY(kmeans_points_read(job));
     STATUS_TRY(check_points(job));
-    STATUS_TRY(kmeans_scale(job));
-    STATUS_TRY(kmeans_runs(job));
+    STATUS_TRY(explain(job, kmeans_solve_fit(&job->solve, job->n)));
     STATUS_TRY(kmeans_labels(job));
     return kmeans_report(job, io->out);
 }

@@ -14,15 +14,16 @@ sources=$(printf '%s\n' "$files" | grep -E '\.(c|h|cpp|cu|cuh)$')
 
 # Who may include whom, room by room: what lies in a room may include what lies there, and what its line says: prefixes
 # of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h,
-# X/X_setup.h, sciddicat/bands.h and pearson/panels.h.
+# X/X_setup.h, X/X_solve.h, kmeans/kmeans_sample.h, sciddicat/bands.h, pearson/panels.h and base/room.h.
 printf '%s\n' "$sources" | xargs awk '
     BEGIN {
         topics = "means|philox|matrix|pearson|sciddicat|interpolate|kmeans"
         n_topics = split(topics, topic, "|")
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)
-            contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup)?[.]h"
-        contracts = contracts " kernels/sciddicat/bands[.]h kernels/pearson/panels[.]h"
+            contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup|_solve)?[.]h"
+        contracts = contracts " kernels/sciddicat/bands[.]h kernels/pearson/panels[.]h kernels/base/room[.]h"
+        contracts = contracts " kernels/kmeans/kmeans_sample[.]h"
 
         base = "formats/base/"
         room("formats/base/", "")

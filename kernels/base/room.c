@@ -1,4 +1,4 @@
-#include "stages/base/room.h"
+#include "kernels/base/room.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,11 +3,12 @@
  * of Philox4x32-10, of the point's number, lies below a threshold, which halves whenever there are
  * too many. So the choice depends on the points' numbers alone.
  */
-#ifndef LEAT_STAGES_KMEANS_KMEANS_SAMPLE_H
-#define LEAT_STAGES_KMEANS_KMEANS_SAMPLE_H
+#ifndef LEAT_KERNELS_KMEANS_KMEANS_SAMPLE_H
+#define LEAT_KERNELS_KMEANS_KMEANS_SAMPLE_H
 
 #include "formats/base/dtype.h"
 #include "formats/base/status.h"
+#include "kernels/base/room.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,13 +22,9 @@ struct kmeans_sample {
     uint32_t *word;   /* [n] */
 };
 
-/* An empty choice of at most `most` points; the caller gives it memory for one more: `cells`,
- * `number` and `word`. */
-static inline struct kmeans_sample kmeans_sample_of(size_t most, size_t n_columns)
-{
-    return (struct kmeans_sample){
-        .most = most, .n_columns = n_columns, .threshold = UINT64_C(1) << 32};
-}
+/* An empty choice of at most `most` points, and its memory. */
+enum status kmeans_sample_room(struct kmeans_sample *s, struct room *room, size_t most,
+                               size_t n_columns) STATUS_MUST_CHECK;
 
 /* Points that follow one another: cells of n_columns columns each. */
 struct kmeans_rows {
@@ -45,7 +42,7 @@ static inline double kmeans_rows_cell(const struct kmeans_rows *rows, size_t k)
 }
 
 /* Offers points to n_samples choices, which all use the same words. */
-void kmeans_sample_take(struct kmeans_sample *samples, size_t n_samples, uint64_t seed,
+void kmeans_sample_take(struct kmeans_sample *const samples[], size_t n_samples, uint64_t seed,
                         const struct kmeans_rows *rows);
 
 /* k distinct numbers below n (R. W. Floyd, 1987), from the words of (seed, stream); k <= n.

@@ -3,8 +3,8 @@
  * a room that only counts, for the plan, and once more with one that gives: so plan and use cannot
  * differ. What a room has given lasts until it is freed, or given back before.
  */
-#ifndef LEAT_STAGES_BASE_ROOM_H
-#define LEAT_STAGES_BASE_ROOM_H
+#ifndef LEAT_KERNELS_BASE_ROOM_H
+#define LEAT_KERNELS_BASE_ROOM_H
 
 #include "kernels/backend.h"
 

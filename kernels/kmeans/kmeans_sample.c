@@ -1,7 +1,7 @@
 /*
  * kmeans_sample - words of points, the points that they choose, and silhouettes.
  */
-#include "stages/kmeans/kmeans_sample.h"
+#include "kernels/kmeans/kmeans_sample.h"
 
 #include "kernels/philox/philox_rule.h"
 
@@ -11,6 +11,17 @@
 #include <string.h>
 
 #define SAMPLE_STREAM UINT64_MAX /* of Philox: no run has it */
+
+enum status kmeans_sample_room(struct kmeans_sample *s, struct room *room, size_t most,
+                               size_t n_columns)
+{
+    const size_t rows = most + 1; /* one too many makes the threshold fall */
+    *s = (struct kmeans_sample){
+        .most = most, .n_columns = n_columns, .threshold = UINT64_C(1) << 32};
+    STATUS_TRY(room_host(room, rows, n_columns * sizeof *s->cells, &s->cells));
+    STATUS_TRY(room_host(room, rows, sizeof *s->number, &s->number));
+    return room_host(room, rows, sizeof *s->word, &s->word);
+}
 
 /* Halves the threshold until there are no more points than may be. */
 static void thin(struct kmeans_sample *s)
@@ -44,7 +55,7 @@ static void add(struct kmeans_sample *s, const struct kmeans_rows *rows, size_t 
     thin(s);
 }
 
-void kmeans_sample_take(struct kmeans_sample *samples, size_t n_samples, uint64_t seed,
+void kmeans_sample_take(struct kmeans_sample *const samples[], size_t n_samples, uint64_t seed,
                         const struct kmeans_rows *rows)
 {
     struct philox_words words = {{0}};
@@ -55,8 +66,8 @@ void kmeans_sample_take(struct kmeans_sample *samples, size_t n_samples, uint64_
         }
         const uint32_t word = words.w[number % 4];
         for (size_t s = 0; s < n_samples; s++) {
-            if (word < samples[s].threshold) {
-                add(&samples[s], rows, i, word);
+            if (word < samples[s]->threshold) {
+                add(samples[s], rows, i, word);
             }
         }
     }
