@@ -9,8 +9,7 @@
  */
 #include "kernels/self_test.h"
 
-#include "kernels/kmeans/kmeans.h"
-#include "kernels/kmeans/kmeans_rule.h"
+#include "kernels/kmeans/kmeans_solve.h"
 #include "kernels/means/means.h"
 #include "kernels/pearson/pearson.h"
 #include "kernels/philox/philox.h"
@@ -298,64 +297,55 @@ static enum status landslide(struct run *r, double *debris, double *mass)
     return st;
 }
 
-/* A model of k-means, in the host's memory that the series had, and at the thickness. */
-static enum status put_model(struct run *r, const struct kmeans_points *x, struct kmeans_model *m)
+/* Points that stay, and their labels. */
+static enum status cluster(struct kmeans_solve *s, struct run *r, const struct kmeans_rows *rows,
+                           struct room *room, int32_t *label)
 {
-    const size_t bytes = kmeans_model_bytes(m->k, m->n_columns);
-    struct kmeans_model host = *m;
-    host.at = (struct span){r->host, bytes};
-    kmeans_clear(&host);
-    STATUS_TRY(to_device(r, m->at, r->host, bytes / sizeof(double)));
-    STATUS_TRY(r->ops->kmeans->range(r->q, x, m));
-    STATUS_TRY(r->ops->download(r->q, r->host, m->at, bytes));
-    const double *max = kmeans_array(&host, KMEANS_MAX);
-    for (size_t j = 0; j < POINT_COLUMNS; ++j) {
-        ((double *)kmeans_array(&host, KMEANS_UNIT))[j] = kmeans_unit(max[j]);
-    }
-    ((struct kmeans_state *)kmeans_array(&host, KMEANS_STATE))->inertia_unit = kmeans_unit(1e6);
-    return to_device(r, m->at, r->host, bytes / sizeof(double));
-}
-
-static enum status cluster(struct run *r, const struct kmeans_points *x, struct kmeans_model *m)
-{
-    const struct kmeans_kernels *k = r->ops->kmeans;
-    const struct span memory = {r->by_columns.at, kmeans_memory_bytes(x->n)};
-    const struct span labels = span_from(r->by_columns, memory.bytes);
-    for (; m->n_drawn < m->k; kmeans_taken(m)) {
-        STATUS_TRY(k->draw(r->q, x, m, 7, kmeans_seed_drawn(m), (struct span){0}));
-        STATUS_TRY(k->take(r->q, m));
-    }
-    STATUS_TRY(r->ops->zero(r->q, memory));
-    for (size_t i = 0; i < N_PASSES; ++i) {
-        STATUS_TRY(k->assign(r->q, x, m, memory));
-        STATUS_TRY(k->farthest(r->q, x, m));
-        STATUS_TRY(k->update(r->q, m));
-    }
-    return k->label(r->q, x, m, labels);
+    struct kmeans_sample *const sample = &s->sample;
+    struct kmeans_resident points = {
+        .x = {.type = rows->type, .n = rows->n, .n_columns = rows->n_columns}};
+    s->source = (struct kmeans_source){kmeans_visit_resident, &points};
+    STATUS_TRY(kmeans_solve_room(s, room));
+    STATUS_TRY(room_span(room, rows->n, rows->n_columns * sizeof(double), &points.x.at));
+    STATUS_TRY(room_span(room, rows->n, kmeans_memory_bytes(1), &points.memory));
+    STATUS_TRY(to_device(r, points.x.at, rows->cells, rows->n * rows->n_columns));
+    STATUS_TRY(kmeans_solve_begin(s, r->q));
+    kmeans_sample_take(&sample, 1, s->request.seed, rows);
+    STATUS_TRY(kmeans_solve_survey(s, &points.x));
+    STATUS_TRY(kmeans_solve_fit(s, rows->n));
+    STATUS_TRY(kmeans_solve_label_begin(s));
+    STATUS_TRY(kmeans_solve_label(s, &points.x, points.memory));
+    return r->ops->download(r->q, label, points.memory, rows->n * sizeof *label);
 }
 
 static enum status clusters(struct run *r, double *centroids, double *labels)
 {
     double points[N_POINTS * POINT_COLUMNS];
     int32_t label[N_POINTS];
-    struct kmeans_model m = {
-        .at = r->thickness, .k = N_CLUSTERS, .n_columns = POINT_COLUMNS, .incremental = true};
-    const struct kmeans_points x = {r->altitude, DTYPE_F64, N_POINTS, POINT_COLUMNS, 0};
+    struct room room = {.queue = r->q};
+    struct kmeans_solve s = {.request = {.n_columns = POINT_COLUMNS,
+                                         .type = DTYPE_F64,
+                                         .k_first = N_CLUSTERS,
+                                         .k_last = N_CLUSTERS,
+                                         .n_init = 2,
+                                         .seed = 7,
+                                         .max_iter = N_PASSES,
+                                         .resident = true,
+                                         .width = 1,
+                                         .n_sample = N_POINTS}};
     for (size_t i = 0; i < (size_t)N_POINTS * POINT_COLUMNS; ++i) {
         points[i] = 10 * (double)(i / POINT_COLUMNS % 3) + (double)(i * i % 101) / 17;
     }
-    STATUS_TRY(to_device(r, r->altitude, points, sizeof points / sizeof *points));
-    STATUS_TRY(put_model(r, &x, &m));
-    STATUS_TRY(cluster(r, &x, &m));
-    STATUS_TRY(r->ops->download(
-        r->q, centroids, span_from(m.at, kmeans_offset(N_CLUSTERS, POINT_COLUMNS, KMEANS_CENTROID)),
-        parts[CENTROIDS].n * sizeof *centroids));
-    STATUS_TRY(r->ops->download(
-        r->q, label, span_from(r->by_columns, kmeans_memory_bytes(N_POINTS)), sizeof label));
-    for (size_t i = 0; i < N_POINTS; ++i) {
+    const struct kmeans_rows rows = {points, DTYPE_F64, N_POINTS, POINT_COLUMNS, 0};
+    const enum status st = cluster(&s, r, &rows, &room, label);
+    for (size_t k = 0; k < parts[CENTROIDS].n && st == STATUS_OK; ++k) {
+        centroids[k] = s.best.centroids[k];
+    }
+    for (size_t i = 0; i < N_POINTS && st == STATUS_OK; ++i) {
         labels[i] = (double)label[i];
     }
-    return STATUS_OK;
+    room_free(&room);
+    return st;
 }
 
 static enum status run_all(struct run *r, struct answers *a)

@@ -70,6 +70,12 @@ enum status kmeans_solve_room(struct kmeans_solve *s, struct room *room)
     return fits_room(s, room);
 }
 
+enum status kmeans_visit_resident(void *context, kmeans_visit_fn *visit, void *arg)
+{
+    const struct kmeans_resident *const r = context;
+    return visit(arg, &r->x, r->memory);
+}
+
 /* --- passes ---------------------------------------------------------------------------------- */
 
 enum status kmeans_solve_begin(struct kmeans_solve *s, struct queue *queue)

@@ -51,6 +51,15 @@ struct kmeans_source {
     void *context;
 };
 
+/* Points that stay and lie together; `memory`: kmeans_memory_bytes of their number. */
+struct kmeans_resident {
+    struct kmeans_points x;
+    struct span memory;
+};
+/* As of struct kmeans_source; the context is a struct kmeans_resident. */
+enum status kmeans_visit_resident(void *context, kmeans_visit_fn *visit,
+                                  void *arg) STATUS_MUST_CHECK;
+
 /* Why points cannot be clustered. */
 struct kmeans_fault {
     enum {
