@@ -5,11 +5,15 @@ usage: said.py LEAT [-v], in a scratch folder; -v shows what each case says
 The numbers are worked out here from the inputs, or by hand. LEAT_TEST_BACKEND chooses the backend.
 """
 import concurrent.futures
+import csv
+import gzip
+import itertools
 import json
 import math
 import os
 import subprocess
 import sys
+from fractions import Fraction
 
 leat = os.path.abspath(sys.argv[1])
 backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
@@ -300,6 +304,170 @@ slide(text, grid(debris(((1, 2), -3)), nodata=-9),
               "missing_value=-3")
 
 
+# --- whole results, worked out once more ------------------------------------------------------------------------------
+def table(folder, name):
+    """The names of a result's columns, and its rows: numbers, None for a missing one, texts."""
+    def value(cell):
+        try:
+            return None if cell == "nan" else float(cell)
+        except ValueError:
+            return cell
+    with gzip.open(os.path.join(folder, name + ".csv.gz"), "rt", encoding="utf-8", newline="") as f:
+        rows = list(csv.reader(f))
+    return rows[0], [[value(cell) for cell in row] for row in rows[1:]]
+
+
+def columns_of(text):
+    """Of an input whose first line has the names: these, and columns with None where a cell is empty or NA."""
+    names, *rows = [line.split(",") for line in text.strip().split("\n") if line[0] != "#"]
+    return names, [[float(row[c]) if row[c] not in ("", "NA") else None for row in rows] for c in range(len(names))]
+
+
+def mean_of(x):
+    return sum(x) / len(x)
+
+
+def correlation(x, y, least):
+    both = [(a, b) for a, b in zip(x, y) if a is not None and b is not None]
+    if len(both) < least:
+        return None, len(both)
+    xs, ys = ([Fraction(v) for v in column] for column in zip(*both))
+    mx, my = mean_of(xs), mean_of(ys)
+    xy, xx, yy = (sum(p * q for p, q in zip(*two)) for two in (
+        ([a - mx for a in xs], [b - my for b in ys]), *([[a - m for a in v]] * 2 for v, m in ((xs, mx), (ys, my)))))
+    return (float(xy) / math.sqrt(xx * yy) if xx * yy else None), len(both)
+
+
+def whole_pearson(text, options, told, folder):
+    names, columns = columns_of(text)
+    least, top = int(options.get("min_samples", 3)), int(options.get("top", 1000))
+    threshold = float(options.get("threshold", 0))
+    if told["warnings"] and "left out" in told["warnings"][0]:
+        names, columns = names[1:], columns[1:]
+    if options.get("diff") == "log":
+        def step(a, b):
+            return math.log(b / a) if a and b is not None and b / a > 0 else None
+        columns = [[step(a, b) for a, b in zip(x, x[1:])] for x in columns]
+    r = {(i, j): correlation(columns[i], columns[j], least) for j in range(len(names)) for i in range(j)}
+    series = []
+    for s, x in enumerate(columns):
+        there = [v for v in x if v is not None]
+        m, n = mean_of(there), len(there)
+        squares = sum((v - m) ** 2 for v in there)
+        lag1 = sum((a - m) * (b - m) for a, b in zip(x, x[1:])) / squares if least <= n == len(x) and squares else ...
+        strengths = sorted(abs(v) for pair, (v, _) in r.items() if s in pair and v is not None)
+        median = (strengths[(len(strengths) - 1) // 2] + strengths[len(strengths) // 2]) / 2 if strengths else None
+        std = math.sqrt(squares / (n - 1)) if n > 1 else None
+        series.append([s, names[s], n, m, std, min(there), max(there), median, lag1, 0])
+    pairs = []
+    order = sorted((k for k in r if r[k][0] is not None), key=lambda k: (-round(abs(r[k][0]), 9), k))
+    for k, (i, j) in enumerate(order):
+        v, n = r[i, j]
+        if k < top or (threshold > 0 and abs(v) >= threshold):
+            low = high = None
+            if n > 3:
+                t = math.tanh(1.959963984540054 / math.sqrt(n - 3))
+                low, high = (v - t) / (1 - v * t), (v + t) / (1 + v * t)
+            pairs.append([i, j, names[i], names[j], v, n, low, high])
+    values = [abs(v) for v, _ in r.values() if v is not None]
+    return ({"series": ("series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly", series),
+             "pairs": ("i,j,name_i,name_j,r,n,r_low,r_high", pairs)},
+            {"n_pairs": len(r), "n_undefined": len(r) - len(values), "n_listed": len(pairs),
+             "homogeneity": mean_of(values) if values else None})
+
+
+def whole_kmeans(text, options, told, folder):
+    """From the labels, of which the nearest centroid is asked, all the rest."""
+    names, columns = columns_of(text)
+    rows = list(zip(*columns))
+    kept = [row for row in rows if None not in row]
+    scale = told["summary"]["scale"]
+    label_names, given = table(folder, "labels")
+    labels = [int(row[1]) for row in given]
+    assert label_names == ["row", "cluster"] and [row[0] for row in given] == list(range(len(rows)))
+    assert [label < 0 for label in labels] == [None in row for row in rows], labels
+    def distance(x, y):
+        return sum(((a - b) * w) ** 2 for a, b, w in zip(x, y, scale))
+    k = told["summary"]["k"]
+    clusters = [[row for row, label in zip(rows, labels) if label == c] for c in range(k)]
+    found = table(folder, "centroids")[1]
+    centroids = [[mean_of(x) for x in zip(*rows)] if rows else row[3:] for rows, row in zip(clusters, found)]
+    if told["summary"]["converged"]:
+        assert all(label < 0 or distance(row, centroids[label]) <= min(distance(row, c) for c in centroids) + 1e-9
+                   for row, label in zip(rows, labels)), labels
+    else:
+        centroids = [row[3:] for row in found]
+    within = [sum(distance(row, c) for row in rows) for rows, c in zip(clusters, centroids)]
+    silhouettes = []
+    for c, rows_in in enumerate(clusters):
+        for row in rows_in:
+            to = [sum(math.sqrt(distance(row, other)) for other in rows) for rows in clusters]
+            near = min((d / len(o) for j, (d, o) in enumerate(zip(to, clusters)) if j != c and o), default=None)
+            own = to[c] / (len(rows_in) - 1) if len(rows_in) > 1 else None
+            silhouettes.append(None if near is None else 0 if own is None or max(own, near) == 0 else
+                               (near - own) / max(own, near))
+    return ({"centroids": ("cluster,count,within," + ",".join(names),
+                           [[c, len(clusters[c]), within[c], *centroids[c]] for c in range(k)])},
+            {"sizes": [len(rows) for rows in clusters], "inertia": sum(within), "n_points": len(kept),
+             "n_dropped": len(rows) - len(kept), "n_empty": sum(not rows for rows in clusters),
+             "silhouette": None if None in silhouettes else mean_of(silhouettes)})
+
+
+def whole_interpolate(text, options, told, folder):
+    names, (x, *curves) = columns_of(text)
+    head, given = table(folder, "curve")
+    assert head == ["x", *names[1:]], head
+    nodes, rows = [Fraction(v) for v in x], []
+    for q, *_ in given:
+        terms = [math.prod((Fraction(q) - b) / (a - b) for b in nodes if b != a) for a in nodes if q is not None]
+        rows.append([q, *(float(sum(t * Fraction(v) for t, v in zip(terms, y))) if terms else None for y in curves)])
+    queries = [q for q, *_ in given if q is not None]
+    return ({"curve": (",".join(head), rows)},
+            {"n_queries": len(given), "missing": len(given) - len(queries), "hits": sum(q in x for q in queries),
+             "extrapolated": sum(not min(x) <= q <= max(x) for q in queries), "queries_from": min(queries),
+             "queries_to": max(queries), "nodes_from": min(x), "nodes_to": max(x), "degree": len(x) - 1})
+
+
+def whole_landslide(text, options, told, folder):
+    """The first line is the start, the last one the end, and no debris is lost but as it is said."""
+    summary, (head, rows) = told["summary"], table(folder, "mass")
+    end = [summary[key] for key in ("steps", "volume_end_m3", "lost_edge_m3", "lost_nodata_m3", "active_cells",
+                                    "max_thickness_m")]
+    start = summary["volume_start_m3"]
+    assert rows[0][:4] == [0, start, 0, 0], rows[0]
+    assert all(math.isclose(sum(row[1:4]), start, abs_tol=1e-12) for row in rows), rows
+    return {"mass": (",".join(head), [*rows[:-1], end])}, {}
+
+
+WHOLE = {"pearson": whole_pearson, "kmeans": whole_kmeans, "interpolate": whole_interpolate,
+         "sciddicat": whole_landslide}
+
+
+def check_whole(k, told, folder):
+    files, options = cases[k][:2]
+    tables, summary = WHOLE[told["pipeline"]](next(iter(files.values())), dict(o.split("=", 1) for o in options), told,
+                                              folder)
+    wrong = [f"{key} is {told['summary'][key]}, not {value}" for key, value in summary.items()
+             if not is_near(told["summary"][key], value)]
+    for name, (head, rows) in tables.items():
+        found_head, found = table(folder, name)
+        if ",".join(found_head) != head:
+            wrong.append(f"{name}: {found_head}")
+        for line, (got, want) in enumerate(itertools.zip_longest(found, rows)):
+            if got is None or want is None or len(got) != len(want) or not all(map(is_near, got, want)):
+                wrong.append(f"{name}, row {line}: {got}, not {want}")
+    return wrong
+
+
+def is_near(found, wanted):
+    if wanted is ... or wanted is None or isinstance(wanted, (str, list)):
+        return wanted is ... or found == wanted
+    return found is not None and math.isclose(found, wanted, rel_tol=1e-9, abs_tol=1e-9)
+
+
+# --- all cases --------------------------------------------------------------------------------------------------------
+
+
 def run(work):
     number, (files, options, *_) = work
     folder = f"case{number}"
@@ -311,12 +479,11 @@ def run(work):
                *(name for name in sorted(files) if not name.endswith(".prj"))]
     ended = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)
-    stem = sorted(files)[0].split(".")[0]
     if ended.returncode:
-        return None, ended.stderr, None
-    with open(os.path.join(folder, "leat-out", stem, "result.json"), encoding="utf-8") as f:
-        told = json.load(f)
-    return told["warnings"], ended.stderr, told["summary"]
+        return ended.stderr, None, None
+    out = os.path.join(folder, "leat-out", sorted(files)[0].split(".")[0])
+    with open(os.path.join(out, "result.json"), encoding="utf-8") as f:
+        return ended.stderr, json.load(f), out
 
 
 def is_same(found, wanted):
@@ -327,22 +494,20 @@ def is_same(found, wanted):
 
 def check(k, found):
     warns, refused, summary = cases[k][2:]
-    said, stderr, told = found
+    stderr, told, folder = found
+    if told is None or refused is not None:
+        return [] if stderr == f"leat: error: {refused}\n" else [f"refused: {stderr}  not:    leat: error: {refused}"]
+    warns = warns(told["summary"]) if callable(warns) else warns
     wrong = []
-    if said is None or refused is not None:
-        if stderr != f"leat: error: {refused}\n":
-            wrong.append(f"refused: {stderr}  not:    leat: error: {refused}")
-        return wrong
-    warns = warns(told) if callable(warns) else warns
-    if said != warns:
-        wrong.append("warnings:\n    " + "\n    ".join(said) + "\n  not:\n    " + "\n    ".join(warns))
+    if told["warnings"] != warns:
+        wrong.append("warnings:\n    " + "\n    ".join(told["warnings"]) + "\n  not:\n    " + "\n    ".join(warns))
     for key, value in summary.items():
-        at = told
+        at = told["summary"]
         for part in key.split("__"):
             at = at[part]
         if not is_same(at, value):
             wrong.append(f"{key} is {at}, not {value}")
-    return wrong
+    return wrong + check_whole(k, told, folder)
 
 
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
