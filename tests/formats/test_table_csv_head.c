@@ -347,9 +347,109 @@ static void the_option_sep_is_stronger_than_the_line_of_the_file(void **state)
     CHECK_TEXT("sep=\na,b\n1,2\n3,4\n", 1, 2, 3, 4);
 }
 
+/* --- one table in all dialects ---------------------------------------------------------------- */
+
+struct dialect {
+    char delimiter, point;
+    bool is_quoted, has_header, has_comment, has_blank_line, has_crlf, has_mark;
+    int utf16; /* 1: the low byte first, 2: the high one */
+};
+
+static void put_line(struct bytes *text, const struct dialect *d, const char *const cells[3])
+{
+    const char *const quote = d->is_quoted ? "\"" : "";
+    for (size_t c = 0; c < 3; c++) {
+        char cell[32];
+        snprintf(cell, sizeof cell, "%s", cells[c]);
+        char *const point = strchr(cell, '.');
+        if (point) {
+            *point = d->point;
+        }
+        assert_int_equal(bytes_printf(text, "%s%s%s", quote, cell, quote), STATUS_OK);
+        assert_int_equal(bytes_append(text,
+                                      c < 2         ? &d->delimiter
+                                      : d->has_crlf ? "\r\n"
+                                                    : "\n",
+                                      c < 2 || !d->has_crlf ? 1 : 2),
+                         STATUS_OK);
+    }
+}
+
+static void widen_text(struct bytes *text, int utf16)
+{
+    struct bytes wide = {0};
+    assert_int_equal(bytes_append(&wide, utf16 == 1 ? "\xff\xfe" : "\xfe\xff", 2), STATUS_OK);
+    for (size_t i = 0; i < text->len; i++) {
+        const unsigned char unit[] = {0, text->data[i], 0};
+        assert_int_equal(bytes_append(&wide, unit + (utf16 == 1), 2), STATUS_OK);
+    }
+    bytes_free(text);
+    *text = wide;
+}
+
+static void check_dialect(const struct dialect *d)
+{
+    static const char *const names[3] = {"x", "T_in", "RH"};
+    static const char *const rows[4][3] = {{"-1.5", "20", "1234.25"},
+                                           {"0.5", "NA", "7"},
+                                           {"2.5", "-3e-5", "8.75"},
+                                           {"4", "5.5", "0.25"}};
+    static const double numbers[] = {-1.5, 20,    1234.25, 0.5, NAN, 7,
+                                     2.5,  -3e-5, 8.75,    4,   5.5, 0.25};
+    const char *const end = d->has_crlf ? "\r\n" : "\n";
+    struct bytes text = {0};
+    assert_int_equal(bytes_printf(&text, "%s%s%s", d->has_mark ? "\xef\xbb\xbf" : "",
+                                  d->has_comment ? "# made today" : "", d->has_comment ? end : ""),
+                     STATUS_OK);
+    if (d->has_header) {
+        put_line(&text, d, names);
+    }
+    for (size_t r = 0; r < 4; r++) {
+        assert_int_equal(bytes_printf(&text, "%s", d->has_blank_line ? end : ""), STATUS_OK);
+        put_line(&text, d, rows[r]);
+    }
+    if (d->utf16) {
+        widen_text(&text, d->utf16);
+    }
+    struct reading r = read_bytes(text.data, text.len, NULL, 4096);
+    assert_numbers(&r, numbers, 12);
+    if (r.info->cells_per_line != 3 || r.info->has_header != d->has_header ||
+        r.info->n_warnings > 0) {
+        fail_msg("%.*s: %s", (int)text.len, text.data,
+                 r.info->n_warnings > 0 ? r.info->warnings[0] : "columns or names");
+    }
+    for (size_t c = 0; c < 3; c++) {
+        assert_true(!r.info->names || strcmp(r.info->names[c], names[c]) == 0);
+    }
+    reading_free(&r);
+    bytes_free(&text);
+}
+
+static void a_table_is_the_same_in_all_dialects_and_nothing_is_said(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 5 * 2 * 64 * 3; k++) {
+        const unsigned bits = k / 10 % 64;
+        const struct dialect d = {.delimiter = ",;\t| "[k % 5],
+                                  .point = ".,"[k / 5 % 2],
+                                  .is_quoted = bits & 1,
+                                  .has_header = bits & 2,
+                                  .has_comment = bits & 4,
+                                  .has_blank_line = bits & 8,
+                                  .has_crlf = bits & 16,
+                                  .has_mark = bits & 32,
+                                  .utf16 = (int)(k / 640)};
+        const bool is_cut_by_commas = d.delimiter == ',' && d.point == ',' && !d.is_quoted;
+        if (!is_cut_by_commas && !(d.has_mark && d.utf16)) {
+            check_dialect(&d);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_is_the_same_in_all_dialects_and_nothing_is_said),
         cmocka_unit_test(a_comma_that_cuts_all_lines_as_the_header_delimits),
         cmocka_unit_test(names_that_end_in_numbers_are_a_header_all_the_same),
         cmocka_unit_test(a_comma_is_told_where_blanks_would_do),

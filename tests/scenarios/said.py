@@ -356,7 +356,8 @@ def whole_pearson(text, options, told, folder):
     values = [abs(v) for v, _ in r.values() if v is not None]
     return ({"series": ("series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly", series),
              "pairs": ("i,j,name_i,name_j,r,n,r_low,r_high", pairs)},
-            {"n_pairs": len(r), "n_undefined": len(r) - len(values), "n_listed": len(pairs),
+            {"n_series": len(names), "n_samples": len(columns[0]) + ("diff" in options), "n_pairs": len(r),
+             "n_undefined": len(r) - len(values), "n_listed": len(pairs),
              "homogeneity": mean_of(values) if values else None})
 
 
@@ -392,7 +393,8 @@ def whole_kmeans(text, options, told, folder):
                                (near - own) / max(own, near))
     return ({"centroids": ("cluster,count,within," + ",".join(names),
                            [[c, len(clusters[c]), within[c], *centroids[c]] for c in range(k)])},
-            {"sizes": [len(rows) for rows in clusters], "inertia": sum(within), "n_points": len(kept),
+            {"n_columns": len(names), "k_used": k, "sizes": [len(rows) for rows in clusters], "inertia": sum(within),
+             "n_points": len(kept),
              "n_dropped": len(rows) - len(kept), "n_empty": sum(not rows for rows in clusters),
              "silhouette": None if None in silhouettes else mean_of(silhouettes)})
 
@@ -407,7 +409,8 @@ def whole_interpolate(text, options, told, folder):
         rows.append([q, *(float(sum(t * Fraction(v) for t, v in zip(terms, y))) if terms else None for y in curves)])
     queries = [q for q, *_ in given if q is not None]
     return ({"curve": (",".join(head), rows)},
-            {"n_queries": len(given), "missing": len(given) - len(queries), "hits": sum(q in x for q in queries),
+            {"n_nodes": len(x), "n_curves": len(curves), "n_queries": len(given), "missing": len(given) - len(queries),
+             "hits": sum(q in x for q in queries),
              "extrapolated": sum(not min(x) <= q <= max(x) for q in queries), "queries_from": min(queries),
              "queries_to": max(queries), "nodes_from": min(x), "nodes_to": max(x), "degree": len(x) - 1})
 
@@ -429,10 +432,12 @@ WHOLE = {"pearson": whole_pearson, "kmeans": whole_kmeans, "interpolate": whole_
 
 def check_whole(k, told, folder):
     files, options = cases[k][:2]
-    tables, summary = WHOLE[told["pipeline"]](next(iter(files.values())), dict(o.split("=", 1) for o in options), told,
-                                              folder)
-    wrong = [f"{key} is {told['summary'][key]}, not {value}" for key, value in summary.items()
-             if not is_near(told["summary"][key], value)]
+    given = dict(option.split("=", 1) for option in options)
+    tables, numbers = WHOLE[told["pipeline"]](next(iter(files.values())), given, told, folder)
+    found = {**told["shape"], **told["summary"], **told["parameters"], **told["reader"]}
+    numbers.update((key, float(text) if isinstance(found[key], float) else text) for key, text in given.items())
+    wrong = [f"{key} is {found[key]}, not {value}" for key, value in numbers.items()
+             if not is_near(str(found[key]) if isinstance(value, str) else found[key], value)]
     for name, (head, rows) in tables.items():
         found_head, found = table(folder, name)
         if ",".join(found_head) != head:
