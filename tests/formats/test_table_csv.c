@@ -63,7 +63,69 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
     }
 }
 
-/* Chunks are decoded in any order. */
+/* Of a column of numbers one that is written in groups, S standing for the sign between them: with
+ * a warning of what parts thousands, or NAN: refused. `said`: thousands. */
+static void check_grouped(const char *written, const char *sign, const char *said, double expected,
+                          const char *by)
+{
+    char text[128] = "a;b\n1;678\n2;", told[160];
+    for (const char *c = written; *c; c++) {
+        strncat(text, *c == 'S' ? sign : c, *c == 'S' ? strlen(sign) : 1);
+    }
+    strcat(text, "\n3;9\n");
+    const struct table_options options = {.thousands = said};
+    struct reading r = read_text(text, &options);
+    if (r.status ? !isnan(expected) : isnan(expected)) {
+        fail_msg("%s: %s", text, r.status ? status_message() : "it was read");
+    }
+    if (!r.status) {
+        const double all[] = {1, 678, 2, expected, 3, 9};
+        assert_numbers(&r, all, 6);
+        snprintf(told, sizeof told,
+                 "thousands are taken to be parted by %ss, and fractions by a %s: write numbers "
+                 "without the former if that is wrong",
+                 by ? by : "", by && strcmp(by, "point") == 0 ? "comma" : "point");
+        if (r.info->n_warnings != (by && !said) ||
+            (r.info->n_warnings > 0 && strcmp(r.info->warnings[0], told) != 0)) {
+            fail_msg("%s: %s", text, r.info->n_warnings > 0 ? r.info->warnings[0] : "no warning");
+        }
+    }
+    reading_free(&r);
+}
+
+static void every_sign_between_groups_of_digits_is_known(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes, *name;
+        double alone; /* what 12S345 is: in doubt a fraction, or no number */
+    } signs[] = {
+        {",", "comma", 12.345},     {".", "point", 12.345},          {" ", "blank", NAN},
+        {"'", "apostrophe", 12345}, {"\u2019", "apostrophe", 12345}, {"\u00a0", "blank", 12345},
+        {"\xa0", "blank", 12345}, /* in Latin-1 */
+        {"\u202f", "blank", 12345}, {"\u2009", "blank", 12345}};
+    static const char *const wrong[] = {"0S123S456", "1234S567S890", "1S234S56",  "1S2345S678",
+                                        "S123S456",  "1S234S",       "1SS234S567"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        const char *const bytes = signs[i].bytes, *const name = signs[i].name;
+        const bool is_point = *bytes == '.', is_sure = signs[i].alone == 12345;
+        check_grouped("12S345", bytes, NULL, signs[i].alone, is_sure ? name : NULL);
+        check_grouped("1S234S567", bytes, NULL, *bytes == ' ' ? NAN : 1234567,
+                      *bytes == ' ' ? NULL : name);
+        check_grouped(is_point ? "-1S234,5" : "-1S234.5", bytes, NULL, -1234.5, name);
+        check_grouped("12S345", bytes, name, 12345, name);
+        for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+            const bool is_trimmed =
+                *bytes == ' ' && (k == 4 || k == 5); /* a blank at an end is none of it */
+            check_grouped(wrong[k], bytes, NULL, NAN, NULL);
+            if (!is_trimmed) {
+                check_grouped(wrong[k], bytes, name, NAN, NULL);
+            }
+        }
+        check_grouped("0S123", bytes, name, NAN, NULL);
+    }
+}
+
 /* Where a sign parts thousands for sure, or is decimal, the option is no cure. */
 static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **state)
 {
@@ -94,6 +156,7 @@ static void a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands(voi
                12, 5, 93120141, 13, 7, 93120142);
 }
 
+/* Chunks are decoded in any order. */
 static void the_first_sign_that_may_part_thousands_is_told(void **state)
 {
     (void)state;
@@ -719,6 +782,7 @@ int main(void)
         cmocka_unit_test(every_delimiter_is_found),
         cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
         cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
+        cmocka_unit_test(every_sign_between_groups_of_digits_is_known),
         cmocka_unit_test(thousands_is_named_where_it_takes_nothing_from_other_numbers),
         cmocka_unit_test(a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands),
         cmocka_unit_test(the_first_sign_that_may_part_thousands_is_told),
