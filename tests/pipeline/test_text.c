@@ -72,6 +72,35 @@ static void a_distance_counts_edits_and_swaps(void **state)
     assert_true(distance(longest, "a") == SIZE_MAX);
 }
 
+static void the_nearest_word_is_meant_and_of_equally_near_ones_the_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *offered[3], *best;
+    } cases[] = {
+        {"abc", {"abd", "abe", "xbc"}, "abd"},
+        {"memry", {"merry", "memory", "memy"}, "merry"},
+        {"memroy", {"mercy", "memory", "memo"}, "memory"},     /* a swap is one */
+        {"prec", {"price", "precision", "prey"}, "precision"}, /* begins so */
+        {"prec", {"prey", "precision", "price"}, "prey"},
+        {"pr", {"precision", "prec", "pre"}, "pre"}, /* too short to begin a word */
+        {"abcd", {"wxyz", "axyz", "abxy"}, "abxy"},
+        {"abc", {"axy", "xyc", "x"}, NULL}, /* a third of the letters */
+        {"a", {"b", "c", "d"}, NULL},       /* nothing of it is left */
+        {"a", {"b", "ab", "ac"}, "ab"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct text_near near = {.word = cases[i].word};
+        for (size_t k = 0; k < 3; k++) {
+            text_near_offer(&near, cases[i].offered[k]);
+        }
+        if (near.best != NULL ? !cases[i].best || strcmp(near.best, cases[i].best) != 0
+                              : cases[i].best != NULL) {
+            fail_msg("%s: %s", cases[i].word, near.best != NULL ? near.best : "nothing");
+        }
+    }
+}
+
 static void any_bytes_become_a_json_string(void **state)
 {
     (void)state;
@@ -138,6 +167,7 @@ int main(void)
         cmocka_unit_test(sizes_for_people_have_three_digits),
         cmocka_unit_test(durations_for_people_never_show_sixty),
         cmocka_unit_test(a_distance_counts_edits_and_swaps),
+        cmocka_unit_test(the_nearest_word_is_meant_and_of_equally_near_ones_the_first),
         cmocka_unit_test(any_bytes_become_a_json_string),
         cmocka_unit_test(text_from_outside_is_put_as_the_log_shows_it),
     };
