@@ -95,6 +95,21 @@ pearson(lines(*zip(*sides)), warns=["nothing names the columns, and rows would b
                                     "says that this is right"])
 pearson(lines(*zip(*sides)), "series=columns")
 
+# Too few samples: the other way is named where it has enough.
+ONE = "x.clusters.csv: each series is a {} and has {}, correlation needs 2; if the series are the {}, set series={}"
+NONE = "x.clusters.csv: a table of {} row(s) and {} column(s) has too few numbers: correlation needs 2 {}s of each " \
+       "series"
+for text, options, refused in (
+        ("a,b,c\n1,2,3\n", (), ONE.format("column", "1 sample", "rows", "rows")),
+        ("1\n2\n3\n", ("series=rows",), ONE.format("row", "1 sample", "columns", "columns")),
+        ("a,b,c\n1,2,3\n2,3,5\n", ("diff=step",), ONE.format("column", "1 increment", "rows", "rows")),
+        ("a,b,c\n1,2,3\n", ("diff=log",), ONE.format("column", "0 increments", "rows", "rows")),
+        ("a,b\n1,2\n2,3\n", ("diff=step",), NONE.format(2, 2, "increment")),
+        ("a,b\n1,2\n", ("diff=step",), NONE.format(1, 2, "increment")),
+        ("1,2\n1,3\n", ("diff=step", "series=rows"), NONE.format(2, 2, "increment")),
+        ("a\n1\n", (), NONE.format(1, 1, "sample"))):
+    pearson(text, *options, refused=refused)
+
 # --- k-means ----------------------------------------------------------------------------------------------------------
 
 
