@@ -6,6 +6,7 @@
 #include "formats/base/data_limit.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -70,9 +71,10 @@ bool blas_is_limited(void)
            (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
 }
 
-/* While leat's own limit pauses. */
-static enum status fail_for_room(size_t n_threads)
+/* While leat's own limit pauses; there is room for the buffers of n_fit threads. */
+static enum status fail_for_room(size_t n_threads, size_t n_fit)
 {
+    char fewer[48] = "";
     struct rlimit addresses, data;
     const bool has_addresses =
         getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur == RLIM_INFINITY;
@@ -82,13 +84,16 @@ static enum status fail_for_room(size_t n_threads)
                            "no memory for OpenBLAS, which takes %d MiB for each of %zu threads",
                            BUFFER_BYTES >> 20, n_threads);
     }
+    if (n_fit > 0) {
+        snprintf(fewer, sizeof(fewer), ", or use --threads %zu", n_fit);
+    }
     const bool is_data = has_addresses || (!has_data && data.rlim_cur < addresses.rlim_cur);
     return status_fail(STATUS_NO_MEMORY,
-                       "the limit on %s of %llu MiB is too low for %zu threads: "
-                       "OpenBLAS takes %d MiB for each; raise it, or use fewer (--threads)",
+                       "the limit on %s of %llu MiB is too low for --threads %zu: "
+                       "OpenBLAS takes %d MiB for each; raise it%s",
                        is_data ? "data (ulimit -d)" : "addresses (ulimit -v)",
                        (unsigned long long)((is_data ? data : addresses).rlim_cur >> 20), n_threads,
-                       BUFFER_BYTES >> 20);
+                       BUFFER_BYTES >> 20, fewer);
 }
 
 /* Under a limit on addresses or data (ulimit -v, -d) OpenBLAS asks for ever for a buffer that it
@@ -116,7 +121,7 @@ static enum status take_buffers(size_t n_threads)
     for (size_t i = 0; i < n; i++) {
         blas.memory_free(buffers[i]);
     }
-    const enum status code = good ? STATUS_OK : fail_for_room(n_threads);
+    const enum status code = good ? STATUS_OK : fail_for_room(n_threads, n);
     data_limit_resume();
     return code;
 }

@@ -27,6 +27,15 @@ for limit in -v -d; do
     [ $done -gt 0 ] && [ $refused -gt 0 ] || fail "ulimit $limit: $done done, $refused refused"
 done
 
+# What the command says then is what helps.
+under -d 300000 "$LEAT" run -b cpu --threads 2 --memory 100M --force a.clusters.csv
+[ $got -eq 2 ] || fail "exit status $got of two threads with ulimit -d 300000"
+says "OpenBLAS takes 160 MiB for each; raise it, or use --threads 1$"
+under -d 300000 "$LEAT" run -b cpu --threads 1 --memory 100M --force a.clusters.csv
+[ $got -eq 0 ] || fail "exit status $got of one thread"
+under -d 150000 "$LEAT" run -b cpu --threads 1 --memory 100M --force a.clusters.csv
+says "OpenBLAS takes 160 MiB for each; raise it$"
+
 # The service is not ready, and says why.
 (ulimit -v 300000 && exec "$LEAT" watch --spool spool --status-socket socket -b cpu --threads 2 --reserve 0 2>log) &
 service=$!
