@@ -93,17 +93,12 @@ static enum status choose_queries(const struct stage_input *in, const char *text
     return STATUS_OK;
 }
 
-static enum status too_many(const char *name, size_t n_nodes)
+enum status interpolate_too_many(const struct stage_args *args)
 {
     return status_fail(STATUS_TOO_LARGE,
-                       "%s: has %zu nodes, more than the %d of a polynomial that can be set up; "
+                       "%s: has more than %d nodes, the most of a polynomial that can be set up; "
                        "interpolate a part of them, or every few",
-                       name, n_nodes, INTERPOLATE_MOST_NODES);
-}
-
-enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nodes)
-{
-    return too_many(job->args.inputs[INTERPOLATE_NODES].name, n_nodes);
+                       args->inputs[INTERPOLATE_NODES].name, INTERPOLATE_MOST_NODES);
 }
 
 /* What is not counted by the list itself; from numbers that are no larger than 2^64 when their
@@ -240,7 +235,7 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
     if ((known && c->n_nodes > INTERPOLATE_MOST_NODES) ||
         __builtin_mul_overflow(c->n_nodes, c->n_curves + 1, &numbers) ||
         numbers > SIZE_MAX / 4096) {
-        return too_many(nodes->name, c->n_nodes);
+        return interpolate_too_many(args);
     }
     c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
     choose_buffers(args, c);

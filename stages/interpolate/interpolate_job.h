@@ -89,8 +89,8 @@ enum status interpolate_choose(const struct stage_args *args,
 enum status interpolate_room(struct interpolate_job *job, struct room *room) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 double interpolate_work(const struct stage_args *args);
-/* STATUS_TOO_LARGE, for a table of so many nodes or more. */
-enum status interpolate_too_many(const struct interpolate_job *job, size_t n_nodes);
+/* STATUS_TOO_LARGE, of more than INTERPOLATE_MOST_NODES. */
+enum status interpolate_too_many(const struct stage_args *args);
 /* The name of a curve; `room` is for one that the file does not give. */
 enum { INTERPOLATE_NAME_BYTES = 24 };
 const char *interpolate_name(const struct interpolate_job *job, size_t curve,

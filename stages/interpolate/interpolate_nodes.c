@@ -115,7 +115,7 @@ enum status interpolate_nodes_add(struct interpolate_job *job, const struct tabl
 {
     const size_t begin = job->n_cells, most = (size_t)INTERPOLATE_MOST_NODES * columns_of(job);
     if (chunk->n_cells > most - begin) {
-        return interpolate_too_many(job, (begin + chunk->n_cells) / columns_of(job));
+        return interpolate_too_many(&job->args);
     }
     STATUS_TRY(grow(job, chunk->n_cells));
     follow_lines(job, chunk);

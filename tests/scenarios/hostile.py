@@ -713,11 +713,13 @@ def csv_rows(name):
         repeat(f, lines(2, 1000), 30_000)
 
 
-@case("10,000,000 nodes", "x.nodes.csv")
+@case("10,000,000 nodes")
 def csv_nodes(name):
-    with open(name, "wb") as f:
+    with open("x.nodes.csv", "wb") as f:
         for i in range(0, 10_000_000, 1000):
             f.write(b"".join(b"%d,1\n" % (i + j) for j in range(1000)))
+    write("x.query.csv", b"1.5\n2.5\n")
+    return ["x.nodes.csv", "x.query.csv"]
 
 
 # --- by leat -----------------------------------------------------------------------------------------------------------

@@ -423,10 +423,10 @@ def memory():
     run("--threads", "2", "--memory", "64M", "-s", "query=linspace(0, 1, 5)", "w.nodes.npy", status=1,
         says="needs [0-9]+ bytes of host memory")
     numpy.save("w.nodes.npy", numpy.column_stack([numpy.arange(32769.0)] * 2))
-    run("-s", "query=linspace(0, 1, 5)", "w.nodes.npy", status=1, says="has 32769 nodes, more than the 32768")
+    run("-s", "query=linspace(0, 1, 5)", "w.nodes.npy", status=1, says="has more than 32768 nodes")
     write("w2.nodes.csv", numpy.arange(40000.0), numpy.arange(40000.0))
-    run("-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="nodes, more than the 32768")
-    leat("check", "-q", "-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has 40000 nodes, more than")
+    run("-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has more than 32768 nodes")
+    leat("check", "-q", "-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has more than 32768 nodes")
 
 
 # --- mistakes ------------------------------------------------------------------------------------------------------
