@@ -4,9 +4,10 @@
  *
  *   leat-bench [--backend cpu|cuda] [--threads N] [--json] [--smoke] [NAME...]
  *
- * A NAME is a pattern, as in "pearson*". baselines/ beside this file holds what --json printed,
- * with LEAT_COMMIT set to the commit it was built from. Exit status: 0, or 1 when an answer was
- * wrong or a case could not run.
+ * A NAME is a pattern, as in "pearson*". TMPDIR holds the files of the program's cases: /dev/shm,
+ * unless a disk is measured too, on which program_small takes up to four times as long and varies
+ * by half. baselines/ beside this file holds what --json printed, with LEAT_COMMIT set to the
+ * commit it was built from. Exit status: 0, or 1 when an answer was wrong or a case could not run.
  */
 #include "tests/bench/bench.h"
 
