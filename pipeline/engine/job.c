@@ -278,19 +278,24 @@ static enum status open_watch(struct job *job)
                            &job->watch);
 }
 
-/* A mask may lie beside a grid on disk. */
+/* A mask may lie beside a grid on disk or in an archive. */
 static enum status check_mask(const struct job_part *part, const struct grid *g)
 {
-    if (g == NULL || part->fd >= 0 || part->is_stream) {
+    const bool is_on_disk = part->fd < 0 && !part->is_stream;
+    char *path = NULL;
+    if (g == NULL) {
         return STATUS_OK;
     }
-    char *path = NULL;
     if (asprintf(&path, "%s%s", part->path, INPUT_NAME_MASK) < 0) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    const enum status st = access(path, F_OK) == 0
-                               ? foreign_refuse_mask(g, part->path, file_name_last(path))
-                               : STATUS_OK;
+    enum status st = STATUS_OK;
+    if (part->has_mask || (is_on_disk && access(path, F_OK) == 0)) {
+        st = foreign_refuse_mask(g, part->path, file_name_last(path));
+    }
+    if (st == STATUS_UNSUPPORTED && part->has_mask) {
+        st = status_fail(st, "%s; unpack the archive before", status_message());
+    }
     free(path);
     return st;
 }

@@ -3,11 +3,14 @@
  * where they are large, lent to the job that reads them.
  */
 #include "formats/base/file_name.h"
+#include "formats/base/text_hash.h"
 #include "pipeline/engine/scratch.h"
 #include "pipeline/inputs/inputs_state.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,8 @@ void inputs_archive_close(struct inputs *in)
 {
     archive_input_free(in->archive);
     in->archive = NULL;
+    bytes_free(&in->masks);
+    in->knows_masks = false;
     free(in->leaving);
     in->leaving = in->archive_path;
     in->archive_path = NULL;
@@ -74,13 +79,26 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-/* Whether it is the mask of a grid that would be taken. */
+/* The grid that a file of this name is the mask of; owned. NULL: it is no mask, or no memory. */
+static char *grid_of_mask(const char *path)
+{
+    return file_name_ends(path, INPUT_NAME_MASK)
+               ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
+               : NULL;
+}
+
+/* Whether an archive that holds the grid at `path` is searched for a mask of it. */
+static bool asks_for_mask(const struct inputs *in, const char *path)
+{
+    return !in->archive_comes_once && settings_asks_for_grid(path);
+}
+
+/* Whether it is the mask of a grid that would be taken without it. */
 static bool is_mask(const struct inputs *in, const char *path)
 {
-    char *grid = file_name_ends(path, INPUT_NAME_MASK)
-                     ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
-                     : NULL;
-    const bool is = grid != NULL && settings_input_kind(in->settings, grid) == INPUT_OF_JOB;
+    char *grid = grid_of_mask(path);
+    const bool is = grid != NULL && settings_input_kind(in->settings, grid) == INPUT_OF_JOB &&
+                    !asks_for_mask(in, grid);
     free(grid);
     return is;
 }
@@ -200,7 +218,8 @@ static bool may_lend(const struct inputs *in, const struct archive_input_entry *
 static enum status lend_member(struct inputs *in, const struct archive_input_entry *entry,
                                struct job_part *part)
 {
-    *part = (struct job_part){.fd = -1, .is_stream = true, .entry = entry->number};
+    part->is_stream = true;
+    part->entry = entry->number;
     const char *found_at = in->found_at != NULL ? in->found_at : in->archive_path;
     if (!in->archive_comes_once && (part->archive = strdup(found_at)) == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
@@ -208,6 +227,56 @@ static enum status lend_member(struct inputs *in, const struct archive_input_ent
     part->stream = (struct source_stream){
         .read = read_lent, .close = give_back, .user = in, .bytes = entry->bytes};
     atomic_store(&in->is_lent, true);
+    return STATUS_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static enum status add_mask(struct bytes *masks, const char *name)
+{
+    char *grid = grid_of_mask(name);
+    const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, grid);
+    const enum status code =
+        grid != NULL ? bytes_append(masks, &number, sizeof(number)) : STATUS_OK;
+    free(grid);
+    return code;
+}
+
+/* Reads the names in the archive once more: a mask may come after the job of its grid has begun. */
+static enum status find_masks(struct inputs *in)
+{
+    const struct archive_input_options options = job_archive_options(in->settings, &in->stop);
+    const char *path = in->found_at != NULL ? in->found_at : in->archive_path;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct archive_input *a;
+    bool end = false;
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot open '%s' again", path);
+    }
+    enum status code = archive_input_open(fd, in->archive_path, &options, &a);
+    while (code == STATUS_OK && !end) {
+        struct archive_input_entry entry;
+        code = archive_input_next(a, &entry, &end);
+        code = code == STATUS_OK && !end ? add_mask(&in->masks, entry.raw) : code;
+    }
+    archive_input_free(a);
+    if (in->masks.len > 0) {
+        qsort(in->masks.data, in->masks.len / sizeof(uint64_t), sizeof(uint64_t), by_number);
+    }
+    in->knows_masks = code == STATUS_OK;
+    return code;
+}
+
+static enum status look_for_mask(struct inputs *in, const char *name, bool *has)
+{
+    STATUS_TRY(in->knows_masks ? STATUS_OK : find_masks(in));
+    const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, name);
+    *has = in->masks.len > 0 && bsearch(&number, in->masks.data, in->masks.len / sizeof(number),
+                                        sizeof(number), by_number) != NULL;
     return STATUS_OK;
 }
 
@@ -221,6 +290,15 @@ static enum status take_member(struct inputs *in, const struct archive_input_ent
     enum status code = inputs_take_settings(in, path, &settings, &own);
     if (own && entry->refused != NULL) {
         code = refuse_member(entry, path);
+    }
+    if (own && code == STATUS_OK && asks_for_mask(in, path)) {
+        code = look_for_mask(in, entry->raw, &part.has_mask);
+        if (code != STATUS_OK) { /* of the whole archive */
+            job_settings_free(&settings);
+            code = inputs_take_about(out, in->archive_path, code);
+            inputs_archive_close(in);
+            return code;
+        }
     }
     if (own && code == STATUS_OK) {
         code = may_lend(in, entry, path, &settings) ? lend_member(in, entry, &part)

@@ -192,6 +192,8 @@ enum input_kind {
     INPUT_UNKNOWN     /* no pipeline takes it */
 };
 enum input_kind settings_input_kind(const struct settings *s, const char *path);
+/* Whether the name is one of a grid's place: X.dem.tif. */
+bool settings_asks_for_grid(const char *path);
 /* Why a sidecar, a copy, or what is foreign or unknown is no input of the watched folder, and what
  * to do. Owned by the caller; NULL: no memory. */
 char *settings_refusal(const struct settings *s, const char *path);

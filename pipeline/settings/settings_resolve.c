@@ -193,7 +193,7 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
 }
 
 /* Whether the name asks for a pipeline as one of its grids, whatever it ends in: X.dem.nc. */
-static bool asks_for_grid(const char *path)
+bool settings_asks_for_grid(const char *path)
 {
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
         for (size_t i = 0; i < (*stage)->n_parts; i++) {
@@ -209,7 +209,7 @@ static bool asks_for_grid(const char *path)
 bool settings_asks_for_pipeline(const struct settings *s, const char *path)
 {
     const struct settings_section *route;
-    return find_stage(s, path, &route) != NULL || asks_for_grid(path);
+    return find_stage(s, path, &route) != NULL || settings_asks_for_grid(path);
 }
 
 enum input_kind settings_input_kind(const struct settings *s, const char *path)
@@ -229,7 +229,7 @@ char *settings_conversion(const char *path)
 {
     const struct foreign *const foreign = foreign_named(path);
     return foreign != NULL && foreign_converts(foreign)
-               ? foreign_sentence(foreign, path, asks_for_grid(path))
+               ? foreign_sentence(foreign, path, settings_asks_for_grid(path))
                : NULL;
 }
 
@@ -268,7 +268,7 @@ static enum status refuse_path(const char *path)
 {
     const struct foreign *const foreign = foreign_named(path);
     if (foreign != NULL) {
-        return foreign_fail(STATUS_BAD_ARGUMENT, foreign, path, asks_for_grid(path));
+        return foreign_fail(STATUS_BAD_ARGUMENT, foreign, path, settings_asks_for_grid(path));
     }
     char names[SETTINGS_NAMES_BYTES];
     const struct stage_ops *first = stage_registry[0];

@@ -189,11 +189,23 @@ for command in run check; do
 done
 echo "what is damaged or compressed twice gives nothing; a signal ends the walk through zeros"
 
-# A mask is not applied, and says so.
-mkdir masked && grid='ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 1\n' && for part in dem source; do
-    printf "$grid" >masked/g.$part.asc
-    for row in 1 2 3 4; do echo "4 3 2 1" >>masked/g.$part.asc; done
+# A grid with a mask is refused wherever that lies in the archive; from a pipe it comes too late, and says so.
+mkdir masked && grid='ncols 4\nnrows 4\nxllcorner 0\nyllcorner 0\ncellsize 1\n' && for part in g.dem g.source h.dem h.source; do
+    printf "$grid" >masked/$part.asc
+    for row in 1 2 3 4; do echo "4 3 2 1" >>masked/$part.asc; done
 done
-cp masked/g.dem.asc masked/g.dem.asc.msk && tar -cf masked.tar masked || fail "tar"
-expect 1 "$LEAT" run -b cpu -o of-masked -s steps=5 masked.tar
-says "g.dem.asc.msk' is a mask, and a result here is without it"
+cp masked/g.dem.asc masked/g.source.asc.msk
+tar -cf masked.tar masked/g.dem.asc masked/g.source.asc masked/g.source.asc.msk masked/h.dem.asc masked/h.source.asc || fail "tar"
+tar -xOf masked.tar masked/g.source.asc.msk | cmp - masked/g.dem.asc || fail "the mask is not in the archive"
+"$python" -c "
+import zipfile, tarfile
+with tarfile.open('masked.tar') as t, zipfile.ZipFile('masked.zip', 'w') as z:
+    for m in t: z.writestr(m.name, t.extractfile(m).read())"
+for given in masked masked.tar masked.zip; do
+    expect 1 "$LEAT" run -b cpu -o of-$given -s steps=5 $given
+    says "g.source.asc: g.source.asc.msk says which cells have a number.*g.source.tif$([ $given = masked ] || echo "; unpack the archive before")"
+    [ "$(cd of-$given && find . -name result.json | sed 's/.*\(.\)\/result.json/\1/')" = h ] || fail "$given: $(find of-$given)"
+done
+mkfifo fed.tar && { cat masked.tar >fed.tar & }
+expect 1 "$LEAT" run -b cpu -o of-pipe -s steps=5 fed.tar
+says "g.source.asc.msk' is a mask, and a result here is without it"
