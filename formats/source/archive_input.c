@@ -16,6 +16,7 @@
 #include "formats/base/io_watch.h"
 #include "formats/base/text_hash.h"
 #include "formats/source/entry_name.h"
+#include "formats/source/sevenz_header.h"
 #include "formats/source/unpack.h"
 
 #include <archive.h>
@@ -44,7 +45,8 @@ struct archive_input {
     struct source *layer; /* a compressed tar, or a stream; NULL: the file is read as it is */
     struct archive *archive;
     locale_t utf8; /* 0 when the system has none: names beyond ASCII may be refused then */
-    bool opened;   /* a format was recognised: libarchive may be asked about it */
+    bool is_7z;
+    bool opened; /* a format was recognised: libarchive may be asked about it */
     struct archive_input_options options;
     uint64_t n_entries, n_read; /* n_read: bytes of the file */
     uint64_t unpacked;          /* of all entries */
@@ -148,15 +150,37 @@ static enum status begin_layer(struct archive_input *a)
     return look_into_layer(a);
 }
 
+/* libarchive keeps that, and much more. */
+static enum status fail_header(const struct archive_input *a, uint64_t most)
+{
+    return status_fail(STATUS_TOO_LARGE,
+                       "%s: what it says of its entries takes more than %" PRIu64
+                       " KiB; raise --memory, or unpack it and give the folder",
+                       a->name, most >> 10);
+}
+
+/* Of an entry a bit may stand there, for which libarchive keeps 88 bytes. */
+static enum status judge_7z(const struct archive_input *a)
+{
+    const uint64_t most = a->options.max_header_bytes / 128;
+    uint64_t bytes;
+    const enum status code = sevenz_header_bytes(a->fd, a->packed, &bytes);
+    if (code != STATUS_OK) {
+        return status_fail(code, "%s: %s", a->name, status_message());
+    }
+    return most == 0 || bytes <= most ? STATUS_OK : fail_header(a, most);
+}
+
 /* Recognises the layer, if there is one, and checks all of it; it is at its begin then. */
 static enum status open_layer(struct archive_input *a)
 {
     int error;
-    const size_t n = io_watch_pread_all(a->fd, a->packed, UNPACK_HEAD_BYTES, 0, &error);
+    const size_t n = io_watch_pread_all(a->fd, a->packed, SEVENZ_START_BYTES, 0, &error);
     if (error != 0) {
         return status_fail_errno(error, "%s: cannot be read", a->name);
     }
-    if (a->options.without_7z && n >= 6 && memcmp(a->packed, "7z\xbc\xaf\x27\x1c", 6) == 0) {
+    a->is_7z = sevenz_is(a->packed, n);
+    if (a->is_7z && a->options.without_7z) {
         return status_fail(
             STATUS_UNSUPPORTED,
             "%s: is a 7z archive, which may ask for any amount of memory; pack it as "
@@ -164,7 +188,7 @@ static enum status open_layer(struct archive_input *a)
             a->name);
     }
     if (unpack_kind_of(a->packed, n) == NULL) {
-        return STATUS_OK;
+        return a->is_7z ? judge_7z(a) : STATUS_OK;
     }
     STATUS_TRY(begin_layer(a));
     STATUS_TRY(drain_layer(a));
@@ -178,12 +202,7 @@ static enum status count_header(struct archive_input *a, size_t more)
 {
     const uint64_t most = a->options.max_header_bytes;
     a->header_bytes += a->seeks_entry ? more : 0;
-    return most == 0 || a->header_bytes <= most
-               ? STATUS_OK
-               : status_fail(STATUS_TOO_LARGE,
-                             "%s: what it says of its entries takes more than %" PRIu64
-                             " MiB; raise --memory, or unpack it and give the folder",
-                             a->name, most >> 20);
+    return most == 0 || a->header_bytes <= most ? STATUS_OK : fail_header(a, most);
 }
 
 static la_ssize_t deliver(struct archive_input *a, la_ssize_t n)
@@ -275,9 +294,9 @@ static enum status fail_archive(const struct archive_input *a, const char *doing
 static bool support_formats(const struct archive_input *a)
 {
     return archive_read_support_format_tar(a->archive) == ARCHIVE_OK &&
-           (a->layer || (archive_read_support_format_zip(a->archive) == ARCHIVE_OK &&
-                         (a->options.without_7z ||
-                          archive_read_support_format_7zip(a->archive) == ARCHIVE_OK)));
+           (a->layer ||
+            (archive_read_support_format_zip(a->archive) == ARCHIVE_OK &&
+             (!a->is_7z || archive_read_support_format_7zip(a->archive) == ARCHIVE_OK)));
 }
 
 /* Whether reading failed, whatever libarchive made of it: it may have tried another format. */

@@ -702,14 +702,89 @@ static void what_is_said_of_entries_is_bounded(void **state)
         snprintf(names[i], sizeof names[i], "%070zu.csv", i);
         all[i] = (struct put){.name = names[i], .content = ""};
     }
-    struct bytes b = make_archive(ZIP, NULL, all, N);
+    static const struct {
+        int kind;
+        uint64_t times; /* the bound */
+    } kinds[] = {{ZIP, 1}, {SEVEN_ZIP, 128}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct bytes b = make_archive(kinds[i].kind, NULL, all, N);
+        bool refused;
+        const struct archive_input_options few = {.max_header_bytes = kinds[i].times * 256 << 10},
+                                           many = {.max_header_bytes = kinds[i].times * 2 << 20};
+        assert_int_equal(open_and_go(&b, &few, &refused), STATUS_TOO_LARGE);
+        assert_non_null(
+            strstr(status_message(), "what it says of its entries takes more than 256"));
+        assert_int_equal(open_and_go(&b, &many, &refused), STATUS_OK);
+        bytes_free(&b);
+    }
+}
+
+/* What a 7z's header says that it unpacks to counts, 4096 bytes here being the bound. */
+static void the_header_of_a_7z_is_judged_before_it_is_unpacked(void **state)
+{
+#define STREAM  "\x17\x06\x00\x01\x09\x05\x00\x07\x0b\x01\x00"
+#define LZMA    "\x23\x03\x01\x01\x05\x5d\x00\x00\x01\x00"
+#define SMALL   "\x90\x00" /* 4096 */
+#define LARGE   "\x90\x01"
+#define ROW(of) of, sizeof of - 1
+    static const struct {
+        const char *header;
+        size_t n;
+        bool is_unusual, is_large;
+    } rows[] = {
+        {ROW("\x01\x00"), false, false},
+        {ROW(STREAM "\x01" LZMA "\x0c" SMALL "\x00\x00"), false, false},
+        {ROW(STREAM "\x01" LZMA "\x0c" LARGE "\x00\x00"), false, true},
+        {ROW(STREAM "\x01" LZMA "\x0c\xff\x00\x10\x00\x00\x00\x00\x00\x00"), false, false},
+        {ROW(STREAM "\x01" LZMA "\x0c\xff\x00\x00\x00\x00\x00\x00\x00\x80"), false, true},
+        {ROW(STREAM "\x01" LZMA "\x0c\xfe\x01\x10\x00\x00\x00\x00\x00"), false, true},
+        {ROW(STREAM "\x02" LZMA LZMA "\x00\x01\x0c" SMALL SMALL "\x00\x00"), false, false},
+        {ROW(STREAM "\x02" LZMA LZMA "\x00\x01\x0c" SMALL LARGE "\x00\x00"), false, true},
+        {ROW(STREAM "\x02" LZMA LZMA "\x00\x01\x0c" LARGE SMALL "\x00\x00"), false, true},
+        {ROW("\x17\x06\x00\x01\x09\x05\x0a\x01"
+             "crc!\x00\x07\x0b\x01\x00\x01" LZMA "\x0c" LARGE),
+         false, true},
+        {ROW(STREAM "\x01" LZMA "\x0c"), true, false},
+        {ROW(STREAM "\x01\x33\x03\x01\x01\x01\x01\x0c" SMALL), true, false},
+        {ROW(STREAM "\x01\xa3\x03\x01\x01\x0c" SMALL), true, false},
+        {ROW(STREAM "\x05" LZMA LZMA LZMA LZMA LZMA), true, false},
+        {ROW(STREAM "\x00\x0c"), true, false},
+        {ROW(STREAM "\x01\x23\x03\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x0c" SMALL), true,
+         false},
+        {ROW("\x17\x06\x00\x02\x09\x05\x05\x00\x07\x0b\x01\x00\x01" LZMA "\x0c" SMALL), true,
+         false},
+        {ROW("\x17\x06\x00\x01\x09\x05\x00\x07\x0b\x02\x00\x01" LZMA "\x01" LZMA "\x0c" SMALL),
+         true, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned char data[256] = "7z\xbc\xaf\x27\x1c";
+        data[12] = 5; /* the place of the header, behind 32 bytes */
+        data[20] = (unsigned char)rows[i].n;
+        memcpy(data + 37, rows[i].header, rows[i].n);
+        struct bytes b = {.data = data, .len = 37 + rows[i].n};
+        bool refused;
+        const enum status code = open_and_go(
+            &b, &(struct archive_input_options){.max_header_bytes = 128 * 4096}, &refused);
+        if (code != (rows[i].is_large ? STATUS_TOO_LARGE : STATUS_BAD_INPUT) ||
+            (strstr(status_message(), "in an unusual way") != NULL) != rows[i].is_unusual) {
+            fail_msg("header %zu: %s", i, status_message());
+        }
+    }
+}
+
+static void a_large_header_of_a_7z_is_refused(void **state)
+{
+    unsigned char data[33] = "7z\xbc\xaf\x27\x1c";
+    const struct archive_input_options options = {.max_header_bytes = 128 * 4096};
+    struct bytes b = {.data = data, .len = sizeof data};
     bool refused;
-    const struct archive_input_options few = {.max_header_bytes = 256 << 10},
-                                       many = {.max_header_bytes = 2 << 20};
-    assert_int_equal(open_and_go(&b, &few, &refused), STATUS_TOO_LARGE);
-    assert_non_null(strstr(status_message(), "what it says of its entries"));
-    assert_int_equal(open_and_go(&b, &many, &refused), STATUS_OK);
-    bytes_free(&b);
+    (void)state;
+    data[21] = 4096 >> 8;
+    data[32] = 1;
+    assert_int_equal(open_and_go(&b, &options, &refused), STATUS_BAD_INPUT);
+    data[20] = 1;
+    assert_int_equal(open_and_go(&b, &options, &refused), STATUS_TOO_LARGE);
 }
 
 static void a_7z_archive_is_left_alone_where_it_is_to_be(void **state)
@@ -776,6 +851,8 @@ int main(void)
         cmocka_unit_test(encrypted_entries_are_refused_in_plain_words),
         cmocka_unit_test(members_that_are_packed_in_windows_of_any_size_are_refused),
         cmocka_unit_test(what_is_said_of_entries_is_bounded),
+        cmocka_unit_test(the_header_of_a_7z_is_judged_before_it_is_unpacked),
+        cmocka_unit_test(a_large_header_of_a_7z_is_refused),
         cmocka_unit_test(a_7z_archive_is_left_alone_where_it_is_to_be),
         cmocka_unit_test(archives_are_told_by_their_names),
     };
