@@ -38,7 +38,7 @@ struct archive_input_options {
     uint64_t max_header_bytes; /* of what stands before one entry, or in a zip's directory:
                                   libarchive keeps that, and up to five times as much; of a 7z's
                                   header a 128th of that, for libarchive keeps 750 times as much */
-    bool without_7z; /* whose directory libarchive keeps whole, however large it says that it is */
+    bool without_7z;           /* whose files ask for dictionaries and models of any size */
 };
 
 /* True when the name ends like an archive that can be read here, in any case of letters. */
