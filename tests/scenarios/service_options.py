@@ -1,8 +1,10 @@
 """Options of how to work: a service's results are those of leat run with the same; see service_options.sh."""
 import filecmp
+import grp
 import gzip
 import json
 import os
+import signal
 import subprocess
 import zipfile
 
@@ -76,4 +78,43 @@ for jobs in 1, 2:
         s.drop(f"{name}.source.asc", grid(True))
     s.until(lambda: len(s.status()["in_flight"]) == jobs and s.status()["n_queued"] == 3 - jobs, f"{jobs} at a time")
     s.stop()
+
+# What cannot change while the service runs is refused by its name, each for itself; anything else is taken.
+def configure(**changed):
+    with open("fixed.conf", "w") as f:
+        f.write("".join(f"{key} = {value}\n" for key, value in {**FIXED, **changed}.items() if value is not None))
+
+
+with open("leat-fixed", "w") as f:
+    f.write(f'#!/bin/sh\nexec "{LEAT}" watch -c fixed.conf\n')
+os.chmod("leat-fixed", 0o755)
+with open("token", "w") as f:
+    f.write("abcdefgh-0123456789")
+os.chmod("token", 0o600)
+os.makedirs("results")
+for marker in "marker", "other":
+    open(f"results/{marker}", "w").close()
+here = os.getcwd()
+FIXED = {"spool": here + "/fixed", "status_socket": here + "/fixed.sock", "output": here + "/results", "require_mount": "marker", "backend": "cpu",
+         "devices": 1, "status_group": grp.getgrgid(os.getegid()).gr_name, "http": f"unix:{here}/page", "http_token_file": "token", "reserve": 0}
+configure()
+s = Service("fixed", program="./leat-fixed")
+n = 0
+for key, value in (("spool", "elsewhere"), ("output", "elsewhere"), ("require_mount", "other"), ("backend", "auto"), ("devices", 2), ("devices", "0,"),
+                   ("status_socket", "elsewhere"), ("status_group", None), ("http", f"unix:{here}/other"), ("http", None),
+                   ("http_token_file", None), ("status_socket", None), ("require_mount", None)):
+    configure(**{key: value}, max_attempts=9)
+    s.process.send_signal(signal.SIGHUP)
+    n += 1
+    s.until(lambda: s.said().count("the configuration stays as it was: ") == n, f"what becomes of another {key}")
+    last = [line for line in s.said().split("\n") if "stays as it was: " in line][-1]
+    s.check(f"the configuration stays as it was: {key} cannot change" in last, last)
+for i, (key, value) in enumerate((("max_attempts", 9), ("keep_inputs", "no"), ("replace", "yes"), ("done_file", "yes"), ("settle", 1),
+                                  ("rescan", 1), ("reserve", 1), ("drain", 1), ("on_done", "true"), ("on_failed", "true"), ("hook_timeout", 1),
+                                  ("keep_done", "1d"), ("keep_failed", "1d"), ("jobs", 2), ("level", 3), ("pipeline", "kmeans"))):
+    configure(**{key: value})
+    s.process.send_signal(signal.SIGHUP)
+    s.until(lambda: s.said().count("the configuration has been read again") == i + 1, f"another {key}")
+s.check(s.said().count("stays as it was") == n, "one of them was refused")
+s.stop()
 print("a service works as leat run does with the same options")

@@ -211,6 +211,26 @@ static void folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named(void 
     assert_non_null(strstr(seen.trouble, "too deep"));
 }
 
+/* By a look at all, and by its name. */
+static void folder_below_32_others_is_looked_into_and_no_deeper(void **state)
+{
+    (void)state;
+    char path[128] = "d", in[192], below[256];
+    make_deep(path, 32);
+    snprintf(in, sizeof(in), "%s/in.csv", path);
+    snprintf(below, sizeof(below), "%s/d/below.csv", path);
+    assert_true(put_file(root_fd, in, "1") && put_file(root_fd, below, "1"));
+    watch(60000, false);
+    run_until(NULL);
+    snprintf(below, sizeof(below), "%s|", in);
+    assert_string_equal(seen.paths, below);
+    assert_int_equal(seen.n_troubles, 1);
+    seen.paths[0] = '\0';
+    watcher_hint(w, path);
+    run_until(in);
+    assert_string_equal(seen.paths, below);
+}
+
 static void places_that_cannot_be_looked_at_are_counted(void **state)
 {
     (void)state;
@@ -316,6 +336,7 @@ int main(void)
         TEST(removed_folder_is_trouble_in_words),
         TEST(folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives),
         TEST(folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named),
+        TEST(folder_below_32_others_is_looked_into_and_no_deeper),
         TEST(places_that_cannot_be_looked_at_are_counted),
         TEST(trouble_that_was_named_is_counted_soon_and_holds_no_file_up),
         TEST(look_that_failed_is_tried_again_soon),
