@@ -58,5 +58,19 @@ d = s.status()
 for what, word in (("done", "good"), ("failed", "bad")):
     s.check([job["name"] for job in d[what]] == [f"in/{word}{i}.clusters.csv" for i in reversed(range(2, 22))], d[what])
 s.check(d["n_failed"] == 22, d["n_failed"])
+
+
+def used():
+    """What the worker has used, by the status and by all results: a job's is told with the next sign of life."""
+    busy = s.status()["workers"][0]["busy"]
+    timings = []
+    for name in os.listdir("many/out"):
+        with open(f"many/out/{name}/result.json") as f:
+            timings.append(json.load(f)["timing"])
+    return ([busy["cpu_s"], *(lane["busy_s"] for lane in busy["lanes"])],
+            [sum(t["cpu_s"] for t in timings), *(sum(t["lanes"][lane["lane"]]["busy_s"] for t in timings) for lane in busy["lanes"])])
+
+
+s.until(lambda: all(abs(told - is_so) < 1e-6 for told, is_so in zip(*used())), "what all jobs together have used")
 s.stop()
 print("the last jobs are those that ended, and the failures those in failed/")
