@@ -62,6 +62,8 @@ for option, most, name, words in (("--max-unpacked", SIZE, "x.clusters.csv.gz", 
             with open(s.spool + "/out/z/result.json") as f:
                 told = [entry["text"] for entry in json.load(f)["entries"] if entry["code"] != "ok"]
         s.check(len(told) == less and all(words in text for text in told), f"{command}: {told}")
+        warned = [text for job in s.status()["done"] for text in job["warnings"] if "failed" in text]
+        s.check(warned == ["1 of its files failed; result.json says which and why"] * (less and s.has("out/z")), f"{command}: {warned}")
         s.stop()
         s.is_clean()
 
