@@ -148,14 +148,25 @@ static void the_words_of_a_pause_say_its_cause(void **state)
 {
     (void)state;
     char text[256];
-    snprintf(text, sizeof(text), "cannot write x: %s", strerror(ENOSPC));
-    assert_int_equal(service_figures_cause(text), FIGURES_SPACE);
-    assert_int_equal(service_figures_cause("'/a/.work' has 3 MiB free, 256 MiB required"),
-                     FIGURES_SPACE);
-    assert_int_equal(service_figures_cause("'/o' has no 'f' (x), which require_mount asks for"),
-                     FIGURES_MOUNT);
-    assert_int_equal(service_figures_cause("no memory for a table"), FIGURES_MEMORY);
-    assert_int_equal(service_figures_cause("'/a/in' is gone"), FIGURES_OTHER);
+    static const struct {
+        int error; /* 0: none is behind the words */
+        const char *words;
+        enum figures_cause cause;
+    } cases[] = {{EDQUOT, "cannot write x: ", FIGURES_SPACE},
+                 {0, "'/a/.work' has 3 MiB free, 256 MiB required", FIGURES_SPACE},
+                 {0, "x: there is no space for it", FIGURES_SPACE},
+                 {0, "'/o' has no 'f' (x), which require_mount asks for", FIGURES_MOUNT},
+                 {ENOENT, "'/o' has no 'f', which require_mount asks for: ", FIGURES_MOUNT},
+                 {0, "no memory for a table", FIGURES_MEMORY},
+                 {ENOMEM, "cannot read x: ", FIGURES_MEMORY},
+                 {0, "'/a/in' is gone", FIGURES_OTHER},
+                 {EIO, "cannot read x: ", FIGURES_OTHER},
+                 {ENOSPC, "cannot write x: ", FIGURES_SPACE}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        snprintf(text, sizeof(text), "%s%s", cases[i].words,
+                 cases[i].error != 0 ? strerror(cases[i].error) : "");
+        assert_int_equal(service_figures_cause(text), cases[i].cause);
+    }
     struct service_figures f = {0};
     service_figures_pause(&f, text);
     service_figures_tick(&f, true, 1000);

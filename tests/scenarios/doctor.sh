@@ -14,12 +14,31 @@ if grep -q avx2 /proc/cpuinfo; then
     ! grep -q 'OPENBLAS_CORETYPE\|Prescott' stdout || fail "a slow BLAS is left to be one"
 fi
 
+(ulimit -n 200 && ulimit -l 64 && "$LEAT" doctor -b cpu --json --memory 3G -o /dev/../tmp) >limited.json || fail "doctor with limits"
+"$LEAT" doctor -b cpu --memory 3G --threads 1 >limited || fail "doctor for people"
+grep -q "^  memory .*, of which leat's own bulk memory may be 3.00 GiB$" limited && grep -q '^                 1 thread$' limited &&
+    grep -Eq '^  processors     [0-9]+ usable, 1 computing thread$' limited || { cat limited; fail "the bounds are not told"; }
 expect 0 "$LEAT" doctor -b cpu --json --threads 3 -o there
 [ ! -e there ] || fail "doctor made the output folder"
 mv stdout doctor.json
 "$python" - <<'END' || fail "doctor --json"
-import json
+import json, os, resource
 d = json.load(open("doctor.json"))
+assert list(d) == ["works", "version", "compiler", "machine", "backend_asked", "backend", "backends", "devices", "mpi", "output", "limits",
+                   "sandbox", "libraries"], list(d)
+machine, here = d["machine"], os.statvfs(".")
+assert machine["threads"] == 3 and 1 <= machine["processors"] <= len(os.sched_getaffinity(0)), machine
+assert machine["memory_bound"] == machine["memory_bytes"] // 2 and 0 < machine["memory_bytes"] <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+assert machine["system"] == "{0.sysname} {0.release} {0.machine}".format(os.uname()), machine
+assert d["output"]["folder"] == "there" and d["output"]["where"] == os.path.realpath("."), d["output"]
+assert 0.5 < (d["output"]["free_bytes"] + 1) / (here.f_bavail * here.f_frsize + 1) < 2, d["output"]
+limited = json.load(open("limited.json"))
+assert limited["machine"] == {**machine, "threads": machine["processors"], "memory_bound": 3 << 30}, limited["machine"]
+assert limited["limits"] == {**d["limits"], "open_files": 200, "locked_bytes": 64 << 10}, limited["limits"]
+assert limited["output"]["exists"] and limited["output"]["where"] == os.path.realpath("/tmp"), limited["output"]
+soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+assert d["limits"]["open_files"] == (None if soft == resource.RLIM_INFINITY else soft), d["limits"]
+assert all(d["libraries"].values()) and list(d["libraries"]) == ["libuv", "zlib", "libarchive", "cairo", "libmicrohttpd", "jansson"], d["libraries"]
 assert d["works"] is True and d["backend"] == "cpu" and d["backend_asked"] == "cpu", d
 assert d["backends"]["cpu"]["works"] is True and d["backends"]["cpu"]["threads"] == 3, d
 assert d["output"] == {**d["output"], "exists": False, "writable": True}, d
