@@ -32,7 +32,7 @@ for name in notes.md sub/book.xlsx t.clusters.csv.aux.xml half.dem.prj; do
     echo x >in/$name
 done
 (cd in && "$python" -m zipfile -c z.zip t.clusters.csv bad.clusters.csv notes.md) || fail "zip"
-"$LEAT" run -b cpu -q -o in/results u.clusters.csv || fail "a result among inputs"
+"$LEAT" run -b cpu -q -o in/results t.clusters.csv u.clusters.csv || fail "a result among inputs"
 while read -r status command; do
     expect "$status" "$LEAT" ${command%% *} -b cpu ${command#* }
     { echo && echo "$command" && LC_ALL=C sort stderr; } >>said
