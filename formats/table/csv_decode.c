@@ -69,13 +69,13 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
 
 /* What may be done about a line, or a word. */
 struct hint {
-    char text[256]; /* "": nothing */
-    bool may_be_row;
+    char text[256];             /* "": nothing */
+    bool may_be_row, has_names; /* has_names: a line below holds them */
 };
 
 struct record {
     size_t n_cells, n_numbers;
-    bool is_number; /* the present column */
+    bool is_number; /* the present column; beyond the table's any */
 };
 
 /* The record at *p, which becomes the next one that is data. */
@@ -92,6 +92,7 @@ static struct record pass_record(const struct decoding *k, const unsigned char *
         r.n_numbers += is_number;
         r.n_cells++;
     } while (csv_pass(d, p, k->end) == CSV_MORE);
+    r.is_number = r.is_number || (r.n_numbers > 0 && k->column >= k->shape->n_columns);
     *p = csv_find_data(d, *p, k->end);
     return r;
 }
@@ -123,37 +124,35 @@ static bool is_even(const struct decoding *k, const unsigned char *at)
     return is;
 }
 
+static const unsigned char *line_begin(const struct decoding *k, const unsigned char *at)
+{
+    const unsigned char *const newline =
+        at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
+    return newline ? newline + 1 : k->c->raw;
+}
+
 /* When the line of the cell at `at` holds no number, it may be something beside the table. */
 static struct hint hint_at(const struct decoding *k, const unsigned char *at)
 {
-    struct hint hint = {"; if this line is not the table's, delete it", false};
-    const unsigned char *const newline =
-        at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
-    const unsigned char *const begin = newline ? newline + 1 : k->c->raw, *p = begin;
-    const uint64_t line = line_of(k, p);
-    size_t n_cells = 0;
-    enum csv_after after;
-    do {
-        struct csv_cell cell;
-        double number;
-        p = csv_cell_scan(&k->shape->dialect, p, k->end, &cell);
-        if (csv_cell_value(&k->shape->dialect, &cell, &number) == CSV_NUMBER) {
-            return (struct hint){"", true};
-        }
-        n_cells++;
-        after = csv_pass(&k->shape->dialect, &p, k->end);
-    } while (after == CSV_MORE);
-    if (line == k->shape->row_line && line > 1) {
-        const uint64_t names = line_of(k, find_names(k, begin));
-        char which[40] = "this line";
-        if (names > line) {
-            snprintf(which, sizeof which, "line %" PRIu64, names);
-        }
+    struct hint hint = {.text = "; if this line is not the table's, delete it"};
+    const unsigned char *const begin = line_begin(k, at), *p = begin;
+    const uint64_t line = line_of(k, p), names = line_of(k, find_names(k, begin));
+    const struct record r = pass_record(k, &p);
+    if (r.n_numbers > 0) {
+        return (struct hint){.may_be_row = true};
+    }
+    if (line == k->shape->row_line && names > line) {
         snprintf(hint.text, sizeof hint.text,
-                 "; if %s holds the names, pass over those above: -s skip=%" PRIu64 "%s", which,
-                 names - 1, names > line ? "" : "; if it holds units, delete it");
+                 "; if line %" PRIu64 " holds the names, pass over those above: -s skip=%" PRIu64,
+                 names, names - 1);
+        hint.has_names = true;
+    } else if (line == k->shape->row_line && line > 1) {
+        snprintf(hint.text, sizeof hint.text,
+                 "; if this line holds the names, pass over those above: -s skip=%" PRIu64
+                 "; if it holds units, delete it",
+                 line - 1);
     } else {
-        hint.may_be_row = n_cells == k->shape->n_columns;
+        hint.may_be_row = r.n_cells == k->shape->n_columns;
     }
     return hint;
 }
@@ -205,11 +204,8 @@ static enum status fail_ragged(const struct decoding *k, const unsigned char *at
     /* no row is as wide as the line that gave the width */
     const bool is_first =
         shape->has_header ? line == shape->row_line : too_long && line == shape->row_line + 1;
-    const unsigned char *const newline =
-        at > k->c->raw ? memrchr(k->c->raw, '\n', (size_t)(at - k->c->raw)) : NULL;
-    if (is_first) {
-        const bool has_blanks =
-            shape->dialect.blanks && !is_even(k, newline ? newline + 1 : k->c->raw);
+    if (is_first && !hint.has_names) {
+        const bool has_blanks = shape->dialect.blanks && !is_even(k, line_begin(k, at));
         const int n =
             snprintf(hint.text, sizeof hint.text, "; %s line %" PRIu64 "%s ",
                      shape->has_header ? "give" : "if", shape->shape_line,
