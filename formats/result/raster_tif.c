@@ -22,6 +22,7 @@
 #include "formats/result/raster_file.h"
 
 #include "formats/base/checked.h"
+#include "formats/geo/tiff_tags.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -258,31 +259,9 @@ static int note_complaint(TIFF *tif, void *user, const char *module, const char 
 }
 
 enum { MODEL_TYPE = 1024, RASTER_TYPE = 1025, CITATION = 3073 }; /* keys of GeoTIFF */
-enum { GDAL_METADATA = 42112, GDAL_NODATA = 42113 };
-
-/* Tags that libtiff does not know; any number of values. */
-static char name[] = "of GeoTIFF";
-enum { ANY = TIFF_VARIABLE2 };
-static const TIFFFieldInfo further_tags[] = {
-    {GRID_PIXEL_SCALE, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
-    {GRID_TIEPOINT, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
-    {GRID_TRANSFORMATION, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
-    {GRID_GEO_KEYS, ANY, ANY, TIFF_SHORT, FIELD_CUSTOM, 1, 1, name},
-    {GRID_GEO_DOUBLES, ANY, ANY, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, name},
-    {GRID_GEO_ASCII, ANY, ANY, TIFF_ASCII, FIELD_CUSTOM, 1, 1, name},
-    {GDAL_METADATA, ANY, ANY, TIFF_ASCII, FIELD_CUSTOM, 1, 1, name},
-    {GDAL_NODATA, ANY, ANY, TIFF_ASCII, FIELD_CUSTOM, 1, 1, name},
-};
-
 static bool put_values(TIFF *tif, uint32_t tag, size_t n, const void *values)
 {
     return TIFFSetField(tif, tag, (uint32_t)n, values) == 1;
-}
-
-/* Text with its final NUL. */
-static bool put_text(TIFF *tif, uint32_t tag, const char *text)
-{
-    return put_values(tif, tag, strlen(text) + 1, text);
 }
 
 /* Keys without a coordinate system make one without a name of the plane: they say no more than that
@@ -319,7 +298,7 @@ static bool put_keys(TIFF *tif, const char *prj)
                                 {RASTER_TYPE, 0, 1, 1},
                                 {CITATION, GRID_GEO_ASCII, (uint16_t)n_text, 0}};
     return put_values(tif, GRID_GEO_KEYS, sizeof keys / sizeof **keys, keys) &&
-           put_text(tif, GRID_GEO_ASCII, text);
+           put_values(tif, GRID_GEO_ASCII, strlen(text) + 1, text);
 }
 
 /* Tags that were read: as they were. */
@@ -347,7 +326,7 @@ static bool put_unit(TIFF *tif, const char *unit)
                    "<GDALMetadata>\n  <Item name=\"UNITTYPE\" sample=\"0\" "
                    "role=\"unittype\">%s</Item>\n</GDALMetadata>\n",
                    unit != NULL ? unit : "");
-    return unit == NULL || put_text(tif, GDAL_METADATA, text);
+    return unit == NULL || TIFFSetField(tif, TIFF_TAGS_METADATA, text) == 1;
 }
 
 static bool put_fields(TIFF *tif, const struct raster_source *s)
@@ -370,18 +349,18 @@ static bool put_fields(TIFF *tif, const struct raster_source *s)
         {TIFFTAG_TILELENGTH, (uint32_t)t->tiling.rows},
         {TIFFTAG_SAMPLEFORMAT, is_float ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_INT},
     };
-    bool ok =
-        TIFFMergeFieldInfo(tif, further_tags, sizeof further_tags / sizeof further_tags[0]) == 0;
+    bool ok = true;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         ok = ok && TIFFSetField(tif, numbers[i].tag, numbers[i].value) == 1;
     }
     return ok && put_place(tif, r->grid) && put_unit(tif, r->unit) &&
-           (s->nodata[0] == '\0' || put_text(tif, GDAL_NODATA, s->nodata));
+           (s->nodata[0] == '\0' || TIFFSetField(tif, TIFF_TAGS_NODATA, s->nodata) == 1);
 }
 
 static TIFF *open_tiff(struct sink *sink, bool big)
 {
     TIFFOpenOptions *const options = TIFFOpenOptionsAlloc();
+    tiff_tags_know();
     if (options == NULL) {
         return NULL;
     }

@@ -22,9 +22,6 @@ enum {
     TIF_BAND_MAX_BYTES = 256 << 20 /* a strip or a row of tiles of more is refused */
 };
 
-/* Tags of GDAL's. */
-enum { TIF_GDAL_METADATA = 42112, TIF_GDAL_NODATA = 42113 };
-
 /* How the samples lie in the file. A strile is a strip or a tile. */
 struct tif_shape {
     size_t rows, columns;
@@ -67,11 +64,11 @@ void tif_handle_free(struct tif_handle *h);
 enum status tif_handle_fail(const struct tif_handle *h, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tif_handle_forget(struct tif_handle *h);
-/* A tag's values as those of a type, whichever numbers the file has, or bytes for GRID_ASCII, which
- * end with NUL; owned by the caller. *n = 0: it is not there, *values is NULL. STATUS_BAD_INPUT (no
- * such values, more than GRID_MAX_TAG_VALUES), _NO_MEMORY. */
+/* A tag's values, of tiff_tags.h, borrowed. *n = 0: it is not there. STATUS_BAD_INPUT (more than
+ * GRID_MAX_TAG_VALUES). */
 enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
-                           enum grid_tag_type type, size_t *n, void **values) STATUS_MUST_CHECK;
+                           enum grid_tag_type type, uint32_t *n,
+                           const void **values) STATUS_MUST_CHECK;
 
 /* Reads the directory: *shape, checked against the file's size, and the grid. The table gets
  * warnings of what is not taken from the file. */

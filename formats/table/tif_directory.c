@@ -8,6 +8,7 @@
 
 #include "formats/base/checked.h"
 #include "formats/base/io_watch.h"
+#include "formats/geo/tiff_tags.h"
 #include "formats/table/foreign.h"
 
 #include <inttypes.h>
@@ -77,7 +78,9 @@ static bool look(struct walk *w, size_t *bytes)
         if (i >= MOST_ENTRIES || !read_at(w, at, text, entry_bytes)) {
             return false;
         }
-        const int width = TIFFDataWidth((TIFFDataType)number(w, text + 2, 2)); /* 0: unknown */
+        const int width = tiff_tags_is_number((unsigned)number(w, text, 2))
+                              ? 8
+                              : TIFFDataWidth((TIFFDataType)number(w, text + 2, 2)); /* or 0 */
         size_t value;
         if (!checked_mul((size_t)number(w, text + 4, place_bytes), (size_t)width, &value) ||
             !checked_add(*bytes, value, bytes)) {

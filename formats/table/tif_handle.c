@@ -5,9 +5,9 @@
 #include "formats/table/tif.h"
 
 #include "formats/base/io_watch.h"
+#include "formats/geo/tiff_tags.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,17 +75,12 @@ static int note_warning(TIFF *tif, void *user, const char *module, const char *f
 {
     struct tif_handle *const h = user;
     char text[sizeof h->lost];
-    unsigned tag = 0;
     (void)tif;
     (void)vsnprintf(text, sizeof text, format, args);
     if (module != NULL && strncmp(module, "JPEG", 4) == 0 && h->first[0] == '\0') {
         memcpy(h->first, text, sizeof text);
     }
-    const char *const name = strstr(text, "\"Tag ");
-    if (name != NULL && sscanf(name, "\"Tag %u\"", &tag) == 1 && strstr(name, "ignored") != NULL &&
-        (tag == GRID_PIXEL_SCALE || tag == GRID_TIEPOINT || tag == GRID_TRANSFORMATION ||
-         tag == GRID_GEO_KEYS || tag == GRID_GEO_DOUBLES || tag == GRID_GEO_ASCII ||
-         tag == TIF_GDAL_NODATA)) {
+    if (strstr(text, "\"GeoTIFF ") != NULL && strstr(text, "ignored") != NULL) {
         memcpy(h->lost, text, sizeof text);
     }
     return 1;
@@ -113,9 +108,13 @@ enum status tif_handle_open(const struct source *s, struct tif_handle **out)
     }
     h->fd = source_fd(s);
     h->file_bytes = source_file_bytes(s);
+    tiff_tags_know();
     h->tif = open_tiff(h, options);
     TIFFOpenOptionsFree(options);
-    if (h->tif == NULL) {
+    if (h->tif != NULL && !tiff_tags_are_known(h->tif)) {
+        h->error = ENOMEM;
+    }
+    if (h->tif == NULL || h->error == ENOMEM) {
         const enum status st = tif_handle_fail(h, "%s: is not a readable TIFF", source_name(s));
         tif_handle_free(h);
         return st;
@@ -125,90 +124,18 @@ enum status tif_handle_open(const struct source *s, struct tif_handle **out)
     return STATUS_OK;
 }
 
-/* Of numbers as they lie in memory. */
-static bool is_numeric(TIFFDataType type, enum table_kind *kind)
-{
-    switch (type) {
-    case TIFF_BYTE:
-    case TIFF_SHORT:
-    case TIFF_LONG:
-    case TIFF_LONG8:
-        *kind = TABLE_UINT;
-        return true;
-    case TIFF_SBYTE:
-    case TIFF_SSHORT:
-    case TIFF_SLONG:
-    case TIFF_SLONG8:
-        *kind = TABLE_INT;
-        return true;
-    case TIFF_FLOAT:
-    case TIFF_DOUBLE:
-        *kind = TABLE_FLOAT;
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* In their place. */
-static bool to_shorts(double *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!(values[i] >= 0 && values[i] <= UINT16_MAX && values[i] == floor(values[i]))) {
-            return false;
-        }
-        const uint16_t narrow = (uint16_t)values[i];
-        memcpy((unsigned char *)values + i * sizeof narrow, &narrow, sizeof narrow);
-    }
-    return true;
-}
-
-/* n values of `type` as those wanted; out[] has room for n + 1 doubles. */
-static bool convert(TIFFDataType type, const void *values, size_t n, enum grid_tag_type wanted,
-                    double *out)
-{
-    enum table_kind kind;
-    const size_t bytes = (size_t)TIFFDataWidth(type);
-    if (wanted == GRID_ASCII) {
-        memcpy(out, values, bytes == 1 ? n : 0);
-        return bytes == 1;
-    }
-    if (!is_numeric(type, &kind)) {
-        return false;
-    }
-    table_widen(kind, bytes, values, n, out);
-    return wanted == GRID_DOUBLE || to_shorts(out, n);
-}
-
 enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_t tag,
-                           enum grid_tag_type type, size_t *n, void **values)
+                           enum grid_tag_type type, uint32_t *n, const void **values)
 {
-    uint32_t count = 0;
-    const void *found = NULL;
-    *n = 0;
-    *values = NULL;
-    /* libtiff knows none of these tags: it gives them in the type that the file has */
     const TIFFField *const field = TIFFFindField(h->tif, tag, TIFF_ANY);
-    if (field == NULL) {
+    *n = 0;
+    if (field == NULL || !TIFFGetField(h->tif, tag, n, values) ||
+        (*n <= GRID_MAX_TAG_VALUES && TIFFFieldDataType(field) == (TIFFDataType)type)) {
         return STATUS_OK;
     }
-    const bool is_there = TIFFGetField(h->tif, tag, &count, &found) && found != NULL;
-    if (is_there && count <= GRID_MAX_TAG_VALUES) {
-        *values = calloc(count + (size_t)1, sizeof(double));
-        if (*values == NULL) {
-            return status_fail(STATUS_NO_MEMORY, "%s: no memory for a tag", name);
-        }
-        if (convert(TIFFFieldDataType(field), found, count, type, *values)) {
-            const bool is_open = type == GRID_ASCII && count > 0 && ((char *)*values)[count - 1];
-            *n = count + (size_t)is_open;
-            return STATUS_OK;
-        }
-        free(*values);
-        *values = NULL;
-    }
-    return status_fail(
-        STATUS_BAD_INPUT, "%s: its tag %u holds %u values of type %d, not up to %d of type %d",
-        name, tag, count, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: its tag %u holds %u values of type %d, not up to %d of type %d", name,
+                       tag, *n, (int)TIFFFieldDataType(field), (int)GRID_MAX_TAG_VALUES, (int)type);
 }
 
 void tif_handle_free(struct tif_handle *h)

@@ -9,6 +9,7 @@
 
 #include "formats/base/checked.h"
 #include "formats/base/decimal.h"
+#include "formats/geo/tiff_tags.h"
 #include "formats/table/foreign.h"
 
 #include <inttypes.h>
@@ -254,14 +255,12 @@ static enum status copy_tags(const char *name, const struct tif_handle *h, struc
         {GRID_GEO_DOUBLES, GRID_DOUBLE},    {GRID_GEO_ASCII, GRID_ASCII},
     };
     for (size_t i = 0; i < GRID_MAX_TAGS; i++) {
-        size_t n;
-        void *values;
+        uint32_t n;
+        const void *values;
         STATUS_TRY(
             tif_handle_tag(h, name, (uint32_t)carried[i].number, carried[i].type, &n, &values));
-        const enum status st =
-            n > 0 ? grid_add_tag(g, carried[i].number, carried[i].type, n, values) : STATUS_OK;
-        free(values);
-        STATUS_TRY(st);
+        STATUS_TRY(n > 0 ? grid_add_tag(g, carried[i].number, carried[i].type, n, values)
+                         : STATUS_OK);
     }
     return STATUS_OK;
 }
@@ -285,18 +284,13 @@ static bool parse_nodata(const char *text, double *out)
 static enum status read_nodata(struct table *t, const struct tif_handle *h, struct tif_shape *shape,
                                struct grid *g)
 {
-    size_t n;
-    void *text;
-    char copy[64];
-    STATUS_TRY(tif_handle_tag(h, source_name(t->source), TIF_GDAL_NODATA, GRID_ASCII, &n, &text));
-    (void)snprintf(copy, sizeof copy, "%s", n > 0 ? (const char *)text : "");
-    free(text);
-    if (n == 0) {
+    const char *text;
+    if (!TIFFGetField(h->tif, TIFF_TAGS_NODATA, &text)) {
         return STATUS_OK;
     }
-    if (!parse_nodata(copy, &g->nodata)) {
+    if (!parse_nodata(text, &g->nodata)) {
         return table_warn(t, "its NODATA value, '%s', is not a number: no cell is taken for one",
-                          excerpt_of(copy, strlen(copy)).text);
+                          excerpt_of(text, strlen(text)).text);
     }
     if (shape->kind == TABLE_FLOAT && shape->sample_bytes == sizeof(float)) {
         g->nodata = (double)(float)g->nodata; /* the text may be longer than what is stored */
@@ -321,14 +315,12 @@ static const char *find_item(const char *text, size_t n_text, const char *role, 
 
 static enum status read_metadata(struct table *t, const struct tif_handle *h, struct grid *g)
 {
-    uint32_t n = 0;
     size_t n_unit;
-    const void *text = NULL;
-    const TIFFField *const field = TIFFFindField(h->tif, TIF_GDAL_METADATA, TIFF_ANY);
-    if (field == NULL || TIFFFieldDataType(field) != TIFF_ASCII ||
-        !TIFFGetField(h->tif, TIF_GDAL_METADATA, &n, &text) || text == NULL) {
+    const char *text;
+    if (!TIFFGetField(h->tif, TIFF_TAGS_METADATA, &text)) {
         return STATUS_OK;
     }
+    const size_t n = strlen(text);
     const char *const unit = find_item(text, n, "unittype", &n_unit);
     if (unit != NULL) {
         (void)snprintf(g->unit, sizeof g->unit, "%s", excerpt_of(unit, n_unit).text);

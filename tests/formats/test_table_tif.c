@@ -225,6 +225,22 @@ static void nodata_is_the_number_that_is_stored(void **state)
     reading_free(&r);
 }
 
+/* As GDAL has it: the final NUL that TIFF asks for may be missing. */
+static void nodata_may_end_without_a_nul(void **state)
+{
+    (void)state;
+    struct tif_spec s = plain();
+    s.nodata = "-9999";
+    struct bytes file = make_tif(&s);
+    const uint32_t n = 5;
+    memcpy(find_entry(&file, 42113) + 4, &n, sizeof n);
+    struct reading r = read_bytes(file.data, file.len, NULL, 1 << 12);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_true(r.info->grid->has_nodata && r.info->grid->nodata == -9999);
+    reading_free(&r);
+    bytes_free(&file);
+}
+
 static void a_georeference_is_carried_and_understood(void **state)
 {
     static const double scale[] = {10, 20, 0}, tie[] = {1, 2, 0, 1010, 1960, 0};
@@ -536,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_band_is_decoded_once_for_all_its_chunks),
         cmocka_unit_test(what_a_sparse_file_does_not_store_is_nodata),
         cmocka_unit_test(nodata_is_the_number_that_is_stored),
+        cmocka_unit_test(nodata_may_end_without_a_nul),
         cmocka_unit_test(a_georeference_is_carried_and_understood),
         cmocka_unit_test(geo_tags_of_any_numeric_type_are_read),
         cmocka_unit_test(a_scale_and_tiepoint_go_before_a_matrix),

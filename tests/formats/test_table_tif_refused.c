@@ -59,6 +59,18 @@ static void tags_that_claim_too_much_are_refused_before_they_are_read(void **sta
     memcpy(find_entry(&file, 42112) + 4, &many, sizeof many);
     assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim",
                    "write the grid again: gdal_translate in.x in.tif");
+    /* bytes, of which each becomes a double */
+    static const double scale[] = {1, 1, 0};
+    const uint32_t some = 5000000;
+    const uint16_t type = TIFF_BYTE;
+    struct tif_spec scaled = plain();
+    scaled.n_doubles[0] = COUNT(scale);
+    scaled.doubles[0] = scale;
+    file = make_tif(&scaled);
+    memcpy(find_entry(&file, 33550) + 2, &type, sizeof type);
+    memcpy(find_entry(&file, 33550) + 4, &some, sizeof some);
+    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim 40",
+                   "write the grid again: gdal_translate in.x in.tif");
     file = make_tif_of(s, 2);
     memcpy(&at, file.data + 4, sizeof at);
     memcpy(&n, file.data + at, sizeof n);
@@ -73,6 +85,7 @@ static void a_tag_of_ours_that_cannot_be_read_is_refused(void **state)
 {
     (void)state;
     static const uint16_t tags[] = {33550, 33922, 34264, 34735, 42113};
+    static const char *const names[] = {"Scale", "Tiepoint", "Transformation", "Keys", "NODATA"};
     static const double numbers[16] = {10, 10};
     const uint32_t beyond = 1 << 24;
     static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
@@ -90,9 +103,7 @@ static void a_tag_of_ours_that_cannot_be_read_is_refused(void **state)
         assert_int_equal(r.status, STATUS_OK);
         reading_free(&r);
         memcpy(find_entry(&file, tags[i]) + 8, &beyond, sizeof beyond);
-        char name[16];
-        snprintf(name, sizeof name, "Tag %d", tags[i]);
-        assert_refused(&file, STATUS_BAD_INPUT, "a tag with its georeference or NODATA", name);
+        assert_refused(&file, STATUS_BAD_INPUT, "a tag with its georeference or NODATA", names[i]);
     }
 }
 
@@ -246,9 +257,9 @@ static void a_place_that_is_no_numbers_is_refused(void **state)
     static const struct {
         uint16_t tag, type;
         const char *what;
-    } cases[] = {{33550, TIFF_ASCII, "its tag 33550 holds"},
-                 {33550, TIFF_UNDEFINED, "its tag 33550 holds"},
-                 {34735, TIFF_FLOAT, "its tag 34735 holds"}};
+    } cases[] = {{33550, TIFF_ASCII, "Incompatible type for \"GeoTIFF Scale\""},
+                 {33550, TIFF_UNDEFINED, "Incompatible type for \"GeoTIFF Scale\""},
+                 {34735, TIFF_FLOAT, "Incompatible type for \"GeoTIFF Keys\""}};
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
