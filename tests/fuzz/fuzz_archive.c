@@ -72,8 +72,8 @@ static void walk(struct archive_input *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct archive_input_options options = {.limits = {MOST_BYTES, 250},
-                                                  .max_entries = MOST_ENTRIES};
+    const struct archive_input_options options = {
+        .limits = {MOST_BYTES, 250}, .max_header_bytes = 16 << 20, .max_entries = MOST_ENTRIES};
     struct left left = {data, size};
     const struct source_stream stream = {.read = read_left, .close = close_left, .user = &left};
     struct archive_input *a;
