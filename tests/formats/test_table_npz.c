@@ -134,12 +134,23 @@ static void members_that_could_be_meant_are_counted_and_some_are_listed(void **s
     static const char *const names[] = {"a.npy", "b.npy", "c.npy", "d.npy", "e.npy",
                                         "f.npy", "g.npy", "h.npy", "i.npy", "j.npy",
                                         "k.npy", "l.npy", "m.npy", "n.npy"};
-    struct zip_member many[14];
-    for (size_t i = 0; i < 14; i++) {
-        many[i] = (struct zip_member){names[i], small_array(1), false, false};
+    for (size_t n = 11; n <= 14; n++) { /* twelve are listed */
+        struct zip_member many[14];
+        struct bytes told = {0};
+        for (size_t i = 0; i < n; i++) {
+            many[i] = (struct zip_member){names[i], small_array(1), false, false};
+            assert_int_equal(i < 12 ? bytes_printf(&told, "%s\"%s\"", i ? ", " : "", names[i])
+                                    : STATUS_OK,
+                             STATUS_OK);
+        }
+        char counted[32];
+        snprintf(counted, sizeof counted, "%zu members could be meant", n);
+        assert_int_equal(bytes_printf(&told, "%s); say which one", n > 12 ? ", ..." : ""),
+                         STATUS_OK);
+        zip = zip_file(many, n);
+        check_choice(&zip, counted, (const char *)told.data);
+        bytes_free(&told);
     }
-    zip = zip_file(many, 14);
-    check_choice(&zip, "14 members could be meant", "\"l.npy\", ...)");
 }
 
 static void a_member_that_is_encrypted_is_refused_as_that(void **state)

@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
 from fractions import Fraction
@@ -28,6 +29,13 @@ def case(files, *options, warns=(), refused=None, **summary):
 def lines(*rows):
     return "".join((row if isinstance(row, str) else ",".join("" if x is None else str(x) for x in row)) + "\n"
                    for row in rows)
+
+
+def npy(shape, *numbers):
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(numbers)}d",
+                                                                                           *numbers)
 
 
 def grid(rows, *, x=0, y=0, cell=10, nodata=None, head=None):
@@ -158,7 +166,8 @@ points("x\n1\n1\n1\n", "k=2-3",
 
 
 def nodes(text, *options, query=None, **said):
-    case({"x.nodes.csv": text, **({"x.query.csv": query} if query else {})}, *options, **said)
+    queries = {f"x.query.{'csv' if isinstance(query, str) else 'npy'}": query} if query else {}
+    case({"x.nodes.csv": text, **queries}, *options, **said)
 
 
 OUTSIDE = "{} of {} queries lie outside of the nodes, from {} to {}: the polynomial is extrapolated there{}"
@@ -170,6 +179,11 @@ nodes("x,y\n1,1\n3,9\n2,4\n", query="q\n1.5\nNA\n2\n", missing=1, n_queries=3,
 nodes("x,y\n1,1\n3,9\n2,4\n", query="name,t,q\na,1.5,2\nb,2,2\n",
       refused="x.nodes.csv: x.query.csv: has 2 columns of numbers; queries are one column: choose it with "
               "query_columns=NAME or its number: -s query_columns=2, or another one")
+for shape in ((3,), (3, 1), (1, 3)):
+    nodes("x,y\n1,1\n3,9\n2,4\n", query=npy(shape, 1.5, math.nan, 3), missing=1, n_queries=3, hits=1,
+          warns=["1 of 3 queries are missing: their y is NaN"])
+nodes("x,y\n1,1\n3,9\n2,4\n", query=npy((2, 3), 1, 2, 3, 1, 2, 3),
+      refused="x.nodes.csv: x.query.npy: has 3 columns of numbers; queries are one column: save that column alone")
 nodes("x\n1\n3\n2\n", "query=1",
       refused="x.nodes.csv: has one column of numbers; nodes are a table of at least two: x, then y, or y of several "
               "curves, with a row for each node")
@@ -265,6 +279,26 @@ slide(grid(slope, x=11, y=46, cell=0.0001), grid(debris(((1, 2), 1e-5)), x=11, y
       warns=["the altitudes name no coordinate system, and their cells of 0.0001 x 0.0001 between 11 and 11.0007 "
              "east, 46 and 46.0006 north look like degrees, which are taken for metres; warp them to a projected "
              "system (gdalwarp -t_srs)"])
+# Codes for missing altitudes, the smallest first; also beneath a plain, above which one may be a height.
+CODES = "{} for missing altitudes, far from all others, and taken as {}; if so, set missing_value={}"
+
+
+def coded(rows, *codes):
+    rows = [row[:] for row in rows]
+    for k, code in enumerate(codes):
+        rows[k // 7][k % 7] = code
+    return grid(rows)
+
+
+plain = [[5] * 7 for i in range(6)]
+for rows, codes, told in ((slope, (-9999, -999, -999, 32767),
+                           [CODES.format("-999 (2 cells), -9999 (1 cell) and 32767 (1 cell) look like codes",
+                                         "altitudes",
+                                         "-999,-9999,32767")]),
+                          (plain, (-999,), [CODES.format("-999 (1 cell) looks like a code", "an altitude", "-999")]),
+                          (plain, (999,), []),
+                          (plain, (9999,), [CODES.format("9999 (1 cell) looks like a code", "an altitude", "9999")])):
+    slide(coded(rows, *codes), grid(still), "steps=0", warns=told)
 # A heap of 8 m is a cliff, but where the ground around it is lower by more than half of that.
 for around, is_cliff in ((96.5, True), (95.5, False)):
     peak = [[around] * 7 for i in range(6)]
@@ -477,8 +511,8 @@ def run(work):
     folder = f"case{number}"
     os.mkdir(folder)
     for name, text in files.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
-            f.write(text)
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(text.encode() if isinstance(text, str) else text)
     command = [leat, "run", "-q", "-b", backend, *(word for option in options for word in ("-s", option)),
                *(name for name in sorted(files) if not name.endswith(".prj"))]
     ended = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

@@ -594,6 +594,13 @@ static void a_dem_without_a_place_takes_that_of_the_source(void **state)
     assert_int_equal(json_array_size(o.last.warnings), 1);
     assert_true(summary_number(&o, "volume_start_m3") == 0.05);
     outcome_free(&o);
+    /* control points are a place of its own, though not one that is known */
+    static const double points[] = {0, 0, 0, 5, 6, 0, 3, 0, 0, 9, 6, 0};
+    assert_int_equal(grid_add_tag(s.grids[DEM], GRID_TIEPOINT, GRID_DOUBLE, 12, points), STATUS_OK);
+    o = run_well(&s);
+    assert_true(is_warned(&o, "how large their cells are"));
+    assert_int_equal(json_array_size(o.last.warnings), 1);
+    outcome_free(&o);
     s.grids[SOURCE]->has_origin = false; /* then nobody knows */
     o = run_well(&s);
     assert_true(is_warned(&o, "how large their cells are"));
