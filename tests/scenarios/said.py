@@ -307,6 +307,19 @@ for around, is_cliff in ((96.5, True), (95.5, False)):
           warns=is_cliff * ["the debris is 8 m thick where it ends (8 m on the average), and the altitudes do not "
                             "fall there: if they are those of the ground beneath it, add it to them; they are taken "
                             "to hold the debris"])
+# A table in a grid's place: no line and no column of it is passed over.
+PLACE = "x.dem.csv: stands in a grid's place, and is neither a grid nor a table of numbers alone, without names; a " \
+        "grid " \
+        "begins with lines of ncols, nrows, xllcorner, yllcorner, cellsize and nodata_value"
+ABOVE = "; if the lines above line {} say nothing of it, delete them"
+cells = lines(*slope)
+for above, cure in (("a,b,c,d,e,f,g\n", ABOVE.format(2) + "; if the last of them is a row: -s header=none"),
+                    ("title\n", ABOVE.format(2)), ("title\na,b,c,d,e,f,g\n", ABOVE.format(3)),
+                    ("a,b,c,d,e,f,g\nm,m,m,m,m,m,m\n", ABOVE.format(3))):
+    case({"x.dem.csv": above + cells, "x.source.asc": grid(still)}, refused=PLACE + cure)
+case({"x.dem.csv": lines(*(("west", *row) for row in slope)), "x.source.asc": grid(still)}, refused=PLACE)
+case({"x.dem.csv": "# made by hand\n\n" + cells, "x.source.asc": grid(still)}, "steps=0", covered_cells=3,
+     warns=["the altitudes do not say where they lie: the place and the size of cells are those of x.source.asc"])
 # What two grids differ in.
 WARP = "; cut or warp one to the other's cells"
 slide(grid(slope), grid([row[:6] for row in still]),
