@@ -530,11 +530,12 @@ def run(work):
                *(name for name in sorted(files) if not name.endswith(".prj"))]
     ended = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)
+    stderr = "".join(line for line in ended.stderr.splitlines(True) if line[0] != "=")  # a sanitizer's of itself
     if ended.returncode:
-        return ended.stderr, None, None
+        return stderr, None, None
     out = os.path.join(folder, "leat-out", sorted(files)[0].split(".")[0])
     with open(os.path.join(out, "result.json"), encoding="utf-8") as f:
-        return ended.stderr, json.load(f), out
+        return stderr, json.load(f), out
 
 
 def is_same(found, wanted):
