@@ -7,6 +7,7 @@
  * Centroids: a mean of numbers below 2^5 in size, rounded once, is within 2^-49 of the exact one.
  */
 #include "kernels/kmeans/kmeans.h"
+#include "tests/support/drawn_texts.h"
 #include "tests/support/kmeans_job_runner.h"
 #include "tests/support/patience.h"
 
@@ -529,7 +530,14 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
         p.cells[2 * i + 1] = 10 * (double)(i / 2 % 2) + next_uniform(&seed);
     }
     points_set(&p, "k=1-7");
+    drawn_begin();
     struct clustering c = cluster_well(&p);
+    drawn_end();
+    assert_string_equal(
+        drawn_all, "0|2|4|6|8|10|0|2|4|6|8|10|column 1|column 2|0|1|2|3|cluster: size|0: 75|1: 75|"
+                   "2: 75|3: 75|0|centroid of cluster 0|points|: 300 points in 4 clusters|numbers "
+                   "of clusters; 4 taken|1|2|3|4|5|6|7|0|5000|10000|15000||inertia|1|2|3|4|5|6|7|"
+                   "0.5|0.6|0.7|0.8|0.9|k|silhouette");
     assert_int_equal((size_t)number_of(&c, "k"), 4);
     assert_int_equal(json_array_size(json_object_get(c.summary, "ks")), 7);
     const json_t *const first = json_array_get(json_object_get(c.summary, "ks"), 0);

@@ -3,6 +3,7 @@
  * warnings, picture. Runs on the backend that $LEAT_TEST_BACKEND names.
  */
 #include "kernels/pearson/pearson.h"
+#include "tests/support/drawn_texts.h"
 #include "tests/support/pearson_runner.h"
 
 /* --- figures ------------------------------------------------------------------------------------
@@ -588,6 +589,48 @@ static void the_picture_is_a_png_that_is_large_enough_to_see(void **state)
     }
 }
 
+#define LEGEND                                                                                     \
+    "r|1|0.5|0|\xe2\x88\x92"                                                                       \
+    "0.5|\xe2\x88\x92"                                                                             \
+    "1"
+#define R_OF    "sheet|: Pearson\xe2\x80\x99s r of "
+#define NAMES   "row 1|row 1|row 2|row 2|row 3|row 3|"
+#define TICKS   "0|0|10|10|20|20|30|30|40|40|50|50|60|60|"
+#define ORDERED "|ordered by average linkage on 1 \xe2\x88\x92 |r||"
+
+static void the_texts_of_the_picture_are_these(void **state)
+{
+    (void)state;
+    enum { MANY = 61, SIDE = MANY * 18, LEFT = 90 };
+    static const struct {
+        size_t series;
+        const char *params[2], *texts;
+    } cases[] = {
+        {3, {NULL}, R_OF "3 series, 8 samples||" NAMES LEGEND},
+        {3, {"diff=step"}, R_OF "3 series, 7 increments||" NAMES LEGEND},
+        {3, {"diff=log"}, R_OF "3 series, 7 log increments||" NAMES LEGEND},
+        {MANY, {NULL}, R_OF "61 series, 8 samples||" TICKS "series|series|" LEGEND},
+        {MANY, {"order=cluster"}, R_OF "61 series, 8 samples" ORDERED TICKS "place|place|" LEGEND},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sheet sheet = sheet_new(cases[i].series, 8, true, DTYPE_F64);
+        sheet.params[1] = cases[i].params[0];
+        drawn_begin();
+        struct outcome o = run_well(&sheet);
+        free(read_text(&o, "heatmap.png").data);
+        drawn_end();
+        assert_string_equal(drawn_all, cases[i].texts);
+        for (size_t k = 3; k < 3 + 14 && cases[i].series == MANY; k++) {
+            const double middle = (strtod(drawn_texts[k].text, NULL) + 0.5) / MANY * SIDE;
+            assert_true(k % 2 == 1 || fabs(drawn_texts[k].x - LEFT - middle) <= 1);
+            assert_true(k % 2 == 0 || fabs(drawn_texts[k].y - drawn_texts[3].y -
+                                           (middle - 0.5 / MANY * SIDE)) <= 1);
+        }
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -609,6 +652,7 @@ int main(void)
         cmocka_unit_test(a_single_series_has_empty_results),
         cmocka_unit_test(pairs_without_common_samples_are_counted),
         cmocka_unit_test(the_picture_is_a_png_that_is_large_enough_to_see),
+        cmocka_unit_test(the_texts_of_the_picture_are_these),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }

@@ -4,6 +4,7 @@
  */
 #include "tests/support/sciddicat_runner.h"
 
+#include "tests/support/drawn_texts.h"
 #include "tests/support/png_support.h"
 
 static size_t big_endian(const unsigned char *at)
@@ -260,6 +261,64 @@ static void a_map_of_a_part_of_the_grid_says_so(void **state)
     assert_true(ink[1] > ink[0]);
 }
 
+/* --- its texts ------------------------------------------------------------------------------- */
+
+/* The middle of what a tick's number stands for: of a place on the map, or of a row or column. */
+static void check_tick(const struct drawn_text *t, bool has_origin, double cell)
+{
+    const double number = strtod(t->text, NULL);
+    const double cells = has_origin ? (number - (t->is_up ? 2000 : 1000)) / cell : number - 0.5;
+    const double along = t->is_up && has_origin ? 9 - cells : cells;
+    const double at = (t->is_up ? TOP : LEFT) + along * CELL, is_at = t->is_up ? t->y : t->x;
+    const double end = TOP + 9 * CELL - figure_text_width(12, t->text) / 2; /* within the map */
+    if (!(fabs(is_at - at) <= 1) && !(t->is_up && at > end && fabs(is_at - end) <= 1)) {
+        fail_msg("%s at %g, not %g", t->text, is_at, at);
+    }
+}
+
+static void the_texts_of_a_map_are_these(void **state)
+{
+    (void)state;
+    static const struct {
+        double cell;
+        bool has_origin;
+        const char *texts;
+    } cases[] = {{10, true, "1000|1050|1100|2000|2050|20 m|N|"},
+                 {250, true, "1000|2000|3000|4000|2000|3000|4000|1 km|N|"},
+                 {249, true, "1000|2000|3000|2000|3000|4000|500 m|N|"},
+                 {10, false, "5|10|5|2 cells|"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char want[256];
+        struct slide s = slope(9, 12, 4, 4);
+        s.params[0] = "steps=0";
+        for (int part = 0; part < 2; part++) {
+            s.grids[part]->has_origin = cases[i].has_origin;
+            s.grids[part]->cell_x = s.grids[part]->cell_y = cases[i].cell;
+        }
+        drawn_begin();
+        struct outcome o = run_well(&s);
+        drawn_end();
+        snprintf(
+            want, sizeof want,
+            "dem.x|: debris after 0 steps|1000|990|980|970|%sdebris, m|2|0.02|0.1|0.2|0.5|1|at "
+            "the start|every 5 m of altitude",
+            cases[i].texts);
+        assert_string_equal(drawn_all, want);
+        size_t n_ticks = 0;
+        for (size_t k = 0; k < drawn_n; k++) {
+            const struct drawn_text *const t = &drawn_texts[k];
+            const bool is_below = t->y > TOP + 9 * CELL && t->y < TOP + 9 * CELL + 25;
+            if (t->is_up || is_below) {
+                check_tick(t, cases[i].has_origin, cases[i].cell);
+                n_ticks++;
+            }
+        }
+        assert_in_range(n_ticks, 3, 8);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_plane_has_one_shade_up_to_its_corners),
         cmocka_unit_test(cells_that_are_not_square_are_told_in_the_legend),
         cmocka_unit_test(a_map_of_a_part_of_the_grid_says_so),
+        cmocka_unit_test(the_texts_of_a_map_are_these),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }
