@@ -24,7 +24,7 @@
 #include "formats/base/checked.h"
 #include "formats/geo/tiff_tags.h"
 
-#include <assert.h>
+#include <endian.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -105,11 +105,9 @@ static void predict_integers(const unsigned char *row, size_t n, unsigned char *
     for (size_t i = 0; i < n; i++) {
         uint32_t v;
         memcpy(&v, row + 4 * i, 4);
-        const uint32_t step = v - before;
+        const uint32_t step = htole32(v - before);
         before = v;
-        for (size_t b = 0; b < 4; b++) {
-            out[4 * i + b] = (unsigned char)(step >> (8 * b));
-        }
+        memcpy(out + 4 * i, &step, 4);
     }
 }
 

@@ -27,35 +27,17 @@ static const uint16_t code_page_437[128] = {
     0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2, 0x25a0, 0x00a0,
 };
 
-static bool is_utf8(const char *text)
-{
-    uint32_t point = 0;
-    for (size_t n = strlen(text); n > 0 && point != UTF8_WRONG;) {
-        const size_t len = utf8_decode(text, n, &point);
-        text += len;
-        n -= len;
-    }
-    return point != UTF8_WRONG;
-}
-
 const char *entry_name_decode(const char *raw, bool dos, char dst[ENTRY_NAME_ROOM])
 {
     char *to = dst;
-    if (strlen(raw) > ENTRY_NAME_BYTES || is_utf8(raw)) {
+    if (strlen(raw) > ENTRY_NAME_BYTES || utf8_is_valid(raw, strlen(raw))) {
         return raw;
     }
     for (const unsigned char *p = (const unsigned char *)raw; *p; p++) {
-        const unsigned point = *p >= 0x80 && dos ? code_page_437[*p - 0x80] : *p;
-        if (point < 0x80) {
-            *to++ = (char)point;
-        } else if (point < 0x800) {
-            *to++ = (char)(0xc0 | point >> 6);
-            *to++ = (char)(0x80 | (point & 0x3f));
-        } else {
-            *to++ = (char)(0xe0 | point >> 12);
-            *to++ = (char)(0x80 | (point >> 6 & 0x3f));
-            *to++ = (char)(0x80 | (point & 0x3f));
-        }
+        unsigned char point[UTF8_MOST];
+        const size_t n = utf8_encode(*p >= 0x80 && dos ? code_page_437[*p - 0x80] : *p, point);
+        memcpy(to, point, n);
+        to += n;
     }
     *to = '\0';
     return dst;
