@@ -34,7 +34,7 @@ static enum status load_module(const struct backend_ops **out)
     const enum status code = module_load(&cuda_module, path, (void **)&table);
     (void)dlclose(driver); /* not before: the module would load it once more */
     if (code == STATUS_OK) {
-        *out = table();
+        *out = table(status_vfail);
     }
     return code;
 }

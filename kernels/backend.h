@@ -19,6 +19,7 @@
 #include "formats/base/status.h"
 #include "kernels/families.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -187,8 +188,10 @@ extern const struct backend_ops backend_cpu;
 void backend_prepare(void);
 enum status backend_load_products(size_t n_threads) STATUS_MUST_CHECK;
 
-/* The symbol that the CUDA module exports, of this type; called once after dlopen. */
-typedef const struct backend_ops *backend_module_fn(void);
+/* The symbol that the CUDA module exports, of this type; called after dlopen, with what the module
+ * describes its failures by: status_vfail of who has loaded it. */
+typedef enum status backend_vfail_fn(enum status code, const char *format, va_list args);
+typedef const struct backend_ops *backend_module_fn(backend_vfail_fn *fail);
 #define BACKEND_MODULE_SYMBOL "leat_cuda_backend"
 #define BACKEND_MODULE_FILE   "leat_cuda.so"
 

@@ -10,12 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-extern "C" const struct backend_ops *leat_cuda_backend(void);
+extern "C" const struct backend_ops *leat_cuda_backend(backend_vfail_fn *fail);
 
 namespace
 {
 
 const size_t HOST_ALIGNMENT = 4096;
+
+extern const struct backend_ops backend_cuda;
+backend_vfail_fn *describe_failure; /* the program's */
 
 enum status refuse(const char *reason, cudaError_t error)
 {
@@ -108,7 +111,7 @@ enum status device_open(const struct backend_config *config, struct backend **ou
     if (b == nullptr) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a backend (%zu bytes)", sizeof *b);
     }
-    b->base.ops = leat_cuda_backend();
+    b->base.ops = &backend_cuda;
     b->device = config->device;
     b->moved = config->moved;
     pthread_mutex_init(&b->busy_lock, nullptr);
@@ -225,7 +228,18 @@ const struct backend_ops backend_cuda = {
 
 } // namespace
 
-extern "C" __attribute__((visibility("default"))) const struct backend_ops *leat_cuda_backend(void)
+extern "C" enum status status_fail(enum status code, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
+    describe_failure(code, format, args);
+    va_end(args);
+    return code;
+}
+
+extern "C" __attribute__((visibility("default"))) const struct backend_ops *
+leat_cuda_backend(backend_vfail_fn *fail)
+{
+    describe_failure = fail;
     return &backend_cuda;
 }

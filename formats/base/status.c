@@ -84,6 +84,12 @@ enum status status_fail(enum status code, const char *format, ...)
     return code;
 }
 
+enum status status_vfail(enum status code, const char *format, va_list args)
+{
+    format_and_keep("", format, args);
+    return code;
+}
+
 enum status status_fail_errno(int error, const char *format, ...)
 {
     char suffix[160], buffer[128];

@@ -8,6 +8,8 @@
 #ifndef LEAT_FORMATS_BASE_STATUS_H
 #define LEAT_FORMATS_BASE_STATUS_H
 
+#include <stdarg.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -58,6 +60,10 @@ enum { STATUS_MESSAGE_BYTES = 1024 };
  * it are shown as \xNN. */
 enum status status_fail(enum status code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The same with the arguments as a list. */
+enum status status_vfail(enum status code, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /* As status_fail with ": " and strerror(error) added; ENOSPC and EDQUOT give STATUS_NO_SPACE,
  * ENOMEM STATUS_NO_MEMORY, ENOENT STATUS_NOT_FOUND, EEXIST STATUS_EXISTS, others STATUS_IO. */

@@ -41,7 +41,7 @@ printf '%s\n' "$sources" | xargs awk '
         room("watch/arrival/", base " watch/files/")
         room("watch/spool/", base " watch/")
         lower = "formats/ stages/stage[.]h " contracts
-        n_rooms = split("names settings ranks engine inputs generate worker status page service commands", pipeline, " ")
+        n_rooms = split("names settings ranks engine library inputs generate worker status page service commands", pipeline, " ")
         for (p = 1; p <= n_rooms; p++) {
             lower = lower " pipeline/" pipeline[p] "/"
             if (pipeline[p] == "engine")

@@ -44,7 +44,7 @@ static struct sciddicat_member_kernels member;
 static struct pearson_kernels pearson;
 static unsigned n_panels[MOST]; /* that a device was asked for */
 
-const struct backend_ops *leat_cuda_backend(void);
+const struct backend_ops *leat_cuda_backend(backend_vfail_fn *fail);
 
 /* Files of the environment, which are opened as the module is loaded: a worker opens none later. */
 static int log_fd = -1, held_fd = -1, probe_fd = -1;
@@ -301,7 +301,9 @@ __attribute__((constructor)) static void set_ops(void)
     ops.pearson = &pearson;
 }
 
-__attribute__((visibility("default"))) const struct backend_ops *leat_cuda_backend(void)
+__attribute__((visibility("default"))) const struct backend_ops *
+leat_cuda_backend(backend_vfail_fn *fail)
 {
+    (void)fail; /* linked with the CPU's code, it has the program's status_fail */
     return &ops;
 }

@@ -1,0 +1,147 @@
+/*
+ * leat.h - leat for programs: clusters and interpolating polynomials of arrays in memory, on the
+ * CPU's cores or on a CUDA device, with the results of the program `leat` to the bit.
+ *
+ *   cc program.c $(pkg-config --cflags --libs leat)
+ *
+ * A context has the threads, or the device. It is used by one thread at a time, leat_cancel apart;
+ * several contexts may be used at the same time. Every function that can fail returns a status, and
+ * leat_error() says what was wrong and what to do. The library never prints and never ends the
+ * program, and leaves its signals and its environment alone.
+ *
+ * Structures of options begin with their size: set `size` to sizeof and the rest to 0 for the
+ * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members.
+ */
+#ifndef LEAT_H
+#define LEAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum leat_status {
+    LEAT_OK,
+    LEAT_BAD_ARGUMENT, /* an argument that no data could make right */
+    LEAT_BAD_INPUT,    /* numbers that cannot be computed with: not finite, too far apart, ... */
+    LEAT_TOO_LARGE,    /* more memory than the context may take, or than can be counted */
+    LEAT_NO_MEMORY,
+    LEAT_NO_BACKEND, /* no CUDA device that works; leat_error says why */
+    LEAT_DEVICE,     /* the device has failed: close the context */
+    LEAT_CANCELLED,
+    LEAT_INTERNAL /* an error in leat itself */
+};
+
+/* "0.1.0": the library's version, which may differ from that of this header. */
+const char *leat_version(void);
+
+/* --- contexts --- */
+
+struct leat_context;
+
+struct leat_options {
+    size_t size;
+    const char *backend; /* "cpu" (NULL), "cuda", or "auto": CUDA where it works */
+    int device;          /* of CUDA, from 0 */
+    size_t threads;      /* that compute; 0: as many as the process may run on */
+    uint64_t memory;     /* bytes that a call may take beside its arguments and results; 0: any */
+};
+#define LEAT_OPTIONS_DEFAULTS                                                                      \
+    {                                                                                              \
+        sizeof(struct leat_options), NULL, 0, 0, 0                                                 \
+    }
+
+/* Opens a context; *out is NULL on failure. options NULL: the defaults. LEAT_BAD_ARGUMENT,
+ * _NO_BACKEND, _NO_MEMORY. */
+enum leat_status leat_open(const struct leat_options *options, struct leat_context **out);
+/* Its interpolants have been freed. NULL is fine. */
+void leat_close(struct leat_context *c);
+/* What was wrong with the last call on the context that failed; of leat_open: NULL, for the calling
+ * thread. Valid until the next call. */
+const char *leat_error(const struct leat_context *c);
+/* What computes: "cpu: AMD EPYC ..., 16 threads"; valid as long as the context. */
+const char *leat_backend(const struct leat_context *c);
+/* By any thread, also in a handler of signals: the call under way, or the next one, soon returns
+ * LEAT_CANCELLED, unless it is about to succeed. */
+void leat_cancel(struct leat_context *c);
+
+/* --- arrays --- */
+
+enum leat_type { LEAT_F8, LEAT_F4 }; /* double, float */
+
+/* Numbers in rows; borrowed for the call. */
+struct leat_array {
+    const void *data;
+    enum leat_type type;
+    size_t rows, columns;
+    size_t row_bytes; /* from one row to the next; 0: they are contiguous */
+};
+
+/* --- clusters: Lloyd's algorithm --- */
+
+enum leat_kmeans_init { LEAT_KMEANS_PLUS, LEAT_KMEANS_RANDOM, LEAT_KMEANS_FIRST };
+enum leat_kmeans_scale { LEAT_SCALE_NONE, LEAT_SCALE_UNIT, LEAT_SCALE_RANGE };
+
+struct leat_kmeans_options {
+    size_t size;
+    size_t k;      /* clusters; 0: 8 */
+    size_t k_last; /* of a range from k on, of which the best by silhouette is taken; 0: k */
+    size_t n_init; /* runs of each k from different first centroids; 0: 10 */
+    uint64_t seed;
+    uint64_t max_iter; /* of a run; 0: 300 */
+    double tol;        /* relative to the mean variance of the columns; 0: 1e-4; negative: none */
+    enum leat_kmeans_init init;   /* greedy k-means++, random points, or the first k points */
+    enum leat_kmeans_scale scale; /* columns to a standard deviation, or a range, of 1 */
+};
+#define LEAT_KMEANS_DEFAULTS                                                                       \
+    {                                                                                              \
+        sizeof(struct leat_kmeans_options), 0, 0, 0, 0, 0, 0, LEAT_KMEANS_PLUS, LEAT_SCALE_NONE    \
+    }
+
+struct leat_kmeans_result {
+    size_t k, n, columns;
+    double *centroids;     /* [k][columns] */
+    int32_t *labels;       /* [n]: 0 to k - 1 */
+    uint64_t *counts;      /* [k]: points of each cluster */
+    double *within;        /* [k]: sums of squared distances to the centroid, of scaled columns */
+    double inertia;        /* their sum */
+    double silhouette;     /* of a sample of at most 1000 points; NaN for one cluster */
+    uint64_t n_iterations; /* of the best run */
+    int converged;
+};
+
+/* Clusters points, a row each, finite: LEAT_BAD_INPUT names the row and column of one that is not.
+ * options NULL: the defaults. The result is given back by leat_kmeans_free; on failure it is empty.
+ * Takes memory for all points and 12 bytes a point on the backend. */
+enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *points,
+                             const struct leat_kmeans_options *options,
+                             struct leat_kmeans_result *out);
+void leat_kmeans_free(struct leat_kmeans_result *r);
+
+/* --- interpolating polynomials --- */
+
+struct leat_interpolant;
+
+enum leat_interpolant_method { LEAT_BY_ITSELF, LEAT_CHEBYSHEV, LEAT_BARYCENTRIC };
+
+/* Sets up the polynomials of degree n - 1 through n nodes: x [n], in any order, and y
+ * [n_curves][n]. All finite, no x twice, n <= 32768. Error of a value: at most 50 units of rounding
+ * of sum |l_j(x) y_j|. n_queries: how many are expected, for the choice of the method; 0: many.
+ * LEAT_BAD_INPUT names the nodes. Given back by leat_interpolant_free. */
+enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, const double *y,
+                                      size_t n, size_t n_curves,
+                                      enum leat_interpolant_method method, uint64_t n_queries,
+                                      struct leat_interpolant **out);
+/* values [n][n_curves]: of all curves at n queries; NaN gives NaN. */
+enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
+                                           size_t n, double *values);
+/* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308. */
+double leat_interpolant_lebesgue(const struct leat_interpolant *p);
+void leat_interpolant_free(struct leat_interpolant *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,158 @@
+/*
+ * library_context - contexts of the library: threads, a backend, its queue.
+ */
+#include "pipeline/library/library_context.h"
+
+#include "pipeline/engine/thread_pool.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char open_error[STATUS_MESSAGE_BYTES];
+
+const char *leat_version(void)
+{
+    return LEAT_VERSION;
+}
+
+static enum leat_status status_of(enum status st)
+{
+    switch (st) {
+    case STATUS_OK:
+        return LEAT_OK;
+    case STATUS_BAD_ARGUMENT:
+        return LEAT_BAD_ARGUMENT;
+    case STATUS_BAD_INPUT:
+        return LEAT_BAD_INPUT;
+    case STATUS_TOO_LARGE:
+        return LEAT_TOO_LARGE;
+    case STATUS_NO_MEMORY:
+        return LEAT_NO_MEMORY;
+    case STATUS_NO_BACKEND:
+        return LEAT_NO_BACKEND;
+    case STATUS_DEVICE:
+        return LEAT_DEVICE;
+    case STATUS_CANCELLED:
+        return LEAT_CANCELLED;
+    default:
+        return LEAT_INTERNAL;
+    }
+}
+
+enum leat_status library_end(struct leat_context *c, enum status st)
+{
+    if (st != STATUS_OK) {
+        snprintf(c->error, sizeof c->error, "%s", status_message());
+        if (c->backend->ops->finish(c->queue) !=
+            STATUS_OK) { /* nothing of the call is left in it */
+            st = STATUS_DEVICE;
+        }
+    }
+    __atomic_store_n(&c->stop, 0, __ATOMIC_RELAXED);
+    return status_of(st);
+}
+
+enum leat_status library_refuse(struct leat_context *c, const char *message)
+{
+    snprintf(c->error, sizeof c->error, "%s", message);
+    return LEAT_BAD_ARGUMENT;
+}
+
+enum status library_may_take(const struct leat_context *c, const struct room *counted)
+{
+    struct room all = *counted;
+    room_count(&all, all.backend, 0);
+    return all.host < UINT64_MAX && all.host <= c->memory
+               ? STATUS_OK
+               : status_fail(STATUS_TOO_LARGE,
+                             "it takes %" PRIu64 " bytes, and the context may take %" PRIu64
+                             "; raise `memory`, or give less",
+                             all.host, c->memory);
+}
+
+void library_options(void *to, size_t all, const void *from, size_t size)
+{
+    memset(to, 0, all);
+    memcpy(to, from, size < all ? size : all);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static size_t n_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+}
+
+static enum status open_backend(struct leat_context *c, const struct leat_options *o)
+{
+    const char *const want = o->backend != NULL ? o->backend : "cpu";
+    const size_t n = o->threads > 0 ? o->threads : n_processors();
+    char why[STATUS_MESSAGE_BYTES];
+    struct backend_info info;
+    STATUS_TRY(thread_pool_new(n, &c->threads));
+    const struct backend_config config = {.executor = thread_pool_executor(c->threads),
+                                          .device = o->device};
+    STATUS_TRY(backend_select(want, &config, why, sizeof why, &c->backend));
+    STATUS_TRY(c->backend->ops->queue_new(c->backend, &c->queue));
+    c->queue->stop = &c->stop;
+    c->backend->ops->describe(c->backend, &info);
+    snprintf(c->backend_text, sizeof c->backend_text, "%s: %s, %zu threads", info.name, info.device,
+             n);
+    return STATUS_OK;
+}
+
+enum leat_status leat_open(const struct leat_options *options, struct leat_context **out)
+{
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    *out = NULL;
+    if (options != NULL) {
+        library_options(&o, sizeof o, options, options->size);
+    }
+    struct leat_context *const c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        snprintf(open_error, sizeof open_error, "no memory for a context");
+        return LEAT_NO_MEMORY;
+    }
+    c->memory = o.memory > 0 ? o.memory : UINT64_MAX;
+    const enum status st = open_backend(c, &o);
+    if (st != STATUS_OK) {
+        snprintf(open_error, sizeof open_error, "%s", status_message());
+        leat_close(c);
+        return status_of(st);
+    }
+    *out = c;
+    return LEAT_OK;
+}
+
+void leat_close(struct leat_context *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    if (c->queue != NULL) {
+        c->backend->ops->queue_free(c->queue);
+    }
+    if (c->backend != NULL) {
+        c->backend->ops->close(c->backend);
+    }
+    thread_pool_free(c->threads);
+    free(c);
+}
+
+const char *leat_error(const struct leat_context *c)
+{
+    return c != NULL ? c->error : open_error;
+}
+
+const char *leat_backend(const struct leat_context *c)
+{
+    return c->backend_text;
+}
+
+void leat_cancel(struct leat_context *c)
+{
+    __atomic_store_n(&c->stop, 1, __ATOMIC_RELAXED);
+}

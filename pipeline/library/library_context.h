@@ -1,0 +1,33 @@
+/*
+ * library_context - what the files of the library share: a context, and how its calls begin and
+ * end.
+ */
+#ifndef LEAT_PIPELINE_LIBRARY_LIBRARY_CONTEXT_H
+#define LEAT_PIPELINE_LIBRARY_LIBRARY_CONTEXT_H
+
+#include "kernels/backend.h"
+#include "kernels/base/room.h"
+#include "pipeline/library/leat.h"
+
+#include <stdio.h>
+
+struct leat_context {
+    struct thread_pool *threads;
+    struct backend *backend;
+    struct queue *queue;
+    uint64_t memory; /* UINT64_MAX: any */
+    int stop;        /* the queue's */
+    char backend_text[256], error[STATUS_MESSAGE_BYTES];
+};
+
+/* Ends a call: keeps the message of one that has failed, and the cancelling with it. */
+enum leat_status library_end(struct leat_context *c, enum status st);
+/* LEAT_BAD_ARGUMENT with that message. */
+enum leat_status library_refuse(struct leat_context *c, const char *message);
+/* STATUS_TOO_LARGE where so much, which has been counted, may not be taken. */
+enum status library_may_take(const struct leat_context *c,
+                             const struct room *counted) STATUS_MUST_CHECK;
+/* The options' members that the caller knows, over the defaults: `size` bytes of them. */
+void library_options(void *to, size_t all, const void *from, size_t size);
+
+#endif

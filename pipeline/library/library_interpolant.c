@@ -1,0 +1,123 @@
+/*
+ * library_interpolant - polynomials through nodes in memory, set up once, at queries in memory.
+ */
+#include "kernels/interpolate/interpolate_setup.h"
+#include "pipeline/engine/thread_pool.h"
+#include "pipeline/library/library_context.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { STRIP_VALUES = 1 << 20 }; /* that are on the backend at a time */
+
+struct leat_interpolant {
+    struct leat_context *context;
+    struct interpolate_setup setup;
+    struct room room;
+    struct span queries, values, counts;
+    size_t strip; /* queries at a time */
+};
+
+static enum status strips_room(struct leat_interpolant *p, struct room *room, size_t n_curves)
+{
+    p->strip = STRIP_VALUES / n_curves + 1;
+    STATUS_TRY(room_span(room, p->strip, sizeof(double), &p->queries));
+    STATUS_TRY(room_span(room, p->strip, n_curves * sizeof(double), &p->values));
+    return room_span(room, 1, sizeof(struct interpolate_counts), &p->counts);
+}
+
+static enum status set_up(struct leat_interpolant *p, const struct interpolate_request *request)
+{
+    struct leat_context *const c = p->context;
+    const struct interpolate_setup_bytes bytes =
+        interpolate_setup_bytes(request->n, request->n_curves);
+    struct room counted = {0};
+    room_count(&counted, bytes.host, bytes.backend);
+    STATUS_TRY(strips_room(p, &counted, request->n_curves));
+    STATUS_TRY(library_may_take(c, &counted));
+    STATUS_TRY(strips_room(p, &p->room, request->n_curves));
+    const enum status st = interpolate_setup_new(c->queue, request, &p->setup);
+    if (st == STATUS_BAD_INPUT && p->setup.same[1] > p->setup.same[0]) {
+        return status_fail(st, "nodes %zu and %zu (the first is 0) have the same x, %.17g",
+                           p->setup.same[0], p->setup.same[1], request->x[p->setup.same[0]]);
+    }
+    STATUS_TRY(st);
+    return c->backend->ops->zero(c->queue, p->counts);
+}
+
+enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, const double *y,
+                                      size_t n, size_t n_curves,
+                                      enum leat_interpolant_method method, uint64_t n_queries,
+                                      struct leat_interpolant **out)
+{
+    *out = NULL;
+    if (x == NULL || y == NULL || n == 0 || n > INTERPOLATE_MOST_NODES || n_curves == 0 ||
+        n_curves > SIZE_MAX / 4096 / n || method > LEAT_BARYCENTRIC) {
+        return library_refuse(c, "give 1 to 32768 nodes, y for each of one curve or more, and a "
+                                 "method");
+    }
+    struct leat_interpolant *const p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        return library_end(c, status_fail(STATUS_NO_MEMORY, "no memory for an interpolant"));
+    }
+    p->context = c;
+    p->room.queue = c->queue;
+    const struct interpolate_request request = {.x = x,
+                                                .y = y,
+                                                .n = n,
+                                                .n_curves = n_curves,
+                                                .method = (enum interpolate_method)method,
+                                                .n_queries =
+                                                    n_queries > 0 ? n_queries : UINT64_MAX};
+    const enum status st = set_up(p, &request);
+    if (st != STATUS_OK) {
+        const enum leat_status failed = library_end(c, st);
+        leat_interpolant_free(p);
+        return failed;
+    }
+    *out = p;
+    return LEAT_OK;
+}
+
+static enum status evaluate(struct leat_interpolant *p, const double *queries, size_t n,
+                            double *values)
+{
+    const struct backend_ops *const ops = p->context->backend->ops;
+    struct queue *const q = p->context->queue;
+    const size_t curves = p->setup.nodes.n_curves;
+    for (size_t first = 0, some; first < n; first += some) {
+        uint64_t ticket;
+        some = n - first < p->strip ? n - first : p->strip;
+        STATUS_TRY(queue_check(q));
+        STATUS_TRY(ops->upload(q, p->queries, queries + first, some * sizeof *queries, &ticket));
+        STATUS_TRY(ops->interpolate->evaluate(q, &p->setup.nodes, &p->setup.cells, p->queries,
+                                              DTYPE_F64, some, p->values, p->counts));
+        STATUS_TRY(
+            ops->download(q, values + first * curves, p->values, some * curves * sizeof *values));
+        STATUS_TRY(ops->upload_wait(q, ticket));
+    }
+    return STATUS_OK;
+}
+
+enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
+                                           size_t n, double *values)
+{
+    if (n > 0 && (queries == NULL || values == NULL)) {
+        return library_refuse(p->context, "queries, values: give arrays");
+    }
+    return library_end(p->context, evaluate(p, queries, n, values));
+}
+
+double leat_interpolant_lebesgue(const struct leat_interpolant *p)
+{
+    return p->setup.lebesgue;
+}
+
+void leat_interpolant_free(struct leat_interpolant *p)
+{
+    if (p != NULL) {
+        interpolate_setup_release(p->context->queue, &p->setup);
+        room_free(&p->room);
+        free(p);
+    }
+}

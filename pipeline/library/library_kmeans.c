@@ -1,0 +1,218 @@
+/*
+ * library_kmeans - points in memory to clusters.
+ */
+#include "kernels/kmeans/kmeans_solve.h"
+#include "pipeline/library/library_context.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRIP_BYTES = 1 << 20, SAMPLE_MOST = 1000, SAMPLE_WORK = 1 << 28 };
+
+/* Points and their labels on the backend. */
+struct points {
+    struct leat_array from;
+    size_t row_bytes;            /* of a row alone */
+    struct kmeans_sample *shown; /* the solve's */
+    struct kmeans_resident resident;
+    void *strip; /* rows that are not contiguous */
+    size_t strip_rows;
+};
+
+static enum status points_room(struct points *p, struct room *room)
+{
+    STATUS_TRY(room_span(room, p->from.rows, p->row_bytes, &p->resident.x.at));
+    STATUS_TRY(room_span(room, p->from.rows, kmeans_memory_bytes(1), &p->resident.memory));
+    return room_host(room, p->strip_rows, p->row_bytes, &p->strip);
+}
+
+/* Uploads all rows, strip by strip; the sample sees them. */
+static enum status upload(struct kmeans_solve *s, struct points *p)
+{
+    const size_t stride = p->from.row_bytes > 0 ? p->from.row_bytes : p->row_bytes;
+    for (size_t first = 0, n; first < p->from.rows; first += n) {
+        const size_t left = p->from.rows - first;
+        uint64_t ticket;
+        n = left < p->strip_rows ? left : p->strip_rows;
+        for (size_t i = 0; i < n; i++) {
+            memcpy((char *)p->strip + i * p->row_bytes,
+                   (const char *)p->from.data + (first + i) * stride, p->row_bytes);
+        }
+        const struct kmeans_rows rows = {.cells = p->strip,
+                                         .type = p->resident.x.type,
+                                         .n = n,
+                                         .n_columns = p->from.columns,
+                                         .first = first};
+        kmeans_sample_take(&p->shown, 1, s->request.seed, &rows);
+        STATUS_TRY(queue_check(s->queue));
+        STATUS_TRY(s->ops->upload(s->queue, span_from(p->resident.x.at, first * p->row_bytes),
+                                  p->strip, n * p->row_bytes, &ticket));
+        STATUS_TRY(s->ops->upload_wait(s->queue, ticket));
+    }
+    return STATUS_OK;
+}
+
+/* What is wrong, in rows and columns. */
+static enum status explain(const struct kmeans_fault *f, enum status st)
+{
+    if (st != STATUS_BAD_INPUT || f->what == KMEANS_SOUND) {
+        return st;
+    }
+    if (f->what == KMEANS_NOT_FINITE) {
+        return status_fail(st, "row %llu, column %zu (the first are 0) is %s: give finite numbers",
+                           (unsigned long long)f->point, f->column,
+                           isnan(f->low) ? "NaN" : "infinite");
+    }
+    return status_fail(
+        st, "column %zu (the first is 0) has values from %g to %g, too %s to be squared", f->column,
+        f->low, f->high,
+        f->what == KMEANS_TOO_FAR ? "far apart: scale it down" : "close together: scale it up");
+}
+
+static enum status cluster(struct kmeans_solve *s, struct points *p, struct queue *queue,
+                           int32_t *labels)
+{
+    STATUS_TRY(kmeans_solve_begin(s, queue));
+    STATUS_TRY(upload(s, p));
+    STATUS_TRY(kmeans_solve_survey(s, &p->resident.x));
+    STATUS_TRY(explain(&s->fault, kmeans_solve_fit(s, p->from.rows)));
+    STATUS_TRY(kmeans_solve_label_begin(s));
+    STATUS_TRY(kmeans_solve_label(s, &p->resident.x, p->resident.memory));
+    STATUS_TRY(s->ops->download(queue, labels, p->resident.memory, p->from.rows * sizeof *labels));
+    return kmeans_solve_label_end(s);
+}
+
+/* --- the call -------------------------------------------------------------------------------- */
+
+static struct kmeans_request request_of(const struct leat_array *x,
+                                        const struct leat_kmeans_options *options)
+{
+    struct leat_kmeans_options o = LEAT_KMEANS_DEFAULTS;
+    if (options != NULL) {
+        library_options(&o, sizeof o, options, options->size);
+    }
+    const size_t k = o.k > 0 ? o.k : 8,
+                 side = (size_t)sqrt((double)SAMPLE_WORK / (double)x->columns);
+    const size_t sample = side < 2 ? 2 : side < SAMPLE_MOST ? side : SAMPLE_MOST;
+    return (struct kmeans_request){
+        .n_columns = x->columns,
+        .type = x->type == LEAT_F4 ? DTYPE_F32 : DTYPE_F64,
+        .k_first = k,
+        .k_last = o.k_last > 0 ? o.k_last : k,
+        .n_init = o.init == LEAT_KMEANS_FIRST ? 1
+                  : o.n_init > 0              ? o.n_init
+                                              : 10,
+        .scale = (enum kmeans_scale)o.scale,
+        .init = (enum kmeans_init)o.init,
+        .seed = o.seed,
+        .max_iter = o.max_iter > 0 ? o.max_iter : 300,
+        .tol = o.tol > 0   ? o.tol
+               : o.tol < 0 ? 0
+                           : 1e-4,
+        .resident = true,
+        .width = 1,
+        .n_sample = x->rows < sample ? x->rows : sample,
+    };
+}
+
+/* NULL: nothing is. */
+static const char *what_is_wrong(const struct leat_array *x, const struct kmeans_request *r)
+{
+    const size_t row = x->columns * dtype_bytes(r->type);
+    if (x->data == NULL || x->rows == 0 || x->columns == 0 || x->columns > SIZE_MAX / 16) {
+        return "points: give rows and columns";
+    }
+    if (x->rows > (size_t)1 << 31) {
+        return "points: more than 2^31 rows";
+    }
+    if ((x->type != LEAT_F8 && x->type != LEAT_F4) || (x->row_bytes > 0 && x->row_bytes < row)) {
+        return "points: give LEAT_F8 or LEAT_F4, and rows that do not overlap";
+    }
+    if (r->k_last < r->k_first || r->k_last > x->rows) {
+        return "k, k_last: give from 1 to as many clusters as there are points";
+    }
+    if (r->init > KMEANS_INIT_FIRST || r->scale > KMEANS_SCALE_RANGE || !isfinite(r->tol)) {
+        return "init, scale: give one of their values; tol: a finite number";
+    }
+    return NULL;
+}
+
+static enum status result_new(const struct kmeans_solve *s, int32_t *labels,
+                              struct leat_kmeans_result *out)
+{
+    const struct kmeans_fit *const fit = &s->best;
+    const size_t k = fit->k, cells = k * s->request.n_columns;
+    *out = (struct leat_kmeans_result){.k = k,
+                                       .n = s->n,
+                                       .columns = s->request.n_columns,
+                                       .centroids = malloc(cells * sizeof *out->centroids),
+                                       .counts = malloc(k * sizeof *out->counts),
+                                       .within = malloc(k * sizeof *out->within),
+                                       .inertia = fit->inertia,
+                                       .silhouette = fit->silhouette,
+                                       .n_iterations = fit->state.n_iterations,
+                                       .converged = fit->state.done != 0};
+    if (out->centroids == NULL || out->counts == NULL || out->within == NULL) {
+        leat_kmeans_free(out);
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", k);
+    }
+    memcpy(out->centroids, fit->centroids, cells * sizeof *out->centroids);
+    memcpy(out->counts, s->count, k * sizeof *out->counts);
+    memcpy(out->within, s->within, k * sizeof *out->within);
+    out->labels = labels;
+    return STATUS_OK;
+}
+
+static enum status solve(struct leat_context *c, struct kmeans_solve *s, struct points *p,
+                         struct leat_kmeans_result *out)
+{
+    struct room counted = {0}, room = {.queue = c->queue};
+    STATUS_TRY(kmeans_solve_room(s, &counted));
+    STATUS_TRY(points_room(p, &counted));
+    STATUS_TRY(library_may_take(c, &counted));
+    int32_t *const labels = malloc(p->from.rows * sizeof *labels);
+    if (labels == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", p->from.rows);
+    }
+    enum status st = kmeans_solve_room(s, &room);
+    st = st == STATUS_OK ? points_room(p, &room) : st;
+    st = st == STATUS_OK ? cluster(s, p, c->queue, labels) : st;
+    st = st == STATUS_OK ? result_new(s, labels, out) : st;
+    if (st != STATUS_OK) {
+        free(labels);
+    }
+    room_free(&room);
+    return st;
+}
+
+enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *points,
+                             const struct leat_kmeans_options *options,
+                             struct leat_kmeans_result *out)
+{
+    *out = (struct leat_kmeans_result){0};
+    const struct kmeans_request request = request_of(points, options);
+    const char *const wrong = what_is_wrong(points, &request);
+    if (wrong != NULL) {
+        return library_refuse(c, wrong);
+    }
+    struct kmeans_solve s = {.request = request};
+    const size_t row_bytes = points->columns * dtype_bytes(request.type);
+    struct points p = {
+        .from = *points,
+        .row_bytes = row_bytes,
+        .shown = &s.sample,
+        .strip_rows = STRIP_BYTES / row_bytes + 1,
+        .resident.x = {.type = request.type, .n = points->rows, .n_columns = points->columns}};
+    s.source = (struct kmeans_source){kmeans_visit_resident, &p.resident};
+    return library_end(c, solve(c, &s, &p, out));
+}
+
+void leat_kmeans_free(struct leat_kmeans_result *r)
+{
+    free(r->centroids);
+    free(r->labels);
+    free(r->counts);
+    free(r->within);
+    *r = (struct leat_kmeans_result){0};
+}

@@ -1,0 +1,429 @@
+/*
+ * library - libleat as a program meets it: through leat.h alone. The backend under test is that of
+ * LEAT_TEST_BACKEND.
+ */
+#include "pipeline/library/leat.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 900, D = 3, HEAPS = 5, NODES = 21, QUERIES = 3000 };
+
+static struct leat_context *context(void)
+{
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    struct leat_context *c;
+    o.backend = getenv("LEAT_TEST_BACKEND");
+    o.threads = 2;
+    if (leat_open(&o, &c) != LEAT_OK) {
+        fail_msg("%s", leat_error(NULL));
+    }
+    return c;
+}
+
+/* From 0 to 1, of the number alone. */
+static double uniform(uint64_t i)
+{
+    i = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    i ^= i >> 29;
+    i *= UINT64_C(0xBF58476D1CE4E5B9);
+    return (double)(i >> 11) * 0x1p-53;
+}
+
+/* Point i belongs to heap i % HEAPS. */
+static float points[N][D + 1]; /* the last column is none of theirs */
+static double wide[N][D];
+
+static void fill_points(void)
+{
+    for (size_t i = 0; i < N; i++) {
+        for (size_t j = 0; j < D; j++) {
+            const size_t centre = j == 0 ? i % HEAPS % 3 : j == 1 ? i % HEAPS / 3 : i % HEAPS;
+            points[i][j] = (float)(20 * (double)centre + uniform(7777 + i * D + j));
+            wide[i][j] = (double)points[i][j];
+        }
+        points[i][D] = NAN;
+    }
+}
+
+static struct leat_array array(void)
+{
+    return (struct leat_array){.data = wide, .type = LEAT_F8, .rows = N, .columns = D};
+}
+
+static struct leat_kmeans_options options(size_t k)
+{
+    struct leat_kmeans_options o = LEAT_KMEANS_DEFAULTS;
+    o.k = k;
+    return o;
+}
+
+static struct leat_kmeans_result cluster(struct leat_context *c, const struct leat_array *x,
+                                         const struct leat_kmeans_options *o)
+{
+    struct leat_kmeans_result r;
+    if (leat_kmeans(c, x, o, &r) != LEAT_OK) {
+        fail_msg("%s", leat_error(c));
+    }
+    return r;
+}
+
+static double distance2(const double *a, const double *b)
+{
+    double sum = 0;
+    for (size_t j = 0; j < D; j++) {
+        sum += (a[j] - b[j]) * (a[j] - b[j]);
+    }
+    return sum;
+}
+
+static void assert_near(double a, double b, double bound)
+{
+    if (!(fabs(a - b) <= bound)) {
+        fail_msg("%.17g, not %.17g", a, b);
+    }
+}
+
+/* --- clusters --------------------------------------------------------------------------------- */
+
+static void heaps_are_found_and_all_of_the_result_fits_together(void **state)
+{
+    struct leat_context *const c = context();
+    const struct leat_array x = array();
+    const struct leat_kmeans_options o = options(HEAPS);
+    struct leat_kmeans_result r = cluster(c, &x, &o);
+    double inertia = 0;
+    (void)state;
+    assert_int_equal(r.k, HEAPS);
+    assert_int_equal(r.n, N);
+    assert_int_equal(r.columns, D);
+    assert_true(r.converged && r.n_iterations >= 1 && r.silhouette > 0.8 && r.silhouette <= 1);
+    for (size_t i = 0; i < N; i++) {
+        assert_in_range(r.labels[i], 0, HEAPS - 1);
+        assert_int_equal(r.labels[i], r.labels[i % HEAPS]);
+        for (size_t k = 0; k < HEAPS; k++) {
+            assert_true(distance2(wide[i], r.centroids + (size_t)r.labels[i] * D) <=
+                        distance2(wide[i], r.centroids + k * D));
+        }
+    }
+    for (size_t k = 0; k < HEAPS; k++) {
+        double mean[D] = {0}, within = 0;
+        assert_int_equal(r.counts[k], N / HEAPS);
+        for (size_t i = 0; i < N; i++) {
+            const bool is_in = r.labels[i] == (int32_t)k;
+            within += is_in ? distance2(wide[i], r.centroids + k * D) : 0;
+            for (size_t j = 0; j < D; j++) {
+                mean[j] += is_in ? wide[i][j] / (N / HEAPS) : 0;
+            }
+        }
+        for (size_t j = 0; j < D; j++) { /* N roundings of numbers below 81 */
+            assert_near(r.centroids[k * D + j], mean[j], N * 81 * 0x1p-52);
+        }
+        assert_near(r.within[k], within, N * 81 * 81 * 0x1p-50);
+        inertia += r.within[k];
+    }
+    assert_near(r.inertia, inertia, inertia * 1e-14);
+    leat_kmeans_free(&r);
+    assert_null(r.labels);
+    leat_close(c);
+}
+
+/* Rows that lie apart, and floats, are the same points. */
+static void strides_and_floats_change_no_bit(void **state)
+{
+    struct leat_context *const c = context();
+    const struct leat_array dense = array(), apart = {points, LEAT_F4, N, D, sizeof points[0]};
+    const struct leat_kmeans_options o = options(7);
+    struct leat_kmeans_result a = cluster(c, &dense, &o), b = cluster(c, &apart, &o);
+    (void)state;
+    assert_memory_equal(a.centroids, b.centroids, a.k * D * sizeof(double));
+    assert_memory_equal(a.labels, b.labels, N * sizeof(int32_t));
+    leat_kmeans_free(&a);
+    leat_kmeans_free(&b);
+    leat_close(c);
+}
+
+static void of_a_range_the_number_of_heaps_is_taken(void **state)
+{
+    struct leat_context *const c = context();
+    const struct leat_array x = array();
+    struct leat_kmeans_options o = options(2);
+    (void)state;
+    o.k_last = 8;
+    o.scale = LEAT_SCALE_UNIT;
+    struct leat_kmeans_result r = cluster(c, &x, &o);
+    assert_int_equal(r.k, HEAPS);
+    leat_kmeans_free(&r);
+    o = options(HEAPS); /* one run from the first five points, which lie in five heaps */
+    o.init = LEAT_KMEANS_FIRST;
+    r = cluster(c, &x, &o);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(r.labels[i], i % HEAPS);
+    }
+    leat_kmeans_free(&r);
+    leat_close(c);
+}
+
+/* A program that was made for an earlier version has fewer options. */
+static void options_that_are_not_given_are_the_defaults(void **state)
+{
+    struct leat_context *const c = context();
+    const struct leat_array x = array();
+    struct leat_kmeans_options o = options(0);
+    (void)state;
+    struct leat_kmeans_result by_none = cluster(c, &x, NULL), by_all = cluster(c, &x, &o);
+    o.size = offsetof(struct leat_kmeans_options, k_last);
+    o.k_last = 1; /* which is not looked at */
+    o.init = (enum leat_kmeans_init)99;
+    struct leat_kmeans_result by_few = cluster(c, &x, &o);
+    assert_int_equal(by_none.k, 8);
+    assert_memory_equal(by_none.labels, by_all.labels, N * sizeof(int32_t));
+    assert_memory_equal(by_none.labels, by_few.labels, N * sizeof(int32_t));
+    leat_kmeans_free(&by_none);
+    leat_kmeans_free(&by_all);
+    leat_kmeans_free(&by_few);
+    leat_close(c);
+}
+
+static void what_is_wrong_with_points_is_said(void **state)
+{
+    struct leat_context *const c = context();
+    struct leat_kmeans_result r;
+    const struct {
+        double value;
+        const char *says;
+    } numbers[] = {{NAN, "row 17, column 1 (the first are 0) is NaN"},
+                   {-INFINITY, "row 17, column 1 (the first are 0) is infinite"},
+                   {1e200, "column 1 (the first is 0) has values from"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct leat_array x = array();
+        const double kept = wide[17][1];
+        wide[17][1] = numbers[i].value;
+        assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_BAD_INPUT);
+        assert_non_null(strstr(leat_error(c), numbers[i].says));
+        assert_null(r.labels);
+        wide[17][1] = kept;
+    }
+    struct leat_array x = array();
+    struct leat_kmeans_options o = options(N + 1);
+    assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    o = options(3);
+    o.k_last = 2;
+    assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    o = options(3);
+    o.scale = (enum leat_kmeans_scale)7;
+    assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    x.row_bytes = sizeof(double);
+    assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
+    x = array();
+    x.rows = 0;
+    assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(c), "points"));
+    leat_close(c);
+}
+
+static void memory_is_bounded(void **state)
+{
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    struct leat_context *c;
+    struct leat_kmeans_result r;
+    const struct leat_array x = array();
+    (void)state;
+    o.memory = 10000;
+    o.backend = getenv("LEAT_TEST_BACKEND");
+    assert_int_equal(leat_open(&o, &c), LEAT_OK);
+    assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_TOO_LARGE);
+    assert_non_null(strstr(leat_error(c), "10000"));
+    leat_close(c);
+}
+
+/* --- curves ----------------------------------------------------------------------------------- */
+
+struct nodes {
+    double x[NODES], y[2][NODES];
+};
+
+static struct nodes nodes_of_chebyshev(void)
+{
+    struct nodes n;
+    for (size_t i = 0; i < NODES; i++) {
+        n.x[i] = cos((2 * (double)i + 1) * acos(-1.0) / (2 * NODES));
+        n.y[0][i] = n.x[i] * n.x[i] * n.x[i];
+        n.y[1][i] = 4 - n.x[i];
+    }
+    return n;
+}
+
+/* Of polynomials of degree 3 and 1 the interpolant is the polynomial: |error| <= 50 u 2.9 max |y|,
+ * 2.9 above the Lebesgue constant of 21 Chebyshev nodes, and what rounds y as much again. */
+static void polynomials_are_themselves(void **state)
+{
+    struct leat_context *const c = context();
+    const struct nodes n = nodes_of_chebyshev();
+    static double q[QUERIES], v[QUERIES][2];
+    (void)state;
+    for (int method = LEAT_BY_ITSELF; method <= LEAT_BARYCENTRIC; method++) {
+        struct leat_interpolant *p;
+        assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 2,
+                                              (enum leat_interpolant_method)method, 0, &p),
+                         LEAT_OK);
+        for (size_t i = 0; i < QUERIES; i++) {
+            q[i] = (2 * uniform(i) - 1) * n.x[0];
+        }
+        q[7] = NAN;
+        q[8] = n.x[3];
+        assert_int_equal(leat_interpolant_evaluate(p, q, QUERIES, v[0]), LEAT_OK);
+        assert_int_equal(leat_interpolant_evaluate(p, NULL, 0, NULL), LEAT_OK);
+        for (size_t i = 0; i < QUERIES; i++) {
+            if (i == 7) {
+                assert_true(isnan(v[i][0]) && isnan(v[i][1]));
+                continue;
+            }
+            assert_near(v[i][0], q[i] * q[i] * q[i], 100 * 0x1p-53 * 2.9);
+            assert_near(v[i][1], 4 - q[i], 100 * 0x1p-53 * 2.9 * 5);
+        }
+        assert_memory_equal(&v[8][0], &n.y[0][3], sizeof(double)); /* a node's own value */
+        assert_in_range((size_t)(100 * leat_interpolant_lebesgue(p)), 200, 290);
+        leat_interpolant_free(p);
+    }
+    leat_interpolant_free(NULL);
+    leat_close(c);
+}
+
+static void what_is_wrong_with_nodes_is_said(void **state)
+{
+    struct leat_context *const c = context();
+    struct nodes n = nodes_of_chebyshev();
+    struct leat_interpolant *p;
+    (void)state;
+    n.x[9] = n.x[4];
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 2, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "nodes 4 and 9"));
+    assert_null(p);
+    n.x[9] = INFINITY;
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 2, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_BAD_INPUT);
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], 0, 2, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], 40000, 1, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_BAD_ARGUMENT);
+    n = nodes_of_chebyshev();
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 1, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_OK);
+    assert_int_equal(leat_interpolant_evaluate(p, NULL, 3, NULL), LEAT_BAD_ARGUMENT);
+    leat_interpolant_free(p);
+    leat_close(c);
+}
+
+/* --- contexts --------------------------------------------------------------------------------- */
+
+static void contexts_that_cannot_be_say_why(void **state)
+{
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    struct leat_context *c;
+    (void)state;
+    o.backend = "abacus";
+    assert_int_equal(leat_open(&o, &c), LEAT_BAD_ARGUMENT);
+    assert_null(c);
+    assert_non_null(strstr(leat_error(NULL), "abacus"));
+    leat_close(NULL);
+    c = context();
+    assert_true(strlen(leat_backend(c)) > 5);
+    assert_string_equal(leat_version(), LEAT_VERSION);
+    leat_close(c);
+}
+
+static void *work(void *unused)
+{
+    (void)unused;
+    struct leat_kmeans_result *const r = malloc(sizeof *r);
+    struct leat_context *const c = context();
+    const struct leat_array x = array();
+    assert_non_null(r);
+    for (int i = 0; i < 5; i++) {
+        const struct leat_kmeans_options o = options(6);
+        *r = cluster(c, &x, &o);
+        if (i < 4) {
+            leat_kmeans_free(r);
+        }
+    }
+    leat_close(c);
+    return r;
+}
+
+static void two_contexts_work_at_the_same_time(void **state)
+{
+    pthread_t threads[2];
+    struct leat_kmeans_result *r[2];
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], (void **)&r[i]), 0);
+    }
+    assert_memory_equal(r[0]->labels, r[1]->labels, N * sizeof(int32_t));
+    assert_memory_equal(r[0]->centroids, r[1]->centroids, 6 * D * sizeof(double));
+    for (size_t i = 0; i < 2; i++) {
+        leat_kmeans_free(r[i]);
+        free(r[i]);
+    }
+}
+
+static void *cancel(void *c)
+{
+    usleep(50000); /* it would go on for days */
+    leat_cancel(c);
+    return NULL;
+}
+
+static void a_call_is_cancelled_and_the_next_one_works(void **state)
+{
+    struct leat_context *const c = context();
+    const struct leat_array x = array();
+    struct leat_kmeans_options o = options(300);
+    struct leat_kmeans_result r;
+    pthread_t thread;
+    (void)state;
+    o.k_last = 800;
+    o.n_init = SIZE_MAX / 1000;
+    o.tol = -1;
+    assert_int_equal(pthread_create(&thread, NULL, cancel, c), 0);
+    assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_CANCELLED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_null(r.labels);
+    r = cluster(c, &x, NULL);
+    leat_kmeans_free(&r);
+    leat_close(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(heaps_are_found_and_all_of_the_result_fits_together),
+        cmocka_unit_test(strides_and_floats_change_no_bit),
+        cmocka_unit_test(of_a_range_the_number_of_heaps_is_taken),
+        cmocka_unit_test(options_that_are_not_given_are_the_defaults),
+        cmocka_unit_test(what_is_wrong_with_points_is_said),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(polynomials_are_themselves),
+        cmocka_unit_test(what_is_wrong_with_nodes_is_said),
+        cmocka_unit_test(contexts_that_cannot_be_say_why),
+        cmocka_unit_test(two_contexts_work_at_the_same_time),
+        cmocka_unit_test(a_call_is_cancelled_and_the_next_one_works),
+    };
+    fill_points();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# The library as it is installed: what it exports, a program that is compiled by pkg-config, C++, and the same bits as
+# the command's.
+. "$(dirname "$0")/lib.sh"
+build=$(dirname "$LEAT")/..
+[ "$patience" -gt 1 ] && skip "a library with a sanitizer wants a program with one"
+command -v pkg-config >/dev/null && command -v cc >/dev/null || skip "no pkg-config, or no compiler"
+for component in library development; do
+    cmake --install "$build" --prefix "$scratch/usr" --component $component >log 2>&1 || { cat log; fail "cannot be installed"; }
+done
+PKG_CONFIG_PATH=$(dirname "$(find usr -name leat.pc)")
+lib=$(dirname "$(find usr -name libleat.so)")
+[ -n "$lib" ] || fail "no libleat.so"
+export PKG_CONFIG_PATH
+strange=$(nm -D --defined-only "$lib/libleat.so" | awk '{ print $NF }' | grep -v '^leat_\|^LEAT_0')
+[ -z "$strange" ] || fail "it exports $strange"
+flags=$(pkg-config --define-variable=prefix="$scratch/usr" --cflags --libs leat) || fail "pkg-config"
+# shellcheck disable=SC2086 # several flags
+cc -std=c17 -Wall -Wextra -Werror "$here/../../samples/clusters.c" -o clusters $flags -lm || fail "the sample does not compile"
+LD_LIBRARY_PATH=$lib expect 0 ./clusters
+[ "$(sed -n 2p stdout)" = "3 clusters, silhouette 0.883" ] && [ "$(grep -c '1000 points' stdout)" = 3 ] &&
+    grep -q 'p(-0.50) = 0.606531' stdout || { cat stdout; fail "another result"; }
+if command -v c++ >/dev/null; then
+    printf '#include <leat.h>\nint main() { leat_kmeans_options o = LEAT_KMEANS_DEFAULTS; return leat_version() == nullptr || o.k; }\n' >plus.cpp
+    # shellcheck disable=SC2086
+    c++ -Wall -Wextra -Werror plus.cpp -o plus $flags || fail "C++"
+    LD_LIBRARY_PATH=$lib expect 0 ./plus
+fi
+expect 0 "$python" "$here/c_library.py" "$lib/libleat.so" "$LEAT"
+cat stdout
