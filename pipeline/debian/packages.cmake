@@ -29,6 +29,21 @@ if(SYSTEMD_FOUND)
         ${CMAKE_CURRENT_LIST_DIR}/postinst ${CMAKE_CURRENT_LIST_DIR}/prerm ${CMAKE_CURRENT_LIST_DIR}/postrm)
 endif()
 
+# The library for programs, and what compiling them takes.
+list(APPEND CPACK_COMPONENTS_ALL library development)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libleat${PROJECT_VERSION_MAJOR})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS leat-cuda)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "clusters and interpolating polynomials on CPUs and NVIDIA's GPUs
+ What leat computes, for programs: arrays in memory, without files.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libleat-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libleat${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "header and pkg-config file of libleat
+ leat.h says what each function takes and gives.")
+
 if(TARGET leat_cuda AND NOT LEAT_CUDA STREQUAL "CHECK")
     list(APPEND CPACK_COMPONENTS_ALL cuda)
     set(CPACK_DEBIAN_CUDA_PACKAGE_NAME leat-cuda)

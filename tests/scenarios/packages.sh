@@ -20,3 +20,9 @@ if grep -q '/leat.service$' listed; then
     grep -qx '/.*etc/leat/leat\.conf' control/conffiles && grep -q "[.]$(cat control/conffiles)\$" listed || fail "the configuration is not in the package: $(cat control/conffiles)"
 fi
 echo "$(wc -l <listed) files and folders"
+cpack --config "$build/CPackConfig.cmake" -B . -D "CPACK_COMPONENTS_ALL=library;development" >log 2>&1 || { cat log; fail "no packages of the library"; }
+dpkg-deb -c libleat0_*.deb | grep -q '/libleat\.so\.0\.' && dpkg-deb -c libleat-dev_*.deb >listed || fail "no library in its package"
+for file in include/leat.h pkgconfig/leat.pc libleat.so; do
+    grep -q "/$file" listed || { cat listed; fail "no $file in the package"; }
+done
+dpkg-deb -f libleat-dev_*.deb Depends | grep -q '^libleat0 (= ' || fail "the packages may be of two versions"
