@@ -77,8 +77,10 @@ s.drop("bad.clusters.csv", "1,2\n3,x\n")
 s.until(lambda: s.status()["failed"], "one that has failed")
 s.drop("z.zip", archive)
 s.done(["z.zip"], "an archive")
+before_alone = s.status()["uptime_s"]
 s.drop("alone.dem.asc", dem)
 s.drop("notes.md", "no pipeline takes it")
+before_long = s.status()["uptime_s"]
 s.drop("long.dem.asc", dem)
 s.drop("long.source.asc", source)
 s.until(lambda: s.status()["in_flight"], "a long job")
@@ -108,12 +110,12 @@ same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
     "schema": 1, "leat": version, "pid": s.process.pid, "spool": s.spool, "output": s.spool + "/out", "since": Like(TIME), "uptime_s": past,
     "state": "running", "ready": True, "why": "", "watching": "inotify", "leases": "" if os.geteuid() == 0 else Like(".*CAP_LEASE.*"),
     "n_waiting": 3, "n_troubles": 0, "waiting": [
-        {"path": "in/alone.dem.asc", "reason": "waits for alone.source.*", "since_s": past},
-        {"path": "in/notes.md", "reason": Like("no pipeline takes it: .*"), "since_s": past},
+        {"path": "in/alone.dem.asc", "reason": "waits for alone.source.*", "since_s": Between(0, up - before_alone)},
+        {"path": "in/notes.md", "reason": Like("no pipeline takes it: .*"), "since_s": Between(0, up - before_alone)},
         {"path": "in/sub/h.clusters.csv", "reason": f"held by the administrator: leat release {HELD}", "since_s": 0}],
     "n_queued": 1, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True}], "n_running": 1, "oldest_queued_s": up,  # of the one that was there at the start
     "in_flight": [{"id": Like(ID), "name": "in/long.dem.asc", "pipeline": "sciddicat", "worker": "cpu", "attempt": 1,
-                   "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "for_s": past, "waits_for": ""}],
+                   "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "for_s": Between(0, up - before_long), "waits_for": ""}],
     "done": [{"id": Like(ID), "name": "in/z.zip", "pipeline": "archive", "ended": Like(TIME), "result": "z", "picture": "in/heatmap.png",
               "report": "in/report.html", "seconds": past, "warnings": ["2 of its files failed; result.json says which and why"]},
              {"id": Like(ID), "name": "in/sub/a.clusters.csv", "pipeline": "pearson", "ended": Like(TIME), "result": "sub/a",

@@ -1,5 +1,6 @@
 """Folders in out/ and done/ that the service cannot use, and a long job while the disk is full; see service_held.sh."""
 import os
+import re
 import subprocess
 
 from service import LEAT, OTHER, Service, grid, service_of_another, table
@@ -22,10 +23,20 @@ for i in range(50):
     s.drop(f"good{i}.clusters.csv", table(seed=i))
 s.until(lambda: s.status()["totals"]["done"] == 50, "the others are done")
 s.check(s.status()["state"] == "running" and "paused" not in s.said(), "all were paused for one")
-s.until(lambda: "in/sub/a.clusters.csv" in s.waits() and s.status()["n_waiting"] == 1, "it waits still")
+s.until(lambda: "in/sub/a.clusters.csv" in s.waits() and s.status()["n_waiting"] == 1 and s.status()["n_queued"] == 0, "it waits still")
 os.chown("other/spool/done/sub", OTHER, OTHER)
 s.until(lambda: s.status()["totals"]["done"] == 51, "done once the folder is its own")
 s.check(s.has("done/sub/a.clusters.csv") and s.has("out/sub/a") and not s.waits(), "it was not archived")
+
+# One that has failed, and cannot be put away: it is no job that is queued.
+os.chown("other/spool/failed", 0, 0)
+os.chmod("other/spool/failed", 0o755)
+s.drop("bad.clusters.csv", "1,2\n3,x\n")
+s.until(lambda: re.match("it has failed: .*failed.*ermission denied", s.waits().get("in/bad.clusters.csv", "")), "a failure that waits, and why")
+s.until(lambda: (s.status()["n_waiting"], s.status()["n_queued"], s.status()["n_running"]) == (1, 0, 0), "its place among the numbers")
+s.check(s.status()["totals"]["failed"] == 0 and not s.status()["failed"], "it is told as failed")
+os.chown("other/spool/failed", OTHER, OTHER)
+s.until(lambda: s.status()["totals"]["failed"] == 1 and not s.waits(), "failed once it can be put away")
 
 # Nor can one whose folder in done/ is another file system.
 for name in ("done", "in"):

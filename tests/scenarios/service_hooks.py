@@ -107,6 +107,7 @@ s.drop("a.clusters.csv", table(seed=2))
 s.drop("b.clusters.csv", "1,2\n3,x\n")
 s.until(lambda: "on_failed of in/b.clusters.csv: '/no/such/program' cannot be run: no such file" in s.said(), "a warning")
 s.until(lambda: os.path.exists("much.done") and s.status()["hooks"]["running"] == 0, "all that it says")
+s.check(s.status()["hooks"] == {"waiting": 0, "running": 0, "run": 2, "failed": 1, "dropped": 0}, s.status()["hooks"])
 s.check("line 99\n" in s.said() and "line 100\n" not in s.said() and "further output is not logged" in s.said(), "its output")
 s.stop()
 
