@@ -267,8 +267,11 @@ static enum status find_masks(struct inputs *in)
     if (in->masks.len > 0) {
         qsort(in->masks.data, in->masks.len / sizeof(uint64_t), sizeof(uint64_t), by_number);
     }
-    in->knows_masks = code == STATUS_OK;
-    return code;
+    if (code == STATUS_CANCELLED || code == STATUS_NO_MEMORY) {
+        return code;
+    }
+    in->knows_masks = true; /* what is damaged is reported when the walk comes there */
+    return STATUS_OK;
 }
 
 static enum status look_for_mask(struct inputs *in, const char *name, bool *has)

@@ -209,3 +209,9 @@ done
 mkfifo fed.tar && { cat masked.tar >fed.tar & }
 expect 1 "$LEAT" run -b cpu -o of-pipe -s steps=5 fed.tar
 says "g.source.asc.msk' is a mask, and a result here is without it"
+# What came before the damage has its results, of grids, too.
+tar -cf whole.tar masked/h.dem.asc masked/h.source.asc masked/g.dem.asc || fail "tar"
+head -c 2500 whole.tar >damaged.tar
+expect 1 "$LEAT" run -b cpu -o of-damaged -s steps=5 damaged.tar
+says "damaged.tar: .*(cut short|truncated|damaged)"
+[ "$(cd of-damaged && find . -name result.json | sed 's/.*\(.\)\/result.json/\1/')" = h ] || fail "$(find of-damaged) $(cat stderr)"
