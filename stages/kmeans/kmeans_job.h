@@ -102,7 +102,7 @@ void kmeans_kept_spread(const struct kmeans_job *job, uint64_t first, size_t n, 
 enum status kmeans_points_read(struct kmeans_job *job) STATUS_MUST_CHECK;
 /* All points once more, as of struct kmeans_source; `memory` of those that do not stay: for their
  * labels. */
-enum status kmeans_points_visit(void *job, kmeans_visit_fn *visit, void *arg) STATUS_MUST_CHECK;
+enum status kmeans_points_visit(void *context, kmeans_visit_fn *visit, void *arg) STATUS_MUST_CHECK;
 
 /* kmeans_labels: the last pass. */
 enum status kmeans_labels(struct kmeans_job *job) STATUS_MUST_CHECK;
