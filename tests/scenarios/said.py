@@ -72,6 +72,7 @@ gaps = [(x, None if k in (0, 1) else 2 * y, None if k in (1, 5, 6) else y * y)
         for k, (x, y) in enumerate(zip(noise, noise[5:] + noise[:5]))]
 pearson(lines("a,b,c", *gaps), "top=1", warns=[GAPS + "2 series: 'b', 'c'"], strongest__n=8, strongest__name_i="b",
         strongest__name_j="c")
+pearson("a,b\n1,1\n0,-1\n-1,0\n", strongest__n=3)  # too few for an interval
 pearson("a,b\n1,1\n0,-1\n-1,0\n", "top=0", "threshold=0.51", n_listed=0, strongest__r=0.5, homogeneity=0.5)
 pearson("a,b,c\n1,2,\n2,1,\n3,3,\n4,5,1\n5,4,2\n6,6,3\n,9,4\n", "min_samples=4", n_undefined=1,
         warns=[GAPS + "2 series: 'a', 'c'",
@@ -128,6 +129,7 @@ def points(text, *options, **said):
 heaps = lines("x", [0], [1], [3], [20], [21], [25], [70])
 points(heaps, "k=3", n_empty=0)
 points(heaps, "k=2-4", k=3)
+points(heaps, "k=3-3", "n_init=1", k=3)
 points(heaps, "k=3", "max_iter=1", "init=first",
        warns=["not converged within max_iter = 1 iterations: centroids still move; raise max_iter or tol"])
 # The widest is named with those that hardly count; a constant one is none of these.
@@ -453,12 +455,17 @@ def whole_kmeans(text, options, told, folder):
             own = to[c] / (len(rows_in) - 1) if len(rows_in) > 1 else None
             silhouettes.append(None if near is None else 0 if own is None or max(own, near) == 0 else
                                (near - own) / max(own, near))
-    return ({"centroids": ("cluster,count,within," + ",".join(names),
-                           [[c, len(clusters[c]), within[c], *centroids[c]] for c in range(k)])},
+    silhouette = None if None in silhouettes else mean_of(silhouettes)
+    tables = {"centroids": ("cluster,count,within," + ",".join(names),
+                            [[c, len(clusters[c]), within[c], *centroids[c]] for c in range(k)])}
+    if told["summary"]["ks"]:
+        ks = [{**of, **({"inertia": sum(within), "silhouette": silhouette} if of["k"] == k else {})}
+              for of in told["summary"]["ks"]]
+        tables["ks"] = ("k,inertia,silhouette,n_iterations,converged", [list(of.values()) for of in ks])
+    return (tables,
             {"n_columns": len(names), "k_used": k, "sizes": [len(rows) for rows in clusters], "inertia": sum(within),
-             "n_points": len(kept),
-             "n_dropped": len(rows) - len(kept), "n_empty": sum(not rows for rows in clusters),
-             "silhouette": None if None in silhouettes else mean_of(silhouettes)})
+             "n_points": len(kept), "n_dropped": len(rows) - len(kept),
+             "n_empty": sum(not rows for rows in clusters), "silhouette": silhouette})
 
 
 def whole_interpolate(text, options, told, folder):

@@ -140,6 +140,29 @@ static void equal_distances_are_no_trouble(void **state)
     }
 }
 
+static void pairs_at_one_distance_come_in_the_order_of_the_file(void **state)
+{
+    enum { N = 16 };
+    (void)state;
+    double d[N * (N - 1) / 2];
+    struct linkage_merge merges[N];
+    uint32_t order[N];
+    for (size_t i = 0, k = 0; i < N; i++) {
+        for (size_t j = i + 1; j < N; j++, k++) {
+            d[k] = i / 2 == j / 2 ? 1 : 5;
+        }
+    }
+    assert_int_equal(linkage_average(d, N, merges, going, NULL), STATUS_OK);
+    assert_int_equal(linkage_order(merges, N, order), STATUS_OK);
+    for (size_t k = 0; k < N / 2; k++) {
+        assert_int_equal(merges[k].a, 2 * k);
+        assert_int_equal(merges[k].b, 2 * k + 1);
+    }
+    for (size_t k = 0; k < N; k++) {
+        assert_int_equal(order[k] / 2, order[k ^ 1] / 2);
+    }
+}
+
 static void it_ends_when_it_is_told_to(void **state)
 {
     (void)state;
@@ -168,6 +191,7 @@ int main(void)
         cmocka_unit_test(merges_are_those_of_the_nearest_clusters),
         cmocka_unit_test(the_order_has_every_thing_once_and_blocks_together),
         cmocka_unit_test(equal_distances_are_no_trouble),
+        cmocka_unit_test(pairs_at_one_distance_come_in_the_order_of_the_file),
         cmocka_unit_test(it_ends_when_it_is_told_to),
         cmocka_unit_test(heat_maps_of_any_size_can_be_printed_and_are_bounded),
     };

@@ -549,6 +549,28 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
     free(p.cells);
 }
 
+/* A second cluster takes little of the inertia of noise: its axis begins at 0 all the same, that of
+ * silhouettes does not. */
+static void the_axis_of_inertia_begins_at_0(void **state)
+{
+    (void)state;
+    struct points p = points_new(200, 12, DTYPE_F64);
+    uint64_t seed = 9;
+    for (size_t i = 0; i < 200 * 12; i++) {
+        p.cells[i] = next_uniform(&seed);
+    }
+    points_set(&p, "k=2-3");
+    drawn_begin();
+    struct clustering c = cluster_well(&p);
+    drawn_end();
+    const char *const panel = strstr(drawn_all, " taken|2|3|0|");
+    assert_non_null(panel);
+    assert_non_null(strstr(panel, "inertia|2|3|"));
+    assert_null(strstr(panel, "inertia|2|3|0|"));
+    clustering_free(&c);
+    free(p.cells);
+}
+
 /* Two places: a third cluster stays empty, and changes nothing. */
 static void of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken(void **state)
 {
@@ -991,6 +1013,7 @@ int main(void)
         cmocka_unit_test(thirty_heaps_ten_deviations_apart_are_found),
         cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
+        cmocka_unit_test(the_axis_of_inertia_begins_at_0),
         cmocka_unit_test(of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
         cmocka_unit_test(a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette),
