@@ -181,6 +181,14 @@ nodes("x,y\n1,1\n3,9\n2,4\n", query="q\n1.5\nNA\n2\n", missing=1, n_queries=3,
 nodes("x,y\n1,1\n3,9\n2,4\n", query="name,t,q\na,1.5,2\nb,2,2\n",
       refused="x.nodes.csv: x.query.csv: has 2 columns of numbers; queries are one column: choose it with "
               "query_columns=NAME or its number: -s query_columns=2, or another one")
+# Rows are named by their lines, whatever stands between them.
+GONE = " is missing; every node needs all its numbers"
+for text, told in (("x,y\n1,1\n3,9\n1,4\n", "line 4 has the same x as line 2 (1); a curve has one y for each x"),
+                   ("# a\nx,y\n# b\n2,\n3,4\n", "line 4: y" + GONE),
+                   ("x,y\n1,1\n\n# b\n2,\n3,4\n", "line 5: y" + GONE),
+                   ("x,y,z\n1,1,1\n# b\n2,1,3\n# c\n3,4,NA\n", "line 6: z" + GONE),
+                   ("x,y\nNA,1\n2,3\n", "line 2: x" + GONE)):
+    nodes(text, "query=1", refused="x.nodes.csv: " + told)
 for shape in ((3,), (3, 1), (1, 3)):
     nodes("x,y\n1,1\n3,9\n2,4\n", query=npy(shape, 1.5, math.nan, 3), missing=1, n_queries=3, hits=1,
           warns=["1 of 3 queries are missing: their y is NaN"])

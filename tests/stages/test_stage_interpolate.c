@@ -7,6 +7,7 @@
 #include "kernels/interpolate/interpolate.h"
 #include "stages/base/job_io.h"
 #include "tests/support/counted_backend.h"
+#include "tests/support/drawn_texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -810,9 +811,62 @@ static void what_cannot_be_is_refused_when_it_is_planned(void **state)
     outcome_free(&o);
 }
 
+/* --- the picture ------------------------------------------------------------------------------ */
+
+static void draw(const struct outcome *o)
+{
+    const struct result_file *const f = &o->last.files[0];
+    size_t k = 0;
+    while (k < o->last.n_files && strcmp(f[k].name, "curve.png") != 0) {
+        k++;
+    }
+    assert_true(k < o->last.n_files);
+    struct bytes png = {0};
+    drawn_begin();
+    assert_int_equal(f[k].members[0].piece(f[k].members[0].context, 0, &png), STATUS_OK);
+    drawn_end();
+    bytes_free(&png);
+}
+
+/* x^3 and 0 over [-1, 1]: what is beyond is named, on either side, and far beyond y is cut. */
+static void the_texts_of_the_picture_are_these(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *note;
+        bool is_beyond;
+    } cases[] = {{"query=-0.9,0.9", NULL, false},
+                 {"query=-1.5,0.9", NULL, true},
+                 {"query=-0.9,1.5", NULL, true},
+                 {"query=-2,0", "y is cut: the curves go from -8 to ", true},
+                 {"query=0,2", "y is cut: the curves go from ", true},
+                 {"query=-2,2", "y is cut: the curves go from -8 to 8|", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sheet s = sheet_of(cases[i].query);
+        for (size_t k = 0; k < NODES; k++) {
+            s.cells[3 * k + 2] = 0;
+        }
+        struct outcome o = run_well(&s);
+        char title[96];
+        draw(&o);
+        snprintf(title, sizeof title, "x.nodes.npy|: %d nodes, degree %d|", NODES, NODES - 1);
+        const char *const note = strstr(drawn_all, "y is cut"),
+                          *const end =
+                              cases[i].is_beyond ? "|y1|y2|nodes|extrapolated" : "|y1|y2|nodes";
+        assert_true(strncmp(drawn_all, title, strlen(title)) == 0);
+        assert_string_equal(drawn_all + strlen(drawn_all) - strlen(end), end);
+        if (cases[i].note ? !note || strncmp(note, cases[i].note, strlen(cases[i].note)) != 0
+                          : note != NULL) {
+            fail_msg("%s: %s", cases[i].query, drawn_all);
+        }
+        outcome_free(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_texts_of_the_picture_are_these),
         cmocka_unit_test(queries_leave_as_they_came_each_with_the_values_of_all_curves),
         cmocka_unit_test(bits_do_not_depend_on_where_chunks_are_cut),
         cmocka_unit_test(chunks_without_numbers_change_nothing),
