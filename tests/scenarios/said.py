@@ -93,6 +93,17 @@ for steps, told in (([1] * 11, INDEX.format("", 1, 100)), ([1] * 6 + [3] + [1] *
                     ([-1] * 11, INDEX.format("", -1, 100))):
     pearson(lines("t,a,b", *((100 + sum(steps[:k]), x, y) for k, (x, y) in enumerate(zip(noise, other)))),
             warns=[told], n_pairs=1, strongest__name_i="a")
+# Names of times, whatever follows the word; and names that only begin so.
+RISES = "column '{}' only goes up (from 1 to 43), and so correlates with all that rises or falls: leave it out if it " \
+        "is a " \
+        "time or an index (columns=)"
+for word in ("t t_s time Time date datetime timestamp DATUM zeit unix unixtime epoch index id record year jahr day "
+             "doy jday "
+             "tt times idx ids depth years").split():
+    is_time = word not in ("tt", "times", "idx", "ids", "depth", "years")
+    pearson(lines((word, "a", "b"), *zip((1, 2, 4, 7, 9, 14, 15, 21, 26, 30, 37, 43), noise, other)),
+            warns=[RISE.replace("'t'", f"'{word}'").format(1, 43) if is_time else RISES.format(word)],
+            n_pairs=1 if is_time else 3)
 # Which way the series lie, with names and without.
 sides = (noise, other, other[2:] + other[:2])
 pearson(lines(*((name, *row) for name, row in zip("abc", sides))))
