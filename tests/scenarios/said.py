@@ -104,6 +104,9 @@ for word in ("t t_s time Time date datetime timestamp DATUM zeit unix unixtime e
     pearson(lines((word, "a", "b"), *zip((1, 2, 4, 7, 9, 14, 15, 21, 26, 30, 37, 43), noise, other)),
             warns=[RISE.replace("'t'", f"'{word}'").format(1, 43) if is_time else RISES.format(word)],
             n_pairs=1 if is_time else 3)
+# A constant series stands apart from two that have nothing to do with one another.
+pearson("a,flat,b\n1,7,1\n-1,7,1\n1,7,-1\n-1,7,-1\n", "order=cluster",
+        warns=["no variance, so no coefficients, in 1 series: 'flat'"], homogeneity=0.0)
 # Which way the series lie, with names and without.
 sides = (noise, other, other[2:] + other[:2])
 pearson(lines(*((name, *row) for name, row in zip("abc", sides))))
@@ -426,6 +429,14 @@ def whole_pearson(text, options, told, folder):
         median = (strengths[(len(strengths) - 1) // 2] + strengths[len(strengths) // 2]) / 2 if strengths else None
         std = math.sqrt(squares / (n - 1)) if n > 1 else None
         series.append([s, names[s], n, m, std, min(there), max(there), median, lag1, 0])
+    head = "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly"
+    if "order" in options:  # each has a place, one without coefficients at an end
+        head += ",place"
+        places = [row[-1] for row in table(folder, "series")[1]]
+        assert sorted(places) == list(range(len(names))), places
+        for row, place in zip(series, places):
+            assert row[7] is not None or place in (0, len(names) - 1), (row, places)
+            row.append(place)
     pairs = []
     order = sorted((k for k in r if r[k][0] is not None), key=lambda k: (-round(abs(r[k][0]), 9), k))
     for k, (i, j) in enumerate(order):
@@ -437,7 +448,7 @@ def whole_pearson(text, options, told, folder):
                 low, high = (v - t) / (1 - v * t), (v + t) / (1 + v * t)
             pairs.append([i, j, names[i], names[j], v, n, low, high])
     values = [abs(v) for v, _ in r.values() if v is not None]
-    return ({"series": ("series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly", series),
+    return ({"series": (head, series),
              "pairs": ("i,j,name_i,name_j,r,n,r_low,r_high", pairs)},
             {"n_series": len(names), "n_samples": len(columns[0]) + ("diff" in options), "n_pairs": len(r),
              "n_undefined": len(r) - len(values), "n_listed": len(pairs),
