@@ -23,10 +23,20 @@ struct philox_words {
     uint32_t w[4];
 };
 
+/* In one instruction on CUDA, too: of the plain product nvcc 13.0 makes two. */
+PHILOX_RULE uint64_t philox_product(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+    return (uint64_t)__umulhi(a, b) << 32 | a * b;
+#else
+    return (uint64_t)a * b;
+#endif
+}
+
 PHILOX_RULE struct philox_words philox_round(struct philox_words c, uint32_t k0, uint32_t k1)
 {
-    uint64_t p0 = (uint64_t)0xD2511F53u * c.w[0];
-    uint64_t p1 = (uint64_t)0xCD9E8D57u * c.w[2];
+    uint64_t p0 = philox_product(0xD2511F53u, c.w[0]);
+    uint64_t p1 = philox_product(0xCD9E8D57u, c.w[2]);
     struct philox_words out = {{(uint32_t)(p1 >> 32) ^ c.w[1] ^ k0, (uint32_t)p1,
                                 (uint32_t)(p0 >> 32) ^ c.w[3] ^ k1, (uint32_t)p0}};
     return out;
