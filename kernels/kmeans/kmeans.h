@@ -60,6 +60,7 @@ struct kmeans_state {
     double tolerance;      /* done when shift2 is at most this and no cluster took a point; set by
                               the host */
     double inertia_unit;   /* unit of KMEANS_WITHIN: a power of two, 2^50 of them exceed any d2 */
+    double potential_unit; /* unit of KMEANS_POTENTIAL, a power of two, set by take() */
     struct kmeans_pick pick;
 };
 
@@ -81,7 +82,7 @@ enum kmeans_field {
     KMEANS_PICK_CELLS,  /* double [t][t][d] */
     KMEANS_DRAWN,       /* struct kmeans_pick [t][t]: points that are drawn, a list a trial, in the
                            order of their keys */
-    KMEANS_POTENTIAL,   /* struct kmeans_sum [t]: what the d2 of all points come to with a trial */
+    KMEANS_POTENTIAL,   /* int64 [t]: what the weights of all points come to with a trial */
     KMEANS_CENTROID,    /* double [k + t][d]: behind those that are there, a seed's trials */
     KMEANS_COUNT,       /* uint64 [k] */
     KMEANS_SUM,         /* struct kmeans_sum [k][d] */
@@ -136,7 +137,7 @@ KMEANS_RULE size_t kmeans_offset(size_t k, size_t d, enum kmeans_field f)
                                          sizeof(struct kmeans_sum) * d,
                                          8 * t * t * d,
                                          sizeof(struct kmeans_pick) * t * t,
-                                         sizeof(struct kmeans_sum) * t,
+                                         8 * t,
                                          8 * (k + t) * d,
                                          8 * k,
                                          sizeof(struct kmeans_sum) * k * d,
@@ -217,16 +218,16 @@ struct kmeans_kernels {
     /* A pass of k-means++ with several trials a seed, of which the best is taken (D. Arthur, S.
      * Vassilvitskii, 2007; as scikit-learn). A point's weight w is its d2 to the nearest of the
      * first n_drawn centroids (1 where n_drawn is 0). Adds to POTENTIAL of each of the n_trials
-     * rows behind them its w_i, the lesser of w and of d2 to that trial; and keeps for each trial,
-     * should it be taken, the points that may be tried next, in its list of DRAWN: those with the
-     * least keys e / w_i, where e is exponentially distributed, from Philox4x32-10 keyed by (seed,
-     * stream) with the point's number as counter. So the first is drawn with probability w_i / sum
-     * of w_i (the least of exponential variables), and the next ones likewise among what is left.
-     * Of points whose numbers are the same modulo KMEANS_CLASSES only the one with the least key is
-     * kept, so that threads need not know each other's. A point with w_i = 0 has no key. Without
-     * trials there is one list, of w. With the last seed's trials nothing is drawn. `nearest`:
-     * double [x->n], the least d2 to the first n_drawn - 1 centroids, which becomes that to
-     * n_drawn; or none, and all are computed. */
+     * rows behind them its w_i, the lesser of w and of d2 to that trial, rounded to a whole number
+     * of units, to even; and keeps for each trial, should it be taken, the points that may be tried
+     * next, in its list of DRAWN: those with the least keys e / w_i, where e is exponentially
+     * distributed, from Philox4x32-10 keyed by (seed, stream) with the point's number as counter.
+     * So the first is drawn with probability w_i / sum of w_i (the least of exponential variables),
+     * and the next ones likewise among what is left. Of points whose numbers are the same modulo
+     * KMEANS_CLASSES only the one with the least key is kept, so that threads need not know each
+     * other's. A point with w_i = 0 has no key. Without trials there is one list, of w. With the
+     * last seed's trials nothing is drawn. `nearest`: double [x->n], the least d2 to the first
+     * n_drawn - 1 centroids, which becomes that to n_drawn; or none, and all are computed. */
     enum status (*draw)(struct queue *q, const struct kmeans_points *x,
                         const struct kmeans_model *m, uint64_t seed, uint64_t stream,
                         struct span nearest) STATUS_MUST_CHECK;
@@ -234,7 +235,11 @@ struct kmeans_kernels {
      * n_drawn, and its list the trials of the next; without trials the list becomes the rows from
      * n_drawn on: the first centroid, or the second's trials. Where a list is short its first point
      * is tried again, where nothing has a key centroid 0 (fewer distinct points than clusters).
-     * DRAWN and POTENTIAL begin again. The caller goes on with kmeans_taken(). */
+     * DRAWN and POTENTIAL begin again, this in a new potential_unit. For the second seed 2^31 units
+     * exceed any d2. Later, 2^50 units exceed the sum of all weights, which the POTENTIAL of the
+     * seed that was taken tells; but a unit is 2^-20 of the one before at least, so that seeds
+     * right after an outlier, some 10^7 times as far away as the others are from each other, may
+     * be taken as they are drawn. The caller goes on with kmeans_taken(). */
     enum status (*take)(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
     /* Adds the points to COUNT and SUM of the nearest centroids. `memory`: only where the model is
      * `incremental`: kmeans_memory_bytes(x->n), at a multiple of 8 bytes, that belong to these
@@ -273,13 +278,13 @@ static inline size_t kmeans_list_bytes(size_t n, size_t k, size_t d)
 }
 
 /* What kernels may take beside spans: a buffer of the queue, with room for a quarter more than was
- * asked for. It holds such a list, or numbers: k (d + 2), or points that are drawn: t^2. */
+ * asked for. It holds such a list, or numbers: k (d + 2), or points that are drawn, for t lists. */
 enum {
     KMEANS_SCRATCH_NUMBER = 10,
     KMEANS_SCRATCH_BESIDE = 1 << 16,
     KMEANS_DRAW_BLOCKS = 1056, /* of a device, eight a multiprocessor of an H100, with lists each */
-    KMEANS_SCRATCH_DRAWN = KMEANS_DRAW_BLOCKS * 20,
-    KMEANS_CLASSES = 32, /* a warp's lanes */
+    KMEANS_CLASSES = 32,       /* a warp's lanes */
+    KMEANS_SCRATCH_DRAWN = KMEANS_DRAW_BLOCKS * KMEANS_CLASSES * 20,
 };
 
 #endif

@@ -19,7 +19,8 @@ struct kmeans_device {
     struct kmeans_state *state;
     double *min, *max, *unit, *weight, *centre, *square_unit, *pick_cells, *centroid, *drift;
     uint64_t *bad, *count;
-    struct kmeans_sum *squares, *sum, *within, *potential;
+    struct kmeans_sum *squares, *sum, *within;
+    int64_t *potential;
     struct kmeans_pick *drawn;
     size_t k, d;
     bool incremental;
@@ -41,7 +42,7 @@ static inline struct kmeans_device kmeans_on_device(const struct kmeans_model *m
     v.bad = (uint64_t *)kmeans_array(m, KMEANS_BAD);
     v.count = (uint64_t *)kmeans_array(m, KMEANS_COUNT);
     v.drawn = (struct kmeans_pick *)kmeans_array(m, KMEANS_DRAWN);
-    v.potential = (struct kmeans_sum *)kmeans_array(m, KMEANS_POTENTIAL);
+    v.potential = (int64_t *)kmeans_array(m, KMEANS_POTENTIAL);
     v.squares = (struct kmeans_sum *)kmeans_array(m, KMEANS_SQUARES);
     v.sum = (struct kmeans_sum *)kmeans_array(m, KMEANS_SUM);
     v.within = (struct kmeans_sum *)kmeans_array(m, KMEANS_WITHIN);
@@ -145,33 +146,43 @@ __device__ __forceinline__ void kmeans_block_pick(struct kmeans_pick *own,
     *own = shared[0];
 }
 
-/* A point that is drawn, with its key; of `point` and the other the one that comes first. */
-struct kmeans_key {
+/* A point that is drawn, with its key; none: as in kmeans_no_key(). */
+struct alignas(16) kmeans_key {
     double key;
-    uint64_t point; /* UINT64_MAX: none */
+    uint64_t point;
 };
 
-__device__ __forceinline__ void kmeans_earlier(struct kmeans_key *v, double key, uint64_t point)
+__device__ __forceinline__ struct kmeans_key kmeans_no_key()
 {
-    if (point != UINT64_MAX && kmeans_before(key, point, v->key, v->point, false)) {
-        v->key = key;
-        v->point = point;
-    }
+    const struct kmeans_key none = {INFINITY, UINT64_MAX};
+    return none;
 }
 
-/* The first of the warp's, which is taken out of its lane's; every lane gets it. */
+/* The one that comes first. */
+__device__ __forceinline__ void kmeans_earlier(struct kmeans_key *v, struct kmeans_key other)
+{
+    const bool comes = other.key < v->key || (other.key == v->key && other.point < v->point);
+    v->key = comes ? other.key : v->key;
+    v->point = comes ? other.point : v->point;
+}
+
+__device__ __forceinline__ uint64_t kmeans_warp_least(uint64_t v)
+{
+    const unsigned own = (unsigned)(v >> 32), high = __reduce_min_sync(0xffffffffu, own);
+    const unsigned low = __reduce_min_sync(0xffffffffu, own == high ? (unsigned)v : UINT_MAX);
+    return (uint64_t)high << 32 | low;
+}
+
+/* The first of the warp's, which is taken out of its lane's; every lane gets it. Keys are ordered
+ * as their bits are: none is negative. */
 __device__ __forceinline__ struct kmeans_key kmeans_warp_first(struct kmeans_key *own)
 {
-    struct kmeans_key first = *own;
-    for (int step = 16; step > 0; step /= 2) {
-        const double key = __shfl_xor_sync(0xffffffffu, first.key, step);
-        const unsigned long long point =
-            __shfl_xor_sync(0xffffffffu, (unsigned long long)first.point, step);
-        kmeans_earlier(&first, key, point);
+    const uint64_t bits = (uint64_t)rounded_bits(own->key), key = kmeans_warp_least(bits);
+    const uint64_t point = kmeans_warp_least(bits == key ? own->point : UINT64_MAX);
+    if (own->point == point) {
+        *own = kmeans_no_key();
     }
-    if (own->point == first.point) {
-        own->point = UINT64_MAX;
-    }
+    const struct kmeans_key first = {rounded_of_bits((int64_t)key), point};
     return first;
 }
 

@@ -53,7 +53,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
      * be; tiles only where there is memory for a list of points. */
     const struct cudaDeviceProp &device = q->backend->properties;
     const size_t of_one = most_shared<MODE>(device, 1), of_two = most_shared<MODE>(device, 2);
-    constexpr bool sums = MODE <= DRAW;
+    constexpr bool sums = MODE <= LABEL;
     const bool is_short = MODE != FARTHEST && a->d <= MOST_SHORT;
     const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
@@ -96,7 +96,7 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
      * group has lanes. (Looked at LOOKED_AT a lane, a warp gets no more tiles than that, since
      * those of a thread divide by LOOKED_AT.) Picks have no sums. */
     static_assert(NUMBERS / 32 % LOOKED_AT == 0);
-    const size_t per_tile = MODE == LABEL || MODE == DRAW ? 1 : (size_t)a->group;
+    const size_t per_tile = MODE == LABEL ? 1 : (size_t)a->group;
     const size_t tiles = cuda_pieces(a->n, 32);
     const size_t least = sums ? cuda_pieces(tiles, WARPS * (NUMBERS / per_tile)) : 1;
     const size_t fit = cuda_max(1, (size_t)resident) * (size_t)device.multiProcessorCount;

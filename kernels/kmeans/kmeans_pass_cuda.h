@@ -21,9 +21,11 @@ namespace kmeans_pass
 
 const int THREADS = KMEANS_THREADS, WARPS = KMEANS_WARPS;
 const unsigned ALL = 0xffffffffu;
-/* Centroids at a time; columns and centroids of a tile, and its row, which keeps 16 bytes aligned.
+/* Centroids at a time, trials at a time; columns and centroids of a tile, and its row, which keeps
+ * 16 bytes aligned.
  */
-const int EIGHT = 8, TILE_COLUMNS = 32, TILE_CENTROIDS = 16, TILE_ROW = TILE_CENTROIDS + 2;
+const int EIGHT = 8, FOUR = 4, TILE_COLUMNS = 32, TILE_CENTROIDS = 16,
+          TILE_ROW = TILE_CENTROIDS + 2;
 /* Clusters counted in shared memory. */
 const size_t MOST_COUNTED = 2048;
 /* Points of a lane whose memory is read at a time; numbers of points that a warp keeps at most. */
@@ -71,7 +73,16 @@ struct pass_args {
     uint64_t seed, stream;
     double *nearest;
     bool nearest_is_new;
-    struct kmeans_key *keys; /* [block][n_lists][most] */
+    struct kmeans_key *keys; /* [n_lists][block][32] */
+};
+
+/* DRAW: what a block keeps of a trial and its list. */
+struct trial {
+    long long potential[THREADS];
+    double key[THREADS];     /* of each thread the least in the list, ... */
+    uint32_t point[THREADS]; /* ... and its point */
+    unsigned limit;          /* the high word of the largest key that the list may take */
+    unsigned unused[3];
 };
 
 /* How rows come to a lane: in registers, in shared memory, or in tiles of it. */
@@ -79,8 +90,9 @@ enum rows { SHORT, WHOLE, TILED };
 
 /* Where things lie in the dynamic shared memory, in bytes; each begins at a multiple of 16. */
 struct layout {
-    size_t keys, drawn, sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
-    int row; /* of the tile, in cells; WHOLE */
+    size_t trials, sums, centroids, weights, per_unit, counts, waiting, tile, bytes;
+    int row;                   /* of the tile, in cells; WHOLE */
+    int first_trial, n_trials; /* DRAW: the first one's place among the centroids; with void ones */
     int padded_k;
 };
 
@@ -96,16 +108,14 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
     layout l;
     const size_t entries = mode == ASSIGN || mode == MOVE ? (size_t)a.m.k * a.chunks
                            : mode == LABEL                ? (size_t)a.m.k
-                           : mode == DRAW                 ? (size_t)a.n_trials
                                                           : 0;
-    const size_t lists = mode == DRAW ? (size_t)a.n_lists * THREADS : 0;
     size_t at = 0;
-    l.keys = at; /* DRAW: of each list and thread the least key, ... */
-    at += lists * sizeof(double);
-    l.drawn = at; /* ... and its point */
-    at += lists * sizeof(uint32_t);
+    l.first_trial = (int)round_up(a.n_base, whole ? 2 : 1);
+    l.n_trials = (int)round_up(a.n_trials, FOUR);
+    l.trials = at;
+    at += mode != DRAW ? 0 : (l.n_trials > 0 ? l.n_trials : 1) * sizeof(struct trial);
     l.row = a.d | 1;
-    l.padded_k = (int)round_up(a.k, EIGHT);
+    l.padded_k = mode == DRAW ? l.first_trial + l.n_trials : (int)round_up(a.k, EIGHT);
     l.sums = at;
     at += a.own ? entries * THREADS * sizeof(longlong2) : 0;
     l.centroids = at;
@@ -273,61 +283,107 @@ __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l,
 
 const uint32_t NO_POINT = UINT32_MAX;
 
-/* No point is drawn yet; entries are a thread's own. */
+/* No point is drawn yet; barriers follow. */
 __device__ __forceinline__ void clear_draws(const pass_args &a, const layout &l)
 {
-    for (int i = 0; i < a.n_lists; i++) {
-        shared_at<double>(l.keys)[i * THREADS + threadIdx.x] = INFINITY;
-        shared_at<uint32_t>(l.drawn)[i * THREADS + threadIdx.x] = NO_POINT;
+    struct trial *trials = shared_at<struct trial>(l.trials);
+    for (int i = 0; i < l.n_trials || i == 0; i++) {
+        trials[i].potential[threadIdx.x] = 0;
+        trials[i].key[threadIdx.x] = INFINITY;
+        trials[i].point[threadIdx.x] = NO_POINT;
+        if (threadIdx.x == 0) {
+            trials[i].limit = i < a.n_lists ? UINT_MAX : 0;
+        }
     }
 }
 
-/* A point that may come first: rarely, hence once in the kernel. */
-static __device__ __noinline__ void keep_first(double *key, uint32_t *drawn, double u,
-                                               double weight, uint32_t p)
-{
-    struct kmeans_key v = {*key, *drawn == NO_POINT ? UINT64_MAX : *drawn};
-    kmeans_earlier(&v, rounded_divide(kmeans_exponential(u), weight), p);
-    *key = v.key;
-    *drawn = (uint32_t)v.point;
-}
-
-__device__ __forceinline__ void draw_point(const layout &l, int list, double u, double weight,
-                                           uint32_t p)
-{
-    double *key = shared_at<double>(l.keys) + list * THREADS + threadIdx.x;
-    if (weight > 0 && !kmeans_key_is_above(u, weight, *key)) {
-        keep_first(key, shared_at<uint32_t>(l.drawn) + list * THREADS + threadIdx.x, u, weight, p);
-    }
-}
-
-/* A lane's points while they meet the centroids of a draw, one after the other: first those that
- * are there, then the trials. */
+/* A lane's points while they meet the centroids of a draw: first those that are there, then the
+ * trials. */
 template <int P> struct drawing {
-    uint32_t point[P]; /* or NO_POINT */
-    double weight[P], u[P];
+    uint32_t point[P]; /* or NO_POINT, of weight 0 */
+    double weight[P], u[P], least[P];
+    double per_unit; /* of potentials */
 };
 
 template <int P> __device__ __forceinline__ void begin_drawing(const pass_args &a, drawing<P> *g)
 {
+    g->per_unit = reciprocal(a.m.state->potential_unit);
 #pragma unroll
     for (int q = 0; q < P; q++) {
         const uint32_t p = g->point[q];
-        g->weight[q] = INFINITY;
-        g->u[q] = 0.5;
-        if (p == NO_POINT) {
-            continue;
-        }
-        if (a.nearest != nullptr && !a.nearest_is_new) {
-            g->weight[q] = a.nearest[p];
-        }
-        if (a.n_lists > 0) {
-            g->u[q] = kmeans_uniform(philox_block(a.seed, a.stream, a.first + p));
+        g->weight[q] = p == NO_POINT                               ? 0
+                       : a.nearest != nullptr && !a.nearest_is_new ? a.nearest[p]
+                                                                   : INFINITY;
+        g->u[q] = g->least[q] = 0.5;
+    }
+#pragma unroll
+    for (int q = 0; a.n_lists > 0 && q < P; q++) {
+        g->u[q] = kmeans_uniform(philox_block(a.seed, a.stream, a.first + g->point[q]));
+        g->least[q] = kmeans_least_exponential(g->u[q]);
+    }
+}
+
+/* A point of each lane, of which some may come first: rarely, hence once in the kernel. A list
+ * takes `most` points of as many classes, and so none with a key above the last of the first `most`
+ * lanes'. */
+static __device__ __noinline__ void keep_first(struct trial *of, int most, double u, double weight,
+                                               uint32_t p)
+{
+    double *key = of->key + threadIdx.x;
+    uint32_t *point = of->point + threadIdx.x;
+    if (weight > 0) {
+        struct kmeans_key first = {*key, *point == NO_POINT ? UINT64_MAX : *point};
+        const struct kmeans_key now = {rounded_divide(kmeans_exponential(u), weight), p};
+        kmeans_earlier(&first, now);
+        *key = first.key;
+        *point = (uint32_t)first.point;
+    }
+    unsigned own = (unsigned)__double2hiint(*key), last = 0;
+    for (int j = 0; j < most; j++) {
+        last = __reduce_min_sync(ALL, own);
+        own = own == last ? UINT_MAX : own;
+    }
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&of->limit, last);
+    }
+}
+
+/* UINT_MAX: NaN, above which nothing is. */
+__device__ __forceinline__ double limit_of(const struct trial *of)
+{
+    return __hiloint2double((int)*(const volatile unsigned *)&of->limit, -1);
+}
+
+/* Offers a list the points, with these weights. All lanes take part. */
+template <int P>
+__device__ __forceinline__ void offer_points(struct trial *of, int most, const drawing<P> &g,
+                                             const double (&weight)[P])
+{
+    const double limit = limit_of(of);
+#pragma unroll
+    for (int q = 0; q < P; q++) {
+        if (__any_sync(ALL, !kmeans_key_is_above(g.least[q], weight[q], limit))) {
+            keep_first(of, most, g.u[q], weight[q], g.point[q]);
         }
     }
 }
 
-/* All centroids that are there have been met. */
+/* The d2 to N centroids that are there, from number `first` on. */
+template <int P, int N>
+__device__ __forceinline__ void meet_base(const pass_args &a, drawing<P> *g,
+                                          const double (&d2)[P][N], int first)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            const bool nearer = first + i < a.n_base && d2[q][i] < g->weight[q];
+            g->weight[q] = nearer ? d2[q][i] : g->weight[q];
+        }
+    }
+}
+
+/* All of them have been met. */
 template <int P>
 __device__ __forceinline__ void end_base(const pass_args &a, const layout &l, const drawing<P> &g)
 {
@@ -336,58 +392,37 @@ __device__ __forceinline__ void end_base(const pass_args &a, const layout &l, co
         if (g.point[q] != NO_POINT && a.nearest != nullptr) {
             a.nearest[g.point[q]] = g.weight[q];
         }
-        if (g.point[q] != NO_POINT && a.n_trials == 0) {
-            draw_point(l, 0, g.u[q], g.weight[q], g.point[q]);
-        }
+    }
+    if (a.n_trials == 0) {
+        offer_points(shared_at<struct trial>(l.trials), a.most, g, g.weight);
     }
 }
 
-template <int P>
-__device__ __forceinline__ void try_centroid(const pass_args &a, const layout &l,
-                                             const drawing<P> &g, const double (&d2)[P], int trial)
-{
-    const double per_unit = reciprocal(a.m.state->inertia_unit);
-    struct kmeans_number sum = {0, 0};
-#pragma unroll
-    for (int q = 0; q < P; q++) {
-        if (g.point[q] == NO_POINT) {
-            continue;
-        }
-        const double weight = d2[q] < g.weight[q] ? d2[q] : g.weight[q];
-        const struct kmeans_number v = kmeans_split(weight, per_unit);
-        sum.high += v.high;
-        sum.low += v.low;
-        if (a.n_lists > 0) {
-            draw_point(l, trial, g.u[q], weight, g.point[q]);
-        }
-    }
-    if (a.own) {
-        add_own(l, (size_t)trial, sum);
-    } else {
-        kmeans_add_words(a.m.potential + trial, kmeans_words(sum));
-    }
-}
-
-/* The d2 to N more centroids, from number `first` on; behind the last one they are void. */
+/* The d2 to N trials, from number `first` on. */
 template <int P, int N>
-__device__ __forceinline__ void meet(const pass_args &a, const layout &l, drawing<P> *g,
-                                     const double (&d2)[P][N], int first)
+__device__ __forceinline__ void meet_trials(const pass_args &a, const layout &l,
+                                            const drawing<P> &g, const double (&d2)[P][N],
+                                            int first)
 {
+    struct trial *of = shared_at<struct trial>(l.trials) + first;
+    double weight[N][P];
+    bool some = false;
 #pragma unroll
     for (int i = 0; i < N; i++) {
-        const int c = first + i;
-        double one[P];
+        const double limit = limit_of(of + i);
+        long long sum = 0;
 #pragma unroll
         for (int q = 0; q < P; q++) {
-            one[q] = d2[q][i];
-            if (c < a.n_base) {
-                g->weight[q] = one[q] < g->weight[q] ? one[q] : g->weight[q];
-            }
+            weight[i][q] = d2[q][i] < g.weight[q] ? d2[q][i] : g.weight[q];
+            sum += kmeans_in_units(weight[i][q], g.per_unit);
+            some |= !kmeans_key_is_above(g.least[q], weight[i][q], limit);
         }
-        if (c + 1 == a.n_base) {
-            end_base(a, l, *g);
-        } else if (c >= a.n_base && c < a.k) {
-            try_centroid(a, l, *g, one, c - a.n_base);
+        of[i].potential[threadIdx.x] += sum;
+    }
+    if (__any_sync(ALL, some)) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            offer_points(of + i, a.most, g, weight[i]);
         }
     }
 }
@@ -395,41 +430,56 @@ __device__ __forceinline__ void meet(const pass_args &a, const layout &l, drawin
 /* A lane's points, which lie as in add_columns(). */
 template <typename T, int P, bool WEIGHTED, int UNROLL>
 __device__ __forceinline__ void draw_points(const pass_args &a, const layout &l,
-                                            const uint32_t (&point)[P], const T *x, int stride)
+                                            const uint32_t (&point)[P], const T *x, int stride,
+                                            int columns)
 {
     const double *centroids = shared_at<double>(l.centroids);
+    const double *weights = shared_at<double>(l.weights);
     drawing<P> g;
 #pragma unroll
     for (int q = 0; q < P; q++) {
         g.point[q] = point[q];
     }
     begin_drawing(a, &g);
-    for (int c = 0; c < a.k; c += 2) {
+    for (int c = 0; c < a.n_base; c += 2) {
         double d2[P][2] = {};
-        add_columns<T, P, 2, WEIGHTED, UNROLL>(d2, x, stride, a.d, centroids + c, l.padded_k,
-                                               shared_at<double>(l.weights));
-        meet(a, l, &g, d2, c);
+        add_columns<T, P, 2, WEIGHTED, UNROLL>(d2, x, stride, columns, centroids + c, l.padded_k,
+                                               weights);
+        meet_base(a, &g, d2, c);
+    }
+    end_base(a, l, g);
+    for (int c = 0; c < a.n_trials; c += FOUR) {
+        double d2[P][FOUR] = {};
+        add_columns<T, P, FOUR, WEIGHTED, UNROLL>(
+            d2, x, stride, columns, centroids + l.first_trial + c, l.padded_k, weights);
+        meet_trials(a, l, g, d2, c);
     }
 }
 
-/* Of the block's points those that come first in each list, of each lane's class one. */
+/* Of the block's points those that come first in each list, of each lane's class one; what it adds
+ * to the potentials. */
 __device__ __forceinline__ void leave_draws(const pass_args &a, const layout &l)
 {
     const int lane = threadIdx.x % 32;
     __syncthreads();
-    for (int i = threadIdx.x / 32; i < a.n_lists; i += WARPS) {
-        struct kmeans_key own = {INFINITY, UINT64_MAX};
-        for (int at = i * THREADS + lane; at < (i + 1) * THREADS; at += 32) {
-            const uint32_t p = shared_at<uint32_t>(l.drawn)[at];
-            kmeans_earlier(&own, shared_at<double>(l.keys)[at],
-                           p == NO_POINT ? UINT64_MAX : a.first + p);
+    for (int i = threadIdx.x / 32; i < a.n_trials || i < a.n_lists; i += WARPS) {
+        const struct trial *of = shared_at<struct trial>(l.trials) + i;
+        struct kmeans_key own = kmeans_no_key();
+        long long sum = 0;
+        for (int at = lane; at < THREADS; at += 32) {
+            const uint32_t p = of->point[at];
+            const struct kmeans_key v = {of->key[at], p == NO_POINT ? UINT64_MAX : a.first + p};
+            kmeans_earlier(&own, v);
+            sum += of->potential[at];
         }
-        struct kmeans_key *to = a.keys + (blockIdx.x * (size_t)a.n_lists + i) * a.most;
-        for (int j = 0; j < a.most; j++) {
-            const struct kmeans_key first = kmeans_warp_first(&own);
-            if (lane == 0) {
-                to[j] = first;
-            }
+        if (i < a.n_lists) {
+            a.keys[(i * (size_t)gridDim.x + blockIdx.x) * 32 + lane] = own;
+        }
+        for (int lanes = 16; lanes > 0; lanes /= 2) {
+            sum += __shfl_xor_sync(ALL, sum, lanes);
+        }
+        if (lane == 0 && i < a.n_trials) {
+            kmeans_add_word(a.m.potential + i, sum);
         }
     }
 }
@@ -526,7 +576,11 @@ template <int MODE> __device__ __forceinline__ bool begin_whole(const pass_args 
     clear<MODE>(a, l);
     double *centroids = shared_at<double>(l.centroids);
     for (int i = threadIdx.x; i < a.d * l.padded_k; i += THREADS) {
-        const int c = i % l.padded_k, j = i / l.padded_k;
+        const int j = i / l.padded_k;
+        int c = i % l.padded_k;
+        if (MODE == DRAW && c >= a.n_base) {
+            c = c < l.first_trial ? a.k : c - l.first_trial + a.n_base;
+        }
         centroids[i] = c < a.k ? a.centroid[(size_t)c * a.d + j] : INFINITY;
     }
     bool weighted = false;
@@ -566,13 +620,13 @@ __device__ __forceinline__ void flush_sum(const longlong2 *own, int step, int n,
 template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, const layout &l)
 {
     const longlong2 *own = shared_at<longlong2>(l.sums);
-    const size_t n = MODE == LABEL ? a.m.k : MODE == DRAW ? a.n_trials : a.m.k * a.m.d;
+    const size_t n = MODE == LABEL ? a.m.k : a.m.k * a.m.d;
     __syncthreads();
-    for (size_t at = 0; MODE <= DRAW && a.own && at < n; at += THREADS / 4) {
+    for (size_t at = 0; MODE <= LABEL && a.own && at < n; at += THREADS / 4) {
         const size_t i = at + threadIdx.x / 4;
         const int some = i < n ? THREADS : 0;
-        if (MODE == LABEL || MODE == DRAW) {
-            flush_sum(own + i * THREADS, 1, some, (MODE == LABEL ? a.m.within : a.m.potential) + i);
+        if (MODE == LABEL) {
+            flush_sum(own + i * THREADS, 1, some, a.m.within + i);
         } else {
             const size_t cluster = i / a.m.d, j = i % a.m.d;
             flush_sum(own + (cluster * a.chunks + j / a.group) * THREADS + j % a.group, a.group,

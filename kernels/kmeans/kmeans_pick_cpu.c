@@ -19,16 +19,16 @@ struct draw {
 
 /* What a task has of its own. */
 struct own_draw {
-    struct kmeans_pick *list;        /* [n_lists][most] */
-    double *limit;                   /* [n_lists]: points with a key above it are not kept */
-    struct kmeans_number *potential; /* [trials.k] */
-    double *d2;                      /* [trials.k][KMEANS_TILE] */
+    struct kmeans_pick *list; /* [n_lists][most] */
+    double *limit;            /* [n_lists]: points with a key above it are not kept */
+    int64_t *potential;       /* [trials.k] */
+    double *d2;               /* [trials.k][KMEANS_TILE] */
 };
 
 static size_t own_bytes(const struct draw *draw)
 {
     return draw->n_lists * (draw->most * sizeof(struct kmeans_pick) + sizeof(double)) +
-           draw->trials.k * (sizeof(struct kmeans_number) + KMEANS_TILE * sizeof(double));
+           draw->trials.k * (sizeof(int64_t) + KMEANS_TILE * sizeof(double));
 }
 
 /* The key that a point may have at most to come into a list. */
@@ -69,7 +69,7 @@ static struct own_draw begin_draw(struct kmeans_task *t)
     struct own_draw own = {.list = t->own};
     const struct kmeans_pick *list = kmeans_array(t->pass->m, KMEANS_DRAWN);
     own.limit = (double *)(own.list + n);
-    own.potential = (struct kmeans_number *)(own.limit + draw->n_lists);
+    own.potential = (int64_t *)(own.limit + draw->n_lists);
     own.d2 = (double *)(own.potential + draw->trials.k);
     memset(own.potential, 0, draw->trials.k * sizeof *own.potential);
     memset(own.list, KMEANS_NONE_DRAWN, n * sizeof *own.list);
@@ -86,12 +86,12 @@ static void end_draw(struct kmeans_task *t, const struct own_draw *own)
     const struct draw *draw = t->pass->arg;
     const struct kmeans_points *x = t->pass->x;
     const size_t d = x->n_columns, most = draw->most;
-    struct kmeans_sum *potential = kmeans_array(t->pass->m, KMEANS_POTENTIAL);
+    int64_t *potential = kmeans_array(t->pass->m, KMEANS_POTENTIAL);
     struct kmeans_pick *list = kmeans_array(t->pass->m, KMEANS_DRAWN);
     double *cells = kmeans_array(t->pass->m, KMEANS_PICK_CELLS);
     pthread_mutex_lock(&t->pass->merging);
     for (size_t i = 0; i < draw->trials.k; ++i) {
-        kmeans_sum_add(&potential[i], own->potential[i]);
+        potential[i] += own->potential[i];
     }
     for (size_t i = 0; i < draw->n_lists * most; ++i) {
         const struct kmeans_pick point = own->list[i];
@@ -105,51 +105,54 @@ static void end_draw(struct kmeans_task *t, const struct own_draw *own)
     pthread_mutex_unlock(&t->pass->merging);
 }
 
-/* kmeans_uniform() of n points from number `first` on. */
-CPU_CLONES static void uniforms(uint64_t seed, uint64_t stream, uint64_t first, size_t n, double *u)
+/* What the points of a tile draw with, whatever they weigh. */
+struct uniforms {
+    double u[KMEANS_TILE], least[KMEANS_TILE]; /* kmeans_uniform(), kmeans_least_exponential() */
+};
+
+/* Of n points from number `first` on. */
+CPU_CLONES static void draw_uniforms(uint64_t seed, uint64_t stream, uint64_t first, size_t n,
+                                     struct uniforms *out)
 {
     for (size_t i = 0; i < n; ++i) {
-        u[i] = kmeans_uniform(philox_block(seed, stream, first + i));
+        out->u[i] = kmeans_uniform(philox_block(seed, stream, first + i));
+        out->least[i] = kmeans_least_exponential(out->u[i]);
     }
 }
 
 /* Whether a key of n points may be at most `limit`. */
-CPU_CLONES static bool any_below(const double *u, const double *weight, size_t n, double limit)
+CPU_CLONES static bool any_below(const double *least, const double *weight, size_t n, double limit)
 {
     int64_t n_above = 0;
     for (size_t i = 0; i < n; ++i) {
-        n_above += kmeans_key_is_above(u[i], weight[i], limit) ? 1 : 0;
+        n_above += kmeans_key_is_above(least[i], weight[i], limit) ? 1 : 0;
     }
     return n_above < (int64_t)n;
 }
 
-/* d2 of n points becomes the weight with a trial, where `base` is that without; adds it up. */
-CPU_CLONES static void add_weights(const double *base, double *d2, size_t n, double per_unit,
-                                   struct kmeans_number *sum)
+/* d2 of n points becomes the weight with a trial, where `base` is that without; their sum. */
+CPU_CLONES static int64_t add_weights(const double *base, double *d2, size_t n, double per_unit)
 {
-    int64_t high = 0, low = 0;
+    int64_t sum = 0;
     for (size_t i = 0; i < n; ++i) {
         d2[i] = d2[i] < base[i] ? d2[i] : base[i];
-        const struct kmeans_number v = kmeans_split(d2[i], per_unit);
-        high += v.high;
-        low += v.low;
+        sum += kmeans_in_units(d2[i], per_unit);
     }
-    sum->high += high;
-    sum->low += low;
+    return sum;
 }
 
 /* Offers a list n points from number `first` on, with these weights. */
 static void draw_points(const struct draw *draw, const struct own_draw *own, size_t of,
-                        uint64_t first, size_t n, const double *u, const double *weight)
+                        uint64_t first, size_t n, const struct uniforms *with, const double *weight)
 {
     struct kmeans_pick *list = own->list + of * draw->most;
     double limit = own->limit[of];
-    if (!any_below(u, weight, n, limit)) {
+    if (!any_below(with->least, weight, n, limit)) {
         return;
     }
     for (size_t i = 0; i < n; ++i) {
-        if (weight[i] > 0 && !kmeans_key_is_above(u[i], weight[i], limit)) {
-            const double key = rounded_divide(kmeans_exponential(u[i]), weight[i]);
+        if (weight[i] > 0 && !kmeans_key_is_above(with->least[i], weight[i], limit)) {
+            const double key = rounded_divide(kmeans_exponential(with->u[i]), weight[i]);
             (void)insert(list, draw->most, (struct kmeans_pick){key, first + i, 0});
             const double least = limit_of(list, draw->most);
             limit = least < limit ? least : limit;
@@ -164,20 +167,20 @@ static void draw_from(struct kmeans_task *t, const struct own_draw *own, size_t 
 {
     const struct draw *draw = t->pass->arg;
     const uint64_t first = t->pass->x->first + p;
-    double u[KMEANS_TILE];
+    struct uniforms with;
     if (draw->n_lists > 0) {
-        uniforms(draw->seed, draw->stream, first, n, u);
+        draw_uniforms(draw->seed, draw->stream, first, n, &with);
     }
     if (draw->trials.k == 0) {
-        draw_points(draw, own, 0, first, n, u, base);
+        draw_points(draw, own, 0, first, n, &with, base);
         return;
     }
     t->pass->set->distances(&draw->trials, t->tile, n, own->d2);
     for (size_t i = 0; i < draw->trials.k; ++i) {
         double *d2 = own->d2 + i * KMEANS_TILE;
-        add_weights(base, d2, n, draw->per_unit, &own->potential[i]);
+        own->potential[i] += add_weights(base, d2, n, draw->per_unit);
         if (draw->n_lists > 0) {
-            draw_points(draw, own, i, first, n, u, d2);
+            draw_points(draw, own, i, first, n, &with, d2);
         }
     }
 }
@@ -230,7 +233,7 @@ enum status kmeans_cpu_draw(struct queue *q, const struct kmeans_points *x,
     draw.trials.k = m->n_trials;
     draw.n_lists = kmeans_n_lists(m);
     draw.most = kmeans_trials(m->k);
-    draw.per_unit = 1 / state->inertia_unit;
+    draw.per_unit = 1 / state->potential_unit;
     pass.own_bytes = own_bytes(&draw);
     pass.body = draw_body;
     pass.arg = &draw;
@@ -242,13 +245,10 @@ enum status kmeans_cpu_draw(struct queue *q, const struct kmeans_points *x,
 /* The trial with the least potential. */
 static size_t best_trial(const struct kmeans_model *m)
 {
-    const struct kmeans_sum *potential = kmeans_array(m, KMEANS_POTENTIAL);
+    const int64_t *potential = kmeans_array(m, KMEANS_POTENTIAL);
     size_t best = 0;
-    double least = (double)INFINITY;
-    for (size_t i = 0; i < m->n_trials; ++i) {
-        const double v = kmeans_mean(potential[i], 1, 1);
-        best = v < least ? i : best;
-        least = v < least ? v : least;
+    for (size_t i = 1; i < m->n_trials; ++i) {
+        best = potential[i] < potential[best] ? i : best;
     }
     return best;
 }
@@ -264,6 +264,8 @@ enum status kmeans_cpu_take(struct queue *q, const struct kmeans_model *m)
         return status_fail(STATUS_INTERNAL, "centroid %zu of %zu", m->n_drawn, m->k);
     }
     const size_t best = best_trial(m);
+    int64_t *potential = kmeans_array(m, KMEANS_POTENTIAL);
+    struct kmeans_state *state = kmeans_array(m, KMEANS_STATE);
     const struct kmeans_pick *list = drawn + best * t;
     const double *cells = (const double *)kmeans_array(m, KMEANS_PICK_CELLS) + best * t * d;
     if (m->n_trials > 0) {
@@ -276,7 +278,8 @@ enum status kmeans_cpu_take(struct queue *q, const struct kmeans_model *m)
                 list[of].point != UINT64_MAX ? cells + list[of].cluster * d : centroid, bytes);
     }
     memset(drawn, KMEANS_NONE_DRAWN, t * t * sizeof *drawn);
-    memset(kmeans_array(m, KMEANS_POTENTIAL), 0, t * sizeof(struct kmeans_sum));
+    state->potential_unit = kmeans_potential_unit(state, potential[best], m->n_trials > 0);
+    memset(potential, 0, t * sizeof *potential);
     return STATUS_OK;
 }
 

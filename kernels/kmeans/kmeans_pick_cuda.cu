@@ -3,13 +3,16 @@
  *
  * Mapping: passes over the points (kmeans_short_cuda.h, kmeans_whole_cuda.h, kmeans_tiled_cuda.h).
  * Of the farthest each thread keeps the first of its points, and each block the first of its
- * threads'; then one block takes the first of the blocks', and copies its cells. Of a draw each
- * thread keeps the first of its points by key for each trial, in shared memory; its points are of
- * one class, since warps take 32 at a time. A block keeps the first of its classes', and then a
- * block a list merges those of all blocks, and copies the cells of what is new. Bytes: the points
+ * threads'; then one block takes the first of the blocks', and copies its cells.
+ *
+ * Of a draw each thread keeps for each trial, in shared memory, the first of its points by key, and
+ * adds up what its points weigh; its points are of one class, since warps take 32 at a time. A
+ * point is looked at closely, with its logarithm, only where its key may be below a limit that the
+ * block's warps share, which soon is close. A block leaves the first point of each class, and then
+ * a block a list merges those of all blocks, and copies the cells of what is new. Bytes: the points
  * once, and 16 a point where distances to the nearest centroid are kept from one draw to the next;
- * 16 a block, trial and point of a list. Flops of a draw: a difference and an fma a point, column,
- * and trial or newest centroid; some 20 operations a point and trial, and the generator's 100.
+ * 512 a block and list. Flops of a draw: a difference and an fma a point, column, and trial or
+ * newest centroid; 5 more a point and trial, and the generator's 50 instructions a point.
  */
 #include "kernels/kmeans/kmeans_launch_cuda.h"
 
@@ -18,15 +21,22 @@ using namespace kmeans_pass;
 namespace
 {
 
+/* Threads that merge a list, and what each reads before it looks at the first. */
+const unsigned MERGERS = 1024, AHEAD = 8;
+
 /* Draws where all points weigh the same. */
 __global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
 {
     const layout l = layout_of(DRAW, a, WHOLE, 1, 0);
     clear_draws(a, l);
-    for (size_t p = blockIdx.x * (size_t)THREADS + threadIdx.x; p < a.n;
-         p += gridDim.x * (size_t)THREADS) {
-        draw_point(l, 0, kmeans_uniform(philox_block(a.seed, a.stream, a.first + p)), 1,
-                   (uint32_t)p);
+    __syncthreads();
+    for (size_t at = blockIdx.x * (size_t)THREADS; at < a.n; at += gridDim.x * (size_t)THREADS) {
+        const size_t p = at + threadIdx.x;
+        drawing<1> g;
+        g.point[0] = (uint32_t)p;
+        begin_drawing(a, &g);
+        g.weight[0] = p < a.n ? 1 : 0;
+        offer_points(shared_at<struct trial>(l.trials), a.most, g, g.weight);
     }
     leave_draws(a, l);
 }
@@ -57,98 +67,84 @@ __global__ void __launch_bounds__(THREADS) choose_farthest(pass_args a, unsigned
     }
 }
 
-/* The first point of each class, by its key's bits, which are ordered as keys are: none is
- * negative. */
-struct classes {
-    unsigned long long key[KMEANS_CLASSES], point[KMEANS_CLASSES];
-};
-
-__device__ __forceinline__ void lower_key(classes *c, double key, uint64_t point)
+/* The rows of cells that a warp's points have, of the `n` before; others get rows that are free.
+ * Bits of the lanes with others. */
+__device__ __forceinline__ unsigned give_rows(struct kmeans_pick *own,
+                                              const struct kmeans_pick *before, int n)
 {
-    if (point != UINT64_MAX) {
-        atomicMin(&c->key[point % KMEANS_CLASSES], (unsigned long long)rounded_bits(key));
+    bool fresh = own->point != UINT64_MAX;
+    unsigned used = 0;
+    for (int i = 0; i < n; i++) {
+        if (fresh && before[i].point == own->point) {
+            own->cluster = before[i].cluster;
+            used = 1u << own->cluster;
+            fresh = false;
+        }
     }
-}
-
-__device__ __forceinline__ void lower_point(classes *c, double key, uint64_t point)
-{
-    if (point != UINT64_MAX &&
-        c->key[point % KMEANS_CLASSES] == (unsigned long long)rounded_bits(key)) {
-        atomicMin(&c->point[point % KMEANS_CLASSES], (unsigned long long)point);
+    used = __reduce_or_sync(ALL, used);
+    const unsigned all_fresh = __ballot_sync(ALL, fresh), earlier = (1u << threadIdx.x % 32) - 1;
+    if (fresh) {
+        own->cluster = __fns(~used, 0, __popc(all_fresh & earlier) + 1);
     }
+    return all_fresh;
 }
 
 /* The model's list of this block and those of the blocks before become the model's, with the cells
  * of what is new in the rows that nothing else has. */
 template <typename T>
-__global__ void __launch_bounds__(THREADS) merge_list(pass_args a, unsigned n_blocks)
+__global__ void __launch_bounds__(MERGERS) merge_list(pass_args a, unsigned n_blocks)
 {
-    __shared__ classes of;
+    __shared__ struct kmeans_key firsts[MERGERS];
     __shared__ struct kmeans_pick before[KMEANS_MOST_TRIALS], after[KMEANS_MOST_TRIALS];
-    __shared__ bool fresh[KMEANS_MOST_TRIALS];
-    const int list = blockIdx.x, most = a.most, lane = threadIdx.x % 32;
+    __shared__ unsigned fresh;
+    const int list = blockIdx.x, most = a.most, me = threadIdx.x;
     struct kmeans_pick *drawn = a.m.drawn + list * most;
     double *cells = a.m.pick_cells + (size_t)list * most * a.d;
-    const unsigned n = n_blocks * most;
-    if (threadIdx.x < KMEANS_CLASSES) {
-        of.key[threadIdx.x] = of.point[threadIdx.x] = UINT64_MAX;
+    const unsigned n = n_blocks * 32;
+    const struct kmeans_key *keys = a.keys + list * (size_t)n;
+    struct kmeans_key own = kmeans_no_key();
+    for (unsigned at = me; at < n; at += AHEAD * MERGERS) {
+        struct kmeans_key v[AHEAD];
+#pragma unroll
+        for (unsigned i = 0; i < AHEAD; i++) {
+            v[i] = at + i * MERGERS < n ? keys[at + i * MERGERS] : kmeans_no_key();
+        }
+#pragma unroll
+        for (unsigned i = 0; i < AHEAD; i++) {
+            kmeans_earlier(&own, v[i]);
+        }
     }
-    if (threadIdx.x < most) {
-        before[threadIdx.x] = drawn[threadIdx.x];
+    firsts[me] = own;
+    if (me < most) {
+        before[me] = drawn[me];
     }
     __syncthreads();
-    for (int round = 0; round < 2; round++) {
-        for (unsigned i = threadIdx.x; i < n + most; i += THREADS) {
-            struct kmeans_key v;
-            if (i < n) {
-                v = a.keys[((size_t)(i / most) * a.n_lists + list) * most + i % most];
-            } else {
-                v.key = before[i - n].value;
-                v.point = before[i - n].point;
-            }
-            if (round == 0) {
-                lower_key(&of, v.key, v.point);
-            } else {
-                lower_point(&of, v.key, v.point);
+    if (me < 32) {
+        for (int i = me; i < MERGERS; i += 32) {
+            kmeans_earlier(&own, firsts[i]);
+        }
+        for (int i = 0; i < most; i++) {
+            const struct kmeans_key v = {before[i].value, before[i].point};
+            if (v.point != UINT64_MAX && (v.point - a.first) % 32 == me) {
+                kmeans_earlier(&own, v);
             }
         }
-        __syncthreads();
-    }
-    if (threadIdx.x < 32) {
-        struct kmeans_key own = {rounded_of_bits((int64_t)of.key[lane]), of.point[lane]};
+        struct kmeans_pick mine = kmeans_no_pick();
         for (int j = 0; j < most; j++) {
             const struct kmeans_key first = kmeans_warp_first(&own);
-            if (lane == 0) {
-                after[j].value = first.key;
-                after[j].point = first.point;
+            if (me == j) {
+                mine.value = first.key;
+                mine.point = first.point;
             }
         }
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        unsigned used = 0;
-        for (int j = 0; j < most; j++) {
-            fresh[j] = after[j].point != UINT64_MAX;
-            after[j].cluster = 0;
-            for (int i = 0; i < most && fresh[j]; i++) {
-                if (before[i].point == after[j].point) {
-                    after[j].cluster = before[i].cluster;
-                    used |= 1u << before[i].cluster;
-                    fresh[j] = false;
-                }
-            }
-        }
-        for (int j = 0; j < most; j++) {
-            if (fresh[j]) {
-                after[j].cluster = (uint64_t)(__ffs((int)~used) - 1);
-                used |= 1u << after[j].cluster;
-            }
-            drawn[j] = after[j];
+        fresh = give_rows(&mine, before, most);
+        if (me < most) {
+            drawn[me] = after[me] = mine;
         }
     }
     __syncthreads();
     for (int j = 0; j < most; j++) {
-        for (int c = threadIdx.x; fresh[j] && c < a.d; c += THREADS) {
+        for (int c = threadIdx.x; (fresh >> j & 1) != 0 && c < a.d; c += MERGERS) {
             cells[after[j].cluster * a.d + c] =
                 (double)((const T *)a.x)[(after[j].point - a.first) * a.d + c];
         }
@@ -203,7 +199,7 @@ enum status kmeans_cuda_draw(struct queue *queue, const struct kmeans_points *x,
     a.n_lists = (int)kmeans_n_lists(m);
     a.most = (int)kmeans_trials(m->k);
     a.k = a.n_base + a.n_trials;
-    pass p = {draw_alike, THREADS * (sizeof(double) + sizeof(uint32_t)), 1, WHOLE};
+    pass p = {draw_alike, sizeof(struct trial), 1, WHOLE};
     cuda_work work(q, STREAM_COMPUTE,
                    {queue_reads(x->at.at, kmeans_points_bytes(x)), kmeans_access(m),
                     queue_writes(nearest.at, kept)});
@@ -212,13 +208,12 @@ enum status kmeans_cuda_draw(struct queue *queue, const struct kmeans_points *x,
                    ? plan_any<DRAW>(q, x->type, &a, &p)
                    : kmeans_most_blocks(cuda_min(cuda_pieces(x->n, THREADS), KMEANS_DRAW_BLOCKS),
                                         &p.blocks));
-    const size_t lists = p.blocks * (size_t)a.n_lists;
-    STATUS_TRY(
-        cuda_queue_scratch(q, STREAM_COMPUTE, lists * a.most * sizeof *a.keys, (void **)&a.keys));
+    const size_t n_keys = p.blocks * (size_t)a.n_lists * KMEANS_CLASSES;
+    STATUS_TRY(cuda_queue_scratch(q, STREAM_COMPUTE, n_keys * sizeof *a.keys, (void **)&a.keys));
     STATUS_TRY(launch(p, a, work.stream, "drawing points"));
     if (a.n_lists > 0) {
         auto kernel = x->type == DTYPE_F32 ? merge_list<float> : merge_list<double>;
-        kernel<<<(unsigned)a.n_lists, THREADS, 0, work.stream>>>(a, (unsigned)p.blocks);
+        kernel<<<(unsigned)a.n_lists, MERGERS, 0, work.stream>>>(a, (unsigned)p.blocks);
         STATUS_TRY(cuda_launched("merging points that are drawn"));
     }
     return work.done();

@@ -58,6 +58,24 @@ KMEANS_RULE struct kmeans_number kmeans_split(double x, double per_unit)
     return out;
 }
 
+/* A weight in units of a potential, by the reciprocal of the unit; at most 2^50 units. */
+KMEANS_RULE int64_t kmeans_in_units(double weight, double per_unit)
+{
+    const double units = rounded_multiply(weight, per_unit);
+    return rounded_bits(rounded_add(units, KMEANS_TO_INTEGER)) - rounded_bits(KMEANS_TO_INTEGER);
+}
+
+/* The unit of the next trials' potentials (kmeans.h): before the first ones; after others, of which
+ * the best has this potential, off by half a unit for each of 2^31 points at most. */
+KMEANS_RULE double kmeans_potential_unit(const struct kmeans_state *state, int64_t potential,
+                                         bool tried)
+{
+    const double sum = (double)(potential + ((int64_t)1 << 30)), least = 0x1p-1022;
+    const double unit = tried ? rounded_multiply(state->potential_unit, kmeans_unit(sum))
+                              : rounded_multiply(state->inertia_unit, 0x1p19);
+    return unit > least ? unit : least;
+}
+
 /* The words of a number, or of a sum of some thousand, as they are added to a sum's. The number
  * with the other sign has words that cancel these. */
 KMEANS_RULE struct kmeans_sum kmeans_words(struct kmeans_number v)
@@ -184,10 +202,16 @@ KMEANS_RULE double kmeans_exponential(double u)
     return rounded_fma(-(double)exponent, 0x1.62e42fefa39efp-1, -log_m);
 }
 
-/* True where kmeans_exponential(u) / weight is above `least` for certain: -log(u) >= 1 - u. */
-KMEANS_RULE bool kmeans_key_is_above(double u, double weight, double least)
+/* What kmeans_exponential(u) is above for certain: -log(u) >= 1 - u. */
+KMEANS_RULE double kmeans_least_exponential(double u)
 {
-    return rounded_multiply(rounded_subtract(1, u), 1 - 0x1p-40) > rounded_multiply(least, weight);
+    return rounded_multiply(rounded_subtract(1, u), 1 - 0x1p-40);
+}
+
+/* True where the key of an exponential of at least so much is above `most` for certain. */
+KMEANS_RULE bool kmeans_key_is_above(double least_exponential, double weight, double most)
+{
+    return least_exponential > rounded_multiply(most, weight);
 }
 
 /* --- picks ----------------------------------------------------------------------------------- */

@@ -183,7 +183,7 @@ __device__ __forceinline__ void short_loop(const pass_args &a, const layout &l,
         found f[TWO];
         if constexpr (MODE == DRAW) {
             const uint32_t both[TWO] = {point[0].point, point[1].point};
-            draw_points<T, TWO, WEIGHTED, D>(a, l, both, x[0], D);
+            draw_points<T, TWO, WEIGHTED, D>(a, l, both, x[0], D, D);
         } else {
             nothing_found(&f[0]);
             nothing_found(&f[1]);

@@ -76,7 +76,20 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
             drawing<1> g;
             g.point[0] = point == SIZE_MAX ? NO_POINT : (uint32_t)point;
             begin_drawing(a, &g);
-            pass_centroids<T>(a, l, point, [&](const auto &d2, int c) { meet(a, l, &g, d2, c); });
+            pass_centroids<T>(a, l, point, [&](const auto &d2, int c) {
+                meet_base(a, &g, d2, c);
+                if (c < a.n_base && c + TILE_CENTROIDS >= a.n_base) {
+                    end_base(a, l, g);
+                }
+#pragma unroll
+                for (int i = 0; i < TILE_CENTROIDS; i++) {
+                    const int trial = c + i - a.n_base;
+                    const double one[1][1] = {{d2[0][i]}};
+                    if (trial >= 0 && trial < a.n_trials) {
+                        meet_trials(a, l, g, one, trial);
+                    }
+                }
+            });
             continue;
         }
         found f;

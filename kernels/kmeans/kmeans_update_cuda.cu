@@ -289,36 +289,37 @@ __global__ void __launch_bounds__(THREADS_AT_ONCE) update_at_once(update_args ar
 __global__ void __launch_bounds__(THREADS)
     take_trial(struct kmeans_device m, int n_drawn, int n_trials, int most)
 {
-    __shared__ double potential[KMEANS_MOST_TRIALS];
     const size_t d = m.d;
     int best = 0, first = n_drawn;
-    if (threadIdx.x < n_trials) {
-        potential[threadIdx.x] = kmeans_mean(m.potential[threadIdx.x], 1, 1);
-    }
-    __syncthreads();
+    int64_t least = m.potential[0];
     for (int i = 1; i < n_trials; i++) {
-        best = potential[i] < potential[best] ? i : best;
+        const int64_t v = m.potential[i];
+        best = v < least ? i : best;
+        least = v < least ? v : least;
     }
+    const double unit = kmeans_potential_unit(m.state, least, n_trials > 0);
     const struct kmeans_pick *list = m.drawn + best * most;
     const double *cells = m.pick_cells + (size_t)best * most * d;
     for (size_t j = threadIdx.x; n_trials > 0 && j < d; j += THREADS) {
         m.centroid[first * d + j] = m.centroid[(first + best) * d + j];
     }
     first += n_trials > 0 ? 1 : 0;
-    for (int i = 0; i < most; i++) {
-        const struct kmeans_pick of = list[list[i].point != UINT64_MAX ? i : 0];
-        const double *from = of.point != UINT64_MAX ? cells + of.cluster * d : m.centroid;
-        for (size_t j = threadIdx.x; j < d; j += THREADS) {
-            m.centroid[(first + i) * d + j] = from[j];
-        }
+    __syncthreads(); /* a trial's row may be written over */
+    for (size_t i = threadIdx.x; i < most * d; i += THREADS) {
+        const size_t row = i / d;
+        const struct kmeans_pick of = list[list[row].point != UINT64_MAX ? row : 0];
+        m.centroid[first * d + i] =
+            of.point != UINT64_MAX ? cells[of.cluster * d + i % d] : m.centroid[i % d];
     }
     __syncthreads();
     for (int i = threadIdx.x; i < most * most; i += THREADS) {
         m.drawn[i] = kmeans_no_pick();
     }
     for (int i = threadIdx.x; i < most; i += THREADS) {
-        const struct kmeans_sum none = {};
-        m.potential[i] = none;
+        m.potential[i] = 0;
+    }
+    if (threadIdx.x == 0) {
+        m.state->potential_unit = unit;
     }
 }
 

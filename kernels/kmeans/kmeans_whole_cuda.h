@@ -19,21 +19,32 @@
 namespace kmeans_pass
 {
 
-/* Begins to copy the warp's rows, of its lanes' points, into `tile`; SIZE_MAX: no point. */
-template <typename T>
+/* Begins to copy the warp's rows, of its lanes' points, into `tile`; SIZE_MAX: no point. Unless
+ * MOVE, these are one after the other. */
+template <typename T, int MODE>
 __device__ __forceinline__ void copy_rows(const pass_args &a, const layout &l, T *tile,
                                           size_t point)
 {
-    const int rows = 32 / a.d, columns = 32 % a.d;
-    int row = (int)(threadIdx.x % 32) / a.d, column = (int)(threadIdx.x % 32) % a.d;
+    const int lane = threadIdx.x % 32, rows = 32 / a.d, columns = 32 % a.d;
+    const int n = __popc(__ballot_sync(ALL, point != SIZE_MAX));
+    const size_t first = __shfl_sync(ALL, (unsigned long long)point, 0);
+    const T *from = (const T *)a.x + first * a.d + lane;
+    int row = lane / a.d, column = lane % a.d;
+    T *to = tile + row * l.row + column;
     for (int i = 0; i < a.d; i++) { /* 32 d cells, 32 a round */
-        const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, row);
-        if (p != SIZE_MAX) {
-            copy_cell(tile + row * l.row + column, (const T *)a.x + p * a.d + column);
+        if (MODE == MOVE) {
+            const unsigned long long p = __shfl_sync(ALL, (unsigned long long)point, row);
+            from = (const T *)a.x + p * a.d + column;
         }
+        if (row < n) {
+            copy_cell(to, from);
+        }
+        from += 32;
+        to += rows * l.row + columns;
         row += rows;
         column += columns;
         if (column >= a.d) {
+            to += l.row - a.d;
             column -= a.d;
             row++;
         }
@@ -126,7 +137,7 @@ __device__ __forceinline__ void begin_tiles(const pass_args &a, const layout &l,
 #pragma unroll
     for (int q = 0; q < P; q++) {
         point[q] = next_point<MODE>(a, s);
-        copy_rows(a, l, tiles + q * 32 * l.row, point[q]);
+        copy_rows<T, MODE>(a, l, tiles + q * 32 * l.row, point[q]);
     }
     commit_copies();
 }
@@ -159,7 +170,7 @@ __device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
             for (int q = 0; q < P; q++) {
                 numbers[q] = point[q] == SIZE_MAX ? NO_POINT : (uint32_t)point[q];
             }
-            draw_points<T, P, WEIGHTED, 2>(a, l, numbers, mine, 32 * l.row);
+            draw_points<T, P, WEIGHTED, 2>(a, l, numbers, mine, 32 * l.row, a.d);
         } else {
             nearest<T, P, EIGHT, WEIGHTED, MODE == MOVE, 2>(
                 f, mine, 32 * l.row, a.d, shared_at<double>(l.centroids), a.k, l.padded_k,

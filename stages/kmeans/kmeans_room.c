@@ -82,7 +82,7 @@ enum status kmeans_room(struct kmeans_job *job, struct room *room)
     const size_t t = kmeans_trials(job->choice.request.k_last);
     room_count(room, kept * sizeof(struct kmeans_kept) + GROWING_BYTES, 0);
     room_count(room, 4 * (job->args.inputs[0].table->names_bytes + l->n_columns * 24), 0);
-    room_count(room, 0, job->args.host_limit > 0 ? t * t * (uint64_t)KMEANS_SCRATCH_DRAWN : 0);
+    room_count(room, 0, job->args.host_limit > 0 ? t * (uint64_t)KMEANS_SCRATCH_DRAWN : 0);
     job->rows =
         (struct rows){.width = l->n_columns, .type = l->type, .n_across = l->by_columns ? l->n : 0};
     job->solve.request = request_of(job);

@@ -664,6 +664,19 @@ static void trials_find_blobs_that_lie_apart(void **state)
     done(&c);
 }
 
+/* Once it is a centroid, what is left is 2^-40 of what there was. */
+static void trials_are_told_apart_beside_an_outlier(void **state)
+{
+    (void)state;
+    struct kmeans_case c = blobs(1500, 2, 20, DTYPE_F64);
+    c.x[2 * 777] = 2e7;
+    double *want = drawn_by_loops(&c), *got = drawn(&c, 400, true);
+    assert_memory_equal(got, want, c.k * c.d * sizeof *got);
+    free(got);
+    free(want);
+    done(&c);
+}
+
 static void fewer_distinct_points_than_clusters_draw_the_first_again(void **state)
 {
     (void)state;
@@ -879,7 +892,7 @@ static void the_own_logarithm_is_that_of_the_library(void **state)
         const long double want = -logl((long double)u);
         assert_true(u > 0 && u < 1);
         assert_true(fabsl(got - want) <= 4 * 0x1p-53L * want);
-        assert_false(kmeans_key_is_above(u, 2, got / 2));
+        assert_false(kmeans_key_is_above(kmeans_least_exponential(u), 2, got / 2));
     }
 }
 
@@ -938,6 +951,7 @@ int main(void)
         cmocka_unit_test(every_shape_draws_what_the_loops_draw),
         cmocka_unit_test(trials_are_two_and_the_logarithm),
         cmocka_unit_test(trials_find_blobs_that_lie_apart),
+        cmocka_unit_test(trials_are_told_apart_beside_an_outlier),
         cmocka_unit_test(fewer_distinct_points_than_clusters_draw_the_first_again),
         cmocka_unit_test(points_are_drawn_by_their_weight),
         cmocka_unit_test_setup_teardown(few_blocks_take_many_rounds, let_three_blocks_run,
