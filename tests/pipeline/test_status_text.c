@@ -175,6 +175,46 @@ static void long_lists_are_cut_and_say_so(void **state)
     }
 }
 
+/* Each of the figures alone is worth a line; none of them is worth none. */
+static void figures_that_are_all_nothing_have_no_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key, *value, *line;
+    } cases[] = {
+        {"hooks", "{}", NULL},
+        {"hooks", "{'running':0,'failed':0}", NULL},
+        {"hooks", "{'run':1}",
+         "  commands   1 run, 0 of them failed; 0 at work, 0 waiting, 0 left out\n"},
+        {"hooks", "{'waiting':1}",
+         "  commands   0 run, 0 of them failed; 0 at work, 1 waiting, 0 left out\n"},
+        {"hooks", "{'dropped':1}",
+         "  commands   0 run, 0 of them failed; 0 at work, 0 waiting, 1 left out\n"},
+        {"removed", "{'bytes':0,'why':''}", NULL},
+        {"removed", "{'inputs':1,'bytes':5}",
+         "  removed    1 inputs from done/, 0 jobs from failed/; 5 B\n"},
+        {"removed", "{'jobs':1,'bytes':5}",
+         "  removed    0 inputs from done/, 1 jobs from failed/; 5 B\n"},
+        {"removed", "{'why':'x'}",
+         "  removed    not all that keep_done and keep_failed ask for: x\n"},
+        {"done", "[{'name':'d','warnings':[]}]", NULL},
+        {"done", "[{'name':'d','warnings':['w']}]", "Last warnings\n  d: w\n"},
+        {"failed", "[]", NULL},
+    };
+    static const char *const words[] = {"commands", "removed", "Last warnings", "Last failures"};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        json_t *document = json_object();
+        set(document, cases[i].key, parse(cases[i].value));
+        char *text = printed(document);
+        for (size_t k = 0; cases[i].line == NULL && k < sizeof(words) / sizeof(*words); k++) {
+            assert_null(strstr(text, words[k]));
+        }
+        must_hold(text, cases[i].line != NULL ? cases[i].line : "");
+        free(text);
+        json_decref(document);
+    }
+}
+
 static void a_folder_that_is_not_watched_yet_has_no_empty_words(void **state)
 {
     (void)state;
@@ -216,6 +256,7 @@ int main(void)
         cmocka_unit_test(no_text_of_the_document_commands_a_terminal),
         cmocka_unit_test(a_document_of_anything_is_printed_without_harm),
         cmocka_unit_test(long_lists_are_cut_and_say_so),
+        cmocka_unit_test(figures_that_are_all_nothing_have_no_line),
         cmocka_unit_test(a_folder_that_is_not_watched_yet_has_no_empty_words),
         cmocka_unit_test(the_command_that_tries_again_is_one_for_a_shell),
     };
