@@ -185,12 +185,37 @@ static void a_configuration_that_is_no_text_is_refused(void **state)
     assert_non_null(strstr(status_message(), "/tmp"));
 }
 
+/* libinih would cut longer ones. */
+static void names_of_sections_and_keys_have_48_bytes_at_most(void **state)
+{
+    (void)state;
+    static const char letters[] = "route aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    char text[128], line[128];
+    for (int n = 47; n <= 49; n++) {
+        const char *const words[] = {":1", n > 48 ? "longer than 48 bytes" : "unknown key"};
+        snprintf(text, sizeof(text), "%.*s = 1\n", n, letters + 6);
+        write_config(text);
+        snprintf(line, sizeof(line), "run -c %s x", config_path);
+        must_refuse(line, words, 2);
+        snprintf(text, sizeof(text), "[%.*s]\nmatch = *\n", n, letters);
+        write_config(text);
+        if (n > 48) {
+            must_refuse(line, (const char *[]){":2", "longer than 48 bytes"}, 2);
+        } else {
+            struct settings s = must_parse(line);
+            assert_int_equal(s.n_routes, 1);
+            settings_free(&s);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mistake_on_the_command_line_is_named_with_the_nearest_option),
         cmocka_unit_test(a_mistake_in_a_configuration_is_named_with_file_line_and_nearest_key),
         cmocka_unit_test(a_configuration_that_is_no_text_is_refused),
+        cmocka_unit_test(names_of_sections_and_keys_have_48_bytes_at_most),
     };
     return cmocka_run_group_tests_name("settings_mistakes", tests, make_config, remove_config);
 }
