@@ -344,36 +344,42 @@ static void retried_job_is_no_younger_than_it_was(void **state)
 
 /* The older of two jobs that are called "a" has failed, and its input, of that name, waits in in/
  * again; the younger's result is there. */
-static void put_back_the_older(const char *name)
+static void put_back_the_older(const char *folder, const char *name)
 {
     char path[64];
     spool_configure(s, true, true, 3, 0);
-    snprintf(path, sizeof(path), "in/%s", name);
+    snprintf(path, sizeof(path), "in/%s/%s", folder, name);
     put(path, "1");
-    struct spool_job *old = new_job("", "a", name, NULL);
+    struct spool_job *old = new_job(folder, "a", name, NULL);
     spool_claim(s, &old, 1);
-    put("in/a.csv", "2");
-    run_job("", "a", "a.csv");
+    snprintf(path, sizeof(path), "in/%s/a.csv", folder);
+    put(path, "2");
+    run_job(folder, "a", "a.csv");
     fail_job(old, "bad-input", "why");
     assert_int_equal(spool_retry(root, old->id), STATUS_OK);
     spool_job_free(old);
 }
 
-static void retried_job_stays_old_whatever_its_input_is_called(void **state)
+static void retried_job_stays_old_whatever_its_input_is_called_and_wherever_it_lies(void **state)
 {
     (void)state;
-    put_back_the_older(" a.csv");
-    start();
-    spool_configure(s, true, true, 3, 0);
-    run_job("", "a", " a.csv");
-    holds("out/a/data/0", "2");
-    nothing_is_left_over();
+    static const char *const places[][2] = {{"", " a.csv"}, {"x", "b.csv"}, {"x/y z", "a.csv"}};
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        char path[64];
+        put_back_the_older(places[i][0], places[i][1]);
+        start();
+        spool_configure(s, true, true, 3, 0);
+        run_job(places[i][0], "a", places[i][1]);
+        snprintf(path, sizeof(path), "out/%s/a/data/0", places[i][0]);
+        holds(path, "2");
+        nothing_but_the_lock_is_left();
+    }
 }
 
 static void retried_job_stays_old_when_its_input_cannot_be_moved_at_once(void **state)
 {
     (void)state;
-    put_back_the_older("a.csv");
+    put_back_the_older("", "a.csv");
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     strcpy(spool_fault->fail_step, "claim.take");
     spool_fault->error = EPERM;
@@ -666,7 +672,7 @@ int main(void)
         PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
         PUBLISH_TEST(job_of_inputs_that_were_claimed_apart_is_as_young_as_the_younger),
         PUBLISH_TEST(retried_job_is_no_younger_than_it_was),
-        PUBLISH_TEST(retried_job_stays_old_whatever_its_input_is_called),
+        PUBLISH_TEST(retried_job_stays_old_whatever_its_input_is_called_and_wherever_it_lies),
         PUBLISH_TEST(retried_job_stays_old_when_its_input_cannot_be_moved_at_once),
         PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced),
         PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
