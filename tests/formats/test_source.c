@@ -6,6 +6,7 @@
 #include "tests/support/archive_support.h"
 #include "tests/support/read_fault.h"
 
+#include <bzlib.h>
 #include <fcntl.h>
 #include <lzma.h>
 #include <pthread.h>
@@ -111,6 +112,24 @@ static void what_is_packed_of_all_sizes_is_unpacked(void **state)
             bytes_free(&packed);
             bytes_free(&b);
         }
+    }
+}
+
+static void bzip2_of_every_level_is_unpacked(void **state)
+{
+    (void)state;
+    for (int level = 1; level <= 9; level++) {
+        struct bytes content = some_bytes(20000);
+        struct bytes packed = {0};
+        unsigned len = 30000;
+        assert_int_equal(bytes_reserve(&packed, len), STATUS_OK);
+        assert_int_equal(BZ2_bzBuffToBuffCompress((char *)packed.data, &len, (char *)content.data,
+                                                  (unsigned)content.len, level, 0, 0),
+                         BZ_OK);
+        packed.len = len;
+        assert_reads_as(&packed, &content);
+        bytes_free(&packed);
+        bytes_free(&content);
     }
 }
 
@@ -645,6 +664,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_files_of_all_sizes_are_read_whole),
         cmocka_unit_test(what_is_packed_of_all_sizes_is_unpacked),
+        cmocka_unit_test(bzip2_of_every_level_is_unpacked),
         cmocka_unit_test(packed_streams_in_a_row_are_one_and_zero_padding_is_passed),
         cmocka_unit_test(windows_are_counted_and_bounded),
         cmocka_unit_test(later_streams_get_no_more_than_the_first_or_than_most_ask_for),
