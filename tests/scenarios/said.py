@@ -105,7 +105,7 @@ for word in ("t t_s time Time date datetime timestamp DATUM zeit unix unixtime e
             warns=[RISE.replace("'t'", f"'{word}'").format(1, 43) if is_time else RISES.format(word)],
             n_pairs=1 if is_time else 3)
 # A constant series stands apart from two that have nothing to do with one another.
-pearson("a,flat,b\n1,7,1\n-1,7,1\n1,7,-1\n-1,7,-1\n", "order=cluster",
+pearson("flat,a,b\n7,1,1\n7,-1,1\n7,1,-1\n7,-1,-1\n", "order=cluster",
         warns=["no variance, so no coefficients, in 1 series: 'flat'"], homogeneity=0.0)
 # Which way the series lie, with names and without.
 sides = (noise, other, other[2:] + other[:2])
