@@ -25,7 +25,6 @@
 #include "formats/geo/tiff_tags.h"
 
 #include <endian.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,34 +148,27 @@ static enum status make_tile(const struct raster_source *s, size_t index, unsign
     return STATUS_OK;
 }
 
-static enum status deflate_tile(z_stream *z, unsigned char *raw, size_t n, struct bytes *out)
-{
-    STATUS_TRY(bytes_reserve(out, deflateBound(z, n)));
-    const size_t room = out->cap - out->len < UINT_MAX ? out->cap - out->len : UINT_MAX;
-    z->next_in = raw;
-    z->avail_in = (uInt)n;
-    z->next_out = out->data + out->len;
-    z->avail_out = (uInt)room;
-    if (deflate(z, Z_FINISH) != Z_STREAM_END) {
-        return status_fail(STATUS_INTERNAL, "a tile of %zu bytes cannot be deflated", n);
-    }
-    out->len += room - z->avail_out;
-    return STATUS_OK;
-}
-
 /* Appends a tile, deflated. */
 static enum status put_tile(const struct raster_source *s, size_t index, struct bytes *out)
 {
     const struct tif *const tif = s->state;
     const size_t n = tif->tiling.rows * tif->tiling.columns * raster_type_bytes(s->raster.type);
     unsigned char *const raw = malloc(n);
-    z_stream z = {.next_in = NULL};
+    z_stream z = {.next_in = raw, .avail_in = (uInt)n};
     if (raw == NULL || deflateInit2(&z, DEFLATE_LEVEL, Z_DEFLATED, 15, 9, Z_RLE) != Z_OK) {
         free(raw);
         return status_fail(STATUS_NO_MEMORY, "no memory for a tile of %zu bytes", n);
     }
     enum status st = make_tile(s, index, raw);
-    st = st == STATUS_OK ? deflate_tile(&z, raw, n, out) : st;
+    z.avail_out = (uInt)deflateBound(&z, n);
+    st = st == STATUS_OK ? bytes_reserve(out, z.avail_out) : st;
+    if (st == STATUS_OK) {
+        z.next_out = out->data + out->len;
+        st = deflate(&z, Z_FINISH) == Z_STREAM_END
+                 ? STATUS_OK
+                 : status_fail(STATUS_INTERNAL, "a tile of %zu bytes cannot be deflated", n);
+        out->len += z.total_out;
+    }
     deflateEnd(&z);
     free(raw);
     return st;

@@ -10,10 +10,8 @@
 
 #include <inttypes.h>
 #include <isa-l.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 enum {
     END_BYTES = 22, /* of the directory's end, without its comment */
@@ -40,8 +38,7 @@ struct zip_input {
     uint64_t offset, packed_left; /* of what is to be read of the file next */
     uint64_t left;                /* bytes of it not given yet */
     uint32_t crc, wanted_crc;     /* of what has been given; of all as the directory has it */
-    bool inflating;               /* `stream` is in use */
-    z_stream stream;
+    struct inflate_state stream;
     unsigned char text[2 * 0xffff]; /* name and extra field of an entry */
     unsigned char packed[PACKED_BYTES];
 };
@@ -160,20 +157,9 @@ enum status zip_input_open(struct source *s, struct zip_input **out)
     return STATUS_OK;
 }
 
-static void end_inflating(struct zip_input *z)
-{
-    if (z->inflating) {
-        inflateEnd(&z->stream);
-    }
-    z->inflating = false;
-}
-
 void zip_input_free(struct zip_input *z)
 {
-    if (z) {
-        end_inflating(z);
-        free(z);
-    }
+    free(z);
 }
 
 /* Fields that are all ones: their wide forms stand in the extra field, in this order. */
@@ -227,11 +213,6 @@ enum status zip_input_next(struct zip_input *z, struct zip_input_member *m, bool
 
 /* --- a member --------------------------------------------------------------------------------- */
 
-static enum status fail_memory(const struct zip_input *z)
-{
-    return status_fail(STATUS_NO_MEMORY, "%s: no memory to unpack it", z->where);
-}
-
 /* Whether a size in the member's own header is the directory's, or elsewhere. */
 static bool agrees(const unsigned char *field, uint64_t value)
 {
@@ -280,14 +261,7 @@ enum status zip_input_begin(struct zip_input *z, const struct zip_input_member *
     z->left = m->bytes;
     z->crc = 0;
     z->wanted_crc = m->crc;
-    end_inflating(z);
-    if (m->method == ZIP_INPUT_DEFLATED) {
-        z->stream = (z_stream){.next_in = z->packed};
-        if (inflateInit2(&z->stream, -15) != Z_OK) {
-            return fail_memory(z);
-        }
-        z->inflating = true;
-    }
+    isal_inflate_init(&z->stream);
     return STATUS_OK;
 }
 
@@ -304,28 +278,24 @@ static enum status read_packed(struct zip_input *z, void *dst, size_t cap, size_
 /* Unpacks up to `cap` bytes; *n = 0 when the stream has ended, or nothing has come of a piece. */
 static enum status inflate_some(struct zip_input *z, void *dst, size_t cap, size_t *n, bool *end)
 {
-    const unsigned room = cap < INT_MAX ? (unsigned)cap : INT_MAX;
-    if (z->stream.avail_in == 0) {
+    struct inflate_state *const s = &z->stream;
+    if (s->avail_in == 0) {
         size_t got;
         STATUS_TRY(read_packed(z, z->packed, sizeof z->packed, &got));
-        z->stream.next_in = z->packed;
-        z->stream.avail_in = (unsigned)got;
+        s->next_in = z->packed;
+        s->avail_in = (uint32_t)got;
     }
-    const bool has_input = z->stream.avail_in > 0;
-    z->stream.next_out = dst;
-    z->stream.avail_out = room;
-    const int result = inflate(&z->stream, Z_NO_FLUSH);
-    *n = room - z->stream.avail_out;
-    *end = result == Z_STREAM_END;
-    if (result == Z_MEM_ERROR) {
-        return fail_memory(z);
-    }
-    return result == Z_OK || result == Z_STREAM_END || (result == Z_BUF_ERROR && has_input)
+    const bool has_input = s->avail_in > 0;
+    s->next_out = dst;
+    s->avail_out = (uint32_t)cap;
+    const int result = isal_inflate(s);
+    *n = cap - s->avail_out;
+    *end = s->block_state == ISAL_BLOCK_FINISH;
+    return result == ISAL_DECOMP_OK && (*n > 0 || has_input || *end)
                ? STATUS_OK
-               : status_fail(STATUS_BAD_INPUT,
-                             "%s: byte %" PRIu64 ": its packed data is damaged (%s)", z->where,
-                             z->offset - z->stream.avail_in,
-                             z->stream.msg ? z->stream.msg : "it was cut short");
+               : status_fail(STATUS_BAD_INPUT, "%s: byte %" PRIu64 ": its packed data is damaged%s",
+                             z->where, z->offset - s->avail_in,
+                             result == ISAL_DECOMP_OK ? " (it was cut short)" : "");
 }
 
 enum status zip_input_read(struct zip_input *z, void *dst, size_t cap, size_t *n)
