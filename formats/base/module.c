@@ -17,34 +17,44 @@
 #define LEAT_MODULE_DIR "/usr/local/lib/leat"
 #endif
 
-/* The directory of this program, or of the library of which this is a part; "" and errno where the
- * system does not say. */
-static void own_dir(char *to, size_t size)
+static void keep_dir(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) {
+        slash[slash == path] = '\0'; /* "/" stays */
+    }
+}
+
+/* The directory of this program; "" and errno where the system does not say. */
+static void program_dir(char to[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", to, PATH_MAX - 1);
+    to[n > 0 ? (size_t)n : 0] = '\0';
+    keep_dir(to);
+}
+
+/* Of the library of which this is a part; "": it is the program's. */
+static void library_dir(char to[PATH_MAX])
 {
     Dl_info own;
-    char resolved[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", to, size - 1);
-    to[n > 0 ? (size_t)n : 0] = '\0';
-    if (dladdr((const void *)(uintptr_t)module_find, &own) != 0 && own.dli_fname != NULL &&
-        strstr(own.dli_fname, ".so") != NULL && realpath(own.dli_fname, resolved) != NULL) {
-        snprintf(to, size, "%s", resolved);
-    }
-    char *slash = strrchr(to, '/');
-    if (slash != NULL) {
-        slash[slash == to] = '\0'; /* "/" stays */
-    }
+    const bool found = dladdr((const void *)(uintptr_t)module_find, &own) != 0 &&
+                       own.dli_fname != NULL && strstr(own.dli_fname, ".so") != NULL &&
+                       realpath(own.dli_fname, to) != NULL;
+    to[found ? strlen(to) : 0] = '\0';
+    keep_dir(to);
 }
 
 enum status module_find(const struct module *m, char path[MODULE_PATH_BYTES])
 {
-    char here[PATH_MAX];
+    char here[PATH_MAX], beside[PATH_MAX];
     const char *chosen = getenv("LEAT_MODULE_DIR");
-    own_dir(here, sizeof here);
+    program_dir(here);
     const int unknown = here[0] == '\0' ? errno : 0;
+    library_dir(beside);
     struct {
         const char *dir, *below;
-    } places[] = {
-        {chosen, ""}, {here, ""}, {here, "/leat"}, {here, "/../lib/leat"}, {LEAT_MODULE_DIR, ""}};
+    } places[] = {{chosen, ""}, {beside, ""},           {beside, "/leat"},
+                  {here, ""},   {here, "/../lib/leat"}, {LEAT_MODULE_DIR, ""}};
     for (size_t k = 0; k < sizeof places / sizeof *places; ++k) {
         if (places[k].dir == NULL || places[k].dir[0] == '\0') {
             continue;
