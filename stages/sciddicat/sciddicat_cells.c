@@ -69,30 +69,41 @@ static size_t cell_of(const struct sciddicat_job *job, enum sciddicat_part part,
     return t->lines_are_columns ? k % job->dem->rows * job->dem->columns + k / job->dem->rows : k;
 }
 
-enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part part,
-                                const struct table_chunk *chunk)
+/* Those of a chunk, of which the first is the part's n-th. */
+static enum status add_cells(struct sciddicat_job *job, enum sciddicat_part part,
+                             const struct table_chunk *chunk, size_t n)
 {
-    const bool narrow = job->args.inputs[part].table->dtype == DTYPE_F32;
-    if (chunk->n_cells > job->n_cells - job->n_received[part]) {
-        return status_fail(STATUS_INTERNAL, "%s: more cells than the %zu announced",
-                           sciddicat_name(job, part), job->n_cells);
-    }
+    const enum dtype type = job->args.inputs[part].table->dtype;
+    const bool narrow = type == DTYPE_F32;
     if (part == SCIDDICAT_SOURCE) {
-        if (job->n_received[part] == 0) {
-            table_heights_begin(&job->thicknesses,
-                                job->source->has_nodata ? job->source->nodata : (double)NAN);
-        }
-        table_heights_take(&job->thicknesses, chunk, job->args.inputs[part].table->dtype);
+        table_heights_take(&job->thicknesses, chunk, type);
     }
     for (size_t i = 0; i < chunk->n_cells; i++) {
-        const size_t cell = cell_of(job, part, job->n_received[part] + i);
+        const size_t cell = cell_of(job, part, n + i);
         const double value =
             narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
         STATUS_TRY(part == SCIDDICAT_DEM ? add_altitude(job, cell, value)
                                          : add_thickness(job, cell, value));
     }
-    job->n_received[part] += chunk->n_cells;
     return STATUS_OK;
+}
+
+enum status sciddicat_cells_take(struct sciddicat_job *job, enum sciddicat_part part)
+{
+    const struct table_chunk *chunk;
+    size_t n = 0;
+    table_heights_begin(&job->thicknesses,
+                        job->source->has_nodata ? job->source->nodata : (double)NAN);
+    STATUS_TRY(io_chunk(job->io, part, &chunk));
+    while (chunk != NULL && chunk->n_cells <= job->n_cells - n) {
+        STATUS_TRY(add_cells(job, part, chunk, n));
+        n += chunk->n_cells;
+        STATUS_TRY(io_chunk(job->io, part, &chunk));
+    }
+    return chunk == NULL && n == job->n_cells
+               ? STATUS_OK
+               : status_fail(STATUS_INTERNAL, "%s: not the %zu cells came that were announced",
+                             sciddicat_name(job, part), job->n_cells);
 }
 
 /* --- what is no thickness --------------------------------------------------------------------- */
@@ -168,6 +179,13 @@ static enum status fill_nodata(struct sciddicat_job *job)
     return STATUS_OK;
 }
 
+/* Has it debris that can move? */
+static bool can_move(const struct sciddicat_job *job, size_t row, size_t column)
+{
+    const size_t k = row * job->dem->columns + column;
+    return job->h[k] > 0 && !sciddicat_on_ring(job, row, column) && !sciddicat_masks(job, k);
+}
+
 /* Notes a cell's debris. */
 static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
 {
@@ -199,7 +217,7 @@ static void start_edges(struct sciddicat_job *job, size_t row, size_t column)
 {
     struct sciddicat_start *const s = &job->start;
     const size_t columns = job->dem->columns, k = row * columns + column;
-    if (!(job->h[k] > 0) || sciddicat_on_ring(job, row, column) || sciddicat_masks(job, k)) {
+    if (!can_move(job, row, column)) {
         return;
     }
     const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
@@ -214,40 +232,27 @@ static void start_edges(struct sciddicat_job *job, size_t row, size_t column)
     s->n_moving++;
 }
 
-/* Debris that may move lies in the surface that the DEM shows. */
-void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface)
+enum status sciddicat_cells_ready(struct sciddicat_job *job)
 {
-    for (size_t i = 0; i < job->dem->rows; i++) {
-        for (size_t j = 0; j < job->dem->columns; j++) {
-            const size_t k = i * job->dem->columns + j;
-            const bool stays =
-                !(job->h[k] > 0) || sciddicat_on_ring(job, i, j) || sciddicat_masks(job, k);
-            surface[k] = stays ? job->z[k] : job->z[k] - job->h[k];
-        }
-    }
-}
-
-enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface)
-{
-    for (enum sciddicat_part p = 0; p < SCIDDICAT_N_PARTS; p++) {
-        if (job->n_received[p] != job->n_cells) {
-            return status_fail(STATUS_INTERNAL, "%s: %zu cells came, %zu were announced",
-                               sciddicat_name(job, p), job->n_received[p], job->n_cells);
-        }
-    }
-    if (job->n_bad > 0) {
-        return refuse_thickness(job);
-    }
+    STATUS_TRY(job->n_bad > 0 ? refuse_thickness(job) : STATUS_OK);
     job->is_masked = job->n_nodata > 0 && job->params.nodata != SCIDDICAT_COMPAT;
-    if (job->is_masked) {
-        STATUS_TRY(fill_nodata(job));
-    }
+    STATUS_TRY(job->is_masked ? fill_nodata(job) : STATUS_OK);
     for (size_t i = 0; i < job->dem->rows; i++) {
         for (size_t j = 0; j < job->dem->columns; j++) {
             start_cell(job, i, j);
             start_edges(job, i, j);
         }
     }
-    sciddicat_cells_surface(job, surface);
     return STATUS_OK;
+}
+
+/* Debris that may move lies in the surface that the DEM shows. */
+void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface)
+{
+    for (size_t i = 0; i < job->dem->rows; i++) {
+        for (size_t j = 0; j < job->dem->columns; j++) {
+            const size_t k = i * job->dem->columns + j;
+            surface[k] = can_move(job, i, j) ? job->z[k] - job->h[k] : job->z[k];
+        }
+    }
 }

@@ -159,7 +159,7 @@ struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type
     return (struct raster){.grid = job->dem, .format = job->choice.format, .type = type};
 }
 
-size_t sciddicat_n_reports(const struct sciddicat_job *job)
+static size_t n_reports(const struct sciddicat_job *job)
 {
     /* the start, and an end between two reports */
     return (size_t)(job->choice.steps / job->choice.report_every) + 2;
@@ -207,37 +207,36 @@ size_t sciddicat_n_devices(uint64_t n_busy)
     return (size_t)(n_busy / LEAST_BUSY);
 }
 
-/* What several devices need for one landslide, where there can be several. */
-static void add_helpers(const struct sciddicat_job *job, struct stage_need *need)
+/* How many queues may compute it, of those that there can be. */
+static size_t most_members(const struct sciddicat_job *job)
 {
     enum { PIECE_CELLS = 8 }; /* the smallest, of the CPU */
-    const size_t n = sciddicat_n_devices(job->n_cells / PIECE_CELLS), most = job->args.most_helpers;
-    if (most > 0 && n > 1) {
-        need->helper_bytes = bands_helper_bytes(job->queue, &job->params);
-        need->host_bytes += bands_bytes(&job->params, 1 + (n - 1 < most ? n - 1 : most));
-    }
+    const size_t n = sciddicat_n_devices(job->n_cells / PIECE_CELLS),
+                 most = 1 + job->args.most_helpers;
+    return n < most ? n : most;
 }
 
-static enum status find_need(const struct sciddicat_job *job, struct stage_need *out)
+uint64_t sciddicat_helper_bytes(const struct sciddicat_job *job)
 {
-    /* But for the kernels' bytes nothing wraps: there are at most 2^31 cells, and as many reports.
-     */
-    const size_t n = job->n_cells;
-    const size_t given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels have them */
-    const size_t held = 3 * sizeof(double) + sizeof(int32_t) + 1;
-    const size_t run = job->ops->sciddicat->bytes(&job->params);
-    const size_t host = n * held + sciddicat_n_reports(job) * sizeof(struct sciddicat_report) +
-                        sciddicat_map_bytes(job->dem->rows, job->dem->columns) +
-                        /* two results at a time: snapshots, or one and the last result */
-                        (n_snapshots(&job->choice) > 0 ? 2 * n * sizeof(double) : 0);
-    size_t memory;
-    if (!checked_add(run, n * given, &memory)) {
-        return status_fail(STATUS_TOO_LARGE, "%s: %zu cells need more than 2^64 bytes",
-                           sciddicat_name(job, SCIDDICAT_DEM), n);
-    }
-    *out = (struct stage_need){.memory_bytes = memory, .host_bytes = host};
-    add_helpers(job, out);
-    return STATUS_OK;
+    return most_members(job) > 1 ? bands_helper_bytes(job->args.queue, &job->params) : 0;
+}
+
+enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
+{
+    const size_t n = job->n_cells, given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the
+                                                                      kernels have them */
+    room_count(room, 0, n * given);
+    room_count(room, bands_bytes(&job->params, most_members(job)),
+               job->args.queue->backend->ops->sciddicat->bytes(&job->params));
+    room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
+    STATUS_TRY(room_host(room, n, sizeof *job->z, &job->z));
+    STATUS_TRY(room_host(room, n, sizeof *job->nodata, &job->nodata));
+    STATUS_TRY(room_host(room, n, sizeof *job->h, &job->h));
+    STATUS_TRY(room_host(room, n, sizeof *job->max_h, &job->max_h));
+    STATUS_TRY(room_host(room, n, sizeof *job->arrival, &job->arrival));
+    STATUS_TRY(room_host(room, n_reports(job), sizeof *job->reports, &job->reports));
+    return n_snapshots(&job->choice) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
+                                         : STATUS_OK;
 }
 
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)
@@ -245,13 +244,10 @@ enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)
     return (enum sciddicat_nodata)args->params[NODATA].index; /* in the order of the choices */
 }
 
-enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job *job,
-                            struct stage_need *need)
+enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job *job)
 {
     const struct param_value *const p = args->params;
     job->args = *args;
-    job->queue = args->queue;
-    job->ops = args->queue->backend->ops;
     job->choice = choice_of(p);
     STATUS_TRY(open_grids(job));
     job->params = (struct sciddicat_params){.rows = job->dem->rows,
@@ -263,7 +259,7 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
     job->scale = grid_scale_of(job->dem);
     job->units = units_of(job, p[VERTICAL_UNIT].index);
     job->n_cells = job->dem->rows * job->dem->columns;
-    return find_need(job, need);
+    return STATUS_OK;
 }
 
 /* Ten operations a cell and step, as if half of all cells did something. */

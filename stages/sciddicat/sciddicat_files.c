@@ -4,72 +4,50 @@
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum { THICKNESS_NODATA = -9999, NEVER = -1, ROWS_PER_PIECE = 8192 /* of text */ };
 
-/* Thicknesses to be written; `own`: they are freed with the file. */
-struct field {
-    const struct sciddicat_job *job;
-    const double *cells;
-    double *own;
-};
-
-static void free_field(void *context)
+static enum status fetch_f64(void *context, uint64_t first, size_t n, void *dst)
 {
-    struct field *f = context;
-    free(f->own);
-    free(f);
+    memcpy(dst, (const double *)context + first, n * sizeof(double));
+    return STATUS_OK;
 }
 
-static enum status fetch_thickness(void *context, uint64_t first, size_t n, void *dst)
+static enum status fetch_f32(void *context, uint64_t first, size_t n, void *dst)
 {
-    const struct field *f = context;
     for (size_t k = 0; k < n; k++) {
-        const double h =
-            sciddicat_masks(f->job, first + k) ? THICKNESS_NODATA : f->cells[first + k];
-        if (f->job->choice.type == RASTER_F64) {
-            ((double *)dst)[k] = h;
-        } else {
-            ((float *)dst)[k] = (float)h;
-        }
+        ((float *)dst)[k] = (float)((const double *)context)[first + k];
     }
     return STATUS_OK;
 }
 
-/* Adds thicknesses; owns `own`, also on failure. */
-static enum status add_thickness(struct sciddicat_job *job, const char *name, const double *cells,
-                                 double *own, struct result *out)
+/* Adds thicknesses, which become what is written: NODATA cells get their number. */
+static enum status add_thickness(struct sciddicat_job *job, const char *name, double *cells)
 {
     struct raster raster = sciddicat_raster(job, job->choice.type);
     raster.has_nodata = job->is_masked;
     raster.nodata = THICKNESS_NODATA;
     raster.unit = "m";
-    struct field *f = malloc(sizeof *f);
-    if (f == NULL) {
-        free(own);
-        return status_fail(STATUS_NO_MEMORY, "no memory for %s", name);
+    for (size_t k = 0; job->is_masked && k < job->n_cells; k++) {
+        cells[k] = job->nodata[k] ? THICKNESS_NODATA : cells[k];
     }
-    *f = (struct field){.job = job, .cells = cells, .own = own};
-    return result_add_raster(out, name, &raster, fetch_thickness, f, free_field);
+    return result_add_raster(job->io->out, name, &raster,
+                             raster.type == RASTER_F64 ? fetch_f64 : fetch_f32, cells, NULL);
 }
 
-enum status sciddicat_files_snapshot(struct sciddicat_job *job, struct result *out)
+enum status sciddicat_files_snapshot(struct sciddicat_job *job)
 {
     char name[40];
+    double *const h = job->max_h;
     const int digits = snprintf(NULL, 0, "%llu", (unsigned long long)job->choice.steps);
     snprintf(name, sizeof name, "snapshots/%0*llu", digits > 6 ? digits : 6,
              (unsigned long long)job->now.step);
-    double *h = malloc(job->n_cells * sizeof *h);
-    if (h == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %s (%zu cells)", name, job->n_cells);
-    }
-    const enum status st = bands_state(job->bands, h, NULL, NULL);
-    if (st != STATUS_OK) {
-        free(h);
-        return st;
-    }
-    return add_thickness(job, name, h, h, out);
+    STATUS_TRY(bands_state(job->bands, h, NULL, NULL));
+    STATUS_TRY(add_thickness(job, name, h));
+    job->max_h = job->snapshot; /* the one before has left, or is going to when this is written */
+    job->snapshot = h;
+    return io_leave(job->io);
 }
 
 static enum status fetch_arrival(void *context, uint64_t first, size_t n, void *dst)
@@ -82,13 +60,13 @@ static enum status fetch_arrival(void *context, uint64_t first, size_t n, void *
     return STATUS_OK;
 }
 
-static enum status add_arrival(struct sciddicat_job *job, struct result *out)
+static enum status add_arrival(struct sciddicat_job *job)
 {
     struct raster raster = sciddicat_raster(job, RASTER_I32);
     raster.has_nodata = true;
     raster.nodata = NEVER;
     raster.unit = "step";
-    return result_add_raster(out, "arrival", &raster, fetch_arrival, job, NULL);
+    return result_add_raster(job->io->out, "arrival", &raster, fetch_arrival, job, NULL);
 }
 
 /* --- the mass balance ------------------------------------------------------------------------- */
@@ -106,12 +84,12 @@ static enum status put_reports(void *context, uint64_t first, size_t n, struct b
     return STATUS_OK;
 }
 
-enum status sciddicat_files(struct sciddicat_job *job, struct result *out)
+enum status sciddicat_files(struct sciddicat_job *job)
 {
-    STATUS_TRY(add_thickness(job, "thickness", job->h, NULL, out));
-    STATUS_TRY(add_thickness(job, "max_thickness", job->max_h, NULL, out));
-    STATUS_TRY(add_arrival(job, out));
-    return result_add_csv(out, "mass",
+    STATUS_TRY(add_thickness(job, "thickness", job->h));
+    STATUS_TRY(add_thickness(job, "max_thickness", job->max_h));
+    STATUS_TRY(add_arrival(job));
+    return result_add_csv(job->io->out, "mass",
                           "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,"
                           "max_thickness_m",
                           job->n_reports, ROWS_PER_PIECE, put_reports, job, NULL);

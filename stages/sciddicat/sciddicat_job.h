@@ -10,7 +10,7 @@
 #include "formats/result/raster.h"
 #include "formats/table/table_heights.h"
 #include "kernels/sciddicat/bands.h"
-#include "stages/stage.h"
+#include "stages/base/job_io.h"
 
 enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_N_PARTS };
 
@@ -59,11 +59,10 @@ struct sciddicat_motion {
 };
 
 struct sciddicat_job {
+    struct job_io *io; /* NULL: it is only planned */
     struct stage_args args;
     struct sciddicat_choice choice;
     struct sciddicat_params params;
-    const struct backend_ops *ops;
-    struct queue *queue;
     struct grid *dem, *source;    /* owned */
     bool georeferenced_by_source; /* the DEM itself has no georeference */
     struct grid_scale scale;
@@ -71,12 +70,12 @@ struct sciddicat_job {
     size_t n_cells;
 
     /* [n_cells] each, row by row */
-    double *z;       /* altitude (m); of NODATA cells, unless compat, the lowest of the map */
-    uint8_t *nodata; /* 1: the DEM has no number there */
-    double *h;       /* at the start; after the run: at the end */
-    double *max_h;   /* after the run: the largest ever */
+    double *z;        /* altitude (m); of NODATA cells, unless compat, the lowest of the map */
+    uint8_t *nodata;  /* 1: the DEM has no number there */
+    double *h;        /* at the start; after the run: at the end */
+    double *max_h;    /* after the run: the largest ever; nobody reads it before */
+    double *snapshot; /* the last one, on its way; NULL: there are to be none */
     int32_t *arrival;
-    size_t n_received[SCIDDICAT_N_PARTS];
     size_t n_nodata, n_source_nodata; /* cells of the DEM, of the source */
     struct table_heights thicknesses; /* what was seen of the source's numbers */
     size_t n_bad, bad;                /* of these, no thicknesses; the cell of the first: */
@@ -86,7 +85,7 @@ struct sciddicat_job {
     struct sciddicat_start start;
     struct bands *bands; /* that compute it; NULL before the start and after the end */
     size_t n_helpers;    /* further queues that would make the end come sooner */
-    bool started, settled;
+    bool settled;
     uint64_t round_steps; /* of the round that begins next, at most */
     struct sciddicat_report now;
     struct sciddicat_report *reports; /* the start, every report, the end */
@@ -115,11 +114,15 @@ static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row
 enum { SCIDDICAT_N_SPECS = 11 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
-/* Of a zeroed job: fills what is known before the first number, and what the job needs. The grids
- * are the caller's, also on failure. STATUS_BAD_INPUT (not known how many lines a table has, grids
- * that differ), _BAD_ARGUMENT, _TOO_LARGE, _NO_MEMORY. */
-enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job *job,
-                            struct stage_need *need) STATUS_MUST_CHECK;
+/* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
+ * failure. STATUS_BAD_INPUT (not known how many lines a table has, grids that differ),
+ * _BAD_ARGUMENT, _TOO_LARGE, _NO_MEMORY. */
+enum status sciddicat_shape(const struct stage_args *args,
+                            struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* All memory of a job of that shape: counted, or taken into *job. */
+enum status sciddicat_room(struct sciddicat_job *job, struct room *room) STATUS_MUST_CHECK;
+/* As of struct stage_need. */
+uint64_t sciddicat_helper_bytes(const struct sciddicat_job *job);
 /* As of struct stage_ops. */
 double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
@@ -129,8 +132,6 @@ struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args);
 /* How many devices have enough to do where so many pieces of the map are busy (bands_busy). */
 size_t sciddicat_n_devices(uint64_t n_busy);
-/* Reports at most. */
-size_t sciddicat_n_reports(const struct sciddicat_job *job);
 
 /* --- sciddicat_cells: the numbers of the two grids ---------------------------------------------
  *
@@ -139,32 +140,26 @@ size_t sciddicat_n_reports(const struct sciddicat_job *job);
  * policy. What the file gives in feet is stored in metres.
  */
 
-/* Stores the next n_cells numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1)
- * of what is no altitude; what is no thickness is told at the start, when all that read like codes
- * for missing ones are known. */
-enum status sciddicat_cells_add(struct sciddicat_job *job, enum sciddicat_part part,
-                                const struct table_chunk *chunk) STATUS_MUST_CHECK;
-/* All numbers are there: fills job->start (but the sum), gives NODATA cells their altitude, and
- * writes the surface under the debris, n_cells numbers, to `surface`. STATUS_BAD_INPUT (no cell has
- * an altitude; one has no thickness), STATUS_INTERNAL. */
-enum status sciddicat_cells_start(struct sciddicat_job *job, double *surface) STATUS_MUST_CHECK;
-/* Writes it again, until the end. */
-void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface);
+/* Takes the numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1) of what is no
+ * altitude; what is no thickness is told when all that read like codes for missing ones are known.
+ */
+enum status sciddicat_cells_take(struct sciddicat_job *job,
+                                 enum sciddicat_part part) STATUS_MUST_CHECK;
+/* All are there: fills job->start (but the sum), gives NODATA cells their altitude.
+ * STATUS_BAD_INPUT (no cell has an altitude; one has no thickness). */
+enum status sciddicat_cells_ready(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* Appends a sentence, with its NUL, on numbers of the source that look like codes for missing
  * ones, where some do, and what to do if they are. STATUS_NO_MEMORY. */
 enum status sciddicat_cells_codes(const struct sciddicat_job *job,
                                   struct bytes *out) STATUS_MUST_CHECK;
+/* Writes the surface under the debris at the start, n_cells numbers; until the run is over. */
+void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface);
 
 /* --- sciddicat_simulate: the run of the automaton --------------------------------------------- */
 
-/* Runs for about half a second, or until a snapshot has been added to `out`; *more is set unless
- * the end was reached: then h, max_h, arrival and motion are there, and the backend's memory is
- * released. STATUS_INTERNAL when the mass does not balance. */
-enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out,
-                               bool *more) STATUS_MUST_CHECK;
-/* Between two of these, before the end: the queues compute, too; those that do come first. */
-enum status sciddicat_help(struct sciddicat_job *job, struct queue **queues,
-                           size_t *n) STATUS_MUST_CHECK;
+/* Runs to the end, while snapshots leave: then h, max_h, arrival and motion are there, and the
+ * backend's memory is released. STATUS_INTERNAL when the mass does not balance. */
+enum status sciddicat_simulate(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double sciddicat_mass_bound(const struct sciddicat_job *job);
 
@@ -176,12 +171,12 @@ double sciddicat_mass_bound(const struct sciddicat_job *job);
  * marked as NODATA, where it never was. mass.csv.gz: the mass balance, a row a report.
  */
 
-/* Adds snapshots/NNNNNN of the present thickness, copied; the step has six digits or as many as
- * the last step. */
-enum status sciddicat_files_snapshot(struct sciddicat_job *job,
-                                     struct result *out) STATUS_MUST_CHECK;
-/* Adds all others; their pieces read the job. The run is over. */
-enum status sciddicat_files(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
+/* Hands out snapshots/NNNNNN, the present thickness; the step has six digits or as many as the last
+ * step. */
+enum status sciddicat_files_snapshot(struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* Adds all others; their pieces read the job. The run is over, and h and max_h are no longer read
+ * where cells are NODATA. */
+enum status sciddicat_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_map: the picture --------------------------------------------------------------- */
 
@@ -189,7 +184,7 @@ enum status sciddicat_files(struct sciddicat_job *job, struct result *out) STATU
 size_t sciddicat_map_bytes(size_t rows, size_t columns);
 /* Adds map.png, or .svg or .pdf, or nothing, as was chosen; it is drawn when its piece is asked
  * for. The run is over. */
-enum status sciddicat_map(struct sciddicat_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status sciddicat_map(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------
  *
@@ -214,12 +209,11 @@ struct sciddicat_summary {
 };
 
 /* Fills shape, parameters, summary and warnings. The run is over. */
-enum status sciddicat_summarise(const struct sciddicat_job *job,
-                                struct result *out) STATUS_MUST_CHECK;
+enum status sciddicat_summarise(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* What a landslide's user should know before believing the numbers. */
-/* As of struct stage_ops. */
-enum status sciddicat_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                            struct result *out) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+enum status sciddicat_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 
 #endif

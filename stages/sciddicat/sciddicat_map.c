@@ -498,7 +498,7 @@ static enum status map_piece(void *context, uint64_t index, struct bytes *out)
     return st;
 }
 
-enum status sciddicat_map(struct sciddicat_job *job, struct result *out)
+enum status sciddicat_map(struct sciddicat_job *job)
 {
     struct result_file *f;
     char name[RESULT_NAME_BYTES];
@@ -506,6 +506,6 @@ enum status sciddicat_map(struct sciddicat_job *job, struct result *out)
         return STATUS_OK;
     }
     figure_name(name, sizeof name, "map", job->choice.figure);
-    STATUS_TRY(result_add_file(out, name, PACK_RAW, &f));
+    STATUS_TRY(result_add_file(job->io->out, name, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, map_piece, job, NULL);
 }

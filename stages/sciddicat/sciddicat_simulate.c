@@ -13,7 +13,6 @@
 enum { ROUND_STEPS = 4096, ROUND_GROWTH = 8 };
 static const uint64_t first_round_cells = UINT64_C(1) << 28; /* cells times steps */
 static const double round_s = 0.1; /* a round is as long as that: reports cost a map's reading */
-static const double slice_s = 0.5;
 /* Pieces of the map times steps that helpers have to take off a device, in which it would make them
  * itself while they open: 0.3 s (an H200 visits a tile in 17 ns); and for each cell, of which they
  * are given 17 bytes at 6 GB/s. */
@@ -32,25 +31,82 @@ double sciddicat_mass_bound(const struct sciddicat_job *job)
     return sciddicat_mass_balance_bound(&job->params, mass, job->now.step) + levels;
 }
 
-/* --- the start -------------------------------------------------------------------------------- */
+/* --- helpers ---------------------------------------------------------------------------------- */
 
-/* The start, in host memory; its surface is in max_h. */
-static struct bands_input input_of(const struct sciddicat_job *job)
+static bool is_over(const struct sciddicat_job *job)
 {
+    return job->settled || job->now.step == job->choice.steps;
+}
+
+static size_t n_members(const struct sciddicat_job *job)
+{
+    struct bands_info info;
+    bands_describe(job->bands, &info);
+    return info.n_members;
+}
+
+/* Where few cells can emit, nobody looks which pieces are busy. */
+static enum status count_helpers(struct sciddicat_job *job)
+{
+    uint64_t busy = 0;
+    const size_t now = n_members(job), most = 1 + job->args.most_helpers;
+    job->n_helpers = 0;
+    if (now >= most || is_over(job) || sciddicat_n_devices(job->now.n_active) <= now) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(bands_busy(job->bands, &busy));
+    const size_t groups = sciddicat_n_groups(job->params.rows), asked = sciddicat_n_devices(busy);
+    const size_t wanted = asked < groups ? asked : groups, n = wanted < most ? wanted : most;
+    const double left = (double)(job->choice.steps - job->now.step) * (double)busy;
+    const double least = least_saved + least_saved_a_cell * (double)job->n_cells;
+    if (n > now && left / (double)now - left / (double)n >= least) {
+        job->n_helpers = n - now;
+    }
+    return STATUS_OK;
+}
+
+static size_t helpers_wanted(const void *context)
+{
+    return ((const struct sciddicat_job *)context)->n_helpers;
+}
+
+/* The start, once more for members that come later: its surface in what nobody reads. */
+static struct bands_input start_of(const struct sciddicat_job *job)
+{
+    sciddicat_cells_surface(job, job->max_h);
     return (struct bands_input){
         .z = job->max_h, .h = job->h, .nodata = job->is_masked ? job->nodata : NULL};
 }
 
-static enum status open_bands(struct sciddicat_job *job)
+static enum status bring_helpers(void *context, struct queue **queues, size_t *n)
 {
-    const struct bands_config c = {.home = job->queue, .executor = job->args.executor};
-    const struct bands_input in = input_of(job);
-    return bands_open(&c, &job->params, &in, &job->bands);
+    struct sciddicat_job *const job = context;
+    const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
+    const size_t offered = *n;
+    const struct bands_input in = start_of(job);
+    const enum status st = bands_spread(job->bands, queues, n, &in);
+    if (*n > 0) {
+        log_info("%s: in %zu parts from step %llu on", name, n_members(job),
+                 (unsigned long long)job->now.step);
+        if (*n < offered) {
+            log_info("%s: %zu that were idle do not help: %s", name, offered - *n,
+                     status_message());
+        }
+        return st;
+    }
+    log_info("%s: goes on in %zu part%s: %s", name, n_members(job), n_members(job) == 1 ? "" : "s",
+             st == STATUS_OK ? "it cannot be shared out" : status_message());
+    job->args.most_helpers = 0;
+    return STATUS_OK;
 }
+
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 static enum status advance(struct sciddicat_job *job, uint64_t n_steps)
 {
-    return bands_advance(job->bands, n_steps, &job->now);
+    STATUS_TRY(bands_advance(job->bands, n_steps, &job->now));
+    job->io->n_done = job->now.step;
+    return STATUS_OK;
 }
 
 static uint64_t clamp_round(double steps)
@@ -58,23 +114,19 @@ static uint64_t clamp_round(double steps)
     return steps < 1 ? 1 : steps < ROUND_STEPS ? (uint64_t)steps : ROUND_STEPS;
 }
 
+/* The map goes to the backend; the first figures come from there. */
 static enum status begin(struct sciddicat_job *job)
 {
-    STATUS_TRY(sciddicat_cells_start(job, job->max_h));
-    STATUS_TRY(open_bands(job));
+    const struct bands_config c = {.home = job->io->queue, .executor = job->args.executor};
+    const struct bands_input in = start_of(job);
+    STATUS_TRY(bands_open(&c, &job->params, &in, &job->bands));
     STATUS_TRY(advance(job, 0));
-    job->started = true;
     job->round_steps = clamp_round((double)first_round_cells / (double)job->n_cells);
     job->start.thickness = job->now.mass;
     job->reports[job->n_reports++] = job->now;
-    return STATUS_OK;
-}
-
-/* --- rounds ----------------------------------------------------------------------------------- */
-
-static bool is_over(const struct sciddicat_job *job)
-{
-    return job->settled || job->now.step == job->choice.steps;
+    job->io->n_steps = job->choice.steps;
+    job->io->help = (struct job_help){helpers_wanted, bring_helpers, job};
+    return count_helpers(job);
 }
 
 static bool is_due(uint64_t step, uint64_t every)
@@ -116,7 +168,7 @@ static enum status advance_paced(struct sciddicat_job *job, uint64_t n_steps)
     return STATUS_OK;
 }
 
-static enum status check_mass_balance(struct sciddicat_job *job)
+static enum status report(struct sciddicat_job *job)
 {
     const struct sciddicat_report *r = &job->now;
     const double off = r->mass + r->lost_edge + r->lost_nodata - job->start.thickness;
@@ -138,19 +190,14 @@ static enum status simulate_round(struct sciddicat_job *job)
     const uint64_t stop = next_stop(job);
     const bool last = stop == job->choice.steps;
     const uint64_t n_steps = stop - job->now.step - (last ? 1 : 0);
-    if (n_steps > 0) {
-        STATUS_TRY(advance_paced(job, n_steps));
-    }
+    STATUS_TRY(n_steps > 0 ? advance_paced(job, n_steps) : STATUS_OK);
     if (last) {
         STATUS_TRY(bands_state(job->bands, job->max_h, NULL, NULL));
         STATUS_TRY(advance(job, 1));
     }
     job->settled = is_due(stop, job->choice.settle) && !job->now.moved;
-    return is_due(stop, job->choice.report_every) || is_over(job) ? check_mass_balance(job)
-                                                                  : STATUS_OK;
+    return is_due(stop, job->choice.report_every) || is_over(job) ? report(job) : STATUS_OK;
 }
-
-/* --- the end ---------------------------------------------------------------------------------- */
 
 static void measure_motion(struct sciddicat_job *job, const double *before)
 {
@@ -165,87 +212,28 @@ static void measure_motion(struct sciddicat_job *job, const double *before)
 
 static enum status end(struct sciddicat_job *job)
 {
-    enum status st = bands_state(job->bands, job->h, NULL, job->arrival);
-    if (st == STATUS_OK && job->now.moved) {
+    STATUS_TRY(bands_state(job->bands, job->h, NULL, job->arrival));
+    if (job->now.moved) {
         measure_motion(job, job->max_h);
     }
-    if (st == STATUS_OK) {
-        st = bands_state(job->bands, NULL, job->max_h, NULL);
-    }
+    STATUS_TRY(bands_state(job->bands, NULL, job->max_h, NULL));
     bands_close(job->bands);
     job->bands = NULL;
-    return st;
-}
-
-/* --- helpers ---------------------------------------------------------------------------------- */
-
-static size_t n_members(const struct sciddicat_job *job)
-{
-    struct bands_info info;
-    bands_describe(job->bands, &info);
-    return info.n_members;
-}
-
-/* Where few cells can emit, nobody looks which pieces are busy. */
-static enum status count_helpers(struct sciddicat_job *job)
-{
-    uint64_t busy = 0;
-    const size_t now = n_members(job), most = 1 + job->args.most_helpers;
-    job->n_helpers = 0;
-    if (now >= most || is_over(job) || sciddicat_n_devices(job->now.n_active) <= now) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(bands_busy(job->bands, &busy));
-    const size_t groups = sciddicat_n_groups(job->params.rows), asked = sciddicat_n_devices(busy);
-    const size_t wanted = asked < groups ? asked : groups, n = wanted < most ? wanted : most;
-    const double left = (double)(job->choice.steps - job->now.step) * (double)busy;
-    const double least = least_saved + least_saved_a_cell * (double)job->n_cells;
-    if (n > now && left / (double)now - left / (double)n >= least) {
-        job->n_helpers = n - now;
-    }
     return STATUS_OK;
 }
 
-enum status sciddicat_help(struct sciddicat_job *job, struct queue **queues, size_t *n)
+enum status sciddicat_simulate(struct sciddicat_job *job)
 {
-    const size_t offered = *n;
-    sciddicat_cells_surface(job, job->max_h);
-    const struct bands_input in = input_of(job);
-    const enum status st = bands_spread(job->bands, queues, n, &in);
-    if (*n > 0) {
-        log_info("%s: in %zu parts from step %llu on", sciddicat_name(job, SCIDDICAT_DEM),
-                 n_members(job), (unsigned long long)job->now.step);
-        if (*n < offered) {
-            log_info("%s: %zu that were idle do not help: %s", sciddicat_name(job, SCIDDICAT_DEM),
-                     offered - *n, status_message());
-        }
-        return st;
-    }
-    log_info("%s: goes on in %zu part%s: %s", sciddicat_name(job, SCIDDICAT_DEM), n_members(job),
-             n_members(job) == 1 ? "" : "s",
-             st == STATUS_OK ? "it cannot be shared out" : status_message());
-    job->args.most_helpers = 0;
-    return STATUS_OK;
-}
-
-enum status sciddicat_simulate(struct sciddicat_job *job, struct result *out, bool *more)
-{
-    const double began = now_s();
-    if (!job->started) {
-        STATUS_TRY(begin(job));
-        STATUS_TRY(count_helpers(job));
-        if (job->n_helpers > 0) { /* before the first step */
-            *more = true;
-            return STATUS_OK;
-        }
-    }
+    STATUS_TRY(begin(job));
+    STATUS_TRY(job->n_helpers > 0 ? io_pause(job->io) : STATUS_OK); /* before the first step */
+    double began = now_s();
     while (!is_over(job)) {
         STATUS_TRY(simulate_round(job));
         const bool has_snapshot = is_due(job->now.step, job->choice.snapshot_every);
-        if (has_snapshot || (!is_over(job) && now_s() - began > slice_s)) {
+        if (has_snapshot || (!is_over(job) && now_s() - began >= round_s)) {
             STATUS_TRY(count_helpers(job));
-            *more = true;
-            return has_snapshot ? sciddicat_files_snapshot(job, out) : STATUS_OK;
+            STATUS_TRY(has_snapshot ? sciddicat_files_snapshot(job) : io_pause(job->io));
+            began = now_s();
         }
     }
     return end(job);

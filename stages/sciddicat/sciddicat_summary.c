@@ -196,8 +196,9 @@ static enum status put_parameters(const struct sciddicat_job *job, json_t *param
     return summary_entry_put(parameters, &effective, 1);
 }
 
-enum status sciddicat_summarise(const struct sciddicat_job *job, struct result *out)
+enum status sciddicat_summarise(struct sciddicat_job *job)
 {
+    struct result *const out = job->io->out;
     struct sciddicat_summary s;
     measure(job, &s);
     STATUS_TRY(put_shape(job, out->shape));
