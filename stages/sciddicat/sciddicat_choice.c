@@ -25,63 +25,40 @@ enum {
 enum { MOST_SNAPSHOTS = 100000, DEFAULT_REPORTS = 100 };
 static const double most_steps = 2147483646.0; /* arrivals are int32, and one more is never */
 
+#define NUMBER_OF_STEPS(name, usually, what)                                                       \
+    {                                                                                              \
+        .key = (name), .kind = PARAM_COUNT, .text = (usually), .max = most_steps, .help = (what)   \
+    }
+#define ONE_OF(name, all, usually, what)                                                           \
+    {                                                                                              \
+        .key = (name), .kind = PARAM_CHOICE, .text = (usually), .choices = (all), .help = (what)   \
+    }
+
 const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
-    [STEPS] = {.key = "steps",
-               .kind = PARAM_COUNT,
-               .text = "4000",
-               .min = 0,
-               .max = most_steps,
-               .help = "steps of the automaton; 0: the state at the start"},
+    [STEPS] = NUMBER_OF_STEPS("steps", "4000", "steps of the automaton; 0: the state at the start"),
     [EPSILON] = {.key = "p_epsilon",
                  .kind = PARAM_REAL,
                  .text = "0.001",
-                 .min = 0,
                  .max = 1e6,
                  .help = "thickness (m) that adheres and does not move"},
     [R] = {.key = "p_r",
            .kind = PARAM_REAL,
            .text = "0.5",
-           .min = 0,
            .max = 1,
            .help = "relaxation: the share of a flow that happens in one step"},
-    [NODATA] = {.key = "nodata",
-                .kind = PARAM_CHOICE,
-                .text = "wall",
-                .choices = "wall|sink|compat",
-                .help = "NODATA cells of the DEM: take no debris, swallow it, or are numbers"},
-    [SETTLE] = {.key = "settle",
-                .kind = PARAM_COUNT,
-                .text = "0",
-                .min = 0,
-                .max = most_steps,
-                .help = "look every so many steps, and stop when no cell has moved; 0: off"},
-    [SNAPSHOT_EVERY] = {.key = "snapshot_every",
-                        .kind = PARAM_COUNT,
-                        .text = "0",
-                        .min = 0,
-                        .max = most_steps,
-                        .help = "write the thickness every so many steps; 0: off"},
-    [REPORT_EVERY] = {.key = "report_every",
-                      .kind = PARAM_COUNT,
-                      .text = "0",
-                      .min = 0,
-                      .max = most_steps,
-                      .help = "steps from row to row of mass.csv.gz; 0: a hundredth of all"},
-    [RASTER] = {.key = "raster",
-                .kind = PARAM_CHOICE,
-                .text = "tif",
-                .choices = "tif|asc.gz",
-                .help = "format of the grids that are written"},
-    [RASTER_TYPE_OF] = {.key = "raster_type",
-                        .kind = PARAM_CHOICE,
-                        .text = "f64",
-                        .choices = "f64|f32",
-                        .help = "numbers of the thickness grids; f64: the simulated bits"},
-    [VERTICAL_UNIT] = {.key = "vertical_unit",
-                       .kind = PARAM_CHOICE,
-                       .text = "auto",
-                       .choices = "auto|m|ft|us-ft",
-                       .help = "unit of the altitudes; auto: as their file says, else metres"},
+    [NODATA] = ONE_OF("nodata", "wall|sink|compat", "wall",
+                      "NODATA cells of the DEM: take no debris, swallow it, or are numbers"),
+    [SETTLE] = NUMBER_OF_STEPS("settle", "0",
+                               "look every so many steps, and stop when no cell has moved; 0: off"),
+    [SNAPSHOT_EVERY] =
+        NUMBER_OF_STEPS("snapshot_every", "0", "write the thickness every so many steps; 0: off"),
+    [REPORT_EVERY] = NUMBER_OF_STEPS("report_every", "0",
+                                     "steps from row to row of mass.csv.gz; 0: a hundredth of all"),
+    [RASTER] = ONE_OF("raster", "tif|asc.gz", "tif", "format of the grids that are written"),
+    [RASTER_TYPE_OF] = ONE_OF("raster_type", "f64|f32", "f64",
+                              "numbers of the thickness grids; f64: the simulated bits"),
+    [VERTICAL_UNIT] = ONE_OF("vertical_unit", "auto|m|ft|us-ft", "auto",
+                             "unit of the altitudes; auto: as their file says, else metres"),
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 

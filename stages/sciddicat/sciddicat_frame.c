@@ -1,7 +1,7 @@
 /*
  * sciddicat_frame - a degree of longitude is taken as 111.32 km times the cosine of the latitude.
  */
-#include "stages/sciddicat/sciddicat_frame.h"
+#include "stages/sciddicat/sciddicat_map.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -159,7 +159,9 @@ static void draw_ticks(const struct sciddicat_frame *l, double capital, struct f
     }
 }
 
-double sciddicat_frame_metres(const struct sciddicat_job *job, const struct sciddicat_frame *l)
+/* How many metres a pixel is, from west to east: 0 where that is not known. In degrees it is that
+ * in the middle of the map. */
+static double metres_of(const struct sciddicat_job *job, const struct sciddicat_frame *l)
 {
     if (job->scale.unit == GRID_LENGTH) {
         return job->scale.cell_x_m * l->x_per_pixel / (is_placed(job) ? job->dem->cell_x : 1);
@@ -171,8 +173,7 @@ double sciddicat_frame_metres(const struct sciddicat_job *job, const struct scid
     return 0;
 }
 
-/* The largest of 1, 2, 5 times a power of ten that is not above x > 0. */
-static double round_length(double x)
+double sciddicat_frame_round(double x)
 {
     const double power = pow(10, floor(log10(x)));
     const double digits = x / power * (1 + 1e-12);
@@ -184,9 +185,10 @@ static void draw_lengths(const struct sciddicat_job *job, const struct sciddicat
                          double capital, struct figure *f)
 {
     enum { THICK = 7 };
-    const double metres = sciddicat_frame_metres(job, l);
+    const double metres = metres_of(job, l);
     const double per_pixel = metres > 0 ? metres : fabs(l->x_per_pixel);
-    const double most = per_pixel * fmax((double)l->width / 3, 1), length = round_length(most);
+    const double most = per_pixel * fmax((double)l->width / 3, 1),
+                 length = sciddicat_frame_round(most);
     const double pixels = round(length / per_pixel), x = (double)l->left;
     const double y = (double)l->below + round((capital - THICK) / 2);
     const bool in_km = metres > 0 && length >= 1000;

@@ -10,8 +10,7 @@
  * thinner than about a hundredth of the thickest, a film is shown. So is what adheres: emptied
  * cells come down to p_epsilon from above, and are a little thicker in the end.
  */
-#include "formats/result/figure.h"
-#include "stages/sciddicat/sciddicat_frame.h"
+#include "stages/sciddicat/sciddicat_map.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -53,18 +52,10 @@ size_t sciddicat_map_bytes(size_t rows, size_t columns)
     return sciddicat_relief_bytes(rows, columns) + side * side * PICTURE_BYTES;
 }
 
-/* The largest of 1, 2, 5 times a power of ten that is not above x > 0. */
-static double round_down(double x)
-{
-    const double power = pow(10, floor(log10(x)));
-    const double digits = x / power * (1 + 1e-12);
-    return (digits >= 5 ? 5 : digits >= 2 ? 2 : 1) * power;
-}
-
-/* The next of them. */
+/* Of 1, 2, 5 times a power of ten the next one. */
 static double round_up(double x)
 {
-    return x * (round_down(2 * x) > 1.9 * x ? 2 : 2.5);
+    return x * (sciddicat_frame_round(2 * x) > 1.9 * x ? 2 : 2.5);
 }
 
 /* --- colours, 0xRRGGBB ------------------------------------------------------------------------ */
@@ -202,7 +193,7 @@ static void choose_contours(struct map *m)
     }
     const double most = fmax(fabs(low), fabs(high));
     if (high - low > 1e-5 * most && m->relief.width > 2 && m->relief.height > 2) {
-        m->every_m = round_up(round_down((high - low) / ABOUT));
+        m->every_m = round_up(sciddicat_frame_round((high - low) / ABOUT));
         snprintf(m->contours, sizeof m->contours, "every %.6g m of altitude", m->every_m);
     }
 }
@@ -355,7 +346,7 @@ static double draw_bar(struct map *m, double y)
     }
     double free_from = y + BAR_HEIGHT; /* above the mark before; the end of the scale has one */
     put_mark(m, y, m->top_m);
-    double mark = round_down(m->top_m / 50);
+    double mark = sciddicat_frame_round(m->top_m / 50);
     while (mark <= m->top_m) {
         const double at = y + round((BAR_HEIGHT - 1) * (1 - depth_of(m, mark)));
         if (at + CAPITAL / 2.0 <= free_from && at - CAPITAL * 1.5 > y) {
@@ -472,7 +463,7 @@ static enum status draw(struct map *m, struct bytes *out)
         thickest = fmax(thickest, (double)m->relief.debris[k]);
     }
     m->top_m = fmax(thickest, least_m);
-    m->film_m = fmax(round_down(m->top_m / 100), 2 * m->job->params.epsilon);
+    m->film_m = fmax(sciddicat_frame_round(m->top_m / 100), 2 * m->job->params.epsilon);
     choose_texts(m);
     choose_contours(m);
     sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);
@@ -494,7 +485,7 @@ static enum status map_piece(void *context, uint64_t index, struct bytes *out)
     (void)index; /* there is one */
     STATUS_TRY(sciddicat_relief_new(m.job, &m.relief));
     const enum status st = draw(&m, out);
-    sciddicat_relief_free(&m.relief);
+    free(m.relief.altitude);
     return st;
 }
 

@@ -8,7 +8,7 @@
  *
  * Source: B. K. P. Horn, "Hill shading and the reflectance map", Proc. IEEE 69, 1981.
  */
-#include "stages/sciddicat/sciddicat_relief.h"
+#include "stages/sciddicat/sciddicat_map.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,10 @@
 static const double shown_slope = 0.5;    /* the mean slope that is aimed at ... */
 static const double most_exaggerated = 8; /* ... where cells have a size, by this at most */
 
-enum { LEAST_AROUND = 300 }; /* cells around the debris that are shown */
+enum {
+    LEAST_AROUND = 300,                     /* cells around the debris that are shown */
+    CELL_BYTES = 3 * (int)sizeof(float) + 1 /* of a relief */
+};
 
 /* The part of the grid that is shown. */
 struct frame {
@@ -39,7 +42,7 @@ size_t sciddicat_relief_bytes(size_t rows, size_t columns)
     /* whatever the factor, which is that of the part shown */
     const size_t height = rows < RELIEF_SIDE ? rows : RELIEF_SIDE;
     const size_t width = columns < RELIEF_SIDE ? columns : RELIEF_SIDE;
-    return height * width * (3 * sizeof(float) + 1);
+    return height * width * CELL_BYTES;
 }
 
 static bool is_covered(const struct sciddicat_job *job, size_t k)
@@ -223,28 +226,18 @@ enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddic
     r.width = reduced(frame.columns, r.factor);
     r.height = reduced(frame.rows, r.factor);
     const size_t n = r.width * r.height;
-    r.altitude = malloc(n * sizeof *r.altitude);
-    r.debris = malloc(n * sizeof *r.debris);
-    r.shade = malloc(n * sizeof *r.shade);
-    r.covered = malloc(n);
-    *out = r;
-    if (r.altitude == NULL || r.debris == NULL || r.shade == NULL || r.covered == NULL) {
-        sciddicat_relief_free(out);
+    r.altitude = malloc(n * CELL_BYTES);
+    if (r.altitude == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu x %zu cells", r.width,
                            r.height);
     }
+    r.debris = r.altitude + n;
+    r.shade = r.debris + n;
+    r.covered = (uint8_t *)(r.shade + n);
     for (size_t k = 0; k < n; k++) {
         reduce_cell(job, &frame, k, &r);
     }
     shade(&r, &job->scale);
+    *out = r;
     return STATUS_OK;
-}
-
-void sciddicat_relief_free(struct sciddicat_relief *relief)
-{
-    free(relief->altitude);
-    free(relief->debris);
-    free(relief->shade);
-    free(relief->covered);
-    *relief = (struct sciddicat_relief){.width = 0};
 }

@@ -184,39 +184,37 @@ static enum status report(struct sciddicat_job *job)
     return STATUS_OK;
 }
 
-/* The last step of all is made on its own, between two copies of the state. */
-static enum status simulate_round(struct sciddicat_job *job)
-{
-    const uint64_t stop = next_stop(job);
-    const bool last = stop == job->choice.steps;
-    const uint64_t n_steps = stop - job->now.step - (last ? 1 : 0);
-    STATUS_TRY(n_steps > 0 ? advance_paced(job, n_steps) : STATUS_OK);
-    if (last) {
-        STATUS_TRY(bands_state(job->bands, job->max_h, NULL, NULL));
-        STATUS_TRY(advance(job, 1));
-    }
-    job->settled = is_due(stop, job->choice.settle) && !job->now.moved;
-    return is_due(stop, job->choice.report_every) || is_over(job) ? report(job) : STATUS_OK;
-}
-
-static void measure_motion(struct sciddicat_job *job, const double *before)
+/* The last step of all, on its own: how far it takes the state before it. */
+static enum status make_last_step(struct sciddicat_job *job)
 {
     struct sciddicat_motion *const m = &job->motion;
+    const double *const before = job->max_h;
+    STATUS_TRY(bands_state(job->bands, job->max_h, NULL, NULL));
+    STATUS_TRY(advance(job, 1));
+    STATUS_TRY(bands_state(job->bands, job->h, NULL, NULL));
     for (size_t k = 0; k < job->n_cells; k++) {
         const double change = job->h[k] - before[k];
         m->n_cells += change != 0;
         m->sum_m += fmax(change, 0);
         m->largest = fmax(m->largest, fabs(change));
     }
+    return STATUS_OK;
+}
+
+static enum status simulate_round(struct sciddicat_job *job)
+{
+    const uint64_t stop = next_stop(job);
+    const bool last = stop == job->choice.steps;
+    const uint64_t n_steps = stop - job->now.step - (last ? 1 : 0);
+    STATUS_TRY(n_steps > 0 ? advance_paced(job, n_steps) : STATUS_OK);
+    STATUS_TRY(last ? make_last_step(job) : STATUS_OK);
+    job->settled = is_due(stop, job->choice.settle) && !job->now.moved;
+    return is_due(stop, job->choice.report_every) || is_over(job) ? report(job) : STATUS_OK;
 }
 
 static enum status end(struct sciddicat_job *job)
 {
-    STATUS_TRY(bands_state(job->bands, job->h, NULL, job->arrival));
-    if (job->now.moved) {
-        measure_motion(job, job->max_h);
-    }
-    STATUS_TRY(bands_state(job->bands, NULL, job->max_h, NULL));
+    STATUS_TRY(bands_state(job->bands, job->h, job->max_h, job->arrival));
     bands_close(job->bands);
     job->bands = NULL;
     return STATUS_OK;

@@ -60,6 +60,31 @@ static void a_snapshot_of_the_last_step_is_the_thickness(void **state)
     slide_free(&s);
 }
 
+static void snapshots_change_nothing_else(void **state)
+{
+    (void)state;
+    static const char *const every[] = {"snapshot_every=0", "snapshot_every=4", "snapshot_every=5"};
+    struct slide s = terrain(9, 50, 60, 0.2, 0.05);
+    char *first = NULL;
+    s.params[0] = "steps=20"; /* the last step is one of a snapshot */
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        s.params[1] = every[i];
+        struct outcome o = run_well(&s);
+        char *const text = json_dumps(o.last.summary, JSON_SORT_KEYS);
+        assert_non_null(text);
+        assert_true(summary_in(&o, "last_step", "cells") > 0);
+        if (i > 0) {
+            assert_string_equal(text, first);
+            free(text);
+        } else {
+            first = text;
+        }
+        outcome_free(&o);
+    }
+    free(first);
+    slide_free(&s);
+}
+
 /* A pit: debris gathers in it and lies still. */
 static struct slide pit(void)
 {
@@ -282,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(snapshots_are_what_a_run_of_so_many_steps_ends_with),
+        cmocka_unit_test(snapshots_change_nothing_else),
         cmocka_unit_test(a_snapshot_of_the_last_step_is_the_thickness),
         cmocka_unit_test(settle_stops_when_nothing_moves_and_changes_no_bit),
         cmocka_unit_test(settle_goes_on_while_something_moves),
