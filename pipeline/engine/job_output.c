@@ -377,6 +377,7 @@ static enum status finish_work(void *owner)
     struct job *job = owner;
     job->more = false;
     STATUS_TRY(job_helpers_bring(job));
+    result_free(&job->next); /* of a pause */
     STATUS_TRY(result_init(&job->next));
     return job->input.settings.stage->finish(job->stage, &job->next, &job->more);
 }
@@ -390,7 +391,8 @@ static void finish_finished(struct engine_task *task)
         stage->progress(job->stage, &job->n_steps_done, &job->n_steps);
     }
     job_helpers_give(job);
-    if (job_task_ended(job, task)) {
+    const bool has_paused = job->more && job->next.n_files == 0; /* while others are written */
+    if (job_task_ended(job, task) && !has_paused) {
         (void)job_check(job, job_output_add(job));
     }
     job_advance_all(job->engine);

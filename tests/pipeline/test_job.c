@@ -75,6 +75,19 @@ static size_t size_of(const char *name)
     return stat(path, &st) == 0 ? (size_t)st.st_size : SIZE_MAX;
 }
 
+/* The first result is written, then there is a pause. */
+static void a_stage_goes_on_after_a_pause_while_a_result_is_written(void **state)
+{
+    (void)state;
+    struct settings settings = small_settings();
+    char *path = counting_csv("pause.csv", 1, 1);
+    fake.n_results = 3;
+    fake.n_to_begin = 3;
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    remove_output();
+    free(path);
+}
+
 static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
 {
     (void)state;
@@ -527,6 +540,7 @@ int main(void)
         cmocka_unit_test_setup(cells_arrive_in_file_order_over_many_blocks, reset),
         cmocka_unit_test_setup(pieces_are_written_in_order_whoever_makes_them, reset),
         cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
+        cmocka_unit_test_setup(a_stage_goes_on_after_a_pause_while_a_result_is_written, reset),
         cmocka_unit_test_setup(portions_of_an_attempt_that_starts_over_are_gone, reset),
         cmocka_unit_test_setup(a_push_may_give_several_portions, reset),
         cmocka_unit_test_setup(as_many_portions_are_encoded_at_a_time_as_the_plan_says, reset),

@@ -45,6 +45,7 @@ static struct {
     bool finish_waits;                /* finish goes on until its queue is stopped */
     bool starts_over, always;         /* finish wants the numbers once more; also the second time */
     unsigned n_results;               /* that finish gives; each has files of its own */
+    atomic_uint n_begun, n_to_begin;  /* of them; pieces wait until so many are there */
     size_t cells_of_part;             /* in each of a job of two */
     bool grows;                       /* each push gives 8 bytes of a file that goes on */
     unsigned n_portions;              /* or so many times as many, one after the other */
@@ -136,6 +137,12 @@ static inline enum status fake_begin(struct job_io *io)
 static inline enum status fake_piece(void *context, uint64_t index, struct bytes *out)
 {
     (void)context;
+    for (size_t ms = 0; fake.n_begun < fake.n_to_begin; ms++) {
+        if (ms >= PATIENCE_MS) {
+            return status_fail(STATUS_INTERNAL, "no more results than %u begin", fake.n_begun);
+        }
+        usleep(1000);
+    }
     if (fake.failing == AT_PIECE && index == fake.n_pieces / 2) {
         return fail_at(AT_PIECE);
     }
@@ -230,6 +237,7 @@ static inline enum status fake_read(struct job_io *io)
 static inline enum status fake_result(struct job_io *io, unsigned nth)
 {
     struct result_file *f;
+    fake.n_begun = nth;
     if (fake.grows) {
         return grow(io->out, false);
     }
@@ -480,6 +488,8 @@ static inline int reset(void **state)
     fake.look = NULL;
     fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
     fake.n_passes = fake.n_results = fake.n_portions = fake.n_held = 0;
+    fake.n_begun = 0;
+    fake.n_to_begin = 0;
     fake.n_meeting = fake.n_to_meet = fake.n_unread = fake.most_unread = 0;
     memset(fake.bytes_of, 0, sizeof(fake.bytes_of));
     memset(fake.opened, 0, sizeof(fake.opened));
