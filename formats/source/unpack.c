@@ -11,12 +11,12 @@
 #include "formats/base/checked.h"
 
 #include <bzlib.h>
+#include <isa-l.h>
 #include <limits.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -26,7 +26,7 @@ struct unpack_kind {
     bool (*may_begin)(unsigned char first);
     enum status (*begin)(struct unpack *u); /* also again, after an end */
     enum status (*some)(struct unpack *u, struct unpack_piece *p, bool *end, const char **why);
-    void (*free)(struct unpack *u);
+    void (*free)(struct unpack *u); /* NULL: there is nothing to free */
     uint64_t (*holds)(const struct unpack *u);
     void (*limit)(struct unpack *u); /* to `most`; NULL: all streams of the kind hold the same */
 };
@@ -35,7 +35,7 @@ struct unpack {
     const struct unpack_kind *kind;
     bool begun;
     uint64_t most; /* bytes that a stream may ask for */
-    z_stream z;
+    struct inflate_state gzip;
     lzma_stream xz;
     ZSTD_DStream *zstd;
     bz_stream bz;
@@ -106,38 +106,31 @@ static bool gzip_may_begin(unsigned char first)
 
 static enum status gzip_begin(struct unpack *u)
 {
-    const int result = u->begun ? inflateReset(&u->z) : inflateInit2(&u->z, 15 + 16);
-    return result == Z_OK ? STATUS_OK : STATUS_NO_MEMORY;
+    isal_inflate_init(&u->gzip);
+    u->gzip.crc_flag = ISAL_GZIP;
+    return STATUS_OK;
 }
 
 static enum status gzip_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)
 {
-    z_stream *const z = &u->z;
-    z->next_in = (Bytef *)(uintptr_t)p->in;
-    z->avail_in = as_uint(p->n_in);
-    z->next_out = p->out;
-    z->avail_out = as_uint(p->n_out);
-    const int result = inflate(z, Z_NO_FLUSH);
-    p->n_in -= (size_t)(z->next_in - p->in);
-    p->in = z->next_in;
-    p->n_out -= (size_t)(z->next_out - p->out);
-    p->out = z->next_out;
-    *end = result == Z_STREAM_END;
-    *why = z->msg != NULL ? z->msg : "needs a dictionary";
-    return result == Z_MEM_ERROR                                               ? STATUS_NO_MEMORY
-           : result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR ? STATUS_OK
-                                                                               : STATUS_BAD_INPUT;
-}
-
-static void gzip_free(struct unpack *u)
-{
-    inflateEnd(&u->z);
+    struct inflate_state *const s = &u->gzip;
+    s->next_in = (unsigned char *)(uintptr_t)p->in;
+    s->avail_in = as_uint(p->n_in);
+    s->next_out = p->out;
+    s->avail_out = as_uint(p->n_out);
+    const int result = isal_inflate(s);
+    p->n_in -= (size_t)(s->next_in - p->in);
+    p->in = s->next_in;
+    p->n_out -= (size_t)(s->next_out - p->out);
+    p->out = s->next_out;
+    *end = s->block_state == ISAL_BLOCK_FINISH;
+    *why = result == ISAL_INCORRECT_CHECKSUM ? "incorrect checksum" : "invalid stream";
+    return result == ISAL_DECOMP_OK ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
 static uint64_t gzip_holds(const struct unpack *u)
 {
-    (void)u;
-    return 64 << 10;
+    return sizeof u->gzip;
 }
 
 /* --- xz --------------------------------------------------------------------------------------- */
@@ -328,7 +321,7 @@ static enum status bzip2_some(struct unpack *u, struct unpack_piece *p, bool *en
 /* --- kinds ------------------------------------------------------------------------------------ */
 
 static const struct unpack_kind kinds[] = {
-    {"gzip", gzip_suits, gzip_may_begin, gzip_begin, gzip_some, gzip_free, gzip_holds, NULL},
+    {"gzip", gzip_suits, gzip_may_begin, gzip_begin, gzip_some, NULL, gzip_holds, NULL},
     {"xz", xz_suits, xz_may_begin, xz_begin, xz_some, xz_free, xz_holds, xz_limit},
     {"zstd", zstd_suits, zstd_may_begin, zstd_begin, zstd_some, zstd_free, zstd_holds, zstd_limit},
     {"bzip2", bzip2_suits, bzip2_may_begin, bzip2_begin, bzip2_some, bzip2_free, bzip2_holds, NULL},
@@ -393,10 +386,10 @@ uint64_t unpack_most(const struct unpack *u)
 
 void unpack_free(struct unpack *u)
 {
-    if (u) {
+    if (u && u->kind->free != NULL) {
         u->kind->free(u);
-        free(u);
     }
+    free(u);
 }
 
 enum status unpack_some(struct unpack *u, struct unpack_piece *p, bool *end, const char **why)

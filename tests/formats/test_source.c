@@ -373,15 +373,14 @@ static void limits_end_unpacking(void **state)
     bytes_free(&packed);
 }
 
-static void damaged_gzip_says_which_check_fails(void **state)
+static void a_wrong_checksum_or_length_is_damage(void **state)
 {
     (void)state;
     struct bytes content = some_bytes(5000);
     struct bytes packed = gzipped(content.data, content.len);
     for (size_t i = 1; i <= 8; i++) { /* the trailer: CRC, then length */
         packed.data[packed.len - i] ^= 1;
-        assert_damaged(&packed, i > 4 ? "damaged gzip data (incorrect data check)"
-                                      : "damaged gzip data (incorrect length check)");
+        assert_damaged(&packed, "damaged gzip data (incorrect checksum)");
         packed.data[packed.len - i] ^= 1;
     }
     bytes_free(&packed);
@@ -676,7 +675,7 @@ int main(void)
         cmocka_unit_test(pipes_are_read_like_files),
         cmocka_unit_test(crc_of_a_pipe_at_its_end_reads_nothing_more),
         cmocka_unit_test(a_stop_ends_reading_a_pipe_that_nobody_writes_to),
-        cmocka_unit_test(damaged_gzip_says_which_check_fails),
+        cmocka_unit_test(a_wrong_checksum_or_length_is_damage),
         cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),
         cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
         cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),

@@ -156,9 +156,9 @@ refused() { # ARCHIVE PATTERN: by both commands, in one line, and nothing comes 
         [ -z "$(ls -A refused 2>/dev/null)" ] || fail "$command $1 left $(ls -A refused)"
     done
 }
-refused digit.tgz 'damaged gzip data \(incorrect data check\)'
-refused crc.tar.gz 'damaged gzip data \(incorrect data check\)'
-refused length.tgz 'damaged gzip data \(incorrect length check\)'
+refused digit.tgz 'damaged gzip data \(incorrect checksum\)'
+refused crc.tar.gz 'damaged gzip data \(incorrect checksum\)'
+refused length.tgz 'damaged gzip data \(incorrect checksum\)'
 refused short.tgz 'cut short'
 refused end.tar.xz 'damaged xz data'
 refused twice.tgz 'compressed twice \(gzip within gzip\)'
