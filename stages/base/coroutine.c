@@ -1,6 +1,7 @@
 #include "stages/base/coroutine.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -115,27 +116,68 @@ bool coroutine_has_ended(const struct coroutine *c)
     return c->has_ended;
 }
 
+/* --- stacks ---------------------------------------------------------------------------------- */
+
+/* Those that are not in use: their pages are there, each of which costs a new stack a fault. */
+static struct {
+    pthread_mutex_t lock;
+    char *at[8];
+    size_t n;
+} unused = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* NULL, and errno: there is no memory. */
+static char *take_stack(void)
+{
+    const size_t guard = guard_bytes(), bytes = guard + COROUTINE_STACK_BYTES;
+    pthread_mutex_lock(&unused.lock);
+    char *const used = unused.n > 0 ? unused.at[--unused.n] : NULL;
+    pthread_mutex_unlock(&unused.lock);
+    if (used != NULL) {
+        return used;
+    }
+    void *const stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) {
+        return NULL;
+    }
+    if (mprotect(stack, guard, PROT_NONE) != 0) {
+        const int error = errno;
+        munmap(stack, bytes);
+        errno = error;
+        return NULL;
+    }
+    return stack;
+}
+
+static void give_stack(char *stack)
+{
+    pthread_mutex_lock(&unused.lock);
+    const bool is_kept = unused.n < sizeof unused.at / sizeof *unused.at;
+    if (is_kept) {
+        unused.at[unused.n++] = stack;
+    }
+    pthread_mutex_unlock(&unused.lock);
+    if (!is_kept) {
+        munmap(stack, guard_bytes() + COROUTINE_STACK_BYTES);
+    }
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
 
 enum status coroutine_new(void (*body)(void *), void *context, struct coroutine **out)
 {
-    const size_t guard = guard_bytes(), bytes = guard + COROUTINE_STACK_BYTES;
     struct coroutine *const c = calloc(1, sizeof *c);
     *out = NULL;
     if (c == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a job's stack");
     }
-    *c = (struct coroutine){.body = body, .context = context};
-    void *const stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    c->stack = stack != MAP_FAILED ? stack : NULL;
-    if (c->stack == NULL || mprotect(c->stack, guard, PROT_NONE) != 0 ||
-        getcontext(&c->inside) != 0) {
+    *c = (struct coroutine){.body = body, .context = context, .stack = take_stack()};
+    if (c->stack == NULL || getcontext(&c->inside) != 0) {
         const int error = errno;
         coroutine_free(c);
         return status_fail_errno(error, "no memory for a job's stack");
     }
-    c->inside.uc_stack.ss_sp = c->stack + guard;
+    c->inside.uc_stack.ss_sp = c->stack + guard_bytes();
     c->inside.uc_stack.ss_size = COROUTINE_STACK_BYTES;
     makecontext(&c->inside, (void (*)(void))begin, 2, (unsigned)((uintptr_t)c >> 32),
                 (unsigned)(uintptr_t)c);
@@ -157,7 +199,7 @@ void coroutine_free(struct coroutine *c)
     }
 #endif
     if (c->stack != NULL) {
-        munmap(c->stack, guard_bytes() + COROUTINE_STACK_BYTES);
+        give_stack(c->stack);
     }
     free(c);
 }
