@@ -142,8 +142,8 @@ enum status stage_open(const struct stage_ops *stage, const struct stage_args *a
                             .queue = args->queue,
                             .room = {.queue = args->queue},
                             .out = &s->out};
-    enum status st = coroutine_new(body, s, &s->coroutine);
-    st = st == STATUS_OK ? result_init(&s->out) : st;
+    enum status st = result_init(&s->out);
+    st = st == STATUS_OK ? coroutine_new(body, s, &s->coroutine) : st;
     st = st == STATUS_OK ? go_on(s) : st;
     if (st != STATUS_OK) {
         pull_free(s);
