@@ -78,6 +78,12 @@ static enum status turn(struct rows *rows, const struct table_chunk *chunk)
     return STATUS_OK;
 }
 
+static enum status cut_row(const struct rows *rows, const struct job_io *io)
+{
+    return status_fail(STATUS_INTERNAL, "%s: the numbers end within row %llu",
+                       io->args.inputs[rows->part].name, (unsigned long long)rows->n_seen + 1);
+}
+
 /* Nothing that has come is left: the next cells. *ends: there are none. */
 static enum status pull(struct rows *rows, struct job_io *io, bool *ends)
 {
@@ -97,8 +103,7 @@ static enum status pull(struct rows *rows, struct job_io *io, bool *ends)
         rows->n_rest = (size_t)rows->n_turned;
         rows->n_turned = 0;
     } else if (rows->n_split > 0) {
-        return status_fail(STATUS_INTERNAL, "%s: the numbers end within row %llu",
-                           io->args.inputs[rows->part].name, (unsigned long long)rows->n_seen + 1);
+        return cut_row(rows, io);
     }
     return STATUS_OK;
 }
@@ -132,6 +137,36 @@ enum status rows_read(struct rows *rows, struct job_io *io, struct span to, size
         io_taken(io);
     }
     return STATUS_OK;
+}
+
+enum status rows_cells(struct rows *rows, struct job_io *io, bool *are)
+{
+    bool ends = false;
+    while (rows->n_rest == 0 && !ends) {
+        STATUS_TRY(pull(rows, io, &ends));
+    }
+    *are = !ends;
+    return STATUS_OK;
+}
+
+enum status rows_fill(struct rows *rows, struct job_io *io, struct span to, size_t *n)
+{
+    const size_t cell = dtype_bytes(rows->type), all = *n * rows->width;
+    size_t have = 0;
+    bool are = true;
+    while (have < all && are) {
+        STATUS_TRY(rows_cells(rows, io, &are));
+        const size_t left = all - have, some = rows->n_rest < left ? rows->n_rest : left;
+        STATUS_TRY(are ? io->ops->upload(io->queue, span_from(to, have * cell), rows->rest,
+                                         some * cell, &io->ticket)
+                       : STATUS_OK);
+        rows->rest += some * cell;
+        rows->n_rest -= some;
+        have += some;
+    }
+    *n = have / rows->width;
+    rows->n_seen += *n;
+    return have % rows->width == 0 ? STATUS_OK : cut_row(rows, io);
 }
 
 enum status rows_end(struct rows *rows, struct job_io *io)

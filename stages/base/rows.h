@@ -45,6 +45,12 @@ enum status rows_more(struct rows *rows, struct job_io *io, bool *are) STATUS_MU
  * them. *n < least: these are the last ones. */
 enum status rows_read(struct rows *rows, struct job_io *io, struct span to, size_t least,
                       size_t most, size_t *n) STATUS_MUST_CHECK;
+/* The same without `look`: cells are uploaded as they come, cut anywhere, and rows need no room.
+ * Waits until a cell can be read; *are: there is one. */
+enum status rows_cells(struct rows *rows, struct job_io *io, bool *are) STATUS_MUST_CHECK;
+/* Uploads the next *n rows to the begin of `to`; *n falls where the part ends. */
+enum status rows_fill(struct rows *rows, struct job_io *io, struct span to,
+                      size_t *n) STATUS_MUST_CHECK;
 /* All have been read: memory that they came through goes. */
 enum status rows_end(struct rows *rows, struct job_io *io) STATUS_MUST_CHECK;
 /* They come once more, from the first on. */

@@ -13,8 +13,8 @@ enum { WIDTH = 3, ROWS = 500, LEAVES = 7 };
 /* What the method is to do, and what it has seen. */
 static struct {
     enum { READS, FAILS_EARLY, STARTS_OVER, SKIPS_A_PART, LEAVES_BETWEEN, TWICE } does;
-    size_t least, most;
-    bool drops, was_cancelled;
+    size_t least, most, n_lacking; /* of the last cells so many do not come */
+    bool drops, fills, was_cancelled;
     double seen[ROWS * WIDTH];
     uint64_t n_seen;
     size_t n_calls, n_passes;
@@ -55,7 +55,9 @@ static enum status read_pass(struct job_io *io, struct rows *rows, struct span t
     size_t n = 1;
     method.n_seen = 0;
     while (n > 0) {
-        STATUS_TRY(rows_read(rows, io, to, method.least, method.most, &n));
+        n = method.most;
+        STATUS_TRY(method.fills ? rows_fill(rows, io, to, &n)
+                                : rows_read(rows, io, to, method.least, method.most, &n));
         assert_true(n <= method.most && method.n_seen + n <= ROWS);
         STATUS_TRY(io->ops->download(io->queue, method.seen + method.n_seen * WIDTH, to,
                                      n * WIDTH * sizeof(double)));
@@ -110,11 +112,11 @@ static enum status run_method(size_t cut, size_t cancel_after, size_t *n_results
     struct stage *s;
     enum status st = stage_open(&stage, &args, &s);
     size_t part = 0, n_pushes = 0;
+    const size_t all = (size_t)ROWS * WIDTH - method.n_lacking;
     *n_results = 0;
     for (bool is_cancelled = false; st == STATUS_OK && part == 0 && !is_cancelled;) {
-        for (size_t at = 0; at < (size_t)ROWS * WIDTH && st == STATUS_OK && !is_cancelled;
-             at += cut) {
-            const size_t left = (size_t)ROWS * WIDTH - at, n = left < cut ? left : cut;
+        for (size_t at = 0; at < all && st == STATUS_OK && !is_cancelled; at += cut) {
+            const size_t left = all - at, n = left < cut ? left : cut;
             double *const values = malloc(n * sizeof *values);
             assert_non_null(values);
             const struct table_chunk chunk = {.values = values, .n_cells = n};
@@ -177,6 +179,40 @@ static void rows_are_whole_wherever_chunks_are_cut(void **state)
             assert_int_equal(n_results, 1);
             assert_seen(method.drops ? 2 : 1);
         }
+    }
+}
+
+static void rows_that_nobody_looks_at_are_filled_by_cells(void **state)
+{
+    static const size_t cuts[] = {1, 2, 4, 7, 301, (size_t)ROWS * WIDTH};
+    static const size_t sizes[] = {1, 64, ROWS, 2 * ROWS};
+    size_t n_results;
+    (void)state;
+    for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+        for (size_t m = 0; m < sizeof sizes / sizeof *sizes; m++) {
+            memset(&method, 0, sizeof method);
+            method.most = sizes[m];
+            method.fills = true;
+            method.does = k % 2 == 0 ? TWICE : READS;
+            assert_int_equal(run_method(cuts[k], 0, &n_results), STATUS_OK);
+            assert_seen(1);
+            assert_int_equal(method.n_calls, method.n_passes * ((ROWS - 1) / sizes[m] + 2));
+        }
+    }
+}
+
+/* The last row has a cell too few. */
+static void numbers_that_end_within_a_row_are_a_fault(void **state)
+{
+    size_t n_results;
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        memset(&method, 0, sizeof method);
+        method.least = method.most = 64;
+        method.fills = k == 1;
+        method.n_lacking = 1;
+        assert_int_equal(run_method(7, 0, &n_results), STATUS_INTERNAL);
+        assert_non_null(strstr(status_message(), "x.npy: the numbers end within row 500"));
     }
 }
 
@@ -258,6 +294,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_whole_wherever_chunks_are_cut),
+        cmocka_unit_test(rows_that_nobody_looks_at_are_filled_by_cells),
+        cmocka_unit_test(numbers_that_end_within_a_row_are_a_fault),
         cmocka_unit_test(reads_wait_for_the_least_that_is_wanted),
         cmocka_unit_test(a_pass_comes_once_more),
         cmocka_unit_test(results_leave_in_the_middle_of_a_chunk),
