@@ -18,10 +18,8 @@
  * which of them is unlike.
  */
 #include "stages/pearson/pearson_job.h"
-#include "stages/pearson/pearson_report.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { LEAST_SERIES = 5, BATCH = 8192 }; /* coefficients of a series that are fetched at once */
 static const double chance = 0.005;      /* of one false alarm in a table of series alike */
@@ -134,18 +132,14 @@ enum status pearson_anomalies_find(struct pearson_job *job, double *scratch)
     if (!find_alike(job, scratch, &alike)) {
         return STATUS_OK;
     }
-    void *const cells = malloc(BATCH * sizeof(double));
-    if (cells == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %d coefficients", BATCH);
-    }
-    enum status st = STATUS_OK;
-    for (size_t s = 0; s < job->n_series && st == STATUS_OK; s++) {
+    void *cells;
+    STATUS_TRY(room_host(job->kept, BATCH, sizeof(double), &cells));
+    for (size_t s = 0; s < job->n_series; s++) {
         const double limit = limit_of(job, &alike, s);
         if (job->median_abs[s] < limit) { /* and so may be the strongest */
-            st = queue_check(job->queue);
-            st = st == STATUS_OK ? is_alone(job, s, limit, cells, &job->is_anomalous[s]) : st;
+            STATUS_TRY(queue_check(job->queue));
+            STATUS_TRY(is_alone(job, s, limit, cells, &job->is_anomalous[s]));
         }
     }
-    free(cells);
-    return st;
+    return STATUS_OK;
 }

@@ -1,57 +1,57 @@
 /*
- * pearson_columns - blocks of samples of every series, into the accumulators of the kernels, which
- * take missing values, too.
+ * pearson_columns - series across lines: blocks of samples of every series, into the accumulators
+ * of the kernels, which take missing values, too. Co-moments are accumulated in double whatever
+ * precision was asked, and the samples are forgotten.
  */
 #include "stages/pearson/pearson_job.h"
 
-static enum status columns_open(struct pearson_job *job)
+static void free_columns(void *context)
 {
-    job->n_series = job->layout.cells;
-    return job->ops->pearson->columns_new(job->queue, job->layout.cells, job->layout.unit_lines,
-                                          job->choice.diff, &job->columns);
+    struct pearson_job *const job = context;
+    job->ops->pearson->columns_free(job->queue, job->columns);
 }
 
-static enum status columns_take(struct pearson_job *job, size_t n_lines)
+enum status pearson_columns_count(struct pearson_job *job)
 {
-    return job->ops->pearson->columns_add(job->queue, job->columns, job->unit, job->layout.type,
-                                          n_lines);
+    const struct pearson_layout *const l = &job->layout;
+    struct span slab;
+    room_count(&job->work, 0,
+               job->ops->pearson->columns_bytes(l->cells, l->unit_lines, !job->choice.reject));
+    STATUS_TRY(pearson_stage(job, &slab));
+    STATUS_TRY(l->lines > l->unit_lines ? pearson_stage(job, &slab) : STATUS_OK);
+    return pearson_grow(job, l->cells);
 }
 
-static void columns_release(struct pearson_job *job)
+/* All slabs. */
+static enum status add_up(struct pearson_job *job)
 {
-    if (job->columns != NULL) {
-        job->ops->pearson->columns_free(job->queue, job->columns);
-        job->columns = NULL;
+    const struct pearson_layout *const l = &job->layout;
+    struct span slab;
+    size_t n;
+    bool are;
+    STATUS_TRY(pearson_more(job, &are));
+    while (are) {
+        STATUS_TRY(pearson_stage(job, &slab));
+        STATUS_TRY(pearson_read(job, slab, &n));
+        STATUS_TRY(job->ops->pearson->columns_add(job->queue, job->columns, slab, l->type, n));
+        job->lines += n;
+        STATUS_TRY(pearson_more(job, &are));
     }
-    pearson_job_unstage(job);
+    return STATUS_OK;
 }
 
-static enum status columns_finish(struct pearson_job *job)
+enum status pearson_columns(struct pearson_job *job)
 {
-    const size_t n = job->n_series, panel = job->layout.panel;
-    job->n_samples = pearson_layout_samples(&job->layout, job->lines);
-    job->moments.capacity = n;
-    STATUS_TRY(pearson_job_alloc(job, n, moments_bytes(1), &job->moments.at));
-    for (size_t p = 0; p * panel < n; p++) {
-        const size_t width = matrix_panel_width(p, panel, n);
-        struct span unused;
-        STATUS_TRY(pearson_job_panel(job, width - p * panel, width, &unused));
-    }
+    const struct pearson_kernels *const k = job->ops->pearson;
+    const struct pearson_layout *const l = &job->layout;
+    STATUS_TRY(
+        k->columns_new(job->queue, l->cells, l->unit_lines, job->choice.diff, &job->columns));
+    STATUS_TRY(room_keep(&job->work, free_columns, job));
+    STATUS_TRY(add_up(job));
+    job->n_samples = pearson_samples(l, job->lines);
+    STATUS_TRY(pearson_grow(job, l->cells));
+    STATUS_TRY(pearson_matrix_room(job, l->cells));
     const struct matrix matrix = {
-        .n_series = n, .panel = panel, .type = job->layout.r_type, .panels = job->panels};
-    return job->ops->pearson->columns_finish(job->queue, job->columns, job->moments, &matrix);
+        .n_series = l->cells, .panel = l->panel, .type = l->r_type, .panels = job->panels};
+    return k->columns_finish(job->queue, job->columns, job->moments, &matrix);
 }
-
-static enum status columns_common(struct pearson_job *job, struct matrix_pair *pairs, size_t n)
-{
-    return job->ops->pearson->columns_common(job->queue, job->columns, pairs, n);
-}
-
-const struct pearson_strategy pearson_columns = {
-    .open = columns_open,
-    .begin = pearson_job_stage,
-    .take = columns_take,
-    .finish = columns_finish,
-    .common = columns_common,
-    .release = columns_release,
-};

@@ -8,9 +8,70 @@
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { BATCH = 1 << 12, WORD_BITS = 64 };
+
+/* --- series along lines ---------------------------------------------------------------------- */
+
+static size_t words_of(size_t n_samples)
+{
+    return n_samples / WORD_BITS + 1;
+}
+
+uint64_t pearson_common_bytes(const struct pearson_job *job)
+{
+    const uint64_t bits = words_of(job->n_samples) * sizeof(uint64_t);
+    return job->n_series * (bits + sizeof(uint64_t *)) + job->n_samples * sizeof(double);
+}
+
+/* In the exact standard form a missing sample is -0.0. */
+static bool is_present(double v, bool is_standard)
+{
+    return is_standard ? v != 0 || !signbit(v) : !isnan(v);
+}
+
+/* Which samples of series s are present. */
+static enum status find_present(struct pearson_job *job, size_t s)
+{
+    bool is_standard;
+    const struct span from = pearson_rows_one(job, s, &is_standard);
+    const enum dtype type = is_standard ? DTYPE_F64 : job->layout.x_type;
+    uint64_t *bits;
+    STATUS_TRY(room_host(&job->work, words_of(job->n_samples), sizeof *bits, &bits));
+    job->present[s] = bits;
+    STATUS_TRY(job->ops->download(job->queue, job->one, from, job->n_samples * dtype_bytes(type)));
+    for (size_t t = 0; t < job->n_samples; t++) {
+        const bool present = is_present(pearson_level(job->one, type, t), is_standard);
+        bits[t / WORD_BITS] |= (uint64_t)present << t % WORD_BITS;
+    }
+    return STATUS_OK;
+}
+
+static uint64_t common_bits(const uint64_t *a, const uint64_t *b, size_t n)
+{
+    uint64_t count = 0;
+    for (size_t k = 0; k < n; k++) {
+        count += (uint64_t)__builtin_popcountll(a[k] & b[k]);
+    }
+    return count;
+}
+
+static enum status count_rows(struct pearson_job *job, struct matrix_pair *pairs, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        const size_t both[] = {pairs[k].i, pairs[k].j};
+        for (size_t b = 0; b < 2; b++) {
+            if (job->present[both[b]] == NULL) {
+                STATUS_TRY(find_present(job, both[b]));
+            }
+        }
+        pairs[k].r = (double)common_bits(job->present[both[0]], job->present[both[1]],
+                                         words_of(job->n_samples));
+    }
+    return STATUS_OK;
+}
+
+/* --- of all pairs ---------------------------------------------------------------------------- */
 
 static uint64_t count_of(const struct pearson_job *job, size_t s)
 {
@@ -22,8 +83,8 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
     return count_of(job, s) < job->n_samples;
 }
 
-/* Of the pairs from `first` on those of which both series have gaps, as they are numbered by the
- * strategy, until `batch` is full; where each stands. The first pair that was not looked at. */
+/* Of the pairs from `first` on those of which both series have gaps, as they are numbered in
+ * the table, until `batch` is full; where each stands. The first pair that was not looked at. */
 static size_t gather(const struct pearson_job *job, size_t first, struct matrix_pair *batch,
                      size_t *places, size_t *n)
 {
@@ -44,7 +105,9 @@ static enum status count_both(struct pearson_job *job, struct matrix_pair *batch
     for (size_t k = 0, n; k < job->n_found;) {
         k = gather(job, k, batch, places, &n);
         STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(job->strategy->common(job, batch, n));
+        STATUS_TRY(job->layout.by_lines
+                       ? count_rows(job, batch, n)
+                       : job->ops->pearson->columns_common(job->queue, job->columns, batch, n));
         for (size_t b = 0; b < n; b++) {
             job->n_common[places[b]] = (uint64_t)batch[b].r;
         }
@@ -54,98 +117,18 @@ static enum status count_both(struct pearson_job *job, struct matrix_pair *batch
 
 enum status pearson_common(struct pearson_job *job)
 {
-    struct matrix_pair *const batch = malloc(BATCH * sizeof *batch);
-    size_t *const places = malloc(BATCH * sizeof *places);
-    enum status st = STATUS_OK;
-    job->n_common = malloc((job->n_found + 1) * sizeof *job->n_common);
-    if (batch == NULL || places == NULL || job->n_common == NULL) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory to count the samples of %zu pairs",
-                         job->n_found);
-    } else {
-        for (size_t k = 0; k < job->n_found; k++) {
-            const uint64_t a = count_of(job, job->pairs[k].i), b = count_of(job, job->pairs[k].j);
-            job->n_common[k] = a < b ? a : b;
-        }
-        st = count_both(job, batch, places);
+    struct matrix_pair *batch;
+    size_t *places;
+    STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->n_common, &job->n_common));
+    STATUS_TRY(room_host(&job->work, BATCH, sizeof *batch, &batch));
+    STATUS_TRY(room_host(&job->work, BATCH, sizeof *places, &places));
+    if (job->layout.by_lines) {
+        STATUS_TRY(room_host(&job->work, job->n_series, sizeof *job->present, &job->present));
+        STATUS_TRY(room_host(&job->work, job->n_samples, sizeof *job->one, &job->one));
     }
-    free(batch);
-    free(places);
-    return st;
-}
-
-/* --- rows ------------------------------------------------------------------------------------- */
-
-static size_t words_of(size_t n_samples)
-{
-    return n_samples / WORD_BITS + 1;
-}
-
-size_t pearson_rows_common_bytes(size_t n_samples)
-{
-    return words_of(n_samples) * sizeof(uint64_t);
-}
-
-/* In the exact standard form a missing sample is -0.0. */
-static bool is_present(double v, bool is_standard)
-{
-    return is_standard ? v != 0 || !signbit(v) : !isnan(v);
-}
-
-/* Which samples of series s are present. */
-static enum status find_present(struct pearson_job *job, size_t s, double *room)
-{
-    bool is_standard;
-    const struct span from = pearson_rows_one(job, s, &is_standard);
-    const enum dtype type = is_standard ? DTYPE_F64 : job->layout.x_type;
-    uint64_t *const bits = calloc(words_of(job->n_samples), sizeof *bits);
-    if (bits == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the gaps of a series");
+    for (size_t k = 0; k < job->n_found; k++) {
+        const uint64_t a = count_of(job, job->pairs[k].i), b = count_of(job, job->pairs[k].j);
+        job->n_common[k] = a < b ? a : b;
     }
-    job->present[s] = bits;
-    STATUS_TRY(job->ops->download(job->queue, room, from, job->n_samples * dtype_bytes(type)));
-    for (size_t t = 0; t < job->n_samples; t++) {
-        const bool present = is_present(pearson_level(room, type, t), is_standard);
-        bits[t / WORD_BITS] |= (uint64_t)present << t % WORD_BITS;
-    }
-    return STATUS_OK;
-}
-
-static uint64_t common_bits(const uint64_t *a, const uint64_t *b, size_t n)
-{
-    uint64_t count = 0;
-    for (size_t k = 0; k < n; k++) {
-        count += (uint64_t)__builtin_popcountll(a[k] & b[k]);
-    }
-    return count;
-}
-
-static enum status count_rows(struct pearson_job *job, struct matrix_pair *pairs, size_t n,
-                              double *room)
-{
-    for (size_t k = 0; k < n; k++) {
-        const size_t both[] = {pairs[k].i, pairs[k].j};
-        for (size_t b = 0; b < 2; b++) {
-            if (job->present[both[b]] == NULL) {
-                STATUS_TRY(find_present(job, both[b], room));
-            }
-        }
-        pairs[k].r = (double)common_bits(job->present[both[0]], job->present[both[1]],
-                                         words_of(job->n_samples));
-    }
-    return STATUS_OK;
-}
-
-enum status pearson_rows_common(struct pearson_job *job, struct matrix_pair *pairs, size_t n)
-{
-    double *const room = malloc(job->n_samples * sizeof *room);
-    if (job->present == NULL) {
-        job->present = calloc(job->n_series, sizeof *job->present);
-    }
-    const enum status st =
-        room != NULL && job->present != NULL
-            ? count_rows(job, pairs, n, room)
-            : status_fail(STATUS_NO_MEMORY, "no memory for a series of %zu samples",
-                          job->n_samples);
-    free(room);
-    return st;
+    return count_both(job, batch, places);
 }

@@ -6,7 +6,6 @@
  * so pieces are bounded, and cut the same way whatever backend and threads. Moments are those of
  * what was correlated: of the increments where `diff` asks for them.
  */
-#include "stages/pearson/pearson_report.h"
 
 #include "formats/pack/pack.h"
 #include "stages/pearson/pearson_job.h"

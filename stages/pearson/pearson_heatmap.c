@@ -5,12 +5,9 @@
  * It is large enough to be printed whatever the number of series: cells are enlarged, or one stands
  * for the mean r of the pairs of several series.
  */
-#include "stages/pearson/pearson_heatmap.h"
 
 #include "formats/result/plot_axes.h"
 #include "stages/pearson/pearson_job.h"
-#include "stages/pearson/pearson_order.h"
-#include "stages/pearson/pearson_report.h"
 
 #include <math.h>
 #include <stdio.h>

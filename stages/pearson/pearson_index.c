@@ -6,9 +6,9 @@
  * Whether a column counts is known at its end. By then its coefficients have been taken, like all:
  * its row and its column of the matrix are taken out, which changes no bit of the others.
  */
-#include "stages/pearson/pearson_index.h"
 
-#include <stdlib.h>
+#include "stages/pearson/pearson_job.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -109,13 +109,9 @@ enum status pearson_index_leave_out(struct pearson_job *job)
     if (!is_left_out(&job->args, &job->choice)) {
         return STATUS_OK;
     }
-    double *const room = malloc(pearson_index_bytes(job->n_series));
-    if (room == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a row of %zu coefficients", n);
-    }
-    const enum status st = move_matrix(job, room);
-    free(room);
-    STATUS_TRY(st);
+    double *room;
+    STATUS_TRY(room_host(&job->work, 1, pearson_index_bytes(job->n_series), &room));
+    STATUS_TRY(move_matrix(job, room));
     double *const stats = job->stats.at.at;
     for (size_t f = 0; f < MOMENTS_FIELDS; f++) {
         memmove(stats + f * n, stats + f * (n + 1) + 1, n * sizeof *stats);
@@ -214,7 +210,7 @@ enum status pearson_notice(const struct stage_args *args, struct result *out)
             pearson_sides(table).columns));
     }
     STATUS_TRY(notice_counts(args, &choice, out));
-    const bool by_lines = choice.columns == table->lines_are_columns;
+    const bool by_lines = pearson_by_lines(args);
     const size_t n_series = by_lines ? table->n_lines : table->cells_per_line;
     const size_t n_samples = by_lines ? table->cells_per_line : table->n_lines;
     if (n_samples >= PEARSON_FEW_SAMPLES || n_series < PEARSON_FEW_SAMPLES ||

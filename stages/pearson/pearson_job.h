@@ -1,87 +1,116 @@
 /*
- * pearson_job - what the parts of the stage `pearson` share: one job's state, and the strategy that
- * knows how its series lie.
+ * pearson_job - what the parts of the stage `pearson` share: one job's state.
  *
- * The numbers of the table are gathered on the backend in units of whole lines; a complete unit is
- * taken by the strategy: a panel of series (pearson_rows) or a block of samples (pearson_columns).
- * Both end with the moments and the matrix, from which the rest follows.
+ * Series along lines are correlated panel by panel as they come (pearson_rows), series across lines
+ * are added up slab by slab (pearson_columns). Both end with the moments and the matrix, from which
+ * the rest follows.
  */
 #ifndef LEAT_STAGES_PEARSON_PEARSON_JOB_H
 #define LEAT_STAGES_PEARSON_PEARSON_JOB_H
 
-#include "stages/pearson/pearson_layout.h"
-#include "stages/pearson/pearson_levels.h"
-#include "stages/pearson/series_names.h"
+#include "formats/base/bytes.h"
+#include "formats/result/figure.h"
+#include "kernels/pearson/panels.h"
+#include "stages/base/rows.h"
 
-struct pearson_job;
+/* The parameters of the stage; the order is that of pearson_specs. */
+enum { PEARSON_N_SPECS = 10 };
+extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
-struct pearson_strategy {
-    enum status (*open)(struct pearson_job *job) STATUS_MUST_CHECK;
-    /* Where the cells of the next unit go. */
-    enum status (*begin)(struct pearson_job *job, struct span *unit) STATUS_MUST_CHECK;
-    /* The unit holds n_lines lines (fewer than unit_lines only at the end). */
-    enum status (*take)(struct pearson_job *job, size_t n_lines) STATUS_MUST_CHECK;
-    /* All units have been taken: completes moments and matrix, but for missing values. */
-    enum status (*finish)(struct pearson_job *job) STATUS_MUST_CHECK;
-    /* As of struct stage_ops; NULL: never any. */
-    size_t (*helpers)(const struct pearson_job *job);
-    enum status (*help)(struct pearson_job *job, struct queue **queues,
-                        size_t *n) STATUS_MUST_CHECK;
-    /* Corrects the matrix for missing values, when the moments are there on the host and some
-     * series has any; NULL where take has done so. */
-    enum status (*fill_missing)(struct pearson_job *job) STATUS_MUST_CHECK;
-    /* Sets pairs[k].r to the number of samples that are in both series, of n pairs of series that
-     * both have missing values; series are numbered as they came. When all else has been found. */
-    enum status (*common)(struct pearson_job *job, struct matrix_pair *pairs,
-                          size_t n) STATUS_MUST_CHECK;
-    /* Gives back what only the computation needed. May be called twice, and after any failure. */
-    void (*release)(struct pearson_job *job);
+/* The most pairs that one result lists, and the most series (pairs hold 32-bit numbers). */
+enum { PEARSON_PAIRS_MAX = 1 << 24 };
+#define PEARSON_SERIES_MAX ((size_t)1 << 31)
+
+struct pearson_choice {
+    bool columns;                /* the series are the table's columns, else its rows */
+    enum pearson_precision used; /* what is done: series across lines are always taken exactly */
+    enum pearson_diff diff;
+    bool reject;        /* a missing value is an error */
+    size_t min_samples; /* a coefficient is of no fewer */
+    bool keep_r;        /* the matrix is among the results */
+    size_t top;
+    double threshold; /* 0: off */
+    bool cluster;     /* the heat map is ordered by clusters */
+    enum figure_format figure;
 };
 
-/* Tables whose lines hold a series each: a panel of series is standardized as soon as it is
- * complete and multiplied with every series before it, so that after the last line only the last
- * panel's products are left. */
-extern const struct pearson_strategy pearson_rows;
-/* Tables whose lines hold a sample of every series: co-moments are accumulated block by block, in
- * double whatever precision was asked, and the samples are forgotten. */
-extern const struct pearson_strategy pearson_columns;
+/* How a job is laid out follows from the parameters and from the shape that is known or estimated
+ * before the first number, never from the backend, the threads, or how the bytes were cut. */
+struct pearson_layout {
+    bool by_lines; /* a line of the table holds a series; else a line holds a sample of each */
+    size_t cells;  /* numbers in a line */
+    size_t lines;  /* of the table, known or guessed; >= 1 */
+    bool lines_known;
+    size_t n_dropped;  /* samples that increments cost: 0 or 1 */
+    enum dtype type;   /* of the table's numbers */
+    enum dtype x_type; /* of the numbers that are correlated: double for increments */
+    enum dtype r_type; /* of the matrix */
+    bool keep_x;       /* the series stay in memory: some pairs are computed from them once more */
+    size_t panel;      /* rows in a panel of the matrix */
+    size_t unit_lines; /* lines that are taken at once: a panel of series, or a slab of samples */
+};
 
-/* pearson_rows: standardized series and, where some pairs are computed twice, the series
- * themselves. One block when the number of lines is known, more when the guess was too low. */
+/* A name has at most SERIES_NAME_BYTES, so that what names take is bounded by their number. A
+ * longer one is cut at a character's end and ends with U+2026 ("..."), both within that bound.
+ * Names may repeat, cut or not. */
+enum { SERIES_NAME_BYTES = 255, SERIES_PLACE_BYTES = 24 }; /* the longest name; name of a place */
+
+struct series_names {
+    struct bytes text; /* the names, each with its NUL */
+    const char **at;   /* [n] into text, once they are all there */
+    size_t n;
+    size_t n_cut; /* names that were longer */
+};
+
+/* Series along lines in standard form and, where some pairs are computed twice, themselves. One
+ * block when the number of lines is known, more when the guess was too low. */
 struct series_block {
     size_t first, rows; /* series first .. first + rows - 1 have room */
     struct span z, x;   /* x: none unless the series are kept */
 };
 
+/* The first two have 8 series at least, each later one half as many as there are before it: so few
+ * hold more than PEARSON_SERIES_MAX. */
+enum { PEARSON_BLOCKS_MOST = 56 };
+
 struct pearson_job {
+    struct job_io *io;
     struct stage_args args;
     const char *name; /* of the input, for messages */
     struct pearson_choice choice;
     struct pearson_layout layout;
-    const struct pearson_strategy *strategy;
     const struct backend_ops *ops;
     struct queue *queue;
 
+    /* Memory, which a plan only counts. */
+    struct room *kept;    /* until the job ends */
+    struct room units;    /* lines, until all have been taken; then, where gaps take them, panels in
+                             the exact form, ... */
+    struct room standard; /* ... and series in standard form: until pairs are computed again, from
+                             the series themselves, or ... */
+    struct room work;     /* ... until all coefficients are there: all else that these take */
+    struct room growing;  /* moments, the list of panels: until there are longer ones */
+
+    /* what comes */
+    struct rows rows;
+    uint64_t n_cells; /* numbers that have come in chunks before this one */
     struct series_names names;
-    struct pearson_levels levels;
-
-    /* the unit that is being gathered */
-    struct span staging[2]; /* taken in turns, so that one is filled while the other is in use */
+    double *before;         /* of logarithms of ratios: the number before, or those of a line */
+    uint64_t n_no_log;      /* increments of two present values that have no logarithm */
+    size_t lines;           /* taken, in whole units */
+    struct span staging[2]; /* units, in turns: one is filled while the other is in use */
     size_t turn;
-    struct span unit;
-    size_t unit_cells; /* numbers in it so far */
-    size_t lines;      /* taken */
-    uint64_t ticket;   /* of the last upload */
 
-    /* of pearson_rows */
-    struct series_block *blocks;
+    /* of series along lines */
+    struct series_block blocks[PEARSON_BLOCKS_MOST];
     size_t n_blocks;
     struct span increments; /* of one panel, when they are not kept */
     struct span exact[2];   /* two panels in the exact form, for gaps in a matrix of another form */
     struct moments exact_moments;
-    uint64_t **present; /* [n_series] once it is asked for: a bit a sample; NULL: not asked for */
+    uint64_t **present;    /* [n_series]: a bit a sample; NULL: not asked for */
+    double *one;           /* a series on the host */
     struct panels *shared; /* with other devices; NULL: it is not */
-    /* of pearson_columns */
+    /* of series across lines */
     void *columns;
 
     /* the outcome, on the backend */
@@ -89,11 +118,12 @@ struct pearson_job {
     size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
     struct moments moments;
     struct span *panels;
-    size_t n_panels, panels_capacity;
-    struct matrix matrix; /* complete after finish */
+    size_t n_panels;
+    struct matrix matrix;
 
     /* the outcome, on the host */
     struct moments stats; /* the moments */
+    bool has_gaps;        /* some series has missing samples */
     double *median_abs;   /* [n_series] */
     double median_abs_all;
     struct matrix_survey survey;
@@ -124,34 +154,164 @@ static inline uint64_t pearson_pair_samples(const struct pearson_job *job, size_
     return job->n_common != NULL ? job->n_common[k] : job->n_samples;
 }
 
-/* Backend memory for n things of `each` bytes; *out is none on failure. */
-enum status pearson_job_alloc(struct pearson_job *job, size_t n, size_t each,
-                              struct span *out) STATUS_MUST_CHECK;
-/* Gives it back; *s is none then, and may have been before. */
-void pearson_job_release(struct pearson_job *job, struct span *s);
+/* Number k of `values`. */
+static inline double pearson_level(const void *values, enum dtype type, size_t k)
+{
+    return type == DTYPE_F64 ? ((const double *)values)[k] : (double)((const float *)values)[k];
+}
+
+/* --- pearson_layout.c --- */
+/* What the parameters mean for this table. */
+void pearson_choose(const struct stage_args *args, struct pearson_choice *out);
+/* Begins a job: choice and layout. STATUS_BAD_INPUT where no correlation can exist,
+ * STATUS_TOO_LARGE where there are more series than can be numbered, or samples in a line than can
+ * be indexed. */
+enum status pearson_begin(const struct stage_args *args, struct room *kept,
+                          struct pearson_job *job) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+double pearson_work(const struct stage_args *args);
+bool pearson_by_lines(const struct stage_args *args);
+/* Samples, after increments, of a table of `lines` lines. */
+static inline size_t pearson_samples(const struct pearson_layout *l, size_t lines)
+{
+    const size_t samples = l->by_lines ? l->cells : lines;
+    return samples > l->n_dropped ? samples - l->n_dropped : 0;
+}
+/* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */
+enum status pearson_check_series(const struct pearson_job *job, size_t n_series) STATUS_MUST_CHECK;
+/* Rows and columns of a table, whatever its order; estimates where they are not known. */
+struct pearson_sides {
+    size_t rows, columns;
+};
+struct pearson_sides pearson_sides(const struct table_info *table);
+/* Samples below which coefficients are high by chance. */
+enum { PEARSON_FEW_SAMPLES = 10 };
+/* Nobody says which side the series are, the columns have no names, and rows would have too few
+ * samples where columns have enough: the columns are the series. */
+bool pearson_prefers_columns(const struct stage_args *args);
+/* True unless it is said which side the series are, or what has a name is one, or columns are
+ * preferred. */
+bool pearson_guesses_sides(const struct stage_args *args);
+/* Whether it is plain which side of the table the series lie on: where nobody says and there are no
+ * names, a table of very many rows is STATUS_BAD_ARGUMENT; of other texts a notice says how they
+ * are taken. */
+enum status pearson_check_sides(const struct stage_args *args) STATUS_MUST_CHECK;
+/* Fails with STATUS_BAD_INPUT unless there are two samples a series to correlate, and with
+ * STATUS_TOO_LARGE where a series in a line has more than PEARSON_SAMPLES_MAX. */
+enum status pearson_check_samples(const struct pearson_job *job, size_t lines) STATUS_MUST_CHECK;
+
+/* --- pearson_room.c: memory --- */
+/* As of struct stage_ops: all that follows counted. */
+enum status pearson_plan(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
+/* Bytes of a series in standard form, and as it is correlated. */
+size_t pearson_z_bytes(const struct pearson_job *job, enum pearson_precision precision);
+size_t pearson_x_bytes(const struct pearson_job *job);
 /* A staging buffer for the next unit: that which was not given last. */
-enum status pearson_job_stage(struct pearson_job *job, struct span *unit) STATUS_MUST_CHECK;
-/* Gives the staging buffers back. */
-void pearson_job_unstage(struct pearson_job *job);
-/* Appends a panel to the matrix: `rows` rows of `width` elements. */
-enum status pearson_job_panel(struct pearson_job *job, size_t rows, size_t width,
-                              struct span *panel) STATUS_MUST_CHECK;
+enum status pearson_stage(struct pearson_job *job, struct span *unit) STATUS_MUST_CHECK;
+/* Moments of so many series, and a list for their panels; those that are there stay. */
+enum status pearson_grow(struct pearson_job *job, size_t capacity) STATUS_MUST_CHECK;
+/* The next panel of the matrix: `rows` rows of `width` elements. */
+enum status pearson_panel_room(struct pearson_job *job, size_t rows, size_t width,
+                               struct span *panel) STATUS_MUST_CHECK;
+/* All panels of the matrix of n series. */
+enum status pearson_matrix_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
+/* What is told of each of n series, on the host. */
+enum status pearson_stats_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
+/* Whether further devices may take panels of the matrix, and how. Those of a table whose length is
+ * only guessed would have to make room for more series later. */
+bool pearson_shares(const struct pearson_job *job);
+struct panels_config pearson_shared(const struct pearson_job *job);
+
+/* --- pearson_numbers.c: numbers come in --- */
+/* Before the first. */
+enum status pearson_numbers_open(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Waits for the next lines; *are: there are some. Else what came is a table that can be
+ * correlated. */
+enum status pearson_more(struct pearson_job *job, bool *are) STATUS_MUST_CHECK;
+/* Brings them to `to`: a unit, *n lines, fewer only at the end. */
+enum status pearson_read(struct pearson_job *job, struct span to, size_t *n) STATUS_MUST_CHECK;
+/* Names the series that have none, n_series in all; then names.at is there. */
+enum status pearson_names_close(struct pearson_job *job, size_t n_series) STATUS_MUST_CHECK;
+/* The name of a series, whether or not all names are there yet. */
+const char *pearson_name(struct pearson_job *job, size_t series);
+
+/* --- pearson_rows.c: series along lines --- */
+/* What the coefficients take, for the plan. */
+enum status pearson_rows_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Moments and matrix, but for missing values. */
+enum status pearson_rows(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Corrects the matrix, when the moments are on the host, and some series has missing values.
+ * STATUS_START_OVER: that takes the series themselves, which were not kept. */
+enum status pearson_rows_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
+/* All series as one span, for pairs that are computed again from them; ends their standard form. */
+enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x) STATUS_MUST_CHECK;
+/* Series s: in the exact standard form, where that is what was computed with, else itself (of
+ * x_type). */
+struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard);
+
+/* --- pearson_share.c: panels on further devices --- */
+/* As of struct job_help; `context` is the job. */
+size_t pearson_share_wanted(const void *context);
+enum status pearson_share_bring(void *context, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
+void pearson_share_end(struct pearson_job *job);
+
+/* --- pearson_columns.c: series across lines --- */
+/* What the coefficients take, for the plan. */
+enum status pearson_columns_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Moments and matrix. */
+enum status pearson_columns(struct pearson_job *job) STATUS_MUST_CHECK;
+
+/* --- pearson_index.c: series that are none, and ones that are too short --- */
+/* Whether the first column would be left out if it counts (table_watch.h). */
+bool pearson_index_possible(const struct stage_args *args, const struct pearson_choice *choice);
+/* The host memory that takes. */
+size_t pearson_index_bytes(size_t n_series);
+/* When matrix, moments and names are there: leaves the first column out if it counts. */
+enum status pearson_index_leave_out(struct pearson_job *job) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+enum status pearson_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
+
+/* --- pearson_common.c --- */
+/* Host memory that it takes, of series along lines. */
+uint64_t pearson_common_bytes(const struct pearson_job *job);
 /* Fills n_common, when the pairs are there and some series has missing values. */
 enum status pearson_common(struct pearson_job *job) STATUS_MUST_CHECK;
-/* As of struct pearson_strategy, of pearson_rows. */
-enum status pearson_rows_common(struct pearson_job *job, struct matrix_pair *pairs,
-                                size_t n) STATUS_MUST_CHECK;
-/* The host memory that it takes. */
-size_t pearson_rows_common_bytes(size_t n_samples);
-/* Series s, when the pairs are there: in the exact standard form, where that is what was computed
- * with, else itself (of x_type). */
-struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard);
-/* pearson_share: what pearson_rows has of struct stage_ops for helpers. */
-size_t pearson_share_helpers(const struct pearson_job *job);
-enum status pearson_share_help(struct pearson_job *job, struct queue **queues,
-                               size_t *n) STATUS_MUST_CHECK;
-/* All series as one span, for pairs that are computed again from them; ends what else pearson_rows
- * holds. */
-enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x) STATUS_MUST_CHECK;
+
+/* --- pearson_order.c: the order in which the heat map shows the series: that of the file, or one
+ * in which series that go together stand together --- */
+enum { PEARSON_ORDER_MOST = 8192 }; /* series that are clustered; more stay as in the file */
+/* Host memory that it takes to cluster so many series. */
+size_t pearson_order_bytes(size_t n_series);
+/* Sets order and place where a clustered one was asked for and can be had. The matrix is
+ * complete. */
+enum status pearson_order_find(struct pearson_job *job) STATUS_MUST_CHECK;
+/* The matrix in that order, averaged down to side x side cells like the kernel `heatmap`. */
+enum status pearson_order_cells(struct pearson_job *job, size_t side,
+                                float *cells) STATUS_MUST_CHECK;
+
+/* --- pearson_report.c: files, summary, warnings --- */
+/* Fills the result from a job whose outcome is complete; pieces refer to the job. */
+enum status pearson_report(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+/* Sorts n values; NaN when there are none. */
+double pearson_median(double *values, size_t n);
+/* --- pearson_anomaly.c: sets is_anomalous, which is false everywhere. `scratch` has room for a
+ * number of each series --- */
+enum status pearson_anomalies_find(struct pearson_job *job, double *scratch) STATUS_MUST_CHECK;
+/* --- pearson_files.c: arrays and text tables --- */
+enum status pearson_files_npz(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files_series(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files_pairs(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+
+/* --- pearson_heatmap.c: the matrix as a picture, drawn and encoded when its piece is read --- */
+enum { HEATMAP_NAMED = 60 /* up to so many series have their names at the axes */ };
+/* Cells along a side, pixels along a side of one, series that one stands for (the last one for
+ * fewer). */
+struct heatmap_grid {
+    size_t side, cell, series;
+};
+struct heatmap_grid heatmap_grid_of(size_t n_series);
+/* Host memory that the picture takes while it is drawn and encoded. */
+size_t heatmap_bytes(size_t n_series, enum figure_format format);
+enum status pearson_heatmap(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
 
 #endif

@@ -1,25 +1,13 @@
 /*
- * pearson_layout - parameters and shapes of a pearson job, and the memory that follows from them.
+ * pearson_layout - parameters and shapes of a pearson job: which way its series lie, in what
+ * portions they are taken.
  *
  * Panels: a panel of series is what arrives before its part of the matrix is computed. Large ones
  * make better matrix products, small ones leave less to do when the last byte has been read; their
  * cells are bounded, so that a few very long series do not wait for one another. Slabs: enough
  * samples at a time that the update of the n x n co-moments is bound by arithmetic, not by memory.
- *
- * Whether columns have gaps is not known before the end, so that what gaps add to the accumulators
- * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
  */
-#include "stages/pearson/pearson_layout.h"
-
-#include "formats/base/checked.h"
-#include "stages/pearson/pearson_heatmap.h"
-#include "stages/pearson/pearson_index.h"
-#include "stages/pearson/pearson_order.h"
-#include "stages/pearson/pearson_pairs.h"
-#include "stages/pearson/series_names.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "stages/pearson/pearson_job.h"
 
 enum {
     TILE = 64, /* panels are whole multiples of it, but for fewer series that are known */
@@ -170,11 +158,11 @@ static size_t slab_samples(size_t n_series, enum dtype type, size_t lines)
     return lines < samples ? round_up(lines, TILE) : samples;
 }
 
-enum status pearson_check_series(const struct stage_args *args, size_t n_series)
+enum status pearson_check_series(const struct pearson_job *job, size_t n_series)
 {
     if (n_series > PEARSON_SERIES_MAX) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu series are more than can be paired (%zu)",
-                           args->inputs[0].name, n_series, PEARSON_SERIES_MAX);
+                           job->name, n_series, PEARSON_SERIES_MAX);
     }
     return STATUS_OK;
 }
@@ -207,221 +195,100 @@ enum status pearson_check_sides(const struct stage_args *args)
     return STATUS_OK;
 }
 
-enum status pearson_check_samples(const struct stage_args *args,
-                                  const struct pearson_choice *choice,
-                                  const struct pearson_layout *layout, size_t lines)
+enum status pearson_check_samples(const struct pearson_job *job, size_t lines)
 {
-    const size_t samples = pearson_layout_samples(layout, lines);
-    if (layout->by_lines && samples > PEARSON_SAMPLES_MAX) {
+    const struct pearson_layout *const l = &job->layout;
+    const size_t samples = pearson_samples(l, lines);
+    if (l->by_lines && samples > PEARSON_SAMPLES_MAX) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: series of %zu samples, one after the other, are longer than can be "
                            "taken (%zu): store them the other way round, sample after sample",
-                           args->inputs[0].name, samples, PEARSON_SAMPLES_MAX);
+                           job->name, samples, PEARSON_SAMPLES_MAX);
     }
     if (samples >= 2) {
         return STATUS_OK;
     }
-    const size_t other = layout->by_lines ? lines : layout->cells;
-    const char *what = layout->n_dropped != 0 ? "increment" : "sample";
-    const char *kind = choice->columns ? "column" : "row";
-    if (other >= 2 + layout->n_dropped) {
+    const bool columns = job->choice.columns,
+               lines_are_columns = job->args.inputs[0].table->lines_are_columns;
+    const char *const what = l->n_dropped != 0 ? "increment" : "sample";
+    if ((l->by_lines ? lines : l->cells) >= 2 + l->n_dropped) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: each series is a %s and has %zu %s%s, correlation needs 2; if the "
                            "series are the %s, set series=%s",
-                           args->inputs[0].name, kind, samples, what, samples == 1 ? "" : "s",
-                           choice->columns ? "rows" : "columns",
-                           choice->columns ? "rows" : "columns");
+                           job->name, pearson_kind(job), samples, what, samples == 1 ? "" : "s",
+                           columns ? "rows" : "columns", columns ? "rows" : "columns");
     }
     return status_fail(STATUS_BAD_INPUT,
                        "%s: a table of %zu %s and %zu %s has too few numbers: correlation needs 2 "
                        "%ss of each series",
-                       args->inputs[0].name, lines,
-                       args->inputs[0].table->lines_are_columns ? "column(s)" : "row(s)",
-                       layout->cells,
-                       args->inputs[0].table->lines_are_columns ? "row(s)" : "column(s)", what);
+                       job->name, lines, lines_are_columns ? "column(s)" : "row(s)", l->cells,
+                       lines_are_columns ? "row(s)" : "column(s)", what);
 }
 
-enum status pearson_lay_out(const struct stage_args *args, const struct pearson_choice *choice,
-                            struct pearson_layout *out)
+static enum status lay_out(struct pearson_job *job)
 {
-    const struct table_info *table = args->inputs[0].table;
-    struct pearson_layout l = {.by_lines = choice->columns == table->lines_are_columns,
-                               .cells = table->cells_per_line,
-                               .lines_known = table->n_lines > 0,
-                               .n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0,
-                               .type = table->dtype};
+    const struct table_info *const table = job->args.inputs[0].table;
+    const struct pearson_choice *const choice = &job->choice;
+    struct pearson_layout *const l = &job->layout;
+    *l = (struct pearson_layout){.by_lines = choice->columns == table->lines_are_columns,
+                                 .cells = table->cells_per_line,
+                                 .lines_known = table->n_lines > 0,
+                                 .n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0,
+                                 .type = table->dtype};
     if (table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: is a grid, and pearson takes tables: CSV, TSV, .npy or .npz",
-                           args->inputs[0].name);
+                           job->name);
     }
-    l.lines = at_least(l.lines_known ? table->n_lines : table->n_lines_estimate, 1);
-    l.x_type = l.n_dropped != 0 ? DTYPE_F64 : l.type;
-    l.r_type = pearson_dtype(choice->used);
-    l.keep_x = l.by_lines && (choice->used != PEARSON_EXACT || args->started_over);
-    if (l.by_lines || l.lines_known) {
-        STATUS_TRY(pearson_check_samples(args, choice, &l, l.lines));
+    l->lines = at_least(l->lines_known ? table->n_lines : table->n_lines_estimate, 1);
+    l->x_type = l->n_dropped != 0 ? DTYPE_F64 : l->type;
+    l->r_type = pearson_dtype(choice->used);
+    l->keep_x = l->by_lines && (choice->used != PEARSON_EXACT || job->args.started_over);
+    if (l->by_lines || l->lines_known) {
+        STATUS_TRY(pearson_check_samples(job, l->lines));
     }
-    const size_t n = pearson_layout_series(&l, l.lines);
-    STATUS_TRY(pearson_check_series(args, n));
-    l.panel = panel_rows(n, l.by_lines ? l.cells : 1, l.lines_known || !l.by_lines);
-    l.unit_lines = l.by_lines ? l.panel : slab_samples(n, l.type, l.lines);
-    if (l.lines_known) {
-        l.unit_lines = at_most(l.unit_lines, l.lines);
+    const size_t n = l->by_lines ? l->lines : l->cells;
+    STATUS_TRY(pearson_check_series(job, n));
+    l->panel = panel_rows(n, l->by_lines ? l->cells : 1, l->lines_known || !l->by_lines);
+    l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
+    if (l->lines_known) {
+        l->unit_lines = at_most(l->unit_lines, l->lines);
     }
-    *out = l;
     return STATUS_OK;
 }
 
-/* A sum of products that remembers whether it ever wrapped. */
-struct tally {
-    size_t bytes;
-    bool wrapped;
-};
-
-static void tally(struct tally *t, size_t n, size_t each, size_t size)
+enum status pearson_begin(const struct stage_args *args, struct room *kept, struct pearson_job *job)
 {
-    size_t product = 0;
-    if (!checked_mul(n, each, &product) || !checked_mul(product, size, &product) ||
-        !checked_add(t->bytes, product, &t->bytes)) {
-        t->wrapped = true;
-    }
-}
-
-/* The matrix: full panels of growing width, then the rest. */
-static void tally_matrix(struct tally *t, const struct pearson_layout *l, size_t n)
-{
-    const size_t full = n / l->panel, last = n % l->panel, size = dtype_bytes(l->r_type);
-    tally(t, l->panel * l->panel, full * (full + 1) / 2, size);
-    tally(t, last, n, size);
-}
-
-/* Lines in the one or two buffers of a unit each. */
-static size_t units(const struct pearson_layout *l)
-{
-    return l->lines > l->unit_lines ? 2 * l->unit_lines : l->unit_lines;
-}
-
-struct panels_config pearson_layout_panels(const struct stage_args *args,
-                                           const struct pearson_choice *choice,
-                                           const struct pearson_layout *layout)
-{
-    return (struct panels_config){.home = args->queue,
-                                  .precision = choice->used,
-                                  .n_series = layout->lines,
-                                  .n_samples = pearson_layout_samples(layout, layout->lines),
-                                  .panel = layout->panel};
-}
-
-static void tally_rows(struct tally *t, const struct stage_args *args,
-                       const struct pearson_choice *choice, const struct pearson_layout *l)
-{
-    const struct pearson_kernels *k = args->queue->backend->ops->pearson;
-    const size_t rows = l->lines_known ? l->lines : round_up(l->lines, l->panel);
-    const size_t samples = pearson_layout_samples(l, rows);
-    tally(t, rows, k->z_bytes(args->queue, choice->used, samples), 1);
-    if (l->keep_x) {
-        tally(t, rows, samples, dtype_bytes(l->x_type));
-    }
-    if (!l->keep_x || l->n_dropped != 0) {
-        tally(t, units(l), l->cells, dtype_bytes(l->type));
-    }
-    if (!l->keep_x && l->n_dropped != 0) {
-        tally(t, l->unit_lines, samples, sizeof(double));
-    }
-    if (choice->used != PEARSON_EXACT &&
-        !choice->reject) { /* panels in the exact form, and their moments, for gaps */
-        tally(t, units(l), k->z_bytes(args->queue, PEARSON_EXACT, samples), 1);
-        tally(t, 1, moments_bytes(rows), 1);
-    }
-    tally(t, 1, moments_bytes(rows), 1);
-}
-
-static void tally_columns(struct tally *t, const struct stage_args *args,
-                          const struct pearson_choice *choice, const struct pearson_layout *l)
-{
-    const struct pearson_kernels *k = args->queue->backend->ops->pearson;
-    tally(t, k->columns_bytes(l->cells, l->unit_lines, !choice->reject), 1, 1);
-    tally(t, units(l), l->cells, dtype_bytes(l->type));
-    tally(t, 1, moments_bytes(l->cells), 1);
-}
-
-/* Names are held twice, by the job and by its result, each time with a pointer. Those of a header
- * are known; labels may be as long as names can be. */
-static void tally_names(struct tally *t, const struct stage_args *args,
-                        const struct pearson_choice *choice, const struct pearson_layout *l,
-                        size_t n)
-{
-    const struct table_info *const table = args->inputs[0].table;
-    tally(t, n, sizeof(char *), 2);
-    if (l->by_lines || table->names == NULL) {
-        const bool labelled = l->by_lines && !choice->columns && table->has_labels;
-        tally(t, n, labelled ? SERIES_NAME_BYTES + 1 : SERIES_PLACE_BYTES, 2);
-        return;
-    }
-    for (size_t c = 0; c < n; c++) {
-        const size_t bytes = at_most(strlen(table->names[c]), SERIES_NAME_BYTES) + 1;
-        tally(t, at_least(bytes, SERIES_PLACE_BYTES), 1, 2);
-    }
-}
-
-enum status pearson_layout_need(const struct stage_args *args, const struct pearson_choice *choice,
-                                const struct pearson_layout *layout, struct stage_need *out)
-{
-    const size_t n = pearson_layout_series(layout, layout->lines);
-    struct tally on_backend = {0}, on_host = {0};
-    if (layout->by_lines) {
-        tally_rows(&on_backend, args, choice, layout);
-    } else {
-        tally_columns(&on_backend, args, choice, layout);
-    }
-    const size_t kept = moments_bytes(n + layout->panel);
-    const size_t released = on_backend.bytes > kept ? on_backend.bytes - kept : 0;
-    tally_matrix(&on_backend, layout, n);
-    const struct panels_config shared = pearson_layout_panels(args, choice, layout);
-    const bool shares = pearson_layout_shares(args, layout);
-    tally(&on_backend, shares ? args->most_helpers : 0, panels_home_bytes(&shared), 1);
-    tally_names(&on_host, args, choice, layout, n);
-    tally(&on_host, n, ((size_t)MOMENTS_FIELDS + 3) * sizeof(double) + sizeof(bool), 1);
-    const size_t wanted = choice->threshold > 0 ? PEARSON_PAIRS_MAX : choice->top;
-    /* Twice while they are sorted; how many samples they have is counted later. */
-    tally(&on_host, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2, sizeof(struct matrix_pair));
-    if (layout->by_lines && !choice->reject) { /* their gaps, one series itself */
-        tally(&on_host, n, pearson_rows_common_bytes(layout->cells) + sizeof(uint64_t *), 1);
-        tally(&on_host, layout->cells, sizeof(double), 1);
-    }
-    if (pearson_index_possible(args, choice)) {
-        tally(&on_host, pearson_index_bytes(n), 1, 1);
-    }
-    /* Drawn when what only the coefficients took has been released; where the host's memory is the
-     * backend's, it takes its place. */
-    struct tally drawn = {0};
-    tally(&drawn, heatmap_bytes(n, choice->figure), 1, 1);
-    tally(&drawn, choice->cluster ? pearson_order_bytes(n) : 0, 1, 1);
-    const size_t place = args->host_limit == 0 ? released : 0;
-    tally(&on_host, drawn.bytes > place ? drawn.bytes - place : 0, 1, 1);
-    on_host.wrapped = on_host.wrapped || drawn.wrapped;
-    if (on_backend.wrapped || on_host.wrapped) {
-        return status_fail(STATUS_TOO_LARGE,
-                           "%s: the correlation of %zu series needs more than "
-                           "2^64 bytes",
-                           args->inputs[0].name, n);
-    }
-    *out = (struct stage_need){.memory_bytes = on_backend.bytes,
-                               .host_bytes = on_host.bytes,
-                               .helper_bytes = shares ? panels_helper_bytes(&shared) : 0,
-                               .estimated = !layout->lines_known};
+    const struct room room = {.queue = kept->queue};
+    *job = (struct pearson_job){.args = *args,
+                                .name = args->inputs[0].name,
+                                .ops = args->queue->backend->ops,
+                                .queue = args->queue,
+                                .kept = kept,
+                                .units = room,
+                                .work = room,
+                                .standard = room,
+                                .growing = room};
+    pearson_choose(args, &job->choice);
+    STATUS_TRY(lay_out(job));
+    job->moments.min_samples = job->choice.min_samples;
+    job->n_series = job->layout.by_lines ? job->layout.lines : job->layout.cells;
+    job->n_samples = pearson_samples(&job->layout, job->layout.lines);
     return STATUS_OK;
+}
+
+bool pearson_by_lines(const struct stage_args *args)
+{
+    struct pearson_choice choice;
+    pearson_choose(args, &choice);
+    return choice.columns == args->inputs[0].table->lines_are_columns;
 }
 
 /* The products of all pairs of series. */
 double pearson_work(const struct stage_args *args)
 {
     const struct table_info *table = args->inputs[0].table;
-    struct pearson_choice choice;
-    pearson_choose(args, &choice);
     const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate),
                  cells = (double)table->cells_per_line;
-    const bool by_lines = choice.columns == table->lines_are_columns;
-    return by_lines ? lines * lines / 2 * cells : cells * cells / 2 * lines;
+    return pearson_by_lines(args) ? lines * lines / 2 * cells : cells * cells / 2 * lines;
 }

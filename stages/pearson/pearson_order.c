@@ -5,7 +5,6 @@
  * apart, at an end. The condensed matrix is fetched row by row, once for the distances and once for
  * the cells, since the clustering uses the distances up.
  */
-#include "stages/pearson/pearson_order.h"
 
 #include "stages/pearson/linkage.h"
 #include "stages/pearson/pearson_job.h"
@@ -68,12 +67,12 @@ enum status pearson_order_find(struct pearson_job *job)
     if (!job->choice.cluster || n > PEARSON_ORDER_MOST) {
         return STATUS_OK;
     }
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->order, &job->order));
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->place, &job->place));
     double *const distances = malloc(((size_t)matrix_n_pairs(n) + 1) * sizeof *distances);
     struct linkage_merge *const merges = malloc(n * sizeof *merges);
-    job->order = malloc(n * sizeof *job->order);
-    job->place = malloc(n * sizeof *job->place);
     const enum status st =
-        distances != NULL && merges != NULL && job->order != NULL && job->place != NULL
+        distances != NULL && merges != NULL
             ? cluster(job, distances, merges)
             : status_fail(STATUS_NO_MEMORY, "no memory to cluster %zu series", n);
     free(distances);

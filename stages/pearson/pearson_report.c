@@ -5,11 +5,9 @@
  * nothing to do with one another, 1 where they are one. Which series stand out, pearson_anomaly
  * says.
  */
-#include "stages/pearson/pearson_report.h"
 
 #include "formats/result/summary_entry.h"
 #include "stages/pearson/pearson_job.h"
-#include "stages/pearson/pearson_order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -221,11 +219,11 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                ? "missing increments, so pairs use the samples in common"
                                : "missing values, so pairs use the samples in common",
                            out));
-    if (job->levels.n_no_log > 0) {
+    if (job->n_no_log > 0) {
         STATUS_TRY(result_warn(out,
                                "%llu increments have no logarithm, since values are zero or change "
                                "sign: taken as missing",
-                               (unsigned long long)job->levels.n_no_log));
+                               (unsigned long long)job->n_no_log));
     }
     if (job->names.n_cut > 0) {
         const bool one = job->names.n_cut == 1;
@@ -336,15 +334,10 @@ static enum status describe(const struct pearson_job *job, struct result *out)
 
 enum status pearson_report(struct pearson_job *job, struct result *out)
 {
-    double *scratch = malloc(job->n_series * sizeof *scratch);
-    if (scratch == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the medians of %zu series",
-                           job->n_series);
-    }
-    enum status st = pearson_anomalies_find(job, scratch);
-    st = st == STATUS_OK ? warn(job, scratch, out) : st;
-    free(scratch);
-    STATUS_TRY(st);
+    double *scratch;
+    STATUS_TRY(room_host(job->kept, job->n_series, sizeof *scratch, &scratch));
+    STATUS_TRY(pearson_anomalies_find(job, scratch));
+    STATUS_TRY(warn(job, scratch, out));
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));
     STATUS_TRY(pearson_files_npz(job, out));

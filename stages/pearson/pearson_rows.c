@@ -1,10 +1,11 @@
 /*
- * pearson_rows - panels of series: increments, moments, standard form, products.
+ * pearson_rows - series along lines, in panels: increments, moments, standard form, products.
  *
  *   panel complete -> (diff_rows) -> means -> standardize into the block -> gram with each block
  *
- * Once other devices help, they take some of the panels (pearson_share.c): those of a table that
- * knows its length, which is one block.
+ * so that after the last line only the last panel's products are left. Once other devices help,
+ * they take some of the panels (pearson_share.c): those of a table that knows its length, which is
+ * one block.
  *
  * Gaps are known when the moments are on the host, at the end; then each pair of panels of which
  * one has a series with gaps is corrected (gram_gaps). That takes the exact form: where the matrix
@@ -16,164 +17,168 @@
  */
 #include "stages/pearson/pearson_job.h"
 
-#include <stdlib.h>
-
-static size_t z_bytes(const struct pearson_job *job, enum pearson_precision precision)
-{
-    return job->ops->pearson->z_bytes(job->queue, precision, job->n_samples);
-}
-
-static size_t x_bytes(const struct pearson_job *job)
-{
-    return job->n_samples * dtype_bytes(job->layout.x_type);
-}
-
 static struct span z_of(const struct pearson_job *job, const struct series_block *block,
                         size_t series)
 {
-    return span_from(block->z, (series - block->first) * z_bytes(job, job->choice.used));
+    return span_from(block->z, (series - block->first) * pearson_z_bytes(job, job->choice.used));
 }
 
 static struct span x_of(const struct pearson_job *job, const struct series_block *block,
                         size_t series)
 {
-    return span_from(block->x, (series - block->first) * x_bytes(job));
+    return span_from(block->x, (series - block->first) * pearson_x_bytes(job));
 }
 
-static enum status rows_open(struct pearson_job *job)
+static const struct series_block *block_of(const struct pearson_job *job, size_t series)
 {
-    job->n_samples = pearson_layout_samples(&job->layout, job->layout.lines);
-    return STATUS_OK;
-}
-
-/* Makes room for the moments of `capacity` series, keeping those that are there. */
-static enum status grow_moments(struct pearson_job *job, size_t capacity)
-{
-    struct moments grown = {.capacity = capacity, .min_samples = job->moments.min_samples};
-    STATUS_TRY(pearson_job_alloc(job, capacity, moments_bytes(1), &grown.at));
-    struct moments old = job->moments;
-    job->moments = grown;
-    const size_t have = old.capacity * sizeof(double);
-    enum status st = STATUS_OK;
-    for (size_t f = 0; f < MOMENTS_FIELDS && have > 0 && st == STATUS_OK; f++) {
-        st = job->ops->copy(job->queue, span_from(grown.at, f * capacity * sizeof(double)),
-                            span_from(old.at, f * have), have);
+    const struct series_block *block = job->blocks;
+    while (series >= block->first + block->rows) {
+        block++;
     }
-    pearson_job_release(job, &old.at);
-    return st;
+    return block;
 }
+
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* Begins a block after the others: all that is known or guessed at first, later half as much again
  * as there is. */
-static enum status add_block(struct pearson_job *job, size_t first)
+static enum status add_block(struct pearson_job *job)
 {
-    const struct pearson_layout *l = &job->layout;
-    const size_t half = first / 2 > l->panel ? first / 2 : l->panel;
-    const size_t wanted = first == 0 ? l->lines : half;
-    struct series_block *blocks = realloc(job->blocks, (job->n_blocks + 1) * sizeof *job->blocks);
-    if (blocks == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", job->n_blocks + 1);
-    }
-    job->blocks = blocks;
-    struct series_block *block = &blocks[job->n_blocks++];
-    *block = (struct series_block){.first = first, .rows = wanted};
-    if (!l->lines_known) {
-        block->rows = (wanted + l->panel - 1) / l->panel * l->panel;
-    }
-    STATUS_TRY(pearson_job_alloc(job, block->rows, z_bytes(job, job->choice.used), &block->z));
-    if (l->keep_x) {
-        STATUS_TRY(pearson_job_alloc(job, block->rows, x_bytes(job), &block->x));
-    }
-    return grow_moments(job, first + block->rows);
+    const struct pearson_layout *const l = &job->layout;
+    const size_t first = job->lines, half = first / 2 > l->panel ? first / 2 : l->panel,
+                 wanted = first == 0 ? l->lines : half,
+                 whole = (wanted + l->panel - 1) / l->panel * l->panel;
+    struct series_block *const b = &job->blocks[job->n_blocks++];
+    *b = (struct series_block){.first = first, .rows = l->lines_known ? wanted : whole};
+    STATUS_TRY(room_span(&job->standard, b->rows, pearson_z_bytes(job, job->choice.used), &b->z));
+    STATUS_TRY(l->keep_x ? room_span(&job->work, b->rows, pearson_x_bytes(job), &b->x) : STATUS_OK);
+    STATUS_TRY(first == 0 && l->n_dropped != 0 && !l->keep_x
+                   ? room_span(&job->units, l->unit_lines, pearson_x_bytes(job), &job->increments)
+                   : STATUS_OK);
+    return pearson_grow(job, first + b->rows);
 }
 
-/* Once there is one. */
-static const struct series_block *last_block(const struct pearson_job *job)
+/* One of the two panels in the exact form. */
+static enum status exact_room(struct pearson_job *job, size_t which)
 {
-    return &job->blocks[job->n_blocks - 1];
+    return job->exact[which].at != NULL
+               ? STATUS_OK
+               : room_span(&job->units, job->layout.unit_lines, pearson_z_bytes(job, PEARSON_EXACT),
+                           &job->exact[which]);
 }
 
-static enum status rows_begin(struct pearson_job *job, struct span *unit)
+/* Their own moments: computing the standard form again would change the last bits of those that are
+ * reported. */
+static enum status exact_moments_room(struct pearson_job *job)
 {
-    if (job->n_blocks == 0 || job->lines >= last_block(job)->first + last_block(job)->rows) {
-        STATUS_TRY(add_block(job, job->lines));
-    }
-    if (job->layout.keep_x && job->layout.n_dropped == 0) {
-        *unit = x_of(job, last_block(job), job->lines);
-        return STATUS_OK;
-    }
-    return pearson_job_stage(job, unit);
+    job->exact_moments = job->moments;
+    return room_span(&job->units, 1, moments_bytes(job->moments.capacity), &job->exact_moments.at);
 }
 
-/* The series that have just arrived, as they are correlated. */
-static enum status arrived_series(struct pearson_job *job, struct series_rows *x)
+enum status pearson_rows_count(struct pearson_job *job)
 {
-    if (job->layout.n_dropped == 0) {
-        x->at = job->unit;
-        return STATUS_OK;
+    const struct pearson_layout *const l = &job->layout;
+    const struct panels_config shared = pearson_shared(job);
+    const bool stages = !l->keep_x || l->n_dropped != 0, has_gaps = !job->choice.reject,
+               again = has_gaps && job->choice.used != PEARSON_EXACT;
+    const size_t n_units = l->lines > l->unit_lines ? 2 : 1;
+    struct span unit;
+    STATUS_TRY(add_block(job));
+    for (size_t k = 0; k < n_units && stages; k++) {
+        STATUS_TRY(pearson_stage(job, &unit));
     }
-    struct series_rows levels = {.at = job->unit,
-                                 .type = job->layout.type,
-                                 .n_series = x->n_series,
-                                 .n_samples = job->layout.cells};
-    if (!job->layout.keep_x && job->increments.at == NULL) {
-        STATUS_TRY(pearson_job_alloc(job, job->layout.unit_lines, x_bytes(job), &job->increments));
+    const struct room lines = job->units;
+    job->units = (struct room){0};
+    for (size_t k = 0; k < n_units && again; k++) {
+        STATUS_TRY(exact_room(job, k));
     }
-    x->at = job->layout.keep_x ? x_of(job, last_block(job), job->lines) : job->increments;
-    return job->ops->pearson->diff_rows(job->queue, &levels, job->choice.diff, x->at);
+    STATUS_TRY(again ? exact_moments_room(job) : STATUS_OK);
+    job->units = lines.backend > job->units.backend ? lines : job->units;
+    room_count(&job->work, has_gaps ? pearson_common_bytes(job) : 0,
+               pearson_shares(job) ? job->args.most_helpers * panels_home_bytes(&shared) : 0);
+    return STATUS_OK;
 }
 
-/* The products of the n series from `first` on with all up to them. */
-static enum status multiply(struct pearson_job *job, size_t first, size_t n)
+/* --- panels ----------------------------------------------------------------------------------- */
+
+/* Where the next lines go. */
+static enum status make_room(struct pearson_job *job, struct span *to)
 {
-    const struct series_block *last = last_block(job);
+    const size_t n = job->n_blocks;
+    if (n == 0 || job->lines == job->blocks[n - 1].first + job->blocks[n - 1].rows) {
+        STATUS_TRY(add_block(job));
+    }
+    if (!job->layout.keep_x || job->layout.n_dropped != 0) {
+        return pearson_stage(job, to);
+    }
+    *to = x_of(job, block_of(job, job->lines), job->lines);
+    return STATUS_OK;
+}
+
+/* Brings n series to standard form; what is correlated of them are their increments, maybe. */
+static enum status prepare(struct pearson_job *job, struct span lines, size_t n)
+{
+    const struct pearson_layout *const l = &job->layout;
+    const struct series_block *const block = block_of(job, job->lines);
+    const struct series_rows levels = {
+        .at = lines, .type = l->type, .n_series = n, .n_samples = l->cells};
+    struct series_rows x = {.at = lines,
+                            .type = l->x_type,
+                            .n_series = n,
+                            .n_samples = job->n_samples,
+                            .first = job->lines};
+    if (l->n_dropped != 0) {
+        x.at = l->keep_x ? x_of(job, block, job->lines) : job->increments;
+        STATUS_TRY(job->ops->pearson->diff_rows(job->queue, &levels, job->choice.diff, x.at));
+    }
+    STATUS_TRY(job->ops->means->rows(job->queue, &x, job->moments));
+    return job->ops->pearson->standardize(job->queue, job->choice.used, &x, job->moments,
+                                          z_of(job, block, job->lines));
+}
+
+/* The products of the next n series with all up to them. */
+static enum status multiply(struct pearson_job *job, size_t n)
+{
+    const struct series_block *const last = block_of(job, job->lines);
+    const size_t first = job->lines, width = first + n;
     struct pearson_panel panel = {.precision = job->choice.used,
                                   .n_samples = job->n_samples,
                                   .a = {.z = z_of(job, last, first), .first = first, .n = n},
                                   .moments = job->moments,
-                                  .width = first + n};
-    STATUS_TRY(pearson_job_panel(job, n, first + n, &panel.r));
+                                  .width = width};
+    STATUS_TRY(pearson_panel_room(job, n, width, &panel.r));
     if (job->shared != NULL) {
-        panel.b = (struct pearson_side){.z = last->z, .n = first + n};
+        panel.b = (struct pearson_side){.z = last->z, .n = width};
         STATUS_TRY(panels_give(job->shared, panel.a.z, first, n));
         return panels_gram(job->shared, &panel);
     }
     for (const struct series_block *b = job->blocks; b <= last; b++) {
-        const size_t end = b == last ? first + n : b->first + b->rows;
+        const size_t end = b == last ? width : b->first + b->rows;
         panel.b = (struct pearson_side){.z = b->z, .first = b->first, .n = end - b->first};
         STATUS_TRY(job->ops->pearson->gram(job->queue, &panel));
     }
     return STATUS_OK;
 }
 
-static enum status rows_take(struct pearson_job *job, size_t n_lines)
+enum status pearson_rows(struct pearson_job *job)
 {
-    struct series_rows x = {.type = job->layout.x_type,
-                            .n_series = n_lines,
-                            .n_samples = job->n_samples,
-                            .first = job->lines};
-    STATUS_TRY(arrived_series(job, &x));
-    STATUS_TRY(job->ops->means->rows(job->queue, &x, job->moments));
-    STATUS_TRY(job->ops->pearson->standardize(job->queue, job->choice.used, &x, job->moments,
-                                              z_of(job, last_block(job), x.first)));
-    return multiply(job, x.first, n_lines);
-}
-
-static void end_sharing(struct pearson_job *job)
-{
-    panels_close(job->shared);
-    job->shared = NULL;
-}
-
-static enum status rows_finish(struct pearson_job *job)
-{
-    job->n_series = job->lines;
-    if (job->shared != NULL) {
-        STATUS_TRY(panels_collect(job->shared));
-        end_sharing(job);
+    struct span lines;
+    size_t n;
+    bool are;
+    job->io->help = (struct job_help){pearson_share_wanted, pearson_share_bring, job};
+    STATUS_TRY(pearson_more(job, &are));
+    while (are) {
+        STATUS_TRY(make_room(job, &lines));
+        STATUS_TRY(pearson_read(job, lines, &n));
+        STATUS_TRY(pearson_check_series(job, job->lines + n));
+        STATUS_TRY(prepare(job, lines, n));
+        STATUS_TRY(multiply(job, n));
+        job->lines += n;
+        STATUS_TRY(pearson_more(job, &are));
     }
-    pearson_job_unstage(job);
-    pearson_job_release(job, &job->increments);
+    job->n_series = job->lines;
+    STATUS_TRY(job->shared != NULL ? panels_collect(job->shared) : STATUS_OK);
+    pearson_share_end(job);
     return STATUS_OK;
 }
 
@@ -189,26 +194,21 @@ static enum status exact_panel(struct pearson_job *job, size_t p, size_t which,
                                struct pearson_side *side)
 {
     const size_t first = p * job->layout.panel;
-    const struct series_block *block = job->blocks;
-    while (first >= block->first + block->rows) {
-        block++;
-    }
-    *side = (struct pearson_side){
-        .x = x_of(job, block, first), .first = first, .n = panel_end(job, p) - first};
+    const struct series_block *const block = block_of(job, first);
+    *side = (struct pearson_side){.z = z_of(job, block, first),
+                                  .x = x_of(job, block, first),
+                                  .first = first,
+                                  .n = panel_end(job, p) - first};
     if (job->choice.used == PEARSON_EXACT) {
-        side->z = z_of(job, block, first);
         return STATUS_OK;
     }
-    if (job->exact[which].at == NULL) {
-        const size_t rows = panel_end(job, 0);
-        STATUS_TRY(pearson_job_alloc(job, rows, z_bytes(job, PEARSON_EXACT), &job->exact[which]));
-    }
-    side->z = job->exact[which];
     const struct series_rows x = {.at = side->x,
                                   .type = job->layout.x_type,
                                   .n_series = side->n,
                                   .n_samples = job->n_samples,
                                   .first = first};
+    STATUS_TRY(exact_room(job, which));
+    side->z = job->exact[which];
     return job->ops->pearson->standardize(job->queue, PEARSON_EXACT, &x, job->exact_moments,
                                           side->z);
 }
@@ -240,19 +240,19 @@ static enum status fill_panel(struct pearson_job *job, size_t p, const bool *gap
     return STATUS_OK;
 }
 
-static enum status fill_panels(struct pearson_job *job, const bool *gaps)
+enum status pearson_rows_gaps(struct pearson_job *job)
 {
-    if (job->choice.used != PEARSON_EXACT) {
-        /* Their own moments: computing the standard form again would change the last bits of those
-         * that are reported. */
-        struct moments *own = &job->exact_moments;
-        own->capacity = job->moments.capacity;
-        own->min_samples = job->moments.min_samples;
-        STATUS_TRY(pearson_job_alloc(job, own->capacity, moments_bytes(1), &own->at));
-        STATUS_TRY(
-            job->ops->copy(job->queue, own->at, job->moments.at, moments_bytes(own->capacity)));
-    }
+    bool *gaps;
     uint64_t n_unsure = 0;
+    STATUS_TRY(room_host(&job->work, job->n_panels, sizeof *gaps, &gaps));
+    for (size_t s = 0; s < job->n_series; s++) {
+        gaps[s / job->layout.panel] |= pearson_stat(job, MOMENTS_COUNT, s) < (double)job->n_samples;
+    }
+    if (job->choice.used != PEARSON_EXACT) {
+        STATUS_TRY(exact_moments_room(job));
+        STATUS_TRY(job->ops->copy(job->queue, job->exact_moments.at, job->moments.at,
+                                  moments_bytes(job->moments.capacity)));
+    }
     for (size_t p = 0; p < job->n_panels && n_unsure == 0; p++) {
         STATUS_TRY(fill_panel(job, p, gaps, &n_unsure));
     }
@@ -262,55 +262,29 @@ static enum status fill_panels(struct pearson_job *job, const bool *gaps)
                              job->name, (unsigned long long)n_unsure);
 }
 
-static enum status rows_fill_missing(struct pearson_job *job)
-{
-    bool *gaps = calloc(job->n_panels, sizeof *gaps);
-    if (gaps == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu panels", job->n_panels);
-    }
-    for (size_t s = 0; s < job->n_series; s++) {
-        gaps[s / job->layout.panel] |= pearson_stat(job, MOMENTS_COUNT, s) < (double)job->n_samples;
-    }
-    const enum status st = fill_panels(job, gaps);
-    free(gaps);
-    return st;
-}
+/* --- the series once more --------------------------------------------------------------------- */
 
-/* --- the end ---------------------------------------------------------------------------------- */
-
-/* Copies the series of all blocks into one span, and gives them back. */
+/* Copies the series of all blocks into one. */
 static enum status join_blocks(struct pearson_job *job)
 {
-    struct span whole;
-    enum status st = pearson_job_alloc(job, job->n_series, x_bytes(job), &whole);
-    for (size_t i = 0; i < job->n_blocks && st == STATUS_OK; i++) {
-        struct series_block *block = &job->blocks[i];
-        const size_t left = job->n_series - block->first;
-        const size_t n = left < block->rows ? left : block->rows;
-        st = job->ops->copy(job->queue, span_from(whole, block->first * x_bytes(job)), block->x,
-                            n * x_bytes(job));
-        pearson_job_release(job, &block->x);
+    struct series_block all = {.rows = job->n_series};
+    STATUS_TRY(room_span(&job->work, all.rows, pearson_x_bytes(job), &all.x));
+    for (size_t i = 0; i < job->n_blocks; i++) {
+        const struct series_block *const b = &job->blocks[i];
+        const size_t left = job->n_series - b->first, n = left < b->rows ? left : b->rows;
+        STATUS_TRY(
+            job->ops->copy(job->queue, x_of(job, &all, b->first), b->x, n * pearson_x_bytes(job)));
     }
-    /* what a failure leaves in the other blocks is released with them */
-    if (st != STATUS_OK) {
-        pearson_job_release(job, &whole);
-        return st;
-    }
-    job->blocks[0].x = whole;
+    job->blocks[0] = all;
     job->n_blocks = 1;
     return STATUS_OK;
 }
 
 enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x)
 {
-    for (size_t i = 0; i < job->n_blocks; i++) {
-        pearson_job_release(job, &job->blocks[i].z);
-    }
-    pearson_job_release(job, &job->exact[0]);
-    pearson_job_release(job, &job->exact[1]);
-    if (job->n_blocks > 1) {
-        STATUS_TRY(join_blocks(job));
-    }
+    room_free(&job->standard);
+    room_free(&job->units);
+    STATUS_TRY(job->n_blocks > 1 ? join_blocks(job) : STATUS_OK);
     *x = (struct series_rows){.at = job->blocks[0].x,
                               .type = job->layout.x_type,
                               .n_series = job->n_series,
@@ -320,43 +294,6 @@ enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x)
 
 struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard)
 {
-    const struct series_block *block = job->blocks;
     *is_standard = job->choice.used == PEARSON_EXACT;
-    while (*is_standard && s >= block->first + block->rows) {
-        block++;
-    }
-    return *is_standard ? z_of(job, block, s) : x_of(job, block, s);
+    return (*is_standard ? z_of : x_of)(job, block_of(job, s), s);
 }
-
-static void rows_release(struct pearson_job *job)
-{
-    for (size_t s = 0; job->present != NULL && s < job->n_series; s++) {
-        free(job->present[s]);
-    }
-    free(job->present);
-    job->present = NULL;
-    end_sharing(job);
-    for (size_t i = 0; i < job->n_blocks; i++) {
-        pearson_job_release(job, &job->blocks[i].z);
-        pearson_job_release(job, &job->blocks[i].x);
-    }
-    free(job->blocks);
-    job->blocks = NULL;
-    job->n_blocks = 0;
-    pearson_job_release(job, &job->increments);
-    pearson_job_release(job, &job->exact[0]);
-    pearson_job_release(job, &job->exact[1]);
-    pearson_job_release(job, &job->exact_moments.at);
-}
-
-const struct pearson_strategy pearson_rows = {
-    .open = rows_open,
-    .begin = rows_begin,
-    .take = rows_take,
-    .helpers = pearson_share_helpers,
-    .help = pearson_share_help,
-    .finish = rows_finish,
-    .fill_missing = rows_fill_missing,
-    .common = pearson_rows_common,
-    .release = rows_release,
-};

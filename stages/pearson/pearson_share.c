@@ -14,26 +14,28 @@ static double pairs(size_t n)
     return (double)n * (double)n / 2;
 }
 
-size_t pearson_share_helpers(const struct pearson_job *job)
+size_t pearson_share_wanted(const void *context)
 {
+    const struct pearson_job *const job = context;
     const struct pearson_layout *l = &job->layout;
-    const struct pearson_kernels *k = job->ops->pearson;
     const enum pearson_precision used = job->choice.used;
-    if (job->shared != NULL || !pearson_layout_shares(&job->args, l)) {
+    if (job->shared != NULL || !pearson_shares(job)) {
         return 0;
     }
     const double left = (pairs(l->lines) - pairs(job->lines)) * (double)job->n_samples;
-    const double z = (double)l->lines * (double)k->z_bytes(job->queue, used, job->n_samples);
-    const double members = left / k->rate(job->queue, used) / (opening_s + z / bytes_per_s);
+    const double z = (double)l->lines * (double)pearson_z_bytes(job, used);
+    const double members =
+        left / job->ops->pearson->rate(job->queue, used) / (opening_s + z / bytes_per_s);
     const size_t panels = (l->lines - job->lines) / l->panel; /* whole ones */
     const size_t most = panels < job->args.most_helpers ? panels : job->args.most_helpers;
     return members < 2 ? 0 : members - 1 < (double)most ? (size_t)members - 1 : most;
 }
 
-enum status pearson_share_help(struct pearson_job *job, struct queue **queues, size_t *n)
+enum status pearson_share_bring(void *context, struct queue **queues, size_t *n)
 {
+    struct pearson_job *const job = context;
+    const struct panels_config c = pearson_shared(job);
     const size_t offered = *n;
-    const struct panels_config c = pearson_layout_panels(&job->args, &job->choice, &job->layout);
     STATUS_TRY(panels_open(&c, queues, n, &job->shared));
     if (*n < offered) {
         log_info("%s: %zu that were idle do not help: %s", job->name, offered - *n,
@@ -45,4 +47,10 @@ enum status pearson_share_help(struct pearson_job *job, struct queue **queues, s
     }
     log_info("%s: on %zu devices from series %zu on", job->name, 1 + *n, job->lines + 1);
     return job->lines == 0 ? STATUS_OK : panels_give(job->shared, job->blocks[0].z, 0, job->lines);
+}
+
+void pearson_share_end(struct pearson_job *job)
+{
+    panels_close(job->shared);
+    job->shared = NULL;
 }

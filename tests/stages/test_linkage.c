@@ -2,7 +2,7 @@
  * Average linkage against its definition, and the layout of the heat map.
  */
 #include "stages/pearson/linkage.h"
-#include "stages/pearson/pearson_heatmap.h"
+#include "stages/pearson/pearson_job.h"
 
 #include <math.h>
 #include <setjmp.h>

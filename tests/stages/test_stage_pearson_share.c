@@ -102,7 +102,7 @@ static size_t wanted(size_t lines, bool known, size_t cells, const char *series,
                                     .most_helpers = most};
     struct stage *stage;
     assert_int_equal(stage_pearson.plan(&args, need), STATUS_OK);
-    assert_int_equal(stage_pearson.open(&args, &stage), STATUS_OK);
+    assert_int_equal(stage_open(&stage_pearson, &args, &stage), STATUS_OK);
     const size_t n = stage_pearson.helpers(stage);
     stage_pearson.free(stage);
     return n;

@@ -1,0 +1,175 @@
+/*
+ * pearson_room - the memory of a pearson job that follows from its shape: counted for the plan,
+ * taken by those who need it.
+ *
+ * Whether columns have gaps is not known before the end, so that what gaps add to the accumulators
+ * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
+ */
+#include "stages/pearson/pearson_job.h"
+#include "stages/pearson/pearson_pairs.h"
+
+#include <string.h>
+
+size_t pearson_z_bytes(const struct pearson_job *job, enum pearson_precision precision)
+{
+    return job->ops->pearson->z_bytes(job->queue, precision, job->n_samples);
+}
+
+size_t pearson_x_bytes(const struct pearson_job *job)
+{
+    return job->n_samples * dtype_bytes(job->layout.x_type);
+}
+
+enum status pearson_stage(struct pearson_job *job, struct span *unit)
+{
+    const struct pearson_layout *const l = &job->layout;
+    struct span *const buffer = &job->staging[job->turn];
+    STATUS_TRY(buffer->at != NULL ? STATUS_OK
+                                  : room_span(&job->units, l->unit_lines,
+                                              l->cells * dtype_bytes(l->type), buffer));
+    job->turn = 1 - job->turn;
+    *unit = *buffer;
+    return STATUS_OK;
+}
+
+enum status pearson_grow(struct pearson_job *job, size_t capacity)
+{
+    struct room room = {.queue = job->growing.queue};
+    const struct moments old = job->moments;
+    const size_t have = old.capacity * sizeof(double);
+    struct span *panels;
+    enum status st = room_host(&room, capacity / job->layout.panel + 1, sizeof *panels, &panels);
+    st = st == STATUS_OK ? room_span(&room, capacity, moments_bytes(1), &job->moments.at) : st;
+    job->moments.capacity = capacity;
+    for (size_t f = 0; f < MOMENTS_FIELDS && have > 0 && st == STATUS_OK; f++) {
+        st = job->ops->copy(job->queue, span_from(job->moments.at, f * capacity * sizeof(double)),
+                            span_from(old.at, f * have), have);
+    }
+    for (size_t p = 0; p < job->n_panels && st == STATUS_OK; p++) {
+        panels[p] = job->panels[p];
+    }
+    job->panels = panels;
+    room_free(&job->growing);
+    job->growing = room;
+    return st;
+}
+
+enum status pearson_panel_room(struct pearson_job *job, size_t rows, size_t width,
+                               struct span *panel)
+{
+    STATUS_TRY(room_span(job->kept, rows * width, dtype_bytes(job->layout.r_type), panel));
+    if (job->panels != NULL) { /* else it is only counted */
+        job->panels[job->n_panels++] = *panel;
+    }
+    return STATUS_OK;
+}
+
+enum status pearson_matrix_room(struct pearson_job *job, size_t n)
+{
+    const size_t panel = job->layout.panel;
+    struct span unused;
+    for (size_t p = 0; p * panel < n; p++) {
+        const size_t width = matrix_panel_width(p, panel, n);
+        STATUS_TRY(pearson_panel_room(job, width - p * panel, width, &unused));
+    }
+    return STATUS_OK;
+}
+
+enum status pearson_stats_room(struct pearson_job *job, size_t n)
+{
+    job->stats = (struct moments){.at.bytes = moments_bytes(job->moments.capacity),
+                                  .capacity = n,
+                                  .min_samples = job->moments.min_samples};
+    STATUS_TRY(room_host(job->kept, job->stats.at.bytes, 1, &job->stats.at.at));
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->median_abs, &job->median_abs));
+    return room_host(job->kept, n, sizeof *job->is_anomalous, &job->is_anomalous);
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+bool pearson_shares(const struct pearson_job *job)
+{
+    return job->layout.by_lines && job->layout.lines_known && job->args.most_helpers > 0;
+}
+
+struct panels_config pearson_shared(const struct pearson_job *job)
+{
+    return (struct panels_config){.home = job->queue,
+                                  .precision = job->choice.used,
+                                  .n_series = job->layout.lines,
+                                  .n_samples = job->n_samples,
+                                  .panel = job->layout.panel};
+}
+
+/* Names are held twice, by the job and by its result, each time with a pointer. Those of a header
+ * are known; labels may be as long as names can be. */
+static void count_names(struct pearson_job *job)
+{
+    const struct table_info *const table = job->args.inputs[0].table;
+    const bool by_lines = job->layout.by_lines;
+    const size_t most = by_lines && !job->choice.columns && table->has_labels
+                            ? SERIES_NAME_BYTES + 1
+                            : SERIES_PLACE_BYTES;
+    for (size_t c = 0; !by_lines && table->names != NULL && c < job->n_series; c++) {
+        const size_t bytes = strnlen(table->names[c], SERIES_NAME_BYTES) + 1;
+        room_count(job->kept, bytes > most ? 2 * (bytes - most) : 0, 0);
+    }
+    room_count(job->kept, (uint64_t)job->n_series * 2 * (sizeof(char *) + most), 0);
+}
+
+/* What is told of each series and each pair. */
+static enum status count_outcome(struct pearson_job *job)
+{
+    const struct pearson_choice *const c = &job->choice;
+    const size_t n = job->n_series;
+    const size_t wanted = c->threshold > 0 ? PEARSON_PAIRS_MAX : c->top;
+    struct matrix_pair *pairs;
+    double *scratch;
+    STATUS_TRY(pearson_matrix_room(job, n));
+    STATUS_TRY(pearson_stats_room(job, n));
+    STATUS_TRY(room_host(job->kept, n, 2 * sizeof *scratch, &scratch));
+    count_names(job);
+    if (pearson_index_possible(&job->args, c)) {
+        room_count(job->kept, pearson_index_bytes(n), 0);
+    }
+    /* Twice while they are sorted; how many samples they have is counted later. */
+    return room_host(job->kept, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2 * sizeof *pairs,
+                     &pairs);
+}
+
+static void add(struct room *to, const struct room *other)
+{
+    room_count(to, other->host, other->backend);
+}
+
+enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
+{
+    struct pearson_job job;
+    struct room all = {0}, released = {0};
+    STATUS_TRY(pearson_begin(args, &all, &job));
+    STATUS_TRY(job.layout.by_lines ? pearson_rows_count(&job) : pearson_columns_count(&job));
+    STATUS_TRY(count_outcome(&job));
+    add(&released, &job.units);
+    add(&released, &job.work);
+    add(&released, &job.standard);
+    add(&all, &released);
+    add(&all, &job.growing);
+    /* Drawn when what only the coefficients took has been given back; where the host's memory is
+     * the backend's, it takes its place. */
+    const uint64_t place = args->host_limit == 0 ? released.backend : 0,
+                   drawn = heatmap_bytes(job.n_series, job.choice.figure) +
+                           (job.choice.cluster ? pearson_order_bytes(job.n_series) : 0);
+    room_count(&all, drawn > place ? drawn - place : 0, 0);
+    if (all.backend == UINT64_MAX || all.host == UINT64_MAX) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: the correlation of %zu series needs more than 2^64 bytes", job.name,
+                           job.n_series);
+    }
+    const struct panels_config shared = pearson_shared(&job);
+    const size_t of_helper = pearson_shares(&job) ? panels_helper_bytes(&shared) : 0;
+    *out = (struct stage_need){.memory_bytes = all.backend,
+                               .host_bytes = all.host,
+                               .helper_bytes = of_helper,
+                               .estimated = !job.layout.lines_known};
+    return pearson_check_sides(args);
+}
