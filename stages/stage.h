@@ -46,7 +46,6 @@ struct param_value {
     const char *text;
 };
 
-struct stage;  /* one job's state */
 struct job_io; /* what a method sees of its job */
 
 /* One of the files that make a job: X.SUFFIX.*, all in one folder. */
@@ -78,7 +77,7 @@ struct stage_args {
     struct queue *queue;
     struct stage_input inputs[STAGE_MAX_PARTS]; /* in the order of the stage's parts */
     const struct param_value *params;           /* in the order of the stage's specs */
-    size_t block_bytes;                         /* the most that one push brings */
+    size_t block_bytes;                         /* the most that comes in one chunk */
     size_t n_threads;                           /* that compute and deflate; 0: not known */
     uint64_t memory_limit; /* the most that a plan may ask for: backend memory, with the host's
                               where they are one; 0: not known */
@@ -86,7 +85,7 @@ struct stage_args {
     size_t n_results;      /* that the stage, which is open, was planned with and plan() keeps; 0:
                               plan() is free to choose */
     bool started_over;     /* the stage has said STATUS_START_OVER */
-    size_t most_helpers;   /* further queues that help() may bring, at most; 0: none */
+    size_t most_helpers;   /* further queues that may come to help, at most; 0: none */
     struct executor executor; /* on which calls that wait are made at the same time; run NULL: they
                                  are not */
 };
@@ -96,10 +95,10 @@ struct stage_need {
     uint64_t memory_bytes; /* backend memory: counted against --memory on the CPU backend */
     uint64_t host_bytes;   /* host memory besides */
     uint64_t helper_bytes; /* backend memory on the device of each further queue */
-    size_t n_results;      /* portions and results that are held at a time: as one is computed the
-                              others are deflated and written; at least 2; 0: 2 */
+    size_t n_results;      /* that are held at a time: as one is computed the others are deflated
+                              and written; at least 2; 0: 2 */
     bool estimated;        /* a shape is not known before the end */
-    bool rereads;          /* end_pass() is going to ask for parts once more */
+    bool rereads;          /* parts are going to be asked for once more */
 };
 
 struct stage_ops {
@@ -126,49 +125,11 @@ struct stage_ops {
      * _BAD_ARGUMENT when it cannot be done at all (one cell, too many series, shapes that differ);
      * the message says why. */
     enum status (*plan)(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
-    /* The method, as one function that pulls (base/job_io.h): then there is no `open`, and the
-     * functions behind it are those of STAGE_PULLS. */
+    /* The method, as one function that pulls (base/job_io.h): numbers in, results out. */
     enum status (*run)(struct job_io *io) STATUS_MUST_CHECK;
-    enum status (*open)(const struct stage_args *args, struct stage **out) STATUS_MUST_CHECK;
-    /* This call and those behind it may say STATUS_START_OVER, once: the numbers have shown that
-     * the job must be planned otherwise. The stage is freed, and all begins again with
-     * args->started_over.
-     * The next n_cells numbers of a part (values in its table's dtype, in memory from host_alloc),
-     * with the chunk they came in (labels). A part's numbers come when all of the part before it
-     * are there; of any part the length may be unknown until then. *ticket tells, through
-     * upload_wait, when the memory may be reused. */
-    enum status (*push)(struct stage *s, size_t part, const struct table_chunk *chunk,
-                        uint64_t *ticket) STATUS_MUST_CHECK;
-    /* May be NULL. Called after every push: adds to `out`, which has neither files nor texts, files
-     * that are complete, or that a later result continues (`more`), so that what is larger than
-     * memory is written while input is still read. With *more set (it is false) it is called again,
-     * before the next push, and the chunk stays as it is until then. The pieces of a portion may be
-     * read, from any thread, until as many more have been asked for as plan() says (n_results), of
-     * those that have files: so many sets of buffers in turn are enough. plan() counts them, and 1
-     * MiB for each file and array that grows. */
-    enum status (*portion)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
-    /* May be NULL. All numbers that were asked for are in: *part, which is n_parts, becomes the
-     * part to be pushed once more, from its first number on; or stays. Chunks are cut at other
-     * places then, and have neither labels nor n_missing nor lines. */
-    enum status (*end_pass)(struct stage *s, size_t *part) STATUS_MUST_CHECK;
-    /* All numbers are in: goes on with the computation and fills `out`, which is empty, with files
-     * whose pieces are read while the stage is alive. With *more set (it is false) it is called
-     * again, with another result: the files of this one are written in the meantime, and a job can
-     * be cancelled in between. At most n_results are held at a time; the last one has shape,
-     * parameters, summary and warnings. */
-    enum status (*finish)(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
-    /* May be NULL. Of a simulation: steps that are done, of so many at most. Asked between two
-     * finish(), for the progress that is drawn. */
-    void (*progress)(const struct stage *s, uint64_t *n_done, uint64_t *n_steps);
-    /* May be NULL: never any. How many further queues, each on a device of its own, would make what
-     * is left end sooner than it takes to open them. Asked before a push() or finish(). */
-    size_t (*helpers)(const struct stage *s);
-    /* Brings some, before a push() or finish(): devices once, other ranks once or more. Those that
-     * help come first then, *n of them, and are there until free(). What comes out is the same
-     * bits. */
-    enum status (*help)(struct stage *s, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
-    bool takes_ranks; /* help() may bring queues of other ranks, which have no copies to others' */
-    void (*free)(struct stage *s);
+    bool simulates;   /* it tells how many steps are done */
+    bool takes_ranks; /* it may be helped by queues of other ranks, which have no copies to others'
+                       */
 };
 
 extern const struct stage_ops stage_pearson;

@@ -9,7 +9,6 @@
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/projection.h"
-#include "stages/base/job_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -409,7 +408,7 @@ static enum status start_work(void *owner)
 {
     struct job *job = owner;
     struct stage_args args = job_args(job);
-    return stage_open(job->input.settings.stage, &args, &job->stage);
+    return pull_open(job->input.settings.stage, &args, &job->method);
 }
 
 static void start_finished(struct engine_task *task)
@@ -490,10 +489,8 @@ static enum status end_work(void *owner)
 {
     struct job *job = owner;
     job_output_drop(job);
-    if (job->stage != NULL) {
-        job->input.settings.stage->free(job->stage);
-        job->stage = NULL;
-    }
+    pull_free(job->method);
+    job->method = NULL;
     job_helpers_end(job);
     enum status code = job->queue != NULL ? end_queue(job) : STATUS_OK;
     table_free(job->again);
@@ -753,5 +750,5 @@ bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)
 {
     *n_done = job->n_steps_done;
     *n_steps = job->n_steps;
-    return job->input.settings.stage->progress != NULL;
+    return job->input.settings.stage->simulates;
 }

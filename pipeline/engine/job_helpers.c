@@ -54,13 +54,12 @@ static void find_devices(struct job *job, size_t most)
 void job_helpers_find(struct job *job)
 {
     const struct engine *e = job->engine;
-    const struct stage_ops *stage = job->input.settings.stage;
     job->n_ranks_wanted = 0;
-    if (stage->helpers == NULL || job->has_lost_help) {
+    if (job->has_lost_help) {
         return;
     }
     const size_t n = job->n_helpers, most = job_most_helpers(job);
-    const size_t wanted = least(stage->helpers(job->stage), most > n ? most - n : 0);
+    const size_t wanted = least(pull_helpers(job->method), most > n ? most - n : 0);
     find_devices(job, wanted);
     if (takes_ranks(job) && !job->asks_no_rank && !engine_is_opening(e)) {
         job->n_ranks_wanted = wanted - (job->n_helpers - n);
@@ -134,8 +133,7 @@ enum status job_helpers_bring(struct job *job)
         h->queue->stop = &job->stop;
         queues[n++] = h->queue;
     }
-    const enum status code =
-        n > 0 ? job->input.settings.stage->help(job->stage, queues, &n) : STATUS_OK;
+    const enum status code = n > 0 ? pull_help(job->method, queues, &n) : STATUS_OK;
     end_unused(job, first, queues, n);
     for (size_t i = first; i < job->n_helpers; i++) {
         struct job_helper *h = &job->helpers[i];

@@ -363,7 +363,7 @@ static void start_completing(struct job *job)
     for (size_t i = 0; i < job->n_outputs; i++) {
         job->lane_bytes[LANE_WRITE] += job->outputs[i]->bytes;
     }
-    if (job->stage != NULL) {
+    if (job->method != NULL) {
         job->queue->backend->ops->busy(job->queue, &job->busy, true);
         job_helpers_busy(job);
     }
@@ -379,17 +379,14 @@ static enum status finish_work(void *owner)
     STATUS_TRY(job_helpers_bring(job));
     result_free(&job->next); /* of a pause */
     STATUS_TRY(result_init(&job->next));
-    return job->input.settings.stage->finish(job->stage, &job->next, &job->more);
+    return pull_finish(job->method, &job->next, &job->more);
 }
 
 static void finish_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
-    const struct stage_ops *stage = job->input.settings.stage;
     job->on_device = false;
-    if (stage->progress != NULL) {
-        stage->progress(job->stage, &job->n_steps_done, &job->n_steps);
-    }
+    pull_progress(job->method, &job->n_steps_done, &job->n_steps);
     job_helpers_give(job);
     const bool has_paused = job->more && job->next.n_files == 0; /* while others are written */
     if (job_task_ended(job, task) && !has_paused) {

@@ -8,6 +8,7 @@
 #define LEAT_PIPELINE_ENGINE_JOB_STATE_H
 
 #include "pipeline/engine/job.h"
+#include "stages/base/pull.h"
 
 enum job_phase {
     JOB_OPENING,  /* the input's head is being read */
@@ -77,7 +78,7 @@ struct job {
     struct table_watch *watch;                 /* of the first; NULL: none */
     struct table_info shapes[STAGE_MAX_PARTS]; /* of these, as the stage is planned and opened: of
                                                   a job that starts over with the lines that came */
-    struct stage *stage;
+    struct pull *method;
     bool has_chosen, wants_device; /* from its shape, once */
     double work;                   /* of its shape, in operations */
     bool is_long;                  /* by that, or by what it has taken since */

@@ -197,7 +197,6 @@ static enum status watch_block(struct job *job, const struct block *b)
 /* Hands over the next block, unless there is more to come of the one before. */
 static enum status push_block(struct job *job)
 {
-    const struct stage_ops *stage = job->input.settings.stage;
     struct block *b = job->more_portions ? NULL : job->pushing;
     if (b != NULL && job->again != NULL) { /* the same from a copy as from the file */
         b->chunk.n_labels = b->chunk.n_missing = b->chunk.first_column = 0;
@@ -206,14 +205,14 @@ static enum status push_block(struct job *job)
     if (b != NULL) {
         STATUS_TRY(watch_block(job, b));
         job_copy_add(job, b);
-        STATUS_TRY(stage->push(job->stage, b->part, &b->chunk, &b->ticket));
+        STATUS_TRY(pull_push(job->method, b->part, &b->chunk, &b->ticket));
         job->pushing = b->next;
         b->next = job->pushed;
         job->pushed = b;
     }
-    if (stage->portion != NULL && (b != NULL || job->more_portions)) {
+    if (b != NULL || job->more_portions) {
         job->more_portions = false;
-        STATUS_TRY(stage->portion(job->stage, &job->next, &job->more_portions));
+        STATUS_TRY(pull_portion(job->method, &job->next, &job->more_portions));
     }
     return STATUS_OK;
 }
@@ -282,7 +281,7 @@ static enum status pass_work(void *owner)
 {
     struct job *job = owner;
     job->part = job->input.n_parts;
-    return job->input.settings.stage->end_pass(job->stage, &job->part);
+    return pull_end_pass(job->method, &job->part);
 }
 
 static enum status changed(const struct job *job, size_t part)
@@ -344,10 +343,6 @@ static void pass_finished(struct engine_task *task)
 
 static void end_pass(struct job *job)
 {
-    if (job->input.settings.stage->end_pass == NULL) {
-        job_output_begin(job);
-        return;
-    }
     job->on_device = true;
     job_run(job, &job->device_task, LANE_DEVICE, pass_work, pass_finished);
 }

@@ -15,7 +15,8 @@
 #include "kernels/base/room.h"
 #include "stages/stage.h"
 
-/* How further queues come to help, as of struct stage_ops; called while the method waits. */
+/* How further queues come to help, as of pull_helpers and pull_help; called while the method waits.
+ */
 struct job_help {
     size_t (*wanted)(const void *context); /* NULL: never any */
     enum status (*bring)(void *context, struct queue **queues, size_t *n);
@@ -23,7 +24,7 @@ struct job_help {
 };
 
 struct job_io {
-    struct stage_args args; /* as of struct stage_ops.open */
+    struct stage_args args;
     const struct backend_ops *ops;
     struct queue *queue;
     struct room room;   /* that gives */
@@ -41,8 +42,8 @@ enum status io_chunk(struct job_io *io, size_t part,
                      const struct table_chunk **out) STATUS_MUST_CHECK;
 /* Nothing more is wanted of the chunk: said before io_leave or io_pause it lets the chunk go. */
 void io_taken(struct job_io *io);
-/* After all parts have ended: a part comes once more, from its first number on, as of struct
- * stage_ops.end_pass. Not once results have left without numbers still to come. */
+/* After all parts have ended: a part comes once more, from its first number on, as of
+ * pull_end_pass. Not once results have left without numbers still to come. */
 enum status io_again(struct job_io *io, size_t part) STATUS_MUST_CHECK;
 /* Hands out the files of io->out, of which there are some, and begins another result. Returns when
  * fewer results than the plan's n_results are on their way: so many sets of buffers, used in turn,
@@ -50,25 +51,5 @@ enum status io_again(struct job_io *io, size_t part) STATUS_MUST_CHECK;
 enum status io_leave(struct job_io *io) STATUS_MUST_CHECK;
 /* Lets others compute, and the job be cancelled, between two parts of long work. */
 enum status io_pause(struct job_io *io) STATUS_MUST_CHECK;
-
-/* Begins with a job: by `run` where the stage has it, else by `open`. */
-enum status stage_open(const struct stage_ops *stage, const struct stage_args *args,
-                       struct stage **out) STATUS_MUST_CHECK;
-
-/* What else the engine calls of a stage that has `run`. */
-enum status pull_push(struct stage *s, size_t part, const struct table_chunk *chunk,
-                      uint64_t *ticket) STATUS_MUST_CHECK;
-enum status pull_portion(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
-enum status pull_end_pass(struct stage *s, size_t *part) STATUS_MUST_CHECK;
-enum status pull_finish(struct stage *s, struct result *out, bool *more) STATUS_MUST_CHECK;
-void pull_progress(const struct stage *s, uint64_t *n_done, uint64_t *n_steps);
-size_t pull_helpers(const struct stage *s);
-enum status pull_help(struct stage *s, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
-void pull_free(struct stage *s);
-
-/* In the table of such a stage; beside `.progress = pull_progress` where it simulates. */
-#define STAGE_PULLS                                                                                \
-    .push = pull_push, .portion = pull_portion, .end_pass = pull_end_pass, .finish = pull_finish,  \
-    .helpers = pull_helpers, .help = pull_help, .free = pull_free
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * pull - a stage whose method pulls, behind a table whose functions the engine calls: each of them
- * goes on with the method until it waits for what that call can bring.
+ * pull - both sides of a method that pulls: what it calls, and what the engine does.
  */
+#include "stages/base/pull.h"
 #include "stages/base/coroutine.h"
 #include "stages/base/job_io.h"
 
@@ -15,7 +15,7 @@ enum waits {
     FOR_A_PASS
 };
 
-struct stage {
+struct pull {
     struct job_io io; /* first: the method has its address */
     enum status (*run)(struct job_io *io);
     struct coroutine *coroutine;
@@ -34,14 +34,14 @@ struct stage {
     bool is_cancelled;
 };
 
-static struct stage *stage_of(struct job_io *io)
+static struct pull *pull_of(struct job_io *io)
 {
-    return (struct stage *)io;
+    return (struct pull *)io;
 }
 
 /* --- the method's side ----------------------------------------------------------------------- */
 
-static enum status wait_for(struct stage *s, enum waits what)
+static enum status wait_for(struct pull *s, enum waits what)
 {
     s->waits = what;
     if (!s->is_cancelled) {
@@ -52,14 +52,14 @@ static enum status wait_for(struct stage *s, enum waits what)
 
 void io_taken(struct job_io *io)
 {
-    struct stage *const s = stage_of(io);
+    struct pull *const s = pull_of(io);
     s->chunk = s->is_seen ? NULL : s->chunk;
     s->is_seen = false;
 }
 
 enum status io_chunk(struct job_io *io, size_t part, const struct table_chunk **out)
 {
-    struct stage *const s = stage_of(io);
+    struct pull *const s = pull_of(io);
     *out = NULL;
     io_taken(io);
     while (s->chunk == NULL && !s->all_came) {
@@ -77,7 +77,7 @@ enum status io_chunk(struct job_io *io, size_t part, const struct table_chunk **
 
 enum status io_again(struct job_io *io, size_t part)
 {
-    struct stage *const s = stage_of(io);
+    struct pull *const s = pull_of(io);
     if (!s->all_came || s->is_finishing) {
         return status_fail(STATUS_INTERNAL, "part %zu is wanted again too early or too late", part);
     }
@@ -88,7 +88,7 @@ enum status io_again(struct job_io *io, size_t part)
 
 enum status io_leave(struct job_io *io)
 {
-    struct stage *const s = stage_of(io);
+    struct pull *const s = pull_of(io);
     s->leaves = true;
     return wait_for(s, FOR_ROOM);
 }
@@ -96,19 +96,19 @@ enum status io_leave(struct job_io *io)
 enum status io_pause(struct job_io *io)
 {
     STATUS_TRY(queue_check(io->queue));
-    return wait_for(stage_of(io), FOR_ITS_TURN);
+    return wait_for(pull_of(io), FOR_ITS_TURN);
 }
 
 static void body(void *context)
 {
-    struct stage *const s = context;
+    struct pull *const s = context;
     s->code = s->run(&s->io);
 }
 
 /* --- the engine's side ----------------------------------------------------------------------- */
 
 /* Goes on with the method until it waits again; its failure, if it has failed. */
-static enum status go_on(struct stage *s)
+static enum status go_on(struct pull *s)
 {
     if (!coroutine_has_ended(s->coroutine)) {
         coroutine_resume(s->coroutine);
@@ -116,7 +116,7 @@ static enum status go_on(struct stage *s)
     return s->code;
 }
 
-static enum status give(struct stage *s, struct result *out)
+static enum status give(struct pull *s, struct result *out)
 {
     result_free(out);
     *out = s->out;
@@ -125,13 +125,10 @@ static enum status give(struct stage *s, struct result *out)
     return result_init(&s->out);
 }
 
-enum status stage_open(const struct stage_ops *stage, const struct stage_args *args,
-                       struct stage **out)
+enum status pull_open(const struct stage_ops *stage, const struct stage_args *args,
+                      struct pull **out)
 {
-    if (stage->run == NULL) {
-        return stage->open(args, out);
-    }
-    struct stage *const s = calloc(1, sizeof *s);
+    struct pull *const s = calloc(1, sizeof *s);
     *out = NULL;
     if (s == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a job");
@@ -153,7 +150,7 @@ enum status stage_open(const struct stage_ops *stage, const struct stage_args *a
     return STATUS_OK;
 }
 
-enum status pull_push(struct stage *s, size_t part, const struct table_chunk *chunk,
+enum status pull_push(struct pull *s, size_t part, const struct table_chunk *chunk,
                       uint64_t *ticket)
 {
     s->chunk = chunk;
@@ -165,7 +162,7 @@ enum status pull_push(struct stage *s, size_t part, const struct table_chunk *ch
     return st;
 }
 
-enum status pull_portion(struct stage *s, struct result *out, bool *more)
+enum status pull_portion(struct pull *s, struct result *out, bool *more)
 {
     if (!s->leaves && s->chunk != NULL) {
         STATUS_TRY(go_on(s));
@@ -177,7 +174,7 @@ enum status pull_portion(struct stage *s, struct result *out, bool *more)
     return s->leaves ? give(s, out) : STATUS_OK;
 }
 
-enum status pull_end_pass(struct stage *s, size_t *part)
+enum status pull_end_pass(struct pull *s, size_t *part)
 {
     s->all_came = true;
     STATUS_TRY(go_on(s));
@@ -187,7 +184,7 @@ enum status pull_end_pass(struct stage *s, size_t *part)
     return STATUS_OK;
 }
 
-enum status pull_finish(struct stage *s, struct result *out, bool *more)
+enum status pull_finish(struct pull *s, struct result *out, bool *more)
 {
     s->is_finishing = s->all_came = true;
     if (!s->leaves) {
@@ -197,24 +194,24 @@ enum status pull_finish(struct stage *s, struct result *out, bool *more)
     return s->leaves || !*more ? give(s, out) : STATUS_OK;
 }
 
-void pull_progress(const struct stage *s, uint64_t *n_done, uint64_t *n_steps)
+void pull_progress(const struct pull *s, uint64_t *n_done, uint64_t *n_steps)
 {
     *n_done = s->io.n_done;
     *n_steps = s->io.n_steps;
 }
 
-size_t pull_helpers(const struct stage *s)
+size_t pull_helpers(const struct pull *s)
 {
     const struct job_help *const h = &s->io.help;
     return h->wanted != NULL ? h->wanted(h->context) : 0;
 }
 
-enum status pull_help(struct stage *s, struct queue **queues, size_t *n)
+enum status pull_help(struct pull *s, struct queue **queues, size_t *n)
 {
     return s->io.help.bring(s->io.help.context, queues, n);
 }
 
-void pull_free(struct stage *s)
+void pull_free(struct pull *s)
 {
     if (s == NULL) {
         return;

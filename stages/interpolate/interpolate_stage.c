@@ -88,5 +88,4 @@ const struct stage_ops stage_interpolate = {
     .work = interpolate_work,
     .plan = interpolate_plan,
     .run = interpolate_run,
-    STAGE_PULLS,
 };

@@ -129,5 +129,4 @@ const struct stage_ops stage_kmeans = {
     .work = kmeans_work,
     .plan = kmeans_plan,
     .run = kmeans_run,
-    STAGE_PULLS,
 };

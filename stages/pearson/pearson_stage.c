@@ -152,5 +152,4 @@ const struct stage_ops stage_pearson = {
     .work = pearson_work,
     .plan = pearson_plan,
     .run = pearson_run,
-    STAGE_PULLS,
 };

@@ -65,7 +65,6 @@ const struct stage_ops stage_sciddicat = {
     .work = sciddicat_work,
     .plan = sciddicat_plan,
     .run = sciddicat_run,
-    .progress = pull_progress,
+    .simulates = true,
     .takes_ranks = true,
-    STAGE_PULLS,
 };

@@ -45,7 +45,7 @@ printf '%s\n' "$sources" | xargs awk '
         for (p = 1; p <= n_rooms; p++) {
             lower = lower " pipeline/" pipeline[p] "/"
             if (pipeline[p] == "engine")
-                lower = lower " stages/base/job_io[.]h"
+                lower = lower " stages/base/pull[.]h"
             if (pipeline[p] == "worker")
                 lower = lower " watch/"
             room("pipeline/" pipeline[p] "/", lower)

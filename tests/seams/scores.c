@@ -126,5 +126,4 @@ const struct stage_ops stage_scores = {
     .n_specs = N_SPECS,
     .plan = scores_plan,
     .run = scores_run,
-    STAGE_PULLS,
 };

@@ -75,5 +75,4 @@ const struct stage_ops stage_sums = {
     .n_specs = 1,
     .plan = sums_plan,
     .run = sums_run,
-    STAGE_PULLS,
 };

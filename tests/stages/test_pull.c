@@ -1,6 +1,7 @@
 /*
  * pull - a method that pulls, behind the calls of the engine.
  */
+#include "stages/base/pull.h"
 #include "stages/base/rows.h"
 #include "tests/support/counted_backend.h"
 
@@ -97,7 +98,7 @@ static enum status run(struct job_io *io)
     return leave(io);
 }
 
-static const struct stage_ops stage = {.name = "method", .run = run, STAGE_PULLS};
+static const struct stage_ops stage = {.name = "method", .run = run};
 
 static double cell(size_t k)
 {
@@ -109,8 +110,8 @@ static enum status run_method(size_t cut, size_t cancel_after, size_t *n_results
 {
     const struct table_info info = {.format = "npy", .n_lines = ROWS, .cells_per_line = WIDTH};
     const struct stage_args args = {.queue = counted.queue, .inputs = {{&info, "x.npy"}}};
-    struct stage *s;
-    enum status st = stage_open(&stage, &args, &s);
+    struct pull *s;
+    enum status st = pull_open(&stage, &args, &s);
     size_t part = 0, n_pushes = 0;
     const size_t all = (size_t)ROWS * WIDTH - method.n_lacking;
     *n_results = 0;
@@ -124,11 +125,11 @@ static enum status run_method(size_t cut, size_t cancel_after, size_t *n_results
             for (size_t k = 0; k < n; k++) {
                 values[k] = cell(at + k);
             }
-            st = stage.push(s, method.does == SKIPS_A_PART ? 0 : part, &chunk, &ticket);
+            st = pull_push(s, method.does == SKIPS_A_PART ? 0 : part, &chunk, &ticket);
             for (bool more = st == STATUS_OK; more && st == STATUS_OK;) {
                 struct result out = {0};
                 more = false;
-                st = stage.portion(s, &out, &more);
+                st = pull_portion(s, &out, &more);
                 *n_results += out.n_files;
                 result_free(&out);
             }
@@ -137,17 +138,17 @@ static enum status run_method(size_t cut, size_t cancel_after, size_t *n_results
             is_cancelled = ++n_pushes == cancel_after;
         }
         part = 1;
-        st = st == STATUS_OK && !is_cancelled ? stage.end_pass(s, &part) : st;
+        st = st == STATUS_OK && !is_cancelled ? pull_end_pass(s, &part) : st;
     }
     for (bool more = cancel_after == 0; more && st == STATUS_OK;) {
         struct result out;
         more = false;
         assert_int_equal(result_init(&out), STATUS_OK);
-        st = stage.finish(s, &out, &more);
+        st = pull_finish(s, &out, &more);
         *n_results += out.n_files;
         result_free(&out);
     }
-    stage.free(s);
+    pull_free(s);
     assert_int_equal(counted.live, 0);
     return st;
 }

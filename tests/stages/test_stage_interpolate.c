@@ -5,7 +5,7 @@
  * decimal digits in tests/scenarios/interpolate.py.
  */
 #include "kernels/interpolate/interpolate.h"
-#include "stages/base/job_io.h"
+#include "stages/base/pull.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/drawn_texts.h"
 
@@ -45,7 +45,7 @@ struct outcome {
     size_t n_portions;
     size_t n_begun; /* arrays whose shape came before their first portion */
     struct result last;
-    struct stage *stage;
+    struct pull *stage;
 };
 
 static struct sheet sheet_of(const char *query)
@@ -149,7 +149,7 @@ static enum status portions(struct outcome *o, struct waiting *waiting)
     for (bool more = true; more;) {
         struct result next = {0};
         more = false;
-        const enum status st = stage_interpolate.portion(o->stage, &next, &more);
+        const enum status st = pull_portion(o->stage, &next, &more);
         if (st != STATUS_OK) {
             result_free(&next);
             return st;
@@ -166,7 +166,7 @@ static enum status push_comment(struct outcome *o, size_t part, struct waiting *
 {
     const struct table_chunk chunk = {.n_cells = 0};
     uint64_t ticket;
-    STATUS_TRY(stage_interpolate.push(o->stage, part, &chunk, &ticket));
+    STATUS_TRY(pull_push(o->stage, part, &chunk, &ticket));
     STATUS_TRY(counted.ops.upload_wait(counted.queue, ticket));
     return portions(o, waiting);
 }
@@ -188,7 +188,7 @@ static enum status push(const struct sheet *s, struct outcome *o, size_t part,
         assert_non_null(chunk.values);
         assert_true(!s->with_comments || push_comment(o, part, waiting) == STATUS_OK);
         memcpy(chunk.values, cells + first, more * sizeof(double));
-        enum status st = stage_interpolate.push(o->stage, part, &chunk, &ticket);
+        enum status st = pull_push(o->stage, part, &chunk, &ticket);
         const bool pushed = st == STATUS_OK;
         st = pushed ? counted.ops.upload_wait(counted.queue, ticket) : st;
         st = st == STATUS_OK ? portions(o, waiting) : st;
@@ -207,7 +207,7 @@ static enum status finish(struct outcome *o, struct waiting *waiting)
         struct result next;
         assert_int_equal(result_init(&next), STATUS_OK);
         more = false;
-        const enum status st = stage_interpolate.finish(o->stage, &next, &more);
+        const enum status st = pull_finish(o->stage, &next, &more);
         if (st != STATUS_OK) {
             result_free(&next);
             return st;
@@ -249,7 +249,7 @@ static struct outcome run_sheet(const struct sheet *s)
     o.status = stage_interpolate.plan(&args, &o.need);
     waiting.most = o.need.n_results - 1;
     if (o.status == STATUS_OK) {
-        o.status = stage_open(&stage_interpolate, &args, &o.stage);
+        o.status = pull_open(&stage_interpolate, &args, &o.stage);
     }
     if (o.status == STATUS_OK) {
         o.status = push(s, &o, 0, &waiting);
@@ -281,7 +281,7 @@ static void outcome_free(struct outcome *o)
     bytes_free(&o->x);
     bytes_free(&o->y);
     result_free(&o->last);
-    stage_interpolate.free(o->stage);
+    pull_free(o->stage);
     *o = (struct outcome){0};
     assert_true(--n_jobs > 0 || counted.live == 0);
 }

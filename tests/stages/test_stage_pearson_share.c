@@ -100,11 +100,11 @@ static size_t wanted(size_t lines, bool known, size_t cells, const char *series,
                                     .inputs = {{&info, "sheet"}},
                                     .block_bytes = 1 << 20,
                                     .most_helpers = most};
-    struct stage *stage;
+    struct pull *stage;
     assert_int_equal(stage_pearson.plan(&args, need), STATUS_OK);
-    assert_int_equal(stage_open(&stage_pearson, &args, &stage), STATUS_OK);
-    const size_t n = stage_pearson.helpers(stage);
-    stage_pearson.free(stage);
+    assert_int_equal(pull_open(&stage_pearson, &args, &stage), STATUS_OK);
+    const size_t n = pull_helpers(stage);
+    pull_free(stage);
     return n;
 }
 

@@ -7,6 +7,7 @@
 
 #include "pipeline/engine/job_state.h"
 #include "stages/base/job_io.h"
+#include "stages/base/pull.h"
 #include "tests/support/scratch_folder.h"
 
 #include <dirent.h>
@@ -275,18 +276,10 @@ static inline enum status fake_run(struct job_io *io)
 
 static const struct stage_part fake_parts[] = {{.suffix = "fake", .kind = STAGE_TABLE},
                                                {.suffix = "more", .kind = STAGE_TABLE}};
-static const struct stage_ops fake_stage = {.name = "fake",
-                                            .parts = fake_parts,
-                                            .n_parts = 1,
-                                            .plan = fake_plan,
-                                            .run = fake_run,
-                                            STAGE_PULLS};
-static const struct stage_ops fake_pair = {.name = "pair",
-                                           .parts = fake_parts,
-                                           .n_parts = 2,
-                                           .plan = fake_plan,
-                                           .run = fake_run,
-                                           STAGE_PULLS};
+static const struct stage_ops fake_stage = {
+    .name = "fake", .parts = fake_parts, .n_parts = 1, .plan = fake_plan, .run = fake_run};
+static const struct stage_ops fake_pair = {
+    .name = "pair", .parts = fake_parts, .n_parts = 2, .plan = fake_plan, .run = fake_run};
 
 static char folder[] = "/tmp/leat-job-XXXXXX";
 

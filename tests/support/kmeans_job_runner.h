@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_KMEANS_JOB_RUNNER_H
 #define LEAT_TESTS_KMEANS_JOB_RUNNER_H
 
-#include "stages/base/job_io.h"
+#include "stages/base/pull.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/pearson_sheet.h"
 
@@ -161,7 +161,7 @@ static inline void fill(const struct points *p, size_t first, size_t n, bool aga
     }
 }
 
-static inline enum status push_pass(const struct points *p, struct stage *stage, unsigned pass,
+static inline enum status push_pass(const struct points *p, struct pull *stage, unsigned pass,
                                     struct clustering *out)
 {
     const size_t all = p->n_lines * p->info.cells_per_line;
@@ -173,12 +173,12 @@ static inline enum status push_pass(const struct points *p, struct stage *stage,
         struct result portion;
         uint64_t ticket = 0;
         fill(p, first, n, pass > 0, &chunk);
-        enum status st = stage_kmeans.push(stage, 0, &chunk, &ticket);
+        enum status st = pull_push(stage, 0, &chunk, &ticket);
         ASSERT_OK(counted.ops.upload_wait(counted.queue, ticket));
         for (bool more = true; more && st == STATUS_OK;) {
             more = false;
             ASSERT_OK(result_init(&portion));
-            st = stage_kmeans.portion(stage, &portion, &more);
+            st = pull_portion(stage, &portion, &more);
             if (st == STATUS_OK) {
                 collect(out, &portion);
             }
@@ -193,14 +193,14 @@ static inline enum status push_pass(const struct points *p, struct stage *stage,
     return STATUS_OK;
 }
 
-static inline enum status finish_job(struct stage *stage, struct clustering *out)
+static inline enum status finish_job(struct pull *stage, struct clustering *out)
 {
     bool more = true;
     while (more) {
         struct result r;
         more = false;
         ASSERT_OK(result_init(&r));
-        const enum status st = stage_kmeans.finish(stage, &r, &more);
+        const enum status st = pull_finish(stage, &r, &more);
         if (st == STATUS_OK) {
             collect(out, &r);
             if (!more) {
@@ -215,14 +215,14 @@ static inline enum status finish_job(struct stage *stage, struct clustering *out
     return STATUS_OK;
 }
 
-static inline enum status run_passes(const struct points *p, struct stage *stage,
+static inline enum status run_passes(const struct points *p, struct pull *stage,
                                      struct clustering *out)
 {
     size_t part = 0;
     while (part == 0) {
         STATUS_TRY(push_pass(p, stage, out->n_passes++, out));
         part = 1;
-        STATUS_TRY(stage_kmeans.end_pass(stage, &part));
+        STATUS_TRY(pull_end_pass(stage, &part));
     }
     return finish_job(stage, out);
 }
@@ -232,7 +232,7 @@ static inline struct clustering cluster(const struct points *p)
 {
     struct clustering out = {0};
     struct param_value params[KMEANS_PARAMS];
-    struct stage *stage = NULL;
+    struct pull *stage = NULL;
     assert_int_equal(stage_kmeans.n_specs, KMEANS_PARAMS);
     parse_params(&stage_kmeans, p->params, params);
     const struct stage_args args = {.queue = counted.queue,
@@ -247,7 +247,7 @@ static inline struct clustering cluster(const struct points *p)
     counted.allocs = 0;
     out.status = stage_kmeans.plan(&args, &out.need);
     if (out.status == STATUS_OK) {
-        out.status = stage_open(&stage_kmeans, &args, &stage);
+        out.status = pull_open(&stage_kmeans, &args, &stage);
     }
     if (out.status == STATUS_OK) {
         out.status = run_passes(p, stage, &out);
@@ -255,7 +255,7 @@ static inline struct clustering cluster(const struct points *p)
     if (out.status != STATUS_OK) {
         snprintf(out.message, sizeof out.message, "%s", status_message());
     }
-    stage_kmeans.free(stage);
+    pull_free(stage);
     assert_int_equal(counted.live, 0);
     return out;
 }

@@ -5,7 +5,7 @@
 #ifndef LEAT_TESTS_PEARSON_RUNNER_H
 #define LEAT_TESTS_PEARSON_RUNNER_H
 
-#include "stages/base/job_io.h"
+#include "stages/base/pull.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/pearson_sheet.h"
 
@@ -22,7 +22,7 @@ struct outcome {
     size_t n_helpers; /* that help */
     char message[STATUS_MESSAGE_BYTES];
     struct stage_need need;
-    struct stage *stage;
+    struct pull *stage;
     struct result result;
 };
 
@@ -65,12 +65,12 @@ static inline enum status bring_help(const struct sheet *sheet, struct outcome *
         queues[k] = o->helpers[k] = under_test_queue_new(k + 1);
     }
     o->n_helpers = sheet->n_helpers;
-    return stage_pearson.help(o->stage, queues, &o->n_helpers);
+    return pull_help(o->stage, queues, &o->n_helpers);
 }
 
 static inline enum status push_all(const struct sheet *sheet, struct outcome *o)
 {
-    struct stage *stage = o->stage;
+    struct pull *stage = o->stage;
     size_t n_pushed = 0;
     const size_t all = sheet->n_lines * sheet->info.cells_per_line;
     uint64_t seed = 17;
@@ -88,7 +88,7 @@ static inline enum status push_all(const struct sheet *sheet, struct outcome *o)
             assert_int_equal(bring_help(sheet, o), STATUS_OK);
         }
         fill_chunk(sheet, first, n, &chunk);
-        st = stage_pearson.push(stage, 0, &chunk, &ticket);
+        st = pull_push(stage, 0, &chunk, &ticket);
         const enum status waited = counted.ops.upload_wait(counted.queue, ticket);
         st = st == STATUS_OK ? waited : st;
         memset(chunk.values, 0xAA, n * dtype_bytes(sheet->info.dtype));
@@ -117,14 +117,14 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
     assert_int_equal(result_init(&o.result), STATUS_OK);
     o.status = stage_pearson.plan(&args, &o.need);
     if (o.status == STATUS_OK) {
-        o.status = stage_open(&stage_pearson, &args, &o.stage);
+        o.status = pull_open(&stage_pearson, &args, &o.stage);
     }
     if (o.status == STATUS_OK) {
         o.status = push_all(sheet, &o);
     }
     if (o.status == STATUS_OK) {
         bool more = false;
-        o.status = stage_pearson.finish(o.stage, &o.result, &more);
+        o.status = pull_finish(o.stage, &o.result, &more);
         assert_false(more);
     }
     if (o.status != STATUS_OK) {
@@ -147,7 +147,7 @@ static inline struct outcome run_well(const struct sheet *sheet)
 static inline void outcome_free(struct outcome *o)
 {
     result_free(&o->result);
-    stage_pearson.free(o->stage);
+    pull_free(o->stage);
     assert_int_equal(counted.live, 0);
     for (size_t k = 0; k < SHEET_HELPERS; k++) {
         if (o->helpers[k] != NULL) {

@@ -6,7 +6,7 @@
 #define LEAT_TESTS_SCIDDICAT_RUNNER_H
 
 #include "kernels/sciddicat/sciddicat.h"
-#include "stages/base/job_io.h"
+#include "stages/base/pull.h"
 #include "tests/support/counted_backend.h"
 #include "tests/support/sciddicat_reference.h"
 #include "tests/support/table_support.h"
@@ -96,7 +96,7 @@ static inline double slide_number(const struct slide *s, int part, size_t k)
     return s->cells[part][s->by_columns[part] ? k % s->rows * s->columns + k / s->rows : k];
 }
 
-static inline enum status push_part(const struct slide *s, int part, struct stage *stage)
+static inline enum status push_part(const struct slide *s, int part, struct pull *stage)
 {
     const size_t all = slide_cells(s);
     uint64_t chance = 88172645463325252;
@@ -117,7 +117,7 @@ static inline enum status push_part(const struct slide *s, int part, struct stag
         }
         const struct table_chunk chunk = {.values = values, .n_cells = n};
         uint64_t ticket = 0;
-        st = stage_sciddicat.push(stage, (size_t)part, &chunk, &ticket);
+        st = pull_push(stage, (size_t)part, &chunk, &ticket);
         const enum status waited = counted.ops.upload_wait(under_test_queue, ticket);
         st = st == STATUS_OK ? waited : st;
         free(values);
@@ -155,7 +155,7 @@ static inline void take_files(const struct result *r, struct outcome *o)
 
 /* As the engine does it: while one result is written, the next one is made. */
 static inline enum status finish_all(const struct slide *s, struct queue **helpers,
-                                     struct stage *stage, struct outcome *o)
+                                     struct pull *stage, struct outcome *o)
 {
     struct result before;
     enum status st;
@@ -165,11 +165,11 @@ static inline enum status finish_all(const struct slide *s, struct queue **helpe
         struct result r;
         more = false;
         assert_int_equal(result_init(&r), STATUS_OK);
-        st = stage_sciddicat.finish(stage, &r, &more);
+        st = pull_finish(stage, &r, &more);
         if (o->n_finishes++ == 0) {
-            o->n_wanted = stage_sciddicat.helpers(stage);
+            o->n_wanted = pull_helpers(stage);
             more = more && !s->is_only_begun;
-            st = st == STATUS_OK && more && n > 0 ? stage_sciddicat.help(stage, helpers, &n) : st;
+            st = st == STATUS_OK && more && n > 0 ? pull_help(stage, helpers, &n) : st;
         }
         take_files(&before, o);
         result_free(&before);
@@ -217,12 +217,12 @@ static inline struct outcome run_slide(const struct slide *s)
                                 .has_missing_value = s->has_missing_value};
         args.inputs[part] = (struct stage_input){.table = &o.tables[part], .name = names[part]};
     }
-    struct stage *stage = NULL;
+    struct pull *stage = NULL;
     counted.allocs = 0;
     counted.peak_bytes = 0;
     o.status = stage_sciddicat.plan(&args, &o.need);
     if (o.status == STATUS_OK) {
-        o.status = stage_open(&stage_sciddicat, &args, &stage);
+        o.status = pull_open(&stage_sciddicat, &args, &stage);
     }
     for (int part = 0; part < 2 && o.status == STATUS_OK; part++) {
         o.status = push_part(s, part, stage);
@@ -233,7 +233,7 @@ static inline struct outcome run_slide(const struct slide *s)
     if (o.status != STATUS_OK) {
         snprintf(o.message, sizeof o.message, "%s", status_message());
     }
-    stage_sciddicat.free(stage);
+    pull_free(stage);
     for (size_t k = 0; k < s->n_helpers; k++) {
         counted.ops.queue_free(helpers[k]);
     }
