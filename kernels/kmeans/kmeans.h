@@ -287,4 +287,10 @@ enum {
     KMEANS_SCRATCH_DRAWN = KMEANS_DRAW_BLOCKS * KMEANS_CLASSES * 20,
 };
 
+/* Of the scratch for points that are drawn, on a device; for so many trials. */
+static inline size_t kmeans_drawn_bytes(size_t n_trials)
+{
+    return n_trials * KMEANS_SCRATCH_DRAWN;
+}
+
 #endif

@@ -4,6 +4,14 @@
 
 #include <math.h>
 
+enum { SAMPLE_MOST = 1000, SAMPLE_WORK = 1 << 28 /* squares of differences */ };
+
+size_t kmeans_sample_of(size_t n_columns)
+{
+    const size_t side = (size_t)sqrt((double)SAMPLE_WORK / (double)n_columns);
+    return side < 2 ? 2 : side < SAMPLE_MOST ? side : SAMPLE_MOST;
+}
+
 /* --- memory ---------------------------------------------------------------------------------- */
 
 /* kmeans_model_bytes(k, d): so much, as much again for each cluster, and for the trials of seeds.

@@ -37,6 +37,9 @@ struct kmeans_request {
     size_t n_sample; /* points of the silhouette's sample at most */
 };
 
+/* Points of the silhouette's sample that are enough, and not too much work with so many columns. */
+size_t kmeans_sample_of(size_t n_columns);
+
 static inline size_t kmeans_n_runs(const struct kmeans_request *r)
 {
     return (r->k_last - r->k_first + 1) * r->n_init;

@@ -4,6 +4,7 @@
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_SOLVE_STATE_H
 #define LEAT_KERNELS_KMEANS_KMEANS_SOLVE_STATE_H
 
+#include "kernels/backend.h"
 #include "kernels/kmeans/kmeans_solve.h"
 
 /* What a run needs of the next pass. */
@@ -30,6 +31,7 @@ struct kmeans_run {
 
 static inline enum status kmeans_visit_all(struct kmeans_solve *s, kmeans_visit_fn *visit)
 {
+    STATUS_TRY(queue_check(s->queue));
     return s->source.visit(s->source.context, visit, s);
 }
 

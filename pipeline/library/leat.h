@@ -10,7 +10,8 @@
  * program, and leaves its signals and its environment alone.
  *
  * Structures of options begin with their size: set `size` to sizeof and the rest to 0 for the
- * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members.
+ * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members. A library that does
+ * not know one that is set refuses it: LEAT_BAD_ARGUMENT.
  */
 #ifndef LEAT_H
 #define LEAT_H
@@ -34,7 +35,7 @@ enum leat_status {
     LEAT_INTERNAL /* an error in leat itself */
 };
 
-/* "0.1.0": the library's version, which may differ from that of this header. */
+/* The library's version: "0.1.0". */
 const char *leat_version(void);
 
 /* --- contexts --- */
@@ -134,7 +135,8 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
                                       size_t n, size_t n_curves,
                                       enum leat_interpolant_method method, uint64_t n_queries,
                                       struct leat_interpolant **out);
-/* values [n][n_curves]: of all curves at n queries; NaN gives NaN. */
+/* values [n][n_curves]: of all curves at n queries. NaN and infinite ones give NaN; far from the
+ * nodes a value may be infinite. */
 enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
                                            size_t n, double *values);
 /* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308. */

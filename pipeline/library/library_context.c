@@ -4,11 +4,15 @@
 #include "pipeline/library/library_context.h"
 
 #include "pipeline/engine/thread_pool.h"
+#include "pipeline/names/machine.h"
 
 #include <inttypes.h>
-#include <sched.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_THREADS = 4096 };
 
 static _Thread_local char open_error[STATUS_MESSAGE_BYTES];
 
@@ -44,7 +48,8 @@ static enum leat_status status_of(enum status st)
 enum leat_status library_end(struct leat_context *c, enum status st)
 {
     if (st != STATUS_OK) {
-        snprintf(c->error, sizeof c->error, "%s", status_message());
+        snprintf(c->error, sizeof c->error, "%s",
+                 st == STATUS_CANCELLED ? "the call was cancelled" : status_message());
         if (c->backend->ops->finish(c->queue) !=
             STATUS_OK) { /* nothing of the call is left in it */
             st = STATUS_DEVICE;
@@ -64,7 +69,10 @@ enum status library_may_take(const struct leat_context *c, const struct room *co
 {
     struct room all = *counted;
     room_count(&all, all.backend, 0);
-    return all.host < UINT64_MAX && all.host <= c->memory
+    if (all.host == UINT64_MAX) {
+        return status_fail(STATUS_TOO_LARGE, "it takes more than 2^64 bytes");
+    }
+    return all.host <= c->memory
                ? STATUS_OK
                : status_fail(STATUS_TOO_LARGE,
                              "it takes %" PRIu64 " bytes, and the context may take %" PRIu64
@@ -72,27 +80,33 @@ enum status library_may_take(const struct leat_context *c, const struct room *co
                              all.host, c->memory);
 }
 
-void library_options(void *to, size_t all, const void *from, size_t size)
+bool library_options(void *to, size_t all, const void *from, size_t size)
 {
+    const char *const given = from;
+    bool is_known = true;
     memset(to, 0, all);
     memcpy(to, from, size < all ? size : all);
+    for (size_t i = all; i < size; i++) {
+        is_known = is_known && given[i] == 0;
+    }
+    return is_known;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static size_t n_processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
-}
-
 static enum status open_backend(struct leat_context *c, const struct leat_options *o)
 {
     const char *const want = o->backend != NULL ? o->backend : "cpu";
-    const size_t n = o->threads > 0 ? o->threads : n_processors();
+    const size_t n = o->threads > 0 ? o->threads : machine_cpus();
     char why[STATUS_MESSAGE_BYTES];
     struct backend_info info;
-    STATUS_TRY(thread_pool_new(n, &c->threads));
+    if (n > MOST_THREADS) {
+        return status_fail(STATUS_BAD_ARGUMENT, "threads: give 0, for all, or up to %d",
+                           MOST_THREADS);
+    }
+    if (thread_pool_new(n, &c->threads) != STATUS_OK) {
+        return STATUS_NO_MEMORY;
+    }
     const struct backend_config config = {.executor = thread_pool_executor(c->threads),
                                           .device = o->device};
     STATUS_TRY(backend_select(want, &config, why, sizeof why, &c->backend));
@@ -104,20 +118,29 @@ static enum status open_backend(struct leat_context *c, const struct leat_option
     return STATUS_OK;
 }
 
+static enum status refuse_size(void)
+{
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "options: the program has options that this version, " LEAT_VERSION
+                       ", does not know");
+}
+
 enum leat_status leat_open(const struct leat_options *options, struct leat_context **out)
 {
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     *out = NULL;
-    if (options != NULL) {
-        library_options(&o, sizeof o, options, options->size);
-    }
+    const bool is_known = options == NULL || library_options(&o, sizeof o, options, options->size);
     struct leat_context *const c = calloc(1, sizeof *c);
     if (c == NULL) {
         snprintf(open_error, sizeof open_error, "no memory for a context");
         return LEAT_NO_MEMORY;
     }
     c->memory = o.memory > 0 ? o.memory : UINT64_MAX;
-    const enum status st = open_backend(c, &o);
+    sigset_t all, before; /* the library's threads take none of the program's signals */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const enum status st = is_known ? open_backend(c, &o) : refuse_size();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (st != STATUS_OK) {
         snprintf(open_error, sizeof open_error, "%s", status_message());
         leat_close(c);
@@ -154,5 +177,7 @@ const char *leat_backend(const struct leat_context *c)
 
 void leat_cancel(struct leat_context *c)
 {
-    __atomic_store_n(&c->stop, 1, __ATOMIC_RELAXED);
+    if (c != NULL) {
+        __atomic_store_n(&c->stop, 1, __ATOMIC_RELAXED);
+    }
 }

@@ -27,7 +27,8 @@ enum leat_status library_refuse(struct leat_context *c, const char *message);
 /* STATUS_TOO_LARGE where so much, which has been counted, may not be taken. */
 enum status library_may_take(const struct leat_context *c,
                              const struct room *counted) STATUS_MUST_CHECK;
-/* The options' members that the caller knows, over the defaults: `size` bytes of them. */
-void library_options(void *to, size_t all, const void *from, size_t size);
+/* The options' members that the caller knows, over the defaults, zeros: `size` bytes of them.
+ * False: there are more than this library knows, and they are not 0. */
+bool library_options(void *to, size_t all, const void *from, size_t size);
 
 #endif

@@ -5,7 +5,6 @@
 #include "pipeline/engine/thread_pool.h"
 #include "pipeline/library/library_context.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { STRIP_VALUES = 1 << 20 }; /* that are on the backend at a time */
@@ -67,8 +66,8 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
                                                 .n = n,
                                                 .n_curves = n_curves,
                                                 .method = (enum interpolate_method)method,
-                                                .n_queries =
-                                                    n_queries > 0 ? n_queries : UINT64_MAX};
+                                                .n_queries = n_queries > 0 ? n_queries : UINT64_MAX,
+                                                .executor = thread_pool_executor(c->threads)};
     const enum status st = set_up(p, &request);
     if (st != STATUS_OK) {
         const enum leat_status failed = library_end(c, st);

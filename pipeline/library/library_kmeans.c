@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIP_BYTES = 1 << 20, SAMPLE_MOST = 1000, SAMPLE_WORK = 1 << 28 };
+enum { STRIP_BYTES = 1 << 20 };
+
+static const double most_tol = 1e9;
 
 /* Points and their labels on the backend. */
 struct points {
@@ -16,7 +18,8 @@ struct points {
     size_t row_bytes;            /* of a row alone */
     struct kmeans_sample *shown; /* the solve's */
     struct kmeans_resident resident;
-    void *strip; /* rows that are not contiguous */
+    size_t listed, drawn; /* what kernels take: of a point, and for seeds */
+    void *strip;          /* rows that are not contiguous */
     size_t strip_rows;
 };
 
@@ -24,6 +27,7 @@ static enum status points_room(struct points *p, struct room *room)
 {
     STATUS_TRY(room_span(room, p->from.rows, p->row_bytes, &p->resident.x.at));
     STATUS_TRY(room_span(room, p->from.rows, kmeans_memory_bytes(1), &p->resident.memory));
+    room_count(room, 0, p->from.rows * (p->listed + p->listed / 4) + p->drawn);
     return room_host(room, p->strip_rows, p->row_bytes, &p->strip);
 }
 
@@ -60,14 +64,17 @@ static enum status explain(const struct kmeans_fault *f, enum status st)
         return st;
     }
     if (f->what == KMEANS_NOT_FINITE) {
-        return status_fail(st, "row %llu, column %zu (the first are 0) is %s: give finite numbers",
+        return status_fail(st, "row %llu, column %zu (the first are 0) is %s; give finite numbers",
                            (unsigned long long)f->point, f->column,
                            isnan(f->low) ? "NaN" : "infinite");
     }
+    const bool is_far = f->what == KMEANS_TOO_FAR;
     return status_fail(
-        st, "column %zu (the first is 0) has values from %g to %g, too %s to be squared", f->column,
-        f->low, f->high,
-        f->what == KMEANS_TOO_FAR ? "far apart: scale it down" : "close together: scale it up");
+        st,
+        "column %zu (the first is 0) has values from %g to %g, too %s to be squared; "
+        "scale it %s",
+        f->column, f->low, f->high, is_far ? "far apart" : "close together",
+        is_far ? "down" : "up");
 }
 
 static enum status cluster(struct kmeans_solve *s, struct points *p, struct queue *queue,
@@ -86,15 +93,11 @@ static enum status cluster(struct kmeans_solve *s, struct points *p, struct queu
 /* --- the call -------------------------------------------------------------------------------- */
 
 static struct kmeans_request request_of(const struct leat_array *x,
-                                        const struct leat_kmeans_options *options)
+                                        const struct leat_kmeans_options *options, bool *is_known)
 {
     struct leat_kmeans_options o = LEAT_KMEANS_DEFAULTS;
-    if (options != NULL) {
-        library_options(&o, sizeof o, options, options->size);
-    }
-    const size_t k = o.k > 0 ? o.k : 8,
-                 side = (size_t)sqrt((double)SAMPLE_WORK / (double)x->columns);
-    const size_t sample = side < 2 ? 2 : side < SAMPLE_MOST ? side : SAMPLE_MOST;
+    *is_known = options == NULL || library_options(&o, sizeof o, options, options->size);
+    const size_t k = o.k > 0 ? o.k : 8, sample = kmeans_sample_of(x->columns);
     return (struct kmeans_request){
         .n_columns = x->columns,
         .type = x->type == LEAT_F4 ? DTYPE_F32 : DTYPE_F64,
@@ -107,9 +110,9 @@ static struct kmeans_request request_of(const struct leat_array *x,
         .init = (enum kmeans_init)o.init,
         .seed = o.seed,
         .max_iter = o.max_iter > 0 ? o.max_iter : 300,
-        .tol = o.tol > 0   ? o.tol
-               : o.tol < 0 ? 0
-                           : 1e-4,
+        .tol = o.tol < 0    ? 0
+               : o.tol == 0 ? 1e-4
+                            : o.tol,
         .resident = true,
         .width = 1,
         .n_sample = x->rows < sample ? x->rows : sample,
@@ -120,9 +123,6 @@ static struct kmeans_request request_of(const struct leat_array *x,
 static const char *what_is_wrong(const struct leat_array *x, const struct kmeans_request *r)
 {
     const size_t row = x->columns * dtype_bytes(r->type);
-    if (x->data == NULL || x->rows == 0 || x->columns == 0 || x->columns > SIZE_MAX / 16) {
-        return "points: give rows and columns";
-    }
     if (x->rows > (size_t)1 << 31) {
         return "points: more than 2^31 rows";
     }
@@ -132,8 +132,12 @@ static const char *what_is_wrong(const struct leat_array *x, const struct kmeans
     if (r->k_last < r->k_first || r->k_last > x->rows) {
         return "k, k_last: give from 1 to as many clusters as there are points";
     }
-    if (r->init > KMEANS_INIT_FIRST || r->scale > KMEANS_SCALE_RANGE || !isfinite(r->tol)) {
-        return "init, scale: give one of their values; tol: a finite number";
+    if (r->init > KMEANS_INIT_FIRST || r->scale > KMEANS_SCALE_RANGE || !(r->tol <= most_tol)) {
+        return "init, scale: give one of their values; tol: at most 1e9";
+    }
+    size_t runs;
+    if (__builtin_mul_overflow(r->k_last - r->k_first + 1, r->n_init, &runs)) {
+        return "n_init: more than 2^64 runs";
     }
     return NULL;
 }
@@ -190,11 +194,16 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
                              const struct leat_kmeans_options *options,
                              struct leat_kmeans_result *out)
 {
+    bool is_known;
+    if (out == NULL || points == NULL || points->data == NULL || points->rows == 0 ||
+        points->columns == 0 || points->columns > SIZE_MAX / 16) {
+        return library_refuse(c, "points, out: give rows and columns, and where the result goes");
+    }
     *out = (struct leat_kmeans_result){0};
-    const struct kmeans_request request = request_of(points, options);
+    const struct kmeans_request request = request_of(points, options, &is_known);
     const char *const wrong = what_is_wrong(points, &request);
-    if (wrong != NULL) {
-        return library_refuse(c, wrong);
+    if (!is_known || wrong != NULL) {
+        return library_refuse(c, wrong != NULL ? wrong : "options: this version knows fewer");
     }
     struct kmeans_solve s = {.request = request};
     const size_t row_bytes = points->columns * dtype_bytes(request.type);
@@ -210,6 +219,9 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
 
 void leat_kmeans_free(struct leat_kmeans_result *r)
 {
+    if (r == NULL) {
+        return;
+    }
     free(r->centroids);
     free(r->labels);
     free(r->counts);

@@ -49,7 +49,8 @@ enum status io_again(struct job_io *io, size_t part) STATUS_MUST_CHECK;
  * fewer results than the plan's n_results are on their way: so many sets of buffers, used in turn,
  * are enough. */
 enum status io_leave(struct job_io *io) STATUS_MUST_CHECK;
-/* Lets others compute, and the job be cancelled, between two parts of long work. */
+/* Lets others compute, and the job be cancelled, between two parts of long work. Not between the
+ * end of a part's numbers and an io_again. */
 enum status io_pause(struct job_io *io) STATUS_MUST_CHECK;
 
 #endif

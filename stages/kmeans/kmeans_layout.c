@@ -278,8 +278,7 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
     if (l.n_known) {
         STATUS_TRY(kmeans_check_points(args, choice, l.n));
     }
-    const double side = sqrt((double)KMEANS_SAMPLE_WORK / (double)l.n_columns);
-    l.sample = at_most(at_least((size_t)side, 2), KMEANS_SAMPLE_MOST);
+    l.sample = kmeans_sample_of(l.n_columns);
     const size_t least =
         at_least(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
     l.unit = find_unit(args, &l, least);

@@ -19,8 +19,6 @@ extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 #define KMEANS_POINTS_MAX ((size_t)1 << 31)
 
 enum {
-    KMEANS_SAMPLE_MOST = 1000,     /* points of which a silhouette is taken, at most ... */
-    KMEANS_SAMPLE_WORK = 1 << 28,  /* ... and with their columns no more work than this */
     KMEANS_SCATTER_MOST = 20000,   /* points in the picture */
     KMEANS_LABEL_PIECE = 1 << 18,  /* labels leave in whole multiples of these: a piece of 1 MiB */
     KMEANS_NAME_BYTES = 255,       /* of a row's name; longer ones are cut */

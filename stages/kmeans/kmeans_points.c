@@ -126,6 +126,9 @@ static enum status read_some(struct kmeans_job *job, struct span to, size_t most
     const size_t half = job->layout.unit / 2, few = LEAST_CELLS / job->layout.n_columns;
     const size_t worth = half > few ? half : few, least = worth < most ? worth : most;
     STATUS_TRY(rows_read(&job->rows, job->io, to, least > 0 ? least : 1, most, n));
+    if (job->has_seen && (*n > 0 ? first + *n > job->n : first != job->n)) {
+        return status_fail(STATUS_CHANGED, "'%s' changed while it was read", job->name);
+    }
     const struct kmeans_points x = {.at = to,
                                     .type = job->layout.type,
                                     .n = *n,

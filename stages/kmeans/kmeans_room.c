@@ -57,7 +57,7 @@ static enum status resident_room(struct kmeans_job *job, struct room *room)
         STATUS_TRY(room_host(&names, l->n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW,
                              &none));
         room_count(room, names.host, 0);
-        room_count(room, 2 * KMEANS_NAMES_BESIDE, 0);
+        room_count(room, 2 * (uint64_t)KMEANS_NAMES_BESIDE, 0);
     }
     job->n_blocks = 1;
     return kmeans_block_room(job, room, l->n, &job->blocks[0]);
@@ -67,7 +67,8 @@ static enum status streamed_room(struct kmeans_job *job, struct room *room)
 {
     const struct kmeans_layout *const l = &job->layout;
     const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
-    const uint64_t left = 2 * KMEANS_LABEL_PIECE + 4 * (uint64_t)l->unit; /* gathered, or leave */
+    const uint64_t left =
+        2 * (uint64_t)KMEANS_LABEL_PIECE + 4 * (uint64_t)l->unit; /* gathered, or leave */
     for (size_t i = 0; i < 2; i++) {
         STATUS_TRY(room_span(room, l->unit, row_bytes, &job->staging[i]));
     }
@@ -82,7 +83,7 @@ enum status kmeans_room(struct kmeans_job *job, struct room *room)
     const size_t t = kmeans_trials(job->choice.request.k_last);
     room_count(room, kept * sizeof(struct kmeans_kept) + GROWING_BYTES, 0);
     room_count(room, 4 * (job->args.inputs[0].table->names_bytes + l->n_columns * 24), 0);
-    room_count(room, 0, job->args.host_limit > 0 ? t * (uint64_t)KMEANS_SCRATCH_DRAWN : 0);
+    room_count(room, 0, job->args.host_limit > 0 ? kmeans_drawn_bytes(t) : 0);
     job->rows =
         (struct rows){.width = l->n_columns, .type = l->type, .n_across = l->by_columns ? l->n : 0};
     job->solve.request = request_of(job);

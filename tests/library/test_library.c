@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -222,6 +223,17 @@ static void what_is_wrong_with_points_is_said(void **state)
     o.k_last = 2;
     assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
     o = options(3);
+    o.n_init = SIZE_MAX / 2 + 1; /* runs that wrap */
+    o.k_last = 4;
+    assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    for (size_t i = 0; i < 2; i++) {
+        o = options(3);
+        o.tol = i == 0 ? NAN : 1e308;
+        assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    }
+    assert_int_equal(leat_kmeans(c, NULL, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_kmeans(c, &x, NULL, NULL), LEAT_BAD_ARGUMENT);
+    o = options(3);
     o.scale = (enum leat_kmeans_scale)7;
     assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
     x.row_bytes = sizeof(double);
@@ -283,10 +295,11 @@ static void polynomials_are_themselves(void **state)
         }
         q[7] = NAN;
         q[8] = n.x[3];
+        q[9] = INFINITY;
         assert_int_equal(leat_interpolant_evaluate(p, q, QUERIES, v[0]), LEAT_OK);
         assert_int_equal(leat_interpolant_evaluate(p, NULL, 0, NULL), LEAT_OK);
         for (size_t i = 0; i < QUERIES; i++) {
-            if (i == 7) {
+            if (i == 7 || i == 9) {
                 assert_true(isnan(v[i][0]) && isnan(v[i][1]));
                 continue;
             }
@@ -338,10 +351,44 @@ static void contexts_that_cannot_be_say_why(void **state)
     assert_int_equal(leat_open(&o, &c), LEAT_BAD_ARGUMENT);
     assert_null(c);
     assert_non_null(strstr(leat_error(NULL), "abacus"));
+    o = (struct leat_options)LEAT_OPTIONS_DEFAULTS;
+    o.threads = SIZE_MAX;
+    assert_int_equal(leat_open(&o, &c), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(NULL), "threads"));
+    struct {
+        struct leat_options known;
+        int later;
+    } newer;
+    memset(&newer, 0, sizeof newer); /* with what lies between */
+    newer.known.size = sizeof newer;
+    newer.known.threads = 1;
+    assert_int_equal(leat_open(&newer.known, &c), LEAT_OK); /* what is not known is not set */
+    leat_close(c);
+    newer.later = 1;
+    assert_int_equal(leat_open(&newer.known, &c), LEAT_BAD_ARGUMENT);
     leat_close(NULL);
+    leat_cancel(NULL);
+    leat_kmeans_free(NULL);
     c = context();
     assert_true(strlen(leat_backend(c)) > 5);
     assert_string_equal(leat_version(), LEAT_VERSION);
+    leat_close(c);
+}
+
+/* Threads of the library take no signal that the program has blocked. */
+static void signals_stay_the_programs(void **state)
+{
+    sigset_t term, before;
+    struct leat_context *const c = context();
+    (void)state;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &term, &before), 0);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    int got = 0;
+    assert_int_equal(sigwait(&term, &got), 0); /* else it has ended the test */
+    assert_int_equal(got, SIGTERM);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
     leat_close(c);
 }
 
@@ -421,6 +468,7 @@ int main(void)
         cmocka_unit_test(polynomials_are_themselves),
         cmocka_unit_test(what_is_wrong_with_nodes_is_said),
         cmocka_unit_test(contexts_that_cannot_be_say_why),
+        cmocka_unit_test(signals_stay_the_programs),
         cmocka_unit_test(two_contexts_work_at_the_same_time),
         cmocka_unit_test(a_call_is_cancelled_and_the_next_one_works),
     };

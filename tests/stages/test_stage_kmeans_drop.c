@@ -150,6 +150,32 @@ static void names_stand_beside_the_label_of_a_row_that_is_left_out(void **state)
     free(p.cells);
 }
 
+/* Of a file that is written to meanwhile: rows that missed a value have it in a later pass, or the
+ * other way round. */
+static void points_that_come_or_go_in_a_later_pass_are_a_change(void **state)
+{
+    enum { N = 3000 };
+    (void)state;
+    for (size_t way = 0; way < 2; way++) {
+        struct points p = points_new(N, 1, DTYPE_F64), other = points_new(N, 1, DTYPE_F64);
+        for (size_t i = 0; i < N / 2; i++) {
+            (way == 0 ? p.cells : other.cells)[i] = NAN;
+        }
+        p.later = other.cells;
+        p.memory_limit = 1; /* they do not stay */
+        points_set(&p, "k=2");
+        points_set(&p, "missing=drop");
+        points_set(&p, "init=first");
+        points_set(&p, "max_iter=1");
+        points_set(&p, "tol=0");
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_CHANGED);
+        clustering_free(&c);
+        free(p.cells);
+        free(other.cells);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +184,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_beside_rows_that_are_left_out_is_said_of_the_table),
         cmocka_unit_test(a_first_column_that_counts_the_rows_is_told_though_some_are_left_out),
         cmocka_unit_test(names_stand_beside_the_label_of_a_row_that_is_left_out),
+        cmocka_unit_test(points_that_come_or_go_in_a_later_pass_are_a_change),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }

@@ -31,7 +31,8 @@ struct clustering {
 
 struct points {
     struct table_info info;
-    double *cells; /* line by line */
+    double *cells;       /* line by line */
+    const double *later; /* in their place after the first pass; NULL: the same */
     size_t n_lines;
     size_t cut; /* cells in a chunk; 0: pseudo-random sizes */
     const char *const *labels;
@@ -145,7 +146,7 @@ static inline void fill(const struct points *p, size_t first, size_t n, bool aga
     chunk->labels = p->labels != NULL ? malloc((n / d + 1) * 300) : NULL;
     assert_true(chunk->values != NULL && (chunk->labels != NULL || p->labels == NULL));
     for (size_t k = 0; k < n; k++) {
-        const double x = p->cells[first + k];
+        const double x = (again && p->later != NULL ? p->later : p->cells)[first + k];
         if (p->info.dtype == DTYPE_F32) {
             ((float *)chunk->values)[k] = (float)x;
         } else {
