@@ -23,103 +23,106 @@ void room_count(struct room *r, uint64_t host, uint64_t backend)
     r->backend = sum_of(r->backend, backend);
 }
 
-/* UINT64_MAX where that does not fit. */
-static uint64_t bytes_of(uint64_t n, size_t size)
+/* Takes over an entry whose memory has come, or frees one whose memory has not. */
+static enum status keep(struct room *r, struct room_entry *e, enum status st)
 {
-    uint64_t bytes;
-    return __builtin_mul_overflow(n, (uint64_t)size, &bytes) ? UINT64_MAX : bytes;
-}
-
-static enum status too_large(uint64_t n, size_t size)
-{
-    return status_fail(STATUS_TOO_LARGE, "%" PRIu64 " times %zu bytes are more than 2^64", n, size);
-}
-
-static enum status add(struct room *r, struct room_entry entry)
-{
-    struct room_entry *const e = malloc(sizeof *e);
-    if (e == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    if (st != STATUS_OK) {
+        free(e);
+        return st;
     }
-    *e = entry;
     e->before = r->last;
     r->last = e;
     return STATUS_OK;
 }
 
+static struct room_entry *entry_new(void)
+{
+    struct room_entry *const e = calloc(1, sizeof *e);
+    if (e == NULL) {
+        status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    }
+    return e;
+}
+
+/* Counts; *out is an entry for what is to be given, or NULL: nothing is. */
+static enum status ask(struct room *r, uint64_t n, size_t size, bool of_backend, size_t *bytes,
+                       struct room_entry **out)
+{
+    uint64_t all;
+    *out = NULL;
+    if (__builtin_mul_overflow(n, (uint64_t)size, &all)) {
+        all = UINT64_MAX;
+    }
+    room_count(r, of_backend ? 0 : all, of_backend ? all : 0);
+    if (r->queue == NULL) {
+        return STATUS_OK;
+    }
+    if (all == UINT64_MAX) {
+        return status_fail(STATUS_TOO_LARGE, "%" PRIu64 " times %zu bytes are more than 2^64", n,
+                           size);
+    }
+    *bytes = all;
+    *out = entry_new();
+    return *out != NULL ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
 enum status room_keep(struct room *r, void (*release)(void *), void *context)
 {
-    const enum status st = add(r, (struct room_entry){.release = release, .context = context});
-    if (st != STATUS_OK) {
+    struct room_entry *const e = entry_new();
+    if (e == NULL) {
         release(context);
+        return STATUS_NO_MEMORY;
     }
-    return st;
+    e->release = release;
+    e->context = context;
+    return keep(r, e, STATUS_OK);
 }
 
 enum status room_span(struct room *r, uint64_t n, size_t size, struct span *out)
 {
-    const uint64_t bytes = bytes_of(n, size);
+    struct room_entry *e;
+    size_t bytes;
     *out = (struct span){0};
-    room_count(r, 0, bytes);
-    if (r->queue == NULL) {
+    STATUS_TRY(ask(r, n, size, true, &bytes, &e));
+    if (e == NULL) {
         return STATUS_OK;
     }
-    if (bytes == UINT64_MAX) {
-        return too_large(n, size);
-    }
-    const struct backend_ops *const ops = r->queue->backend->ops;
-    STATUS_TRY(ops->alloc(r->queue, bytes, out));
-    const enum status st = add(r, (struct room_entry){.span = *out});
-    if (st != STATUS_OK) {
-        ops->release(r->queue, *out);
-        *out = (struct span){0};
-    }
-    return st;
-}
-
-static enum status give(struct room *r, void *at, void (*release)(void *), void *out)
-{
-    STATUS_TRY(room_keep(r, release, at));
-    memcpy(out, &at, sizeof at);
+    STATUS_TRY(keep(r, e, r->queue->backend->ops->alloc(r->queue, bytes, &e->span)));
+    *out = e->span;
     return STATUS_OK;
 }
 
 enum status room_host(struct room *r, uint64_t n, size_t size, void *out)
 {
-    const uint64_t bytes = bytes_of(n, size);
+    struct room_entry *e;
+    size_t bytes;
     memcpy(out, &(void *){NULL}, sizeof(void *));
-    room_count(r, bytes, 0);
-    if (r->queue == NULL) {
+    STATUS_TRY(ask(r, n, size, false, &bytes, &e));
+    if (e == NULL) {
         return STATUS_OK;
     }
-    if (bytes == UINT64_MAX) {
-        return too_large(n, size);
-    }
-    void *const at = calloc(bytes > 0 ? bytes : 1, 1);
-    return at != NULL ? give(r, at, free, out)
-                      : status_fail(STATUS_NO_MEMORY, "no memory for %" PRIu64 " bytes", bytes);
+    e->release = free;
+    e->context = calloc(bytes > 0 ? bytes : 1, 1);
+    STATUS_TRY(keep(r, e,
+                    e->context != NULL
+                        ? STATUS_OK
+                        : status_fail(STATUS_NO_MEMORY, "no memory for %zu bytes", bytes)));
+    memcpy(out, &e->context, sizeof e->context);
+    return STATUS_OK;
 }
 
 enum status room_pinned(struct room *r, uint64_t n, size_t size, void *out)
 {
-    const uint64_t bytes = bytes_of(n, size);
-    void *at;
+    struct room_entry *e;
+    size_t bytes;
     memcpy(out, &(void *){NULL}, sizeof(void *));
-    room_count(r, bytes, 0);
-    if (r->queue == NULL) {
+    STATUS_TRY(ask(r, n, size, false, &bytes, &e));
+    if (e == NULL) {
         return STATUS_OK;
     }
-    if (bytes == UINT64_MAX) {
-        return too_large(n, size);
-    }
     struct backend *const b = r->queue->backend;
-    STATUS_TRY(b->ops->host_alloc(b, bytes, &at));
-    const enum status st = add(r, (struct room_entry){.pinned = at});
-    if (st != STATUS_OK) {
-        b->ops->host_free(b, at);
-        return st;
-    }
-    memcpy(out, &at, sizeof at);
+    STATUS_TRY(keep(r, e, b->ops->host_alloc(b, bytes, &e->pinned)));
+    memcpy(out, &e->pinned, sizeof e->pinned);
     return STATUS_OK;
 }
 
