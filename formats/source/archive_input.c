@@ -154,7 +154,7 @@ static enum status begin_layer(struct archive_input *a)
 static enum status fail_header(const struct archive_input *a, uint64_t most)
 {
     return status_fail(STATUS_TOO_LARGE,
-                       "%s: what it says of its entries takes more than %" PRIu64
+                       "%s: its list of files is larger than %" PRIu64
                        " KiB; raise --memory, or unpack it and give the folder",
                        a->name, most >> 10);
 }
@@ -504,10 +504,10 @@ static enum status judge_entry(struct archive_input *a, struct archive_entry *e,
                          : again ? "an entry before it has the same name"
                                  : judge_packing(a);
     }
-    if (entry->refused) {
+    if (trouble) {
         const struct excerpt shown = excerpt_of(path, strlen(path));
         memcpy(a->entry_name, shown.text, sizeof shown.text);
-    } else if (archive_entry_size_is_set(e) && archive_entry_size(e) > 0) {
+    } else if (!entry->refused && archive_entry_size_is_set(e) && archive_entry_size(e) > 0) {
         entry->bytes = (uint64_t)archive_entry_size(e);
     }
     return STATUS_OK;

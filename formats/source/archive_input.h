@@ -19,8 +19,8 @@ struct archive_input;
 
 /* What one entry is. Strings are valid until the next call. */
 struct archive_input_entry {
-    const char *name; /* relative, UTF-8, parts separated by one '/', none of them "." or ".."; for
-                         a refused entry its name as messages show it */
+    const char *name; /* relative, UTF-8, parts separated by one '/', none of them "." or ".."; an
+                         entry refused for its name has that name as messages show it */
     const char *raw;  /* the name as the archive has it, but UTF-8 where it can be made that; to be
                          looked at and not to be used */
     const char *refused; /* NULL, or a sentence that says why this entry is skipped */

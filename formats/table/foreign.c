@@ -417,7 +417,8 @@ enum status foreign_fail_with(enum status code, const char *path, const char *wh
 }
 
 /* gdalwarp would make cells square and a turned map straight, if it were let. */
-enum status foreign_refuse_mask(const struct grid *g, const char *path, const char *which)
+enum status foreign_refuse_mask(const struct grid *g, const char *path, const char *which,
+                                const char *first)
 {
     const struct grid_extent e = grid_extent_of(g);
     char what[512], command[320],
@@ -426,10 +427,11 @@ enum status foreign_refuse_mask(const struct grid *g, const char *path, const ch
         (void)snprintf(place, sizeof place, "-te %.17g %.17g %.17g %.17g -ts %zu %zu", e.west,
                        fmin(e.south, e.north), e.east, fmax(e.south, e.north), g->columns, g->rows);
     }
-    (void)snprintf(what, sizeof what,
-                   "%s says which cells have a number, and is not read; write it into the grid as "
-                   "NODATA",
-                   which);
+    (void)snprintf(
+        what, sizeof what,
+        "%s says which cells have a number, and is not read; %swrite it into the grid as "
+        "NODATA",
+        which, first);
     (void)snprintf(command, sizeof command,
                    "gdalwarp -ot Float64 -srcnodata None -dstnodata %.17g %s IN OUT.tif",
                    g->has_nodata ? g->nodata : -9999, place);

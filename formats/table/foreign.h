@@ -42,8 +42,9 @@ enum status foreign_fail(enum status code, const struct foreign *f, const char *
 enum status foreign_fail_with(enum status code, const char *path, const char *what,
                               const char *command) STATUS_MUST_CHECK;
 /* Refuses a grid whose cells without a number are told by a mask, `which`, with the command that
- * writes it into the grid as NODATA: STATUS_UNSUPPORTED. */
-enum status foreign_refuse_mask(const struct grid *g, const char *path,
-                                const char *which) STATUS_MUST_CHECK;
+ * writes it into the grid as NODATA, and what to do `first`: "unpack it, then ", or "".
+ * STATUS_UNSUPPORTED. */
+enum status foreign_refuse_mask(const struct grid *g, const char *path, const char *which,
+                                const char *first) STATUS_MUST_CHECK;
 
 #endif

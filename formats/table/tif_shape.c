@@ -347,7 +347,7 @@ static enum status check_more_images(struct table *t, struct tif_handle *h, cons
         n_images += (type & (FILETYPE_MASK | FILETYPE_REDUCEDIMAGE)) == 0;
     }
     if (has_mask) {
-        return foreign_refuse_mask(g, source_name(t->source), "its mask");
+        return foreign_refuse_mask(g, source_name(t->source), "its mask", "");
     }
     return n_images > 0 ? table_warn(t, "it holds %d more images: the first one is taken", n_images)
                         : STATUS_OK;

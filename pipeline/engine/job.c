@@ -290,10 +290,8 @@ static enum status check_mask(const struct job_part *part, const struct grid *g)
     }
     enum status st = STATUS_OK;
     if (part->has_mask || (is_on_disk && access(path, F_OK) == 0)) {
-        st = foreign_refuse_mask(g, part->path, file_name_last(path));
-    }
-    if (st == STATUS_UNSUPPORTED && part->has_mask) {
-        st = status_fail(st, "%s; unpack the archive before", status_message());
+        st = foreign_refuse_mask(g, part->path, file_name_last(path),
+                                 part->has_mask ? "unpack the archive, then " : "");
     }
     free(path);
     return st;

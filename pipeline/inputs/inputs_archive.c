@@ -79,14 +79,6 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-/* The grid that a file of this name is the mask of; owned. NULL: it is no mask, or no memory. */
-static char *grid_of_mask(const char *path)
-{
-    return file_name_ends(path, INPUT_NAME_MASK)
-               ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
-               : NULL;
-}
-
 /* Whether an archive that holds the grid at `path` is searched for a mask of it. */
 static bool asks_for_mask(const struct inputs *in, const char *path)
 {
@@ -96,7 +88,7 @@ static bool asks_for_mask(const struct inputs *in, const char *path)
 /* Whether it is the mask of a grid that would be taken without it. */
 static bool is_mask(const struct inputs *in, const char *path)
 {
-    char *grid = grid_of_mask(path);
+    char *grid = inputs_take_grid_of(path);
     const bool is = grid != NULL && settings_input_kind(in->settings, grid) == INPUT_OF_JOB &&
                     !asks_for_mask(in, grid);
     free(grid);
@@ -238,7 +230,7 @@ static int by_number(const void *a, const void *b)
 
 static enum status add_mask(struct bytes *masks, const char *name)
 {
-    char *grid = grid_of_mask(name);
+    char *grid = inputs_take_grid_of(name);
     const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, grid);
     const enum status code =
         grid != NULL ? bytes_append(masks, &number, sizeof(number)) : STATUS_OK;
@@ -261,7 +253,7 @@ static enum status find_masks(struct inputs *in)
     while (code == STATUS_OK && !end) {
         struct archive_input_entry entry;
         code = archive_input_next(a, &entry, &end);
-        code = code == STATUS_OK && !end ? add_mask(&in->masks, entry.raw) : code;
+        code = code == STATUS_OK && !end ? add_mask(&in->masks, entry.name) : code;
     }
     archive_input_free(a);
     if (in->masks.len > 0) {
@@ -295,7 +287,7 @@ static enum status take_member(struct inputs *in, const struct archive_input_ent
         code = refuse_member(entry, path);
     }
     if (own && code == STATUS_OK && asks_for_mask(in, path)) {
-        code = look_for_mask(in, entry->raw, &part.has_mask);
+        code = look_for_mask(in, entry->name, &part.has_mask);
         if (code != STATUS_OK) { /* of the whole archive */
             job_settings_free(&settings);
             code = inputs_take_about(out, in->archive_path, code);

@@ -80,7 +80,10 @@ enum status inputs_take_about_walk(struct inputs *in, struct job_input *out, con
 /* A file that is named, or in a folder. */
 enum status inputs_take_file(struct inputs *in, const char *path, struct job_input *out,
                              bool *got) STATUS_MUST_CHECK;
-/* A file that is not an input; sidecar files are reported at the end, in one line. */
+/* The grid that a file of this name is the mask of; owned. NULL: it is no mask, or no memory. */
+char *inputs_take_grid_of(const char *path);
+/* A file that is not an input; sidecar files are reported at the end, in one line, but not the mask
+ * of a grid, whose job fails because of it. */
 void inputs_take_pass_over(struct inputs *in, const char *path);
 
 /* --- inputs_stream.c */

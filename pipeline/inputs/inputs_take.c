@@ -6,6 +6,7 @@
 #include "formats/base/log.h"
 #include "formats/base/text_hash.h"
 #include "pipeline/inputs/inputs_state.h"
+#include "pipeline/names/input_name.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -181,10 +182,30 @@ enum status inputs_take_file(struct inputs *in, const char *path, struct job_inp
                : STATUS_OK;
 }
 
+char *inputs_take_grid_of(const char *path)
+{
+    return file_name_ends(path, INPUT_NAME_MASK)
+               ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
+               : NULL;
+}
+
+/* Whether the job of its grid fails because of it. */
+static bool is_mask_of_grid(const struct inputs *in, const char *path)
+{
+    char *const grid = inputs_take_grid_of(path);
+    const bool is = grid != NULL && settings_asks_for_grid(grid) &&
+                    (in->archive != NULL || (in->walk != NULL && access(grid, F_OK) == 0));
+    free(grid);
+    return is;
+}
+
 void inputs_take_pass_over(struct inputs *in, const char *path)
 {
     const enum input_kind kind = settings_input_kind(in->settings, path);
     log_debug("'%s': no pipeline takes it, skipped", path);
+    if (is_mask_of_grid(in, path)) {
+        return;
+    }
     if (kind == INPUT_MASK || kind == INPUT_SIDECAR) {
         in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
     } else if (kind != INPUT_PROJECTION) {

@@ -200,10 +200,13 @@ tar -xOf masked.tar masked/g.source.asc.msk | cmp - masked/g.dem.asc || fail "th
 "$python" -c "
 import zipfile, tarfile
 with tarfile.open('masked.tar') as t, zipfile.ZipFile('masked.zip', 'w') as z:
-    for m in t: z.writestr(m.name, t.extractfile(m).read())"
-for given in masked masked.tar masked.zip; do
+    for m in t: z.writestr(m.name.replace('source.asc.', '/source.asc.').replace('/g./', '/./g.'), t.extractfile(m).read())"
+mkdir linked && cp masked/g.dem.asc masked/g.source.asc masked/h.* linked && ln -s g.dem.asc linked/g.source.asc.msk
+tar -cf linked.tar linked/g.dem.asc linked/g.source.asc linked/h.dem.asc linked/h.source.asc ./linked/g.source.asc.msk || fail "tar"
+for given in masked masked.tar masked.zip linked.tar; do
     expect 1 "$LEAT" run -b cpu -o of-$given -s steps=5 $given
-    says "g.source.asc: g.source.asc.msk says which cells have a number.*g.source.tif$([ $given = masked ] || echo "; unpack the archive before")"
+    says "g.source.asc: g.source.asc.msk says which cells have a number, and is not read; $([ $given = masked ] || echo "unpack the archive, then ")write it into the grid as NODATA: gdalwarp .*g.source.tif"
+    ! grep -q "sidecar" stderr || fail "$given: $(grep sidecar stderr) beside the failure because of it"
     [ "$(cd of-$given && find . -name result.json | sed 's/.*\(.\)\/result.json/\1/')" = h ] || fail "$given: $(find of-$given)"
 done
 mkfifo fed.tar && { cat masked.tar >fed.tar & }

@@ -726,7 +726,7 @@ def csv_nodes(name):
 
 OPTIONS = ["--threads", "2", "--memory", "100M"]
 ON_CPU = ["--backend", "cpu"]
-SAID = {"sevenz-empty-entries": "what it says of its entries takes more than 128 KiB",  # whatever the system's limit is
+SAID = {"sevenz-empty-entries": "its list of files is larger than 128 KiB",  # whatever the system's limit is
         "sevenz-lzma": "no memory to unpack it"}  # by that limit
 HAS_GPU = any(os.path.exists(trace) for trace in ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/dxg"))
 
