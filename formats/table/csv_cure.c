@@ -228,7 +228,8 @@ static void list_columns(const struct look *k, struct list *l)
 
 /* --- the message ------------------------------------------------------------------------------ */
 
-static void cure(const struct look *k, size_t column, struct csv_cure *out)
+static void cure(const struct look *k, const struct csv_cell *cell, size_t column,
+                 struct csv_cure *out)
 {
     struct list words, columns;
     char by_words[LIST_BYTES + 96], by_columns[LIST_BYTES + 96], full[96] = "";
@@ -258,11 +259,11 @@ static void cure(const struct look *k, size_t column, struct csv_cure *out)
     } else if (has_columns && is_text(&k->sights[column])) {
         snprintf(out->text, sizeof out->text, "%s; to leave out what holds text: %s", full,
                  by_columns);
-    } else if (has_words) {
+    } else if (has_words && can_be_listed(cell)) {
         snprintf(out->text, sizeof out->text, "; if %s: %s", many, by_words);
     } else {
-        snprintf(out->text, sizeof out->text, "%s%s", full,
-                 *full ? "; if all words stand for missing numbers: -s unreadable=missing" : "");
+        snprintf(out->text, sizeof out->text,
+                 "%s; if all words stand for missing numbers: -s unreadable=missing", full);
     }
 }
 
@@ -284,7 +285,7 @@ struct csv_cure csv_cure_word(const struct table *t, const struct table_chunk *c
         if (!has_seen(&k.sights[column], cell)) { /* its line began in another chunk */
             see_word(&k.sights[column], cell);
         }
-        cure(&k, column, &out);
+        cure(&k, cell, column, &out);
         out.is_lone = k.sights[column].n_words == 1;
     }
     free(k.sights);

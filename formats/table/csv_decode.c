@@ -74,7 +74,8 @@ struct hint {
 };
 
 struct record {
-    size_t n_cells, n_numbers;
+    size_t n_cells, n_numbers, n_units;
+    bool has_names; /* a word beyond the first cell is no unit */
     bool is_number; /* the present column; beyond the table's any */
 };
 
@@ -87,7 +88,10 @@ static struct record pass_record(const struct decoding *k, const unsigned char *
         struct csv_cell cell;
         double number;
         *p = csv_cell_scan(d, *p, k->end, &cell);
-        const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
+        const enum csv_value value = csv_cell_value(d, &cell, &number);
+        const bool is_number = value == CSV_NUMBER, is_unit = csv_is_unit(&cell);
+        r.n_units += is_unit;
+        r.has_names = r.has_names || (value == CSV_WORD && !is_unit && r.n_cells > 0);
         r.is_number = r.is_number || (is_number && r.n_cells == k->column);
         r.n_numbers += is_number;
         r.n_cells++;
@@ -98,17 +102,20 @@ static struct record pass_record(const struct decoding *k, const unsigned char *
 }
 
 /* Of the record at `at` and those that follow: the one that may hold the names, the last without a
- * number above two with one in the present column. */
+ * number above two with one in the present column; of units, the one above them. */
 static const unsigned char *find_names(const struct decoding *k, const unsigned char *at)
 {
     const unsigned char *const first = at, *last = at, *names = at;
-    size_t n_in_row = 0;
+    size_t n_in_row = 0, n_cells = 0;
     while (at < k->end && n_in_row < 2) {
         const unsigned char *const begin = at;
         const struct record r = pass_record(k, &at);
         n_in_row = r.is_number ? n_in_row + 1 : 0;
         names = n_in_row == 1 ? last : names;
-        last = r.n_numbers == 0 ? begin : last;
+        if (r.n_numbers == 0 && (r.has_names || r.n_units == 0 || r.n_cells != n_cells)) {
+            last = begin;
+            n_cells = r.n_cells;
+        }
     }
     return n_in_row > 0 ? names : first;
 }
