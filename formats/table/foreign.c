@@ -44,12 +44,14 @@ enum format {
     JSON_LINES,
     VECTOR,
     SHAPEFILE,
+    SHAPES,
     GEOPACKAGE,
     SQLITE,
     ERDAS,
     VRT,
     GRIB,
     RAW,
+    HGT,
     DTED,
     JPEG2000,
     SURFER,
@@ -96,17 +98,18 @@ static const struct foreign formats[N_FORMATS] = {
                 NULL},
     [JSON] = {"JSON", ".json ", PANDAS("read_json", ""), NULL},
     [JSON_LINES] = {"JSON", ".jsonl .ndjson ", PANDAS("read_json", ", lines=True"), NULL},
-    [VECTOR] = {"a vector map (a shapefile or its kind)", ".shp .shx .dbf .geojson .kml .kmz .gml ",
-                OGR " OUT.csv IN", NULL},
-    [SHAPEFILE] = {"a shapefile", "",
-                   "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp", NULL},
+    [VECTOR] = {"a vector map", ".geojson .kml .kmz .gml ", OGR " OUT.csv IN", NULL},
+    [SHAPEFILE] = {"a shapefile", ".shp .shx .dbf ", OGR " OUT.csv IN", NULL},
+    [SHAPES] = {"a shapefile", "",
+                "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp", NULL},
     [GEOPACKAGE] = {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", OGR " OUT.csv IN", GDAL},
     [SQLITE] = {"an SQLite database (GeoPackage or its kind)", "",
                 "cp IN OUT.sqlite && " OGR " OUT.csv OUT.sqlite", GDAL},
     [ERDAS] = {"an ERDAS Imagine grid", ".img ", GDAL, NULL},
     [VRT] = {"a GDAL virtual grid", ".vrt ", GDAL, NULL},
     [GRIB] = {"GRIB", ".grb .grb2 .grib .grib2 ", GDAL, NULL},
-    [RAW] = {"a raw binary grid", ".bil .bip .bsq .flt .hgt .adf ", GDAL, NULL},
+    [RAW] = {"a raw binary grid", ".bil .bip .bsq .flt .adf ", GDAL, NULL},
+    [HGT] = {"an SRTM grid", ".hgt ", GDAL, NULL},
     [DTED] = {"DTED", ".dt0 .dt1 .dt2 ", GDAL, NULL},
     [JPEG2000] = {"JPEG 2000", ".jp2 .j2k ", GDAL, NULL},
     [SURFER] = {"a Surfer grid", ".grd ", GDAL, NULL},
@@ -165,7 +168,7 @@ static const struct sign {
     BINARY(FEATHER, 0, "ARROW1"),
     BINARY(FEATHER, 0, "FEA1"),
     BINARY(STATA, 0, "<stata_dta>"),
-    BINARY(SHAPEFILE, 0, "\0\0\x27\x0a"),
+    BINARY(SHAPES, 0, "\0\0\x27\x0a"),
     BINARY(SQLITE, 0, "SQLite format 3"),
     BINARY(ERDAS, 0, "EHFA_HEADER_TAG"),
     BINARY(GRIB, 0, "GRIB"),
@@ -366,6 +369,12 @@ static enum status put_command(struct bytes *b, const char *command, const char 
     return STATUS_OK;
 }
 
+bool foreign_is_a_part(const struct foreign *f)
+{
+    return f == &formats[SHAPEFILE] || f == &formats[RAW] || f == &formats[VRT] ||
+           f == &formats[SPLIT];
+}
+
 bool foreign_converts(const struct foreign *f)
 {
     return f->command != NULL;
@@ -379,7 +388,7 @@ char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
     if (made == STATUS_OK && command == NULL) {
         made = bytes_printf(&text, ": tables are .csv .tsv .txt .npy .npz, grids .asc .tif, texts "
                                    "and .npy also compressed by gzip, xz, zstd or bzip2, archives "
-                                   ".zip .7z .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
+                                   ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK) {
         made = bytes_printf(&text, "; convert it: ");
         const char *const name = file_name_last(path);

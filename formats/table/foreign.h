@@ -30,6 +30,9 @@ const struct foreign *foreign_of(const char *path, const unsigned char *head, si
 /* Whether a command makes a grid, a table or an archive of it. */
 bool foreign_converts(const struct foreign *f);
 
+/* Whether other files belong to each file of it: the parts of a shapefile or a split archive. */
+bool foreign_is_a_part(const struct foreign *f);
+
 /* "is NetCDF, which leat does not read; convert it: gdal_translate x.nc x.tif". The command says
  * `path` as it is where there is such a file here, else its last component. Owned by the caller;
  * NULL: no memory. */

@@ -146,23 +146,24 @@ static struct file *find_prj(const struct service_inbox *inbox, const char *grid
     return with_memory(projection_search(grid, is_there, &s)) == STATUS_OK ? s.found : NULL;
 }
 
-/* What goes with the part of a job: a grid's .prj, if there, and its marker. Returns what it waits
- * for, in words; NULL: for none of them. A grid beside its mask waits until that is gone. */
+/* What goes with the part of a job: a grid's .prj, if there, or the mask of what is not read, and
+ * its marker. Returns what it waits for, in words; NULL: for none of them. A grid beside its mask
+ * waits until that is gone. */
 static char *find_beside(const struct service_inbox *inbox, const struct file *f,
                          struct file *beside[2])
 {
     const bool is_grid = f->group->stage->parts[f->part].kind == STAGE_GRID;
     char *marker = inbox->settings->done_file ? xasprintf("%s.done", f->path) : NULL;
-    beside[0] = is_grid ? find_prj(inbox, f->path, NULL) : NULL;
+    char *const mask_path = xasprintf("%s%s", f->path, INPUT_NAME_MASK);
+    struct file *const mask = find_file(inbox, mask_path);
+    free(mask_path);
+    beside[0] = f->kind == INPUT_FOREIGN ? mask : is_grid ? find_prj(inbox, f->path, NULL) : NULL;
     beside[1] = find_file(inbox, marker);
-    char *const mask = xasprintf("%s%s", f->path, INPUT_NAME_MASK);
-    const struct file *const has_mask = is_grid ? find_file(inbox, mask) : NULL;
-    free(mask);
-    if (has_mask != NULL) {
+    if (is_grid && mask != NULL) {
         free(marker);
         return xasprintf("%s is not read: write it into the grid as NODATA (leat check says how), "
                          "or remove it",
-                         file_name_last(has_mask->path));
+                         file_name_last(mask->path));
     }
     const char *missing = marker != NULL && (beside[1] == NULL || !beside[1]->is_complete) ? marker
                           : beside[0] != NULL && !beside[0]->is_complete ? beside[0]->path
@@ -199,6 +200,12 @@ static char *find_missing(const struct group *g, const struct file *f)
                      part->unless != NULL ? part->unless : "");
 }
 
+/* Whether the job is something that is not a file, beside which nothing belongs. */
+static bool goes_alone(const struct group *g)
+{
+    return g->is_unfit && g->parts[0]->kind != INPUT_FOREIGN;
+}
+
 /* Decides whether the job is ready, and what its complete parts wait for. One that has all that
  * belongs to it waits for what another one does. */
 static void judge(struct service_inbox *inbox, struct group *g)
@@ -212,8 +219,8 @@ static void judge(struct service_inbox *inbox, struct group *g)
             ready = false;
             continue;
         }
-        char *const missing = g->is_unfit ? NULL : find_missing(g, f);
-        set_reason(f, missing != NULL || g->is_unfit ? missing : find_beside(inbox, f, beside));
+        char *const missing = goes_alone(g) ? NULL : find_missing(g, f);
+        set_reason(f, missing != NULL || goes_alone(g) ? missing : find_beside(inbox, f, beside));
         reason = f->reason != NULL ? f->reason : reason;
         ready = ready && reason == NULL;
     }
@@ -394,7 +401,7 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
         judge_file(inbox, f); /* a job that was ready without it waits for it */
     } else if (f->kind == INPUT_ARCHIVE) {
         join(inbox, f, &job, now_ms);
-    } else if (f->kind == INPUT_FOREIGN && settings_asks_for_pipeline(inbox->settings, path)) {
+    } else if (f->kind == INPUT_FOREIGN && settings_fails_by_name(inbox->settings, path)) {
         set_aside(inbox, f, job.stage);
         look_at(inbox, f, now_ms);
     } else if (f->kind != INPUT_OF_JOB) {
@@ -628,7 +635,7 @@ static size_t list_files(const struct service_inbox *inbox, const struct group *
 {
     size_t n = g->n_parts;
     memcpy(files, g->parts, n * sizeof(*files));
-    for (size_t i = 0; i < g->n_parts && !g->is_unfit; i++) {
+    for (size_t i = 0; i < g->n_parts && !goes_alone(g); i++) {
         struct file *beside[2];
         free(find_beside(inbox, g->parts[i], beside)); /* it waits for none */
         for (size_t k = 0; k < 2; k++) {

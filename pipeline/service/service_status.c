@@ -5,6 +5,7 @@
 #include "pipeline/service/service_state.h"
 
 #include "pipeline/names/text.h"
+#include "pipeline/worker/worker_routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +26,14 @@ static json_t *iso_time(time_t seconds)
     return json_string(text);
 }
 
-/* NULL: it is an archive. */
+/* NULL: it is an archive; "": it is refused, or this version does not know its pipeline. */
 static const char *pipeline_of(const struct service_job *job)
 {
     const char *name = json_string_value(json_object_get(job->spool->parameters, "pipeline"));
-    if (name == NULL) {
+    if (worker_is_archive(job->spool->parameters)) {
         return NULL;
     }
-    const struct stage_ops *stage = stage_find(name);
+    const struct stage_ops *stage = name != NULL ? stage_find(name) : NULL;
     return stage != NULL ? stage->name : "";
 }
 

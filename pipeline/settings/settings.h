@@ -200,8 +200,9 @@ char *settings_refusal(const struct settings *s, const char *path);
 /* "is NetCDF, which leat does not read; convert it: ..." (foreign.h) of a file that is foreign and
  * that a command converts; NULL: none does, or no memory. Owned by the caller. */
 char *settings_conversion(const char *path);
-/* Whether a pipeline is asked for, by whatever says so, also of a file that it cannot read: *.nc in
- * a folder that is named after it, and X.dem.nc, which asks for one as its grid. */
-bool settings_asks_for_pipeline(const struct settings *s, const char *path);
+/* Whether a file that is foreign is refused at once in the watched folder: a pipeline is asked for,
+ * by whatever says so (*.nc in a folder that is named after it, and X.dem.nc, which asks for one as
+ * its grid), and no other files belong to it (*.shp), from which it would be parted. */
+bool settings_fails_by_name(const struct settings *s, const char *path);
 
 #endif

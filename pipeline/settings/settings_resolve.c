@@ -206,10 +206,15 @@ bool settings_asks_for_grid(const char *path)
     return false;
 }
 
-bool settings_asks_for_pipeline(const struct settings *s, const char *path)
+static bool asks_for_pipeline(const struct settings *s, const char *path)
 {
     const struct settings_section *route;
     return find_stage(s, path, &route) != NULL || settings_asks_for_grid(path);
+}
+
+bool settings_fails_by_name(const struct settings *s, const char *path)
+{
+    return asks_for_pipeline(s, path) && !foreign_is_a_part(foreign_named(path));
 }
 
 enum input_kind settings_input_kind(const struct settings *s, const char *path)
@@ -239,7 +244,7 @@ static char *refuse_unrouted(const struct settings *s, const char *path)
     char names[SETTINGS_NAMES_BYTES], *text = NULL;
     const struct foreign *const foreign = foreign_named(path);
     char *const what = foreign != NULL ? foreign_sentence(foreign, path, false) : NULL;
-    const bool in_folder = settings_asks_for_pipeline(s, path);
+    const bool in_folder = asks_for_pipeline(s, path);
     const int n = foreign != NULL
                       ? asprintf(&text, "no pipeline takes it: it %s", what != NULL ? what : "")
                       : asprintf(&text, "no pipeline takes it: %s%s%sgive it a name like %s",

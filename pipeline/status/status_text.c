@@ -134,10 +134,11 @@ static void print_worker(FILE *out, const json_t *w)
 static void print_job(FILE *out, const json_t *j)
 {
     char size[TEXT_NUMBER_BYTES], duration[TEXT_NUMBER_BYTES];
+    const char *const pipeline = text_at(j, "pipeline");
     double bytes = number_at(j, "bytes"), total = number_at(j, "total_bytes");
     put_pair(out, "", text_at(j, "name"), "");
-    put_pair(out, " (", text_at(j, "pipeline"), "");
-    put_pair(out, " on ", text_at(j, "worker"), ")");
+    put_pair(out, " (", pipeline, *pipeline != '\0' ? " " : ""); /* none of what is refused */
+    put_pair(out, "on ", text_at(j, "worker"), ")");
     if (*text_at(j, "waits_for") != '\0') {
         put_pair(out, ", waits for ", text_at(j, "waits_for"), "");
     } else if (total > 0 && total < 0x1p63) {

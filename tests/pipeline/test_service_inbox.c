@@ -377,7 +377,7 @@ static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct job_settings settings_of_it;
-        open_inbox("--done-file"); /* nobody has to say that it is complete */
+        open_inbox("");
         FOUND(cases[i][0]);
         assert_null(service_inbox_take(inbox, now, &found_ms)); /* somebody may still write */
         look(READY_YES, "");
@@ -393,6 +393,50 @@ static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_
         spool_job_free(job);
         close_inbox();
     }
+}
+
+static void what_lies_beside_a_format_that_is_not_read_goes_along(void **state)
+{
+    (void)state;
+    open_inbox("--done-file");
+    FOUND("pearson/x.parquet", "s.dem.nc", "s.dem.nc.msk", "s.dem.nc.done");
+    look(READY_YES, "");
+    assert_waits("in/pearson/x.parquet", "waits for x.parquet.done");
+    struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
+    assert_non_null(job);
+    assert_int_equal(job->n_files, 3);
+    assert_string_equal(job->files[0].name, "s.dem.nc");
+    spool_job_free(job);
+    FOUND("pearson/x.parquet.done");
+    look(READY_YES, "");
+    job = service_inbox_take(inbox, now, &found_ms);
+    assert_non_null(job);
+    assert_int_equal(job->n_files, 2);
+    assert_string_equal(job->files[1].name, "x.parquet.done");
+    spool_job_free(job);
+    close_inbox();
+}
+
+/* They would fail one by one, apart from each other. */
+static void formats_of_several_files_stay_together(void **state)
+{
+    static const char *const cases[][2] = {
+        {"x.shp", "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.shp"},
+        {"x.dbf", "is a shapefile"},
+        {"y.csv.001", "cat y.csv.* >y.csv"},
+        {"y.csv.003", "cat y.csv.* >y.csv"},
+        {"z.dem.flt", "gdal_translate z.dem.flt z.dem.tif"},
+    };
+    (void)state;
+    open_inbox("");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char place[64];
+        snprintf(place, sizeof(place), "in/pearson/%s", cases[i][0]);
+        FOUND(place + strlen("in/"));
+        assert_int_equal(look(READY_YES, ""), 0);
+        assert_waits(place, cases[i][1]);
+    }
+    close_inbox();
 }
 
 static void archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline(void **state)
@@ -632,6 +676,8 @@ int main(void)
         cmocka_unit_test(marker_is_waited_for_and_goes_along),
         cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
         cmocka_unit_test(format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for),
+        cmocka_unit_test(what_lies_beside_a_format_that_is_not_read_goes_along),
+        cmocka_unit_test(formats_of_several_files_stay_together),
         cmocka_unit_test(archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline),
         cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
         cmocka_unit_test(a_grid_beside_its_mask_stays_until_that_is_gone),
