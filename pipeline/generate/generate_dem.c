@@ -266,7 +266,11 @@ static enum status write_pair(struct work *w)
         new_file_abandon(source);
         return status;
     }
-    status = write_both(w, source, dem);
+    if (o->pair->format == RASTER_TIF) { /* whose header comes last */
+        status = new_file_rewind(source);
+        status = status == STATUS_OK ? new_file_rewind(dem) : status;
+    }
+    status = status == STATUS_OK ? write_both(w, source, dem) : status;
     if (status != STATUS_OK) {
         new_file_abandon(source);
     } else {

@@ -130,9 +130,12 @@ enum status new_file_write(struct new_file *f, const void *data, size_t n)
 
 enum status new_file_rewind(struct new_file *f)
 {
-    return lseek(f->fd, 0, SEEK_SET) == 0
-               ? STATUS_OK
-               : status_fail_errno(errno, "%s: cannot be written but in order", f->path);
+    return lseek(f->fd, 0, SEEK_SET) == 0 ? STATUS_OK
+           : errno == ESPIPE
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "%s: is a pipe, which cannot take a GeoTIFF; write .asc, or to a file",
+                             f->path)
+               : status_fail_errno(errno, "%s: cannot be written at its beginning", f->path);
 }
 
 /* One step where the file system can rename without replacing; link and unlink where it cannot. */

@@ -20,7 +20,8 @@ enum status new_file_open(const char *path, bool force, struct new_file **out) S
 bool new_file_is_same(const char *a, const char *b);
 /* STATUS_CANCELLED when the reader of a pipe has gone (SIGPIPE is ignored). */
 enum status new_file_write(struct new_file *f, const void *data, size_t n) STATUS_MUST_CHECK;
-/* What is written from now on replaces what the file begins with. STATUS_IO for a pipe. */
+/* What is written from now on replaces what the file begins with. STATUS_BAD_ARGUMENT for a pipe.
+ */
 enum status new_file_rewind(struct new_file *f) STATUS_MUST_CHECK;
 /* Gives the file its name; f is freed in every case. */
 enum status new_file_commit(struct new_file *f) STATUS_MUST_CHECK;

@@ -157,6 +157,16 @@ says 'rows is not an option of clusters'
 expect 2 "$LEAT" generate dem -b cpu -o wrong
 expect 2 "$LEAT" generate dem -o wrong.png
 says 'wrong\.png.*X\.asc'
+mkfifo pipe.dem.tif pipe.dem.asc
+for ending in tif asc; do
+    cat pipe.dem.$ending >piped &
+    "$LEAT" generate dem --rows 64 --columns 64 -o pipe.$ending >stdout 2>stderr
+    got=$?
+    wait $!
+    [ $ending = asc ] || { [ $got -eq 2 ] && [ ! -s piped ] && [ ! -e pipe.source.tif ] || fail "a GeoTIFF into a pipe: $got"; }
+    [ $ending = asc ] || says 'pipe\.dem\.tif: is a pipe.*\.asc'
+done
+[ $got -eq 0 ] && "$LEAT" generate dem --rows 64 --columns 64 -o file.asc && cmp piped file.dem.asc || fail "a grid into a pipe: $got"
 
 interrupt huge dem --rows 40000 --columns 40000 -o huge
 
