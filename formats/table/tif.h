@@ -26,14 +26,15 @@ enum {
 struct tif_shape {
     size_t rows, columns;
     enum table_kind kind;
-    size_t sample_bytes;                /* 1, 2, 4, 8; floats 2, 4, 8 */
-    uint16_t scheme;                    /* how they are compressed */
-    bool tiled, plain, reversed;        /* plain: no predictor, this machine's byte order;
+    size_t sample_bytes;                   /* 1, 2, 4, 8; floats 2, 4, 8 */
+    uint16_t scheme;                       /* how they are compressed */
+    bool tiled, deflated, plain, reversed; /* plain: no predictor, this machine's byte order;
                                            reversed: the bits of each byte as stored */
-    size_t strile_rows, strile_columns; /* strips: strile_columns = columns */
+    size_t strile_rows, strile_columns;    /* strips: strile_columns = columns */
     size_t striles_across, striles_down;
     size_t strile_bytes;   /* decoded; all columns and rows of a tile */
     size_t tile_bytes;     /* decoded, of a tile: without rows below an image that is lower */
+    size_t packed_bytes;   /* the most that is read of one as stored */
     size_t band_striles;   /* rows of striles in a band */
     size_t band_rows;      /* = band_striles * strile_rows */
     size_t handle_bytes;   /* the most that a handle holds: codec, stored strile, tile, directory */

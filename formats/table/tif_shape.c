@@ -164,17 +164,16 @@ static enum status lay_out(const char *name, const struct directory *d, struct t
     return STATUS_OK;
 }
 
-/* What a handle holds at most. `stored`: the largest strile of the file, packed. */
+/* What a handle holds at most. */
 static size_t handle_bytes(const struct directory *d, const struct codec *codec,
-                           const struct tif_shape *s, uint64_t stored)
+                           const struct tif_shape *s)
 {
     const size_t edge = d->scheme == COMPRESSION_JPEG ? JPEG_EDGE : 0;
     const size_t cells = (s->strile_rows + edge) * (s->strile_columns + edge);
     const size_t row = d->predictor == PREDICTOR_NONE ? 0 : s->strile_columns * s->sample_bytes;
-    const size_t raw = stored < TIF_BAND_MAX_BYTES ? (size_t)stored : TIF_BAND_MAX_BYTES;
     return CODEC_STATE + STRILE_ENTRY * s->striles_across * s->striles_down +
            codec->copies * cells * s->sample_bytes + row +
-           (s->scheme == COMPRESSION_NONE ? 0 : raw) + (s->tiled ? s->tile_bytes : 0);
+           (s->scheme == COMPRESSION_NONE ? 0 : s->packed_bytes) + (s->tiled ? s->tile_bytes : 0);
 }
 
 /* Does every strip or tile lie in the file, and can it unpack to what is claimed? *largest: bytes
@@ -229,16 +228,20 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
     const struct codec *codec = NULL;
     uint64_t largest = 0;
     read_directory(h->tif, &d);
-    *shape = (struct tif_shape){.scheme = d.scheme,
-                                .tiled = TIFFIsTiled(h->tif) != 0,
-                                .reversed = d.fill_order == FILLORDER_LSB2MSB,
-                                .plain = d.predictor == PREDICTOR_NONE &&
-                                         (d.bits == 8 || !TIFFIsByteSwapped(h->tif))};
+    *shape = (struct tif_shape){
+        .scheme = d.scheme,
+        .deflated = d.scheme == COMPRESSION_DEFLATE || d.scheme == COMPRESSION_ADOBE_DEFLATE,
+        .tiled = TIFFIsTiled(h->tif) != 0,
+        .reversed = d.fill_order == FILLORDER_LSB2MSB,
+        .plain = d.predictor == PREDICTOR_NONE && (d.bits == 8 || !TIFFIsByteSwapped(h->tif))};
     STATUS_TRY(check_samples(name, &d, shape));
     STATUS_TRY(find_codec(name, d.scheme, &codec));
     STATUS_TRY(lay_out(name, &d, shape));
     STATUS_TRY(check_striles(name, h, shape, codec->ratio, &largest));
-    shape->handle_bytes = handle_bytes(&d, codec, shape, largest);
+    /* more than any stream of that; libtiff may read all of others */
+    const uint64_t most = 2 * (uint64_t)shape->strile_bytes + (1 << 16);
+    shape->packed_bytes = (size_t)(shape->deflated && most < largest ? most : largest);
+    shape->handle_bytes = handle_bytes(&d, codec, shape);
     return STATUS_OK;
 }
 

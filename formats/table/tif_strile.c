@@ -62,8 +62,7 @@ static bool decode_deflate(const struct tif_shape *shape, struct tif_handle *h, 
                            unsigned char *dst, size_t bytes, const char **complaint)
 {
     const uint64_t stored = TIFFGetStrileByteCount(h->tif, strile);
-    const size_t needed = 2 * shape->strile_bytes + (1 << 16); /* more than any stream of that */
-    const size_t n = stored < needed ? (size_t)stored : needed;
+    const size_t n = stored < shape->packed_bytes ? (size_t)stored : shape->packed_bytes;
     unsigned char *const packed = load(h, strile, n);
     bool ok = packed != NULL && h->error == 0;
     if (ok && shape->reversed) {
@@ -136,7 +135,7 @@ static enum status read_strile(const struct tif_shape *shape, struct tif_handle 
     const char *complaint = NULL;
     bool ok;
     tif_handle_forget(h);
-    if (shape->scheme == COMPRESSION_DEFLATE || shape->scheme == COMPRESSION_ADOBE_DEFLATE) {
+    if (shape->deflated) {
         ok = decode_deflate(shape, h, strile, dst, bytes, &complaint);
     } else {
         const tmsize_t n = (tmsize_t)bytes;

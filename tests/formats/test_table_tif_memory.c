@@ -76,6 +76,33 @@ static void of_a_tile_only_the_rows_of_the_image_are_held(void **state)
     bytes_free(&file);
 }
 
+/* A strip that claims the whole file is read as far as a stream of its size may go. */
+static void of_a_strip_as_stored_no_more_is_held_than_it_can_need(void **state)
+{
+    enum { BEHIND = 4 << 20, COUNT_TAG = 279 };
+    (void)state;
+    struct tif_spec s = {.rows = 16,
+                         .columns = 16,
+                         .bits = 64,
+                         .format = SAMPLEFORMAT_IEEEFP,
+                         .scheme = COMPRESSION_ADOBE_DEFLATE,
+                         .value = halves};
+    struct bytes file = make_tif(&s);
+    const uint32_t n = BEHIND;
+    uint32_t at;
+    unsigned char *const behind = calloc(1, BEHIND);
+    assert_int_equal(bytes_append(&file, behind, BEHIND), STATUS_OK);
+    free(behind);
+    memcpy(&at, file.data + 4, sizeof at);
+    for (at += 2; file.data[at] + 256 * file.data[at + 1] != COUNT_TAG; at += 12) {
+    }
+    file.data[at + 2] = TIFF_LONG;
+    memcpy(file.data + at + 8, &n, sizeof n);
+    assert_in_range(decode_bytes(&file, (struct table_load){1, 6, 1 << 20}), 1, STATE_BYTES);
+    assert_reads(&s, &file, 1 << 12, 0, 0);
+    bytes_free(&file);
+}
+
 static void a_chunk_holds_whole_bands_or_is_within_one(void **state)
 {
     enum { BAND = 512 * 512, CELLS = 8 * BAND };
@@ -118,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_holds_as_many_bands_as_threads_and_chunks_can_reach),
         cmocka_unit_test(of_a_tile_only_the_rows_of_the_image_are_held),
+        cmocka_unit_test(of_a_strip_as_stored_no_more_is_held_than_it_can_need),
         cmocka_unit_test(a_chunk_holds_whole_bands_or_is_within_one),
     };
     TIFFSetErrorHandler(loud);
