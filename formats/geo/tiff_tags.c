@@ -7,15 +7,19 @@
 
 #include <pthread.h>
 
-enum { N = TIFF_VARIABLE2 }; /* any number of values, which is told */
+enum { ANY_COUNT = TIFF_VARIABLE2 }; /* any number of values, which is told */
 
 static const TIFFFieldInfo tags[] = {
-    {GRID_PIXEL_SCALE, N, N, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Scale"},
-    {GRID_TIEPOINT, N, N, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Tiepoint"},
-    {GRID_TRANSFORMATION, N, N, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Transformation"},
-    {GRID_GEO_KEYS, N, N, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Keys"},
-    {GRID_GEO_DOUBLES, N, N, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Doubles"},
-    {GRID_GEO_ASCII, N, N, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Text"},
+    {GRID_PIXEL_SCALE, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
+     (char *)"GeoTIFF Scale"},
+    {GRID_TIEPOINT, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
+     (char *)"GeoTIFF Tiepoint"},
+    {GRID_TRANSFORMATION, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
+     (char *)"GeoTIFF Transformation"},
+    {GRID_GEO_KEYS, ANY_COUNT, ANY_COUNT, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Keys"},
+    {GRID_GEO_DOUBLES, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
+     (char *)"GeoTIFF Doubles"},
+    {GRID_GEO_ASCII, ANY_COUNT, ANY_COUNT, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Text"},
     {TIFF_TAGS_METADATA, -1, -1, TIFF_ASCII, FIELD_CUSTOM, 1, 0, (char *)"GDAL_METADATA"},
     {TIFF_TAGS_NODATA, -1, -1, TIFF_ASCII, FIELD_CUSTOM, 1, 0, (char *)"GeoTIFF NODATA"},
 };

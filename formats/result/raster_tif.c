@@ -46,7 +46,7 @@ struct tiling {
 
 static const uint32_t being_made = UINT32_MAX;
 
-struct tif {
+struct raster_tif {
     struct tiling tiling;
     size_t n_tiles;
     uint32_t *tile_bytes; /* [n_tiles], deflated; 0: not known; or being_made */
@@ -126,7 +126,7 @@ static enum status fetch_row(const struct raster_source *s, size_t row, size_t l
 /* The tile after its predictor. */
 static enum status make_tile(const struct raster_source *s, size_t index, unsigned char *out)
 {
-    const struct tif *const tif = s->state;
+    const struct raster_tif *const tif = s->state;
     const struct tiling *const cut = &tif->tiling;
     const size_t top = index / cut->across * cut->rows;
     const size_t left = index % cut->across * cut->columns;
@@ -151,7 +151,7 @@ static enum status make_tile(const struct raster_source *s, size_t index, unsign
 /* Appends a tile, deflated. */
 static enum status put_tile(const struct raster_source *s, size_t index, struct bytes *out)
 {
-    const struct tif *const tif = s->state;
+    const struct raster_tif *const tif = s->state;
     const size_t n = tif->tiling.rows * tif->tiling.columns * raster_type_bytes(s->raster.type);
     unsigned char *const raw = malloc(n);
     z_stream z = {.next_in = raw, .avail_in = (uInt)n};
@@ -249,6 +249,7 @@ static int note_complaint(TIFF *tif, void *user, const char *module, const char 
 }
 
 enum { MODEL_TYPE = 1024, RASTER_TYPE = 1025, CITATION = 3073 }; /* keys of GeoTIFF */
+
 static bool put_values(TIFF *tif, uint32_t tag, size_t n, const void *values)
 {
     return TIFFSetField(tif, tag, (uint32_t)n, values) == 1;
@@ -267,6 +268,7 @@ static bool says_nothing(const struct grid_tag *tag)
 
 /* Whether a GeoTIFF can hold the coordinate system of that .prj. */
 enum { MAX_PRJ = 2300 }; /* GDAL reads 2400 bytes */
+
 static bool holds_prj(const char *prj)
 {
     return (strncasecmp(prj, "PROJCS[", 7) == 0 || strncasecmp(prj, "GEOGCS[", 7) == 0) &&
@@ -321,7 +323,7 @@ static bool put_unit(TIFF *tif, const char *unit)
 
 static bool put_fields(TIFF *tif, const struct raster_source *s)
 {
-    const struct tif *const t = s->state;
+    const struct raster_tif *const t = s->state;
     const struct raster *const r = &s->raster;
     const bool is_float = r->type != RASTER_I32;
     const struct {
@@ -364,7 +366,7 @@ static TIFF *open_tiff(struct sink *sink, bool big)
 
 enum status raster_tif_end(const struct raster_source *s, bool big, struct bytes *out)
 {
-    struct tif *const t = s->state;
+    struct raster_tif *const t = s->state;
     struct sink sink = {.header = t->header, .tiles_end = PACK_HEADER_BYTES};
     TIFF *const tif = open_tiff(&sink, big);
     bool ok = tif != NULL && put_fields(tif, s);
@@ -397,7 +399,7 @@ static bool tif_says_system(const struct raster *raster)
 static enum status tif_open(struct raster_source *s, uint64_t *n_pieces)
 {
     const struct grid *const g = s->grid;
-    struct tif *const t = calloc(1, sizeof *t);
+    struct raster_tif *const t = calloc(1, sizeof *t);
     if (t == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to write a grid");
     }
@@ -417,7 +419,7 @@ static enum status tif_open(struct raster_source *s, uint64_t *n_pieces)
 
 static void tif_close(struct raster_source *s)
 {
-    struct tif *const t = s->state;
+    struct raster_tif *const t = s->state;
     if (t != NULL) {
         free(t->tile_bytes);
         pthread_cond_destroy(&t->changed);
@@ -429,7 +431,7 @@ static void tif_close(struct raster_source *s)
 /* Appends a tile and lets the last piece know its size. */
 static enum status put_measured(const struct raster_source *s, size_t index, struct bytes *out)
 {
-    struct tif *const t = s->state;
+    struct raster_tif *const t = s->state;
     const size_t before = out->len;
     pthread_mutex_lock(&t->lock);
     const bool is_first = t->tile_bytes[index] == 0;
@@ -450,7 +452,7 @@ static enum status put_measured(const struct raster_source *s, size_t index, str
 /* Sees to it that the tile's size is known. */
 static enum status measure(const struct raster_source *s, size_t index)
 {
-    struct tif *const t = s->state;
+    struct raster_tif *const t = s->state;
     struct bytes unused = {.len = 0};
     pthread_mutex_lock(&t->lock);
     while (t->tile_bytes[index] == being_made) {
@@ -467,7 +469,7 @@ static enum status measure(const struct raster_source *s, size_t index)
 static enum status put_end(const struct raster_source *s, struct bytes *out)
 {
     enum { DIRECTORY_BYTES = 16 << 20 }; /* at most: tags, and places of the tiles of 2^31 cells */
-    const struct tif *const t = s->state;
+    const struct raster_tif *const t = s->state;
     uint64_t bytes = DIRECTORY_BYTES;
     for (size_t i = 0; i < t->n_tiles; i++) {
         STATUS_TRY(measure(s, i));
@@ -479,7 +481,7 @@ static enum status put_end(const struct raster_source *s, struct bytes *out)
 static enum status tif_piece(struct raster_source *s, uint64_t index, struct bytes *out)
 {
     static const unsigned char header[PACK_HEADER_BYTES]; /* as long as it is not known */
-    const struct tif *const t = s->state;
+    const struct raster_tif *const t = s->state;
     STATUS_TRY(index == 0 ? bytes_append(out, header, sizeof header) : STATUS_OK);
     STATUS_TRY(put_measured(s, (size_t)index, out));
     return index + 1 == t->n_tiles ? put_end(s, out) : STATUS_OK;
@@ -487,7 +489,7 @@ static enum status tif_piece(struct raster_source *s, uint64_t index, struct byt
 
 static const unsigned char *tif_header(const struct raster_source *s)
 {
-    const struct tif *const t = s->state;
+    const struct raster_tif *const t = s->state;
     return t->header;
 }
 

@@ -106,7 +106,7 @@ enum status sciddicat_cells_take(struct sciddicat_job *job, enum sciddicat_part 
                              sciddicat_name(job, part), job->n_cells);
 }
 
-/* --- what is no thickness --------------------------------------------------------------------- */
+/* --- cells without a thickness ---------------------------------------------------------------- */
 
 /* What to do if numbers of the source stand for missing ones; compat excludes missing_value. */
 static enum status say_cure(const struct sciddicat_job *job, const struct table_code *codes,

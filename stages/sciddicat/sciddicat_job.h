@@ -141,7 +141,8 @@ size_t sciddicat_n_devices(uint64_t n_busy);
  */
 
 /* Takes the numbers of a part. STATUS_BAD_INPUT names file, row and column (from 1) of what is no
- * altitude; what is no thickness is told when all that read like codes for missing ones are known.
+ * altitude; cells without a thickness are told when all numbers that read like codes for missing
+ * ones are known.
  */
 enum status sciddicat_cells_take(struct sciddicat_job *job,
                                  enum sciddicat_part part) STATUS_MUST_CHECK;
