@@ -159,16 +159,15 @@ static enum status fail_header(const struct archive_input *a, uint64_t most)
                        a->name, most >> 10);
 }
 
-/* Of an entry a bit may stand there, for which libarchive keeps 88 bytes. */
+/* Its list of files takes at most a 64th of what libarchive keeps of it. */
 static enum status judge_7z(const struct archive_input *a)
 {
-    const uint64_t most = a->options.max_header_bytes / 128;
-    uint64_t bytes;
-    const enum status code = sevenz_header_bytes(a->fd, a->packed, &bytes);
-    if (code != STATUS_OK) {
-        return status_fail(code, "%s: %s", a->name, status_message());
-    }
-    return most == 0 || bytes <= most ? STATUS_OK : fail_header(a, most);
+    const uint64_t most =
+        a->options.max_header_bytes > 0 ? a->options.max_header_bytes / 16 : UINT64_MAX;
+    const enum status code = sevenz_check_header(a->fd, a->packed, most);
+    return code == STATUS_OK          ? STATUS_OK
+           : code == STATUS_TOO_LARGE ? fail_header(a, most)
+                                      : status_fail(code, "%s: %s", a->name, status_message());
 }
 
 /* Recognises the layer, if there is one, and checks all of it; it is at its begin then. */

@@ -37,7 +37,8 @@ struct archive_input_options {
     uint64_t max_entries;
     uint64_t max_header_bytes; /* of what stands before one entry, or in a zip's directory:
                                   libarchive keeps that, and up to five times as much; of a 7z's
-                                  header a 128th of that, for libarchive keeps 750 times as much */
+                                  header a 16th of that, for libarchive keeps up to 64 times as
+                                  much (sevenz_header.h) */
     bool without_7z;           /* whose files ask for dictionaries and models of any size */
 };
 
@@ -50,8 +51,8 @@ bool archive_input_streams(const char *name);
 
 /* Opens an archive. `fd` is taken over (closed by archive_input_free, also when this fails). `name`
  * is what messages call it; copied. STATUS_BAD_INPUT when it is not an archive of these kinds, its
- * compression is damaged, or there are two of them; STATUS_TOO_LARGE, by the limits. options NULL:
- * none. */
+ * compression is damaged, or there are two of them; STATUS_UNSUPPORTED: a 7z that is not wanted, or
+ * whose directory is encrypted; STATUS_TOO_LARGE, by the limits. options NULL: none. */
 enum status archive_input_open(int fd, const char *name,
                                const struct archive_input_options *options,
                                struct archive_input **out) STATUS_MUST_CHECK;
