@@ -51,6 +51,7 @@ static void tags_that_claim_too_much_are_refused_before_they_are_read(void **sta
 {
     (void)state;
     const uint32_t many = 40000000;
+    char where[64];
     uint32_t at;
     uint16_t n;
     struct tif_spec s[2] = {plain(), plain()};
@@ -76,7 +77,8 @@ static void tags_that_claim_too_much_are_refused_before_they_are_read(void **sta
     memcpy(&n, file.data + at, sizeof n);
     memcpy(&at, file.data + at + 2 + 12 * n, sizeof at); /* the next directory */
     memcpy(file.data + at + 2 + 4, &many, sizeof many);
-    assert_refused(&file, STATUS_TOO_LARGE, "the tags of this directory claim",
+    snprintf(where, sizeof where, "byte %u: the tags of this directory claim", (unsigned)at);
+    assert_refused(&file, STATUS_TOO_LARGE, where,
                    "write the grid again: gdal_translate in.x in.tif");
 }
 

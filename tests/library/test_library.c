@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { N = 900, D = 3, HEAPS = 5, NODES = 21, QUERIES = 3000 };
+enum { N = 900, D = 3, HEAPS = 5, NODES = 21, QUERIES = 600000 }; /* queries: two strips */
 
 static struct leat_context *context(void)
 {

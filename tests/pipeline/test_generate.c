@@ -243,8 +243,8 @@ static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
 {
     (void)state;
     size_t n = GENERATE_BLOCK_CELLS + 4097;
-    struct bytes file =
-        generated((struct generate_order){.n_series = 2, .n_samples = n, .type = DTYPE_F32});
+    struct generate_order order = {.n_series = 2, .n_samples = n, .type = DTYPE_F32};
+    struct bytes file = generated(order);
     struct span room = under_test_room(2 * n * sizeof(float));
     float *kernel = malloc(2 * n * sizeof(float));
     assert_non_null(kernel);
@@ -256,6 +256,16 @@ static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
     assert_memory_equal(file.data + 128, kernel, 2 * n * sizeof(float));
     bytes_free(&file);
     free(kernel);
+    order.csv = true; /* as text each is a line */
+    file = generated(order);
+    for (size_t i = 0, cell = 0; i < file.len; i++) {
+        if (file.data[i] == ',' || file.data[i] == '\n') {
+            cell++;
+            assert_int_equal(file.data[i], cell % n == 0 ? '\n' : ',');
+        }
+    }
+    assert_int_equal(file.data[file.len - 1], '\n');
+    bytes_free(&file);
 }
 
 static void text_reads_back_as_the_same_numbers(void **state)

@@ -125,6 +125,27 @@ static void the_pair_of_files_holds_the_map(void **state)
     }
 }
 
+static void only_altitudes_have_a_number_for_none(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"map.source.asc", "map.dem.asc"};
+    for (size_t with = 0; with < 2; with++) {
+        struct generate_dem_order order = {.terrain = order_of(257, 95)};
+        order.terrain.nodata = with == 1 ? 0.2 : 0;
+        assert_int_equal(generated(order, "map.asc"), STATUS_OK);
+        for (size_t is_dem = 0; is_dem < 2; is_dem++) {
+            char head[200] = "";
+            FILE *f = fopen(names[is_dem], "r");
+            assert_non_null(f);
+            assert_int_equal(fread(head, 1, sizeof(head) - 1, f), sizeof(head) - 1);
+            assert_int_equal(fclose(f), 0);
+            assert_int_equal(strstr(head, "NODATA_value -9999\n") != NULL,
+                             with == 1 && is_dem == 1);
+            assert_int_equal(unlink(names[is_dem]), 0);
+        }
+    }
+}
+
 static void a_file_that_is_there_is_left_alone(void **state)
 {
     (void)state;
@@ -148,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_ask_for_a_pair),
         cmocka_unit_test(the_pair_of_files_holds_the_map),
+        cmocka_unit_test(only_altitudes_have_a_number_for_none),
         cmocka_unit_test(a_file_that_is_there_is_left_alone),
     };
     return cmocka_run_group_tests_name("generate_dem", tests, enter_folder, leave_folder);

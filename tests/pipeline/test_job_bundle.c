@@ -5,6 +5,7 @@
 #include "tests/support/job_runner.h"
 
 #include <errno.h>
+#include <limits.h>
 
 /* What becomes of the system's copies into the zip. */
 static struct {
@@ -49,7 +50,7 @@ static json_t *manifest_of(const char *result)
 /* The result is a zip of that name, whole, and a result.json that says so. */
 static void expect_bundle(const char *result, const char *zip, size_t n_files)
 {
-    char path[96], command[256];
+    char path[400], command[1000];
     struct stat st;
     snprintf(path, sizeof(path), "%s/out/%s", folder, result);
     assert_int_equal(count_entries(path), 2);
@@ -94,6 +95,22 @@ static void a_zip_in_a_given_folder_is_named_after_the_stem(void **state)
     fake.own_folder = true;
     assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
     expect_bundle(".given.part", "job1.zip", 3 + 1);
+    remove_output();
+    free(path);
+}
+
+static void a_zip_is_named_no_longer_than_a_name_may_be(void **state)
+{
+    (void)state;
+    char *path = counting_csv("long.csv", 3, 3), stem[NAME_MAX + 1] = "", zip[NAME_MAX + 1] = "";
+    const struct settings settings = bundling();
+    memset(stem, 'n', NAME_MAX);
+    memset(zip, 'n', NAME_MAX - strlen("….zip"));
+    strcat(zip, "….zip");
+    fake.own_folder = true;
+    fake.stem = stem;
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    expect_bundle(".given.part", zip, 3 + 1);
     remove_output();
     free(path);
 }
@@ -165,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(files_of_all_results_leave_in_one_zip, reset_all),
         cmocka_unit_test_setup(a_zip_in_a_given_folder_is_named_after_the_stem, reset_all),
+        cmocka_unit_test_setup(a_zip_is_named_no_longer_than_a_name_may_be, reset_all),
         cmocka_unit_test_setup(a_file_that_grew_is_in_the_zip, reset_all),
         cmocka_unit_test_setup(a_zip_that_cannot_be_written_fails_its_job_and_leaves_nothing,
                                reset_all),

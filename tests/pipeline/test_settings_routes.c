@@ -39,6 +39,7 @@ static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
         {"[route r]\nmatch = lab-[0-9].csv\npipeline = pearson\n", "", "lab-x.csv", false},
         {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "lab/x.csv", true},
         {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "./lab/x.csv", true},
+        {"[route r]\nmatch = ./lab/*.csv\npipeline = pearson\n", "", "lab/x.csv", true},
         {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "lab/y/x.csv", true},
         {"[route r]\nmatch = lab/*.csv\npipeline = pearson\n", "", "in/lab/x.csv", false},
         {"[route r]\nmatch = */lab/*.csv\npipeline = pearson\n", "", "in/lab/x.csv", true},

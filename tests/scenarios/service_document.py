@@ -5,12 +5,12 @@ import os
 import re
 import subprocess
 import zipfile
+from datetime import datetime, timedelta, timezone
 
 from service import LEAT, Service, grid, table
 
 HELD = "20200102-030405-000006"
 ID = r"\d{8}-\d{6}-\d{6}"
-TIME = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 class Like:
@@ -23,6 +23,19 @@ class Like:
 
     def __repr__(self):
         return self.pattern
+
+
+class Recent(Like):
+    """Equal to a time of UTC within the last hour; the service is told to live nine hours ahead of it."""
+    def __init__(self):
+        super().__init__(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+    def __eq__(self, other):
+        return super().__eq__(other) and timedelta() <= datetime.now(timezone.utc) - datetime.fromisoformat(
+            other[:-1] + "+00:00") < timedelta(hours=1)
+
+    def __repr__(self):
+        return "a time of UTC within the last hour"
 
 
 class Between:
@@ -69,7 +82,8 @@ for name, text in (("in/h.clusters.csv", table()), ("hold", "held\n"),
                                        "inputs": [{"name": "h.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
     with open(f"spool/.work/{HELD}/{name}", "w") as f:
         f.write(text)
-s = Service("spool", "-c", "leat.conf", "--drain", "0", "--threads", "2", "--jobs", "1", "--http", "unix:" + os.path.abspath("page.sock"))
+s = Service("spool", "-c", "leat.conf", "--drain", "0", "--threads", "2", "--jobs", "1", "--http", "unix:" + os.path.abspath("page.sock"),
+            env={"TZ": "JST-9"})
 good, dem, source, archive = table(), grid(False), grid(True), packed()
 s.drop("sub/a.clusters.csv", good)
 s.done(["sub/a.clusters.csv"], "a job that is done")
@@ -107,7 +121,7 @@ s.check(counts == sorted(counts) and counts[-1] == 2 and [bucket["le_s"] for buc
         [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800], d["latency"])
 last_s = min(max(up, 1), 60)
 same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
-    "schema": 1, "leat": version, "pid": s.process.pid, "spool": s.spool, "output": s.spool + "/out", "since": Like(TIME), "uptime_s": past,
+    "schema": 1, "leat": version, "pid": s.process.pid, "spool": s.spool, "output": s.spool + "/out", "since": Recent(), "uptime_s": past,
     "state": "running", "ready": True, "why": "", "watching": "inotify", "leases": "" if os.geteuid() == 0 else Like(".*CAP_LEASE.*"),
     "n_waiting": 3, "n_troubles": 0, "waiting": [
         {"path": "in/alone.dem.asc", "reason": "waits for alone.source.*", "since_s": Between(0, up - before_alone)},
@@ -116,11 +130,11 @@ same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
     "n_queued": 1, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True}], "n_running": 1, "oldest_queued_s": up,  # of the one that was there at the start
     "in_flight": [{"id": Like(ID), "name": "in/long.dem.asc", "pipeline": "sciddicat", "worker": "cpu", "attempt": 1,
                    "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "for_s": Between(0, up - before_long), "waits_for": ""}],
-    "done": [{"id": Like(ID), "name": "in/z.zip", "pipeline": "archive", "ended": Like(TIME), "result": "z", "picture": "in/heatmap.png",
+    "done": [{"id": Like(ID), "name": "in/z.zip", "pipeline": "archive", "ended": Recent(), "result": "z", "picture": "in/heatmap.png",
               "report": "in/report.html", "seconds": past, "warnings": ["2 of its files failed; result.json says which and why"]},
-             {"id": Like(ID), "name": "in/sub/a.clusters.csv", "pipeline": "pearson", "ended": Like(TIME), "result": "sub/a",
+             {"id": Like(ID), "name": "in/sub/a.clusters.csv", "pipeline": "pearson", "ended": Recent(), "result": "sub/a",
               "picture": "heatmap.png", "report": "report.html", "seconds": past, "warnings": [Like("line 1 holds no names, so the rows are taken as the series.*")]}],
-    "n_failed": 1, "failed": [{"id": os.listdir("spool/failed")[0], "name": "in/bad.clusters.csv", "pipeline": "pearson", "ended": Like(TIME),
+    "n_failed": 1, "failed": [{"id": os.listdir("spool/failed")[0], "name": "in/bad.clusters.csv", "pipeline": "pearson", "ended": Recent(),
                                "kind": "bad-input", "text": Like('in/bad.clusters.csv: line 2, column 2: "x" is not a number.*')}],
     "hooks": {"waiting": 0, "running": 0, "run": 3, "failed": 1, "dropped": 0},
     "removed": {"inputs": 0, "jobs": 0, "bytes": 0, "why": ""},
@@ -140,7 +154,7 @@ same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
 [failed] = os.listdir("spool/failed")
 with open(f"spool/failed/{failed}/reason.json") as f:
     reason = json.load(f)
-same(s, reason, {"schema": 1, "id": failed, "kind": "bad-input", "reason": d["failed"][0]["text"], "time": Like(TIME), "attempts": 1, "folder": "",
+same(s, reason, {"schema": 1, "id": failed, "kind": "bad-input", "reason": d["failed"][0]["text"], "time": Recent(), "attempts": 1, "folder": "",
                  "inputs": [{"name": "bad.clusters.csv", "inode": os.stat(f"spool/failed/{failed}/in/bad.clusters.csv").st_ino, "bytes": 8,
                              "mtime_ns": os.stat(f"spool/failed/{failed}/in/bad.clusters.csv").st_mtime_ns}],
                  "parameters": {"pipeline": "pearson", "set": reason["parameters"]["set"]}}, "reason.json")

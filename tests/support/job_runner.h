@@ -57,6 +57,7 @@ static struct {
     atomic_int n_unread, most_unread; /* portions that have been handed out and not read */
     bool never_ends, holds_nothing;   /* that file is not ended; a result has an empty file */
     bool own_folder;                  /* the result is left in a folder that is there before */
+    const char *stem;                 /* of every job; NULL: job1, job2, ... */
     unsigned n_passes;                /* over the first part, after the first */
     void (*between)(void);            /* called before each of them */
     atomic_int n_open, most_open, n_opened;
@@ -316,7 +317,7 @@ static inline void start_next(struct running *r)
         input.part_folder = strdup(".given.part");
         assert_true(mkdirat(r->context.out_fd, input.part_folder, 0777) == 0);
     }
-    input.settings.stem = strdup(stem);
+    input.settings.stem = strdup(fake.stem != NULL ? fake.stem : stem);
     assert_int_equal(job_start(&r->context, &input), STATUS_OK);
 }
 
@@ -479,6 +480,7 @@ static inline int reset(void **state)
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
     fake.look = NULL;
+    fake.stem = NULL;
     fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
     fake.n_passes = fake.n_results = fake.n_portions = fake.n_held = 0;
     fake.n_begun = 0;
