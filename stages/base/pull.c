@@ -41,56 +41,56 @@ static struct pull *pull_of(struct job_io *io)
 
 /* --- the method's side ----------------------------------------------------------------------- */
 
-static enum status wait_for(struct pull *s, enum waits what)
+static enum status wait_for(struct pull *p, enum waits what)
 {
-    s->waits = what;
-    if (!s->is_cancelled) {
-        coroutine_wait(s->coroutine);
+    p->waits = what;
+    if (!p->is_cancelled) {
+        coroutine_wait(p->coroutine);
     }
-    return s->is_cancelled ? status_fail(STATUS_CANCELLED, "the job has ended") : STATUS_OK;
+    return p->is_cancelled ? status_fail(STATUS_CANCELLED, "the job has ended") : STATUS_OK;
 }
 
 void io_taken(struct job_io *io)
 {
-    struct pull *const s = pull_of(io);
-    s->chunk = s->is_seen ? NULL : s->chunk;
-    s->is_seen = false;
+    struct pull *const p = pull_of(io);
+    p->chunk = p->is_seen ? NULL : p->chunk;
+    p->is_seen = false;
 }
 
 enum status io_chunk(struct job_io *io, size_t part, const struct table_chunk **out)
 {
-    struct pull *const s = pull_of(io);
+    struct pull *const p = pull_of(io);
     *out = NULL;
     io_taken(io);
-    while (s->chunk == NULL && !s->all_came) {
-        STATUS_TRY(wait_for(s, FOR_NUMBERS));
+    while (p->chunk == NULL && !p->all_came) {
+        STATUS_TRY(wait_for(p, FOR_NUMBERS));
     }
-    if (s->chunk != NULL && s->part < part) {
-        return status_fail(STATUS_INTERNAL, "part %zu has not been pulled to its end", s->part);
+    if (p->chunk != NULL && p->part < part) {
+        return status_fail(STATUS_INTERNAL, "part %zu has not been pulled to its end", p->part);
     }
-    if (s->chunk != NULL && s->part == part) {
-        s->is_seen = true;
-        *out = s->chunk;
+    if (p->chunk != NULL && p->part == part) {
+        p->is_seen = true;
+        *out = p->chunk;
     }
     return STATUS_OK;
 }
 
 enum status io_again(struct job_io *io, size_t part)
 {
-    struct pull *const s = pull_of(io);
-    if (!s->all_came || s->is_finishing) {
+    struct pull *const p = pull_of(io);
+    if (!p->all_came || p->is_finishing) {
         return status_fail(STATUS_INTERNAL, "part %zu is wanted again too early or too late", part);
     }
-    s->again = part;
-    s->all_came = false;
-    return wait_for(s, FOR_A_PASS);
+    p->again = part;
+    p->all_came = false;
+    return wait_for(p, FOR_A_PASS);
 }
 
 enum status io_leave(struct job_io *io)
 {
-    struct pull *const s = pull_of(io);
-    s->leaves = true;
-    return wait_for(s, FOR_ROOM);
+    struct pull *const p = pull_of(io);
+    p->leaves = true;
+    return wait_for(p, FOR_ROOM);
 }
 
 enum status io_pause(struct job_io *io)
@@ -101,128 +101,128 @@ enum status io_pause(struct job_io *io)
 
 static void body(void *context)
 {
-    struct pull *const s = context;
-    s->code = s->run(&s->io);
+    struct pull *const p = context;
+    p->code = p->run(&p->io);
 }
 
 /* --- the engine's side ----------------------------------------------------------------------- */
 
 /* Goes on with the method until it waits again; its failure, if it has failed. */
-static enum status go_on(struct pull *s)
+static enum status go_on(struct pull *p)
 {
-    if (!coroutine_has_ended(s->coroutine)) {
-        coroutine_resume(s->coroutine);
+    if (!coroutine_has_ended(p->coroutine)) {
+        coroutine_resume(p->coroutine);
     }
-    return s->code;
+    return p->code;
 }
 
-static enum status give(struct pull *s, struct result *out)
+static enum status give(struct pull *p, struct result *out)
 {
     result_free(out);
-    *out = s->out;
-    s->out = (struct result){0};
-    s->leaves = false;
-    return result_init(&s->out);
+    *out = p->out;
+    p->out = (struct result){0};
+    p->leaves = false;
+    return result_init(&p->out);
 }
 
 enum status pull_open(const struct stage_ops *stage, const struct stage_args *args,
                       struct pull **out)
 {
-    struct pull *const s = calloc(1, sizeof *s);
+    struct pull *const p = calloc(1, sizeof *p);
     *out = NULL;
-    if (s == NULL) {
+    if (p == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a job");
     }
-    s->run = stage->run;
-    s->io = (struct job_io){.args = *args,
+    p->run = stage->run;
+    p->io = (struct job_io){.args = *args,
                             .ops = args->queue->backend->ops,
                             .queue = args->queue,
                             .room = {.queue = args->queue},
-                            .out = &s->out};
-    enum status st = result_init(&s->out);
-    st = st == STATUS_OK ? coroutine_new(body, s, &s->coroutine) : st;
-    st = st == STATUS_OK ? go_on(s) : st;
+                            .out = &p->out};
+    enum status st = result_init(&p->out);
+    st = st == STATUS_OK ? coroutine_new(body, p, &p->coroutine) : st;
+    st = st == STATUS_OK ? go_on(p) : st;
     if (st != STATUS_OK) {
-        pull_free(s);
+        pull_free(p);
         return st;
     }
-    *out = s;
+    *out = p;
     return STATUS_OK;
 }
 
-enum status pull_push(struct pull *s, size_t part, const struct table_chunk *chunk,
+enum status pull_push(struct pull *p, size_t part, const struct table_chunk *chunk,
                       uint64_t *ticket)
 {
-    s->chunk = chunk;
-    s->part = part;
-    s->is_seen = false;
-    s->io.ticket = 0;
-    const enum status st = go_on(s);
-    *ticket = s->io.ticket;
+    p->chunk = chunk;
+    p->part = part;
+    p->is_seen = false;
+    p->io.ticket = 0;
+    const enum status st = go_on(p);
+    *ticket = p->io.ticket;
     return st;
 }
 
-enum status pull_portion(struct pull *s, struct result *out, bool *more)
+enum status pull_portion(struct pull *p, struct result *out, bool *more)
 {
-    if (!s->leaves && s->chunk != NULL) {
-        STATUS_TRY(go_on(s));
-        if (s->chunk == NULL) { /* what its push has said of it is out of date */
-            STATUS_TRY(s->io.ops->upload_wait(s->io.queue, s->io.ticket));
+    if (!p->leaves && p->chunk != NULL) {
+        STATUS_TRY(go_on(p));
+        if (p->chunk == NULL) { /* what its push has said of it is out of date */
+            STATUS_TRY(p->io.ops->upload_wait(p->io.queue, p->io.ticket));
         }
     }
-    *more = s->chunk != NULL && !coroutine_has_ended(s->coroutine);
-    return s->leaves ? give(s, out) : STATUS_OK;
+    *more = p->chunk != NULL && !coroutine_has_ended(p->coroutine);
+    return p->leaves ? give(p, out) : STATUS_OK;
 }
 
-enum status pull_end_pass(struct pull *s, size_t *part)
+enum status pull_end_pass(struct pull *p, size_t *part)
 {
-    s->all_came = true;
-    STATUS_TRY(go_on(s));
-    if (s->waits == FOR_A_PASS && !coroutine_has_ended(s->coroutine)) {
-        *part = s->again;
+    p->all_came = true;
+    STATUS_TRY(go_on(p));
+    if (p->waits == FOR_A_PASS && !coroutine_has_ended(p->coroutine)) {
+        *part = p->again;
     }
     return STATUS_OK;
 }
 
-enum status pull_finish(struct pull *s, struct result *out, bool *more)
+enum status pull_finish(struct pull *p, struct result *out, bool *more)
 {
-    s->is_finishing = s->all_came = true;
-    if (!s->leaves) {
-        STATUS_TRY(go_on(s));
+    p->is_finishing = p->all_came = true;
+    if (!p->leaves) {
+        STATUS_TRY(go_on(p));
     }
-    *more = s->leaves || !coroutine_has_ended(s->coroutine);
-    return s->leaves || !*more ? give(s, out) : STATUS_OK;
+    *more = p->leaves || !coroutine_has_ended(p->coroutine);
+    return p->leaves || !*more ? give(p, out) : STATUS_OK;
 }
 
-void pull_progress(const struct pull *s, uint64_t *n_done, uint64_t *n_steps)
+void pull_progress(const struct pull *p, uint64_t *n_done, uint64_t *n_steps)
 {
-    *n_done = s->io.n_done;
-    *n_steps = s->io.n_steps;
+    *n_done = p->io.n_done;
+    *n_steps = p->io.n_steps;
 }
 
-size_t pull_helpers(const struct pull *s)
+size_t pull_helpers(const struct pull *p)
 {
-    const struct job_help *const h = &s->io.help;
+    const struct job_help *const h = &p->io.help;
     return h->wanted != NULL ? h->wanted(h->context) : 0;
 }
 
-enum status pull_help(struct pull *s, struct queue **queues, size_t *n)
+enum status pull_help(struct pull *p, struct queue **queues, size_t *n)
 {
-    return s->io.help.bring(s->io.help.context, queues, n);
+    return p->io.help.bring(p->io.help.context, queues, n);
 }
 
-void pull_free(struct pull *s)
+void pull_free(struct pull *p)
 {
-    if (s == NULL) {
+    if (p == NULL) {
         return;
     }
-    if (s->coroutine != NULL && !coroutine_has_ended(s->coroutine)) {
-        s->is_cancelled = true;
-        coroutine_resume(s->coroutine);
-        assert(coroutine_has_ended(s->coroutine));
+    if (p->coroutine != NULL && !coroutine_has_ended(p->coroutine)) {
+        p->is_cancelled = true;
+        coroutine_resume(p->coroutine);
+        assert(coroutine_has_ended(p->coroutine));
     }
-    coroutine_free(s->coroutine);
-    room_free(&s->io.room);
-    result_free(&s->out);
-    free(s);
+    coroutine_free(p->coroutine);
+    room_free(&p->io.room);
+    result_free(&p->out);
+    free(p);
 }
