@@ -651,7 +651,7 @@ static size_t list_files(const struct service_inbox *inbox, const struct group *
     return n;
 }
 
-/* What a worker is told of a file that can never be read: why. */
+/* Why a file can never be read, for the worker. */
 static json_t *pack_refusal(const struct service_inbox *inbox, const char *path)
 {
     char *const why = xalloc_checked(settings_refusal(inbox->settings, path));

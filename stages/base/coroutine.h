@@ -1,7 +1,7 @@
 /*
  * coroutine - a function with a stack of its own that can wait in the middle: who calls resume()
  * goes on with it until it waits or returns. This is the one file that knows how stacks are
- * switched, with what the sanitizers want to be told of that.
+ * switched, with the calls that the sanitizers want for that.
  *
  * A coroutine may be resumed by any thread, by one at a time. So its body holds no lock, and no
  * address of a thread's own memory (errno, the message of a status), while it waits.

@@ -102,6 +102,10 @@ static enum status look_at_rows(void *context, void *cells, size_t n, uint64_t f
     if (!job->has_seen && !still_fit(job, (size_t)first + n)) {
         return status_fail(STATUS_START_OVER, "%s: more points than fit memory", job->name);
     }
+    if (job->layout.n_known && first + n > job->layout.n) {
+        return status_fail(STATUS_INTERNAL, "%s: more rows than the %zu that were announced",
+                           job->name, job->layout.n);
+    }
     if (job->choice.drop) {
         STATUS_TRY(kmeans_kept_drop(job, cells, n, n_kept));
     }

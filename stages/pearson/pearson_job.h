@@ -215,7 +215,7 @@ enum status pearson_panel_room(struct pearson_job *job, size_t rows, size_t widt
                                struct span *panel) STATUS_MUST_CHECK;
 /* All panels of the matrix of n series. */
 enum status pearson_matrix_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
-/* What is told of each of n series, on the host. */
+/* Results of each of n series, on the host. */
 enum status pearson_stats_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
 /* Whether further devices may take panels of the matrix, and how. Those of a table whose length is
  * only guessed would have to make room for more series later. */

@@ -117,7 +117,7 @@ static void count_names(struct pearson_job *job)
     room_count(job->kept, (uint64_t)job->n_series * 2 * (sizeof(char *) + most), 0);
 }
 
-/* What is told of each series and each pair. */
+/* Results of each series and each pair. */
 static enum status count_outcome(struct pearson_job *job)
 {
     const struct pearson_choice *const c = &job->choice;

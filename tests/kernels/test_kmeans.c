@@ -664,7 +664,7 @@ static void trials_find_blobs_that_lie_apart(void **state)
     done(&c);
 }
 
-/* Once it is a centroid, what is left is 2^-40 of what there was. */
+/* Once it is a centroid, 2^-40 of the potential remains. */
 static void trials_are_told_apart_beside_an_outlier(void **state)
 {
     (void)state;

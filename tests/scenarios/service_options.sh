@@ -1,4 +1,4 @@
 #!/bin/sh
-# What a service is told of how to work, its workers do: see service_options.py.
+# Workers obey the options of their service: see service_options.py.
 . "$(dirname "$0")/lib.sh"
 "$python" "$here/service_options.py" || exit 1

@@ -179,6 +179,23 @@ static uint64_t need_of(struct points *p, size_t estimate)
     return bytes;
 }
 
+/* A fault of a reader: no block is made for points that no plan has counted. */
+static void more_rows_than_were_announced_are_a_fault(void **state)
+{
+    (void)state;
+    for (size_t drops = 0; drops < 2; drops++) {
+        struct points p = points_new(5000, 2, DTYPE_F64);
+        p.info.n_lines = p.info.n_lines_estimate = 3000;
+        points_set(&p, "k=2");
+        points_set(&p, drops == 1 ? "missing=drop" : "missing=reject");
+        struct clustering c = cluster(&p);
+        assert_int_equal(c.status, STATUS_INTERNAL);
+        assert_non_null(strstr(c.message, "more rows than the 3000"));
+        clustering_free(&c);
+        free(p.cells);
+    }
+}
+
 static void a_job_starts_over_when_more_points_come_than_fit(void **state)
 {
     (void)state;
@@ -212,6 +229,7 @@ int main(void)
         cmocka_unit_test(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns),
         cmocka_unit_test(scratch_of_queues_is_planned),
         cmocka_unit_test(a_list_of_points_is_planned_where_one_may_be_made),
+        cmocka_unit_test(more_rows_than_were_announced_are_a_fault),
         cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
