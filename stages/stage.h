@@ -101,6 +101,34 @@ struct stage_need {
     bool rereads;          /* parts are going to be asked for once more */
 };
 
+/* What leat show and report.html tell of a result, from its result.json, beside the parameters,
+ * warnings and files of all. Each list ends with one whose first member is NULL. */
+struct stage_told {
+    const struct stage_fact {
+        const char *name, *place, *key; /* "run-out", "summary", "runout_m" */
+        const char *unit;               /* as it follows the number: " m" */
+    } * facts;
+    const struct stage_table *tables; /* may be NULL */
+    const struct stage_code {         /* how to read a file of the result in Python */
+        const char *file;             /* where that is among the result's files */
+        const char *lines[3];
+        const char *unless[2]; /* without the last line where that parameter has this value */
+    } * codes;
+};
+
+/* Row i of a table is of number i of lists in the summary, as many as the last column's list has.
+ */
+enum { STAGE_TABLE_COLUMNS = 5 };
+struct stage_table {
+    const char *title;
+    struct stage_column {
+        const char *head;    /* NULL: there are no more */
+        const char *list;    /* "strongest_pairs"; NULL: the number of the row, from 0 */
+        const char *keys[2]; /* of an object in it; two are told as "3, 7" */
+        bool fixed;          /* with six decimals */
+    } columns[STAGE_TABLE_COLUMNS];
+};
+
 struct stage_ops {
     const char *name; /* the pipeline's name: "pearson" */
     const struct stage_part *parts;
@@ -130,6 +158,7 @@ struct stage_ops {
     bool simulates;   /* it tells how many steps are done */
     bool takes_ranks; /* it may be helped by queues of other ranks, which have no copies to others'
                        */
+    const struct stage_told *told; /* NULL: nothing but what all results tell */
 };
 
 extern const struct stage_ops stage_pearson;

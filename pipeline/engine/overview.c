@@ -1,91 +1,20 @@
 /*
- * overview - which figures of which pipeline are worth a look, as tables.
+ * overview - what a stage's tables say is worth a look, and what every result has.
  */
 #include "pipeline/engine/overview.h"
 
 #include "pipeline/names/text.h"
+#include "stages/stage.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE_BYTES = 1024, TABLE_ROWS = 32, TABLE_COLUMNS = 5 };
-
-struct fact {
-    const char *pipeline, *place, *key, *name, *unit;
-};
-
-static const struct fact facts[] = {
-    {"pearson", "shape", "n_series", "series", ""},
-    {"pearson", "shape", "n_samples", "samples of each", ""},
-    {"pearson", "summary", "n_pairs", "pairs", ""},
-    {"pearson", "summary", "n_undefined", "pairs without a coefficient", ""},
-    {"pearson", "summary", "median_abs_r", "median |r|", ""},
-    {"pearson", "summary", "homogeneity", "mean |r|", ""},
-    {"pearson", "summary", "anomalous", "series that stand out", ""},
-    {"pearson", "summary", "degenerate", "series without variance", ""},
-    {"pearson", "summary", "with_gaps", "series with gaps", ""},
-    {"sciddicat", "summary", "steps", "steps", ""},
-    {"sciddicat", "summary", "settled", "at rest", ""},
-    {"sciddicat", "summary", "runout_m", "run-out", " m"},
-    {"sciddicat", "summary", "drop_m", "drop", " m"},
-    {"sciddicat", "summary", "reach_angle_deg", "angle of reach", "\xc2\xb0"},
-    {"sciddicat", "summary", "covered_m2", "covered", " m\xc2\xb2"},
-    {"sciddicat", "summary", "max_thickness_m", "thickest at the end", " m"},
-    {"sciddicat", "summary", "volume_start_m3", "debris at the start", " m\xc2\xb3"},
-    {"sciddicat", "summary", "volume_end_m3", "debris at the end", " m\xc2\xb3"},
-    {"sciddicat", "summary", "lost_edge_m3", "left over the edge", " m\xc2\xb3"},
-    {"sciddicat", "summary", "lost_nodata_m3", "vanished in NODATA", " m\xc2\xb3"},
-    {"sciddicat", "summary", "balance_error_m3", "error of the mass balance", " m\xc2\xb3"},
-    {"sciddicat", "summary", "model", "model", ""},
-    {"interpolate", "shape", "n_nodes", "nodes", ""},
-    {"interpolate", "shape", "n_curves", "curves", ""},
-    {"interpolate", "shape", "n_queries", "queries", ""},
-    {"interpolate", "summary", "lebesgue_constant", "Lebesgue constant", ""},
-    {"interpolate", "summary", "nodes_from", "nodes from", ""},
-    {"interpolate", "summary", "nodes_to", "nodes to", ""},
-    {"interpolate", "summary", "queries_from", "queries from", ""},
-    {"interpolate", "summary", "queries_to", "queries to", ""},
-    {"interpolate", "summary", "extrapolated", "extrapolated", ""},
-    {"interpolate", "summary", "missing", "missing queries", ""},
-    {"kmeans", "summary", "n_points", "points", ""},
-    {"kmeans", "summary", "n_columns", "columns", ""},
-    {"kmeans", "summary", "k", "clusters", ""},
-    {"kmeans", "summary", "inertia", "inertia", ""},
-    {"kmeans", "summary", "silhouette", "silhouette", ""},
-    {"kmeans", "summary", "n_iterations", "iterations", ""},
-    {"kmeans", "summary", "converged", "converged", ""},
-};
-
-static const struct {
-    const char *pipeline, *file; /* of the result that it reads */
-    const char *lines[3];
-} codes[] = {
-    {"pearson",
-     "pearson.npz",
-     {"import numpy, scipy.spatial.distance", "result = numpy.load(\"pearson.npz\")",
-      "r = scipy.spatial.distance.squareform(result[\"r\"])  # 0 on the diagonal"}},
-    {"sciddicat",
-     "thickness.tif",
-     {"import pandas, rasterio",
-      "thickness = rasterio.open(\"thickness.tif\").read(1, masked=True)",
-      "mass = pandas.read_csv(\"mass.csv.gz\")"}},
-    {"sciddicat",
-     "thickness.asc.gz",
-     {"import numpy, pandas", "thickness = numpy.loadtxt(\"thickness.asc.gz\", skiprows=6)",
-      "mass = pandas.read_csv(\"mass.csv.gz\")"}},
-    {"interpolate",
-     "curve.npz",
-     {"import numpy", "result = numpy.load(\"curve.npz\")",
-      "x, y = result[\"x\"], result[\"y\"]  # a row a curve"}},
-    {"kmeans",
-     "kmeans.npz",
-     {"import numpy", "result = numpy.load(\"kmeans.npz\")",
-      "labels, centroids = result[\"labels\"], result[\"centroids\"]"}},
-};
+enum { VALUE_BYTES = 1024, TABLE_ROWS = 32 };
 
 struct telling {
     const json_t *result;
+    const struct stage_told *told; /* NULL: a pipeline that is not known */
     overview_put_fn *put;
     void *to;
 };
@@ -215,65 +144,65 @@ static enum status tell_warnings(const struct telling *t)
 
 static enum status tell_facts(const struct telling *t)
 {
-    const char *const pipeline = string_of(t->result, "pipeline");
     char room[VALUE_BYTES];
     STATUS_TRY(put(t, OVERVIEW_SECTION, "Result", NULL));
-    for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
-        const struct fact *const f = &facts[k];
-        const json_t *const place = json_object_get(t->result, f->place);
-        const char *const value = value_text(json_object_get(place, f->key), f->unit, room);
-        if (strcmp(f->pipeline, pipeline) == 0 && value[0] != '\0') {
-            STATUS_TRY(put(t, OVERVIEW_FACT, f->name, value));
-        }
+    for (const struct stage_fact *f = t->told != NULL ? t->told->facts : NULL;
+         f != NULL && f->name != NULL; f++) {
+        const json_t *const value = json_object_get(json_object_get(t->result, f->place), f->key);
+        const char *const text = value_text(value, f->unit, room);
+        STATUS_TRY(text[0] != '\0' ? put(t, OVERVIEW_FACT, f->name, text) : STATUS_OK);
     }
     return STATUS_OK;
 }
 
-static enum status tell_pairs(const struct telling *t)
+static const char *cell_text(const json_t *summary, const struct stage_column *c, size_t row,
+                             char out[VALUE_BYTES])
 {
-    static const char *const head[TABLE_COLUMNS] = {"r", "n", "series", "", ""};
-    const json_t *const pairs =
-        json_object_get(json_object_get(t->result, "summary"), "strongest_pairs");
-    const json_t *pair;
-    size_t i;
-    if (json_array_size(pairs) == 0) {
-        return STATUS_OK;
+    const json_t *value = json_array_get(json_object_get(summary, c->list), row);
+    if (c->list == NULL) {
+        snprintf(out, VALUE_BYTES, "%zu", row);
+        return out;
     }
-    STATUS_TRY(put(t, OVERVIEW_SECTION, "Strongest pairs", NULL));
-    STATUS_TRY(t->put(t->to, OVERVIEW_HEAD, TABLE_COLUMNS, head));
-    json_array_foreach(pairs, i, pair)
-    {
-        char numbers[64], r[32], samples[VALUE_BYTES];
-        snprintf(numbers, sizeof numbers, "%lld, %lld",
-                 (long long)json_integer_value(json_object_get(pair, "i")),
-                 (long long)json_integer_value(json_object_get(pair, "j")));
-        snprintf(r, sizeof r, "%.6f", json_number_value(json_object_get(pair, "r")));
-        const char *const row[TABLE_COLUMNS] = {
-            r, value_text(json_object_get(pair, "n"), "", samples), numbers,
-            string_of(pair, "name_i"), string_of(pair, "name_j")};
-        STATUS_TRY(t->put(t->to, OVERVIEW_ROW, TABLE_COLUMNS, row));
+    const json_t *const second = c->keys[1] != NULL ? json_object_get(value, c->keys[1]) : NULL;
+    value = c->keys[0] != NULL ? json_object_get(value, c->keys[0]) : value;
+    if (second != NULL) {
+        snprintf(out, VALUE_BYTES, "%lld, %lld", (long long)json_integer_value(value),
+                 (long long)json_integer_value(second));
+        return out;
     }
-    return STATUS_OK;
+    if (c->fixed) {
+        snprintf(out, VALUE_BYTES, "%.6f", json_number_value(value));
+        return out;
+    }
+    return value_text(value, "", out);
 }
 
-static enum status tell_clusters(const struct telling *t)
+static enum status tell_table(const struct telling *t, const struct stage_table *table)
 {
-    static const char *const head[] = {"cluster", "points", "sum of squares"};
     const json_t *const summary = json_object_get(t->result, "summary");
-    const json_t *const sizes = json_object_get(summary, "sizes");
-    const json_t *const within = json_object_get(summary, "within");
-    const size_t n = json_array_size(sizes);
-    if (n == 0) {
-        return STATUS_OK;
+    const char *texts[STAGE_TABLE_COLUMNS];
+    char rooms[STAGE_TABLE_COLUMNS][VALUE_BYTES];
+    size_t n = 0;
+    for (; n < STAGE_TABLE_COLUMNS && table->columns[n].head != NULL; n++) {
+        texts[n] = table->columns[n].head;
     }
-    STATUS_TRY(put(t, OVERVIEW_SECTION, "Clusters", NULL));
-    STATUS_TRY(t->put(t->to, OVERVIEW_HEAD, 3, head));
-    for (size_t i = 0; i < n && i < TABLE_ROWS; i++) {
-        char number[32], points[VALUE_BYTES], sum[VALUE_BYTES];
-        snprintf(number, sizeof number, "%zu", i);
-        const char *const row[] = {number, value_text(json_array_get(sizes, i), "", points),
-                                   value_text(json_array_get(within, i), "", sum)};
-        STATUS_TRY(t->put(t->to, OVERVIEW_ROW, 3, row));
+    const size_t n_rows = json_array_size(json_object_get(summary, table->columns[n - 1].list));
+    STATUS_TRY(n_rows > 0 ? put(t, OVERVIEW_SECTION, table->title, NULL) : STATUS_OK);
+    STATUS_TRY(n_rows > 0 ? t->put(t->to, OVERVIEW_HEAD, n, texts) : STATUS_OK);
+    for (size_t i = 0; i < n_rows && i < TABLE_ROWS; i++) {
+        for (size_t c = 0; c < n; c++) {
+            texts[c] = cell_text(summary, &table->columns[c], i, rooms[c]);
+        }
+        STATUS_TRY(t->put(t->to, OVERVIEW_ROW, n, texts));
+    }
+    return STATUS_OK;
+}
+
+static enum status tell_tables(const struct telling *t)
+{
+    for (const struct stage_table *table = t->told != NULL ? t->told->tables : NULL;
+         table != NULL && table->title != NULL; table++) {
+        STATUS_TRY(tell_table(t, table));
     }
     return STATUS_OK;
 }
@@ -336,15 +265,16 @@ static bool has_output(const struct telling *t, const char *name)
 static enum status tell_code(const struct telling *t)
 {
     const json_t *const parameters = json_object_get(t->result, "parameters");
-    const bool has_r = strcmp(string_of(parameters, "r"), "none") != 0;
-    for (size_t k = 0; k < sizeof codes / sizeof *codes; k++) {
-        if (strcmp(codes[k].pipeline, string_of(t->result, "pipeline")) != 0 ||
-            !has_output(t, codes[k].file)) {
+    for (const struct stage_code *c = t->told != NULL ? t->told->codes : NULL;
+         c != NULL && c->file != NULL; c++) {
+        const bool is_short =
+            c->unless[0] != NULL && strcmp(string_of(parameters, c->unless[0]), c->unless[1]) == 0;
+        if (!has_output(t, c->file)) {
             continue;
         }
         STATUS_TRY(put_of_bundle(t, OVERVIEW_SECTION, "In Python", ", from what is in "));
-        for (size_t i = 0; i < (has_r ? 3 : 2); i++) {
-            STATUS_TRY(put(t, OVERVIEW_CODE, codes[k].lines[i], NULL));
+        for (size_t i = 0; i < (is_short ? 2 : 3); i++) {
+            STATUS_TRY(put(t, OVERVIEW_CODE, c->lines[i], NULL));
         }
     }
     return STATUS_OK;
@@ -352,13 +282,13 @@ static enum status tell_code(const struct telling *t)
 
 enum status overview_tell(const json_t *result, overview_put_fn *put_item, void *to)
 {
-    const struct telling t = {result, put_item, to};
+    const struct stage_ops *const stage = stage_find(string_of(result, "pipeline"));
+    const struct telling t = {result, stage != NULL ? stage->told : NULL, put_item, to};
     STATUS_TRY(tell_title(&t));
     STATUS_TRY(tell_figures(&t));
     STATUS_TRY(tell_warnings(&t));
     STATUS_TRY(tell_facts(&t));
-    STATUS_TRY(tell_pairs(&t));
-    STATUS_TRY(tell_clusters(&t));
+    STATUS_TRY(tell_tables(&t));
     STATUS_TRY(tell_parameters(&t));
     STATUS_TRY(tell_files(&t, "inputs", "Made from"));
     STATUS_TRY(tell_files(&t, "outputs", "Files"));

@@ -132,5 +132,7 @@ enum status interpolate_warn_swing(struct interpolate_job *job,
 /* --- interpolate_summary.c --- */
 enum status interpolate_summarise(struct interpolate_job *job,
                                   struct result *out) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+extern const struct stage_told interpolate_told;
 
 #endif

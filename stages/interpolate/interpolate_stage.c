@@ -88,4 +88,5 @@ const struct stage_ops stage_interpolate = {
     .work = interpolate_work,
     .plan = interpolate_plan,
     .run = interpolate_run,
+    .told = &interpolate_told,
 };

@@ -11,6 +11,31 @@
 /* From here on a warning says what the Lebesgue constant means. */
 static const double notable_lebesgue = 1e6;
 
+/* --- what is told of it ----------------------------------------------------------------------- */
+
+static const struct stage_fact facts[] = {
+    {"nodes", "shape", "n_nodes", ""},
+    {"curves", "shape", "n_curves", ""},
+    {"queries", "shape", "n_queries", ""},
+    {"Lebesgue constant", "summary", "lebesgue_constant", ""},
+    {"nodes from", "summary", "nodes_from", ""},
+    {"nodes to", "summary", "nodes_to", ""},
+    {"queries from", "summary", "queries_from", ""},
+    {"queries to", "summary", "queries_to", ""},
+    {"extrapolated", "summary", "extrapolated", ""},
+    {"missing queries", "summary", "missing", ""},
+    {0},
+};
+
+static const struct stage_code codes[] = {
+    {.file = "curve.npz",
+     .lines = {"import numpy", "result = numpy.load(\"curve.npz\")",
+               "x, y = result[\"x\"], result[\"y\"]  # a row a curve"}},
+    {0},
+};
+
+const struct stage_told interpolate_told = {facts, NULL, codes};
+
 static const char *method_of(const struct interpolate_job *job)
 {
     return job->setup.cells.n_cells > 0 ? "chebyshev" : "barycentric";

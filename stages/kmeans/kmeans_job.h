@@ -119,5 +119,7 @@ enum status kmeans_files_labels(struct kmeans_job *job, bool all) STATUS_MUST_CH
 enum status kmeans_files(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
 /* kmeans_report: files, summary, warnings of a job whose labels have left. */
 enum status kmeans_report(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+extern const struct stage_told kmeans_told;
 
 #endif

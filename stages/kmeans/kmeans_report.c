@@ -181,6 +181,36 @@ static enum status warn(const struct kmeans_job *job, struct result *out)
     return warn_names(job, out);
 }
 
+/* --- what is told of it ----------------------------------------------------------------------- */
+
+static const struct stage_fact facts[] = {
+    {"points", "summary", "n_points", ""},
+    {"columns", "summary", "n_columns", ""},
+    {"clusters", "summary", "k", ""},
+    {"inertia", "summary", "inertia", ""},
+    {"silhouette", "summary", "silhouette", ""},
+    {"iterations", "summary", "n_iterations", ""},
+    {"converged", "summary", "converged", ""},
+    {0},
+};
+
+static const struct stage_table tables[] = {
+    {.title = "Clusters",
+     .columns = {{.head = "cluster"},
+                 {.head = "points", .list = "sizes"},
+                 {.head = "sum of squares", .list = "within"}}},
+    {0},
+};
+
+static const struct stage_code codes[] = {
+    {.file = "kmeans.npz",
+     .lines = {"import numpy", "result = numpy.load(\"kmeans.npz\")",
+               "labels, centroids = result[\"labels\"], result[\"centroids\"]"}},
+    {0},
+};
+
+const struct stage_told kmeans_told = {facts, tables, codes};
+
 /* --- summary ---------------------------------------------------------------------------------- */
 
 static size_t listed(size_t n)

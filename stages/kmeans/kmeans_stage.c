@@ -129,4 +129,5 @@ const struct stage_ops stage_kmeans = {
     .work = kmeans_work,
     .plan = kmeans_plan,
     .run = kmeans_run,
+    .told = &kmeans_told,
 };

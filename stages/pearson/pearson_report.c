@@ -240,6 +240,41 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
     return warn_walks(job, scratch, out);
 }
 
+/* --- what is told of it ----------------------------------------------------------------------- */
+
+static const struct stage_fact facts[] = {
+    {"series", "shape", "n_series", ""},
+    {"samples of each", "shape", "n_samples", ""},
+    {"pairs", "summary", "n_pairs", ""},
+    {"pairs without a coefficient", "summary", "n_undefined", ""},
+    {"median |r|", "summary", "median_abs_r", ""},
+    {"mean |r|", "summary", "homogeneity", ""},
+    {"series that stand out", "summary", "anomalous", ""},
+    {"series without variance", "summary", "degenerate", ""},
+    {"series with gaps", "summary", "with_gaps", ""},
+    {0},
+};
+
+static const struct stage_table tables[] = {
+    {.title = "Strongest pairs",
+     .columns = {{.head = "r", .list = "strongest_pairs", .keys = {"r"}, .fixed = true},
+                 {.head = "n", .list = "strongest_pairs", .keys = {"n"}},
+                 {.head = "series", .list = "strongest_pairs", .keys = {"i", "j"}},
+                 {.head = "", .list = "strongest_pairs", .keys = {"name_i"}},
+                 {.head = "", .list = "strongest_pairs", .keys = {"name_j"}}}},
+    {0},
+};
+
+static const struct stage_code codes[] = {
+    {.file = "pearson.npz",
+     .lines = {"import numpy, scipy.spatial.distance", "result = numpy.load(\"pearson.npz\")",
+               "r = scipy.spatial.distance.squareform(result[\"r\"])  # 0 on the diagonal"},
+     .unless = {"r", "none"}},
+    {0},
+};
+
+const struct stage_told pearson_told = {facts, tables, codes};
+
 /* --- summary ------------------------------------------------------------------------------------
  */
 

@@ -152,4 +152,5 @@ const struct stage_ops stage_pearson = {
     .work = pearson_work,
     .plan = pearson_plan,
     .run = pearson_run,
+    .told = &pearson_told,
 };

@@ -216,5 +216,7 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
                            struct result *out) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 enum status sciddicat_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
+/* As of struct stage_ops. */
+extern const struct stage_told sciddicat_told;
 
 #endif

@@ -67,4 +67,5 @@ const struct stage_ops stage_sciddicat = {
     .run = sciddicat_run,
     .simulates = true,
     .takes_ranks = true,
+    .told = &sciddicat_told,
 };

@@ -90,6 +90,39 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
     *out = s;
 }
 
+/* --- what is told of it ----------------------------------------------------------------------- */
+
+static const struct stage_fact facts[] = {
+    {"steps", "summary", "steps", ""},
+    {"at rest", "summary", "settled", ""},
+    {"run-out", "summary", "runout_m", " m"},
+    {"drop", "summary", "drop_m", " m"},
+    {"angle of reach", "summary", "reach_angle_deg", "\xc2\xb0"},
+    {"covered", "summary", "covered_m2", " m\xc2\xb2"},
+    {"thickest at the end", "summary", "max_thickness_m", " m"},
+    {"debris at the start", "summary", "volume_start_m3", " m\xc2\xb3"},
+    {"debris at the end", "summary", "volume_end_m3", " m\xc2\xb3"},
+    {"left over the edge", "summary", "lost_edge_m3", " m\xc2\xb3"},
+    {"vanished in NODATA", "summary", "lost_nodata_m3", " m\xc2\xb3"},
+    {"error of the mass balance", "summary", "balance_error_m3", " m\xc2\xb3"},
+    {"model", "summary", "model", ""},
+    {0},
+};
+
+static const struct stage_code codes[] = {
+    {.file = "thickness.tif",
+     .lines = {"import pandas, rasterio",
+               "thickness = rasterio.open(\"thickness.tif\").read(1, masked=True)",
+               "mass = pandas.read_csv(\"mass.csv.gz\")"}},
+    {.file = "thickness.asc.gz",
+     .lines = {"import numpy, pandas",
+               "thickness = numpy.loadtxt(\"thickness.asc.gz\", skiprows=6)",
+               "mass = pandas.read_csv(\"mass.csv.gz\")"}},
+    {0},
+};
+
+const struct stage_told sciddicat_told = {facts, NULL, codes};
+
 /* --- result.json ------------------------------------------------------------------------------ */
 
 static json_t *volume(const struct sciddicat_job *job, double sum_m)
