@@ -1,5 +1,5 @@
 /*
- * stage - what a job computes, in terms of kernels: one file a stage, one line in the registry.
+ * stage - what a job computes, in terms of kernels: a folder a stage, one line in stages.h.
  *
  * A job has one input file a part of its stage. The engine reads and decodes them, one after the
  * other; it hands the stage their numbers in file order, as they come, and takes a `struct result`
@@ -11,6 +11,7 @@
 #include "formats/result/result.h"
 #include "formats/table/table_watch.h"
 #include "kernels/backend.h"
+#include "stages/stages.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,12 +162,7 @@ struct stage_ops {
     const struct stage_told *told; /* NULL: nothing but what all results tell */
 };
 
-extern const struct stage_ops stage_pearson;
-extern const struct stage_ops stage_sciddicat;
-extern const struct stage_ops stage_interpolate;
-extern const struct stage_ops stage_kmeans;
-
-/* Every stage there is; NULL at the end. */
+/* The stages of stages.h; NULL at the end. */
 extern const struct stage_ops *const stage_registry[];
 /* By name; NULL when there is none. */
 const struct stage_ops *stage_find(const char *name);

@@ -3,5 +3,4 @@
  */
 #include "stages/stage.h"
 
-const struct stage_ops *const stage_registry[] = {&stage_pearson, &stage_sciddicat,
-                                                  &stage_interpolate, &stage_kmeans, NULL};
+const struct stage_ops *const stage_registry[] = {STAGES(STAGE_IN_REGISTRY) NULL};

@@ -11,13 +11,13 @@ trap 'rm -f "$offences"' EXIT
 files=$(git ls-files -co --exclude-standard 2>/dev/null) && [ -n "$files" ] ||
     files=$(find . \( -name build -o -name .git \) -prune -o -type f -print | sed 's|^\./||')
 sources=$(printf '%s\n' "$files" | grep -E '\.(c|h|cpp|cu|cuh)$')
+families=$(printf '%s\n' "$sources" | sed -n 's|^kernels/\([^/]*\)/.*|\1|p' | sort -u | grep -vx base | paste -sd'|')
 
 # Who may include whom, room by room: what lies in a room may include what lies there, and what its line says: prefixes
 # of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h,
 # X/X_setup.h, X/X_solve.h, kmeans/kmeans_sample.h, sciddicat/bands.h, pearson/panels.h and base/room.h.
-printf '%s\n' "$sources" | xargs awk '
+printf '%s\n' "$sources" | xargs awk -v topics="$families" '
     BEGIN {
-        topics = "means|philox|matrix|pearson|sciddicat|interpolate|kmeans"
         n_topics = split(topics, topic, "|")
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)

@@ -3,10 +3,5 @@
  */
 #include "tests/seams/seams.h"
 
-const struct stage_ops *const stage_registry[] = {&stage_pearson,
-                                                  &stage_sciddicat,
-                                                  &stage_interpolate,
-                                                  &stage_kmeans,
-                                                  &stage_sums,
-                                                  &stage_scores,
-                                                  NULL};
+const struct stage_ops *const stage_registry[] = {STAGES(STAGE_IN_REGISTRY) STAGE_IN_REGISTRY(sums)
+                                                      STAGE_IN_REGISTRY(scores) NULL};
