@@ -13,7 +13,7 @@
 #include "kernels/means/means.h"
 #include "kernels/pearson/pearson.h"
 #include "kernels/philox/philox.h"
-#include "kernels/sciddicat/sciddicat.h"
+#include "kernels/sciddicat/landslide.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ struct answers {
 struct run {
     const struct backend_ops *ops;
     struct queue *q;
-    struct span by_columns, z, z_exact, panels[N_PANELS], altitude, thickness;
+    struct span by_columns, z, z_exact, panels[N_PANELS];
     struct series_rows x;
     struct moments m;
     struct matrix matrix;
@@ -85,8 +85,7 @@ static void run_close(struct run *r)
     if (r->q == NULL) {
         return;
     }
-    struct span spans[] = {r->x.at, r->by_columns, r->z,        r->z_exact,
-                           r->m.at, r->altitude,   r->thickness};
+    struct span spans[] = {r->x.at, r->by_columns, r->z, r->z_exact, r->m.at};
     for (size_t k = 0; k < sizeof spans / sizeof *spans; ++k) {
         r->ops->release(r->q, spans[k]);
     }
@@ -102,7 +101,7 @@ static enum status run_open(struct backend *b, struct run *r)
     *r = (struct run){.ops = b->ops};
     STATUS_TRY(b->ops->queue_new(b, &r->q));
     const struct pearson_kernels *k = b->ops->pearson;
-    size_t bytes = (size_t)N_SERIES * N_SAMPLES * sizeof(double), map = N_CELLS * sizeof(double);
+    const size_t bytes = (size_t)N_SERIES * N_SAMPLES * sizeof(double);
     struct {
         size_t bytes;
         struct span *out;
@@ -110,9 +109,7 @@ static enum status run_open(struct backend *b, struct run *r)
                 {bytes, &r->by_columns},
                 {N_SERIES * k->z_bytes(r->q, PEARSON_EXACT, N_SAMPLES), &r->z_exact},
                 {N_SERIES * k->z_bytes(r->q, PEARSON_F32, N_SAMPLES), &r->z},
-                {moments_bytes(N_SERIES), &r->m.at},
-                {map, &r->altitude},
-                {map, &r->thickness}};
+                {moments_bytes(N_SERIES), &r->m.at}};
     for (size_t i = 0; i < sizeof want / sizeof *want; ++i) {
         STATUS_TRY(r->ops->alloc(r->q, want[i].bytes, want[i].out));
     }
@@ -259,41 +256,43 @@ static enum status query(struct run *r, double *stats, double *heat)
 }
 
 /* A slope with furrows, and a heap near its foot. */
-static enum status put_map(struct run *r)
+static void set_map(struct landslide *l)
 {
-    double altitude[N_CELLS], thickness[N_CELLS];
     for (size_t k = 0; k < N_CELLS; ++k) {
         const size_t i = k / MAP_COLUMNS, j = k % MAP_COLUMNS;
         const bool in_heap = i >= 26 && i < 34 && j >= 24 && j < 41;
-        altitude[k] = 300 - 1.7 * (double)i + 0.3 * (double)(j * 5 % 7);
-        thickness[k] = in_heap ? 2 + 0.1 * (double)((i * j) % 11) : 0;
+        const double thickness = in_heap ? 2 + 0.1 * (double)((i * j) % 11) : 0;
+        (void)landslide_altitude(l, k, 300 - 1.7 * (double)i + 0.3 * (double)(j * 5 % 7), false, 1);
+        (void)landslide_debris(l, k, thickness, false, 1);
     }
-    STATUS_TRY(to_device(r, r->altitude, altitude, N_CELLS));
-    return to_device(r, r->thickness, thickness, N_CELLS);
+    (void)landslide_ready(l);
 }
 
-static enum status landslide(struct run *r, double *debris, double *mass)
+static enum status slide(struct run *r, double *debris, double *mass)
 {
-    const struct sciddicat_kernels *k = r->ops->sciddicat;
-    const struct sciddicat_params p = {.rows = MAP_ROWS,
-                                       .columns = MAP_COLUMNS,
-                                       .epsilon = 0.001,
-                                       .r = 0.5,
-                                       .nodata = SCIDDICAT_WALL};
-    struct sciddicat_report report = {0};
-    void *state = NULL;
-    STATUS_TRY(put_map(r));
-    const struct sciddicat_input input = {.z = r->altitude, .h = r->thickness};
-    STATUS_TRY(k->open(r->q, &p, &input, &state));
-    enum status st = k->advance(r->q, state, N_STEPS, &report);
+    double max_h[N_CELLS];
+    int32_t arrival[N_CELLS];
+    struct room room = {.queue = r->q};
+    struct landslide l = {.params = {.rows = MAP_ROWS,
+                                     .columns = MAP_COLUMNS,
+                                     .epsilon = 0.001,
+                                     .r = 0.5,
+                                     .nodata = SCIDDICAT_WALL},
+                          .steps = N_STEPS,
+                          .h = debris,
+                          .max_h = max_h,
+                          .arrival = arrival};
+    enum status st = landslide_room(&l, r->q, &room);
     if (st == STATUS_OK) {
-        st = k->state(r->q, state, debris, NULL, NULL);
+        set_map(&l);
+        st = landslide_run(&l, r->q, (struct executor){.run = NULL});
     }
-    k->close(r->q, state);
-    mass[0] = report.mass;
-    mass[1] = report.lost_edge;
-    mass[2] = report.largest;
-    mass[3] = (double)report.n_active;
+    landslide_close(&l);
+    room_free(&room);
+    mass[0] = l.now.mass;
+    mass[1] = l.now.lost_edge;
+    mass[2] = l.now.largest;
+    mass[3] = (double)l.now.n_active;
     return st;
 }
 
@@ -356,7 +355,7 @@ static enum status run_all(struct run *r, struct answers *a)
     STATUS_TRY(r->ops->download(r->q, a->part[MOMENTS], r->m.at, moments_bytes(N_SERIES)));
     STATUS_TRY(query(r, a->part[STATS], a->part[HEAT]));
     STATUS_TRY(rows(r, PEARSON_F32, a->part[F32]));
-    STATUS_TRY(landslide(r, a->part[DEBRIS], a->part[MASS]));
+    STATUS_TRY(slide(r, a->part[DEBRIS], a->part[MASS]));
     return clusters(r, a->part[CENTROIDS], a->part[LABELS]);
 }
 

@@ -1,17 +1,10 @@
 /*
- * sciddicat_cells - from the files' numbers to the state before the first step.
- *
- * NODATA cells that are sinks, or lie on the ring, need an altitude, which their neighbours compare
- * with their own: the lowest of the map. The number that stands for NODATA does not serve: with
- * -3.4e38, a common one, every flow towards it would be lost in rounding.
+ * sciddicat_cells - from the files' numbers to the landslide's map.
  */
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
 #include <stdio.h>
-
-/* Numbers beyond this are not heights: at 1e9 m, doubles are 1e-7 m apart. */
-static const double most_m = 1e9;
 
 static bool is_nodata(const struct grid *g, double value)
 {
@@ -28,38 +21,32 @@ static enum status refuse(const struct sciddicat_job *job, enum sciddicat_part p
 
 static enum status add_altitude(struct sciddicat_job *job, size_t cell, double value)
 {
-    const bool nodata = is_nodata(job->dem, value);
-    if (job->params.nodata == SCIDDICAT_COMPAT && isnan(value)) {
-        return refuse(job, SCIDDICAT_DEM, cell, value,
-                      "stands for NODATA and cannot be taken as an altitude, as nodata=compat "
-                      "asks for; set nodata=wall or nodata=sink");
-    }
-    if (!(fabs(value) <= most_m) && !(nodata && job->params.nodata != SCIDDICAT_COMPAT)) {
-        return refuse(
-            job, SCIDDICAT_DEM, cell, value,
-            nodata ? "stands for NODATA and is too far away to be taken as an altitude, "
-                     "as nodata=compat asks for; set nodata=wall or nodata=sink"
-                   : "is not an altitude in metres; if it stands for NODATA, the file has to "
-                     "say so (NODATA_value, gdal_translate -a_nodata), or missing_value");
-    }
-    job->z[cell] = value * job->units.altitude_m;
-    job->nodata[cell] = nodata;
-    job->n_nodata += nodata;
-    return STATUS_OK;
+    static const char *const what[] = {
+        [LANDSLIDE_NODATA_NAN] =
+            "stands for NODATA and cannot be taken as an altitude, as nodata=compat "
+            "asks for; set nodata=wall or nodata=sink",
+        [LANDSLIDE_NODATA_FAR] =
+            "stands for NODATA and is too far away to be taken as an altitude, "
+            "as nodata=compat asks for; set nodata=wall or nodata=sink",
+        [LANDSLIDE_NO_ALTITUDE] =
+            "is not an altitude in metres; if it stands for NODATA, the file has to "
+            "say so (NODATA_value, gdal_translate -a_nodata), or missing_value"};
+    const enum landslide_fault fault = landslide_altitude(
+        &job->slide, cell, value, is_nodata(job->dem, value), job->units.altitude_m);
+    return fault == LANDSLIDE_SOUND ? STATUS_OK
+                                    : refuse(job, SCIDDICAT_DEM, cell, value, what[fault]);
 }
 
-static enum status add_thickness(struct sciddicat_job *job, size_t cell, double value)
+static void add_thickness(struct sciddicat_job *job, size_t cell, double value)
 {
-    if (is_nodata(job->source, value)) {
-        value = 0;
-        job->n_source_nodata++;
-    } else if (value < 0 || value > most_m) {
+    const bool nodata = is_nodata(job->source, value);
+    job->n_source_nodata += nodata;
+    if (landslide_debris(&job->slide, cell, value, nodata, job->units.thickness_m) !=
+        LANDSLIDE_SOUND) {
         job->bad = job->n_bad == 0 ? cell : job->bad;
         job->bad_value = job->n_bad == 0 ? value : job->bad_value;
         job->n_bad++;
     }
-    job->h[cell] = value * job->units.thickness_m + 0.0; /* not -0 */
-    return STATUS_OK;
 }
 
 /* The cell that the k-th number of a part belongs to. */
@@ -82,8 +69,11 @@ static enum status add_cells(struct sciddicat_job *job, enum sciddicat_part part
         const size_t cell = cell_of(job, part, n + i);
         const double value =
             narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
-        STATUS_TRY(part == SCIDDICAT_DEM ? add_altitude(job, cell, value)
-                                         : add_thickness(job, cell, value));
+        if (part == SCIDDICAT_DEM) {
+            STATUS_TRY(add_altitude(job, cell, value));
+        } else {
+            add_thickness(job, cell, value);
+        }
     }
     return STATUS_OK;
 }
@@ -95,15 +85,15 @@ enum status sciddicat_cells_take(struct sciddicat_job *job, enum sciddicat_part 
     table_heights_begin(&job->thicknesses,
                         job->source->has_nodata ? job->source->nodata : (double)NAN);
     STATUS_TRY(io_chunk(job->io, part, &chunk));
-    while (chunk != NULL && chunk->n_cells <= job->n_cells - n) {
+    while (chunk != NULL && chunk->n_cells <= job->slide.n_cells - n) {
         STATUS_TRY(add_cells(job, part, chunk, n));
         n += chunk->n_cells;
         STATUS_TRY(io_chunk(job->io, part, &chunk));
     }
-    return chunk == NULL && n == job->n_cells
+    return chunk == NULL && n == job->slide.n_cells
                ? STATUS_OK
                : status_fail(STATUS_INTERNAL, "%s: not the %zu cells came that were announced",
-                             sciddicat_name(job, part), job->n_cells);
+                             sciddicat_name(job, part), job->slide.n_cells);
 }
 
 /* --- cells without a thickness ---------------------------------------------------------------- */
@@ -113,7 +103,7 @@ static enum status say_cure(const struct sciddicat_job *job, const struct table_
                             size_t n, struct bytes *out)
 {
     static const char in_file[] = "the file has to say so (NODATA_value, gdal_translate -a_nodata)";
-    return job->params.nodata == SCIDDICAT_COMPAT
+    return job->slide.params.nodata == SCIDDICAT_COMPAT
                ? bytes_append(out, in_file, sizeof in_file)
                : table_codes_cure(
                      codes, n, job->args.inputs[SCIDDICAT_SOURCE].table->used[TABLE_MISSING_VALUE],
@@ -157,102 +147,11 @@ static enum status refuse_thickness(const struct sciddicat_job *job)
     return st;
 }
 
-/* --- the start -------------------------------------------------------------------------------- */
-
-static enum status fill_nodata(struct sciddicat_job *job)
-{
-    double lowest = INFINITY;
-    for (size_t k = 0; k < job->n_cells; k++) {
-        if (!job->nodata[k] && job->z[k] < lowest) {
-            lowest = job->z[k];
-        }
-    }
-    if (isinf(lowest)) {
-        return status_fail(STATUS_BAD_INPUT, "%s: no cell has an altitude, all are NODATA",
-                           sciddicat_name(job, SCIDDICAT_DEM));
-    }
-    for (size_t k = 0; k < job->n_cells; k++) {
-        if (job->nodata[k]) {
-            job->z[k] = lowest;
-        }
-    }
-    return STATUS_OK;
-}
-
-/* Has it debris that can move? */
-static bool can_move(const struct sciddicat_job *job, size_t row, size_t column)
-{
-    const size_t k = row * job->dem->columns + column;
-    return job->h[k] > 0 && !sciddicat_on_ring(job, row, column) && !sciddicat_masks(job, k);
-}
-
-/* Notes a cell's debris. */
-static void start_cell(struct sciddicat_job *job, size_t row, size_t column)
-{
-    struct sciddicat_start *const s = &job->start;
-    const size_t k = row * job->dem->columns + column;
-    const double h = job->h[k], z = job->z[k];
-    s->highest = fmax(s->highest, fabs(z));
-    if (!(h > 0)) {
-        return;
-    }
-    s->n_flat += z == 0 && !job->nodata[k];
-    const bool masked = sciddicat_masks(job, k);
-    if (!masked && (!s->has_crown || z > job->z[s->crown])) {
-        s->crown = k;
-        s->has_crown = true;
-    }
-    s->n_debris++;
-    if (sciddicat_on_ring(job, row, column)) {
-        s->n_ring++;
-        s->ring_m += h;
-    } else if (masked) {
-        s->n_nodata++;
-        s->nodata_m += h;
-    }
-}
-
-/* Notes how debris ends about a cell that has some. */
-static void start_edges(struct sciddicat_job *job, size_t row, size_t column)
-{
-    struct sciddicat_start *const s = &job->start;
-    const size_t columns = job->dem->columns, k = row * columns + column;
-    if (!can_move(job, row, column)) {
-        return;
-    }
-    const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
-    for (size_t n = 0; n < 4; n++) {
-        if (!(job->h[next[n]] > 0) && !job->nodata[next[n]]) {
-            s->n_edges++;
-            s->edge_m += job->h[k];
-            s->drop_m += job->z[k] - job->z[next[n]];
-        }
-    }
-    s->moving_m += job->h[k];
-    s->n_moving++;
-}
-
 enum status sciddicat_cells_ready(struct sciddicat_job *job)
 {
     STATUS_TRY(job->n_bad > 0 ? refuse_thickness(job) : STATUS_OK);
-    job->is_masked = job->n_nodata > 0 && job->params.nodata != SCIDDICAT_COMPAT;
-    STATUS_TRY(job->is_masked ? fill_nodata(job) : STATUS_OK);
-    for (size_t i = 0; i < job->dem->rows; i++) {
-        for (size_t j = 0; j < job->dem->columns; j++) {
-            start_cell(job, i, j);
-            start_edges(job, i, j);
-        }
-    }
-    return STATUS_OK;
-}
-
-/* Debris that may move lies in the surface that the DEM shows. */
-void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface)
-{
-    for (size_t i = 0; i < job->dem->rows; i++) {
-        for (size_t j = 0; j < job->dem->columns; j++) {
-            const size_t k = i * job->dem->columns + j;
-            surface[k] = can_move(job, i, j) ? job->z[k] - job->h[k] : job->z[k];
-        }
-    }
+    return landslide_ready(&job->slide)
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT, "%s: no cell has an altitude, all are NODATA",
+                             sciddicat_name(job, SCIDDICAT_DEM));
 }

@@ -22,12 +22,12 @@ enum {
     FIGURE,
 };
 
-enum { MOST_SNAPSHOTS = 100000, DEFAULT_REPORTS = 100 };
-static const double most_steps = 2147483646.0; /* arrivals are int32, and one more is never */
+enum { MOST_SNAPSHOTS = 100000 };
 
 #define NUMBER_OF_STEPS(name, usually, what)                                                       \
     {                                                                                              \
-        .key = (name), .kind = PARAM_COUNT, .text = (usually), .max = most_steps, .help = (what)   \
+        .key = (name), .kind = PARAM_COUNT, .text = (usually), .max = LANDSLIDE_MOST_STEPS,        \
+        .help = (what)                                                                             \
     }
 #define ONE_OF(name, all, usually, what)                                                           \
     {                                                                                              \
@@ -84,13 +84,7 @@ static struct sciddicat_units units_of(const struct sciddicat_job *job, size_t c
 
 static struct sciddicat_choice choice_of(const struct param_value *p)
 {
-    const uint64_t steps = p[STEPS].count, every = p[REPORT_EVERY].count;
-    const uint64_t share = steps < DEFAULT_REPORTS ? 1 : steps / DEFAULT_REPORTS;
-    return (struct sciddicat_choice){.steps = steps,
-                                     .figure = (enum figure_format)p[FIGURE].index,
-                                     .settle = p[SETTLE].count,
-                                     .snapshot_every = p[SNAPSHOT_EVERY].count,
-                                     .report_every = every > 0 ? every : share,
+    return (struct sciddicat_choice){.figure = (enum figure_format)p[FIGURE].index,
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =
                                          p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
@@ -136,21 +130,15 @@ struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type
     return (struct raster){.grid = job->dem, .format = job->choice.format, .type = type};
 }
 
-static size_t n_reports(const struct sciddicat_job *job)
+static uint64_t n_snapshots(const struct landslide *l)
 {
-    /* the start, and an end between two reports */
-    return (size_t)(job->choice.steps / job->choice.report_every) + 2;
-}
-
-static uint64_t n_snapshots(const struct sciddicat_choice *c)
-{
-    return c->snapshot_every > 0 ? c->steps / c->snapshot_every : 0;
+    return l->snapshot_every > 0 ? l->steps / l->snapshot_every : 0;
 }
 
 static enum status check_shape(const struct sciddicat_job *job)
 {
-    const struct sciddicat_choice *const c = &job->choice;
-    const struct raster raster = sciddicat_raster(job, c->type);
+    const struct landslide *const l = &job->slide;
+    const struct raster raster = sciddicat_raster(job, job->choice.type);
     const char *const name = sciddicat_name(job, SCIDDICAT_DEM);
     size_t n_cells;
     if (!checked_mul(job->dem->rows, job->dem->columns, &n_cells) || n_cells > (size_t)1 << 31) {
@@ -158,13 +146,13 @@ static enum status check_shape(const struct sciddicat_job *job)
                            "%s: %zu rows x %zu columns; up to 2^31 cells can be simulated", name,
                            job->dem->rows, job->dem->columns);
     }
-    if (n_snapshots(c) > MOST_SNAPSHOTS) {
+    if (n_snapshots(l) > MOST_SNAPSHOTS) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "snapshot_every=%" PRIu64 ": that makes %" PRIu64
                            " snapshots of %" PRIu64 " steps; %d are possible",
-                           c->snapshot_every, n_snapshots(c), c->steps, MOST_SNAPSHOTS);
+                           l->snapshot_every, n_snapshots(l), l->steps, MOST_SNAPSHOTS);
     }
-    if (job->params.nodata == SCIDDICAT_COMPAT &&
+    if (l->params.nodata == SCIDDICAT_COMPAT &&
         job->args.inputs[SCIDDICAT_DEM].table->has_missing_value) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: missing_value says that cells are NODATA, and nodata=compat takes "
@@ -177,43 +165,17 @@ static enum status check_shape(const struct sciddicat_job *job)
     return raster_check(&raster, name);
 }
 
-/* With fewer tiles a device is not full: a step takes as long as with half of them. */
-size_t sciddicat_n_devices(uint64_t n_busy)
-{
-    enum { LEAST_BUSY = 2000 };
-    return (size_t)(n_busy / LEAST_BUSY);
-}
-
-/* How many queues may compute it, of those that there can be. */
-static size_t most_members(const struct sciddicat_job *job)
-{
-    enum { PIECE_CELLS = 8 }; /* the smallest, of the CPU */
-    const size_t n = sciddicat_n_devices(job->n_cells / PIECE_CELLS),
-                 most = 1 + job->args.most_helpers;
-    return n < most ? n : most;
-}
-
-uint64_t sciddicat_helper_bytes(const struct sciddicat_job *job)
-{
-    return most_members(job) > 1 ? bands_helper_bytes(job->args.queue, &job->params) : 0;
-}
-
 enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
 {
-    const size_t n = job->n_cells, given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the
-                                                                      kernels have them */
-    room_count(room, 0, n * given);
-    room_count(room, bands_bytes(&job->params, most_members(job)),
-               job->args.queue->backend->ops->sciddicat->bytes(&job->params));
+    struct landslide *const l = &job->slide;
+    STATUS_TRY(landslide_room(l, job->args.queue, room));
+    const size_t n = l->n_cells;
     room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
-    STATUS_TRY(room_host(room, n, sizeof *job->z, &job->z));
-    STATUS_TRY(room_host(room, n, sizeof *job->nodata, &job->nodata));
-    STATUS_TRY(room_host(room, n, sizeof *job->h, &job->h));
-    STATUS_TRY(room_host(room, n, sizeof *job->max_h, &job->max_h));
-    STATUS_TRY(room_host(room, n, sizeof *job->arrival, &job->arrival));
-    STATUS_TRY(room_host(room, n_reports(job), sizeof *job->reports, &job->reports));
-    return n_snapshots(&job->choice) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
-                                         : STATUS_OK;
+    STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
+    STATUS_TRY(room_host(room, n, sizeof *l->max_h, &l->max_h));
+    STATUS_TRY(room_host(room, n, sizeof *l->arrival, &l->arrival));
+    return n_snapshots(l) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
+                              : STATUS_OK;
 }
 
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)
@@ -227,15 +189,19 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
     job->args = *args;
     job->choice = choice_of(p);
     STATUS_TRY(open_grids(job));
-    job->params = (struct sciddicat_params){.rows = job->dem->rows,
-                                            .columns = job->dem->columns,
-                                            .epsilon = p[EPSILON].real,
-                                            .r = p[R].real,
-                                            .nodata = sciddicat_policy(args)};
+    job->slide = (struct landslide){.params = {.rows = job->dem->rows,
+                                               .columns = job->dem->columns,
+                                               .epsilon = p[EPSILON].real,
+                                               .r = p[R].real,
+                                               .nodata = sciddicat_policy(args)},
+                                    .steps = p[STEPS].count,
+                                    .settle = p[SETTLE].count,
+                                    .snapshot_every = p[SNAPSHOT_EVERY].count,
+                                    .report_every = p[REPORT_EVERY].count,
+                                    .most_helpers = args->most_helpers};
     STATUS_TRY(check_shape(job));
     job->scale = grid_scale_of(job->dem);
     job->units = units_of(job, p[VERTICAL_UNIT].index);
-    job->n_cells = job->dem->rows * job->dem->columns;
     return STATUS_OK;
 }
 

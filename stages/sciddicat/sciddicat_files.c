@@ -26,11 +26,11 @@ static enum status fetch_f32(void *context, uint64_t first, size_t n, void *dst)
 static enum status add_thickness(struct sciddicat_job *job, const char *name, double *cells)
 {
     struct raster raster = sciddicat_raster(job, job->choice.type);
-    raster.has_nodata = job->is_masked;
+    raster.has_nodata = job->slide.is_masked;
     raster.nodata = THICKNESS_NODATA;
     raster.unit = "m";
-    for (size_t k = 0; job->is_masked && k < job->n_cells; k++) {
-        cells[k] = job->nodata[k] ? THICKNESS_NODATA : cells[k];
+    for (size_t k = 0; job->slide.is_masked && k < job->slide.n_cells; k++) {
+        cells[k] = job->slide.nodata[k] ? THICKNESS_NODATA : cells[k];
     }
     return result_add_raster(job->io->out, name, &raster,
                              raster.type == RASTER_F64 ? fetch_f64 : fetch_f32, cells, NULL);
@@ -39,13 +39,13 @@ static enum status add_thickness(struct sciddicat_job *job, const char *name, do
 enum status sciddicat_files_snapshot(struct sciddicat_job *job)
 {
     char name[40];
-    double *const h = job->max_h;
-    const int digits = snprintf(NULL, 0, "%llu", (unsigned long long)job->choice.steps);
+    double *const h = job->slide.max_h;
+    const int digits = snprintf(NULL, 0, "%llu", (unsigned long long)job->slide.steps);
     snprintf(name, sizeof name, "snapshots/%0*llu", digits > 6 ? digits : 6,
-             (unsigned long long)job->now.step);
-    STATUS_TRY(bands_state(job->bands, h, NULL, NULL));
+             (unsigned long long)job->slide.now.step);
+    STATUS_TRY(bands_state(job->slide.bands, h, NULL, NULL));
     STATUS_TRY(add_thickness(job, name, h));
-    job->max_h = job->snapshot; /* the one before has left, or is going to when this is written */
+    job->slide.max_h = job->snapshot; /* the one before has left, or does so when this one is */
     job->snapshot = h;
     return io_leave(job->io);
 }
@@ -55,7 +55,7 @@ static enum status fetch_arrival(void *context, uint64_t first, size_t n, void *
     const struct sciddicat_job *job = context;
     int32_t *to = dst;
     for (size_t k = 0; k < n; k++) {
-        to[k] = sciddicat_masks(job, first + k) ? NEVER : job->arrival[first + k];
+        to[k] = landslide_masks(&job->slide, first + k) ? NEVER : job->slide.arrival[first + k];
     }
     return STATUS_OK;
 }
@@ -76,7 +76,7 @@ static enum status put_reports(void *context, uint64_t first, size_t n, struct b
     const struct sciddicat_job *job = context;
     const double area = job->scale.area_m2;
     for (size_t k = 0; k < n; k++) {
-        const struct sciddicat_report *r = &job->reports[first + k];
+        const struct sciddicat_report *r = &job->slide.reports[first + k];
         STATUS_TRY(result_put_row(out, "ufffuf", (uint64_t)r->step, r->mass * area,
                                   r->lost_edge * area, r->lost_nodata * area, (uint64_t)r->n_active,
                                   r->largest));
@@ -86,11 +86,11 @@ static enum status put_reports(void *context, uint64_t first, size_t n, struct b
 
 enum status sciddicat_files(struct sciddicat_job *job)
 {
-    STATUS_TRY(add_thickness(job, "thickness", job->h));
-    STATUS_TRY(add_thickness(job, "max_thickness", job->max_h));
+    STATUS_TRY(add_thickness(job, "thickness", job->slide.h));
+    STATUS_TRY(add_thickness(job, "max_thickness", job->slide.max_h));
     STATUS_TRY(add_arrival(job));
     return result_add_csv(job->io->out, "mass",
                           "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,"
                           "max_thickness_m",
-                          job->n_reports, ROWS_PER_PIECE, put_reports, job, NULL);
+                          job->slide.n_reports, ROWS_PER_PIECE, put_reports, job, NULL);
 }

@@ -9,17 +9,13 @@
 #include "formats/result/figure.h"
 #include "formats/result/raster.h"
 #include "formats/table/table_heights.h"
-#include "kernels/sciddicat/bands.h"
+#include "kernels/sciddicat/landslide.h"
 #include "stages/base/job_io.h"
 
 enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_N_PARTS };
 
-/* What the user chose, besides what the kernels need (struct sciddicat_params). */
+/* What the user chose, besides what the landslide itself needs (struct landslide). */
 struct sciddicat_choice {
-    uint64_t steps;
-    uint64_t settle;         /* steps between checks whether any cell still moves; 0: never */
-    uint64_t snapshot_every; /* 0: none */
-    uint64_t report_every;   /* >= 1 */
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
     enum figure_format figure;
@@ -33,80 +29,25 @@ struct sciddicat_units {
     double band, system, source_band;
 };
 
-/* The debris before the first step. */
-struct sciddicat_start {
-    size_t n_debris;  /* cells with h > 0 */
-    size_t n_flat;    /* of them: of altitude 0 */
-    bool has_crown;   /* some of them have an altitude: */
-    size_t crown;     /* the highest of these; the first of equals */
-    size_t n_ring;    /* of them on the outermost ring ... */
-    double ring_m;    /* ... and the sum of their thicknesses: it never moves */
-    size_t n_nodata;  /* others on masked NODATA cells ... */
-    double nodata_m;  /* ... which do not move either */
-    double highest;   /* largest |altitude| */
-    double thickness; /* sum over the map, as the kernels add it up */
-    /* of cells that can move: */
-    size_t n_moving, n_edges; /* those with debris; pairs of one with a neighbour without */
-    double moving_m;          /* sum of thicknesses */
-    double edge_m, drop_m;    /* sums over the pairs: of it, and of how far the surface falls */
-};
-
-/* How much the last step moved. */
-struct sciddicat_motion {
-    size_t n_cells; /* whose thickness changed */
-    double sum_m;   /* of what was added to cells */
-    double largest; /* change of a cell */
-};
-
 struct sciddicat_job {
     struct job_io *io; /* NULL: it is only planned */
     struct stage_args args;
     struct sciddicat_choice choice;
-    struct sciddicat_params params;
+    struct landslide slide;
     struct grid *dem, *source;    /* owned */
     bool georeferenced_by_source; /* the DEM itself has no georeference */
     struct grid_scale scale;
     struct sciddicat_units units;
-    size_t n_cells;
-
-    /* [n_cells] each, row by row */
-    double *z;        /* altitude (m); of NODATA cells, unless compat, the lowest of the map */
-    uint8_t *nodata;  /* 1: the DEM has no number there */
-    double *h;        /* at the start; after the run: at the end */
-    double *max_h;    /* after the run: the largest ever; nobody reads it before */
-    double *snapshot; /* the last one, on its way; NULL: there are to be none */
-    int32_t *arrival;
-    size_t n_nodata, n_source_nodata; /* cells of the DEM, of the source */
+    double *snapshot; /* [n_cells]: the last one, on its way; NULL: there are to be none */
+    size_t n_source_nodata;
     struct table_heights thicknesses; /* what was seen of the source's numbers */
     size_t n_bad, bad;                /* of these, no thicknesses; the cell of the first: */
     double bad_value;
-    bool is_masked; /* NODATA cells are treated as such: there are some, and not compat */
-
-    struct sciddicat_start start;
-    struct bands *bands; /* that compute it; NULL before the start and after the end */
-    size_t n_helpers;    /* further queues that would make the end come sooner */
-    bool settled;
-    uint64_t round_steps; /* of the round that begins next, at most */
-    struct sciddicat_report now;
-    struct sciddicat_report *reports; /* the start, every report, the end */
-    size_t n_reports;
-    struct sciddicat_motion motion;
 };
-
-/* Is it a NODATA cell that is treated as one? */
-static inline bool sciddicat_masks(const struct sciddicat_job *job, size_t k)
-{
-    return job->is_masked && job->nodata[k];
-}
 
 static inline const char *sciddicat_name(const struct sciddicat_job *job, enum sciddicat_part part)
 {
     return job->args.inputs[part].name;
-}
-
-static inline bool sciddicat_on_ring(const struct sciddicat_job *job, size_t row, size_t column)
-{
-    return row == 0 || column == 0 || row + 1 == job->dem->rows || column + 1 == job->dem->columns;
 }
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
@@ -121,8 +62,6 @@ enum status sciddicat_shape(const struct stage_args *args,
                             struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* All memory of a job of that shape: counted, or taken into *job. */
 enum status sciddicat_room(struct sciddicat_job *job, struct room *room) STATUS_MUST_CHECK;
-/* As of struct stage_need. */
-uint64_t sciddicat_helper_bytes(const struct sciddicat_job *job);
 /* As of struct stage_ops. */
 double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
@@ -130,8 +69,6 @@ double sciddicat_work(const struct stage_args *args);
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
 /* What NODATA cells of the DEM are, by the parameters. */
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args);
-/* How many devices have enough to do where so many pieces of the map are busy (bands_busy). */
-size_t sciddicat_n_devices(uint64_t n_busy);
 
 /* --- sciddicat_cells: the numbers of the two grids ---------------------------------------------
  *
@@ -146,23 +83,18 @@ size_t sciddicat_n_devices(uint64_t n_busy);
  */
 enum status sciddicat_cells_take(struct sciddicat_job *job,
                                  enum sciddicat_part part) STATUS_MUST_CHECK;
-/* All are there: fills job->start (but the sum), gives NODATA cells their altitude.
- * STATUS_BAD_INPUT (no cell has an altitude; one has no thickness). */
+/* All are there: readies the landslide. STATUS_BAD_INPUT (no cell has an altitude; one has no
+ * thickness). */
 enum status sciddicat_cells_ready(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* Appends a sentence, with its NUL, on numbers of the source that look like codes for missing
  * ones, where some do, and what to do if they are. STATUS_NO_MEMORY. */
 enum status sciddicat_cells_codes(const struct sciddicat_job *job,
                                   struct bytes *out) STATUS_MUST_CHECK;
-/* Writes the surface under the debris at the start, n_cells numbers; until the run is over. */
-void sciddicat_cells_surface(const struct sciddicat_job *job, double *surface);
 
-/* --- sciddicat_simulate: the run of the automaton --------------------------------------------- */
+/* --- sciddicat_simulate: the run of the landslide --------------------------------------------- */
 
-/* Runs to the end, while snapshots leave: then h, max_h, arrival and motion are there, and the
- * backend's memory is released. STATUS_INTERNAL when the mass does not balance. */
+/* Runs to the end, while snapshots leave. As landslide_run(). */
 enum status sciddicat_simulate(struct sciddicat_job *job) STATUS_MUST_CHECK;
-/* By how much the mass may be off after the present step, in metres summed over cells. */
-double sciddicat_mass_bound(const struct sciddicat_job *job);
 
 /* --- sciddicat_files: grids and the mass balance as files --------------------------------------
  *

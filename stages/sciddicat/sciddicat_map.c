@@ -396,7 +396,7 @@ static void draw_legend(struct map *m)
     if (shown[FILM]) {
         y = draw_key(m, y, film_colour(M_SQRT1_2), m->film);
     }
-    if (m->job->start.n_debris > 0) {
+    if (m->job->slide.start.n_debris > 0) {
         y = draw_line_key(m, y, 1.6, 1, at_start);
     }
     if (m->every_m > 0) {
@@ -424,8 +424,8 @@ static void draw_title(struct map *m)
 {
     char steps[64];
     snprintf(steps, sizeof steps, ": debris after %llu step%s%s",
-             (unsigned long long)m->job->now.step, m->job->now.step == 1 ? "" : "s",
-             m->job->settled ? ", at rest" : "");
+             (unsigned long long)m->job->slide.now.step, m->job->slide.now.step == 1 ? "" : "s",
+             m->job->slide.settled ? ", at rest" : "");
     plot_title(m->figure, GAP, TITLE, sciddicat_name(m->job, SCIDDICAT_DEM), steps);
 }
 
@@ -463,7 +463,7 @@ static enum status draw(struct map *m, struct bytes *out)
         thickest = fmax(thickest, (double)m->relief.debris[k]);
     }
     m->top_m = fmax(thickest, least_m);
-    m->film_m = fmax(sciddicat_frame_round(m->top_m / 100), 2 * m->job->params.epsilon);
+    m->film_m = fmax(sciddicat_frame_round(m->top_m / 100), 2 * m->job->slide.params.epsilon);
     choose_texts(m);
     choose_contours(m);
     sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);

@@ -47,12 +47,12 @@ size_t sciddicat_relief_bytes(size_t rows, size_t columns)
 
 static bool is_covered(const struct sciddicat_job *job, size_t k)
 {
-    return job->arrival[k] >= 0;
+    return job->slide.arrival[k] >= 0;
 }
 
 static bool is_known(const struct sciddicat_job *job, size_t k)
 {
-    return !job->nodata[k] || job->arrival[k] >= 0;
+    return !job->slide.nodata[k] || job->slide.arrival[k] >= 0;
 }
 
 /* The rectangle around the cells of a kind; without rows when there are none. */
@@ -123,14 +123,14 @@ static void reduce_cell(const struct sciddicat_job *job, const struct frame *fra
     for (size_t i = row * n; i < end_i; i++) {
         for (size_t j = x * n; j < end_j; j++) {
             const size_t k = (frame->row + i) * job->dem->columns + frame->column + j;
-            if (sciddicat_masks(job, k)) {
+            if (landslide_masks(&job->slide, k)) {
                 continue;
             }
-            sum += job->nodata[k] ? 0 : job->z[k];
-            count += !job->nodata[k];
-            thickest = fmax(thickest, job->h[k]);
-            if (job->arrival[k] >= 0 && covered != RELIEF_START) {
-                covered = job->arrival[k] == 0 ? RELIEF_START : RELIEF_LATER;
+            sum += job->slide.nodata[k] ? 0 : job->slide.z[k];
+            count += !job->slide.nodata[k];
+            thickest = fmax(thickest, job->slide.h[k]);
+            if (job->slide.arrival[k] >= 0 && covered != RELIEF_START) {
+                covered = job->slide.arrival[k] == 0 ? RELIEF_START : RELIEF_LATER;
             }
         }
     }

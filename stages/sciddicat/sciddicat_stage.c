@@ -9,13 +9,13 @@
 
 static enum status sciddicat_plan(const struct stage_args *args, struct stage_need *out)
 {
-    struct sciddicat_job job = {.n_cells = 0};
+    struct sciddicat_job job = {.n_bad = 0};
     struct room counted = {0};
     enum status st = sciddicat_shape(args, &job);
     st = st == STATUS_OK ? sciddicat_room(&job, &counted) : st;
     *out = (struct stage_need){.memory_bytes = counted.backend,
                                .host_bytes = counted.host,
-                               .helper_bytes = sciddicat_helper_bytes(&job)};
+                               .helper_bytes = landslide_helper_bytes(&job.slide, args->queue)};
     grid_free(job.dem);
     grid_free(job.source);
     return st;
@@ -24,7 +24,7 @@ static enum status sciddicat_plan(const struct stage_args *args, struct stage_ne
 static void close_job(void *context)
 {
     struct sciddicat_job *const job = context;
-    bands_close(job->bands);
+    landslide_close(&job->slide);
     grid_free(job->dem);
     grid_free(job->source);
 }

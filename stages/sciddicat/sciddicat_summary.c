@@ -16,12 +16,12 @@ static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column
 {
     const size_t columns = job->dem->columns, k = row * columns + column;
     const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
-    if (job->params.nodata != SCIDDICAT_WALL || sciddicat_on_ring(job, row, column)) {
+    if (job->slide.params.nodata != SCIDDICAT_WALL || landslide_on_ring(&job->slide, row, column)) {
         return false;
     }
     for (size_t n = 0; n < 4; n++) {
-        if (sciddicat_masks(job, next[n]) &&
-            !sciddicat_on_ring(job, next[n] / columns, next[n] % columns)) {
+        if (landslide_masks(&job->slide, next[n]) &&
+            !landslide_on_ring(&job->slide, next[n] / columns, next[n] % columns)) {
             return true;
         }
     }
@@ -31,7 +31,7 @@ static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column
 /* From the crown, on the map, centre to centre. */
 static double distance_m(const struct sciddicat_job *job, size_t k)
 {
-    const size_t columns = job->dem->columns, crown = job->start.crown;
+    const size_t columns = job->dem->columns, crown = job->slide.start.crown;
     const size_t row = k / columns, crown_row = crown / columns;
     const double down = (double)row - (double)crown_row;
     const double right = (double)(k % columns) - (double)(crown % columns);
@@ -42,8 +42,8 @@ static double distance_m(const struct sciddicat_job *job, size_t k)
 
 static bool is_further_down(const struct sciddicat_job *job, size_t k, size_t toe)
 {
-    return job->z[k] < job->z[toe] ||
-           (job->z[k] == job->z[toe] && distance_m(job, k) > distance_m(job, toe));
+    return job->slide.z[k] < job->slide.z[toe] ||
+           (job->slide.z[k] == job->slide.z[toe] && distance_m(job, k) > distance_m(job, toe));
 }
 
 static void add_covered(const struct sciddicat_job *job, size_t row, size_t column,
@@ -61,7 +61,7 @@ static void add_covered(const struct sciddicat_job *job, size_t row, size_t colu
     s->end_row = row + 1;
     s->n_covered++;
     s->n_dammed += is_dammed(job, row, column);
-    s->n_on_nodata += job->nodata[k] && !job->is_masked;
+    s->n_on_nodata += job->slide.nodata[k] && !job->slide.is_masked;
 }
 
 static void measure(const struct sciddicat_job *job, struct sciddicat_summary *out)
@@ -71,20 +71,21 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
     for (size_t i = 0; i < job->dem->rows; i++) {
         for (size_t j = 0; j < columns; j++) {
             const size_t k = i * columns + j;
-            if (sciddicat_masks(job, k)) {
+            if (landslide_masks(&job->slide, k)) {
                 continue;
             }
-            if (sciddicat_masks(job, s.deepest) || job->max_h[k] > job->max_h[s.deepest]) {
+            if (landslide_masks(&job->slide, s.deepest) ||
+                job->slide.max_h[k] > job->slide.max_h[s.deepest]) {
                 s.deepest = k;
             }
-            if (job->arrival[k] >= 0) {
+            if (job->slide.arrival[k] >= 0) {
                 add_covered(job, i, j, &s);
             }
         }
     }
-    s.has_runout = s.n_covered > 0 && job->start.has_crown;
+    s.has_runout = s.n_covered > 0 && job->slide.start.has_crown;
     if (s.has_runout) {
-        s.drop_m = job->z[job->start.crown] - job->z[s.toe];
+        s.drop_m = job->slide.z[job->slide.start.crown] - job->slide.z[s.toe];
         s.runout_m = distance_m(job, s.toe);
     }
     *out = s;
@@ -151,7 +152,7 @@ static json_t *cell_json(const struct sciddicat_job *job, size_t cell, const cha
 
 static json_t *altitude(const struct sciddicat_job *job, bool known, size_t cell)
 {
-    return known ? cell_json(job, cell, "altitude_m", job->z[cell]) : json_null();
+    return known ? cell_json(job, cell, "altitude_m", job->slide.z[cell]) : json_null();
 }
 
 /* The rows and columns that were covered. */
@@ -167,7 +168,7 @@ static json_t *extent(const struct sciddicat_summary *s)
 
 static json_t *motion(const struct sciddicat_job *job)
 {
-    const struct sciddicat_motion *const m = &job->motion;
+    const struct landslide_motion *const m = &job->slide.motion;
     return json_pack("{s:I, s:o, s:o}", "cells", (json_int_t)m->n_cells, "volume_m3",
                      volume(job, m->sum_m), "largest_change_m", summary_real(m->largest));
 }
@@ -175,25 +176,25 @@ static json_t *motion(const struct sciddicat_job *job)
 static enum status put_summary(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                                json_t *summary)
 {
-    const struct sciddicat_report *const r = &job->now;
-    const double start = job->start.thickness;
+    const struct sciddicat_report *const r = &job->slide.now;
+    const double start = job->slide.start.thickness;
     const struct summary_entry entries[] = {
         {"steps", summary_integer(r->step)},
-        {"settled", json_boolean(job->settled)},
+        {"settled", json_boolean(job->slide.settled)},
         {"volume_start_m3", volume(job, start)},
         {"volume_end_m3", volume(job, r->mass)},
         {"lost_edge_m3", volume(job, r->lost_edge)},
         {"lost_nodata_m3", volume(job, r->lost_nodata)},
         {"balance_error_m3", volume(job, r->mass + r->lost_edge + r->lost_nodata - start)},
-        {"balance_bound_m3", volume(job, sciddicat_mass_bound(job))},
+        {"balance_bound_m3", volume(job, landslide_mass_bound(&job->slide))},
         {"last_step", motion(job)},
         {"active_cells", summary_integer(r->n_active)},
         {"max_thickness_m", summary_real(r->largest)},
-        {"deepest_ever", cell_json(job, s->deepest, "thickness_m", job->max_h[s->deepest])},
+        {"deepest_ever", cell_json(job, s->deepest, "thickness_m", job->slide.max_h[s->deepest])},
         {"covered_cells", summary_integer(s->n_covered)},
         {"covered_m2", summary_real((double)s->n_covered * job->scale.area_m2)},
         {"covered_extent", extent(s)},
-        {"crown", altitude(job, job->start.has_crown, job->start.crown)},
+        {"crown", altitude(job, job->slide.start.has_crown, job->slide.start.crown)},
         {"toe", altitude(job, s->n_covered > 0, s->toe)},
         {"drop_m", s->has_runout ? summary_real(s->drop_m) : json_null()},
         {"runout_m", s->has_runout ? summary_real(s->runout_m) : json_null()},
@@ -212,8 +213,8 @@ static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
     const struct summary_entry entries[] = {
         {"rows", summary_integer(job->dem->rows)},
         {"columns", summary_integer(job->dem->columns)},
-        {"nodata_cells", summary_integer(job->n_nodata)},
-        {"source_cells", summary_integer(job->start.n_debris)},
+        {"nodata_cells", summary_integer(job->slide.n_nodata)},
+        {"source_cells", summary_integer(job->slide.start.n_debris)},
         {"altitude_unit_m", summary_real(job->units.altitude_m)},
         {"cell_x_m", has_size ? summary_real(job->scale.cell_x_m) : json_null()},
         {"cell_y_m", has_size ? summary_real(job->scale.cell_y_m) : json_null()},
@@ -225,7 +226,7 @@ static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
 static enum status put_parameters(const struct sciddicat_job *job, json_t *parameters)
 {
     const struct summary_entry effective = {"report_every",
-                                            summary_integer(job->choice.report_every)};
+                                            summary_integer(job->slide.report_every)};
     return summary_entry_put(parameters, &effective, 1);
 }
 

@@ -11,7 +11,7 @@ enum { LEAST_CELLS = 100 }; /* of a map of which most may be said */
 
 static double share(const struct sciddicat_job *job, double sum_m)
 {
-    return 100 * sum_m / job->start.thickness;
+    return 100 * sum_m / job->slide.start.thickness;
 }
 
 static double volume(const struct sciddicat_job *job, double sum_m)
@@ -26,7 +26,7 @@ static const char *plural(size_t n)
 
 static enum status warn_start(const struct sciddicat_job *job, struct result *out)
 {
-    const struct sciddicat_start *const s = &job->start;
+    const struct landslide_start *const s = &job->slide.start;
     if (s->n_debris == 0) {
         return result_warn(out, "%s: no cell carries debris, so nothing moves",
                            sciddicat_name(job, SCIDDICAT_SOURCE));
@@ -68,19 +68,19 @@ static enum status warn_codes(const struct sciddicat_job *job, struct result *ou
  * nothing. */
 static enum status warn_exchanged(const struct sciddicat_job *job, struct result *out)
 {
-    const struct sciddicat_start *const s = &job->start;
+    const struct landslide_start *const s = &job->slide.start;
     const bool is_flat = 2 * s->n_flat > s->n_debris;
     const bool is_everywhere =
-        is_most(s->n_debris, job->n_cells - job->n_nodata) ||
-        (is_flat && is_most(s->n_debris, job->n_cells - job->n_source_nodata));
+        is_most(s->n_debris, job->slide.n_cells - job->slide.n_nodata) ||
+        (is_flat && is_most(s->n_debris, job->slide.n_cells - job->n_source_nodata));
     if (!is_everywhere || s->n_debris < LEAST_CELLS) {
         return STATUS_OK;
     }
     return result_warn(out,
                        "%s has debris in %zu of %zu cells, %.6g m thick on the average, as if it "
                        "held altitudes%s; debris is a thickness, 0 where there is none",
-                       sciddicat_name(job, SCIDDICAT_SOURCE), s->n_debris, job->n_cells,
-                       job->start.thickness / (double)s->n_debris,
+                       sciddicat_name(job, SCIDDICAT_SOURCE), s->n_debris, job->slide.n_cells,
+                       job->slide.start.thickness / (double)s->n_debris,
                        is_flat ? ", and most of the altitudes there are 0: the two files seem to "
                                  "be exchanged"
                                : "");
@@ -92,7 +92,7 @@ static enum status warn_exchanged(const struct sciddicat_job *job, struct result
  */
 static enum status warn_cliff(const struct sciddicat_job *job, struct result *out)
 {
-    const struct sciddicat_start *const s = &job->start;
+    const struct landslide_start *const s = &job->slide.start;
     const double n = (double)s->n_edges, edge = s->edge_m / n, drop = s->drop_m / n;
     const double mean = s->moving_m / (double)s->n_moving;
     const double cell = fmin(job->scale.cell_x_m, job->scale.cell_y_m);
@@ -109,7 +109,7 @@ static enum status warn_cliff(const struct sciddicat_job *job, struct result *ou
 static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                                struct result *out)
 {
-    const struct sciddicat_report *const r = &job->now;
+    const struct sciddicat_report *const r = &job->slide.now;
     if (r->lost_edge > 0) {
         STATUS_TRY(result_warn(out,
                                "%.6g m3 of debris (%.3g %%) left the map through its edge; a "
@@ -139,14 +139,14 @@ static enum status warn_losses(const struct sciddicat_job *job, const struct sci
 /* Changes of less than a thousandth of what adheres are creep, and not reported. */
 static enum status warn_motion(const struct sciddicat_job *job, struct result *out)
 {
-    const struct sciddicat_motion *const m = &job->motion;
-    if (!(m->largest > job->params.epsilon / 1000)) {
+    const struct landslide_motion *const m = &job->slide.motion;
+    if (!(m->largest > job->slide.params.epsilon / 1000)) {
         return STATUS_OK;
     }
     return result_warn(out,
                        "not at rest after %llu steps: the last one moved %.3g m3 (%.3g %% of the "
                        "debris) in %zu cell%s, %.3g m in one of them at most",
-                       (unsigned long long)job->now.step, volume(job, m->sum_m),
+                       (unsigned long long)job->slide.now.step, volume(job, m->sum_m),
                        share(job, m->sum_m), m->n_cells, plural(m->n_cells), m->largest);
 }
 

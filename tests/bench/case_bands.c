@@ -5,7 +5,6 @@
  * Debris lies on every other square of 64 x 64 cells: of the whole map, or of its top quarter. Both
  * runs are compared bit for bit. Marks: two and four H200.
  */
-#include "kernels/sciddicat/bands.h"
 #include "tests/bench/members.h"
 #include "tests/bench/slide.h"
 

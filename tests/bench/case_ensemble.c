@@ -27,35 +27,18 @@ struct ensemble {
 
 static enum status ensemble_job(struct ensemble *e, struct queue *q, size_t i)
 {
-    const struct backend_ops *ops = e->bench->backend->ops;
     const struct slide *m = &e->maps[i];
-    const size_t bytes = slide_cells(m) * sizeof(double);
-    struct span z = {0}, h = {0};
+    const struct bands_config c = {.home = q};
     struct sciddicat_report report;
-    void *run = NULL;
-    uint64_t ticket;
-    enum status code = ops->alloc(q, bytes, &z);
+    struct bands *bands;
+    enum status code = bands_open(&c, &m->p, &(struct bands_input){.z = m->z, .h = m->h}, &bands);
     if (code == STATUS_OK) {
-        code = ops->alloc(q, bytes, &h);
+        code = bands_advance(bands, e->n_steps, &report);
     }
     if (code == STATUS_OK) {
-        code = ops->upload(q, z, m->z, bytes, &ticket);
+        code = bands_state(bands, e->h + i * slide_cells(m), NULL, NULL);
     }
-    if (code == STATUS_OK) {
-        code = ops->upload(q, h, m->h, bytes, &ticket);
-    }
-    if (code == STATUS_OK) {
-        code = ops->sciddicat->open(q, &m->p, &(struct sciddicat_input){.z = z, .h = h}, &run);
-    }
-    if (code == STATUS_OK) {
-        code = ops->sciddicat->advance(q, run, e->n_steps, &report);
-    }
-    if (code == STATUS_OK) {
-        code = ops->sciddicat->state(q, run, e->h + i * slide_cells(m), NULL, NULL);
-    }
-    ops->sciddicat->close(q, run);
-    ops->release(q, z);
-    ops->release(q, h);
+    bands_close(bands);
     return code;
 }
 

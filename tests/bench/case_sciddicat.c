@@ -35,8 +35,7 @@ struct sciddicat_state {
     uint64_t n_steps, peer_steps;
     double *other, *half_way;
     double share; /* active half way */
-    struct span at_z, at_h;
-    void *run;
+    struct bands *bands;
 };
 
 static enum status sciddicat_peer(struct bench *b, void *state, double *seconds)
@@ -53,12 +52,8 @@ static enum status sciddicat_peer(struct bench *b, void *state, double *seconds)
 static void sciddicat_close(struct bench *b, void *state)
 {
     struct sciddicat_state *s = state;
-    const struct backend_ops *ops = b->backend->ops;
-    if (s->run != NULL) {
-        ops->sciddicat->close(b->queue, s->run);
-    }
-    ops->release(b->queue, s->at_z);
-    ops->release(b->queue, s->at_h);
+    (void)b;
+    bands_close(s->bands);
     slide_free(&s->slide);
     free(s->other);
     free(s->half_way);
@@ -69,13 +64,10 @@ static void sciddicat_close(struct bench *b, void *state)
 static enum status sciddicat_prepare(struct bench *b, void *state)
 {
     struct sciddicat_state *s = state;
-    const struct sciddicat_kernels *k = b->backend->ops->sciddicat;
-    if (s->run != NULL) {
-        k->close(b->queue, s->run);
-        s->run = NULL;
-    }
-    const enum status code = k->open(
-        b->queue, &s->slide.p, &(struct sciddicat_input){.z = s->at_z, .h = s->at_h}, &s->run);
+    const struct bands_config c = {.home = b->queue};
+    const struct bands_input in = {.z = s->slide.z, .h = s->slide.h};
+    bands_close(s->bands);
+    const enum status code = bands_open(&c, &s->slide.p, &in, &s->bands);
     return code == STATUS_OK ? b->backend->ops->finish(b->queue) : code;
 }
 
@@ -83,7 +75,8 @@ static enum status sciddicat_run(struct bench *b, void *state)
 {
     struct sciddicat_state *s = state;
     struct sciddicat_report report;
-    return b->backend->ops->sciddicat->advance(b->queue, s->run, s->n_steps, &report);
+    (void)b;
+    return bands_advance(s->bands, s->n_steps, &report);
 }
 
 static void place_heaps(struct slide *s, const struct sciddicat_variant *v)
@@ -105,47 +98,28 @@ static void place_heaps(struct slide *s, const struct sciddicat_variant *v)
 /* The first steps give the bits of the whole grid's; then half the steps, for the peer. */
 static enum status sciddicat_check(struct bench *b, struct sciddicat_state *s)
 {
-    const struct sciddicat_kernels *k = b->backend->ops->sciddicat;
     const size_t bytes = slide_cells(&s->slide) * sizeof(double);
     struct sciddicat_report report = {0};
     memcpy(s->other, s->slide.h, bytes);
     slide_serial(&s->slide, s->other, s->peer_steps);
     enum status code = sciddicat_prepare(b, s);
     if (code == STATUS_OK) {
-        code = k->advance(b->queue, s->run, s->peer_steps, &report);
+        code = bands_advance(s->bands, s->peer_steps, &report);
     }
     if (code == STATUS_OK) {
-        code = k->state(b->queue, s->run, s->half_way, NULL, NULL);
+        code = bands_state(s->bands, s->half_way, NULL, NULL);
     }
     if (code == STATUS_OK && memcmp(s->half_way, s->other, bytes) != 0) {
         code = status_fail(STATUS_INTERNAL, "the thickness after %d steps differs",
                            (int)s->peer_steps);
     }
     if (code == STATUS_OK) {
-        code = k->advance(b->queue, s->run, s->n_steps / 2, &report);
+        code = bands_advance(s->bands, s->n_steps / 2, &report);
     }
     if (code == STATUS_OK) {
-        code = k->state(b->queue, s->run, s->half_way, NULL, NULL);
+        code = bands_state(s->bands, s->half_way, NULL, NULL);
     }
     s->share = (double)report.n_active / (double)slide_cells(&s->slide);
-    return code;
-}
-
-static enum status upload_maps(struct bench *b, struct sciddicat_state *s)
-{
-    const struct backend_ops *ops = b->backend->ops;
-    const size_t bytes = slide_cells(&s->slide) * sizeof(double);
-    uint64_t ticket;
-    enum status code = ops->alloc(b->queue, bytes, &s->at_z);
-    if (code == STATUS_OK) {
-        code = ops->alloc(b->queue, bytes, &s->at_h);
-    }
-    if (code == STATUS_OK) {
-        code = ops->upload(b->queue, s->at_z, s->slide.z, bytes, &ticket);
-    }
-    if (code == STATUS_OK) {
-        code = ops->upload(b->queue, s->at_h, s->slide.h, bytes, &ticket);
-    }
     return code;
 }
 
@@ -188,9 +162,6 @@ static enum status sciddicat_open(struct bench *b, const struct bench_case *c,
     }
     if (code == STATUS_OK) {
         place_heaps(&s->slide, v);
-        code = upload_maps(b, s);
-    }
-    if (code == STATUS_OK) {
         code = sciddicat_check(b, s);
     }
     if (code != STATUS_OK) {

@@ -6,7 +6,7 @@
 #define LEAT_TESTS_BENCH_SLIDE_H
 
 #include "formats/base/status.h"
-#include "kernels/sciddicat/sciddicat.h"
+#include "kernels/sciddicat/bands.h"
 
 struct slide {
     struct sciddicat_params p;

@@ -1,0 +1,341 @@
+/*
+ * landslide - see the header.
+ *
+ * NODATA cells that are sinks, or lie on the ring, need an altitude, which their neighbours compare
+ * with their own: the lowest of the map. The number that stands for NODATA does not serve: with
+ * -3.4e38, a common one, every flow towards it would be lost in rounding.
+ */
+#include "kernels/sciddicat/landslide.h"
+
+#include <time.h>
+
+enum { ROUND_STEPS = 4096, ROUND_GROWTH = 8, DEFAULT_REPORTS = 100 };
+static const uint64_t first_round_cells = UINT64_C(1) << 28; /* cells times steps */
+static const double round_s = 0.1; /* a round is as long as that: reports cost a map's reading */
+/* Pieces of the map times steps that helpers have to take off a device, in which it would make them
+ * itself while they open: 0.3 s (an H200 visits a tile in 17 ns); and for each cell, of which they
+ * are given 17 bytes at 6 GB/s. */
+static const double least_saved = 0x1p24, least_saved_a_cell = 0.16;
+
+/*
+ * The kernels' bound takes flows to be no more than the debris there is. Rounding adds to a flow at
+ * most 7 u L (u = 2^-53; L the highest level: a mean of 5 levels, a difference and a product), so
+ * flows from C cells may exceed that by 28 u L C, and thicknesses may fall below 0 by as much: in
+ * the balance that is less than 512 u^2 L C a step.
+ */
+double landslide_mass_bound(const struct landslide *l)
+{
+    const double mass = l->start.thickness, steps = (double)l->now.step;
+    const double levels = 0x1p-97 * (l->start.highest + mass) * (double)l->n_cells * steps;
+    return sciddicat_mass_balance_bound(&l->params, mass, l->now.step) + levels;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* How many devices have enough to do where so many pieces of the map are busy (bands_busy): with
+ * fewer tiles a device is not full, and a step takes as long as with half of them. */
+static size_t n_devices(uint64_t n_busy)
+{
+    enum { LEAST_BUSY = 2000 };
+    return (size_t)(n_busy / LEAST_BUSY);
+}
+
+/* How many queues may compute it, of those that there can be. */
+static size_t most_members(const struct landslide *l)
+{
+    enum { PIECE_CELLS = 8 }; /* the smallest, of the CPU */
+    const size_t n = n_devices(l->n_cells / PIECE_CELLS), most = 1 + l->most_helpers;
+    return n < most ? n : most;
+}
+
+uint64_t landslide_helper_bytes(const struct landslide *l, const struct queue *home)
+{
+    return most_members(l) > 1 ? bands_helper_bytes(home, &l->params) : 0;
+}
+
+enum status landslide_room(struct landslide *l, const struct queue *home, struct room *room)
+{
+    STATUS_TRY(sciddicat_count_cells(&l->params, &l->n_cells));
+    if (l->report_every == 0) {
+        l->report_every = l->steps < DEFAULT_REPORTS ? 1 : l->steps / DEFAULT_REPORTS;
+    }
+    const size_t n = l->n_cells, given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels
+                                                                    have them */
+    const uint64_t n_reports = l->steps / l->report_every + 2;   /* start, and end between two */
+    room_count(room, 0, n * given);
+    room_count(room, bands_bytes(&l->params, most_members(l)),
+               home->backend->ops->sciddicat->bytes(&l->params));
+    STATUS_TRY(room_host(room, n, sizeof *l->z, &l->z));
+    STATUS_TRY(room_host(room, n, sizeof *l->nodata, &l->nodata));
+    return room_host(room, n_reports, sizeof *l->reports, &l->reports);
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+static bool fill_nodata(struct landslide *l)
+{
+    double lowest = INFINITY;
+    for (size_t k = 0; k < l->n_cells; k++) {
+        if (!l->nodata[k] && l->z[k] < lowest) {
+            lowest = l->z[k];
+        }
+    }
+    for (size_t k = 0; k < l->n_cells; k++) {
+        if (l->nodata[k]) {
+            l->z[k] = lowest;
+        }
+    }
+    return !isinf(lowest);
+}
+
+/* Has it debris that can move? */
+static bool can_move(const struct landslide *l, size_t row, size_t column)
+{
+    const size_t k = row * l->params.columns + column;
+    return l->h[k] > 0 && !landslide_on_ring(l, row, column) && !landslide_masks(l, k);
+}
+
+/* Notes a cell's debris. */
+static void start_cell(struct landslide *l, size_t row, size_t column)
+{
+    struct landslide_start *const s = &l->start;
+    const size_t k = row * l->params.columns + column;
+    const double h = l->h[k], z = l->z[k];
+    s->highest = fmax(s->highest, fabs(z));
+    if (!(h > 0)) {
+        return;
+    }
+    s->n_flat += z == 0 && !l->nodata[k];
+    const bool masked = landslide_masks(l, k);
+    if (!masked && (!s->has_crown || z > l->z[s->crown])) {
+        s->crown = k;
+        s->has_crown = true;
+    }
+    s->n_debris++;
+    if (landslide_on_ring(l, row, column)) {
+        s->n_ring++;
+        s->ring_m += h;
+    } else if (masked) {
+        s->n_nodata++;
+        s->nodata_m += h;
+    }
+}
+
+/* Notes how debris ends about a cell that has some. */
+static void start_edges(struct landslide *l, size_t row, size_t column)
+{
+    struct landslide_start *const s = &l->start;
+    const size_t columns = l->params.columns, k = row * columns + column;
+    if (!can_move(l, row, column)) {
+        return;
+    }
+    const size_t next[4] = {k - columns, k - 1, k + 1, k + columns};
+    for (size_t n = 0; n < 4; n++) {
+        if (!(l->h[next[n]] > 0) && !l->nodata[next[n]]) {
+            s->n_edges++;
+            s->edge_m += l->h[k];
+            s->drop_m += l->z[k] - l->z[next[n]];
+        }
+    }
+    s->moving_m += l->h[k];
+    s->n_moving++;
+}
+
+bool landslide_ready(struct landslide *l)
+{
+    l->is_masked = l->n_nodata > 0 && l->params.nodata != SCIDDICAT_COMPAT;
+    if (l->is_masked && !fill_nodata(l)) {
+        return false;
+    }
+    for (size_t i = 0; i < l->params.rows; i++) {
+        for (size_t j = 0; j < l->params.columns; j++) {
+            start_cell(l, i, j);
+            start_edges(l, i, j);
+        }
+    }
+    return true;
+}
+
+/* The start, for members whenever they come: debris that may move lies in the surface that the map
+ * shows; what is under it stands in what nobody reads. */
+static struct bands_input start_of(const struct landslide *l)
+{
+    double *const surface = l->max_h;
+    for (size_t i = 0; i < l->params.rows; i++) {
+        for (size_t j = 0; j < l->params.columns; j++) {
+            const size_t k = i * l->params.columns + j;
+            surface[k] = can_move(l, i, j) ? l->z[k] - l->h[k] : l->z[k];
+        }
+    }
+    return (struct bands_input){.z = surface, .h = l->h, .nodata = l->is_masked ? l->nodata : NULL};
+}
+
+/* --- helpers ---------------------------------------------------------------------------------- */
+
+bool landslide_is_over(const struct landslide *l)
+{
+    return l->settled || l->now.step == l->steps;
+}
+
+/* Where few cells can emit, nobody looks which pieces are busy. */
+static enum status count_helpers(struct landslide *l)
+{
+    struct bands_info info;
+    uint64_t busy = 0;
+    bands_describe(l->bands, &info);
+    const size_t now = info.n_members, most = 1 + l->most_helpers;
+    l->n_helpers = 0;
+    if (now >= most || landslide_is_over(l) || n_devices(l->now.n_active) <= now) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(bands_busy(l->bands, &busy));
+    const size_t groups = sciddicat_n_groups(l->params.rows), asked = n_devices(busy);
+    const size_t wanted = asked < groups ? asked : groups, n = wanted < most ? wanted : most;
+    const double left = (double)(l->steps - l->now.step) * (double)busy;
+    const double least = least_saved + least_saved_a_cell * (double)l->n_cells;
+    if (n > now && left / (double)now - left / (double)n >= least) {
+        l->n_helpers = n - now;
+    }
+    return STATUS_OK;
+}
+
+enum status landslide_share(struct landslide *l, struct queue **queues, size_t *n_queues)
+{
+    const struct bands_input in = start_of(l);
+    return bands_spread(l->bands, queues, n_queues, &in);
+}
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+static uint64_t clamp_round(double steps)
+{
+    return steps < 1 ? 1 : steps < ROUND_STEPS ? (uint64_t)steps : ROUND_STEPS;
+}
+
+/* The map goes to the backend; the first figures come from there. */
+static enum status begin(struct landslide *l, struct queue *home, struct executor executor)
+{
+    const struct bands_config c = {.home = home, .executor = executor};
+    const struct bands_input in = start_of(l);
+    STATUS_TRY(bands_open(&c, &l->params, &in, &l->bands));
+    STATUS_TRY(bands_advance(l->bands, 0, &l->now));
+    l->round_steps = clamp_round((double)first_round_cells / (double)l->n_cells);
+    l->start.thickness = l->now.mass;
+    l->reports[l->n_reports++] = l->now;
+    return count_helpers(l);
+}
+
+static bool is_due(uint64_t step, uint64_t every)
+{
+    return every > 0 && step > 0 && step % every == 0;
+}
+
+bool landslide_has_snapshot(const struct landslide *l)
+{
+    return is_due(l->now.step, l->snapshot_every);
+}
+
+static uint64_t earlier_of(uint64_t stop, uint64_t step, uint64_t every)
+{
+    const uint64_t next = every > 0 ? step - step % every + every : stop;
+    return next < stop ? next : stop;
+}
+
+/* The last step of the round that begins now. */
+static uint64_t next_stop(const struct landslide *l)
+{
+    const uint64_t step = l->now.step, most = l->round_steps;
+    uint64_t stop = step + most < l->steps ? step + most : l->steps;
+    stop = earlier_of(stop, step, l->report_every);
+    stop = earlier_of(stop, step, l->snapshot_every);
+    return earlier_of(stop, step, l->settle);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* n_steps > 0 more, and how many fit into a round from what they took. */
+static enum status advance_paced(struct landslide *l, uint64_t n_steps)
+{
+    const double began = now_s();
+    STATUS_TRY(bands_advance(l->bands, n_steps, &l->now));
+    const double fit = (double)n_steps * round_s / fmax(now_s() - began, 1e-9);
+    l->round_steps = clamp_round(fmin(fit, (double)(ROUND_GROWTH * l->round_steps)));
+    return STATUS_OK;
+}
+
+static enum status report(struct landslide *l)
+{
+    const struct sciddicat_report *r = &l->now;
+    const double off = r->mass + r->lost_edge + r->lost_nodata - l->start.thickness;
+    const double bound = landslide_mass_bound(l);
+    if (!(fabs(off) <= bound)) {
+        return status_fail(STATUS_INTERNAL,
+                           "the mass of a landslide is off by %g m of debris (summed over cells) "
+                           "after %llu steps; rounding explains %g",
+                           off, (unsigned long long)r->step, bound);
+    }
+    l->reports[l->n_reports++] = *r;
+    return STATUS_OK;
+}
+
+/* The last step of all, on its own: how far it takes the state before it. */
+static enum status make_last_step(struct landslide *l)
+{
+    struct landslide_motion *const m = &l->motion;
+    const double *const before = l->max_h;
+    STATUS_TRY(bands_state(l->bands, l->max_h, NULL, NULL));
+    STATUS_TRY(bands_advance(l->bands, 1, &l->now));
+    STATUS_TRY(bands_state(l->bands, l->h, NULL, NULL));
+    for (size_t k = 0; k < l->n_cells; k++) {
+        const double change = l->h[k] - before[k];
+        m->n_cells += change != 0;
+        m->sum_m += fmax(change, 0);
+        m->largest = fmax(m->largest, fabs(change));
+    }
+    return STATUS_OK;
+}
+
+static enum status make_round(struct landslide *l)
+{
+    const uint64_t stop = next_stop(l);
+    const bool last = stop == l->steps;
+    const uint64_t n_steps = stop - l->now.step - (last ? 1 : 0);
+    STATUS_TRY(n_steps > 0 ? advance_paced(l, n_steps) : STATUS_OK);
+    STATUS_TRY(last ? make_last_step(l) : STATUS_OK);
+    l->settled = is_due(stop, l->settle) && !l->now.moved;
+    return is_due(stop, l->report_every) || landslide_is_over(l) ? report(l) : STATUS_OK;
+}
+
+static enum status pause_run(struct landslide *l)
+{
+    return l->pause != NULL ? l->pause(l->context) : STATUS_OK;
+}
+
+enum status landslide_run(struct landslide *l, struct queue *home, struct executor executor)
+{
+    STATUS_TRY(begin(l, home, executor));
+    STATUS_TRY(pause_run(l));
+    double began = now_s();
+    while (!landslide_is_over(l)) {
+        STATUS_TRY(make_round(l));
+        if (landslide_has_snapshot(l) || (!landslide_is_over(l) && now_s() - began >= round_s)) {
+            STATUS_TRY(count_helpers(l));
+            STATUS_TRY(pause_run(l));
+            began = now_s();
+        }
+    }
+    STATUS_TRY(bands_state(l->bands, l->h, l->max_h, l->arrival));
+    landslide_close(l);
+    return STATUS_OK;
+}
+
+void landslide_close(struct landslide *l)
+{
+    bands_close(l->bands);
+    l->bands = NULL;
+}

@@ -1,0 +1,163 @@
+/*
+ * landslide - the solve layer: from the altitudes and the debris of a map to the end of its run, by
+ * the kernels of either backend. Plain C over arrays and a queue; it knows no files.
+ *
+ *   landslide_room; landslide_altitude and landslide_debris for every cell; landslide_ready;
+ *   landslide_run; landslide_close.
+ *
+ * The run is made in rounds of steps that end where the state is needed; the mass is checked at
+ * every report. Where rounds end changes no bit of the state, so neither do the clock, snapshots
+ * or reports.
+ */
+#ifndef LEAT_KERNELS_SCIDDICAT_LANDSLIDE_H
+#define LEAT_KERNELS_SCIDDICAT_LANDSLIDE_H
+
+#include "kernels/base/room.h"
+#include "kernels/sciddicat/bands.h"
+
+#include <math.h>
+
+/* Numbers beyond this are not heights: at 1e9 m, doubles are 1e-7 m apart. */
+static const double landslide_most_m = 1e9;
+enum { LANDSLIDE_MOST_STEPS = 2147483646 /* arrivals are int32, and one more is never */ };
+
+/* The debris before the first step. */
+struct landslide_start {
+    size_t n_debris;  /* cells with h > 0 */
+    size_t n_flat;    /* of them: of altitude 0 */
+    bool has_crown;   /* some of them have an altitude: */
+    size_t crown;     /* the highest of these; the first of equals */
+    size_t n_ring;    /* of them on the outermost ring ... */
+    double ring_m;    /* ... and the sum of their thicknesses: it never moves */
+    size_t n_nodata;  /* others on masked NODATA cells ... */
+    double nodata_m;  /* ... which do not move either */
+    double highest;   /* largest |altitude| */
+    double thickness; /* sum over the map, as the kernels add it up */
+    /* of cells that can move: */
+    size_t n_moving, n_edges; /* those with debris; pairs of one with a neighbour without */
+    double moving_m;          /* sum of thicknesses */
+    double edge_m, drop_m;    /* sums over the pairs: of it, and of how far the surface falls */
+};
+
+/* How much the last step moved. */
+struct landslide_motion {
+    size_t n_cells; /* whose thickness changed */
+    double sum_m;   /* of what was added to cells */
+    double largest; /* change of a cell */
+};
+
+struct landslide {
+    struct sciddicat_params params; /* set by the caller, as is: */
+    uint64_t steps;                 /* at most LANDSLIDE_MOST_STEPS */
+    uint64_t settle;                /* steps between checks whether any cell still moves; 0: none */
+    uint64_t snapshot_every;        /* 0: never */
+    uint64_t report_every;          /* 0: a hundredth of all */
+    size_t most_helpers;            /* queues that there may be besides home */
+    /* Called with `context` before the first step, and between two rounds: where a snapshot is due,
+     * and as often as a tenth of a second passes. What is no STATUS_OK ends the run. NULL: nobody
+     * asks. */
+    enum status (*pause)(void *context);
+    void *context;
+
+    size_t n_cells; /* rows * columns */
+    /* [n_cells] each, row by row; of landslide_room: */
+    double *z;       /* altitude (m); of NODATA cells, unless compat, the lowest of the map */
+    uint8_t *nodata; /* 1: the map has no number there */
+    /* of the caller, who may exchange max_h in a pause: */
+    double *h;     /* at the start; after the run: at the end */
+    double *max_h; /* after the run: the largest ever; nobody reads it before */
+    int32_t *arrival;
+    size_t n_nodata; /* cells */
+    bool is_masked;  /* NODATA cells are treated as such: there are some, and not compat */
+
+    struct landslide_start start;
+    struct bands *bands; /* that compute it; NULL before the start and after the end */
+    size_t n_helpers;    /* further queues that would make the end come sooner */
+    bool settled;
+    uint64_t round_steps; /* of the round that begins next, at most */
+    struct sciddicat_report now;
+    struct sciddicat_report *reports; /* the start, every report, the end; of landslide_room */
+    size_t n_reports;
+    struct landslide_motion motion;
+};
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Sets n_cells, and report_every where that is 0. All memory but the caller's: counted, or taken.
+ * STATUS_BAD_ARGUMENT: no map. */
+enum status landslide_room(struct landslide *l, const struct queue *home,
+                           struct room *room) STATUS_MUST_CHECK;
+/* What each helper needs on a backend like home's; 0: none would be of use. */
+uint64_t landslide_helper_bytes(const struct landslide *l, const struct queue *home);
+
+/* --- the map ---------------------------------------------------------------------------------- */
+
+/* What is wrong with a number. */
+enum landslide_fault {
+    LANDSLIDE_SOUND,
+    LANDSLIDE_NODATA_NAN,  /* compat takes NODATA for an altitude: it is NaN, ... */
+    LANDSLIDE_NODATA_FAR,  /* ... or beyond landslide_most_m */
+    LANDSLIDE_NO_ALTITUDE, /* beyond it, or NaN */
+    LANDSLIDE_BELOW_0,     /* debris */
+    LANDSLIDE_NO_THICKNESS /* beyond it, or NaN */
+};
+
+/* Sets the altitude of a cell, in units of unit_m metres. */
+static inline enum landslide_fault landslide_altitude(struct landslide *l, size_t cell,
+                                                      double value, bool nodata, double unit_m)
+{
+    const bool compat = l->params.nodata == SCIDDICAT_COMPAT;
+    if (!(fabs(value) <= landslide_most_m) && (compat || !nodata)) {
+        return !nodata        ? LANDSLIDE_NO_ALTITUDE
+               : isnan(value) ? LANDSLIDE_NODATA_NAN
+                              : LANDSLIDE_NODATA_FAR;
+    }
+    l->z[cell] = value * unit_m;
+    l->nodata[cell] = nodata;
+    l->n_nodata += nodata;
+    return LANDSLIDE_SOUND;
+}
+
+/* Sets the debris of a cell, likewise; NODATA is none. */
+static inline enum landslide_fault landslide_debris(struct landslide *l, size_t cell, double value,
+                                                    bool nodata, double unit_m)
+{
+    l->h[cell] = nodata ? 0 : value * unit_m + 0.0; /* not -0 */
+    return nodata || (value >= 0 && value <= landslide_most_m) ? LANDSLIDE_SOUND
+           : value < 0                                         ? LANDSLIDE_BELOW_0
+                                                               : LANDSLIDE_NO_THICKNESS;
+}
+
+/* All are there: gives NODATA cells their altitude, and fills l->start (but the sum). False: no
+ * cell has an altitude. */
+bool landslide_ready(struct landslide *l);
+
+/* Is it a NODATA cell that is treated as one? */
+static inline bool landslide_masks(const struct landslide *l, size_t cell)
+{
+    return l->is_masked && l->nodata[cell];
+}
+
+static inline bool landslide_on_ring(const struct landslide *l, size_t row, size_t column)
+{
+    return row == 0 || column == 0 || row + 1 == l->params.rows || column + 1 == l->params.columns;
+}
+
+/* --- the run ---------------------------------------------------------------------------------- */
+
+/* Runs to the end: then h, max_h, arrival and motion are there, and the backend's memory is
+ * released. STATUS_INTERNAL when the mass does not balance. */
+enum status landslide_run(struct landslide *l, struct queue *home,
+                          struct executor executor) STATUS_MUST_CHECK;
+/* In a pause: as bands_spread(); also members that have been there go on where none can be opened.
+ */
+enum status landslide_share(struct landslide *l, struct queue **queues,
+                            size_t *n_queues) STATUS_MUST_CHECK;
+bool landslide_is_over(const struct landslide *l);
+bool landslide_has_snapshot(const struct landslide *l); /* of the present step */
+/* By how much the mass may be off after the present step, in metres summed over cells. */
+double landslide_mass_bound(const struct landslide *l);
+/* Of a run that has ended early, or at all. */
+void landslide_close(struct landslide *l);
+
+#endif
