@@ -34,16 +34,16 @@ int main(void)
     struct leat_kmeans_options options = LEAT_KMEANS_DEFAULTS;
     options.k = 2;
     options.k_last = 6; /* the best of 2 to 6 */
-    struct leat_kmeans_result clusters;
+    struct leat_kmeans_result *clusters;
     if (leat_kmeans(c, &x, &options, &clusters) != LEAT_OK) {
         return fail(c);
     }
-    printf("%zu clusters, silhouette %.3f\n", clusters.k, clusters.silhouette);
-    for (size_t k = 0; k < clusters.k; k++) {
-        printf("%8.3f %8.3f  %llu points\n", clusters.centroids[2 * k],
-               clusters.centroids[2 * k + 1], (unsigned long long)clusters.counts[k]);
+    printf("%zu clusters, silhouette %.3f\n", clusters->k, clusters->silhouette);
+    for (size_t k = 0; k < clusters->k; k++) {
+        printf("%8.3f %8.3f  %llu points\n", clusters->centroids[2 * k],
+               clusters->centroids[2 * k + 1], (unsigned long long)clusters->counts[k]);
     }
-    leat_kmeans_free(&clusters);
+    leat_kmeans_free(clusters);
 
     double nodes[NODES], y[NODES], at[3] = {-0.5, 0, 0.25}, values[3];
     for (int i = 0; i < NODES; i++) {

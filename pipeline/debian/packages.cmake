@@ -36,7 +36,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS leat-cuda)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "clusters and interpolating polynomials on CPUs and NVIDIA's GPUs
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "clusters, interpolating polynomials and landslides on CPUs and NVIDIA's GPUs
  What leat computes, for programs: arrays in memory, without files.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libleat-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)

@@ -1,6 +1,7 @@
 /*
- * leat.h - leat for programs: clusters and interpolating polynomials of arrays in memory, on the
- * CPU's cores or on a CUDA device, with the results of the program `leat` to the bit.
+ * leat.h - leat for programs: clusters, interpolating polynomials and landslides of arrays in
+ * memory, on the CPU's cores or on a CUDA device, with the results of the program `leat` to the
+ * bit.
  *
  *   cc program.c $(pkg-config --cflags --libs leat)
  *
@@ -11,7 +12,8 @@
  *
  * Structures of options begin with their size: set `size` to sizeof and the rest to 0 for the
  * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members. A library that does
- * not know one that is set refuses it: LEAT_BAD_ARGUMENT.
+ * not know one that is set refuses it: LEAT_BAD_ARGUMENT. Results are the library's, NULL after a
+ * failure, and freed by their leat_..._free; later versions may add members at their ends.
  */
 #ifndef LEAT_H
 #define LEAT_H
@@ -48,10 +50,16 @@ struct leat_options {
     int device;          /* of CUDA, from 0 */
     size_t threads;      /* that compute; 0: as many as the process may run on */
     uint64_t memory;     /* bytes that a call may take beside its arguments and results; 0: any */
+    /* Called with `user` by the thread that has called leat_kmeans, _landslide or
+     * _interpolant_evaluate, between parts of the work; share: of it, from 0 to 1, never less than
+     * before. Not 0: the call returns LEAT_CANCELLED. It calls nothing of the context but
+     * leat_cancel. NULL: nobody asks. */
+    int (*progress)(void *user, double share);
+    void *user;
 };
 #define LEAT_OPTIONS_DEFAULTS                                                                      \
     {                                                                                              \
-        sizeof(struct leat_options), NULL, 0, 0, 0                                                 \
+        sizeof(struct leat_options), NULL, 0, 0, 0, NULL, NULL                                     \
     }
 
 /* Opens a context; *out is NULL on failure. options NULL: the defaults. LEAT_BAD_ARGUMENT,
@@ -114,11 +122,10 @@ struct leat_kmeans_result {
 };
 
 /* Clusters points, a row each, finite: LEAT_BAD_INPUT names the row and column of one that is not.
- * options NULL: the defaults. The result is given back by leat_kmeans_free; on failure it is empty.
- * Takes memory for all points and 12 bytes a point on the backend. */
+ * options NULL: the defaults. Takes memory for all points and 12 bytes a point on the backend. */
 enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *points,
                              const struct leat_kmeans_options *options,
-                             struct leat_kmeans_result *out);
+                             struct leat_kmeans_result **out);
 void leat_kmeans_free(struct leat_kmeans_result *r);
 
 /* --- interpolating polynomials --- */
@@ -142,6 +149,54 @@ enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const dou
 /* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308. */
 double leat_interpolant_lebesgue(const struct leat_interpolant *p);
 void leat_interpolant_free(struct leat_interpolant *p);
+
+/* --- landslides: debris that flows over a terrain, by the cellular automaton sciddicaT --- */
+
+enum leat_nodata { LEAT_NODATA_WALL, LEAT_NODATA_SINK };
+
+struct leat_landslide_options {
+    size_t size;
+    uint64_t steps;          /* at most 2147483646; 0: 4000 */
+    uint64_t settle;         /* steps between checks whether any cell still moves; 0: none */
+    uint64_t report_every;   /* steps from one report to the next; 0: a hundredth of all */
+    double epsilon;          /* m of debris that adhere, at most 1e6; 0: 0.001; negative: none */
+    double r;                /* the share of a flow that happens in one step, at most 1; 0: 0.5 */
+    enum leat_nodata nodata; /* cells without an altitude: take no debris, or swallow it */
+};
+#define LEAT_LANDSLIDE_DEFAULTS                                                                    \
+    {                                                                                              \
+        sizeof(struct leat_landslide_options), 0, 0, 0, 0, 0, LEAT_NODATA_WALL                     \
+    }
+
+/* The state after a step; sums over cells, in m: times the area of a cell, volumes. */
+struct leat_landslide_report {
+    uint64_t step;
+    double on_map, lost_edge, lost_nodata; /* debris on the map; what has left it, so far */
+    double largest;                        /* thickness of a cell, m */
+    uint64_t n_active;                     /* cells with more than epsilon */
+};
+
+struct leat_landslide_result {
+    size_t rows, columns;
+    double *thickness;     /* [rows][columns], m, at the end; NaN where the altitude is NaN */
+    double *max_thickness; /* likewise, the largest at any step */
+    int32_t *arrival;      /* [rows][columns]: the first step after which a cell had more than
+                              epsilon; 0: from the start; -1: never, or the altitude is NaN */
+    struct leat_landslide_report *reports; /* of the start, then as asked for, and of the end */
+    size_t n_reports;
+    int settled; /* no cell moved in the last step, and so it ended early */
+};
+
+/* Lets debris flow. dem: altitudes in m of a surface that has the debris on it, row by row, at most
+ * 2^31 cells; NaN: NODATA. source: thickness of the debris in m, of the same shape; NaN: 0.
+ * LEAT_BAD_INPUT names the row and column of an altitude beyond +-1e9 and of a thickness that is
+ * not from 0 to 1e9. What flows to the outermost cells has left the map. options NULL: the
+ * defaults. Takes about 62 bytes of memory a cell. */
+enum leat_status leat_landslide(struct leat_context *c, const struct leat_array *dem,
+                                const struct leat_array *source,
+                                const struct leat_landslide_options *options,
+                                struct leat_landslide_result **out);
+void leat_landslide_free(struct leat_landslide_result *r);
 
 #ifdef __cplusplus
 }

@@ -80,6 +80,23 @@ enum status library_may_take(const struct leat_context *c, const struct room *co
                              all.host, c->memory);
 }
 
+enum status library_progress(struct leat_context *c, double share)
+{
+    if (c->progress != NULL && c->progress(c->user, share) != 0) {
+        leat_cancel(c);
+    }
+    return queue_check(c->queue);
+}
+
+bool library_is_array(const struct leat_array *x)
+{
+    const size_t number = x != NULL && x->type == LEAT_F4 ? sizeof(float) : sizeof(double);
+    return x != NULL && x->data != NULL && x->rows > 0 && x->columns > 0 &&
+           x->columns <= SIZE_MAX / 16 && (x->type == LEAT_F8 || x->type == LEAT_F4) &&
+           (x->row_bytes == 0 ||
+            (x->row_bytes >= x->columns * number && x->row_bytes % number == 0));
+}
+
 bool library_options(void *to, size_t all, const void *from, size_t size)
 {
     const char *const given = from;
@@ -136,6 +153,8 @@ enum leat_status leat_open(const struct leat_options *options, struct leat_conte
         return LEAT_NO_MEMORY;
     }
     c->memory = o.memory > 0 ? o.memory : UINT64_MAX;
+    c->progress = o.progress;
+    c->user = o.user;
     sigset_t all, before; /* the library's threads take none of the program's signals */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -17,6 +17,8 @@ struct leat_context {
     struct queue *queue;
     uint64_t memory; /* UINT64_MAX: any */
     int stop;        /* the queue's */
+    int (*progress)(void *user, double share);
+    void *user;
     char backend_text[256], error[STATUS_MESSAGE_BYTES];
 };
 
@@ -24,11 +26,23 @@ struct leat_context {
 enum leat_status library_end(struct leat_context *c, enum status st);
 /* LEAT_BAD_ARGUMENT with that message. */
 enum leat_status library_refuse(struct leat_context *c, const char *message);
+/* Between parts of a call's work: tells the program. STATUS_CANCELLED. */
+enum status library_progress(struct leat_context *c, double share) STATUS_MUST_CHECK;
 /* STATUS_TOO_LARGE where so much, which has been counted, may not be taken. */
 enum status library_may_take(const struct leat_context *c,
                              const struct room *counted) STATUS_MUST_CHECK;
 /* The options' members that the caller knows, over the defaults, zeros: `size` bytes of them.
  * False: there are more than this library knows, and they are not 0. */
 bool library_options(void *to, size_t all, const void *from, size_t size);
+
+/* Are there numbers, of a type that there is, in rows that do not overlap? */
+bool library_is_array(const struct leat_array *x);
+
+/* From one row to the next. */
+static inline size_t library_stride(const struct leat_array *x)
+{
+    return x->row_bytes > 0 ? x->row_bytes
+                            : x->columns * (x->type == LEAT_F4 ? sizeof(float) : sizeof(double));
+}
 
 #endif

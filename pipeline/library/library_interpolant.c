@@ -87,7 +87,7 @@ static enum status evaluate(struct leat_interpolant *p, const double *queries, s
     for (size_t first = 0, some; first < n; first += some) {
         uint64_t ticket;
         some = n - first < p->strip ? n - first : p->strip;
-        STATUS_TRY(queue_check(q));
+        STATUS_TRY(library_progress(p->context, (double)first / (double)n));
         STATUS_TRY(ops->upload(q, p->queries, queries + first, some * sizeof *queries, &ticket));
         STATUS_TRY(ops->interpolate->evaluate(q, &p->setup.nodes, &p->setup.cells, p->queries,
                                               DTYPE_F64, some, p->values, p->counts));

@@ -14,6 +14,8 @@ static const double most_tol = 1e9;
 
 /* Points and their labels on the backend. */
 struct points {
+    struct leat_context *context;
+    struct kmeans_solve *solve;
     struct leat_array from;
     size_t row_bytes;            /* of a row alone */
     struct kmeans_sample *shown; /* the solve's */
@@ -34,7 +36,7 @@ static enum status points_room(struct points *p, struct room *room)
 /* Uploads all rows, strip by strip; the sample sees them. */
 static enum status upload(struct kmeans_solve *s, struct points *p)
 {
-    const size_t stride = p->from.row_bytes > 0 ? p->from.row_bytes : p->row_bytes;
+    const size_t stride = library_stride(&p->from);
     for (size_t first = 0, n; first < p->from.rows; first += n) {
         const size_t left = p->from.rows - first;
         uint64_t ticket;
@@ -55,6 +57,15 @@ static enum status upload(struct kmeans_solve *s, struct points *p)
         STATUS_TRY(s->ops->upload_wait(s->queue, ticket));
     }
     return STATUS_OK;
+}
+
+/* Of struct kmeans_source; the program is told how many runs have ended. */
+static enum status visit(void *context, kmeans_visit_fn *what, void *arg)
+{
+    struct points *const p = context;
+    const size_t n_runs = kmeans_n_runs(&p->solve->request);
+    STATUS_TRY(library_progress(p->context, (double)p->solve->first_run / (double)n_runs));
+    return kmeans_visit_resident(&p->resident, what, arg);
 }
 
 /* What is wrong, in rows and columns. */
@@ -122,12 +133,8 @@ static struct kmeans_request request_of(const struct leat_array *x,
 /* NULL: nothing is. */
 static const char *what_is_wrong(const struct leat_array *x, const struct kmeans_request *r)
 {
-    const size_t row = x->columns * dtype_bytes(r->type);
     if (x->rows > (size_t)1 << 31) {
         return "points: more than 2^31 rows";
-    }
-    if ((x->type != LEAT_F8 && x->type != LEAT_F4) || (x->row_bytes > 0 && x->row_bytes < row)) {
-        return "points: give LEAT_F8 or LEAT_F4, and rows that do not overlap";
     }
     if (r->k_last < r->k_first || r->k_last > x->rows) {
         return "k, k_last: give from 1 to as many clusters as there are points";
@@ -142,64 +149,60 @@ static const char *what_is_wrong(const struct leat_array *x, const struct kmeans
     return NULL;
 }
 
-static enum status result_new(const struct kmeans_solve *s, int32_t *labels,
-                              struct leat_kmeans_result *out)
+static enum status result_new(const struct kmeans_solve *s, struct leat_kmeans_result *r)
 {
     const struct kmeans_fit *const fit = &s->best;
     const size_t k = fit->k, cells = k * s->request.n_columns;
-    *out = (struct leat_kmeans_result){.k = k,
-                                       .n = s->n,
-                                       .columns = s->request.n_columns,
-                                       .centroids = malloc(cells * sizeof *out->centroids),
-                                       .counts = malloc(k * sizeof *out->counts),
-                                       .within = malloc(k * sizeof *out->within),
-                                       .inertia = fit->inertia,
-                                       .silhouette = fit->silhouette,
-                                       .n_iterations = fit->state.n_iterations,
-                                       .converged = fit->state.done != 0};
-    if (out->centroids == NULL || out->counts == NULL || out->within == NULL) {
-        leat_kmeans_free(out);
+    r->k = k;
+    r->n = s->n;
+    r->columns = s->request.n_columns;
+    r->centroids = malloc(cells * sizeof *r->centroids);
+    r->counts = malloc(k * sizeof *r->counts);
+    r->within = malloc(k * sizeof *r->within);
+    r->inertia = fit->inertia;
+    r->silhouette = fit->silhouette;
+    r->n_iterations = fit->state.n_iterations;
+    r->converged = fit->state.done != 0;
+    if (r->centroids == NULL || r->counts == NULL || r->within == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", k);
     }
-    memcpy(out->centroids, fit->centroids, cells * sizeof *out->centroids);
-    memcpy(out->counts, s->count, k * sizeof *out->counts);
-    memcpy(out->within, s->within, k * sizeof *out->within);
-    out->labels = labels;
+    memcpy(r->centroids, fit->centroids, cells * sizeof *r->centroids);
+    memcpy(r->counts, s->count, k * sizeof *r->counts);
+    memcpy(r->within, s->within, k * sizeof *r->within);
     return STATUS_OK;
 }
 
 static enum status solve(struct leat_context *c, struct kmeans_solve *s, struct points *p,
-                         struct leat_kmeans_result *out)
+                         struct leat_kmeans_result *r)
 {
     struct room counted = {0}, room = {.queue = c->queue};
     STATUS_TRY(kmeans_solve_room(s, &counted));
     STATUS_TRY(points_room(p, &counted));
     STATUS_TRY(library_may_take(c, &counted));
-    int32_t *const labels = malloc(p->from.rows * sizeof *labels);
-    if (labels == NULL) {
+    if (r == NULL || (r->labels = malloc(p->from.rows * sizeof *r->labels)) == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", p->from.rows);
     }
     enum status st = kmeans_solve_room(s, &room);
     st = st == STATUS_OK ? points_room(p, &room) : st;
-    st = st == STATUS_OK ? cluster(s, p, c->queue, labels) : st;
-    st = st == STATUS_OK ? result_new(s, labels, out) : st;
-    if (st != STATUS_OK) {
-        free(labels);
-    }
+    st = st == STATUS_OK ? cluster(s, p, c->queue, r->labels) : st;
+    st = st == STATUS_OK ? result_new(s, r) : st;
     room_free(&room);
     return st;
 }
 
 enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *points,
                              const struct leat_kmeans_options *options,
-                             struct leat_kmeans_result *out)
+                             struct leat_kmeans_result **out)
 {
     bool is_known;
-    if (out == NULL || points == NULL || points->data == NULL || points->rows == 0 ||
-        points->columns == 0 || points->columns > SIZE_MAX / 16) {
-        return library_refuse(c, "points, out: give rows and columns, and where the result goes");
+    if (out == NULL) {
+        return library_refuse(c, "out: give where the result goes");
     }
-    *out = (struct leat_kmeans_result){0};
+    *out = NULL;
+    if (!library_is_array(points)) {
+        return library_refuse(c, "points: give LEAT_F8 or LEAT_F4, rows and columns, and rows that "
+                                 "do not overlap");
+    }
     const struct kmeans_request request = request_of(points, options, &is_known);
     const char *const wrong = what_is_wrong(points, &request);
     if (!is_known || wrong != NULL) {
@@ -208,23 +211,31 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
     struct kmeans_solve s = {.request = request};
     const size_t row_bytes = points->columns * dtype_bytes(request.type);
     struct points p = {
+        .context = c,
+        .solve = &s,
         .from = *points,
         .row_bytes = row_bytes,
         .shown = &s.sample,
         .strip_rows = STRIP_BYTES / row_bytes + 1,
         .resident.x = {.type = request.type, .n = points->rows, .n_columns = points->columns}};
-    s.source = (struct kmeans_source){kmeans_visit_resident, &p.resident};
-    return library_end(c, solve(c, &s, &p, out));
+    s.source = (struct kmeans_source){visit, &p};
+    struct leat_kmeans_result *r = calloc(1, sizeof *r);
+    const enum status st = solve(c, &s, &p, r);
+    if (st != STATUS_OK) {
+        leat_kmeans_free(r);
+        r = NULL;
+    }
+    *out = r;
+    return library_end(c, st);
 }
 
 void leat_kmeans_free(struct leat_kmeans_result *r)
 {
-    if (r == NULL) {
-        return;
+    if (r != NULL) {
+        free(r->centroids);
+        free(r->labels);
+        free(r->counts);
+        free(r->within);
+        free(r);
     }
-    free(r->centroids);
-    free(r->labels);
-    free(r->counts);
-    free(r->within);
-    *r = (struct leat_kmeans_result){0};
 }

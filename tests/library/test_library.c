@@ -69,10 +69,10 @@ static struct leat_kmeans_options options(size_t k)
     return o;
 }
 
-static struct leat_kmeans_result cluster(struct leat_context *c, const struct leat_array *x,
-                                         const struct leat_kmeans_options *o)
+static struct leat_kmeans_result *cluster(struct leat_context *c, const struct leat_array *x,
+                                          const struct leat_kmeans_options *o)
 {
-    struct leat_kmeans_result r;
+    struct leat_kmeans_result *r;
     if (leat_kmeans(c, x, o, &r) != LEAT_OK) {
         fail_msg("%s", leat_error(c));
     }
@@ -102,40 +102,39 @@ static void heaps_are_found_and_all_of_the_result_fits_together(void **state)
     struct leat_context *const c = context();
     const struct leat_array x = array();
     const struct leat_kmeans_options o = options(HEAPS);
-    struct leat_kmeans_result r = cluster(c, &x, &o);
+    struct leat_kmeans_result *r = cluster(c, &x, &o);
     double inertia = 0;
     (void)state;
-    assert_int_equal(r.k, HEAPS);
-    assert_int_equal(r.n, N);
-    assert_int_equal(r.columns, D);
-    assert_true(r.converged && r.n_iterations >= 1 && r.silhouette > 0.8 && r.silhouette <= 1);
+    assert_int_equal(r->k, HEAPS);
+    assert_int_equal(r->n, N);
+    assert_int_equal(r->columns, D);
+    assert_true(r->converged && r->n_iterations >= 1 && r->silhouette > 0.8 && r->silhouette <= 1);
     for (size_t i = 0; i < N; i++) {
-        assert_in_range(r.labels[i], 0, HEAPS - 1);
-        assert_int_equal(r.labels[i], r.labels[i % HEAPS]);
+        assert_in_range(r->labels[i], 0, HEAPS - 1);
+        assert_int_equal(r->labels[i], r->labels[i % HEAPS]);
         for (size_t k = 0; k < HEAPS; k++) {
-            assert_true(distance2(wide[i], r.centroids + (size_t)r.labels[i] * D) <=
-                        distance2(wide[i], r.centroids + k * D));
+            assert_true(distance2(wide[i], r->centroids + (size_t)r->labels[i] * D) <=
+                        distance2(wide[i], r->centroids + k * D));
         }
     }
     for (size_t k = 0; k < HEAPS; k++) {
         double mean[D] = {0}, within = 0;
-        assert_int_equal(r.counts[k], N / HEAPS);
+        assert_int_equal(r->counts[k], N / HEAPS);
         for (size_t i = 0; i < N; i++) {
-            const bool is_in = r.labels[i] == (int32_t)k;
-            within += is_in ? distance2(wide[i], r.centroids + k * D) : 0;
+            const bool is_in = r->labels[i] == (int32_t)k;
+            within += is_in ? distance2(wide[i], r->centroids + k * D) : 0;
             for (size_t j = 0; j < D; j++) {
                 mean[j] += is_in ? wide[i][j] / (N / HEAPS) : 0;
             }
         }
         for (size_t j = 0; j < D; j++) { /* N roundings of numbers below 81 */
-            assert_near(r.centroids[k * D + j], mean[j], N * 81 * 0x1p-52);
+            assert_near(r->centroids[k * D + j], mean[j], N * 81 * 0x1p-52);
         }
-        assert_near(r.within[k], within, N * 81 * 81 * 0x1p-50);
-        inertia += r.within[k];
+        assert_near(r->within[k], within, N * 81 * 81 * 0x1p-50);
+        inertia += r->within[k];
     }
-    assert_near(r.inertia, inertia, inertia * 1e-14);
-    leat_kmeans_free(&r);
-    assert_null(r.labels);
+    assert_near(r->inertia, inertia, inertia * 1e-14);
+    leat_kmeans_free(r);
     leat_close(c);
 }
 
@@ -145,12 +144,12 @@ static void strides_and_floats_change_no_bit(void **state)
     struct leat_context *const c = context();
     const struct leat_array dense = array(), apart = {points, LEAT_F4, N, D, sizeof points[0]};
     const struct leat_kmeans_options o = options(7);
-    struct leat_kmeans_result a = cluster(c, &dense, &o), b = cluster(c, &apart, &o);
+    struct leat_kmeans_result *a = cluster(c, &dense, &o), *b = cluster(c, &apart, &o);
     (void)state;
-    assert_memory_equal(a.centroids, b.centroids, a.k * D * sizeof(double));
-    assert_memory_equal(a.labels, b.labels, N * sizeof(int32_t));
-    leat_kmeans_free(&a);
-    leat_kmeans_free(&b);
+    assert_memory_equal(a->centroids, b->centroids, a->k * D * sizeof(double));
+    assert_memory_equal(a->labels, b->labels, N * sizeof(int32_t));
+    leat_kmeans_free(a);
+    leat_kmeans_free(b);
     leat_close(c);
 }
 
@@ -162,16 +161,16 @@ static void of_a_range_the_number_of_heaps_is_taken(void **state)
     (void)state;
     o.k_last = 8;
     o.scale = LEAT_SCALE_UNIT;
-    struct leat_kmeans_result r = cluster(c, &x, &o);
-    assert_int_equal(r.k, HEAPS);
-    leat_kmeans_free(&r);
+    struct leat_kmeans_result *r = cluster(c, &x, &o);
+    assert_int_equal(r->k, HEAPS);
+    leat_kmeans_free(r);
     o = options(HEAPS); /* one run from the first five points, which lie in five heaps */
     o.init = LEAT_KMEANS_FIRST;
     r = cluster(c, &x, &o);
     for (size_t i = 0; i < N; i++) {
-        assert_int_equal(r.labels[i], i % HEAPS);
+        assert_int_equal(r->labels[i], i % HEAPS);
     }
-    leat_kmeans_free(&r);
+    leat_kmeans_free(r);
     leat_close(c);
 }
 
@@ -182,24 +181,24 @@ static void options_that_are_not_given_are_the_defaults(void **state)
     const struct leat_array x = array();
     struct leat_kmeans_options o = options(0);
     (void)state;
-    struct leat_kmeans_result by_none = cluster(c, &x, NULL), by_all = cluster(c, &x, &o);
+    struct leat_kmeans_result *by_none = cluster(c, &x, NULL), *by_all = cluster(c, &x, &o);
     o.size = offsetof(struct leat_kmeans_options, k_last);
     o.k_last = 1; /* which is not looked at */
     o.init = (enum leat_kmeans_init)99;
-    struct leat_kmeans_result by_few = cluster(c, &x, &o);
-    assert_int_equal(by_none.k, 8);
-    assert_memory_equal(by_none.labels, by_all.labels, N * sizeof(int32_t));
-    assert_memory_equal(by_none.labels, by_few.labels, N * sizeof(int32_t));
-    leat_kmeans_free(&by_none);
-    leat_kmeans_free(&by_all);
-    leat_kmeans_free(&by_few);
+    struct leat_kmeans_result *by_few = cluster(c, &x, &o);
+    assert_int_equal(by_none->k, 8);
+    assert_memory_equal(by_none->labels, by_all->labels, N * sizeof(int32_t));
+    assert_memory_equal(by_none->labels, by_few->labels, N * sizeof(int32_t));
+    leat_kmeans_free(by_none);
+    leat_kmeans_free(by_all);
+    leat_kmeans_free(by_few);
     leat_close(c);
 }
 
 static void what_is_wrong_with_points_is_said(void **state)
 {
     struct leat_context *const c = context();
-    struct leat_kmeans_result r;
+    struct leat_kmeans_result *r;
     const struct {
         double value;
         const char *says;
@@ -213,7 +212,7 @@ static void what_is_wrong_with_points_is_said(void **state)
         wide[17][1] = numbers[i].value;
         assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_BAD_INPUT);
         assert_non_null(strstr(leat_error(c), numbers[i].says));
-        assert_null(r.labels);
+        assert_null(r);
         wide[17][1] = kept;
     }
     struct leat_array x = array();
@@ -249,13 +248,16 @@ static void memory_is_bounded(void **state)
 {
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     struct leat_context *c;
-    struct leat_kmeans_result r;
+    struct leat_kmeans_result *r;
+    struct leat_landslide_result *slide;
     const struct leat_array x = array();
     (void)state;
     o.memory = 10000;
     o.backend = getenv("LEAT_TEST_BACKEND");
     assert_int_equal(leat_open(&o, &c), LEAT_OK);
     assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_TOO_LARGE);
+    assert_non_null(strstr(leat_error(c), "10000"));
+    assert_int_equal(leat_landslide(c, &x, &x, NULL, &slide), LEAT_TOO_LARGE);
     assert_non_null(strstr(leat_error(c), "10000"));
     leat_close(c);
 }
@@ -340,6 +342,285 @@ static void what_is_wrong_with_nodes_is_said(void **state)
     leat_close(c);
 }
 
+/* --- landslides ------------------------------------------------------------------------------- */
+
+enum { ROWS = 41, COLUMNS = 33, CELLS = ROWS * COLUMNS };
+
+/* A valley that falls to the south, 3 m of debris at its head, and below it three cells without an
+ * altitude. */
+struct maps {
+    double dem[ROWS][COLUMNS], source[ROWS][COLUMNS];
+    float narrow[2][ROWS][COLUMNS + 2]; /* the same, but for the last columns */
+};
+
+static struct maps *maps_new(void)
+{
+    struct maps *const m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t j = 0; j < COLUMNS; j++) {
+            const double across = (double)j - COLUMNS / 2;
+            m->dem[i][j] = (double)(float)(500 - 4.0 * (double)i + 0.25 * across * across +
+                                           uniform(i * COLUMNS + j));
+            m->source[i][j] = i >= 4 && i < 9 && j >= 14 && j < 19 ? 3 : 0;
+        }
+    }
+    m->dem[14][15] = m->dem[14][16] = m->dem[14][17] = NAN;
+    m->source[2][2] = NAN;
+    for (size_t k = 0; k < CELLS; k++) {
+        m->narrow[0][k / COLUMNS][k % COLUMNS] = (float)m->dem[0][k];
+        m->narrow[1][k / COLUMNS][k % COLUMNS] = (float)m->source[0][k];
+    }
+    return m;
+}
+
+static struct leat_array map_of(const double (*cells)[COLUMNS])
+{
+    return (struct leat_array){.data = cells, .type = LEAT_F8, .rows = ROWS, .columns = COLUMNS};
+}
+
+static struct leat_landslide_result *slide(struct leat_context *c, const struct maps *m,
+                                           const struct leat_landslide_options *o)
+{
+    const struct leat_array dem = map_of(m->dem), source = map_of(m->source);
+    struct leat_landslide_result *r;
+    if (leat_landslide(c, &dem, &source, o, &r) != LEAT_OK) {
+        fail_msg("%s", leat_error(c));
+    }
+    return r;
+}
+
+static void assert_same(const struct leat_landslide_result *a,
+                        const struct leat_landslide_result *b)
+{
+    assert_memory_equal(a->thickness, b->thickness, CELLS * sizeof(double));
+    assert_memory_equal(a->max_thickness, b->max_thickness, CELLS * sizeof(double));
+    assert_memory_equal(a->arrival, b->arrival, CELLS * sizeof(int32_t));
+    assert_int_equal(a->n_reports, b->n_reports);
+    assert_memory_equal(a->reports, b->reports, a->n_reports * sizeof *a->reports);
+}
+
+/* Of 1353 cells and 200 steps: every sum of 75 m of debris is off by less than 1e-10 of itself. */
+static void assert_balanced(const struct leat_landslide_report *r)
+{
+    assert_near(r->on_map + r->lost_edge + r->lost_nodata, 75, 75e-10);
+}
+
+static void debris_flows_and_all_of_the_result_fits_together(void **state)
+{
+    struct leat_context *const c = context();
+    struct maps *const m = maps_new();
+    struct leat_landslide_options o = LEAT_LANDSLIDE_DEFAULTS;
+    (void)state;
+    o.steps = 200;
+    o.report_every = 60;
+    struct leat_landslide_result *r = slide(c, m, &o);
+    double sum = 0;
+    assert_int_equal(r->rows, ROWS);
+    assert_int_equal(r->columns, COLUMNS);
+    assert_int_equal(r->n_reports, 5);
+    for (size_t k = 0; k < r->n_reports; k++) {
+        assert_int_equal(r->reports[k].step, k < 4 ? 60 * k : 200);
+        assert_balanced(&r->reports[k]);
+        assert_true(r->reports[k].lost_nodata == 0);
+    }
+    assert_false(r->settled);
+    assert_true(r->reports[0].on_map == 75 && r->reports[0].n_active == 25);
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t j = 0; j < COLUMNS; j++) {
+            const size_t k = i * COLUMNS + j;
+            const bool ring = i == 0 || j == 0 || i == ROWS - 1 || j == COLUMNS - 1;
+            if (isnan(m->dem[i][j])) {
+                assert_true(isnan(r->thickness[k]) && isnan(r->max_thickness[k]));
+                assert_int_equal(r->arrival[k], -1);
+                continue;
+            }
+            sum += r->thickness[k];
+            assert_true(r->max_thickness[k] >= r->thickness[k]);
+            assert_true(r->max_thickness[k] >= m->source[i][j] || isnan(m->source[i][j]));
+            assert_true(ring || (r->arrival[k] >= 0) == (r->max_thickness[k] > 0.001));
+            assert_int_equal(r->arrival[k] == 0, m->source[i][j] > 0);
+        }
+    }
+    assert_near(sum, r->reports[4].on_map, 75e-10);
+    /* it went round the hole, and came together again */
+    assert_true(r->arrival[14 * COLUMNS + 14] > 0 &&
+                r->arrival[20 * COLUMNS + 15] > r->arrival[20 * COLUMNS + 14]);
+    leat_landslide_free(r);
+    leat_landslide_free(NULL);
+    free(m);
+    leat_close(c);
+}
+
+static void maps_of_floats_and_any_backend_give_the_same_bits(void **state)
+{
+    struct leat_context *const c = context();
+    struct leat_context *cpu;
+    struct maps *const m = maps_new();
+    struct leat_landslide_options o = LEAT_LANDSLIDE_DEFAULTS;
+    const size_t row = sizeof m->narrow[0][0];
+    const struct leat_array dem = {m->narrow[0], LEAT_F4, ROWS, COLUMNS, row},
+                            source = {m->narrow[1], LEAT_F4, ROWS, COLUMNS, row};
+    struct leat_landslide_result *narrow;
+    (void)state;
+    assert_int_equal(leat_open(NULL, &cpu), LEAT_OK);
+    o.steps = 300;
+    struct leat_landslide_result *r = slide(c, m, &o), *by_cpu = slide(cpu, m, &o);
+    assert_int_equal(leat_landslide(c, &dem, &source, &o, &narrow), LEAT_OK);
+    assert_same(r, by_cpu);
+    assert_same(r, narrow);
+    leat_landslide_free(r);
+    leat_landslide_free(by_cpu);
+    leat_landslide_free(narrow);
+    leat_close(cpu);
+    free(m);
+    leat_close(c);
+}
+
+static void nodata_swallows_debris_where_that_is_asked_for(void **state)
+{
+    struct leat_context *const c = context();
+    struct maps *const m = maps_new();
+    struct leat_landslide_options o = LEAT_LANDSLIDE_DEFAULTS;
+    (void)state;
+    o.steps = 200;
+    o.nodata = LEAT_NODATA_SINK;
+    struct leat_landslide_result *r = slide(c, m, &o);
+    const struct leat_landslide_report *const last = &r->reports[r->n_reports - 1];
+    assert_true(last->lost_nodata > 1);
+    assert_balanced(last);
+    assert_true(isnan(r->thickness[14 * COLUMNS + 16]));
+    leat_landslide_free(r);
+    o.settle = 1; /* all of the debris adheres */
+    o.epsilon = 5;
+    r = slide(c, m, &o);
+    assert_true(r->settled);
+    assert_int_equal(r->n_reports, 2);
+    assert_int_equal(r->reports[1].step, 1);
+    leat_landslide_free(r);
+    free(m);
+    leat_close(c);
+}
+
+static void what_is_wrong_with_maps_is_said(void **state)
+{
+    struct leat_context *const c = context();
+    struct leat_landslide_result *r;
+    const struct {
+        size_t map;
+        double value;
+        const char *says;
+    } numbers[] = {
+        {0, INFINITY, "dem: row 3, column 7 (the first are 0) is inf, no altitude"},
+        {0, 2e9, "dem: row 3, column 7 (the first are 0) is 2e+09, no altitude"},
+        {1, -0.5, "source: row 3, column 7 (the first are 0) is -0.5, no thickness"},
+        {1, INFINITY, "source: row 3, column 7 (the first are 0) is inf, no thickness"},
+    };
+    struct maps *const m = maps_new();
+    const struct leat_array dem = map_of(m->dem), source = map_of(m->source);
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double *const at = numbers[i].map == 0 ? &m->dem[3][7] : &m->source[3][7];
+        const double kept = *at;
+        *at = numbers[i].value;
+        assert_int_equal(leat_landslide(c, &dem, &source, NULL, &r), LEAT_BAD_INPUT);
+        if (strstr(leat_error(c), numbers[i].says) == NULL) {
+            fail_msg("%s", leat_error(c));
+        }
+        assert_null(r);
+        *at = kept;
+    }
+    struct leat_landslide_options wrong[5];
+    for (size_t i = 0; i < 5; i++) {
+        wrong[i] = (struct leat_landslide_options)LEAT_LANDSLIDE_DEFAULTS;
+    }
+    wrong[0].steps = UINT64_C(1) << 31;
+    wrong[1].epsilon = NAN;
+    wrong[2].r = 1.5;
+    wrong[3].nodata = (enum leat_nodata)2;
+    wrong[4].size = 2 * sizeof wrong[0];
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(leat_landslide(c, &dem, &source, &wrong[i], &r), LEAT_BAD_ARGUMENT);
+    }
+    struct leat_array small = source;
+    small.rows--;
+    assert_int_equal(leat_landslide(c, &dem, &small, NULL, &r), LEAT_BAD_ARGUMENT);
+    small = source;
+    small.row_bytes = sizeof m->source[0] + 1;
+    assert_int_equal(leat_landslide(c, &dem, &small, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_landslide(c, NULL, &source, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_landslide(c, &dem, &source, NULL, NULL), LEAT_BAD_ARGUMENT);
+    for (size_t k = 0; k < CELLS; k++) {
+        m->dem[0][k] = NAN;
+    }
+    assert_int_equal(leat_landslide(c, &dem, &source, NULL, &r), LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "dem: no cell"));
+    free(m);
+    leat_close(c);
+}
+
+/* --- progress --------------------------------------------------------------------------------- */
+
+struct told {
+    pthread_t thread;
+    size_t n, n_until_no; /* calls; the last one says no */
+    double last;
+};
+
+static int tell(void *user, double share)
+{
+    struct told *const t = user;
+    assert_true(pthread_equal(pthread_self(), t->thread));
+    assert_true(share >= (t->n == 0 ? 0 : t->last) && share <= 1);
+    t->last = share;
+    return ++t->n == t->n_until_no;
+}
+
+static enum leat_status call(struct leat_context *c, struct leat_interpolant *p, size_t which)
+{
+    static double q[2 << 20], v[2 << 20];
+    struct maps *const m = maps_new();
+    const struct leat_array x = array(), dem = map_of(m->dem), source = map_of(m->source);
+    struct leat_kmeans_result *clusters = NULL;
+    struct leat_landslide_result *r = NULL;
+    const enum leat_status st = which == 0   ? leat_kmeans(c, &x, NULL, &clusters)
+                                : which == 1 ? leat_landslide(c, &dem, &source, NULL, &r)
+                                             : leat_interpolant_evaluate(p, q, 2 << 20, v);
+    assert_true(which == 2 || (clusters == NULL && r == NULL) == (st != LEAT_OK));
+    leat_kmeans_free(clusters);
+    leat_landslide_free(r);
+    free(m);
+    return st;
+}
+
+static void programs_are_told_the_progress_and_may_say_no(void **state)
+{
+    struct told told = {.thread = pthread_self()};
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    const struct nodes n = nodes_of_chebyshev();
+    struct leat_context *c;
+    struct leat_interpolant *p;
+    (void)state;
+    o.backend = getenv("LEAT_TEST_BACKEND");
+    o.progress = tell;
+    o.user = &told;
+    assert_int_equal(leat_open(&o, &c), LEAT_OK);
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 1, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_OK);
+    for (size_t which = 0; which < 3; which++) {
+        told.n_until_no = 1;
+        told.n = 0;
+        assert_int_equal(call(c, p, which), LEAT_CANCELLED);
+        assert_int_equal(told.n, 1);
+        told.n_until_no = told.n = 0;
+        assert_int_equal(call(c, p, which), LEAT_OK);
+        assert_true(told.n >= 1);
+    }
+    assert_true(told.n == 2 && told.last > 0.5); /* strips */
+    leat_interpolant_free(p);
+    leat_close(c);
+}
+
 /* --- contexts --------------------------------------------------------------------------------- */
 
 static void contexts_that_cannot_be_say_why(void **state)
@@ -395,13 +676,12 @@ static void signals_stay_the_programs(void **state)
 static void *work(void *unused)
 {
     (void)unused;
-    struct leat_kmeans_result *const r = malloc(sizeof *r);
+    struct leat_kmeans_result *r = NULL;
     struct leat_context *const c = context();
     const struct leat_array x = array();
-    assert_non_null(r);
     for (int i = 0; i < 5; i++) {
         const struct leat_kmeans_options o = options(6);
-        *r = cluster(c, &x, &o);
+        r = cluster(c, &x, &o);
         if (i < 4) {
             leat_kmeans_free(r);
         }
@@ -425,7 +705,6 @@ static void two_contexts_work_at_the_same_time(void **state)
     assert_memory_equal(r[0]->centroids, r[1]->centroids, 6 * D * sizeof(double));
     for (size_t i = 0; i < 2; i++) {
         leat_kmeans_free(r[i]);
-        free(r[i]);
     }
 }
 
@@ -441,7 +720,7 @@ static void a_call_is_cancelled_and_the_next_one_works(void **state)
     struct leat_context *const c = context();
     const struct leat_array x = array();
     struct leat_kmeans_options o = options(300);
-    struct leat_kmeans_result r;
+    struct leat_kmeans_result *r;
     pthread_t thread;
     (void)state;
     o.k_last = 800;
@@ -450,9 +729,9 @@ static void a_call_is_cancelled_and_the_next_one_works(void **state)
     assert_int_equal(pthread_create(&thread, NULL, cancel, c), 0);
     assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_CANCELLED);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_null(r.labels);
+    assert_null(r);
     r = cluster(c, &x, NULL);
-    leat_kmeans_free(&r);
+    leat_kmeans_free(r);
     leat_close(c);
 }
 
@@ -467,6 +746,11 @@ int main(void)
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(polynomials_are_themselves),
         cmocka_unit_test(what_is_wrong_with_nodes_is_said),
+        cmocka_unit_test(debris_flows_and_all_of_the_result_fits_together),
+        cmocka_unit_test(maps_of_floats_and_any_backend_give_the_same_bits),
+        cmocka_unit_test(nodata_swallows_debris_where_that_is_asked_for),
+        cmocka_unit_test(what_is_wrong_with_maps_is_said),
+        cmocka_unit_test(programs_are_told_the_progress_and_may_say_no),
         cmocka_unit_test(contexts_that_cannot_be_say_why),
         cmocka_unit_test(signals_stay_the_programs),
         cmocka_unit_test(two_contexts_work_at_the_same_time),

@@ -1,5 +1,6 @@
-"""The library by ctypes and the command on the same points and nodes: the same bits. library.py LIBRARY LEAT"""
+"""The library by ctypes and the command on the same points, nodes and maps: the same bits. c_library.py LIBRARY LEAT"""
 import ctypes
+import os
 import subprocess
 import sys
 
@@ -25,6 +26,22 @@ class Result(ctypes.Structure):
                 ("converged", ctypes.c_int)]
 
 
+class Landslide(ctypes.Structure):
+    _fields_ = [("size", size), ("steps", u64), ("settle", u64), ("report_every", u64), ("epsilon", real), ("r", real),
+                ("nodata", ctypes.c_int)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("step", u64), ("on_map", real), ("lost_edge", real), ("lost_nodata", real), ("largest", real),
+                ("n_active", u64)]
+
+
+class Slid(ctypes.Structure):
+    _fields_ = [("rows", size), ("columns", size), ("thickness", ctypes.POINTER(real)),
+                ("max_thickness", ctypes.POINTER(real)), ("arrival", ctypes.POINTER(ctypes.c_int32)),
+                ("reports", ctypes.POINTER(Report)), ("n_reports", size), ("settled", ctypes.c_int)]
+
+
 def check(status, context):
     library.leat_error.restype = ctypes.c_char_p
     if status != 0:
@@ -44,8 +61,9 @@ for at, (options, settings) in enumerate([
         (Options(size=ctypes.sizeof(Options), k=12, init=1, tol=-1, max_iter=40, scale=2),
          ["k=12", "init=random", "tol=0", "max_iter=40", "scale=range"])]):
     points = Array(data=x.ctypes.data, type=0, rows=x.shape[0], columns=x.shape[1], row_bytes=0)
-    mine = Result()
-    check(library.leat_kmeans(context, ctypes.byref(points), ctypes.byref(options), ctypes.byref(mine)), context)
+    made = ctypes.POINTER(Result)()
+    check(library.leat_kmeans(context, ctypes.byref(points), ctypes.byref(options), ctypes.byref(made)), context)
+    mine = made.contents
     subprocess.run([leat, "run", "-q", "-o", "out%d" % at, *sum((["-s", s] for s in settings), []), "a.points.npy"],
                    check=True)
     theirs = np.load("out%d/a/kmeans.npz" % at)
@@ -55,7 +73,7 @@ for at, (options, settings) in enumerate([
     assert np.array_equal(np.ctypeslib.as_array(mine.labels, (7000,)), theirs["labels"]), settings
     assert np.array_equal(np.ctypeslib.as_array(mine.within, (k,)), theirs["within"]), settings
     assert mine.inertia == float(theirs["inertia"]) and mine.n_iterations == int(theirs["n_iterations"]), settings
-    library.leat_kmeans_free(ctypes.byref(mine))
+    library.leat_kmeans_free(made)
 
 nodes = np.cos((2 * np.arange(40) + 1) * np.pi / 80)
 y = np.ascontiguousarray([np.exp(nodes), np.sin(9 * nodes)])
@@ -71,5 +89,52 @@ check(library.leat_interpolant_evaluate(curve, pointer(queries.ctypes.data), siz
       context)
 assert np.array_equal(values.T, theirs["y"])
 library.leat_interpolant_free(curve)
+
+
+def array_of(x):
+    return Array(data=x.ctypes.data, type=0, rows=x.shape[0], columns=x.shape[1], row_bytes=0)
+
+
+def slide(at, name, inputs, dem, source, options, settings):
+    """By both; `settings`: what the options are to the command."""
+    made = ctypes.POINTER(Slid)()
+    check(library.leat_landslide(context, ctypes.byref(array_of(dem)), ctypes.byref(array_of(source)),
+                                 ctypes.byref(options), ctypes.byref(made)), context)
+    mine, folder, masked = made.contents, "slides%d/%s" % (at, name), np.isnan(dem)
+    subprocess.run([leat, "run", "-q", "-o", "slides%d" % at, *sum((["-s", s] for s in settings), []), "-s", "raster=asc.gz",
+                    *inputs], check=True)
+    for what, none in ("thickness", -9999), ("max_thickness", -9999), ("arrival", -1):
+        theirs = np.loadtxt("%s/%s.asc.gz" % (folder, what), comments=list("ncxyN"))  # its head
+        ours = np.ctypeslib.as_array(getattr(mine, what), dem.shape)
+        assert np.array_equal(ours[~masked], theirs[~masked]), (name, what)
+        assert (theirs[masked] == none).all() and (np.isnan(ours) if none < -1 else ours == -1)[masked].all(), name
+    rows = np.loadtxt(folder + "/mass.csv.gz", delimiter=",", skiprows=1)
+    area = rows[0, 1] / mine.reports[0].on_map
+    assert area > 0 and len(rows) == mine.n_reports
+    for row, report in zip(rows, mine.reports[:mine.n_reports]):
+        assert row[0] == report.step and row[4] == report.n_active and row[5] == report.largest, name
+        assert np.allclose(row[1:4], area * np.array([report.on_map, report.lost_edge, report.lost_nodata]), 1e-14, 0)
+    library.leat_landslide_free(made)
+
+
+down, across = np.mgrid[0:90, 0:70]
+dem = 900 - 3.0 * down + 0.2 * (across % 23 - 11) ** 2 + random.uniform(0, 1, (90, 70))
+dem[40:43, 10:60] = np.nan
+source = np.where((down % 30 > 4) & (down % 30 < 12) & (across % 23 > 7) & (across % 23 < 15), 4.0, 0)
+source[down == 60] = np.nan
+np.save("c.dem.npy", dem)
+np.save("c.source.npy", source)
+for at, (options, settings) in enumerate([
+        (Landslide(size=ctypes.sizeof(Landslide), steps=700), ["steps=700"]),
+        (Landslide(size=ctypes.sizeof(Landslide), steps=301, report_every=50, epsilon=0.05, r=0.25, nodata=1),
+         ["steps=301", "report_every=50", "p_epsilon=0.05", "p_r=0.25", "nodata=sink"]),
+        (Landslide(size=ctypes.sizeof(Landslide), steps=4000, settle=10, epsilon=2), ["settle=10", "p_epsilon=2"])]):
+    slide(at, "c", ["c.dem.npy", "c.source.npy"], dem, source, options, settings)
+tessina = sys.argv[3]
+if os.path.isdir(tessina):
+    dem, source = (np.loadtxt("%s/tessina.%s.asc" % (tessina, what), skiprows=6) for what in ("dem", "source"))
+    slide(3, "tessina", [tessina], dem, source, Landslide(size=ctypes.sizeof(Landslide)), ["nodata=compat"])
+else:
+    print("NOT SHOWN here: the Tessina landslide, neither LEAT_TESSINA nor " + tessina)
 library.leat_close(context)
 print("the same bits by the library and by the command")

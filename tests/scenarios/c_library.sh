@@ -21,10 +21,10 @@ LD_LIBRARY_PATH=$lib expect 0 ./clusters
 [ "$(sed -n 2p stdout)" = "3 clusters, silhouette 0.883" ] && [ "$(grep -c '1000 points' stdout)" = 3 ] &&
     grep -q 'p(-0.50) = 0.606531' stdout || { cat stdout; fail "another result"; }
 if command -v c++ >/dev/null; then
-    printf '#include <leat.h>\nint main() { leat_kmeans_options o = LEAT_KMEANS_DEFAULTS; return leat_version() == nullptr || o.k; }\n' >plus.cpp
     # shellcheck disable=SC2086
-    c++ -Wall -Wextra -Werror plus.cpp -o plus $flags || fail "C++"
-    LD_LIBRARY_PATH=$lib expect 0 ./plus
+    c++ -std=c++11 -Wall -Wextra -Werror "$here/../../samples/debris.cpp" -o debris $flags || fail "the C++ sample does not compile"
+    LD_LIBRARY_PATH=$lib expect 0 ./debris
+    grep -q '^[1-9][0-9]* cells covered, to row [12][0-9][0-9];' stdout || { cat stdout; fail "another landslide"; }
 fi
-expect 0 "$python" "$here/c_library.py" "$lib/libleat.so" "$LEAT"
+expect 0 "$python" "$here/c_library.py" "$lib/libleat.so" "$LEAT" "${LEAT_TESSINA:-$here/../../../shared/data/tessina}"
 cat stdout
