@@ -234,6 +234,12 @@ enum status take_batch(struct cuda_queue *q, const gaps_args *common, const list
                     queue_reads(p.b.x.at, p.b.x.at != nullptr ? p.b.n * x_bytes : 0),
                     queue_writes(args.n_unsure, sizeof *args.n_unsure)});
     STATUS_TRY(work.status);
+    if (p.ranks) {
+        STATUS_TRY(cuda_gram_ranks(
+            {p, args.z_stride, args.rows_a, args.rows_b, args.n_a, args.n_b, (int *)space},
+            size->bytes, work.stream));
+        return work.done();
+    }
     gather<<<(unsigned)args.n_a, THREADS, 0, work.stream>>>((const double *)p.a.z.at, args.z_stride,
                                                             p.n_samples, args.stride, args.rows_a,
                                                             a, args.n_a * args.stride);

@@ -23,14 +23,16 @@ struct parted {
     size_t n_gapped, n;
 };
 
-/* Lists a[a0 ..] with b[b0 ..], at most GAPS_TILE of each. */
+/* Lists a[a0 ..] with b[b0 ..], at most GAPS_TILE of each, or RANKS_TILE. */
 struct pair_tile {
     size_t a0, n_a, b0, n_b;
 };
 
+enum { RANKS_TILE = 8 };
+
 struct gaps_job {
     const struct pearson_panel *p;
-    size_t stride;
+    size_t stride, tile;
     struct parted a, b;
     struct pair_tile *tiles;
     atomic_ullong n_unsure;
@@ -56,14 +58,14 @@ static enum status part(const struct pearson_panel *p, const struct pearson_side
  * its first column has nothing below the diagonal. Counts where job->tiles is NULL. */
 static size_t lay(struct gaps_job *job, size_t n, size_t a0, size_t a1, size_t b0, size_t b1)
 {
-    for (size_t a = a0; a < a1; a += GAPS_TILE) {
-        size_t n_a = cpu_min(GAPS_TILE, a1 - a);
-        for (size_t b = b0; b < b1; b += GAPS_TILE) {
+    for (size_t a = a0; a < a1; a += job->tile) {
+        size_t n_a = cpu_min(job->tile, a1 - a);
+        for (size_t b = b0; b < b1; b += job->tile) {
             if (job->b.series[b] >= job->a.series[a + n_a - 1]) {
                 break;
             }
             if (job->tiles != NULL) {
-                job->tiles[n] = (struct pair_tile){a, n_a, b, cpu_min(GAPS_TILE, b1 - b)};
+                job->tiles[n] = (struct pair_tile){a, n_a, b, cpu_min(job->tile, b1 - b)};
             }
             ++n;
         }
@@ -114,24 +116,44 @@ static double recompute(struct gaps_job *job, size_t j, size_t i)
     return pearson_of_centred(c.sums, moments_least_count(p->moments));
 }
 
-static void store_tile(struct gaps_job *job, const struct pair_tile *t,
-                       const struct gaps_tile *tile, const void *work)
+static struct rank_series ranks_of(const struct gaps_job *job, const struct pearson_side *side,
+                                   size_t series)
+{
+    const struct moments m = job->p->moments;
+    return (struct rank_series){.z = z_of(job, side, series),
+                                .mean = moments_array(m, MOMENTS_MEAN)[series],
+                                .norm = sqrt(moments_array(m, MOMENTS_M2)[series])};
+}
+
+/* Series j of side a, in row k of the tile, with i of side b, in column l. */
+static double coefficient(struct gaps_job *job, size_t j, size_t i, const struct gaps_tile *tile,
+                          size_t k, size_t l, void *work)
 {
     const struct pearson_panel *p = job->p;
-    const double least_count = moments_least_count(p->moments);
+    const double least = moments_least_count(p->moments);
+    double r = (double)NAN;
+    if (moments_degenerate_at(p->moments, j) || moments_degenerate_at(p->moments, i)) {
+        return r;
+    }
+    if (p->ranks) {
+        return cpu_rank_pair(ranks_of(job, &p->a, j), ranks_of(job, &p->b, i), p->n_samples, least,
+                             work);
+    }
+    return pearson_from_sums(gaps_pair(tile, work, k, l), least, &r) ? r : recompute(job, j, i);
+}
+
+static void store_tile(struct gaps_job *job, const struct pair_tile *t,
+                       const struct gaps_tile *tile, void *work)
+{
+    const struct pearson_panel *p = job->p;
     for (size_t k = 0; k < t->n_a; ++k) {
         size_t j = job->a.series[t->a0 + k], row = (j - p->a.first) * p->width;
-        bool degenerate = moments_degenerate_at(p->moments, j);
         for (size_t l = 0; l < t->n_b; ++l) {
             size_t i = job->b.series[t->b0 + l];
             if (i >= j) {
                 break;
             }
-            double r = (double)NAN;
-            if (!degenerate && !moments_degenerate_at(p->moments, i) &&
-                !pearson_from_sums(gaps_pair(tile, work, k, l), least_count, &r)) {
-                r = recompute(job, j, i);
-            }
+            const double r = coefficient(job, j, i, tile, k, l, work);
             if (p->precision == PEARSON_F32) {
                 ((float *)p->r.at)[row + i] = (float)r;
             } else {
@@ -156,7 +178,9 @@ static void gaps_body(void *arg, size_t index, void *work)
     for (size_t l = 0; l < t->n_b; ++l) {
         tile.b[l] = z_of(job, &job->p->b, job->b.series[t->b0 + l]);
     }
-    gaps_sums(&tile, work);
+    if (!job->p->ranks) {
+        gaps_sums(&tile, work);
+    }
     store_tile(job, t, &tile, work);
 }
 
@@ -168,7 +192,9 @@ static enum status check_x(const struct pearson_panel *p, const struct pearson_s
 
 enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *p, uint64_t *n_unsure)
 {
-    struct gaps_job job = {.p = p, .stride = cpu_z_stride(p->n_samples)};
+    struct gaps_job job = {
+        .p = p, .stride = cpu_z_stride(p->n_samples), .tile = p->ranks ? RANKS_TILE : GAPS_TILE};
+    const size_t bytes = p->ranks ? cpu_rank_pair_bytes(p->n_samples) : gaps_work_bytes();
     STATUS_TRY(cpu_check_panel(p, "gram_gaps"));
     STATUS_TRY(product_need(q));
     STATUS_TRY(check_x(p, &p->a));
@@ -187,7 +213,7 @@ enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *p, uint64
         goto done;
     }
     (void)lay_all(&job);
-    st = cpu_run_scratch(q, n_tiles, gaps_work_bytes(), gaps_body, &job);
+    st = cpu_run_scratch(q, n_tiles, bytes, gaps_body, &job);
     *n_unsure += atomic_load(&job.n_unsure);
 done:
     free(job.tiles);

@@ -20,4 +20,15 @@ struct pair_series {
 
 struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples);
 
+/* A series of ranks in the exact form. */
+struct rank_series {
+    const double *z;
+    double mean, norm;
+};
+
+/* The coefficient of the ranks of the samples that both have; `work` of so many bytes. */
+size_t cpu_rank_pair_bytes(size_t n_samples);
+double cpu_rank_pair(struct rank_series x, struct rank_series y, size_t n_samples, double least,
+                     void *work);
+
 #endif

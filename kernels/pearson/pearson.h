@@ -67,12 +67,19 @@ struct pearson_panel {
     struct moments moments;
     struct span r; /* element (j, i) at (j - a.first) * width + i; b.first + b.n <= width */
     size_t width;
+    bool ranks; /* the series are average ranks; gram_gaps ranks what two of them have in common */
 };
 
 struct pearson_kernels {
     /* Increments along rows: rows of x->n_samples - 1 doubles in out. */
     enum status (*diff_rows)(struct queue *q, const struct series_rows *x, enum pearson_diff diff,
                              struct span out) STATUS_MUST_CHECK;
+
+    /* Average ranks along rows, from 1 on: equal samples share the mean of theirs, NaN stays NaN;
+     * rows of x->n_samples doubles in out, which may be x. Takes rank_bytes() besides. */
+    enum status (*rank_rows)(struct queue *q, const struct series_rows *x,
+                             struct span out) STATUS_MUST_CHECK;
+    size_t (*rank_bytes)(const struct queue *q, size_t n_series, size_t n_samples);
 
     /* Bytes that standardize() on this queue writes for each series, a multiple of 16. */
     size_t (*z_bytes)(const struct queue *q, enum pearson_precision precision, size_t n_samples);
@@ -98,7 +105,7 @@ struct pearson_kernels {
     /* Rewrites the elements of which either series has missing samples, by the pairwise-complete
      * formula, from z in the exact form. Adds to *n_unsure the pairs whose common samples lie so
      * far from the mean of a series that z does not tell them apart, and that x was not there for;
-     * their coefficients are undefined. Waits. */
+     * their coefficients are undefined; of ranks there are none. Waits. */
     enum status (*gram_gaps)(struct queue *q, const struct pearson_panel *panel,
                              uint64_t *n_unsure) STATUS_MUST_CHECK;
 

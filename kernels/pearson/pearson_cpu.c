@@ -186,6 +186,8 @@ static double rate(const struct queue *q, enum pearson_precision precision)
 
 const struct pearson_kernels cpu_pearson = {
     .diff_rows = diff_rows,
+    .rank_rows = cpu_rank_rows,
+    .rank_bytes = cpu_rank_bytes,
     .z_bytes = z_bytes,
     .standardize = standardize,
     .gram = cpu_gram,

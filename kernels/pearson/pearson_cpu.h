@@ -24,6 +24,11 @@ enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *panel,
 enum status cpu_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
                             struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
+/* ranks_cpu */
+enum status cpu_rank_rows(struct queue *q, const struct series_rows *x,
+                          struct span out) STATUS_MUST_CHECK;
+size_t cpu_rank_bytes(const struct queue *q, size_t n_series, size_t n_samples);
+
 /* columns_cpu */
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps);
 enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_samples,

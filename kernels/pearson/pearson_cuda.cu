@@ -153,6 +153,8 @@ enum status cuda_check_panel(const struct pearson_panel *p, size_t z_bytes, cons
 
 const struct pearson_kernels cuda_pearson = {
     .diff_rows = cuda_diff_rows,
+    .rank_rows = cuda_rank_rows,
+    .rank_bytes = cuda_rank_bytes,
     .z_bytes = cuda_z_bytes,
     .standardize = cuda_standardize,
     .gram = gram,

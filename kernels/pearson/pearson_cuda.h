@@ -63,6 +63,22 @@ enum status cuda_gram_gaps(struct queue *q, const struct pearson_panel *panel,
 enum status cuda_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
                              struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
+/* ranks_cuda */
+enum status cuda_rank_rows(struct queue *q, const struct series_rows *x,
+                           struct span out) STATUS_MUST_CHECK;
+size_t cuda_rank_bytes(const struct queue *q, size_t n_series, size_t n_samples);
+/* Pairs of listed rows of a panel of ranks, by their common samples, as gram_gaps; within an
+ * operation. `counts`: so many bytes of working memory, 8 (n_samples + 1) at least. */
+struct cuda_rank_pairs {
+    struct pearson_panel p;
+    size_t z_stride;
+    const uint32_t *rows_a, *rows_b;
+    size_t n_a, n_b;
+    int *counts;
+};
+enum status cuda_gram_ranks(const struct cuda_rank_pairs &pairs, size_t bytes,
+                            cudaStream_t stream) STATUS_MUST_CHECK;
+
 /* columns_cuda */
 size_t cuda_columns_bytes(size_t n_series, size_t slab_samples, bool gaps);
 enum status cuda_columns_new(struct queue *q, size_t n_series, size_t slab_samples,

@@ -11,6 +11,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #ifdef __CUDACC__
 #define PEARSON_RULE __host__ __device__ static inline
@@ -32,6 +33,22 @@ PEARSON_RULE double pearson_increment(double a, double b, enum pearson_diff diff
 PEARSON_RULE double pearson_clamp(double r)
 {
     return r > 1.0 ? 1.0 : (r < -1.0 ? -1.0 : r);
+}
+
+/* A double's bits in the order of the numbers; 0 and -0 are one, NaN comes last. */
+PEARSON_RULE uint64_t pearson_key(double x)
+{
+    uint64_t bits;
+    x += 0.0;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? UINT64_MAX : bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+/* The whole part of an average rank, from its standard form, which is off by 2^-19 at most: ranks
+ * of unequal samples are at least 1 apart, so that it numbers them. */
+PEARSON_RULE int32_t pearson_whole_rank(double z, double mean, double norm)
+{
+    return (int32_t)(z * norm + (mean + 0.25));
 }
 
 /* Sums over the samples that two series have in common: count, x, y, x^2, y^2, x y. */
