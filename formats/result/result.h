@@ -150,8 +150,5 @@ enum status result_put_f64(struct bytes *out, double value) STATUS_MUST_CHECK;
 enum status result_put_f32(struct bytes *out, float value) STATUS_MUST_CHECK;
 enum status result_put_u64(struct bytes *out, uint64_t value) STATUS_MUST_CHECK;
 enum status result_put_field(struct bytes *out, const char *text) STATUS_MUST_CHECK;
-/* Appends a line of such values, commas between them: a letter of `kinds` for each, u (uint64_t), i
- * (int64_t), f (double) or s (const char *, a field). */
-enum status result_put_row(struct bytes *out, const char *kinds, ...) STATUS_MUST_CHECK;
 
 #endif

@@ -10,7 +10,6 @@
 #include "formats/base/shortest.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,28 +128,4 @@ enum status result_put_field(struct bytes *out, const char *text)
         out->data[out->len++] = '"';
     }
     return STATUS_OK;
-}
-
-static enum status put_i64(struct bytes *out, int64_t v)
-{
-    STATUS_TRY(v < 0 ? bytes_append(out, "-", 1) : STATUS_OK);
-    return result_put_u64(out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
-enum status result_put_row(struct bytes *out, const char *kinds, ...)
-{
-    enum status st = STATUS_OK;
-    va_list values;
-    va_start(values, kinds);
-    for (const char *k = kinds; *k != '\0' && st == STATUS_OK; k++) {
-        st = *k == 'u'   ? result_put_u64(out, va_arg(values, uint64_t))
-             : *k == 'i' ? put_i64(out, va_arg(values, int64_t))
-             : *k == 'f' ? result_put_f64(out, va_arg(values, double))
-                         : result_put_field(out, va_arg(values, const char *));
-        if (st == STATUS_OK) {
-            st = bytes_append(out, k[1] != '\0' ? "," : "\n", 1);
-        }
-    }
-    va_end(values);
-    return st;
 }

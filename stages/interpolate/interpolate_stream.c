@@ -6,6 +6,7 @@
  * Queries of a file leave beside them; those of a linspace are made once more when all values have
  * left.
  */
+#include "formats/result/result_table.h"
 #include "stages/interpolate/interpolate_job.h"
 
 #include <inttypes.h>
@@ -207,38 +208,23 @@ enum status interpolate_stream(struct interpolate_job *job)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static enum status text_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+static void curve_row(const void *context, uint64_t i, struct result_row *to)
 {
     const struct interpolate_job *const job = context;
     const size_t curves = job->choice.n_curves;
-    for (size_t i = (size_t)first; i < first + n; i++) {
-        STATUS_TRY(result_put_f64(out, job->text_x[i]));
-        for (size_t c = 0; c < curves; c++) {
-            STATUS_TRY(bytes_append(out, ",", 1));
-            STATUS_TRY(result_put_f64(out, job->text_y[i * curves + c]));
-        }
-        STATUS_TRY(bytes_append(out, "\n", 1));
+    char room[INTERPOLATE_NAME_BYTES];
+    result_row_real(to, "x", job->text_x[i]);
+    for (size_t c = 0; c < curves; c++) {
+        result_row_real(to, result_row_has_names(to) ? interpolate_name(job, c, room) : "",
+                        job->text_y[i * curves + c]);
     }
-    return STATUS_OK;
 }
 
 static enum status add_text(struct interpolate_job *job, struct result *out)
 {
-    const size_t curves = job->choice.n_curves, rows = PIECE_NUMBERS / (1 + curves) + 1;
-    struct bytes header = {0};
-    char room[INTERPOLATE_NAME_BYTES];
-    enum status st = bytes_append(&header, "x", 1);
-    for (size_t c = 0; c < curves && st == STATUS_OK; c++) {
-        st = bytes_append(&header, ",", 1);
-        st = st == STATUS_OK ? result_put_field(&header, interpolate_name(job, c, room)) : st;
-    }
-    st = st == STATUS_OK ? bytes_append(&header, "", 1) : st;
-    if (st == STATUS_OK) {
-        st = result_add_csv(out, "curve", (const char *)header.data, job->n_done,
-                            rows < ROWS_PER_PIECE ? rows : ROWS_PER_PIECE, text_rows, job, NULL);
-    }
-    bytes_free(&header);
-    return st;
+    const struct result_table curve = {"curve", curve_row, job, job->n_done};
+    const size_t rows = PIECE_NUMBERS / (1 + job->choice.n_curves) + 1;
+    return result_table_csv(out, &curve, rows < ROWS_PER_PIECE ? rows : ROWS_PER_PIECE);
 }
 
 static enum status add_names(struct interpolate_job *job, struct result_file *f)

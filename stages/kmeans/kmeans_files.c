@@ -7,6 +7,8 @@
  */
 #include "stages/kmeans/kmeans_job.h"
 
+#include "formats/result/result_table.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +66,18 @@ static enum status fetch_labels(void *context, uint64_t first, size_t n, void *d
     return STATUS_OK;
 }
 
+static enum status put_label(struct bytes *out, uint64_t row, const char *name, int32_t label)
+{
+    STATUS_TRY(result_put_u64(out, row));
+    if (name != NULL) {
+        STATUS_TRY(bytes_append(out, ",", 1));
+        STATUS_TRY(result_put_field(out, name));
+    }
+    STATUS_TRY(bytes_append(out, ",-", label < 0 ? 2 : 1));
+    STATUS_TRY(result_put_u64(out, (uint64_t)abs(label)));
+    return bytes_append(out, "\n", 1);
+}
+
 static enum status label_rows(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct leaving *const l = context;
@@ -75,10 +89,7 @@ static enum status label_rows(void *context, uint64_t first, size_t n, struct by
     enum status st = fetch_labels(context, first, n, labels);
     for (size_t i = 0; i < n && st == STATUS_OK; i++) {
         const uint64_t row = l->first + first + i;
-        const int64_t label = labels[i];
-        const char *const name = kmeans_row_name(job, row);
-        st = name != NULL ? result_put_row(out, "usi", row, name, label)
-                          : result_put_row(out, "ui", row, label);
+        st = put_label(out, row, kmeans_row_name(job, row), labels[i]);
     }
     free(labels);
     return st;
@@ -148,6 +159,38 @@ enum status kmeans_files_labels(struct kmeans_job *job, bool all)
     return add_labels(job, labels, n);
 }
 
+/* --- tables ----------------------------------------------------------------------------------- */
+
+static void centroid_row(const void *context, uint64_t cluster, struct result_row *to)
+{
+    const struct kmeans_job *const job = context;
+    const size_t d = job->layout.n_columns;
+    char room[KMEANS_COLUMN_BYTES];
+    result_row_count(to, "cluster", cluster);
+    result_row_count(to, "count", job->solve.count[cluster]);
+    result_row_real(to, "within", job->solve.within[cluster]);
+    for (size_t c = 0; c < d; c++) {
+        result_row_real(to, result_row_has_names(to) ? kmeans_column(job, c, room) : "",
+                        job->solve.best.centroids[cluster * d + c]);
+    }
+}
+
+static void k_row(const void *context, uint64_t i, struct result_row *to)
+{
+    const struct kmeans_k *const k = &((const struct kmeans_job *)context)->solve.ks[i];
+    result_row_count(to, "k", k->k);
+    result_row_real(to, "inertia", k->inertia);
+    result_row_real(to, "silhouette", k->silhouette);
+    result_row_count(to, "n_iterations", k->n_iterations);
+    result_row_flag(to, "converged", k->converged);
+}
+
+json_t *kmeans_files_ks(const struct kmeans_job *job)
+{
+    const struct result_table ks = {"ks", k_row, job, job->solve.n_ks};
+    return result_table_json(&ks, ks.n_rows, SIZE_MAX);
+}
+
 /* --- the other arrays ------------------------------------------------------------------------- */
 
 static enum status add_columns(const struct kmeans_job *job, struct result_file *f)
@@ -173,73 +216,16 @@ static enum status add_arrays(const struct kmeans_job *job, struct result_file *
     return add_columns(job, f);
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
-
-static enum status centroid_rows(void *context, uint64_t first, size_t n, struct bytes *out)
-{
-    const struct kmeans_job *const job = context;
-    const size_t d = job->layout.n_columns;
-    for (size_t c = (size_t)first; c < first + n; c++) {
-        STATUS_TRY(result_put_u64(out, c));
-        STATUS_TRY(bytes_append(out, ",", 1));
-        STATUS_TRY(result_put_u64(out, job->solve.count[c]));
-        STATUS_TRY(bytes_append(out, ",", 1));
-        STATUS_TRY(result_put_f64(out, job->solve.within[c]));
-        for (size_t i = 0; i < d; i++) {
-            STATUS_TRY(bytes_append(out, ",", 1));
-            STATUS_TRY(result_put_f64(out, job->solve.best.centroids[c * d + i]));
-        }
-        STATUS_TRY(bytes_append(out, "\n", 1));
-    }
-    return STATUS_OK;
-}
-
-static enum status put_header(const struct kmeans_job *job, struct bytes *header)
-{
-    char room[KMEANS_COLUMN_BYTES];
-    STATUS_TRY(bytes_printf(header, "cluster,count,within"));
-    for (size_t c = 0; c < job->layout.n_columns; c++) {
-        STATUS_TRY(bytes_append(header, ",", 1));
-        STATUS_TRY(result_put_field(header, kmeans_column(job, c, room)));
-    }
-    return bytes_append(header, "", 1);
-}
-
-static enum status add_centroids(struct kmeans_job *job, struct result *out)
-{
-    struct bytes header = {0};
-    const size_t row = (job->layout.n_columns + 3) * NUMBER_BYTES;
-    const size_t fit = (PACK_PIECE_BYTES - HEADER_BYTES) / row;
-    enum status st = put_header(job, &header);
-    if (st == STATUS_OK) {
-        st = result_add_csv(out, "centroids", (const char *)header.data, job->solve.best.k,
-                            fit > 0 ? fit : 1, centroid_rows, job, NULL);
-    }
-    bytes_free(&header);
-    return st;
-}
-
-static enum status k_rows(void *context, uint64_t first, size_t n, struct bytes *out)
-{
-    const struct kmeans_job *const job = context;
-    for (size_t i = (size_t)first; i < first + n; i++) {
-        const struct kmeans_k *const k = &job->solve.ks[i];
-        STATUS_TRY(result_put_row(out, "uffuu", (uint64_t)k->k, k->inertia, k->silhouette,
-                                  k->n_iterations, (uint64_t)k->converged));
-    }
-    return STATUS_OK;
-}
-
 enum status kmeans_files(struct kmeans_job *job, struct result *out)
 {
     struct result_file *f;
+    const struct result_table centroids = {"centroids", centroid_row, job, job->solve.best.k},
+                              ks = {"ks", k_row, job, job->solve.n_ks};
+    const size_t row = (job->layout.n_columns + 3) * NUMBER_BYTES;
+    const size_t fit = (PACK_PIECE_BYTES - HEADER_BYTES) / row;
     STATUS_TRY(add_zip(out, false, &f));
     STATUS_TRY(add_arrays(job, f));
     STATUS_TRY(add_text(job, NULL, 0, false, out));
-    STATUS_TRY(add_centroids(job, out));
-    if (!job->choice.is_range) {
-        return STATUS_OK;
-    }
-    return result_add_csv(out, "ks", "k,inertia,silhouette,n_iterations,converged", job->solve.n_ks,
-                          LABEL_ROWS, k_rows, job, NULL);
+    STATUS_TRY(result_table_csv(out, &centroids, fit > 0 ? fit : 1));
+    return job->choice.is_range ? result_table_csv(out, &ks, LABEL_ROWS) : STATUS_OK;
 }

@@ -117,6 +117,8 @@ enum status kmeans_block_room(struct kmeans_job *job, struct room *room, size_t 
  * are left. */
 enum status kmeans_files_labels(struct kmeans_job *job, bool all) STATUS_MUST_CHECK;
 enum status kmeans_files(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
+/* The rows of ks.csv.gz; NULL without memory. */
+json_t *kmeans_files_ks(const struct kmeans_job *job);
 /* kmeans_report: files, summary, warnings of a job whose labels have left. */
 enum status kmeans_report(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */

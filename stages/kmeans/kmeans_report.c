@@ -246,19 +246,6 @@ static json_t *reals(const double *values, size_t n)
     return list;
 }
 
-static json_t *ks(const struct kmeans_job *job)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < job->solve.n_ks; i++) {
-        const struct kmeans_k *const k = &job->solve.ks[i];
-        list = append(list, json_pack("{s:I, s:o, s:o, s:I, s:b}", "k", (json_int_t)k->k, "inertia",
-                                      summary_real(k->inertia), "silhouette",
-                                      summary_real(k->silhouette), "n_iterations",
-                                      (json_int_t)k->n_iterations, "converged", (int)k->converged));
-    }
-    return list;
-}
-
 static enum status summarise(const struct kmeans_job *job, json_t *summary)
 {
     const struct kmeans_fit *const fit = &job->solve.best;
@@ -279,7 +266,8 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"scale", reals(job->solve.weight, job->layout.n_columns)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
-    const struct summary_entry range = {"ks", job->choice.is_range ? ks(job) : json_null()};
+    const struct summary_entry range = {"ks",
+                                        job->choice.is_range ? kmeans_files_ks(job) : json_null()};
     return summary_entry_put(summary, &range, 1);
 }
 

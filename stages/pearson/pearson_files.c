@@ -8,6 +8,7 @@
  */
 
 #include "formats/pack/pack.h"
+#include "formats/result/result_table.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
@@ -28,60 +29,82 @@ static double deviation(const struct pearson_job *job, size_t s)
     return count >= 2 ? sqrt(pearson_stat(job, MOMENTS_M2, s) / (count - 1)) : NAN;
 }
 
+static void series_row(const void *context, uint64_t row, struct result_row *to)
+{
+    const struct pearson_job *const job = context;
+    const size_t s = (size_t)row;
+    result_row_count(to, "series", row);
+    result_row_text(to, "name", job->names.at[s]);
+    result_row_count(to, "count", (uint64_t)pearson_stat(job, MOMENTS_COUNT, s));
+    result_row_real(to, "mean", pearson_stat(job, MOMENTS_MEAN, s));
+    result_row_real(to, "std", deviation(job, s));
+    result_row_real(to, "min", pearson_stat(job, MOMENTS_MIN, s));
+    result_row_real(to, "max", pearson_stat(job, MOMENTS_MAX, s));
+    result_row_real(to, "median_abs_r", job->median_abs[s]);
+    result_row_real(to, "lag1", pearson_stat(job, MOMENTS_LAG1, s));
+    result_row_flag(to, "anomaly", job->is_anomalous[s]);
+    if (job->place != NULL) {
+        result_row_count(to, "place", job->place[s]);
+    }
+}
+
+/* Where r lies with a probability of 95 %, by Fisher's z, atanh(r) -+ 1.96 / sqrt(n - 3), of which
+ * tanh is taken without going there: exact for |r| = 1. NaN up to n = 3. */
+static void interval(double r, uint64_t n, double *low, double *high)
+{
+    static const double of_normal = 1.959963984540054; /* 95 % of it lie within */
+    const double t = n > 3 ? tanh(of_normal / sqrt((double)n - 3)) : NAN;
+    *low = (r - t) / (1 - r * t);
+    *high = (r + t) / (1 + r * t);
+}
+
+static void pair_row(const void *context, uint64_t k, struct result_row *to)
+{
+    static const struct matrix_pair none;
+    const struct pearson_job *const job = context;
+    const bool is_one = k < job->n_found;
+    const struct matrix_pair *const p = is_one ? &job->pairs[k] : &none;
+    const uint64_t n = is_one ? pearson_pair_samples(job, (size_t)k) : 0;
+    double low, high;
+    interval(p->r, n, &low, &high);
+    result_row_count(to, "i", p->i);
+    result_row_count(to, "j", p->j);
+    result_row_text(to, "name_i", job->names.at[p->i]);
+    result_row_text(to, "name_j", job->names.at[p->j]);
+    result_row_real(to, "r", p->r);
+    result_row_count(to, "n", n);
+    result_row_real(to, "r_low", low);
+    result_row_real(to, "r_high", high);
+}
+
+static struct result_table pairs_of(const struct pearson_job *job)
+{
+    return (struct result_table){"pairs", pair_row, job, job->n_listed};
+}
+
+json_t *pearson_files_strongest(const struct pearson_job *job, size_t n)
+{
+    const struct result_table pairs = pairs_of(job);
+    return result_table_json(&pairs, n, 6); /* without the interval */
+}
+
 static enum status fetch_r(void *context, uint64_t first, size_t n, void *dst)
 {
     struct pearson_job *job = context;
     return job->ops->matrix->condensed(job->queue, &job->matrix, first, n, dst);
 }
 
-/* Counts as integers, and deviations, for which the moments have no array. */
-static enum status add_counts(const struct pearson_job *job, struct result_file *f)
+static enum status add_arrays(struct pearson_job *job, const struct result_table *series,
+                              struct result *out)
 {
-    const size_t n = job->n_series;
-    int64_t *count = malloc(n * sizeof *count);
-    if (count == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu counts", n);
-    }
-    for (size_t s = 0; s < n; s++) {
-        count[s] = (int64_t)pearson_stat(job, MOMENTS_COUNT, s);
-    }
-    const enum status st = result_add_copy(f, "count", NPY_I8, 1, &n, count);
-    free(count);
-    return st;
-}
-
-static enum status add_deviations(const struct pearson_job *job, struct result_file *f)
-{
-    const size_t n = job->n_series;
-    double *std = malloc(n * sizeof *std);
-    if (std == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu deviations", n);
-    }
-    for (size_t s = 0; s < n; s++) {
-        std[s] = deviation(job, s);
-    }
-    const enum status st = result_add_copy(f, "std", NPY_F8, 1, &n, std);
-    free(std);
-    return st;
-}
-
-static enum status add_field(const struct pearson_job *job, struct result_file *f, const char *name,
-                             enum moments_field field)
-{
-    return result_add_copy(f, name, NPY_F8, 1, &job->n_series, moments_array(job->stats, field));
-}
-
-enum status pearson_files_npz(struct pearson_job *job, struct result *out)
-{
+    static const char *const columns[] = {"count", "mean", "std", "min", "max"};
     struct result_file *f = NULL;
     const size_t n_pairs = (size_t)matrix_n_pairs(job->n_series);
     STATUS_TRY(result_add_file(out, "pearson.npz", PACK_ZIP, &f));
     STATUS_TRY(result_add_strings(f, "names", job->n_series, job->names.at));
-    STATUS_TRY(add_counts(job, f));
-    STATUS_TRY(add_field(job, f, "mean", MOMENTS_MEAN));
-    STATUS_TRY(add_deviations(job, f));
-    STATUS_TRY(add_field(job, f, "min", MOMENTS_MIN));
-    STATUS_TRY(add_field(job, f, "max", MOMENTS_MAX));
+    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
+        STATUS_TRY(result_table_array(f, series, columns[k]));
+    }
     if (job->order != NULL) {
         STATUS_TRY(result_add_copy(f, "order", NPY_I4, 1, &job->n_series, job->order));
     }
@@ -107,57 +130,11 @@ static size_t rows_in_piece(const struct pearson_job *job, size_t most, size_t n
     return fit < most ? fit : most;
 }
 
-static enum status series_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+enum status pearson_files(struct pearson_job *job, struct result *out)
 {
-    const struct pearson_job *job = context;
-    for (size_t s = (size_t)first; s < first + n; s++) {
-        const uint64_t place = job->place != NULL ? job->place[s] : s;
-        STATUS_TRY(result_put_row(
-            out, job->place != NULL ? "usuffffffuu" : "usuffffffu", (uint64_t)s, job->names.at[s],
-            (uint64_t)pearson_stat(job, MOMENTS_COUNT, s), pearson_stat(job, MOMENTS_MEAN, s),
-            deviation(job, s), pearson_stat(job, MOMENTS_MIN, s), pearson_stat(job, MOMENTS_MAX, s),
-            job->median_abs[s], pearson_stat(job, MOMENTS_LAG1, s), (uint64_t)job->is_anomalous[s],
-            place));
-    }
-    return STATUS_OK;
-}
-
-enum status pearson_files_series(struct pearson_job *job, struct result *out)
-{
-    return result_add_csv(
-        out, "series",
-        job->place != NULL ? "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly,place"
-                           : "series,name,count,mean,std,min,max,median_abs_r,lag1,anomaly",
-        job->n_series, rows_in_piece(job, SERIES_ROWS, 10, 1), series_rows, job, NULL);
-}
-
-/* Where r lies with a probability of 95 %, by Fisher's z, atanh(r) -+ 1.96 / sqrt(n - 3), of which
- * tanh is taken without going there: exact for |r| = 1. NaN up to n = 3. */
-static void interval(double r, uint64_t n, double *low, double *high)
-{
-    static const double of_normal = 1.959963984540054; /* 95 % of it lie within */
-    const double t = n > 3 ? tanh(of_normal / sqrt((double)n - 3)) : NAN;
-    *low = (r - t) / (1 - r * t);
-    *high = (r + t) / (1 + r * t);
-}
-
-static enum status pair_rows(void *context, uint64_t first, size_t n, struct bytes *out)
-{
-    const struct pearson_job *job = context;
-    for (size_t k = 0; k < n; k++) {
-        const struct matrix_pair *p = &job->pairs[first + k];
-        const uint64_t samples = pearson_pair_samples(job, first + k);
-        double low, high;
-        interval(p->r, samples, &low, &high);
-        STATUS_TRY(result_put_row(out, "uussfuff", (uint64_t)p->i, (uint64_t)p->j,
-                                  job->names.at[p->i], job->names.at[p->j], p->r, samples, low,
-                                  high));
-    }
-    return STATUS_OK;
-}
-
-enum status pearson_files_pairs(struct pearson_job *job, struct result *out)
-{
-    return result_add_csv(out, "pairs", "i,j,name_i,name_j,r,n,r_low,r_high", job->n_listed,
-                          rows_in_piece(job, PAIR_ROWS, 6, 2), pair_rows, job, NULL);
+    const struct result_table series = {"series", series_row, job, job->n_series};
+    const struct result_table pairs = pairs_of(job);
+    STATUS_TRY(add_arrays(job, &series, out));
+    STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 10, 1)));
+    return result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 6, 2));
 }

@@ -298,9 +298,9 @@ double pearson_median(double *values, size_t n);
  * number of each series --- */
 enum status pearson_anomalies_find(struct pearson_job *job, double *scratch) STATUS_MUST_CHECK;
 /* --- pearson_files.c: arrays and text tables --- */
-enum status pearson_files_npz(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
-enum status pearson_files_series(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
-enum status pearson_files_pairs(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_files(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+/* The first n of the pairs that were found; NULL without memory. */
+json_t *pearson_files_strongest(const struct pearson_job *job, size_t n);
 
 /* --- pearson_heatmap.c: the matrix as a picture, drawn and encoded when its piece is read --- */
 enum { HEATMAP_NAMED = 60 /* up to so many series have their names at the axes */ };

@@ -278,28 +278,13 @@ const struct stage_told pearson_told = {facts, tables, codes};
 /* --- summary ------------------------------------------------------------------------------------
  */
 
-static json_t *pair(const struct pearson_job *job, size_t k)
+/* Of the first of those found, without a limit by what is listed; null: there is none. */
+static json_t *strongest(const struct pearson_job *job)
 {
-    if (job->n_found <= k) {
-        return json_null();
-    }
-    const struct matrix_pair *p = &job->pairs[k];
-    return json_pack("{s:I, s:I, s:s, s:s, s:f, s:I}", "i", (json_int_t)p->i, "j", (json_int_t)p->j,
-                     "name_i", job->names.at[p->i], "name_j", job->names.at[p->j], "r", p->r, "n",
-                     (json_int_t)pearson_pair_samples(job, k));
-}
-
-/* The first of those found, without a limit by what is listed. */
-static json_t *strongest_pairs(const struct pearson_job *job)
-{
-    json_t *list = json_array();
-    for (size_t k = 0; k < job->n_found && k < PAIRS_SHOWN; k++) {
-        if (json_array_append_new(list, pair(job, k)) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
-    return list;
+    json_t *const list = pearson_files_strongest(job, job->n_found > 0 ? 1 : 0);
+    json_t *const first = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    return job->n_found > 0 ? first : json_null();
 }
 
 static json_t *histogram(const struct pearson_job *job)
@@ -340,8 +325,9 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"n_pairs", summary_integer(job->survey.n_pairs)},
         {"n_undefined", summary_integer(job->survey.n_undefined)},
         {"n_listed", summary_integer(job->n_listed)},
-        {"strongest", pair(job, 0)},
-        {"strongest_pairs", strongest_pairs(job)},
+        {"strongest", strongest(job)},
+        {"strongest_pairs",
+         pearson_files_strongest(job, job->n_found < PAIRS_SHOWN ? job->n_found : PAIRS_SHOWN)},
         {"histogram", histogram(job)},
         {"anomalous", series(job, is_anomalous)},
         {"degenerate", series(job, is_degenerate)},
@@ -375,8 +361,6 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
     STATUS_TRY(warn(job, scratch, out));
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));
-    STATUS_TRY(pearson_files_npz(job, out));
-    STATUS_TRY(pearson_files_series(job, out));
-    STATUS_TRY(pearson_files_pairs(job, out));
+    STATUS_TRY(pearson_files(job, out));
     return pearson_heatmap(job, out);
 }

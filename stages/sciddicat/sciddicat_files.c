@@ -1,6 +1,7 @@
 /*
  * sciddicat_files - cells and rows, given piece by piece on any thread.
  */
+#include "formats/result/result_table.h"
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <stdio.h>
@@ -71,26 +72,24 @@ static enum status add_arrival(struct sciddicat_job *job)
 
 /* --- the mass balance ------------------------------------------------------------------------- */
 
-static enum status put_reports(void *context, uint64_t first, size_t n, struct bytes *out)
+static void mass_row(const void *context, uint64_t row, struct result_row *to)
 {
-    const struct sciddicat_job *job = context;
+    const struct sciddicat_job *const job = context;
+    const struct sciddicat_report *const r = &job->slide.reports[row];
     const double area = job->scale.area_m2;
-    for (size_t k = 0; k < n; k++) {
-        const struct sciddicat_report *r = &job->slide.reports[first + k];
-        STATUS_TRY(result_put_row(out, "ufffuf", (uint64_t)r->step, r->mass * area,
-                                  r->lost_edge * area, r->lost_nodata * area, (uint64_t)r->n_active,
-                                  r->largest));
-    }
-    return STATUS_OK;
+    result_row_count(to, "step", r->step);
+    result_row_real(to, "on_map_m3", r->mass * area);
+    result_row_real(to, "lost_edge_m3", r->lost_edge * area);
+    result_row_real(to, "lost_nodata_m3", r->lost_nodata * area);
+    result_row_count(to, "active_cells", r->n_active);
+    result_row_real(to, "max_thickness_m", r->largest);
 }
 
 enum status sciddicat_files(struct sciddicat_job *job)
 {
+    const struct result_table mass = {"mass", mass_row, job, job->slide.n_reports};
     STATUS_TRY(add_thickness(job, "thickness", job->slide.h));
     STATUS_TRY(add_thickness(job, "max_thickness", job->slide.max_h));
     STATUS_TRY(add_arrival(job));
-    return result_add_csv(job->io->out, "mass",
-                          "step,on_map_m3,lost_edge_m3,lost_nodata_m3,active_cells,"
-                          "max_thickness_m",
-                          job->slide.n_reports, ROWS_PER_PIECE, put_reports, job, NULL);
+    return result_table_csv(job->io->out, &mass, ROWS_PER_PIECE);
 }

@@ -59,7 +59,10 @@ def check_csv(folder):
     value = np.where(count % 7 == 0, np.nan, count / 7)
     assert np.array_equal(rows["value"].to_numpy(), value, equal_nan=True)
     empty = pd.read_csv(os.path.join(folder, "empty.csv.gz"))
-    assert list(empty.columns) == ["name", "value"] and len(empty) == 0
+    assert list(empty.columns) == ["name", "count", "value"] and len(empty) == 0
+    with np.load(os.path.join(folder, "rows.npz")) as columns:
+        assert columns["count"].dtype == np.int64 and np.array_equal(columns["count"], count)
+        assert columns["value"].dtype == np.float64 and np.array_equal(columns["value"], value, equal_nan=True)
 
 
 check_npz(os.path.join(sys.argv[1], "sample.npz"))

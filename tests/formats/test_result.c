@@ -2,6 +2,7 @@
  * Results: the pieces of arrays and tables join to streams that NumPy and pandas read
  * (check_results.py). Strings and numbers as text: test_result_text.c.
  */
+#include "formats/result/result_table.h"
 #include "tests/support/result_support.h"
 
 #include <fcntl.h>
@@ -212,6 +213,51 @@ static void tables_hold_every_row_once_after_the_header(void **state)
     }
 }
 
+static void mixed_row(const void *context, uint64_t i, struct result_row *to)
+{
+    (void)context;
+    result_row_count(to, "n", i);
+    result_row_real(to, result_row_has_names(to) ? "x" : NULL, i == 0 ? 0.1 : (double)INFINITY);
+    result_row_flag(to, "is", i == 1);
+    result_row_text(to, "of, it", "=1,2");
+}
+
+static void a_table_is_told_once_for_text_arrays_and_json(void **state)
+{
+    static const struct result_table table = {"mixed", mixed_row, NULL, 2};
+    static const char text[] = "n,x,is,\"of, it\"\n0,0.1,0,\"'=1,2\"\n1,inf,1,\"'=1,2\"\n",
+                      json[] =
+                          "[{\"n\":0,\"x\":0.1,\"is\":false},{\"n\":1,\"x\":null,\"is\":true}]";
+    static const char *const arrays[][2] = {{"n", "<i8"}, {"x", "<f8"}};
+    static const uint64_t bits[2][2] = {{0, 1}, {0x3fb999999999999a, 0x7ff0000000000000}};
+    (void)state;
+    struct result r = new_result();
+    assert_int_equal(result_table_csv(&r, &table, 1), STATUS_OK);
+    assert_string_equal(r.files[0].name, "mixed.csv.gz");
+    struct bytes got = join(&r.files[0].members[0]);
+    assert_int_equal(got.len, strlen(text));
+    assert_memory_equal(got.data, text, got.len);
+    bytes_free(&got);
+    struct result_file *f = add_file(&r, "mixed.npz", PACK_ZIP);
+    for (size_t k = 0; k < 2; k++) {
+        char dictionary[96];
+        snprintf(dictionary, sizeof dictionary,
+                 "{'descr': '%s', 'fortran_order': False, 'shape': (2,), }", arrays[k][1]);
+        assert_int_equal(result_table_array(f, &table, arrays[k][0]), STATUS_OK);
+        got = join(&f->members[k]);
+        const size_t at = assert_header(&got, dictionary);
+        assert_int_equal(got.len, at + sizeof bits[k]);
+        assert_memory_equal(got.data + at, bits[k], sizeof bits[k]);
+        bytes_free(&got);
+    }
+    json_t *const list = result_table_json(&table, 2, 3);
+    char *const dumped = json_dumps(list, JSON_COMPACT | JSON_REAL_PRECISION(3));
+    assert_string_equal(dumped, json);
+    free(dumped);
+    json_decref(list);
+    result_free(&r);
+}
+
 static void warnings_are_kept_in_order_and_valid(void **state)
 {
     (void)state;
@@ -226,34 +272,19 @@ static void warnings_are_kept_in_order_and_valid(void **state)
 }
 
 /* What check_results.py expects; keep both in step. */
-static enum status put_sample_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+static void sample_row(const void *context, uint64_t i, struct result_row *to)
 {
     static const char *const names[] = {"plain", "a,b", "say \"so\"", "h\xc3\xb6he", "two\nlines"};
-    enum status st = STATUS_OK;
     (void)context;
-    for (uint64_t i = first; i < first + n && st == STATUS_OK; i++) {
-        st = result_put_field(out, names[i % 5]);
-        if (st == STATUS_OK) {
-            st = bytes_append(out, ",", 1);
-        }
-        if (st == STATUS_OK) {
-            st = result_put_u64(out, i);
-        }
-        if (st == STATUS_OK) {
-            st = bytes_append(out, ",", 1);
-        }
-        if (st == STATUS_OK) {
-            st = result_put_f64(out, i % 7 == 0 ? (double)NAN : (double)i / 7);
-        }
-        if (st == STATUS_OK) {
-            st = bytes_append(out, "\n", 1);
-        }
-    }
-    return st;
+    result_row_text(to, "name", names[i % 5]);
+    result_row_count(to, "count", i);
+    result_row_real(to, "value", i % 7 == 0 ? (double)NAN : (double)i / 7);
 }
 
 static struct result sample_result(void)
 {
+    static const struct result_table rows = {"rows", sample_row, NULL, 50000},
+                                     empty = {"empty", sample_row, NULL, 0};
     static const char *const names[] = {"a", "", "h\xc3\xb6he", "\xf0\x9f\x8c\x8a", "x\xff y"};
     static const float f4[] = {0.5f, -1.25f, 3.0f, 4.0f, 5.0f, 6.0f};
     static const int64_t i8[] = {INT64_MIN, -1, 0, INT64_MAX};
@@ -273,11 +304,11 @@ static struct result sample_result(void)
                      STATUS_OK);
     assert_int_equal(result_add_array(f, "tall", NPY_F8, 2, tall, fetch_index, NULL, NULL),
                      STATUS_OK);
-    assert_int_equal(
-        result_add_csv(&r, "rows", "name,count,value", 50000, 20000, put_sample_rows, NULL, NULL),
-        STATUS_OK);
-    assert_int_equal(result_add_csv(&r, "empty", "name,value", 0, 100, put_sample_rows, NULL, NULL),
-                     STATUS_OK);
+    assert_int_equal(result_table_csv(&r, &rows, 20000), STATUS_OK);
+    assert_int_equal(result_table_csv(&r, &empty, 100), STATUS_OK);
+    f = add_file(&r, "rows.npz", PACK_ZIP);
+    assert_int_equal(result_table_array(f, &rows, "count"), STATUS_OK);
+    assert_int_equal(result_table_array(f, &rows, "value"), STATUS_OK);
     return r;
 }
 
@@ -351,6 +382,7 @@ int main(void)
         cmocka_unit_test(contexts_are_freed_once_whatever_happens),
         cmocka_unit_test(a_fetch_that_fails_is_passed_up),
         cmocka_unit_test(tables_hold_every_row_once_after_the_header),
+        cmocka_unit_test(a_table_is_told_once_for_text_arrays_and_json),
         cmocka_unit_test(warnings_are_kept_in_order_and_valid),
         cmocka_unit_test(numpy_and_pandas_read_what_is_written),
     };
