@@ -158,8 +158,9 @@ static enum status make_series(struct run *r, double *walk)
             transposed[t * N_SERIES + s] = r->host[s * N_SAMPLES + t];
         }
     }
-    STATUS_TRY(to_device(r, r->x.at, r->host, parts[WALK].n));
-    return to_device(r, r->by_columns, transposed, parts[WALK].n);
+    const struct pearson_slab slab = {r->by_columns, DTYPE_F64, N_SERIES, N_SAMPLES};
+    STATUS_TRY(to_device(r, r->by_columns, transposed, parts[WALK].n));
+    return r->ops->pearson->turn(r->q, &slab, r->x.at, N_SAMPLES);
 }
 
 /* The coefficients of the panels, condensed, as doubles. */

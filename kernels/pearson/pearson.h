@@ -5,9 +5,10 @@
  *
  * Two ways in:
  *  - series in rows, all of a series at once: standardize() panels, then gram() of a panel with the
- *    panels before it, as they arrive;
- *  - series in columns, a slab of samples of every series at a time: columns_add() accumulates the
- *    co-moments and forgets the slab, so that memory does not grow with the number of samples.
+ *    panels before it, as they arrive; turn() makes rows of series that came in columns;
+ *  - series in columns that do not fit into memory, a slab of samples of every series at a time:
+ *    columns_add() accumulates the co-moments and forgets the slab, so that memory does not grow
+ *    with the number of samples.
  *
  * Both end in a matrix (kernels/matrix/matrix.h).
  *
@@ -70,7 +71,20 @@ struct pearson_panel {
     bool ranks; /* the series are average ranks; gram_gaps ranks what two of them have in common */
 };
 
+/* Lines of a table whose columns are the series: sample t of series s is number t * n_series + s.
+ */
+struct pearson_slab {
+    struct span at;
+    enum dtype type;
+    size_t n_series, n_samples;
+};
+
 struct pearson_kernels {
+    /* Makes rows of columns: sample t of series s becomes number s * stride + t of `out`, in the
+     * slab's type; stride >= n_samples. The slab and `out` do not overlap. */
+    enum status (*turn)(struct queue *q, const struct pearson_slab *slab, struct span out,
+                        size_t stride) STATUS_MUST_CHECK;
+
     /* Increments along rows: rows of x->n_samples - 1 doubles in out. */
     enum status (*diff_rows)(struct queue *q, const struct series_rows *x, enum pearson_diff diff,
                              struct span out) STATUS_MUST_CHECK;

@@ -185,6 +185,7 @@ static double rate(const struct queue *q, enum pearson_precision precision)
 }
 
 const struct pearson_kernels cpu_pearson = {
+    .turn = cpu_turn,
     .diff_rows = diff_rows,
     .rank_rows = cpu_rank_rows,
     .rank_bytes = cpu_rank_bytes,

@@ -17,6 +17,10 @@ void cpu_increments(const double *x, size_t n, enum pearson_diff diff, double *o
 /* Whether the spans of a panel hold it; z in the exact form. */
 enum status cpu_check_panel(const struct pearson_panel *panel, const char *what) STATUS_MUST_CHECK;
 
+/* turn_cpu */
+enum status cpu_turn(struct queue *q, const struct pearson_slab *slab, struct span out,
+                     size_t stride) STATUS_MUST_CHECK;
+
 /* gram_cpu, gram_gaps_cpu, pairs_cpu */
 enum status cpu_gram(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
 enum status cpu_gram_gaps(struct queue *q, const struct pearson_panel *panel,

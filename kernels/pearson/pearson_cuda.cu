@@ -152,6 +152,7 @@ enum status cuda_check_panel(const struct pearson_panel *p, size_t z_bytes, cons
 }
 
 const struct pearson_kernels cuda_pearson = {
+    .turn = cuda_turn,
     .diff_rows = cuda_diff_rows,
     .rank_rows = cuda_rank_rows,
     .rank_bytes = cuda_rank_bytes,

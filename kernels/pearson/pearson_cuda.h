@@ -40,6 +40,10 @@ size_t cuda_multiply_scratch(const struct cuda_product *product);
 enum status cuda_multiply(struct cuda_queue *q, enum stream_id id,
                           const struct cuda_product *product) STATUS_MUST_CHECK;
 
+/* turn_cuda */
+enum status cuda_turn(struct queue *q, const struct pearson_slab *slab, struct span out,
+                      size_t stride) STATUS_MUST_CHECK;
+
 /* standardize_cuda */
 size_t cuda_z_bytes(const struct queue *q, enum pearson_precision precision, size_t n_samples);
 enum status cuda_diff_rows(struct queue *q, const struct series_rows *x, enum pearson_diff diff,

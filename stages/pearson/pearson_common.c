@@ -2,7 +2,7 @@
  * pearson_common - how many samples each pair found has: all, or those that neither series lacks.
  *
  * Of two series, one of which is complete, that is the number of values of the other. Pairs of
- * which both have gaps are asked for in batches. The accumulators of columns have counted them; of
+ * which both have gaps are asked for in batches. The accumulators of slabs have counted them; of
  * rows, a bit a sample is kept of those series that come up.
  */
 #include "stages/pearson/pearson_job.h"
@@ -105,7 +105,7 @@ static enum status count_both(struct pearson_job *job, struct matrix_pair *batch
     for (size_t k = 0, n; k < job->n_found;) {
         k = gather(job, k, batch, places, &n);
         STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(job->layout.by_lines
+        STATUS_TRY(pearson_has_rows(&job->layout)
                        ? count_rows(job, batch, n)
                        : job->ops->pearson->columns_common(job->queue, job->columns, batch, n));
         for (size_t b = 0; b < n; b++) {
@@ -122,7 +122,7 @@ enum status pearson_common(struct pearson_job *job)
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->n_common, &job->n_common));
     STATUS_TRY(room_host(&job->work, BATCH, sizeof *batch, &batch));
     STATUS_TRY(room_host(&job->work, BATCH, sizeof *places, &places));
-    if (job->layout.by_lines) {
+    if (pearson_has_rows(&job->layout)) {
         STATUS_TRY(room_host(&job->work, job->n_series, sizeof *job->present, &job->present));
         STATUS_TRY(room_host(&job->work, job->n_samples, sizeof *job->one, &job->one));
     }

@@ -1,9 +1,10 @@
 /*
  * pearson_job - what the parts of the stage `pearson` share: one job's state.
  *
- * Series along lines are correlated panel by panel as they come (pearson_rows), series across lines
- * are added up slab by slab (pearson_columns). Both end with the moments and the matrix, from which
- * the rest follows.
+ * Series along lines are correlated panel by panel as they come (pearson_rows). Series across lines
+ * are turned as they come and correlated in the same way (pearson_turn), or, where they do not fit
+ * into memory, added up slab by slab (pearson_columns). All end with the moments and the matrix,
+ * from which the rest follows.
  */
 #ifndef LEAT_STAGES_PEARSON_PEARSON_JOB_H
 #define LEAT_STAGES_PEARSON_PEARSON_JOB_H
@@ -22,8 +23,9 @@ enum { PEARSON_PAIRS_MAX = 1 << 24 };
 #define PEARSON_SERIES_MAX ((size_t)1 << 31)
 
 struct pearson_choice {
-    bool columns;                /* the series are the table's columns, else its rows */
-    enum pearson_precision used; /* what is done: series across lines are always taken exactly */
+    bool columns; /* the series are the table's columns, else its rows */
+    enum pearson_precision asked;
+    enum pearson_precision used; /* what is done: slabs are always taken exactly */
     enum pearson_diff diff;
     bool reject;        /* a missing value is an error */
     size_t min_samples; /* a coefficient is of no fewer */
@@ -34,10 +36,12 @@ struct pearson_choice {
     enum figure_format figure;
 };
 
-/* How a job is laid out follows from the parameters and from the shape that is known or estimated
- * before the first number, never from the backend, the threads, or how the bytes were cut. */
+/* How a job is laid out follows from the parameters and from the shape, never from the threads or
+ * how the bytes were cut, and from the backend and the memory limit only where series across lines
+ * hardly fit: whether they are turned. */
 struct pearson_layout {
-    bool by_lines; /* a line of the table holds a series; else a line holds a sample of each */
+    bool by_lines; /* a line of the table holds a series; else a line holds a sample of each, and */
+    bool turned;   /* is one of many that are kept and turned; else slabs are added up */
     size_t cells;  /* numbers in a line */
     size_t lines;  /* of the table, known or guessed; >= 1 */
     bool lines_known;
@@ -49,6 +53,12 @@ struct pearson_layout {
     size_t panel;      /* rows in a panel of the matrix */
     size_t unit_lines; /* lines that are taken at once: a panel of series, or a slab of samples */
 };
+
+/* The series themselves are in memory, in rows. */
+static inline bool pearson_has_rows(const struct pearson_layout *l)
+{
+    return l->by_lines || l->turned;
+}
 
 /* A name has at most SERIES_NAME_BYTES, so that what names take is bounded by their number. A
  * longer one is cut at a character's end and ends with U+2026 ("..."), both within that bound.
@@ -69,6 +79,12 @@ struct series_block {
     struct span z, x;   /* x: none unless the series are kept */
 };
 
+/* Lines of samples, where nobody knows how many there will be. */
+struct lines_block {
+    size_t first, n; /* lines first .. first + n - 1 have room */
+    struct span at;
+};
+
 /* The first two have 8 series at least, each later one half as many as there are before it: so few
  * hold more than PEARSON_SERIES_MAX. */
 enum { PEARSON_BLOCKS_MOST = 56 };
@@ -86,8 +102,9 @@ struct pearson_job {
     struct room *kept;    /* until the job ends */
     struct room units;    /* lines, until all have been taken; then, where gaps take them, panels in
                              the exact form, ... */
-    struct room standard; /* ... and series in standard form: until pairs are computed again, from
-                             the series themselves, or ... */
+    struct room standard; /* ... and series in standard form, before that lines until they are
+                             turned: until pairs are computed again, from the series themselves, or
+                             ... */
     struct room work;     /* ... until all coefficients are there: all else that these take */
     struct room growing;  /* moments, the list of panels: until there are longer ones */
 
@@ -97,11 +114,17 @@ struct pearson_job {
     struct series_names names;
     double *before;         /* of logarithms of ratios: the number before, or those of a line */
     uint64_t n_no_log;      /* increments of two present values that have no logarithm */
-    size_t lines;           /* taken, in whole units */
+    size_t lines;           /* of the table that have come, in whole units */
     struct span staging[2]; /* units, in turns: one is filled while the other is in use */
     size_t turn;
 
-    /* of series along lines */
+    /* of series across lines that are turned */
+    struct lines_block came[PEARSON_BLOCKS_MOST]; /* lines of an unknown number, not yet turned */
+    size_t n_came;
+    struct span levels; /* all series, before increments */
+
+    /* of series along lines, and turned ones */
+    size_t n_taken; /* series in standard form, in whole panels */
     struct series_block blocks[PEARSON_BLOCKS_MOST];
     size_t n_blocks;
     struct span increments; /* of one panel, when they are not kept */
@@ -110,8 +133,7 @@ struct pearson_job {
     uint64_t **present;    /* [n_series]: a bit a sample; NULL: not asked for */
     double *one;           /* a series on the host */
     struct panels *shared; /* with other devices; NULL: it is not */
-    /* of series across lines */
-    void *columns;
+    void *columns;         /* of slabs */
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */
@@ -163,14 +185,16 @@ static inline double pearson_level(const void *values, enum dtype type, size_t k
 /* --- pearson_layout.c --- */
 /* What the parameters mean for this table. */
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out);
-/* Begins a job: choice and layout. STATUS_BAD_INPUT where no correlation can exist,
- * STATUS_TOO_LARGE where there are more series than can be numbered, or samples in a line than can
- * be indexed. */
-enum status pearson_begin(const struct stage_args *args, struct room *kept,
-                          struct pearson_job *job) STATUS_MUST_CHECK;
+/* Lays the job out for the lines that layout.lines has: known, estimated, or come. */
+enum status pearson_lay_out(struct pearson_job *job, bool turned) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 double pearson_work(const struct stage_args *args);
 bool pearson_by_lines(const struct stage_args *args);
+/* Numbers of a series, before increments. */
+static inline size_t pearson_levels(const struct pearson_layout *l)
+{
+    return l->by_lines ? l->cells : l->lines;
+}
 /* Samples, after increments, of a table of `lines` lines. */
 static inline size_t pearson_samples(const struct pearson_layout *l, size_t lines)
 {
@@ -201,13 +225,22 @@ enum status pearson_check_sides(const struct stage_args *args) STATUS_MUST_CHECK
 enum status pearson_check_samples(const struct pearson_job *job, size_t lines) STATUS_MUST_CHECK;
 
 /* --- pearson_room.c: memory --- */
+/* Begins a job: choice and layout; series across lines are turned where that fits. STATUS_BAD_INPUT
+ * where no correlation can exist, STATUS_TOO_LARGE where there are more series than can be
+ * numbered, or samples in a line than can be indexed. */
+enum status pearson_begin(const struct stage_args *args, struct room *kept,
+                          struct pearson_job *job) STATUS_MUST_CHECK;
 /* As of struct stage_ops: all that follows counted. */
 enum status pearson_plan(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
+/* Whether a job that is laid out so can have its memory; where nobody knows the number of lines,
+ * also once so many have come and the rest is to be slabs. */
+bool pearson_fits(const struct pearson_job *job);
 /* Bytes of a series in standard form, and as it is correlated. */
 size_t pearson_z_bytes(const struct pearson_job *job, enum pearson_precision precision);
 size_t pearson_x_bytes(const struct pearson_job *job);
-/* A staging buffer for the next unit: that which was not given last. */
-enum status pearson_stage(struct pearson_job *job, struct span *unit) STATUS_MUST_CHECK;
+/* A staging buffer for the next unit, of the room: that which was not given last. */
+enum status pearson_stage(struct pearson_job *job, struct room *room,
+                          struct span *unit) STATUS_MUST_CHECK;
 /* Moments of so many series, and a list for their panels; those that are there stay. */
 enum status pearson_grow(struct pearson_job *job, size_t capacity) STATUS_MUST_CHECK;
 /* The next panel of the matrix: `rows` rows of `width` elements. */
@@ -218,7 +251,7 @@ enum status pearson_matrix_room(struct pearson_job *job, size_t n) STATUS_MUST_C
 /* Results of each of n series, on the host. */
 enum status pearson_stats_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
 /* Whether further devices may take panels of the matrix, and how. Those of a table whose length is
- * only guessed would have to make room for more series later. */
+ * only guessed would have to make room for more later. */
 bool pearson_shares(const struct pearson_job *job);
 struct panels_config pearson_shared(const struct pearson_job *job);
 
@@ -235,7 +268,14 @@ enum status pearson_names_close(struct pearson_job *job, size_t n_series) STATUS
 /* The name of a series, whether or not all names are there yet. */
 const char *pearson_name(struct pearson_job *job, size_t series);
 
-/* --- pearson_rows.c: series along lines --- */
+/* --- pearson_turn.c: series across lines, turned --- */
+/* What they take until they are, for the plan. */
+enum status pearson_turn_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Takes all lines; then the series are there for pearson_rows, or, where they did not fit, the job
+ * is laid out for slabs, and those that came first are kept. */
+enum status pearson_turn(struct pearson_job *job) STATUS_MUST_CHECK;
+
+/* --- pearson_rows.c: series along lines, and turned ones --- */
 /* What the coefficients take, for the plan. */
 enum status pearson_rows_count(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Moments and matrix, but for missing values. */
@@ -255,7 +295,7 @@ size_t pearson_share_wanted(const void *context);
 enum status pearson_share_bring(void *context, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
 void pearson_share_end(struct pearson_job *job);
 
-/* --- pearson_columns.c: series across lines --- */
+/* --- pearson_columns.c: series across lines, in slabs --- */
 /* What the coefficients take, for the plan. */
 enum status pearson_columns_count(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Moments and matrix. */

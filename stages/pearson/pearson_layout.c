@@ -102,18 +102,16 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
     const bool columns = series == SERIES_COLUMNS ||
                          (series == SERIES_AUTO && args->inputs[0].table->has_header) ||
                          pearson_prefers_columns(args);
-    const bool by_lines = columns == args->inputs[0].table->lines_are_columns;
-    *out =
-        (struct pearson_choice){.columns = columns,
-                                .used = by_lines ? precisions[p[PRECISION].index] : PEARSON_EXACT,
-                                .diff = diffs[p[DIFF].index],
-                                .reject = p[MISSING].index == 1,
-                                .min_samples = (size_t)p[MIN_SAMPLES].count,
-                                .keep_r = p[R].index == 0,
-                                .top = (size_t)p[TOP].count,
-                                .threshold = p[THRESHOLD].real,
-                                .cluster = p[ORDER].index == 1,
-                                .figure = (enum figure_format)p[FIGURE].index};
+    *out = (struct pearson_choice){.columns = columns,
+                                   .asked = precisions[p[PRECISION].index],
+                                   .diff = diffs[p[DIFF].index],
+                                   .reject = p[MISSING].index == 1,
+                                   .min_samples = (size_t)p[MIN_SAMPLES].count,
+                                   .keep_r = p[R].index == 0,
+                                   .top = (size_t)p[TOP].count,
+                                   .threshold = p[THRESHOLD].real,
+                                   .cluster = p[ORDER].index == 1,
+                                   .figure = (enum figure_format)p[FIGURE].index};
 }
 
 static size_t at_least(size_t a, size_t b)
@@ -225,55 +223,33 @@ enum status pearson_check_samples(const struct pearson_job *job, size_t lines)
                        lines_are_columns ? "row(s)" : "column(s)", what);
 }
 
-static enum status lay_out(struct pearson_job *job)
+enum status pearson_lay_out(struct pearson_job *job, bool turned)
 {
     const struct table_info *const table = job->args.inputs[0].table;
-    const struct pearson_choice *const choice = &job->choice;
+    struct pearson_choice *const choice = &job->choice;
     struct pearson_layout *const l = &job->layout;
-    *l = (struct pearson_layout){.by_lines = choice->columns == table->lines_are_columns,
-                                 .cells = table->cells_per_line,
-                                 .lines_known = table->n_lines > 0,
-                                 .n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0,
-                                 .type = table->dtype};
-    if (table->grid != NULL) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: is a grid, and pearson takes tables: CSV, TSV, .npy or .npz",
-                           job->name);
-    }
-    l->lines = at_least(l->lines_known ? table->n_lines : table->n_lines_estimate, 1);
+    l->by_lines = choice->columns == table->lines_are_columns;
+    l->turned = turned && !l->by_lines;
+    l->n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0;
+    choice->used = pearson_has_rows(l) ? choice->asked : PEARSON_EXACT;
     l->x_type = l->n_dropped != 0 ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
-    l->keep_x = l->by_lines && (choice->used != PEARSON_EXACT || job->args.started_over);
+    /* Turned ones are there until all are in standard form, and stay without a second copy. */
+    l->keep_x = (l->turned && l->n_dropped == 0) ||
+                (pearson_has_rows(l) && (choice->used != PEARSON_EXACT || job->args.started_over));
     if (l->by_lines || l->lines_known) {
         STATUS_TRY(pearson_check_samples(job, l->lines));
     }
     const size_t n = l->by_lines ? l->lines : l->cells;
     STATUS_TRY(pearson_check_series(job, n));
-    l->panel = panel_rows(n, l->by_lines ? l->cells : 1, l->lines_known || !l->by_lines);
+    l->panel =
+        panel_rows(n, !pearson_has_rows(l) ? 1 : pearson_levels(l), l->lines_known || !l->by_lines);
     l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
     if (l->lines_known) {
         l->unit_lines = at_most(l->unit_lines, l->lines);
     }
-    return STATUS_OK;
-}
-
-enum status pearson_begin(const struct stage_args *args, struct room *kept, struct pearson_job *job)
-{
-    const struct room room = {.queue = kept->queue};
-    *job = (struct pearson_job){.args = *args,
-                                .name = args->inputs[0].name,
-                                .ops = args->queue->backend->ops,
-                                .queue = args->queue,
-                                .kept = kept,
-                                .units = room,
-                                .work = room,
-                                .standard = room,
-                                .growing = room};
-    pearson_choose(args, &job->choice);
-    STATUS_TRY(lay_out(job));
-    job->moments.min_samples = job->choice.min_samples;
-    job->n_series = job->layout.by_lines ? job->layout.lines : job->layout.cells;
-    job->n_samples = pearson_samples(&job->layout, job->layout.lines);
+    job->n_series = n;
+    job->n_samples = pearson_samples(l, l->lines);
     return STATUS_OK;
 }
 

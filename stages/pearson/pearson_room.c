@@ -2,7 +2,7 @@
  * pearson_room - the memory of a pearson job that follows from its shape: counted for the plan,
  * taken by those who need it.
  *
- * Whether columns have gaps is not known before the end, so that what gaps add to the accumulators
+ * Whether slabs have gaps is not known before the end, so that what gaps add to the accumulators
  * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
  */
 #include "stages/pearson/pearson_job.h"
@@ -20,13 +20,13 @@ size_t pearson_x_bytes(const struct pearson_job *job)
     return job->n_samples * dtype_bytes(job->layout.x_type);
 }
 
-enum status pearson_stage(struct pearson_job *job, struct span *unit)
+enum status pearson_stage(struct pearson_job *job, struct room *room, struct span *unit)
 {
     const struct pearson_layout *const l = &job->layout;
     struct span *const buffer = &job->staging[job->turn];
-    STATUS_TRY(buffer->at != NULL ? STATUS_OK
-                                  : room_span(&job->units, l->unit_lines,
-                                              l->cells * dtype_bytes(l->type), buffer));
+    STATUS_TRY(buffer->at != NULL
+                   ? STATUS_OK
+                   : room_span(room, l->unit_lines, l->cells * dtype_bytes(l->type), buffer));
     job->turn = 1 - job->turn;
     *unit = *buffer;
     return STATUS_OK;
@@ -89,14 +89,15 @@ enum status pearson_stats_room(struct pearson_job *job, size_t n)
 
 bool pearson_shares(const struct pearson_job *job)
 {
-    return job->layout.by_lines && job->layout.lines_known && job->args.most_helpers > 0;
+    return pearson_has_rows(&job->layout) && job->args.inputs[0].table->n_lines > 0 &&
+           job->args.most_helpers > 0;
 }
 
 struct panels_config pearson_shared(const struct pearson_job *job)
 {
     return (struct panels_config){.home = job->queue,
                                   .precision = job->choice.used,
-                                  .n_series = job->layout.lines,
+                                  .n_series = job->n_series,
                                   .n_samples = job->n_samples,
                                   .panel = job->layout.panel};
 }
@@ -142,24 +143,99 @@ static void add(struct room *to, const struct room *other)
     room_count(to, other->host, other->backend);
 }
 
-enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
+/* All that a job laid out so takes. */
+static enum status count(const struct pearson_job *laid_out, struct room *all)
 {
-    struct pearson_job job;
-    struct room all = {0}, released = {0};
-    STATUS_TRY(pearson_begin(args, &all, &job));
-    STATUS_TRY(job.layout.by_lines ? pearson_rows_count(&job) : pearson_columns_count(&job));
+    struct room released = {0};
+    struct pearson_job job = *laid_out;
+    job.kept = all;
+    job.units = job.work = job.standard = job.growing = (struct room){0};
+    job.lines = job.n_came = 0;
+    *all = (struct room){0};
+    STATUS_TRY(job.layout.turned ? pearson_turn_count(&job) : STATUS_OK);
+    const struct room lines = job.standard;
+    job.standard = (struct room){0};
+    STATUS_TRY(pearson_has_rows(&job.layout) ? pearson_rows_count(&job)
+                                             : pearson_columns_count(&job));
+    job.standard = lines.backend > job.standard.backend ? lines : job.standard;
     STATUS_TRY(count_outcome(&job));
     add(&released, &job.units);
     add(&released, &job.work);
     add(&released, &job.standard);
-    add(&all, &released);
-    add(&all, &job.growing);
+    add(all, &released);
+    add(all, &job.growing);
     /* Drawn when what only the coefficients took has been given back; where the host's memory is
      * the backend's, it takes its place. */
-    const uint64_t place = args->host_limit == 0 ? released.backend : 0,
+    const uint64_t place = job.args.host_limit == 0 ? released.backend : 0,
                    drawn = heatmap_bytes(job.n_series, job.choice.figure) +
                            (job.choice.cluster ? pearson_order_bytes(job.n_series) : 0);
-    room_count(&all, drawn > place ? drawn - place : 0, 0);
+    room_count(all, drawn > place ? drawn - place : 0, 0);
+    return STATUS_OK;
+}
+
+/* Whether a job that takes so much, and so much more of the backend's memory, stays within limits.
+ */
+static bool is_within(const struct stage_args *args, const struct room *all, uint64_t more)
+{
+    struct room sum = *all;
+    room_count(&sum, 0, more);
+    room_count(&sum, 0, args->host_limit == 0 ? all->host : 0);
+    return sum.host < UINT64_MAX && sum.backend < UINT64_MAX &&
+           (args->host_limit == 0 || sum.host <= args->host_limit) &&
+           (args->memory_limit == 0 || sum.backend <= args->memory_limit);
+}
+
+bool pearson_fits(const struct pearson_job *job)
+{
+    const struct pearson_layout *const l = &job->layout;
+    const uint64_t lines = (uint64_t)l->lines * l->cells * dtype_bytes(l->type);
+    struct pearson_job slabs = *job;
+    struct room all;
+    slabs.layout.lines = PEARSON_SAMPLES_MAX; /* of the largest size */
+    if (job->n_samples > PEARSON_SAMPLES_MAX || count(job, &all) != STATUS_OK ||
+        !is_within(&job->args, &all, 0)) {
+        return false;
+    }
+    return l->lines_known || pearson_lay_out(&slabs, false) != STATUS_OK ||
+           count(&slabs, &all) != STATUS_OK || !is_within(&job->args, &all, 0) ||
+           is_within(&job->args, &all, lines);
+}
+
+enum status pearson_begin(const struct stage_args *args, struct room *kept, struct pearson_job *job)
+{
+    const struct room room = {.queue = kept->queue};
+    const struct table_info *const table = args->inputs[0].table;
+    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
+    *job = (struct pearson_job){.args = *args,
+                                .name = args->inputs[0].name,
+                                .ops = args->queue->backend->ops,
+                                .queue = args->queue,
+                                .kept = kept,
+                                .units = room,
+                                .work = room,
+                                .standard = room,
+                                .growing = room,
+                                .layout = {.cells = table->cells_per_line,
+                                           .lines = lines > 0 ? lines : 1,
+                                           .lines_known = table->n_lines > 0,
+                                           .type = table->dtype}};
+    if (table->grid != NULL) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: is a grid, and pearson takes tables: CSV, TSV, .npy or .npz",
+                           job->name);
+    }
+    pearson_choose(args, &job->choice);
+    job->moments.min_samples = job->choice.min_samples;
+    STATUS_TRY(pearson_lay_out(job, true));
+    return job->layout.by_lines || pearson_fits(job) ? STATUS_OK : pearson_lay_out(job, false);
+}
+
+enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
+{
+    struct pearson_job job;
+    struct room all = {0};
+    STATUS_TRY(pearson_begin(args, &all, &job));
+    STATUS_TRY(count(&job, &all));
     if (all.backend == UINT64_MAX || all.host == UINT64_MAX) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: the correlation of %zu series needs more than 2^64 bytes", job.name,

@@ -1,5 +1,6 @@
 /*
- * pearson_rows - series along lines, in panels: increments, moments, standard form, products.
+ * pearson_rows - series along lines, and across lines once they are turned, in panels: increments,
+ * moments, standard form, products.
  *
  *   panel complete -> (diff_rows) -> means -> standardize into the block -> gram with each block
  *
@@ -40,21 +41,42 @@ static const struct series_block *block_of(const struct pearson_job *job, size_t
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* Series in a panel, at most. */
+static size_t most_rows(const struct pearson_job *job)
+{
+    const struct pearson_layout *const l = &job->layout;
+    return l->by_lines ? l->unit_lines : l->panel < job->n_series ? l->panel : job->n_series;
+}
+
+/* Room for the series themselves; those that were turned are there. */
+static enum status series_room(struct pearson_job *job, struct series_block *b)
+{
+    const struct pearson_layout *const l = &job->layout;
+    if (l->turned && l->n_dropped == 0) {
+        b->x = job->levels;
+        return STATUS_OK;
+    }
+    if (l->keep_x) {
+        return room_span(&job->work, b->rows, pearson_x_bytes(job), &b->x);
+    }
+    return b->first == 0 && l->n_dropped != 0
+               ? room_span(&job->units, most_rows(job), pearson_x_bytes(job), &job->increments)
+               : STATUS_OK;
+}
+
 /* Begins a block after the others: all that is known or guessed at first, later half as much again
  * as there is. */
 static enum status add_block(struct pearson_job *job)
 {
     const struct pearson_layout *const l = &job->layout;
-    const size_t first = job->lines, half = first / 2 > l->panel ? first / 2 : l->panel,
-                 wanted = first == 0 ? l->lines : half,
+    const size_t first = job->n_taken, half = first / 2 > l->panel ? first / 2 : l->panel,
+                 wanted = first == 0 ? job->n_series : half,
                  whole = (wanted + l->panel - 1) / l->panel * l->panel;
     struct series_block *const b = &job->blocks[job->n_blocks++];
-    *b = (struct series_block){.first = first, .rows = l->lines_known ? wanted : whole};
+    *b =
+        (struct series_block){.first = first, .rows = l->lines_known || l->turned ? wanted : whole};
     STATUS_TRY(room_span(&job->standard, b->rows, pearson_z_bytes(job, job->choice.used), &b->z));
-    STATUS_TRY(l->keep_x ? room_span(&job->work, b->rows, pearson_x_bytes(job), &b->x) : STATUS_OK);
-    STATUS_TRY(first == 0 && l->n_dropped != 0 && !l->keep_x
-                   ? room_span(&job->units, l->unit_lines, pearson_x_bytes(job), &job->increments)
-                   : STATUS_OK);
+    STATUS_TRY(series_room(job, b));
     return pearson_grow(job, first + b->rows);
 }
 
@@ -63,7 +85,7 @@ static enum status exact_room(struct pearson_job *job, size_t which)
 {
     return job->exact[which].at != NULL
                ? STATUS_OK
-               : room_span(&job->units, job->layout.unit_lines, pearson_z_bytes(job, PEARSON_EXACT),
+               : room_span(&job->units, most_rows(job), pearson_z_bytes(job, PEARSON_EXACT),
                            &job->exact[which]);
 }
 
@@ -79,13 +101,14 @@ enum status pearson_rows_count(struct pearson_job *job)
 {
     const struct pearson_layout *const l = &job->layout;
     const struct panels_config shared = pearson_shared(job);
-    const bool stages = !l->keep_x || l->n_dropped != 0, has_gaps = !job->choice.reject,
+    const bool stages = l->by_lines && (!l->keep_x || l->n_dropped != 0),
+               has_gaps = !job->choice.reject,
                again = has_gaps && job->choice.used != PEARSON_EXACT;
-    const size_t n_units = l->lines > l->unit_lines ? 2 : 1;
+    const size_t n_units = job->n_series > most_rows(job) ? 2 : 1;
     struct span unit;
     STATUS_TRY(add_block(job));
     for (size_t k = 0; k < n_units && stages; k++) {
-        STATUS_TRY(pearson_stage(job, &unit));
+        STATUS_TRY(pearson_stage(job, &job->units, &unit));
     }
     const struct room lines = job->units;
     job->units = (struct room){0};
@@ -105,42 +128,70 @@ enum status pearson_rows_count(struct pearson_job *job)
 static enum status make_room(struct pearson_job *job, struct span *to)
 {
     const size_t n = job->n_blocks;
-    if (n == 0 || job->lines == job->blocks[n - 1].first + job->blocks[n - 1].rows) {
+    if (n == 0 || job->n_taken == job->blocks[n - 1].first + job->blocks[n - 1].rows) {
         STATUS_TRY(add_block(job));
     }
     if (!job->layout.keep_x || job->layout.n_dropped != 0) {
-        return pearson_stage(job, to);
+        return pearson_stage(job, &job->units, to);
     }
-    *to = x_of(job, block_of(job, job->lines), job->lines);
+    *to = x_of(job, block_of(job, job->n_taken), job->n_taken);
     return STATUS_OK;
+}
+
+/* The next panel of series that were turned. */
+static enum status next_turned(struct pearson_job *job, struct span *lines, size_t *n)
+{
+    const struct pearson_layout *const l = &job->layout;
+    const size_t left = job->n_series - job->n_taken;
+    STATUS_TRY(job->n_blocks == 0 ? add_block(job) : left > 0 ? io_pause(job->io) : STATUS_OK);
+    *lines = span_from(job->levels, job->n_taken * pearson_levels(l) * dtype_bytes(l->type));
+    *n = left < l->panel ? left : l->panel;
+    return STATUS_OK;
+}
+
+/* The next panel, or as many lines as are left; *n is 0 after the last. */
+static enum status next_panel(struct pearson_job *job, struct span *lines, size_t *n)
+{
+    bool are;
+    *n = 0;
+    if (job->layout.turned) {
+        return next_turned(job, lines, n);
+    }
+    STATUS_TRY(pearson_more(job, &are));
+    if (are) {
+        STATUS_TRY(make_room(job, lines));
+        STATUS_TRY(pearson_read(job, *lines, n));
+        job->lines += *n;
+    }
+    return pearson_check_series(job, job->lines);
 }
 
 /* Brings n series to standard form; what is correlated of them are their increments, maybe. */
 static enum status prepare(struct pearson_job *job, struct span lines, size_t n)
 {
     const struct pearson_layout *const l = &job->layout;
-    const struct series_block *const block = block_of(job, job->lines);
+    const struct series_block *const block = block_of(job, job->n_taken);
     const struct series_rows levels = {
-        .at = lines, .type = l->type, .n_series = n, .n_samples = l->cells};
+        .at = lines, .type = l->type, .n_series = n, .n_samples = pearson_levels(l)};
     struct series_rows x = {.at = lines,
                             .type = l->x_type,
                             .n_series = n,
                             .n_samples = job->n_samples,
-                            .first = job->lines};
+                            .first = job->n_taken};
     if (l->n_dropped != 0) {
-        x.at = l->keep_x ? x_of(job, block, job->lines) : job->increments;
+        x.at = l->keep_x ? x_of(job, block, job->n_taken) : job->increments;
         STATUS_TRY(job->ops->pearson->diff_rows(job->queue, &levels, job->choice.diff, x.at));
     }
     STATUS_TRY(job->ops->means->rows(job->queue, &x, job->moments));
     return job->ops->pearson->standardize(job->queue, job->choice.used, &x, job->moments,
-                                          z_of(job, block, job->lines));
+                                          z_of(job, block, job->n_taken));
 }
 
 /* The products of the next n series with all up to them. */
 static enum status multiply(struct pearson_job *job, size_t n)
 {
-    const struct series_block *const last = block_of(job, job->lines);
-    const size_t first = job->lines, width = first + n;
+    const struct series_block *const last = block_of(job, job->n_taken);
+    const size_t first = job->n_taken, width = first + n;
     struct pearson_panel panel = {.precision = job->choice.used,
                                   .n_samples = job->n_samples,
                                   .a = {.z = z_of(job, last, first), .first = first, .n = n},
@@ -164,19 +215,15 @@ enum status pearson_rows(struct pearson_job *job)
 {
     struct span lines;
     size_t n;
-    bool are;
     job->io->help = (struct job_help){pearson_share_wanted, pearson_share_bring, job};
-    STATUS_TRY(pearson_more(job, &are));
-    while (are) {
-        STATUS_TRY(make_room(job, &lines));
-        STATUS_TRY(pearson_read(job, lines, &n));
-        STATUS_TRY(pearson_check_series(job, job->lines + n));
+    STATUS_TRY(next_panel(job, &lines, &n));
+    while (n > 0) {
         STATUS_TRY(prepare(job, lines, n));
         STATUS_TRY(multiply(job, n));
-        job->lines += n;
-        STATUS_TRY(pearson_more(job, &are));
+        job->n_taken += n;
+        STATUS_TRY(next_panel(job, &lines, &n));
     }
-    job->n_series = job->lines;
+    job->n_series = job->n_taken;
     STATUS_TRY(job->shared != NULL ? panels_collect(job->shared) : STATUS_OK);
     pearson_share_end(job);
     return STATUS_OK;

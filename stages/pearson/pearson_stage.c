@@ -121,12 +121,14 @@ static enum status pearson_run(struct job_io *io)
 {
     struct pearson_job *job;
     STATUS_TRY(new_job(io, &job));
-    STATUS_TRY(job->layout.by_lines ? pearson_rows(job) : pearson_columns(job));
+    STATUS_TRY(job->layout.turned ? pearson_turn(job) : STATUS_OK);
+    STATUS_TRY(pearson_has_rows(&job->layout) ? pearson_rows(job) : pearson_columns(job));
     room_free(&job->units);
     STATUS_TRY(pearson_names_close(job, job->n_series));
     STATUS_TRY(fetch_stats(job));
     STATUS_TRY(check_stats(job));
-    STATUS_TRY(job->has_gaps && job->layout.by_lines ? pearson_rows_gaps(job) : STATUS_OK);
+    STATUS_TRY(job->has_gaps && pearson_has_rows(&job->layout) ? pearson_rows_gaps(job)
+                                                               : STATUS_OK);
     STATUS_TRY(pearson_index_leave_out(job));
     STATUS_TRY(survey(job));
     STATUS_TRY(find_pairs(job));

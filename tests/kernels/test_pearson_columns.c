@@ -511,9 +511,52 @@ static void columns_bytes_grow_with_every_argument(void **state)
     assert_true(k->columns_bytes(100, 64, true) > least);
 }
 
+/* Lines of a table, of any shape, into rows that lie further apart, beside what is there. */
+static void columns_are_turned_into_rows_at_any_distance(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 7, 8, 31, 32, 33, 257};
+    enum { SIZES = sizeof sizes / sizeof *sizes, LARGE = 1 << 19 };
+    for (size_t k = 0; k < 2 * SIZES * SIZES + 2; ++k) {
+        const bool is_large = k >= 2 * SIZES * SIZES;
+        const enum dtype type = k % 2 == 0 ? DTYPE_F64 : DTYPE_F32;
+        const size_t n = is_large ? 3 : sizes[k / 2 % SIZES], size = dtype_bytes(type),
+                     samples = is_large ? under_test_size(LARGE, 3000) : sizes[k / 2 / SIZES],
+                     first = 5, stride = samples + 11, all = (n - 1) * stride + first + samples;
+        double *x = room(n * samples);
+        for (size_t c = 0; c < n * samples; ++c) {
+            x[c] = (double)(c % 100003) + 1;
+        }
+        struct span from = under_test_put_numbers(x, n * samples, type),
+                    to = under_test_room(all * size + 64);
+        const struct pearson_slab slab = {from, type, n, samples};
+        ASSERT_OK(under_test_ops()->pearson->turn(under_test_queue, &slab,
+                                                  span_from(to, first * size), stride));
+        char *const got = malloc(all * size), sentinel[8];
+        assert_non_null(got);
+        memset(sentinel, 0xA5, sizeof sentinel);
+        under_test_get(got, to, all * size);
+        for (size_t c = 0; c < all; ++c) {
+            const size_t s = c / stride, t = c % stride - first;
+            const double want = c % stride < first || t >= samples ? 0 : x[t * n + s];
+            const float narrow = (float)want;
+            const void *bytes = want == 0           ? (void *)sentinel
+                                : type == DTYPE_F64 ? (void *)&want
+                                                    : (void *)&narrow;
+            assert_memory_equal(got + c * size, bytes, size);
+        }
+        under_test_untouched(to, all * size);
+        free(got);
+        free(x);
+        under_test_release(from);
+        under_test_release(to);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_turned_into_rows_at_any_distance),
         cmocka_unit_test(columns_of_every_shape_match_the_reference),
         cmocka_unit_test(columns_of_walks_match_however_they_are_cut),
         cmocka_unit_test(columns_survive_a_first_sample_far_away),

@@ -84,23 +84,60 @@ static void f32_stays_within_its_bound_for_any_shape(void **state)
     }
 }
 
-static void columns_are_exact_whatever_precision_is_asked(void **state)
+static void columns_have_the_precision_that_is_asked_unless_they_are_slabs(void **state)
 {
     (void)state;
-    struct sheet sheet = sheet_new(70, 33, false, DTYPE_F32);
-    sheet_set(&sheet, "precision=f32");
-    struct outcome o = run_well(&sheet);
-    double *want = reference_matrix(&sheet, 33, 70), *got = read_r(&o, 33, false);
-    assert_close(got, want, 33 * 32 / 2, exact_bound);
-    assert_string_equal(json_string_value(json_object_get(o.result.parameters, "precision_used")),
-                        "exact");
-    free(want);
-    free(got);
-    outcome_free(&o);
-    sheet_free(&sheet);
+    static const char *const used[] = {"f32", "exact"};
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = sheet_new(70, 33, false, DTYPE_F32);
+        sheet.memory_limit = k == 0 ? UINT64_MAX : 1;
+        sheet_set(&sheet, "precision=f32");
+        check_matrix(&sheet, 33, 70, k == 0, k == 0 ? f32_bound : exact_bound);
+        struct outcome o = run_well(&sheet);
+        assert_string_equal(
+            json_string_value(json_object_get(o.result.parameters, "precision_used")), used[k]);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
 }
 
-static void columns_beyond_one_slab_are_accumulated(void **state)
+/* The same numbers as rows and as columns, whose number of lines is known, guessed well, or too
+ * low. */
+static void turned_columns_have_the_bits_of_rows(void **state)
+{
+    (void)state;
+    enum { SERIES = 130, SAMPLES = 700, PAIRS = SERIES * (SERIES - 1) / 2 };
+    for (size_t k = 0; k < 24; k++) {
+        const bool single = k % 2 == 1, gaps = k / 2 % 2 == 1, diff = k / 4 % 2 == 1;
+        struct sheet rows = shape_of(SERIES, SAMPLES, true, DTYPE_F64),
+                     columns = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
+        rows.params[1] = columns.params[1] = single ? "precision=f32" : "precision=exact";
+        rows.params[2] = columns.params[2] = diff ? "diff=step" : "diff=none";
+        columns.memory_limit = UINT64_MAX;
+        columns.cut = 1;
+        columns.info.n_lines = k / 8 == 0 ? SAMPLES : 0;
+        columns.info.n_lines_estimate = k / 8 == 2 ? 5 : SAMPLES + 50;
+        for (size_t c = 0; gaps && c < SERIES * SAMPLES; c += 17) {
+            rows.cells[c] = NAN;
+        }
+        for (size_t c = 0; c < SERIES * SAMPLES; c++) {
+            columns.cells[c % SAMPLES * SERIES + c / SAMPLES] = rows.cells[c];
+        }
+        struct outcome of_rows = run_well(&rows);
+        double *want = read_r(&of_rows, SERIES, single);
+        outcome_free(&of_rows);
+        struct outcome of_columns = run_well(&columns);
+        double *got = read_r(&of_columns, SERIES, single);
+        outcome_free(&of_columns);
+        assert_memory_equal(got, want, PAIRS * sizeof *got);
+        free(got);
+        free(want);
+        sheet_free(&rows);
+        sheet_free(&columns);
+    }
+}
+
+static void columns_of_several_slabs_give_the_exact_coefficients(void **state)
 {
     (void)state;
     /* 16 MiB of 2 columns of doubles are 1048576 lines */
@@ -201,6 +238,33 @@ static void wrong_guesses_of_the_number_of_lines_do_no_harm(void **state)
     columns.cut = 50;
     check_matrix(&columns, 12, 700, false, exact_bound);
     sheet_free(&columns);
+}
+
+/* A guess that fits into memory, as what comes does not: lines that came first become slabs. */
+static void columns_that_outgrow_the_memory_become_slabs(void **state)
+{
+    (void)state;
+    enum { SERIES = 6, SAMPLES = 300000, LIMIT = 20000000 };
+    static const size_t guesses[] = {3, 150000};
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
+        sheet.params[1] = "precision=f32";
+        sheet.params[2] = "figure=none";
+        for (size_t c = 0; c < SERIES * SAMPLES; c += 31) {
+            sheet.cells[c] = NAN;
+        }
+        sheet.cut = 50000;
+        sheet.info.n_lines = 0;
+        sheet.info.n_lines_estimate = guesses[k];
+        sheet.memory_limit = UINT64_MAX;
+        struct outcome all = run_well(&sheet);
+        assert_true(counted.peak_bytes > (size_t)3 * SERIES * SAMPLES * sizeof(double) / 2);
+        sheet.memory_limit = LIMIT + all.need.host_bytes;
+        outcome_free(&all);
+        check_matrix(&sheet, SERIES, SAMPLES, false, 1e-10); /* slabs are exact */
+        assert_true(counted.peak_bytes <= LIMIT);
+        sheet_free(&sheet);
+    }
 }
 
 /* --- missing values and series without variance
@@ -391,7 +455,8 @@ static void check_increments(bool by_lines, const char *precision, const char *d
     sheet.params[1] = diff;
     sheet.params[2] = precision;
     struct outcome o = run_well(&sheet);
-    const bool single = by_lines && strcmp(precision, "precision=exact") != 0;
+    const bool single =
+        (by_lines || !takes_slabs(&sheet)) && strcmp(precision, "precision=exact") != 0;
     double *want = reference_matrix(&steps, SERIES, SAMPLES - 1), *got = read_r(&o, SERIES, single);
     assert_close(got, want, SERIES * (SERIES - 1) / 2, single ? f32_bound : exact_bound);
     assert_int_equal(json_integer_value(json_object_get(o.result.shape, "n_samples")), SAMPLES);
@@ -421,12 +486,14 @@ int main(void)
         cmocka_unit_test(columns_of_doubles_give_the_exact_coefficients),
         cmocka_unit_test(columns_of_floats_give_the_exact_coefficients),
         cmocka_unit_test(f32_stays_within_its_bound_for_any_shape),
-        cmocka_unit_test(columns_are_exact_whatever_precision_is_asked),
-        cmocka_unit_test(columns_beyond_one_slab_are_accumulated),
+        cmocka_unit_test(columns_have_the_precision_that_is_asked_unless_they_are_slabs),
+        cmocka_unit_test(turned_columns_have_the_bits_of_rows),
+        cmocka_unit_test(columns_of_several_slabs_give_the_exact_coefficients),
         cmocka_unit_test(long_rows_beyond_one_panel_are_multiplied_with_those_before),
         cmocka_unit_test(series_in_the_columns_of_a_fortran_array_are_lines),
         cmocka_unit_test(results_do_not_depend_on_how_chunks_are_cut),
         cmocka_unit_test(wrong_guesses_of_the_number_of_lines_do_no_harm),
+        cmocka_unit_test(columns_that_outgrow_the_memory_become_slabs),
         cmocka_unit_test(missing_values_leave_the_samples_in_common),
         cmocka_unit_test(pairs_of_fewer_than_min_samples_have_no_coefficient),
         cmocka_unit_test(series_without_variance_are_counted_and_named),

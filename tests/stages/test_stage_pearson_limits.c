@@ -279,10 +279,11 @@ static void plans_are_what_is_taken(void **state)
 }
 
 /* Six doubles a pair are kept where columns have gaps: a plan without them is smaller by that. */
-static void plans_count_gaps_in_columns_unless_they_are_refused(void **state)
+static void plans_count_gaps_in_slabs_unless_they_are_refused(void **state)
 {
     (void)state;
     struct sheet sheet = shape_of(100, 50, false, DTYPE_F64);
+    sheet.memory_limit = 1;
     struct outcome pairwise = run_well(&sheet);
     outcome_free(&pairwise);
     sheet_set(&sheet, "missing=reject");
@@ -291,6 +292,31 @@ static void plans_count_gaps_in_columns_unless_they_are_refused(void **state)
     const size_t pairs_bytes = (size_t)100 * 99 / 2 * 6 * sizeof(double);
     assert_true(pairwise.need.memory_bytes >= reject.need.memory_bytes + pairs_bytes);
     sheet_free(&sheet);
+}
+
+/* The matrix, the series, and their standard form: 14 bytes a sample on a device. */
+static void plans_of_columns_that_are_turned_count_no_gaps(void **state)
+{
+    (void)state;
+    static const size_t n = 20000, samples = 1000;
+    for (size_t k = 0; k < 2; k++) {
+        const struct table_info info = {.format = "npy",
+                                        .dtype = DTYPE_F64,
+                                        .n_lines = k == 0 ? samples : 0,
+                                        .n_lines_estimate = samples,
+                                        .cells_per_line = n};
+        const char *texts[] = {"series=columns", "figure=none", NULL};
+        struct param_value params[16];
+        struct stage_need need;
+        parse_params(&stage_pearson, texts, params);
+        const struct stage_args args = {.queue = counted.queue,
+                                        .params = params,
+                                        .inputs = {{&info, "sheet"}},
+                                        .block_bytes = 1 << 20};
+        assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
+        assert_true(need.memory_bytes < (n * n / 2 * 8 + n * samples * (8 + 14)) / 10 * 11);
+        assert_true(need.host_bytes < 100 << 20);
+    }
 }
 
 /* A threshold may let every pair through: each is held twice while they are sorted. */
@@ -407,7 +433,8 @@ int main(void)
         cmocka_unit_test(increments_without_a_logarithm_are_told_apart_from_missing_values),
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
         cmocka_unit_test(plans_are_what_is_taken),
-        cmocka_unit_test(plans_count_gaps_in_columns_unless_they_are_refused),
+        cmocka_unit_test(plans_count_gaps_in_slabs_unless_they_are_refused),
+        cmocka_unit_test(plans_of_columns_that_are_turned_count_no_gaps),
         cmocka_unit_test(plans_count_the_pairs_that_a_threshold_may_let_through),
         cmocka_unit_test(plans_for_few_long_series_are_not_those_for_a_tile_of_them),
         cmocka_unit_test(plans_of_impossible_sizes_are_refused_or_huge),

@@ -28,8 +28,11 @@ struct sheet {
     size_t cut;                /* cells in a chunk: 0: all at once; 1: pseudo-random sizes */
     bool counts_missing;       /* as a CSV does */
     bool started_over;
+    uint64_t memory_limit;     /* that the stage is told of: 1: series across lines are slabs. 0:
+                                  none, or 1 where $LEAT_TEST_SLABS is set */
     size_t most_helpers;       /* that the stage is told of */
-    size_t n_helpers, help_at; /* so many come, wanted or not, when so many chunks are pushed */
+    size_t n_helpers, help_at; /* so many come, wanted or not, when so many chunks are pushed;
+                                  SIZE_MAX: once all are */
     const char *params[8];     /* "key=value", NULL at the end */
 };
 
