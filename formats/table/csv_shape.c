@@ -428,6 +428,16 @@ size_t table_column(const struct table_info *info, size_t c)
     return c;
 }
 
+size_t table_place(const struct table_info *info, const struct table_chunk *c)
+{
+    size_t kept = 0, last = 0;
+    for (const struct csv_run *run = info->runs; last < c->first_column; run++) {
+        last = run->last < c->first_column ? run->last : c->first_column;
+        kept += run->kind == CSV_KEEP ? last - run->first : 0;
+    }
+    return kept % info->cells_per_line;
+}
+
 void csv_shape_free(struct csv_shape *shape)
 {
     free(shape->runs);

@@ -101,6 +101,8 @@ struct source *table_source(struct table *t);
 
 /* The number in the file, from 0, of kept column c. */
 size_t table_column(const struct table_info *info, size_t c);
+/* How many numbers of its line come before the first one of a CSV's chunk. */
+size_t table_place(const struct table_info *info, const struct table_chunk *c);
 
 /* Reads the next chunk's raw bytes. *end is set, with an empty chunk, when there is no more; at
  * that point trailing garbage or a short array have been reported as STATUS_BAD_INPUT. */

@@ -50,6 +50,11 @@ static bool is_end_of_type(double v)
     return fabs(v) > 1e15;
 }
 
+static bool reads_as_code(double v)
+{
+    return is_nines(v) || is_nines_with_decimal(v) || is_end_of_type(v);
+}
+
 static bool is_power_of_ten(double v)
 {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
@@ -78,21 +83,31 @@ bool table_codes_is_code(const struct table_extremes *e, bool is_low)
         return false;
     }
     if (n_times == 1) {
-        return table_codes_is_known(v) && gap > far;
+        return gap > far && table_codes_is_known(v);
     }
     const bool only_below = is_low && v < 0 && at[1] >= 0;
-    const bool reads_so =
-        is_nines(v) || is_nines_with_decimal(v) || is_end_of_type(v) || (only_below && is_whole(v));
-    if (reads_so && gap >= 10 * next && (gap >= range / 10 || (only_below && is_nines(v)))) {
+    const bool is_apart = gap >= 10 * next && (gap >= range / 10 || only_below);
+    if (is_apart && ((only_below && is_whole(v)) || reads_as_code(v)) &&
+        (gap >= range / 10 || is_nines(v))) {
         return true;
     }
-    return is_whole(v) && !is_power_of_ten(v) && n_times >= 3 && n_times <= e->n / 2 && gap > far;
+    return n_times >= 3 && n_times <= e->n / 2 && gap > far && is_whole(v) && !is_power_of_ten(v);
 }
 
 /* Gaps are few. */
-static bool is_count(const struct table_extremes *e)
+static bool is_count(const struct table_course *c)
 {
-    return e->counts || (e->has_steps && e->n_steps >= (e->n - 1) - (e->n - 1) / 4);
+    return c->counts || (c->has_steps && c->n_steps >= (c->n - 1) - (c->n - 1) / 4);
+}
+
+static bool goes_one_way(const struct table_course *c)
+{
+    return c->rises && c->n >= LEAST_COUNT;
+}
+
+bool table_codes_has(const struct table_extremes *e, const struct table_course *c)
+{
+    return goes_one_way(c) || table_codes_is_code(e, true) || table_codes_is_code(e, false);
 }
 
 void table_codes_add(struct table_findings *found, double value, bool is_low, uint64_t n_times,
@@ -118,8 +133,8 @@ void table_codes_add(struct table_findings *found, double value, bool is_low, ui
     c->n_series++;
 }
 
-void table_codes_find(const struct table_extremes *e, size_t series, struct excerpt name,
-                      struct table_findings *found)
+void table_codes_find(const struct table_extremes *e, const struct table_course *c, size_t series,
+                      struct excerpt name, struct table_findings *found)
 {
     if (table_codes_is_code(e, true)) {
         table_codes_add(found, e->low[0], true, e->n_low, name);
@@ -127,16 +142,16 @@ void table_codes_find(const struct table_extremes *e, size_t series, struct exce
     if (table_codes_is_code(e, false)) {
         table_codes_add(found, e->high[0], false, e->n_high, name);
     }
-    if (!e->rises || e->n < LEAST_COUNT) {
+    if (!goes_one_way(c)) {
         return;
     }
     const struct table_count count = {.series = series,
                                       .name = name,
-                                      .first = e->first,
-                                      .last = e->last,
-                                      .step = e->step,
-                                      .has_gaps = !e->counts};
-    if (!is_count(e)) {
+                                      .first = c->first,
+                                      .last = c->last,
+                                      .step = c->step,
+                                      .has_gaps = !c->counts};
+    if (!is_count(c)) {
         found->has_rising = found->has_rising || series == 0;
         found->rising = series == 0 ? count : found->rising;
         return;

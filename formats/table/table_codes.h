@@ -31,9 +31,11 @@ struct table_findings {
 bool table_codes_is_known(double v);
 /* Whether the outermost value on one side, of n_times, looks like a code. */
 bool table_codes_is_code(const struct table_extremes *e, bool is_low);
-/* Adds what the rules find in a series. */
-void table_codes_find(const struct table_extremes *e, size_t series, struct excerpt name,
-                      struct table_findings *found);
+/* Whether the rules find anything in a series: codes, or that it goes one way. */
+bool table_codes_has(const struct table_extremes *e, const struct table_course *c);
+/* Adds what they find. */
+void table_codes_find(const struct table_extremes *e, const struct table_course *c, size_t series,
+                      struct excerpt name, struct table_findings *found);
 /* Adds one, of a series of that name. */
 void table_codes_add(struct table_findings *found, double value, bool is_low, uint64_t n_times,
                      struct excerpt name);

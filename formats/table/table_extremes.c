@@ -12,8 +12,7 @@
 
 #include <math.h>
 
-enum { SERIES = 64, LINES = 32 };       /* in a block */
-static const double count_error = 1e-3; /* of a step */
+enum { SERIES = 64, LINES = 32 /* in a block */, FEW = 2048 };
 
 /* A block: n series, of which those `period` apart are the same. */
 struct block {
@@ -29,65 +28,20 @@ struct limits {
 void table_extremes_begin(struct table_extremes *e)
 {
     *e = (struct table_extremes){.low = {INFINITY, INFINITY, INFINITY},
-                                 .high = {-INFINITY, -INFINITY, -INFINITY},
-                                 .counts = true,
-                                 .has_steps = true,
-                                 .rises = true};
+                                 .high = {-INFINITY, -INFINITY, -INFINITY}};
 }
 
-static bool is_multiple(double large, double small)
-{
-    return fabs(large - round(large / small) * small) <= count_error * fabs(small);
-}
-
-/* The step from the last number, which goes the way of the others. */
-static void take_step(struct table_extremes *e, double step)
-{
-    if (fabs(step - e->step) <= count_error * fabs(e->step)) {
-        e->n_steps++;
-        return;
-    }
-    const bool is_smaller = fabs(step) < fabs(e->step);
-    e->counts = false;
-    e->has_steps = is_smaller ? is_multiple(e->step, step) : is_multiple(step, e->step);
-    if (is_smaller) {
-        e->step = step;
-        e->n_steps = 1;
-    }
-}
-
-static void follow(struct table_extremes *e, const struct block *b, size_t series)
-{
-    for (size_t t = 0, n = 0; t < b->n_lines && e->rises; t++) {
-        for (size_t k = series; k < b->n && e->rises; k += b->period, n++) {
-            const double v = b->v[t * b->stride + k], step = v - e->last;
-            if (e->n + n == 0) {
-                e->first = v;
-                e->rises = isfinite(v);
-            } else {
-                e->step = e->n + n == 1 ? step : e->step;
-                e->rises = step > 0 ? e->step > 0 : step < 0 && e->step < 0;
-            }
-            if (!e->rises) {
-                e->counts = e->has_steps = false;
-            } else if (e->has_steps && e->n + n > 0) {
-                take_step(e, step);
-            }
-            e->last = v;
-        }
-    }
-}
-
-/* `v` among three values, the outermost first; `sign` is 1 for the lowest, -1 for the highest. */
-static void place_value(double at[3], uint64_t *n, double v, double sign)
+/* `v`, which came n_times, among three values, the outermost first; `sign` is 1 for the lowest, -1
+ * for the highest. */
+static void place_value(double at[3], uint64_t *n, double v, uint64_t n_times, double sign)
 {
     if (v == at[0]) {
-        ++*n;
+        *n += n_times;
     } else if (sign * v < sign * at[0]) {
         at[2] = at[1];
         at[1] = at[0];
         at[0] = v;
-        *n = 1;
+        *n = n_times;
     } else if (sign * v < sign * at[1]) {
         at[2] = at[1];
         at[1] = v;
@@ -98,8 +52,17 @@ static void place_value(double at[3], uint64_t *n, double v, double sign)
 
 void table_extremes_place(struct table_extremes *e, double v)
 {
-    place_value(e->low, &e->n_low, v, 1);
-    place_value(e->high, &e->n_high, v, -1);
+    place_value(e->low, &e->n_low, v, 1, 1);
+    place_value(e->high, &e->n_high, v, 1, -1);
+}
+
+void table_extremes_merge(struct table_extremes *e, const struct table_extremes *more)
+{
+    for (size_t i = 0; i < 3; i++) {
+        place_value(e->low, &e->n_low, more->low[i], i == 0 ? more->n_low : 0, 1);
+        place_value(e->high, &e->n_high, more->high[i], i == 0 ? more->n_high : 0, -1);
+    }
+    e->n += more->n;
 }
 
 /* Those of a block's series k. */
@@ -183,9 +146,6 @@ static void set_limits(const struct table_extremes *e, const struct block *b, st
 static void take_block(struct table_extremes *e, const struct block *b, struct limits *l)
 {
     for (size_t s = 0; s < b->period; s++) {
-        if (e[s].rises) {
-            follow(&e[s], b, s);
-        }
         e[s].n += b->n_lines * (b->n / b->period);
     }
     if (is_any_outside(b, l)) {
@@ -235,9 +195,33 @@ static void take_tile(struct table_extremes *e, const struct table_tile *t, size
     }
 }
 
+/* The i-th number of the first series. */
+static double number_of_first(const struct table_tile *t, size_t i)
+{
+    const size_t at = t->first + i * t->stride;
+    return t->type == DTYPE_F64 ? ((const double *)t->values)[at]
+                                : (double)((const float *)t->values)[at];
+}
+
+/* One series of few numbers. */
+static void take_first(struct table_extremes *e, const struct table_tile *t)
+{
+    for (size_t i = 0; i < t->n_lines; i++) {
+        const double v = number_of_first(t, i);
+        if (v < e->low[2] || v > e->high[2]) {
+            table_extremes_place(e, v);
+        }
+    }
+    e->n += t->n_lines;
+}
+
 void table_extremes_take(struct table_extremes *e, const struct table_tile *t)
 {
     struct table_tile part = *t;
+    if (t->n == 1 && t->n_lines <= FEW) {
+        take_first(e, t);
+        return;
+    }
     if (t->n == t->stride && t->n <= SERIES / 2) {
         const size_t together = SERIES / t->n;
         part.n = part.stride = t->n * together;
@@ -252,5 +236,55 @@ void table_extremes_take(struct table_extremes *e, const struct table_tile *t)
         some.first += k;
         some.n = t->n - k < SERIES ? t->n - k : SERIES;
         take_tile(e + k, &some, some.n);
+    }
+}
+
+/* --- the course of one series ----------------------------------------------------------------- */
+
+static const double count_error = 1e-3; /* of a step */
+
+void table_course_begin(struct table_course *c)
+{
+    *c = (struct table_course){.counts = true, .has_steps = true, .rises = true};
+}
+
+static bool is_multiple(double large, double small)
+{
+    return fabs(large - round(large / small) * small) <= count_error * fabs(small);
+}
+
+/* The step from the last number, which goes the way of the others. */
+static void take_step(struct table_course *c, double step)
+{
+    if (fabs(step - c->step) <= count_error * fabs(c->step)) {
+        c->n_steps++;
+        return;
+    }
+    const bool is_smaller = fabs(step) < fabs(c->step);
+    c->counts = false;
+    c->has_steps = is_smaller ? is_multiple(c->step, step) : is_multiple(step, c->step);
+    if (is_smaller) {
+        c->step = step;
+        c->n_steps = 1;
+    }
+}
+
+void table_course_take(struct table_course *c, const struct table_tile *t)
+{
+    for (size_t i = 0; i < t->n_lines && c->rises; i++, c->n++) {
+        const double v = number_of_first(t, i), step = v - c->last;
+        if (c->n == 0) {
+            c->first = v;
+            c->rises = isfinite(v);
+        } else {
+            c->step = c->n == 1 ? step : c->step;
+            c->rises = step > 0 ? c->step > 0 : step < 0 && c->step < 0;
+        }
+        if (!c->rises) {
+            c->counts = c->has_steps = false;
+        } else if (c->has_steps && c->n > 0) {
+            take_step(c, step);
+        }
+        c->last = v;
     }
 }

@@ -20,17 +20,18 @@ void table_heights_begin(struct table_heights *h, double nodata)
 }
 
 /* False: there is no room. */
-static bool set_aside(struct table_heights *h, double v)
+static bool set_aside(struct table_heights *h, double v, uint64_t n_times)
 {
     size_t k = 0;
     while (k < h->n_aside && h->aside[k].value != v) {
         k++;
     }
     if (k == TABLE_HEIGHTS_ASIDE) {
+        h->is_full = true;
         return false;
     }
     h->aside[k].value = v;
-    h->aside[k].n_times++;
+    h->aside[k].n_times += n_times;
     h->n_aside += k == h->n_aside;
     return true;
 }
@@ -44,9 +45,27 @@ void table_heights_take(struct table_heights *h, const struct table_chunk *chunk
         if (v > e->low[2] && v < e->high[2]) {
             e->n++;
         } else if (!grid_matches_nodata(h->nodata, v) &&
-                   !(table_codes_is_known(v) && set_aside(h, v))) {
+                   !(table_codes_is_known(v) && set_aside(h, v, 1))) {
             table_extremes_place(e, v);
             e->n++;
+        }
+    }
+}
+
+/* Those that lie within the rest are heights: had it been there, they had not been set aside. */
+void table_heights_merge(struct table_heights *h, const struct table_heights *more)
+{
+    table_extremes_merge(&h->rest, &more->rest);
+    for (size_t k = 0; k < more->n_aside; k++) {
+        const double v = more->aside[k].value;
+        const uint64_t n_times = more->aside[k].n_times;
+        const bool is_within = v > h->rest.low[2] && v < h->rest.high[2];
+        if (is_within || !set_aside(h, v, n_times)) {
+            struct table_extremes same;
+            table_extremes_begin(&same);
+            same.low[0] = same.high[0] = v;
+            same.n_low = same.n_high = same.n = n_times;
+            table_extremes_merge(&h->rest, &same);
         }
     }
 }

@@ -14,17 +14,21 @@
 enum { TABLE_HEIGHTS_ASIDE = 32 }; /* values; more are taken as heights */
 
 struct table_heights {
-    double nodata;              /* cells that match it are passed over; NaN always */
-    struct table_extremes rest; /* but for the series' course */
+    double nodata; /* cells that match it are passed over; NaN always */
+    struct table_extremes rest;
     struct {
         double value;
         uint64_t n_times;
     } aside[TABLE_HEIGHTS_ASIDE];
     size_t n_aside;
+    bool is_full; /* a value had no place there */
 };
 
 void table_heights_begin(struct table_heights *h, double nodata);
 void table_heights_take(struct table_heights *h, const struct table_chunk *chunk, enum dtype type);
+/* Adds the heights that follow, of which none has been without its place: the same as if they had
+ * been taken one by one. */
+void table_heights_merge(struct table_heights *h, const struct table_heights *more);
 /* Adds what looks like a code, with its cells as n_times[0], the numbers nearest to 0 first.
  * known_only: of what reads like one alone, since other numbers may well lie far from the rest, as
  * a landslide's thickness from 0. */

@@ -43,12 +43,20 @@ enum status table_watch_new(const struct table_info *info, enum table_watch_seri
                             struct table_watch **out) STATUS_MUST_CHECK;
 /* NULL is fine. */
 void table_watch_free(struct table_watch *w);
-/* What it holds where that is much; else, and for NULL, 0. */
-size_t table_watch_bytes(const struct table_watch *w);
+/* What it holds where that is much, when n_threads look at chunks; else, and for NULL, 0. */
+size_t table_watch_bytes(const struct table_watch *w, size_t n_threads);
 
-/* The next chunk, in file order, decoded. STATUS_NO_MEMORY. */
-enum status table_watch_take(struct table_watch *w,
-                             const struct table_chunk *chunk) STATUS_MUST_CHECK;
+/* Looks at a chunk's numbers, once it has been decoded: on any thread, many chunks at once, in any
+ * order. Such a look is then taken with its chunk. NULL: there was no memory, or nothing to do. */
+struct table_look;
+struct table_look *table_watch_look(struct table_watch *w, const struct table_chunk *chunk);
+/* NULL is fine. */
+void table_look_free(struct table_look *l);
+
+/* The next chunk, in file order, decoded, with the look at it; without one, NULL, its numbers are
+ * looked at now. STATUS_NO_MEMORY. */
+enum status table_watch_take(struct table_watch *w, const struct table_chunk *chunk,
+                             const struct table_look *seen) STATUS_MUST_CHECK;
 
 /* What was found once all chunks have been taken, for series in their order. A NULL watch has found
  * nothing. */

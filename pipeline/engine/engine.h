@@ -61,9 +61,10 @@ enum block_state {
 
 struct block {
     struct table_chunk chunk;
-    struct job *job;     /* whose block it is at present */
-    size_t part;         /* of the job's inputs */
-    struct table *table; /* that it is read from */
+    struct job *job;         /* whose block it is at present */
+    size_t part;             /* of the job's inputs */
+    struct table *table;     /* that it is read from */
+    struct table_look *look; /* at its numbers; NULL: none */
     struct engine_task task;
     enum block_state state;
     uint64_t ticket; /* of its upload */

@@ -25,7 +25,8 @@ static uint64_t decode_bytes(const struct job *job)
             return SIZE_MAX;
         }
     }
-    return checked_add(bytes, table_watch_bytes(job->watch), &bytes) ? bytes : SIZE_MAX;
+    return checked_add(bytes, table_watch_bytes(job->watch, e->n_threads), &bytes) ? bytes
+                                                                                   : SIZE_MAX;
 }
 
 /* What a plan may ask for at most of the host's memory: what decoding leaves. */

@@ -39,10 +39,18 @@ static enum status read_work(void *owner)
     return STATUS_OK;
 }
 
+/* The numbers of the first part are looked at as they pass for the first time. */
+static bool is_watched(const struct block *b)
+{
+    return b->job->watch != NULL && b->table == b->job->tables[0];
+}
+
 static enum status decode_work(void *owner)
 {
     struct block *b = owner;
-    return table_decode(b->table, &b->chunk);
+    STATUS_TRY(table_decode(b->table, &b->chunk));
+    b->look = is_watched(b) ? table_watch_look(b->job->watch, &b->chunk) : NULL;
+    return STATUS_OK;
 }
 
 static void decode_finished(struct engine_task *task)
@@ -61,6 +69,8 @@ static void drop_block(struct job *job, struct block *b)
 {
     engine_task_clear(&b->task);
     table_chunk_clear(&b->chunk);
+    table_look_free(b->look);
+    b->look = NULL;
     engine_give_block(job->engine, b);
     job->n_blocks--;
 }
@@ -186,12 +196,9 @@ static enum status wait_for_uploads(const struct job *job, const struct block *l
     return STATUS_OK;
 }
 
-/* Looks at the numbers of the first part, as they pass for the first time. */
-static enum status watch_block(struct job *job, const struct block *b)
+static enum status watch_block(const struct block *b)
 {
-    return job->watch != NULL && job->again == NULL && b->part == 0
-               ? table_watch_take(job->watch, &b->chunk)
-               : STATUS_OK;
+    return is_watched(b) ? table_watch_take(b->job->watch, &b->chunk, b->look) : STATUS_OK;
 }
 
 /* Hands over the next block, unless there is more to come of the one before. */
@@ -203,7 +210,7 @@ static enum status push_block(struct job *job)
         b->chunk.first_line = 0;
     }
     if (b != NULL) {
-        STATUS_TRY(watch_block(job, b));
+        STATUS_TRY(watch_block(b));
         job_copy_add(job, b);
         STATUS_TRY(pull_push(job->method, b->part, &b->chunk, &b->ticket));
         job->pushing = b->next;
@@ -430,7 +437,7 @@ static enum status look_work(void *owner)
 {
     struct job *job = owner;
     for (const struct block *b = job->pushing; b != NULL; b = b->next) {
-        STATUS_TRY(watch_block(job, b));
+        STATUS_TRY(watch_block(b));
     }
     return STATUS_OK;
 }

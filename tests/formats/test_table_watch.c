@@ -1,10 +1,12 @@
 /*
  * What a watch says of series: codes for missing numbers and counts, and nothing of what is
  * harmless. Each series is looked at across lines and along one, whole and cut into chunks, in
- * doubles and floats.
+ * doubles and floats; most chunks from the last to the first, as threads might, before they are
+ * taken in order.
  */
 #include "formats/table/table_watch.h"
 
+#include "formats/table/csv.h"
 #include "tests/support/table_support.h"
 
 enum { N = 200 };
@@ -18,21 +20,50 @@ struct said {
     struct table_count rising;
 };
 
+/* Has the watch take chunks, of which two in three have been looked at before, the last first. */
+static void take_chunks(struct table_watch *w, const struct table_chunk *chunks, size_t n)
+{
+    struct table_look **const looks = calloc(n + 1, sizeof *looks);
+    for (size_t i = n; i-- > 0;) {
+        looks[i] = i % 3 == 1 ? NULL : table_watch_look(w, &chunks[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(table_watch_take(w, &chunks[i], looks[i]), STATUS_OK);
+        table_look_free(looks[i]);
+    }
+    free(looks);
+}
+
+/* Numbers in chunks of `cut`. */
+static void take_numbers(struct table_watch *w, const struct table_info *info, const void *values,
+                         size_t n, size_t cut)
+{
+    const size_t n_chunks = (n + cut - 1) / cut, size = dtype_bytes(info->dtype);
+    struct table_chunk *const chunks = calloc(n_chunks + 1, sizeof *chunks);
+    for (size_t i = 0; i < n_chunks; i++) {
+        const size_t first = i * cut;
+        chunks[i] =
+            (struct table_chunk){.values = (char *)(uintptr_t)values + first * size,
+                                 .n_cells = n - first < cut ? n - first : cut,
+                                 .first_column = table_column(info, first % info->cells_per_line)};
+    }
+    take_chunks(w, chunks, n_chunks);
+    free(chunks);
+}
+
 /* A table of `width` numbers a line, in chunks of `cut` numbers. */
-static struct said watch(const struct table_info *info, bool by_lines, const void *values, size_t n,
-                         size_t cut)
+static struct said watch(const struct table_info *plain, bool by_lines, const void *values,
+                         size_t n, size_t cut)
 {
     struct said said = {0};
     struct table_watch *w;
     struct bytes text = {0};
-    const size_t size = dtype_bytes(info->dtype);
-    assert_int_equal(table_watch_new(info, by_lines ? TABLE_WATCH_LINES : TABLE_WATCH_ACROSS, &w),
+    const struct csv_run all = {0, (uint32_t)plain->cells_per_line, CSV_KEEP};
+    struct table_info info = *plain;
+    info.runs = plain->runs != NULL ? plain->runs : &all;
+    assert_int_equal(table_watch_new(&info, by_lines ? TABLE_WATCH_LINES : TABLE_WATCH_ACROSS, &w),
                      STATUS_OK);
-    for (size_t i = 0; i < n; i += cut) {
-        struct table_chunk chunk = {.values = (char *)(uintptr_t)values + i * size,
-                                    .n_cells = n - i < cut ? n - i : cut};
-        assert_int_equal(table_watch_take(w, &chunk), STATUS_OK);
-    }
+    take_numbers(w, &info, values, n, cut);
     assert_int_equal(table_watch_codes(w, &text), STATUS_OK);
     said.n_counts = table_watch_n_counts(w);
     assert_int_equal(table_watch_count(w, 0, &said.count), said.n_counts > 0);
@@ -478,8 +509,8 @@ static void lines_are_named_by_their_labels_across_chunks(void **state)
         .values = v, .n_cells = 150, .labels = labels, .labels_len = sizeof labels, .n_labels = 2};
     struct table_chunk second = {.values = v + 150, .n_cells = 50};
     assert_int_equal(table_watch_new(&info, TABLE_WATCH_LINES, &w), STATUS_OK);
-    assert_int_equal(table_watch_take(w, &first), STATUS_OK);
-    assert_int_equal(table_watch_take(w, &second), STATUS_OK);
+    assert_int_equal(table_watch_take(w, &first, NULL), STATUS_OK);
+    assert_int_equal(table_watch_take(w, &second, NULL), STATUS_OK);
     assert_int_equal(table_watch_codes(w, &text), STATUS_OK);
     assert_non_null(strstr((char *)text.data, "row 'two'"));
     bytes_free(&text);
@@ -640,6 +671,92 @@ static void of_an_array_the_first_numbers_are_looked_at(void **state)
     free(v);
 }
 
+/* What is said of a CSV that is read in chunks of so many bytes. */
+static void watch_csv(const char *text, size_t raw_cap, enum table_watch_series series,
+                      bool look_before, char said[2048])
+{
+    enum { CHUNKS = 400 };
+    struct table_chunk *const chunks = calloc(CHUNKS, sizeof *chunks);
+    struct table *t;
+    struct table_watch *w;
+    struct bytes codes = {0};
+    struct table_count c;
+    size_t n = 0;
+    bool end = false;
+    assert_int_equal(table_open(memory_source(text, strlen(text)), NULL, &t), STATUS_OK);
+    while (!end) {
+        assert_true(n < CHUNKS);
+        struct table_chunk *const k = &chunks[n++];
+        *k = (struct table_chunk){.raw_cap = raw_cap, .values_cap = 4 * raw_cap};
+        k->raw = malloc(raw_cap);
+        k->values = malloc(k->values_cap);
+        assert_int_equal(table_next(t, k, &end), STATUS_OK);
+        assert_int_equal(end ? STATUS_OK : table_decode(t, k), STATUS_OK);
+    }
+    assert_int_equal(table_watch_new(table_info(t), series, &w), STATUS_OK);
+    if (look_before) {
+        take_chunks(w, chunks, n - 1);
+    }
+    for (size_t i = 0; i + 1 < n && !look_before; i++) {
+        assert_int_equal(table_watch_take(w, &chunks[i], NULL), STATUS_OK);
+    }
+    assert_int_equal(table_watch_codes(w, &codes), STATUS_OK);
+    said[0] = '\0';
+    for (size_t i = 0; i < codes.len; i += strlen((char *)codes.data + i) + 1) {
+        strncat(said, (char *)codes.data + i, 2000 - strlen(said));
+    }
+    for (size_t k = 0; table_watch_count(w, k, &c) && strlen(said) < 1800; k++) {
+        snprintf(said + strlen(said), 200, "; %s, %zu: %g to %g", c.name.text, c.series, c.first,
+                 c.last);
+    }
+    if (table_watch_rises(w, &c)) {
+        strcat(said, "; rises");
+    }
+    bytes_free(&codes);
+    table_watch_free(w);
+    for (size_t i = 0; i < n; i++) {
+        free(chunks[i].raw);
+        free(chunks[i].values);
+        table_chunk_clear(&chunks[i]);
+    }
+    free(chunks);
+    table_free(t);
+}
+
+/* Lines with names, some longer than a chunk; columns that are no series before and among those
+ * that are; codes, and lines and columns that count. */
+static void looks_before_the_turn_say_the_same_of_any_cut(void **state)
+{
+    enum { LINES = 40, COLUMNS = 24 };
+    static const enum table_watch_series kinds[] = {TABLE_WATCH_ACROSS, TABLE_WATCH_LINES};
+    static const size_t cuts[] = {1 << 16, 2000, 900, 300, 130};
+    (void)state;
+    struct bytes text = {0};
+    for (size_t i = 0; i < LINES; i++) {
+        assert_int_equal(bytes_printf(&text, "line%zu", i), STATUS_OK);
+        for (size_t c = 0; c < COLUMNS; c++) {
+            const bool is_code = (i % 13 == 4 && c % 9 == 3) || (c == 11 && i % 7 == 2);
+            const double v = c == 2 || i % 11 == 6 ? (double)(10 + i) + 5 * ((double)c - 2)
+                             : is_code             ? -9999
+                                                   : noise(i * 31 + c * 7);
+            assert_int_equal(bytes_printf(&text, ",%.4f%s", v, c == 8 ? ",a word" : ""), STATUS_OK);
+        }
+        assert_int_equal(bytes_printf(&text, "\n"), STATUS_OK);
+    }
+    assert_int_equal(bytes_append(&text, "", 1), STATUS_OK);
+    for (size_t k = 0; k < 2; k++) {
+        char whole[2048], said[2048];
+        watch_csv((char *)text.data, cuts[0], kinds[k], false, whole);
+        assert_non_null(strstr(whole, k == 0 ? "column 14 6 times" : "row 'line4' 3 times"));
+        assert_non_null(strstr(whole, k == 0 ? "; column 4, 2: 10 to 49" : "; row 'line6', 6: "));
+        for (size_t c = 0; c < 2 * sizeof cuts / sizeof *cuts; c++) {
+            watch_csv((char *)text.data, cuts[c / 2], kinds[k], c % 2 == 0, said);
+            assert_string_equal(said, whole);
+        }
+    }
+    bytes_free(&text);
+}
+
 static void tables_that_are_too_wide_are_left_alone(void **state)
 {
     (void)state;
@@ -674,12 +791,7 @@ static const char *look_at_heights(const double *z, size_t n, const struct grid 
         struct bytes text = {0}, codes = {0};
         const size_t cut = cuts[c / 2];
         assert_int_equal(table_watch_new(&info, TABLE_WATCH_HEIGHTS, &w), STATUS_OK);
-        for (size_t i = 0; i < n; i += cut) {
-            const void *const at = is_narrow ? (const void *)(narrow + i) : z + i;
-            struct table_chunk chunk = {.values = (void *)(uintptr_t)at,
-                                        .n_cells = n - i < cut ? n - i : cut};
-            assert_int_equal(table_watch_take(w, &chunk), STATUS_OK);
-        }
+        take_numbers(w, &info, is_narrow ? (const void *)narrow : z, n, cut);
         assert_int_equal(table_watch_heights(w, &text), STATUS_OK);
         assert_int_equal(table_watch_codes(w, &codes), STATUS_OK);
         assert_int_equal(codes.len, 0); /* it is one who tells of them */
@@ -772,7 +884,7 @@ static void obey(const char *text, bool for_grid, const char *end)
             table_watch_new(r.info, for_grid ? TABLE_WATCH_HEIGHTS : TABLE_WATCH_ACROSS, &w),
             STATUS_OK);
         struct table_chunk chunk = {.values = r.numbers.data, .n_cells = r.n_numbers};
-        assert_int_equal(table_watch_take(w, &chunk), STATUS_OK);
+        assert_int_equal(table_watch_take(w, &chunk, NULL), STATUS_OK);
         assert_int_equal(for_grid ? table_watch_heights(w, &said) : table_watch_codes(w, &said),
                          STATUS_OK);
         const char *const set =
@@ -873,6 +985,7 @@ int main(void)
         cmocka_unit_test(codes_in_heights_are_told_with_their_cells),
         cmocka_unit_test(what_is_said_of_codes_can_be_obeyed_to_its_end),
         cmocka_unit_test(heights_are_no_codes),
+        cmocka_unit_test(looks_before_the_turn_say_the_same_of_any_cut),
         cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,7 +262,7 @@ static bool notices(const struct slide *s, const char *text)
     struct result r;
     const struct table_chunk chunk = {.values = s->cells[DEM], .n_cells = slide_cells(s)};
     assert_int_equal(table_watch_new(&info, TABLE_WATCH_HEIGHTS, &seen), STATUS_OK);
-    assert_int_equal(table_watch_take(seen, &chunk), STATUS_OK);
+    assert_int_equal(table_watch_take(seen, &chunk, NULL), STATUS_OK);
     const struct stage_args args = {.params = params,
                                     .inputs[0] = {.table = &info, .name = "dem.x", .seen = seen}};
     struct outcome o = {0};
