@@ -52,3 +52,22 @@ s.check(pipeline_of("x") == "pearson" and sorted(os.listdir("spool/out")) == ["s
 s.check(pipeline_of("y") == "kmeans" and result_of("y")["job"] == old, result_of("y"))
 s.stop()
 s.is_clean()
+
+# Of those that lay there before the start, the one that came last stays.
+os.makedirs("early/in")
+for i in range(40):
+    for kind, delimiter in (("tsv", "\t"), ("csv", ",")):
+        path = f"early/in/w{i}.clusters.{kind}"
+        with open(path, "w") as f:
+            f.write(delimiter.join("ab") + "\n" + "".join(f"{k}{delimiter}{k * k}\n" for k in range(12)))
+s = Service("early", "--config", "leat.conf")
+s.until(lambda: s.status()["totals"]["done"] == 80, "what lay there")
+ids = {}
+for i in range(40):
+    with open(f"early/out/w{i}/result.json") as f:
+        result = json.load(f)
+    s.check(result["inputs"][0]["name"] == f"w{i}.clusters.csv", result["inputs"])
+    ids[i] = result["job"]
+s.check(sorted(ids, key=ids.get) == list(range(40)), "taken in another order than they came")
+s.stop()
+s.is_clean()

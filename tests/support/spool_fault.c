@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,16 +20,36 @@ void spool_fault_clear(void)
 {
     struct spool_fault *f = spool_fault;
     f->die_before = f->die_after = f->fail_at = f->fail_many = f->fail_steps = f->n_changes = 0;
-    f->die_soon = f->die_skips = 0;
+    f->die_soon = f->die_skips = f->shut_at = f->n_syncs = 0;
     f->error = 0;
-    f->fail_step[0] = f->without[0] = '\0';
+    f->fail_step[0] = f->without[0] = f->shut[0] = '\0';
     f->trace = NULL;
     f->notes_shared = false;
+}
+
+/* The numbers are XFS_FSOP_GOING_FLAGS_LOGFLUSH and _NOLOGFLUSH, and ext4's. */
+bool spool_fault_shut_down(const char *path, bool keeps_log)
+{
+    const uint32_t flags = keeps_log ? 1 : 2;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool good = fd >= 0 && ioctl(fd, _IOR('X', 125, uint32_t), &flags) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return good;
 }
 
 static void name_of(const struct fault_operation *o, char name[SPOOL_FAULT_NAME_BYTES])
 {
     snprintf(name, SPOOL_FAULT_NAME_BYTES, "%s/%s", o->step, o->action);
+}
+
+/* Whether what the operation syncs lies on the file system that is to lose its disk. */
+static bool is_on_shut(const struct fault_operation *o)
+{
+    struct stat at, shut;
+    return spool_fault->shut[0] != '\0' && fstat(o->to_fd, &at) == 0 &&
+           stat(spool_fault->shut, &shut) == 0 && at.st_dev == shut.st_dev;
 }
 
 static unsigned point_of(const char *name)
@@ -94,6 +116,12 @@ int fault_before(const struct fault_operation *o)
     if (f->notes_shared && k < SPOOL_FAULT_CHANGES_MAX) {
         f->is_shared[k] = strcmp(o->action, "syncfs") == 0;
     }
+    const bool waits = strcmp(o->action, "fsync") == 0 || strcmp(o->action, "syncfs") == 0,
+               syncs = waits || strcmp(o->action, "begin") == 0;
+    if (waits && is_on_shut(o) && ++f->n_syncs == f->shut_at) {
+        f->points[point].n_died++;
+        (void)spool_fault_shut_down(f->shut, false);
+    }
     if (k == f->die_before) {
         f->points[point].n_died++;
         _exit(SPOOL_FAULT_DIED);
@@ -107,8 +135,6 @@ int fault_before(const struct fault_operation *o)
         errno = f->error;
         return -1;
     }
-    const bool syncs = strcmp(o->action, "fsync") == 0 || strcmp(o->action, "syncfs") == 0 ||
-                       strcmp(o->action, "begin") == 0;
     const bool is_left_out =
         (syncs && strcmp(f->without, "/sync") == 0) ||
         (f->without[0] != '\0' && strcmp(o->action, "create") != 0 &&

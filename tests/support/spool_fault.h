@@ -30,11 +30,13 @@ struct spool_fault {
                                              * put something on disk: pretended, never done */
     unsigned long die_soon, die_skips; /* dies so many changes after one that is left out; before
                                           that it passes over so many of them; 0: does not */
+    unsigned long shut_at;             /* before the k-th fsync or syncfs of it, the file system */
+    char shut[SPOOL_FAULT_NAME_BYTES]; /* of this loses its disk, and what it has not written */
     FILE *trace;                       /* a line for every change; NULL: none */
     bool notes_shared;                 /* fills is_shared, below */
     /* What has happened. */
     bool is_shared[SPOOL_FAULT_CHANGES_MAX]; /* the k-th change is a syncfs, for several jobs */
-    unsigned long n_changes;
+    unsigned long n_changes, n_syncs;
     unsigned n_points;
     struct {
         char name[SPOOL_FAULT_NAME_BYTES];
@@ -44,6 +46,9 @@ struct spool_fault {
 
 /* Where the plan and the counts are; a static one at start. */
 extern struct spool_fault *spool_fault;
+/* The file system that `path` lies in forgets what it has not yet written: contents, and the
+ * journal too unless `keeps_log`. False: it cannot. */
+bool spool_fault_shut_down(const char *path, bool keeps_log);
 /* Nothing is to happen any more; n_changes begins at 0 again. The counts stay. */
 void spool_fault_clear(void);
 

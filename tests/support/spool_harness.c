@@ -15,6 +15,10 @@
  * disk ROUNDS [WITHOUT [UNTIL]]: power is cut for a real file system: FS_SHUTDOWN of the one that
  * TMPDIR is the root of, which is then mounted anew by the command in REMOUNT.
  *
+ * out ROUNDS [WITHOUT [UNTIL]]: the results lie on a file system of their own, that of OUT_DISK,
+ * which loses its disk while the service lives: before an fsync there, of all of them as many as
+ * there are rounds, evenly. It is then mounted anew by REMOUNT.
+ *
  * bench JOBS BATCH: jobs per second.
  *
  * After the last death a service runs undisturbed; then every file dropped is looked for, and it is
@@ -73,6 +77,7 @@ static struct spool_service_options service_of(const struct round *r)
 {
     return (struct spool_service_options){
         .spool = {.root = r->root,
+                  .out = *r->out != '\0' ? r->out : NULL,
                   .replace = r->replace,
                   .delete_inputs = r->replace,
                   .max_attempts = 1000},
@@ -146,7 +151,7 @@ static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned lo
             !(n_more > 0 && k < SPOOL_FAULT_CHANGES_MAX && spool_fault->is_shared[k])) {
             continue;
         }
-        begin_round(&r, base, replace, n_more);
+        begin_round(&r, base, NULL, replace, n_more);
         spool_fault_clear();
         *(way == 0   ? &spool_fault->die_before
           : way == 1 ? &spool_fault->die_after
@@ -170,7 +175,7 @@ static unsigned long sweep_one(bool replace, size_t n_more, int way, unsigned lo
 static void note_shared(size_t n_more)
 {
     struct round r;
-    begin_round(&r, base, false, n_more);
+    begin_round(&r, base, NULL, false, n_more);
     spool_fault_clear();
     spool_fault->notes_shared = true;
     run_child(&r, false, 0);
@@ -197,7 +202,7 @@ static void randomly(unsigned long rounds)
     unsigned usual_us = 0;
     for (unsigned long n = 0; n < rounds && !is_found(); n++) {
         struct round r;
-        begin_round(&r, base, n % 4 > 1, n % 5 == 4 ? 8 : 0);
+        begin_round(&r, base, NULL, n % 4 > 1, n % 5 == 4 ? 8 : 0);
         if (n == 0) {
             double begin = now_s();
             run_to_the_end(&r);
@@ -308,7 +313,7 @@ static void cut_retries(const char *trace, unsigned times)
     for (unsigned long k = 1; reached; k++) {
         for (unsigned i = 0; i < times && !is_found(); i++) {
             struct round r;
-            begin_round(&r, base, false, 0);
+            begin_round(&r, base, NULL, false, 0);
             const char *all = without;
             without = ""; /* of what comes before */
             spool_fault_clear();
@@ -336,7 +341,7 @@ static void cut_power(unsigned long rounds)
     }
     for (unsigned long i = 0; i < rounds && !is_found(); i++) {
         const unsigned long n = shares ? 3 * i + 2 : i;
-        begin_round(&r, base, shares ? i % 2 == 1 : n % 4 == 3, n % 3 == 2 ? 8 : 0);
+        begin_round(&r, base, NULL, shares ? i % 2 == 1 : n % 4 == 3, n % 3 == 2 ? 8 : 0);
         /* Now all go on together, now few of them, as files arrive and as workers end. */
         const unsigned long mode = n / 12 % 4;
         r.claims = mode == 3 ? 3 : r.batch;
@@ -368,25 +373,12 @@ static void cut_power(unsigned long rounds)
     unlink(trace);
 }
 
-/* The file system forgets what it has not yet written: contents, and by chance its journal too.
- * The numbers are XFS_FSOP_GOING_FLAGS_LOGFLUSH and _NOLOGFLUSH, and ext4's. */
-static bool shut_down(const char *path)
-{
-    const uint32_t flags = 1 + random_below(2);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool good = fd >= 0 && ioctl(fd, _IOR('X', 125, uint32_t), &flags) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    return good;
-}
-
 static void cut_disk(unsigned long rounds)
 {
     const char *remount = getenv("REMOUNT");
     for (unsigned long n = 0; n < rounds; n++) {
         struct round r;
-        begin_round(&r, base, n % 4 == 3, n % 3 == 2 ? 8 : 0);
+        begin_round(&r, base, NULL, n % 4 == 3, n % 3 == 2 ? 8 : 0);
         if (syncfs(r.root_fd) != 0) { /* what was dropped was there before the power failed */
             perror(r.root);
         }
@@ -394,12 +386,38 @@ static void cut_disk(unsigned long rounds)
         spool_fault->die_after = 1 + random_below(r.batch > 3 ? 500 : 300);
         run_child(&r, false, 0);
         close(r.root_fd);
-        if (remount == NULL || !shut_down(base) || system(remount) != 0) {
+        if (remount == NULL || !spool_fault_shut_down(base, random_below(2) == 0) ||
+            system(remount) != 0) {
             printf("%s: no file system that can be shut down\n", base);
             totals.n_left++;
             return;
         }
         r.root_fd = open(r.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        run_to_the_end(&r);
+    }
+}
+
+static void cut_out(unsigned long rounds)
+{
+    const char *remount = getenv("REMOUNT"), *disk = getenv("OUT_DISK");
+    unsigned long n_syncs = rounds; /* of a round that is not disturbed, once that is known */
+    for (unsigned long n = 0; n <= rounds && !is_found(); n++) {
+        struct round r;
+        begin_round(&r, base, disk, n % 2 == 1, 0);
+        const int out = openat(r.root_fd, "out", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (out < 0 || syncfs(out) != 0 || close(out) != 0) { /* earlier results are on disk */
+            perror(r.out);
+        }
+        spool_fault_clear();
+        spool_fault->shut_at = n == 0 ? 0 : 1 + (n - 1) * n_syncs / rounds;
+        snprintf(spool_fault->shut, sizeof(spool_fault->shut), "%s", disk);
+        run_child(&r, false, 0);
+        n_syncs = n == 0 ? spool_fault->n_syncs : n_syncs;
+        if (remount == NULL || system(remount) != 0) {
+            printf("%s: cannot be mounted again\n", disk);
+            totals.n_left++;
+            return;
+        }
         run_to_the_end(&r);
     }
 }
@@ -441,9 +459,8 @@ int main(int argc, char **argv)
         mmap(NULL, sizeof(*spool_fault), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     base = mkdtemp(folder);
     if (spool_fault == MAP_FAILED || base == NULL || (counts && n == 0)) {
-        fprintf(
-            stderr,
-            "usage: spool_harness sweep|random ROUNDS|power ROUNDS|disk ROUNDS|bench JOBS BATCH\n");
+        fprintf(stderr, "usage: spool_harness sweep|random ROUNDS|power ROUNDS|disk ROUNDS|out "
+                        "ROUNDS|bench JOBS BATCH\n");
         return 2;
     }
     if (getenv("SPOOL_STRIDE") != NULL) {
@@ -463,6 +480,8 @@ int main(int argc, char **argv)
             randomly(n);
         } else if (strcmp(what, "disk") == 0) {
             cut_disk(n);
+        } else if (strcmp(what, "out") == 0) {
+            cut_out(n);
         } else {
             cut_power(n);
         }

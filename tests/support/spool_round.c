@@ -20,7 +20,7 @@ void drop(struct round *r, const char *path, bool fails)
     }
 }
 
-void begin_round(struct round *r, const char *base, bool replace, size_t n_more)
+void begin_round(struct round *r, const char *base, const char *disk, bool replace, size_t n_more)
 {
     static unsigned long number;
     const size_t batch = n_more > 0 ? 16 : 3;
@@ -36,6 +36,13 @@ void begin_round(struct round *r, const char *base, bool replace, size_t n_more)
     if (r->root_fd < 0 || mkdirat(r->root_fd, "in", 0700) != 0) {
         perror(r->root);
         _exit(2);
+    }
+    if (disk != NULL) {
+        snprintf(r->out, sizeof(r->out), "%s/%lu", disk, number);
+        if (mkdir(r->out, 0700) != 0 || symlinkat(r->out, r->root_fd, "out") != 0) {
+            perror(r->out);
+            _exit(2);
+        }
     }
     drop(r, "in/x/a.csv", false); /* these two often end when no other does */
     drop(r, "in/y/z/b.csv", false);

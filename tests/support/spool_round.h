@@ -17,6 +17,7 @@ enum { TOKENS_MAX = 64 };
 /* One run of the protocol over one set of files. */
 struct round {
     char root[64];
+    char out[80]; /* on a disk of its own; "": in root */
     int root_fd;
     bool replace;                                  /* and delete inputs */
     size_t batch, claims, attempts, durable, ends; /* see spool_service.h */
@@ -33,9 +34,9 @@ extern struct totals {
     unsigned long n_rounds, n_deaths, n_lost, n_doubled, n_torn, n_left, n_uncharged;
 } totals;
 
-/* A new folder in `base` with files of every kind in in/; n_more > 0: so many more, and all jobs go
- * on together, as many as share a sync. */
-void begin_round(struct round *r, const char *base, bool replace, size_t n_more);
+/* A new folder in `base`, with results in `disk` (NULL: in it, too), with files of every kind in
+ * in/; n_more > 0: so many more, and all jobs go on together, as many as share a sync. */
+void begin_round(struct round *r, const char *base, const char *disk, bool replace, size_t n_more);
 /* Drops a file whole, as a careful user does; `fails`: it is to end in failed/. */
 void drop(struct round *r, const char *path, bool fails);
 /* Counts into `totals`, and removes the folder. */

@@ -22,6 +22,37 @@ static void what_is_there_at_the_start_is_found_also_in_sub_folders(void **state
     assert_non_null(strstr(seen.paths, "x/y/b.csv|"));
 }
 
+/* Puts a file whose time of arrival is later than that of the one put before. */
+static void put_later(const char *name, struct timespec *before)
+{
+    struct stat st;
+    do {
+        put(name);
+        assert_int_equal(fstatat(root_fd, name, &st, 0), 0);
+    } while (st.st_ctim.tv_sec == before->tv_sec && st.st_ctim.tv_nsec == before->tv_nsec);
+    *before = st.st_ctim;
+}
+
+static void what_a_look_finds_comes_in_the_order_of_its_arrival(void **state)
+{
+    (void)state;
+    static const char *const first[] = {"z.csv", "x/y/q.csv", "k.csv", "x/a.csv", "m.csv", "b.csv"};
+    static const char *const later[] = {"y.csv", "c.csv", "x/n.csv", "d.csv"};
+    struct timespec before = {0};
+    for (size_t i = 0; i < 6; i++) {
+        put_later(first[i], &before);
+    }
+    watch(60000, false);
+    run_until(NULL);
+    assert_string_equal(seen.paths, "z.csv|x/y/q.csv|k.csv|x/a.csv|m.csv|b.csv|");
+    seen.paths[0] = '\0';
+    for (size_t i = 0; i < 4; i++) { /* hinted at, and looked at together */
+        put_later(later[i], &before);
+    }
+    run_until("d.csv");
+    assert_string_equal(seen.paths, "y.csv|c.csv|x/n.csv|d.csv|");
+}
+
 static void what_arrives_is_found_without_a_complete_look(void **state)
 {
     (void)state;
@@ -325,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_there_at_the_start_is_found_also_in_sub_folders),
+        TEST(what_a_look_finds_comes_in_the_order_of_its_arrival),
         TEST(what_arrives_is_found_without_a_complete_look),
         TEST(same_name_is_found_every_time_it_arrives),
         TEST(overflow_is_followed_by_a_complete_look),

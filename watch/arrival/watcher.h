@@ -31,7 +31,7 @@ struct watcher_file {
     struct stat st; /* lstat's answer */
 };
 
-/* What one look found. */
+/* What one look found, in the order of arrival: by ctime, then by name. */
 struct watcher_findings {
     struct watcher_file *files;
     size_t n_files;

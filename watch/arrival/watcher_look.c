@@ -290,13 +290,9 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void watcher_look(struct watcher *w)
+static void look_at_hints(struct watcher *w)
 {
-    struct watcher_look *look = &w->look;
-    if (look->all) {
-        look_at_all(w);
-        return;
-    }
+    const struct watcher_look *const look = &w->look;
     if (look->n_hints > 0) {
         qsort(look->hints, look->n_hints, sizeof(*look->hints), by_bytes);
     }
@@ -304,5 +300,28 @@ void watcher_look(struct watcher *w)
         if (i == 0 || strcmp(look->hints[i], look->hints[i - 1]) != 0) {
             look_at_hint(w, look->hints[i]);
         }
+    }
+}
+
+/* A rename into the folder changes ctime, too. */
+static int by_arrival(const void *a, const void *b)
+{
+    const struct watcher_file *const x = a, *const y = b;
+    const struct timespec s = x->st.st_ctim, t = y->st.st_ctim;
+    return s.tv_sec != t.tv_sec     ? (s.tv_sec < t.tv_sec ? -1 : 1)
+           : s.tv_nsec != t.tv_nsec ? (s.tv_nsec < t.tv_nsec ? -1 : 1)
+                                    : strcmp(x->path, y->path);
+}
+
+void watcher_look(struct watcher *w)
+{
+    struct watcher_findings *const found = &w->look.found;
+    if (w->look.all) {
+        look_at_all(w);
+    } else {
+        look_at_hints(w);
+    }
+    if (found->n_files > 0) {
+        qsort(found->files, found->n_files, sizeof(*found->files), by_arrival);
     }
 }

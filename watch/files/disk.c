@@ -223,9 +223,18 @@ int disk_take_back(const char *step, int at_fd, const char *name, size_t len)
     return result;
 }
 
+/* Whether the file system is alive: XFS that has shut down answers 0 to fsync of a folder, and EIO
+ * here. */
+static int prove_alive(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st);
+}
+
 int disk_sync(const char *step, int fd)
 {
-    return CHANGE(fsync(fd), step, "fsync", -1, fd, NULL, NULL);
+    const int result = CHANGE(fsync(fd), step, "fsync", -1, fd, NULL, NULL);
+    return result == 0 ? prove_alive(fd) : result;
 }
 
 int disk_sync_name(const char *step, int at_fd, const char *name)
@@ -238,7 +247,8 @@ int disk_sync_name(const char *step, int at_fd, const char *name)
 
 int disk_sync_all(const char *step, int fd)
 {
-    return CHANGE(syncfs(fd), step, "syncfs", -1, fd, NULL, NULL);
+    const int result = CHANGE(syncfs(fd), step, "syncfs", -1, fd, NULL, NULL);
+    return result == 0 ? prove_alive(fd) : result;
 }
 
 void disk_sync_begin(const char *step, int fd)

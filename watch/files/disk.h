@@ -43,7 +43,7 @@ int disk_append(const char *step, int at_fd, const char *name, const char *recor
 /* Takes the last record off again. */
 int disk_take_back(const char *step, int at_fd, const char *name, size_t len);
 
-/* fsync of what is open. */
+/* fsync of what is open; EIO, too, where its file system has shut down. */
 int disk_sync(const char *step, int fd);
 /* fsync of at_fd/NAME (file or folder). */
 int disk_sync_name(const char *step, int at_fd, const char *name);
