@@ -392,8 +392,8 @@ enum status raster_tif_end(const struct raster_source *s, bool big, struct bytes
 
 static bool tif_says_system(const struct raster *raster)
 {
-    const struct grid *const g = raster->grid;
-    return g->n_tags > 0 || g->prj == NULL || holds_prj(g->prj);
+    const char *const prj = raster->grid->prj; /* NULL: none, or tags say it, which are kept */
+    return prj == NULL || holds_prj(prj);
 }
 
 static enum status tif_open(struct raster_source *s, uint64_t *n_pieces)

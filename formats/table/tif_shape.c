@@ -127,11 +127,7 @@ static enum status lay_out(const char *name, const struct directory *d, struct t
 {
     size_t band_bytes;
     if (d->columns == 0 || d->rows == 0 || d->strile_rows == 0 || d->strile_columns == 0) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: its directory claims %u rows x %u columns in %s "
-                           "of %u x %u",
-                           name, d->rows, d->columns, s->tiled ? "tiles" : "strips", d->strile_rows,
-                           d->strile_columns);
+        return status_fail(STATUS_BAD_INPUT, "%s: its directory claims no cells", name);
     }
     s->rows = d->rows;
     s->columns = d->columns;

@@ -361,7 +361,7 @@ static size_t lines_of(const struct job *job, size_t part, uint64_t cells)
 }
 
 /* Whether a block just taken may be pushed: there is memory for the lines so far, and a later pass
- * brings no more than the first. */
+ * brings no more than the first. That it brings no less follows from the file's being unchanged. */
 static bool may_push(struct job *job, size_t part)
 {
     if (job->again == NULL) {
@@ -425,9 +425,6 @@ static void feed_device(struct job *job)
     } else if (job->pushing != NULL ||
                (job->uploading != NULL && (ended || engine_is_short_of_blocks(job->engine)))) {
         start_push(job);
-    } else if (ended && job->again != NULL && job->again_cells != job->cells[job->end_part - 1]) {
-        (void)job_check(job, changed(job, job->end_part - 1));
-        job_advance(job);
     } else if (ended) {
         end_pass(job);
     }

@@ -276,20 +276,12 @@ static enum status far_step(struct queue *q, void *run, unsigned n_steps)
         q, (struct rank_call){.kind = RANK_CALL_STEP, .run = r->run, .n_steps = n_steps}, NULL);
 }
 
-/* How many groups of rows it owns. */
-static size_t n_groups(const struct rank_run *r)
-{
-    const size_t end =
-        r->last == r->p.rows ? sciddicat_n_groups(r->p.rows) : r->last / SCIDDICAT_GROUP_ROWS;
-    return end - r->first / SCIDDICAT_GROUP_ROWS;
-}
-
 static enum status far_look(struct queue *q, void *run, uint32_t *busy, bool *moved)
 {
     const struct rank_run *r = run;
     struct rank_answer answer;
     struct rank_call call = of_run(r, RANK_CALL_LOOK);
-    call.gives = n_groups(r) * sizeof *busy;
+    call.gives = (r->last / SCIDDICAT_GROUP_ROWS - r->first / SCIDDICAT_GROUP_ROWS) * sizeof *busy;
     STATUS_TRY(ask(q, call, busy, &answer));
     *moved = answer.moved;
     return STATUS_OK;

@@ -228,7 +228,6 @@ static size_t flush(struct service *s)
             job->again_ms = job->attempt_ms = 0;
         }
     }
-    s->gate.look_ms = now;
     if (s->watcher != NULL) {
         watcher_rescan(s->watcher);
     }

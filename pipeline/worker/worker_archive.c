@@ -293,9 +293,6 @@ static enum status begin_job(struct worker_archive *a, const char *path)
         code = job_start(&a->context, &a->found);
     }
     a->n_jobs += code == STATUS_OK;
-    if (code != STATUS_OK) {
-        o->member_ended(o->user, path, NULL);
-    }
     return code;
 }
 

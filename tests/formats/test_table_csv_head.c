@@ -446,6 +446,28 @@ static void a_table_is_the_same_in_all_dialects_and_nothing_is_said(void **state
     }
 }
 
+/* Wherever the first look ends, here at one of five places in a line: "7" of "7x" is no number. */
+static void a_cell_that_is_cut_by_the_look_is_not_judged(void **state)
+{
+    (void)state;
+    enum { ROWS = 200000, ROW = 5 };
+    char *const text = malloc(16 + ROWS * ROW);
+    for (int pad = 0; pad < ROW; pad++) {
+        char *to = text + sprintf(text, "a%.*s,b\n", pad, "aaaa");
+        for (int i = 0; i < ROWS; i++) {
+            to = stpcpy(to, "1,7x\n");
+        }
+        struct reading r = read_text(text, NULL);
+        if (r.status) {
+            fail_msg("%s", status_message());
+        }
+        assert_int_equal(r.info->n_warnings, 1);
+        assert_non_null(strstr(r.info->warnings[0], "holds no number"));
+        reading_free(&r);
+    }
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +484,7 @@ int main(void)
         cmocka_unit_test(marks_for_missing_numbers_are_names_in_a_line_without_numbers),
         cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
         cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
+        cmocka_unit_test(a_cell_that_is_cut_by_the_look_is_not_judged),
         cmocka_unit_test(the_option_sep_is_stronger_than_the_line_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

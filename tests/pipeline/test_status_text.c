@@ -199,6 +199,8 @@ static void figures_that_are_all_nothing_have_no_line(void **state)
          "  removed    not all that keep_done and keep_failed ask for: x\n"},
         {"done", "[{'name':'d','warnings':[]}]", NULL},
         {"done", "[{'name':'d','warnings':['w']}]", "Last warnings\n  d: w\n"},
+        {"done", "[{'name':'d','warnings':['1','2','3','4','5','6','7','8','9','w']}]",
+         "  d: 8\n  and 2 more\n"},
         {"failed", "[]", NULL},
     };
     static const char *const words[] = {"commands", "removed", "Last warnings", "Last failures"};

@@ -90,8 +90,10 @@ s.check(set(os.listdir("spool/out")) == {"first", "big"}, f"begun after the sign
 s.check(s.said().split("service is stopping: ")[-1].startswith("1 jobs may end"), "how many run")
 s.check(len(attempts()) > 8 and sum(attempts()) == 0, f"charged: {attempts()}")
 s.check(len(attempts()) + len(os.listdir("spool/in")) == 60, "one is lost")
+n_new = len(os.listdir("spool/in"))
 s = Service("spool")
 s.until(lambda: s.status()["totals"]["done"] == 60, "all that were put back")
+s.check(s.status()["latency"]["count"] == n_new, "the latency is not that of jobs dropped since the start alone")
 s.stop()
 s.is_clean()
 

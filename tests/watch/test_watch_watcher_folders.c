@@ -80,6 +80,22 @@ static void folder_that_was_away_for_a_moment_is_watched(void **state)
     assert_int_equal(seen.n_complete, 1);
 }
 
+/* Into a folder that is not watched yet, whose look meets it before its own event is read. */
+static void folder_that_a_look_meets_before_its_event_is_watched(void **state)
+{
+    (void)state;
+    put("x/a.csv");
+    watch(60000, false);
+    run_until(NULL);
+    assert_int_equal(mkdirat(root_fd, "made", 0755), 0);
+    uv_run(&loop, UV_RUN_NOWAIT); /* a look is wanted */
+    assert_int_equal(renameat(root_fd, "x", root_fd, "made/x"), 0);
+    uv_sleep(10); /* and due, so it begins before events are read */
+    run_until("made/x/a.csv");
+    put("made/x/b.csv");
+    run_until("made/x/b.csv");
+}
+
 static void removed_folder_that_comes_again_is_watched_again(void **state)
 {
     (void)state;
@@ -138,6 +154,7 @@ int main(void)
         TEST(renamed_folder_is_known_by_its_new_name),
         TEST(folder_that_is_moved_away_is_not_watched_any_more),
         TEST(folder_that_was_away_for_a_moment_is_watched),
+        TEST(folder_that_a_look_meets_before_its_event_is_watched),
         TEST(removed_folder_that_comes_again_is_watched_again),
         TEST(file_that_goes_while_its_folder_is_listed_is_no_trouble),
         TEST(links_to_folders_are_not_followed),
