@@ -88,7 +88,7 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
 static size_t gather(const struct pearson_job *job, size_t first, struct matrix_pair *batch,
                      size_t *places, size_t *n)
 {
-    const uint32_t shift = (uint32_t)job->n_left_out;
+    const uint32_t shift = job->layout.turned ? 0 : (uint32_t)job->n_left_out;
     size_t k = first;
     for (*n = 0; k < job->n_found && *n < BATCH; k++) {
         const struct matrix_pair *const p = &job->pairs[k];

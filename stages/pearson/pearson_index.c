@@ -3,8 +3,9 @@
  * only goes up or down and has a name for a time: it is left out, and a warning names it. Other
  * series that count, a first one that only goes up, and ones that are very short, are warned of.
  *
- * Whether a column counts is known at its end. By then its coefficients have been taken, like all:
- * its row and its column of the matrix are taken out, which changes no bit of the others.
+ * Whether a column counts is known at its end. Columns that are turned begin with the second one
+ * then. Of slabs all coefficients have been taken: its row and its column of the matrix are taken
+ * out, which changes no bit of the others.
  */
 
 #include "stages/pearson/pearson_job.h"
@@ -103,22 +104,32 @@ static enum status move_matrix(struct pearson_job *job, double *room)
     return STATUS_OK;
 }
 
-enum status pearson_index_leave_out(struct pearson_job *job)
+static enum status shorten_matrix(struct pearson_job *job)
 {
     const size_t n = job->n_series - 1;
-    if (!is_left_out(&job->args, &job->choice)) {
-        return STATUS_OK;
-    }
-    double *room;
+    double *room, *const stats = job->stats.at.at;
     STATUS_TRY(room_host(&job->work, 1, pearson_index_bytes(job->n_series), &room));
     STATUS_TRY(move_matrix(job, room));
-    double *const stats = job->stats.at.at;
     for (size_t f = 0; f < MOMENTS_FIELDS; f++) {
         memmove(stats + f * n, stats + f * (n + 1) + 1, n * sizeof *stats);
     }
     job->stats.capacity = n;
-    memmove(job->names.at, job->names.at + 1, n * sizeof *job->names.at);
-    job->n_series = n;
+    job->names.at++;
+    return STATUS_OK;
+}
+
+enum status pearson_index_leave_out(struct pearson_job *job)
+{
+    const struct pearson_layout *const l = &job->layout;
+    if (job->n_left_out > 0 || !is_left_out(&job->args, &job->choice)) {
+        return STATUS_OK;
+    }
+    if (l->turned) {
+        job->levels = span_from(job->levels, pearson_levels(l) * dtype_bytes(l->type));
+    } else {
+        STATUS_TRY(shorten_matrix(job));
+    }
+    job->n_series--;
     job->n_left_out = 1;
     return STATUS_OK;
 }

@@ -67,7 +67,7 @@ enum { SERIES_NAME_BYTES = 255, SERIES_PLACE_BYTES = 24 }; /* the longest name; 
 
 struct series_names {
     struct bytes text; /* the names, each with its NUL */
-    const char **at;   /* [n] into text, once they are all there */
+    const char **at;   /* of series, into text, once they are all there */
     size_t n;
     size_t n_cut; /* names that were longer */
 };
@@ -263,7 +263,7 @@ enum status pearson_numbers_open(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_more(struct pearson_job *job, bool *are) STATUS_MUST_CHECK;
 /* Brings them to `to`: a unit, *n lines, fewer only at the end. */
 enum status pearson_read(struct pearson_job *job, struct span to, size_t *n) STATUS_MUST_CHECK;
-/* Names the series that have none, n_series in all; then names.at is there. */
+/* Names the series that have none, n_series in all; then names.at is there, of these. */
 enum status pearson_names_close(struct pearson_job *job, size_t n_series) STATUS_MUST_CHECK;
 /* The name of a series, whether or not all names are there yet. */
 const char *pearson_name(struct pearson_job *job, size_t series);
@@ -306,7 +306,8 @@ enum status pearson_columns(struct pearson_job *job) STATUS_MUST_CHECK;
 bool pearson_index_possible(const struct stage_args *args, const struct pearson_choice *choice);
 /* The host memory that takes. */
 size_t pearson_index_bytes(size_t n_series);
-/* When matrix, moments and names are there: leaves the first column out if it counts. */
+/* Leaves the first column out if it counts: when columns have been turned; of slabs, when matrix,
+ * moments and names are there. */
 enum status pearson_index_leave_out(struct pearson_job *job) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 enum status pearson_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;

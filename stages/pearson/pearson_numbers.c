@@ -63,7 +63,7 @@ static enum status take_labels(struct pearson_job *job, const struct table_chunk
 enum status pearson_names_close(struct pearson_job *job, size_t n_series)
 {
     struct series_names *const names = &job->names;
-    while (names->n < n_series) {
+    while (names->n < n_series + job->n_left_out) {
         STATUS_TRY(add_name(job, ""));
     }
     STATUS_TRY(room_host(job->kept, names->n + 1, sizeof *names->at, &names->at));
@@ -72,6 +72,7 @@ enum status pearson_names_close(struct pearson_job *job, size_t n_series)
         names->at[i] = name;
         name += strlen(name) + 1;
     }
+    names->at += job->n_left_out;
     return STATUS_OK;
 }
 

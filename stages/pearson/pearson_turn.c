@@ -118,5 +118,5 @@ enum status pearson_turn(struct pearson_job *job)
     }
     STATUS_TRY(at_once ? STATUS_OK : turn_all(job));
     room_free(&job->standard);
-    return STATUS_OK;
+    return pearson_index_leave_out(job);
 }

@@ -224,13 +224,19 @@ def index_left_out():
     x = rng.normal(size=(40, 700))
     x[3:9, 100:140] = np.nan
     x[5, 500:] = np.nan
+    x[38:, 7] = np.nan  # of the last ones, too
     frame = pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)])
     path = os.path.join(scratch, "index.clusters.csv")
     frame.to_csv(path, index=True, index_label="t")
-    where, got, manifest = run(path)
-    check("beside an index", full(got["r"], 40), frame.corr(min_periods=3).to_numpy(), 1e-10)
-    check_pairs("beside an index", pairs_of(where), x)
-    np.testing.assert_array_equal(got["min"], np.nanmin(x, axis=1))
+    for precision, bound in (("f32", 1e-6), ("exact", 1e-10)):
+        where, got, manifest = run(path, "precision=" + precision)
+        check(f"beside an index {precision}", full(got["r"], 40), frame.corr(min_periods=3).to_numpy(), bound)
+        check_pairs(f"beside an index {precision}", pairs_of(where), x)
+        np.testing.assert_array_equal(got["min"], np.nanmin(x, axis=1))
+        if precision == "f32":
+            pairs = pairs_of(where)
+        else:
+            compare_pairs("beside an index", pairs_of(where), pairs)
     if list(got["names"]) != list(frame.columns) or manifest["shape"]["n_series"] != 40:
         sys.exit(f"the index is not left out: {got['names']}")
     if not any("column 't'" in w and "left out" in w for w in manifest["warnings"]):
