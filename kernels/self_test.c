@@ -9,7 +9,7 @@
  */
 #include "kernels/self_test.h"
 
-#include "kernels/kmeans/kmeans_solve.h"
+#include "kernels/kmeans/kmeans_resident.h"
 #include "kernels/means/means.h"
 #include "kernels/pearson/pearson.h"
 #include "kernels/philox/philox.h"
@@ -297,27 +297,6 @@ static enum status slide(struct run *r, double *debris, double *mass)
     return st;
 }
 
-/* Points that stay, and their labels. */
-static enum status cluster(struct kmeans_solve *s, struct run *r, const struct kmeans_rows *rows,
-                           struct room *room, int32_t *label)
-{
-    struct kmeans_sample *const sample = &s->sample;
-    struct kmeans_resident points = {
-        .x = {.type = rows->type, .n = rows->n, .n_columns = rows->n_columns}};
-    s->source = (struct kmeans_source){kmeans_visit_resident, &points};
-    STATUS_TRY(kmeans_solve_room(s, room));
-    STATUS_TRY(room_span(room, rows->n, rows->n_columns * sizeof(double), &points.x.at));
-    STATUS_TRY(room_span(room, rows->n, kmeans_memory_bytes(1), &points.memory));
-    STATUS_TRY(to_device(r, points.x.at, rows->cells, rows->n * rows->n_columns));
-    STATUS_TRY(kmeans_solve_begin(s, r->q));
-    kmeans_sample_take(&sample, 1, s->request.seed, rows);
-    STATUS_TRY(kmeans_solve_survey(s, &points.x));
-    STATUS_TRY(kmeans_solve_fit(s, rows->n));
-    STATUS_TRY(kmeans_solve_label_begin(s));
-    STATUS_TRY(kmeans_solve_label(s, &points.x, points.memory));
-    return r->ops->download(r->q, label, points.memory, rows->n * sizeof *label);
-}
-
 static enum status clusters(struct run *r, double *centroids, double *labels)
 {
     double points[N_POINTS * POINT_COLUMNS];
@@ -333,11 +312,18 @@ static enum status clusters(struct run *r, double *centroids, double *labels)
                                          .resident = true,
                                          .width = 1,
                                          .n_sample = N_POINTS}};
+    struct kmeans_array_source x = {.solve = &s,
+                                    .rows = points,
+                                    .n = N_POINTS,
+                                    .row_bytes = POINT_COLUMNS * sizeof(double),
+                                    .labels = label};
+    s.source = (struct kmeans_source){kmeans_array_visit, kmeans_array_labels, &x};
     for (size_t i = 0; i < (size_t)N_POINTS * POINT_COLUMNS; ++i) {
         points[i] = 10 * (double)(i / POINT_COLUMNS % 3) + (double)(i * i % 101) / 17;
     }
-    const struct kmeans_rows rows = {points, DTYPE_F64, N_POINTS, POINT_COLUMNS, 0};
-    const enum status st = cluster(&s, r, &rows, &room, label);
+    enum status st = kmeans_solve_room(&s, &room);
+    st = st == STATUS_OK ? kmeans_array_room(&x, &room) : st;
+    st = st == STATUS_OK ? kmeans_solve_all(&s, &room) : st;
     for (size_t k = 0; k < parts[CENTROIDS].n && st == STATUS_OK; ++k) {
         centroids[k] = s.best.centroids[k];
     }

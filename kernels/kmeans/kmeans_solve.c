@@ -78,15 +78,9 @@ enum status kmeans_solve_room(struct kmeans_solve *s, struct room *room)
     return fits_room(s, room);
 }
 
-enum status kmeans_visit_resident(void *context, kmeans_visit_fn *visit, void *arg)
-{
-    const struct kmeans_resident *const r = context;
-    return visit(arg, &r->x, r->memory);
-}
-
 /* --- passes ---------------------------------------------------------------------------------- */
 
-enum status kmeans_solve_begin(struct kmeans_solve *s, struct queue *queue)
+static enum status begin(struct kmeans_solve *s, struct queue *queue)
 {
     s->queue = queue;
     s->ops = queue->backend->ops;
@@ -100,36 +94,29 @@ enum status kmeans_solve_begin(struct kmeans_solve *s, struct queue *queue)
     return kmeans_model_begin(s, 1, s->all.at, &s->all);
 }
 
-enum status kmeans_solve_survey(struct kmeans_solve *s, const struct kmeans_points *x)
+static enum status survey(void *arg, const struct kmeans_points *x, struct span memory)
 {
+    struct kmeans_solve *const s = arg;
+    (void)memory;
+    s->n += x->n;
     return s->kernels->range(s->queue, x, &s->all);
 }
 
-enum status kmeans_solve_fit(struct kmeans_solve *s, size_t n)
+static enum status label(void *arg, const struct kmeans_points *x, struct span memory)
 {
-    s->n = n;
-    STATUS_TRY(kmeans_scale(s));
-    STATUS_TRY(kmeans_fits_begin(s));
-    return kmeans_runs(s);
+    struct kmeans_solve *const s = arg;
+    STATUS_TRY(s->kernels->label(s->queue, x, &s->model, memory));
+    return s->source.take_labels(s->source.context, x, memory);
 }
 
-enum status kmeans_solve_label_begin(struct kmeans_solve *s)
-{
-    const struct kmeans_fit *const fit = &s->best;
-    STATUS_TRY(kmeans_model_begin(s, fit->k, s->runs[0].at, &s->model));
-    return kmeans_model_put(s, &s->model, KMEANS_CENTROID, fit->centroids,
-                            fit->k * s->request.n_columns * sizeof(double));
-}
-
-enum status kmeans_solve_label(struct kmeans_solve *s, const struct kmeans_points *x,
-                               struct span labels)
-{
-    return s->kernels->label(s->queue, x, &s->model, labels);
-}
-
-enum status kmeans_solve_label_end(struct kmeans_solve *s)
+/* The labels of all points by the best run, and what its clusters hold. */
+static enum status label_all(struct kmeans_solve *s)
 {
     struct kmeans_fit *const fit = &s->best;
+    STATUS_TRY(kmeans_model_begin(s, fit->k, s->runs[0].at, &s->model));
+    STATUS_TRY(kmeans_model_put(s, &s->model, KMEANS_CENTROID, fit->centroids,
+                                fit->k * s->request.n_columns * sizeof(double)));
+    STATUS_TRY(kmeans_visit_all(s, label));
     STATUS_TRY(kmeans_model_get(s, &s->model, KMEANS_COUNT, s->count, fit->k * sizeof *s->count));
     STATUS_TRY(kmeans_model_inertia(s, &s->model, s->within, &fit->inertia));
     for (size_t c = 0; c < fit->k; c++) {
@@ -137,4 +124,16 @@ enum status kmeans_solve_label_end(struct kmeans_solve *s)
     }
     s->ks[fit->k - s->request.k_first].inertia = fit->inertia;
     return STATUS_OK;
+}
+
+enum status kmeans_solve_all(struct kmeans_solve *s, struct room *room)
+{
+    STATUS_TRY(begin(s, room->queue));
+    STATUS_TRY(kmeans_visit_all(s, survey));
+    STATUS_TRY(kmeans_scale(s));
+    STATUS_TRY(kmeans_fits_begin(s));
+    STATUS_TRY(kmeans_runs(s));
+    room_give_back(room, s->distances);
+    s->distances = NULL;
+    return label_all(s);
 }

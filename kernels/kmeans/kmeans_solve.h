@@ -1,16 +1,13 @@
 /*
- * kmeans_solve - k-means over all points, by the kernels of either backend: in which order they are
- * called, and what becomes of their answers. Plain C; it knows no files.
+ * kmeans_solve - k-means over all points of a source, by the kernels of either backend: in which
+ * order they are called, and what becomes of their answers. Plain C; it knows no files.
  *
  * Lloyd's algorithm, of every k in a range, n_init runs from different first centroids; of each k
  * the run of the least inertia is taken, of all k the one of the largest silhouette (P. J.
  * Rousseeuw, 1987) of a sample. `tol` is relative to the mean of the (scaled) columns' variances,
  * as in scikit-learn. The bits depend neither on how points are cut nor on whether they stay.
  *
- *   kmeans_solve_room, kmeans_solve_begin;
- *   for all points: kmeans_solve_survey, and their rows to kmeans_sample_take; then
- * kmeans_solve_fit; kmeans_solve_label_begin, for all points kmeans_solve_label,
- * kmeans_solve_label_end.
+ * Sources: kmeans_resident.h, for an array; a stage has its own, for files.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_SOLVE_H
 #define LEAT_KERNELS_KMEANS_KMEANS_SOLVE_H
@@ -48,20 +45,16 @@ static inline size_t kmeans_n_runs(const struct kmeans_request *r)
 /* What is done with some points; `memory`: theirs where they stay, else room for their labels. */
 typedef enum status kmeans_visit_fn(void *arg, const struct kmeans_points *x, struct span memory);
 
-/* Where all points come from once more, in any pieces, in the order of their numbers. */
+/* Where points come from. */
 struct kmeans_source {
+    /* All of them, in any pieces, in the order of their numbers. The first time the source offers
+     * their rows to the solve's `sample` (kmeans_sample_take), and fails unless there are k_last
+     * points. */
     enum status (*visit)(void *context, kmeans_visit_fn *visit, void *arg);
+    /* The last pass, after each piece: its labels, int32, in the backend's memory. */
+    enum status (*take_labels)(void *context, const struct kmeans_points *x, struct span labels);
     void *context;
 };
-
-/* Points that stay and lie together; `memory`: kmeans_memory_bytes of their number. */
-struct kmeans_resident {
-    struct kmeans_points x;
-    struct span memory;
-};
-/* As of struct kmeans_source; the context is a struct kmeans_resident. */
-enum status kmeans_visit_resident(void *context, kmeans_visit_fn *visit,
-                                  void *arg) STATUS_MUST_CHECK;
 
 /* Why points cannot be clustered. */
 struct kmeans_fault {
@@ -103,7 +96,7 @@ struct kmeans_solve {
     const struct kmeans_kernels *kernels;
 
     /* of all points */
-    size_t n;
+    size_t n;                          /* that the first pass has seen */
     struct kmeans_model all;           /* of one cluster: ranges, means, squares */
     struct kmeans_sum *squares;        /* [n_columns] */
     double *min, *max, *weight, *unit; /* [n_columns] */
@@ -134,18 +127,8 @@ struct kmeans_solve {
 
 /* Counts, or takes, all memory beside that of the points. STATUS_NO_MEMORY, _TOO_LARGE. */
 enum status kmeans_solve_room(struct kmeans_solve *s, struct room *room) STATUS_MUST_CHECK;
-/* Before the first points; all memory has been taken. */
-enum status kmeans_solve_begin(struct kmeans_solve *s, struct queue *queue) STATUS_MUST_CHECK;
-/* The first pass: some points. */
-enum status kmeans_solve_survey(struct kmeans_solve *s,
-                                const struct kmeans_points *x) STATUS_MUST_CHECK;
-/* All runs, of n points. STATUS_BAD_INPUT, STATUS_CHANGED: s->fault says why, where it can. */
-enum status kmeans_solve_fit(struct kmeans_solve *s, size_t n) STATUS_MUST_CHECK;
-/* The last pass: the labels of some points, by the best run, to `labels`. */
-enum status kmeans_solve_label_begin(struct kmeans_solve *s) STATUS_MUST_CHECK;
-enum status kmeans_solve_label(struct kmeans_solve *s, const struct kmeans_points *x,
-                               struct span labels) STATUS_MUST_CHECK;
-/* Takes `count`, `within` and the best run's inertia. */
-enum status kmeans_solve_label_end(struct kmeans_solve *s) STATUS_MUST_CHECK;
+/* Everything, with the memory that this room has given: `best`, `ks`, `count`, `within`; the
+ * distances go back. STATUS_BAD_INPUT, STATUS_CHANGED: s->fault says why, where it can. */
+enum status kmeans_solve_all(struct kmeans_solve *s, struct room *room) STATUS_MUST_CHECK;
 
 #endif

@@ -1,71 +1,29 @@
 /*
  * library_kmeans - points in memory to clusters.
  */
-#include "kernels/kmeans/kmeans_solve.h"
+#include "kernels/kmeans/kmeans_resident.h"
 #include "pipeline/library/library_context.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIP_BYTES = 1 << 20 };
-
 static const double most_tol = 1e9;
 
-/* Points and their labels on the backend. */
+/* The points, and whom to tell how far it is. */
 struct points {
+    struct kmeans_array_source x; /* the first: this is one, too */
     struct leat_context *context;
-    struct kmeans_solve *solve;
-    struct leat_array from;
-    size_t row_bytes;            /* of a row alone */
-    struct kmeans_sample *shown; /* the solve's */
-    struct kmeans_resident resident;
-    size_t listed, drawn; /* what kernels take: of a point, and for seeds */
-    void *strip;          /* rows that are not contiguous */
-    size_t strip_rows;
 };
 
-static enum status points_room(struct points *p, struct room *room)
-{
-    STATUS_TRY(room_span(room, p->from.rows, p->row_bytes, &p->resident.x.at));
-    STATUS_TRY(room_span(room, p->from.rows, kmeans_memory_bytes(1), &p->resident.memory));
-    room_count(room, 0, p->from.rows * (p->listed + p->listed / 4) + p->drawn);
-    return room_host(room, p->strip_rows, p->row_bytes, &p->strip);
-}
-
-/* Uploads all rows, strip by strip; the sample sees them. */
-static enum status upload(struct kmeans_solve *s, struct points *p)
-{
-    const size_t stride = library_stride(&p->from);
-    for (size_t first = 0, n; first < p->from.rows; first += n) {
-        const size_t left = p->from.rows - first;
-        uint64_t ticket;
-        n = left < p->strip_rows ? left : p->strip_rows;
-        for (size_t i = 0; i < n; i++) {
-            memcpy((char *)p->strip + i * p->row_bytes,
-                   (const char *)p->from.data + (first + i) * stride, p->row_bytes);
-        }
-        const struct kmeans_rows rows = {.cells = p->strip,
-                                         .type = p->resident.x.type,
-                                         .n = n,
-                                         .n_columns = p->from.columns,
-                                         .first = first};
-        kmeans_sample_take(&p->shown, 1, s->request.seed, &rows);
-        STATUS_TRY(queue_check(s->queue));
-        STATUS_TRY(s->ops->upload(s->queue, span_from(p->resident.x.at, first * p->row_bytes),
-                                  p->strip, n * p->row_bytes, &ticket));
-        STATUS_TRY(s->ops->upload_wait(s->queue, ticket));
-    }
-    return STATUS_OK;
-}
-
-/* Of struct kmeans_source; the program is told how many runs have ended. */
+/* As of struct kmeans_source; the program is told how many runs have ended. */
 static enum status visit(void *context, kmeans_visit_fn *what, void *arg)
 {
     struct points *const p = context;
-    const size_t n_runs = kmeans_n_runs(&p->solve->request);
-    STATUS_TRY(library_progress(p->context, (double)p->solve->first_run / (double)n_runs));
-    return kmeans_visit_resident(&p->resident, what, arg);
+    const struct kmeans_solve *const s = p->x.solve;
+    const size_t n_runs = kmeans_n_runs(&s->request);
+    STATUS_TRY(library_progress(p->context, (double)s->first_run / (double)n_runs));
+    return kmeans_array_visit(&p->x, what, arg);
 }
 
 /* What is wrong, in rows and columns. */
@@ -86,19 +44,6 @@ static enum status explain(const struct kmeans_fault *f, enum status st)
         "scale it %s",
         f->column, f->low, f->high, is_far ? "far apart" : "close together",
         is_far ? "down" : "up");
-}
-
-static enum status cluster(struct kmeans_solve *s, struct points *p, struct queue *queue,
-                           int32_t *labels)
-{
-    STATUS_TRY(kmeans_solve_begin(s, queue));
-    STATUS_TRY(upload(s, p));
-    STATUS_TRY(kmeans_solve_survey(s, &p->resident.x));
-    STATUS_TRY(explain(&s->fault, kmeans_solve_fit(s, p->from.rows)));
-    STATUS_TRY(kmeans_solve_label_begin(s));
-    STATUS_TRY(kmeans_solve_label(s, &p->resident.x, p->resident.memory));
-    STATUS_TRY(s->ops->download(queue, labels, p->resident.memory, p->from.rows * sizeof *labels));
-    return kmeans_solve_label_end(s);
 }
 
 /* --- the call -------------------------------------------------------------------------------- */
@@ -172,19 +117,25 @@ static enum status result_new(const struct kmeans_solve *s, struct leat_kmeans_r
     return STATUS_OK;
 }
 
-static enum status solve(struct leat_context *c, struct kmeans_solve *s, struct points *p,
+static enum status rooms(struct kmeans_array_source *x, struct room *room)
+{
+    STATUS_TRY(kmeans_solve_room(x->solve, room));
+    return kmeans_array_room(x, room);
+}
+
+static enum status solve(struct leat_context *c, struct kmeans_array_source *x,
                          struct leat_kmeans_result *r)
 {
+    struct kmeans_solve *const s = x->solve;
     struct room counted = {0}, room = {.queue = c->queue};
-    STATUS_TRY(kmeans_solve_room(s, &counted));
-    STATUS_TRY(points_room(p, &counted));
+    STATUS_TRY(rooms(x, &counted));
     STATUS_TRY(library_may_take(c, &counted));
-    if (r == NULL || (r->labels = malloc(p->from.rows * sizeof *r->labels)) == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", p->from.rows);
+    if (r == NULL || (r->labels = malloc(x->n * sizeof *r->labels)) == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", x->n);
     }
-    enum status st = kmeans_solve_room(s, &room);
-    st = st == STATUS_OK ? points_room(p, &room) : st;
-    st = st == STATUS_OK ? cluster(s, p, c->queue, r->labels) : st;
+    x->labels = r->labels;
+    enum status st = rooms(x, &room);
+    st = st == STATUS_OK ? explain(&s->fault, kmeans_solve_all(s, &room)) : st;
     st = st == STATUS_OK ? result_new(s, r) : st;
     room_free(&room);
     return st;
@@ -209,18 +160,14 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
         return library_refuse(c, wrong != NULL ? wrong : "options: this version knows fewer");
     }
     struct kmeans_solve s = {.request = request};
-    const size_t row_bytes = points->columns * dtype_bytes(request.type);
-    struct points p = {
-        .context = c,
-        .solve = &s,
-        .from = *points,
-        .row_bytes = row_bytes,
-        .shown = &s.sample,
-        .strip_rows = STRIP_BYTES / row_bytes + 1,
-        .resident.x = {.type = request.type, .n = points->rows, .n_columns = points->columns}};
-    s.source = (struct kmeans_source){visit, &p};
+    struct points p = {.x = {.solve = &s,
+                             .rows = points->data,
+                             .n = points->rows,
+                             .row_bytes = library_stride(points)},
+                       .context = c};
+    s.source = (struct kmeans_source){visit, kmeans_array_labels, &p};
     struct leat_kmeans_result *r = calloc(1, sizeof *r);
-    const enum status st = solve(c, &s, &p, r);
+    const enum status st = solve(c, &p.x, r);
     if (st != STATUS_OK) {
         leat_kmeans_free(r);
         r = NULL;

@@ -1,25 +1,19 @@
 /*
  * kmeans_job - what the parts of the stage `kmeans` share: one job's state.
  *
- * A job is a sequence of passes over the points: their ranges; where tol or scale ask for it their
- * means and squares; then whatever the runs ask for, until all are done; then the labels. Where the
- * points stay in memory the passes after the first go over the blocks that hold them, else the part
- * is read again for each.
+ * The solve (kmeans_solve.h) makes passes over the points. Where they stay in memory the passes
+ * after the first go over the blocks that hold them, else the part is read again for each.
  */
 #ifndef LEAT_STAGES_KMEANS_KMEANS_JOB_H
 #define LEAT_STAGES_KMEANS_KMEANS_JOB_H
 
+#include "kernels/kmeans/kmeans_resident.h"
 #include "stages/base/rows.h"
 #include "stages/kmeans/kmeans_layout.h"
 
 /* Points that stay on the backend: one block, and one half as large as all before it whenever more
  * come than were expected. */
 enum { KMEANS_MOST_BLOCKS = 64 };
-struct kmeans_block {
-    struct span at, memory; /* memory: what they remember, later their labels */
-    size_t capacity, n;     /* points */
-    uint64_t first;
-};
 
 /* Names of rows, one after the other with their NULs. */
 struct kmeans_names {
@@ -97,21 +91,17 @@ uint64_t kmeans_kept_row(const struct kmeans_job *job, uint64_t point);
  * rows: -1 for one that is left out. */
 void kmeans_kept_spread(const struct kmeans_job *job, uint64_t first, size_t n, int32_t *labels);
 
-/* kmeans_points: numbers in, and points to kernels. The first pass: rows are looked at on the host,
- * and surveyed. */
-enum status kmeans_points_read(struct kmeans_job *job) STATUS_MUST_CHECK;
-/* All points once more, as of struct kmeans_source; `memory` of those that do not stay: for their
+/* kmeans_points, kmeans_labels: the job's points as a source (kmeans_solve.h). Rows are looked at
+ * on the host when they come for the first time; `memory` of those that do not stay is for their
  * labels. */
 enum status kmeans_points_visit(void *context, kmeans_visit_fn *visit, void *arg) STATUS_MUST_CHECK;
+enum status kmeans_labels_take(void *context, const struct kmeans_points *x,
+                               struct span labels) STATUS_MUST_CHECK;
+/* All have been taken: those of rows behind the last point, too, leave. */
+enum status kmeans_labels_end(struct kmeans_job *job) STATUS_MUST_CHECK;
 
-/* kmeans_labels: the last pass. */
-enum status kmeans_labels(struct kmeans_job *job) STATUS_MUST_CHECK;
-
-/* kmeans_room: all memory of a job, whose choice and layout are made: counted, or taken. */
+/* kmeans_layout: all memory of a job, whose choice and layout are made: counted, or taken. */
 enum status kmeans_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;
-/* Of a block for n points that stay. */
-enum status kmeans_block_room(struct kmeans_job *job, struct room *room, size_t n,
-                              struct kmeans_block *out) STATUS_MUST_CHECK;
 
 /* kmeans_files: arrays and text tables. Hands out labels that may leave by now; or (`all`) all that
  * are left. */

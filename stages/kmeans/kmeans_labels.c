@@ -1,6 +1,5 @@
 /*
- * kmeans_labels - the last pass: the cluster of every point by the best centroids, and what the
- * clusters hold.
+ * kmeans_labels - what the last pass leaves: the cluster of every point by the best centroids.
  *
  * Labels of points that stay in memory remain beside them. Others are gathered on the host, from
  * where they leave while input streams (kmeans_files).
@@ -43,10 +42,9 @@ static uint64_t n_gathered(const struct kmeans_job *job)
     return job->n_left + (job->labels != NULL ? job->labels->n : 0);
 }
 
-static enum status visit(void *arg, const struct kmeans_points *x, struct span labels)
+enum status kmeans_labels_take(void *context, const struct kmeans_points *x, struct span labels)
 {
-    struct kmeans_job *const job = arg;
-    STATUS_TRY(kmeans_solve_label(&job->solve, x, labels));
+    struct kmeans_job *const job = context;
     for (size_t i = 0, n; i < x->n; i += n) {
         n = x->n - i < KMEANS_LABEL_PIECE ? x->n - i : KMEANS_LABEL_PIECE;
         const uint64_t row = n_gathered(job);
@@ -66,21 +64,11 @@ static enum status visit(void *arg, const struct kmeans_points *x, struct span l
     return job->layout.resident ? STATUS_OK : kmeans_files_labels(job, false);
 }
 
-/* Those of rows behind the last point. */
-static enum status end(struct kmeans_job *job)
+enum status kmeans_labels_end(struct kmeans_job *job)
 {
     const size_t left = job->layout.resident ? 0 : job->n_rows - n_gathered(job);
     STATUS_TRY(need_labels(job, left));
     kmeans_kept_spread(job, job->n_rows - left, left, job->labels->at + job->labels->n);
     job->labels->n += left;
-    return kmeans_solve_label_end(&job->solve);
-}
-
-enum status kmeans_labels(struct kmeans_job *job)
-{
-    room_give_back(&job->io->room, job->solve.distances);
-    STATUS_TRY(kmeans_solve_label_begin(&job->solve));
-    STATUS_TRY(kmeans_points_visit(job, visit, job));
-    STATUS_TRY(end(job));
     return kmeans_files_labels(job, true);
 }

@@ -1,137 +1,27 @@
 /*
- * kmeans_layout - parameters and shapes of a k-means job, and the memory that follows from them.
+ * kmeans_layout - shapes of a k-means job, and the memory that follows from them. The buffers of a
+ * queue are counted, what tasks of the CPU take for themselves is not.
  *
  * Points stay in memory where they fit what a job can have. Of a table that does not know its
- * length that is decided by the estimate; kmeans_stage.c starts over where that was too low, and
+ * length that is decided by the estimate; kmeans_points.c starts over where that was too low, and
  * then they do not stay.
  */
 #include "stages/kmeans/kmeans_layout.h"
 
-#include "formats/base/checked.h"
 #include "stages/kmeans/kmeans_job.h"
+#include "stages/kmeans/kmeans_plot.h"
 
-#include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, MISSING, FIGURE };
 
 enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
     WINDOW_RUNS = 256,
-    UNIT_POINTS = 1 << 13, /* of a unit, for each thread, to keep all of them busy */
-    UNIT_BYTES = 64 << 20, /* of a unit at most */
-    UNITS_A_BLOCK = 4,     /* units in a block of the engine's, at most */
-    UNITS_A_LIMIT = 8,     /* units in the memory limit, at least; the one before goes first */
+    UNIT_POINTS = 1 << 13,  /* of a unit, for each thread, to keep all of them busy */
+    UNIT_BYTES = 64 << 20,  /* of a unit at most */
+    UNITS_A_BLOCK = 4,      /* units in a block of the engine's, at most */
+    UNITS_A_LIMIT = 8,      /* units in the memory limit, at least; the one before goes first */
+    GROWING_BYTES = 2 << 20 /* what a file and an array that grow hold */
 };
-
-const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
-    [K] = {.key = "k",
-           .kind = PARAM_TEXT,
-           .text = "8",
-           .min = 1,
-           .max = 32,
-           .help = "number of clusters; 2-12: each of them, and the best by silhouette"},
-    [SCALE] = {.key = "scale",
-               .kind = PARAM_CHOICE,
-               .text = "none",
-               .choices = "none|unit|range",
-               .help = "scale columns to a standard deviation, or a range, of 1"},
-    [INIT] = {.key = "init",
-              .kind = PARAM_CHOICE,
-              .text = "k-means++",
-              .choices = "k-means++|random|first",
-              .help = "the first centroids: by k-means++, random points, or the first k"},
-    [SEED] = {.key = "seed",
-              .kind = PARAM_COUNT,
-              .text = "0",
-              .min = 0,
-              .max = 0x1p53,
-              .help = "seed of the random numbers"},
-    [MAX_ITER] = {.key = "max_iter",
-                  .kind = PARAM_COUNT,
-                  .text = "300",
-                  .min = 1,
-                  .max = 1000000000,
-                  .help = "the most iterations of a run"},
-    [TOL] = {.key = "tol",
-             .kind = PARAM_REAL,
-             .text = "1e-4",
-             .min = 0,
-             .max = 1e9,
-             .help = "stop when centroids move less, relative to the columns' mean variance"},
-    [N_INIT] = {.key = "n_init",
-                .kind = PARAM_COUNT,
-                .text = "10",
-                .min = 1,
-                .max = 1000,
-                .help = "runs from different first centroids, of which the best is taken"},
-    [MISSING] = {.key = "missing",
-                 .kind = PARAM_CHOICE,
-                 .text = "reject",
-                 .choices = "reject|drop",
-                 .help = "rows with missing values: fail, or leave them out"},
-    [FIGURE] = STAGE_FIGURE_SPEC,
-};
-
-/* A whole number from `text` on, ended by *end; 0 where there is none, or one that is too large. */
-static size_t read_count(const char *text, const char **end)
-{
-    size_t n = 0;
-    *end = text;
-    for (; isdigit((unsigned char)**end); ++*end) {
-        if (!checked_mul(n, 10, &n) || !checked_add(n, (size_t)(**end - '0'), &n)) {
-            n = SIZE_MAX;
-        }
-    }
-    return n <= KMEANS_POINTS_MAX ? n : 0;
-}
-
-static enum status choose_k(const char *text, struct kmeans_choice *out)
-{
-    const char *end = text;
-    out->request.k_first = out->request.k_last = read_count(text, &end);
-    out->is_range = *end == '-';
-    if (out->is_range) {
-        out->request.k_last = read_count(end + 1, &end);
-    }
-    if (*end != '\0' || out->request.k_first == 0 || out->request.k_last == 0) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "k: '%s' is neither a number of clusters from 1 to %zu nor a range of "
-                           "them; write 8, or 2-12",
-                           text, KMEANS_POINTS_MAX);
-    }
-    if (out->request.k_last < out->request.k_first) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "k: the range '%s' ends before it begins; write %zu-%zu", text,
-                           out->request.k_last, out->request.k_first);
-    }
-    if (out->request.k_last - out->request.k_first >= 1000) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "k: the range '%s' has more than 1000 numbers; take a part of it", text);
-    }
-    return STATUS_OK;
-}
-
-static enum status choose(const struct stage_args *args, struct kmeans_choice *out)
-{
-    const struct param_value *p = args->params;
-    *out = (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
-                                  .drop = p[MISSING].index == 1,
-                                  .request = {.scale = (enum kmeans_scale)p[SCALE].index,
-                                              .init = (enum kmeans_init)p[INIT].index,
-                                              .seed = p[SEED].count,
-                                              .max_iter = p[MAX_ITER].count,
-                                              .tol = p[TOL].real,
-                                              .n_init = (size_t)p[N_INIT].count}};
-    STATUS_TRY(choose_k(p[K].text, out));
-    if (out->request.init == KMEANS_INIT_FIRST) { /* every run would be the same */
-        out->request.n_init = 1;
-    }
-    return STATUS_OK;
-}
 
 static size_t at_least(size_t a, size_t b)
 {
@@ -144,6 +34,77 @@ static size_t at_most(size_t a, size_t b)
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
+
+static struct kmeans_request request_of(const struct kmeans_job *job)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    struct kmeans_request r = job->choice.request;
+    r.n_columns = l->n_columns;
+    r.type = l->type;
+    r.resident = l->resident;
+    r.width = l->width;
+    r.n_sample = l->n_known ? at_most(l->n, l->sample) : l->sample;
+    return r;
+}
+
+/* The sample of a table of unknown length may be as large as any. The pictures are drawn when the
+ * silhouette's distances are no longer needed. */
+static enum status picture_room(struct kmeans_job *job, struct room *room)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    const size_t n = job->solve.request.n_sample, distances = n * (n + 1) / 2 * sizeof(double);
+    const size_t shown = l->n_known ? at_most(l->n, KMEANS_SCATTER_MOST) : KMEANS_SCATTER_MOST;
+    room_count(room, KMEANS_PLOT_BYTES > distances ? KMEANS_PLOT_BYTES - distances : 0, 0);
+    STATUS_TRY(room_host(room, shown + 1, sizeof *job->scatter, &job->scatter));
+    return kmeans_sample_room(&job->shown, room, shown, at_most(l->n_columns, 2));
+}
+
+/* Names: their buffer doubles, that of where they begin grows by half. */
+static enum status resident_room(struct kmeans_job *job, struct room *room)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    struct room names = {0};
+    void *none;
+    room_count(room, (uint64_t)KMEANS_LABEL_PIECE * sizeof(int32_t), 0);
+    if (l->has_names) {
+        STATUS_TRY(room_host(&names, l->n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW,
+                             &none));
+        room_count(room, names.host, 0);
+        room_count(room, 2 * (uint64_t)KMEANS_NAMES_BESIDE, 0);
+    }
+    job->n_blocks = 1;
+    return kmeans_block_room(&job->solve.request, room, l->n, &job->blocks[0]);
+}
+
+static enum status streamed_room(struct kmeans_job *job, struct room *room)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
+    const uint64_t left =
+        2 * (uint64_t)KMEANS_LABEL_PIECE + 4 * (uint64_t)l->unit; /* gathered, or leave */
+    for (size_t i = 0; i < 2; i++) {
+        STATUS_TRY(room_span(room, l->unit, row_bytes, &job->staging[i]));
+    }
+    room_count(room, left * sizeof(int32_t), 0);
+    return room_span(room, l->unit, sizeof(int32_t), &job->scratch);
+}
+
+enum status kmeans_room(struct kmeans_job *job, struct room *room)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    const uint64_t kept = job->choice.drop ? 2 * (l->n / KMEANS_KEPT_ROWS + 1) : 0;
+    const size_t t = kmeans_trials(job->choice.request.k_last);
+    room_count(room, kept * sizeof(struct kmeans_kept) + GROWING_BYTES, 0);
+    room_count(room, 4 * (job->args.inputs[0].table->names_bytes + l->n_columns * 24), 0);
+    room_count(room, 0, job->args.host_limit > 0 ? kmeans_drawn_bytes(t) : 0);
+    job->rows =
+        (struct rows){.width = l->n_columns, .type = l->type, .n_across = l->by_columns ? l->n : 0};
+    job->solve.request = request_of(job);
+    STATUS_TRY(rows_room(&job->rows, room));
+    STATUS_TRY(kmeans_solve_room(&job->solve, room));
+    STATUS_TRY(picture_room(job, room));
+    return l->resident ? resident_room(job, room) : streamed_room(job, room);
+}
 
 /* UINT64_MAX: more than can be counted. */
 static struct room count(const struct stage_args *args, const struct kmeans_choice *c,
@@ -257,7 +218,7 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
                               .n = lines,
                               .n_columns = table->cells_per_line,
                               .width = 1};
-    STATUS_TRY(choose(args, choice));
+    STATUS_TRY(kmeans_choose(args, choice));
     if (table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: is a grid, and kmeans takes tables: CSV, TSV, .npy or .npz",
@@ -330,7 +291,7 @@ double kmeans_work(const struct stage_args *args)
     const struct table_info *table = args->inputs[0].table;
     const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate);
     struct kmeans_choice c;
-    if (choose(args, &c) != STATUS_OK) {
+    if (kmeans_choose(args, &c) != STATUS_OK) {
         return 0; /* plan() says what is wrong */
     }
     const double k =

@@ -54,8 +54,11 @@ struct kmeans_layout {
     size_t sample; /* the most points in the silhouette's sample */
 };
 
-/* What the parameters say, and how the job is laid out. STATUS_BAD_ARGUMENT where k is neither a
- * number nor a range; STATUS_BAD_INPUT: a grid, more clusters than points; STATUS_TOO_LARGE. */
+/* kmeans_params: what they say. STATUS_BAD_ARGUMENT where k is neither a number nor a range. */
+enum status kmeans_choose(const struct stage_args *args,
+                          struct kmeans_choice *out) STATUS_MUST_CHECK;
+/* The same, and how the job is laid out. STATUS_BAD_INPUT: a grid, more clusters than points;
+ * STATUS_TOO_LARGE. */
 enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out) STATUS_MUST_CHECK;
 /* Whether a job can have the memory that this layout takes for n points. */

@@ -152,7 +152,8 @@ static enum status read_all(struct kmeans_job *job, kmeans_visit_fn *visit, void
         struct kmeans_block *b = &job->blocks[job->n_blocks - 1];
         if (b->n == b->capacity) { /* as many more as there is memory for */
             b = &job->blocks[job->n_blocks++];
-            STATUS_TRY(kmeans_block_room(job, &job->io->room, job->reserved - n_held, b));
+            STATUS_TRY(
+                kmeans_block_room(&job->solve.request, &job->io->room, job->reserved - n_held, b));
             b->first = n_held;
         }
         STATUS_TRY(read_some(job, span_from(b->at, b->n * row_bytes(job)), b->capacity - b->n,
@@ -175,43 +176,52 @@ static enum status read_in_turn(struct kmeans_job *job, kmeans_visit_fn *visit, 
     return STATUS_OK;
 }
 
-static enum status survey(void *arg, const struct kmeans_points *x, struct span memory)
-{
-    (void)memory;
-    return kmeans_solve_survey(arg, x);
-}
-
-enum status kmeans_points_read(struct kmeans_job *job)
+/* The first pass has ended: whether what came can be clustered. */
+static enum status check_points(const struct kmeans_job *job)
 {
     const struct kmeans_layout *const l = &job->layout;
-    job->reserved = l->n;
+    if (job->n == 0 && job->n_rows > 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: each of its %zu rows has a missing value; leave out the columns "
+                           "that have them (of a CSV: columns)",
+                           job->name, job->n_rows);
+    }
+    if (job->n == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->name);
+    }
+    if (l->n_known && job->n_rows != l->n) {
+        return status_fail(STATUS_INTERNAL, "%s: %zu rows came, %zu were announced", job->name,
+                           job->n_rows, l->n);
+    }
+    return kmeans_check_points(&job->args, &job->choice, job->n);
+}
+
+static enum status read_first(struct kmeans_job *job, kmeans_visit_fn *visit, void *arg)
+{
+    job->reserved = job->layout.n;
     job->rows.look = look_at_rows;
     job->rows.chunk = take_chunk;
     job->rows.context = job;
-    STATUS_TRY(l->resident ? read_all(job, survey, &job->solve)
-                           : read_in_turn(job, survey, &job->solve));
+    STATUS_TRY(job->layout.resident ? read_all(job, visit, arg) : read_in_turn(job, visit, arg));
     STATUS_TRY(rows_end(&job->rows, job->io));
     job->n_rows = (size_t)job->rows.n_seen;
     job->has_seen = true;
-    return STATUS_OK;
+    return check_points(job);
 }
 
 enum status kmeans_points_visit(void *context, kmeans_visit_fn *visit, void *arg)
 {
     struct kmeans_job *const job = context;
+    if (!job->has_seen) {
+        return read_first(job, visit, arg);
+    }
     if (!job->layout.resident) {
         STATUS_TRY(rows_again(&job->rows, job->io));
         return read_in_turn(job, visit, arg);
     }
     for (size_t b = 0; b < job->n_blocks; b++) {
-        const struct kmeans_block *const block = &job->blocks[b];
-        const struct kmeans_points x = {.at = block->at,
-                                        .type = job->layout.type,
-                                        .n = block->n,
-                                        .n_columns = job->layout.n_columns,
-                                        .first = block->first};
         STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(block->n > 0 ? visit(arg, &x, block->memory) : STATUS_OK);
+        STATUS_TRY(kmeans_block_visit(&job->solve.request, &job->blocks[b], visit, arg));
     }
     return STATUS_OK;
 }

@@ -40,28 +40,8 @@ static enum status new_job(struct job_io *io, struct kmeans_job **out)
     STATUS_TRY(room_keep(&io->room, free_job, job));
     STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
     STATUS_TRY(kmeans_room(job, &io->room));
-    job->solve.source = (struct kmeans_source){kmeans_points_visit, job};
-    return kmeans_solve_begin(&job->solve, io->queue);
-}
-
-/* The first pass has ended: whether what came can be clustered. */
-static enum status check_points(const struct kmeans_job *job)
-{
-    const struct kmeans_layout *const l = &job->layout;
-    if (job->n == 0 && job->n_rows > 0) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "%s: each of its %zu rows has a missing value; leave out the columns "
-                           "that have them (of a CSV: columns)",
-                           job->name, job->n_rows);
-    }
-    if (job->n == 0) {
-        return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", job->name);
-    }
-    if (l->n_known && job->n_rows != l->n) {
-        return status_fail(STATUS_INTERNAL, "%s: %zu rows came, %zu were announced", job->name,
-                           job->n_rows, l->n);
-    }
-    return kmeans_check_points(&job->args, &job->choice, job->n);
+    job->solve.source = (struct kmeans_source){kmeans_points_visit, kmeans_labels_take, job};
+    return STATUS_OK;
 }
 
 static enum status refuse_number(const struct kmeans_job *job, const struct kmeans_fault *f)
@@ -111,10 +91,8 @@ static enum status kmeans_run(struct job_io *io)
 {
     struct kmeans_job *job;
     STATUS_TRY(new_job(io, &job));
-    STATUS_TRY(kmeans_points_read(job));
-    STATUS_TRY(check_points(job));
-    STATUS_TRY(explain(job, kmeans_solve_fit(&job->solve, job->n)));
-    STATUS_TRY(kmeans_labels(job));
+    STATUS_TRY(explain(job, kmeans_solve_all(&job->solve, &io->room)));
+    STATUS_TRY(kmeans_labels_end(job));
     return kmeans_report(job, io->out);
 }
 
