@@ -442,39 +442,12 @@ static void mark_missing_f32(float *values, size_t n, float missing)
     }
 }
 
-static inline void swap_items(unsigned char *p, size_t n, size_t bytes)
-{
-    for (const unsigned char *const end = p + n * bytes; p < end; p += bytes) {
-        for (size_t i = 0; i < bytes / 2; i++) {
-            const unsigned char low = p[i];
-            p[i] = p[bytes - 1 - i];
-            p[bytes - 1 - i] = low;
-        }
-    }
-}
-
-/* Turns n items to this machine's byte order, in place. */
-static void swap(unsigned char *raw, size_t n, size_t item_bytes)
-{
-    switch (item_bytes) { /* loops of one size run in vectors */
-    case 2:
-        swap_items(raw, n, 2);
-        break;
-    case 4:
-        swap_items(raw, n, 4);
-        break;
-    default:
-        swap_items(raw, n, 8);
-        break;
-    }
-}
-
 static enum status array_decode(const struct table *t, struct table_chunk *c)
 {
     const struct array *const a = t->state;
     const struct header *const h = &a->header;
     if (h->swapped) {
-        swap(c->raw, c->n_cells, h->item_bytes);
+        table_swap(c->raw, c->n_cells, h->item_bytes);
     }
     if (!is_direct(h) && npy_dtype(h) == DTYPE_F32) {
         memcpy(c->values, c->raw, c->n_cells * sizeof(float));

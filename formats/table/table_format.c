@@ -302,6 +302,34 @@ static widen_fn *const wideners[3][4] = {
     [TABLE_FLOAT] = {NULL, widen_halves, widen_float, widen_double},
 };
 
+static inline void swap_items(unsigned char *p, size_t n, size_t bytes)
+{
+    for (const unsigned char *const end = p + n * bytes; p < end; p += bytes) {
+        for (size_t i = 0; i < bytes / 2; i++) {
+            const unsigned char low = p[i];
+            p[i] = p[bytes - 1 - i];
+            p[bytes - 1 - i] = low;
+        }
+    }
+}
+
+void table_swap(unsigned char *raw, size_t n, size_t item_bytes)
+{
+    switch (item_bytes) { /* loops of one size run in vectors */
+    case 1:
+        break;
+    case 2:
+        swap_items(raw, n, 2);
+        break;
+    case 4:
+        swap_items(raw, n, 4);
+        break;
+    default:
+        swap_items(raw, n, 8);
+        break;
+    }
+}
+
 void table_widen(enum table_kind kind, size_t bytes, const unsigned char *from, size_t n,
                  double *out)
 {

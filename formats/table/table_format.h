@@ -101,6 +101,8 @@ size_t table_mark_nodata(double *values, size_t n, const struct table_missing *m
 /* Numbers as they lie in files: unsigned and signed integers of 1, 2, 4, 8 bytes, floats of 2, 4,
  * 8. */
 enum table_kind { TABLE_UINT, TABLE_INT, TABLE_FLOAT };
+/* Turns n of them, of 1, 2, 4, 8 bytes, from the other byte order to this machine's, in place. */
+void table_swap(unsigned char *raw, size_t n, size_t item_bytes);
 /* n numbers of that many bytes each, in this machine's byte order, to doubles; 64-bit integers are
  * rounded to nearest. `from` need not be aligned. */
 void table_widen(enum table_kind kind, size_t bytes, const unsigned char *from, size_t n,

@@ -26,11 +26,11 @@ enum {
 struct tif_shape {
     size_t rows, columns;
     enum table_kind kind;
-    size_t sample_bytes;                   /* 1, 2, 4, 8; floats 2, 4, 8 */
-    uint16_t scheme;                       /* how they are compressed */
-    bool tiled, deflated, plain, reversed; /* plain: no predictor, this machine's byte order;
+    size_t sample_bytes;                     /* 1, 2, 4, 8; floats 2, 4, 8 */
+    uint16_t scheme, predictor;              /* how they are compressed */
+    bool tiled, deflated, swapped, reversed; /* swapped: not in this machine's byte order;
                                            reversed: the bits of each byte as stored */
-    size_t strile_rows, strile_columns;    /* strips: strile_columns = columns */
+    size_t strile_rows, strile_columns;      /* strips: strile_columns = columns */
     size_t striles_across, striles_down;
     size_t strile_bytes;   /* decoded; all columns and rows of a tile */
     size_t tile_bytes;     /* decoded, of a tile: without rows below an image that is lower */

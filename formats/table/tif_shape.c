@@ -103,6 +103,12 @@ static enum status check_samples(const char *name, const struct directory *d, st
                            "gdal_translate -ot Float32",
                            name, d->bits);
     }
+    if (d->predictor != PREDICTOR_NONE && d->predictor != PREDICTOR_HORIZONTAL &&
+        (d->predictor != PREDICTOR_FLOATINGPOINT || s->kind != TABLE_FLOAT)) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: its directory claims predictor %d, which %s have not", name,
+                           d->predictor, s->kind == TABLE_FLOAT ? "floats" : "whole numbers");
+    }
     s->sample_bytes = d->bits / 8U;
     return STATUS_OK;
 }
@@ -224,12 +230,13 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h, struct tif_sha
     const struct codec *codec = NULL;
     uint64_t largest = 0;
     read_directory(h->tif, &d);
-    *shape = (struct tif_shape){
-        .scheme = d.scheme,
-        .deflated = d.scheme == COMPRESSION_DEFLATE || d.scheme == COMPRESSION_ADOBE_DEFLATE,
-        .tiled = TIFFIsTiled(h->tif) != 0,
-        .reversed = d.fill_order == FILLORDER_LSB2MSB,
-        .plain = d.predictor == PREDICTOR_NONE && (d.bits == 8 || !TIFFIsByteSwapped(h->tif))};
+    *shape = (struct tif_shape){.scheme = d.scheme,
+                                .deflated = d.scheme == COMPRESSION_DEFLATE ||
+                                            d.scheme == COMPRESSION_ADOBE_DEFLATE,
+                                .tiled = TIFFIsTiled(h->tif) != 0,
+                                .reversed = d.fill_order == FILLORDER_LSB2MSB,
+                                .predictor = d.predictor,
+                                .swapped = TIFFIsByteSwapped(h->tif) != 0};
     STATUS_TRY(check_samples(name, &d, shape));
     STATUS_TRY(find_codec(name, d.scheme, &codec));
     STATUS_TRY(lay_out(name, &d, shape));

@@ -4,9 +4,13 @@
  * libtiff unpacks deflate streams through libdeflate, takes its "there is more than fits" for a
  * success, and then leaves up to 257 bytes at the end as they were, without a look at the checksum
  * (4.5.0, ZIPDecode). Damage that makes a stream longer would pass as data. So ISA-L unpacks the
- * stream first, to its checksum, and counts; where there is no predictor, and the byte order is
- * this machine's, that is all. Some programs write the last strip in full, beyond the image's last
- * row: of such a one, zlib unpacks the beginning.
+ * stream, to its checksum, and counts. Some programs write the last strip in full, beyond the
+ * image's last row: of such a one the beginning is taken.
+ *
+ * What predictors have left is put together here, as TIFF 6.0 and Adobe Photoshop TIFF Technical
+ * Note 3 say: 2, each number as the difference to the one before in its row, modulo two to its
+ * bits; 3, of floats, the rows' first bytes, then their second ones and so on, the most significant
+ * first in files of either byte order, each as the difference to the byte before.
  */
 #include "formats/base/io_watch.h"
 #include "formats/table/tif.h"
@@ -16,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads n bytes of a stored strile; NULL: h->error. */
-static unsigned char *load(struct tif_handle *h, uint32_t strile, size_t n)
+/* Reads n bytes of a stored strile, into memory of `room` bytes at least; NULL: h->error. */
+static unsigned char *load(struct tif_handle *h, uint32_t strile, size_t n, size_t room)
 {
-    unsigned char *const packed = malloc(n);
+    unsigned char *const packed = malloc(n > room ? n : room);
     if (packed == NULL) {
         h->error = ENOMEM;
         return NULL;
@@ -57,25 +61,80 @@ static const char *unpack(struct tif_handle *h, const unsigned char *packed, siz
                                                  : NULL;
 }
 
+static inline void add_up_items(unsigned char *p, size_t n, size_t bytes)
+{
+    const size_t low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(uint64_t) - bytes;
+    uint64_t sum = 0, next = 0;
+    for (const unsigned char *const end = p + n * bytes; p < end; p += bytes) {
+        memcpy((unsigned char *)&next + low, p, bytes);
+        sum += next;
+        memcpy(p, (unsigned char *)&sum + low, bytes);
+    }
+}
+
+/* Makes each of n numbers the sum of those up to it. */
+static void add_up(unsigned char *row, size_t n, size_t item_bytes)
+{
+    switch (item_bytes) { /* loops of one size are fast */
+    case 1:
+        add_up_items(row, n, 1);
+        break;
+    case 2:
+        add_up_items(row, n, 2);
+        break;
+    case 4:
+        add_up_items(row, n, 4);
+        break;
+    default:
+        add_up_items(row, n, 8);
+        break;
+    }
+}
+
+/* Floats from their bytes apart, which are copied to `apart`. */
+static void gather(unsigned char *row, size_t n, size_t sample_bytes, unsigned char *apart)
+{
+    memcpy(apart, row, n * sample_bytes);
+    for (size_t b = 0; b < sample_bytes; b++) {
+        const size_t at = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? sample_bytes - 1 - b : b;
+        for (size_t i = 0; i < n; i++) {
+            row[i * sample_bytes + at] = apart[b * n + i];
+        }
+    }
+}
+
+/* Makes samples in this machine's byte order of an unpacked strile; `room` for a row. */
+static void undo_predictor(const struct tif_shape *shape, unsigned char *samples, size_t bytes,
+                           unsigned char *room)
+{
+    const size_t n = shape->strile_columns, width = shape->sample_bytes;
+    const bool apart = shape->predictor == PREDICTOR_FLOATINGPOINT;
+    if (shape->swapped && !apart) {
+        table_swap(samples, bytes / width, width);
+    }
+    for (size_t at = 0; shape->predictor != PREDICTOR_NONE && at < bytes; at += n * width) {
+        add_up(samples + at, apart ? n * width : n, apart ? 1 : width);
+        if (apart) {
+            gather(samples + at, n, width, room);
+        }
+    }
+}
+
 /* Decodes a deflated strile; *complaint: what is wrong with it. */
 static bool decode_deflate(const struct tif_shape *shape, struct tif_handle *h, uint32_t strile,
                            unsigned char *dst, size_t bytes, const char **complaint)
 {
     const uint64_t stored = TIFFGetStrileByteCount(h->tif, strile);
     const size_t n = stored < shape->packed_bytes ? (size_t)stored : shape->packed_bytes;
-    unsigned char *const packed = load(h, strile, n);
+    unsigned char *const packed = load(h, strile, n, shape->strile_columns * shape->sample_bytes);
     bool ok = packed != NULL && h->error == 0;
     if (ok && shape->reversed) {
         TIFFReverseBits(packed, (tmsize_t)n);
     }
     *complaint = ok ? unpack(h, packed, n, dst, bytes, shape->strile_bytes) : NULL;
     ok = ok && *complaint == NULL;
-    if (ok && !shape->plain) {
-        TIFFSetField(h->tif, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB); /* they are so now */
-        TIFFSetField(h->tif, TIFFTAG_DEFLATE_SUBCODEC,
-                     h->inflate.total_out > bytes ? DEFLATE_SUBCODEC_ZLIB
-                                                  : DEFLATE_SUBCODEC_LIBDEFLATE);
-        ok = TIFFReadFromUserBuffer(h->tif, strile, packed, (tmsize_t)n, dst, (tmsize_t)bytes) == 1;
+    if (ok) {
+        undo_predictor(shape, dst, bytes, packed);
     }
     free(packed);
     return ok;

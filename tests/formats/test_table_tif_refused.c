@@ -36,6 +36,24 @@ static void what_is_no_grid_is_refused(void **state)
     }
 }
 
+static void predictors_that_the_samples_cannot_have_are_refused(void **state)
+{
+    static const uint16_t claims[] = {0, 3, 4, 34892};
+    (void)state;
+    for (size_t i = 0; i < COUNT(claims); i++) {
+        struct tif_spec s = plain();
+        s.bits = 16;
+        s.format = SAMPLEFORMAT_INT;
+        s.scheme = COMPRESSION_ADOBE_DEFLATE;
+        s.predictor = 2;
+        struct bytes file = make_tif(&s);
+        char what[40];
+        memcpy(find_entry(&file, TIFFTAG_PREDICTOR) + 8, &claims[i], sizeof claims[i]);
+        snprintf(what, sizeof what, "claims predictor %d", claims[i]);
+        assert_refused(&file, STATUS_BAD_INPUT, what, "whole numbers");
+    }
+}
+
 static void a_gzipped_tiff_is_refused(void **state)
 {
     (void)state;
@@ -304,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_grid_is_refused),
+        cmocka_unit_test(predictors_that_the_samples_cannot_have_are_refused),
         cmocka_unit_test(a_gzipped_tiff_is_refused),
         cmocka_unit_test(tags_that_claim_too_much_are_refused_before_they_are_read),
         cmocka_unit_test(a_tag_of_ours_that_cannot_be_read_is_refused),
