@@ -4,6 +4,7 @@
 #ifndef LEAT_TESTS_ARCHIVE_SUPPORT_H
 #define LEAT_TESTS_ARCHIVE_SUPPORT_H
 
+#include "formats/source/archive_input.h"
 #include "tests/support/table_support.h"
 
 #include <archive.h>
@@ -124,6 +125,22 @@ static inline struct bytes zstded(const void *data, size_t n)
 static inline struct bytes bzipped(const void *data, size_t n)
 {
     return packed_by(archive_write_add_filter_bzip2, data, n);
+}
+
+/* Opens the archive and goes to its first entry. */
+static inline enum status open_and_go(struct bytes *b, const struct archive_input_options *options,
+                                      bool *refused)
+{
+    struct archive_input *a;
+    struct archive_input_entry entry = {0};
+    bool end;
+    enum status status = archive_input_open(memory_file(b->data, b->len), "in.x", options, &a);
+    if (status == STATUS_OK) {
+        status = archive_input_next(a, &entry, &end);
+        *refused = entry.refused != NULL;
+        archive_input_free(a);
+    }
+    return status;
 }
 
 #endif
