@@ -59,23 +59,64 @@ static enum status parse_choice(const struct param_spec *spec, const char *text,
                        spec->choices);
 }
 
+/* The whole number that is all of n characters, within the range of the parameter. */
+static bool read_count(const struct param_spec *spec, const char *text, size_t n, uint64_t *out)
+{
+    /* as a double the largest of 64 bits is one more */
+    const uint64_t most = spec->max < 0x1p64 ? (uint64_t)spec->max : UINT64_MAX;
+    uint64_t count = 0;
+    bool good = n > 0;
+    for (size_t i = 0; i < n && good; i++) {
+        good = isdigit((unsigned char)text[i]) &&
+               !__builtin_mul_overflow(count, UINT64_C(10), &count) &&
+               !__builtin_add_overflow(count, (uint64_t)(text[i] - '0'), &count);
+    }
+    *out = count;
+    return good && (double)count >= spec->min && count <= most;
+}
+
 static enum status parse_count(const struct param_spec *spec, const char *text,
                                struct param_value *out)
 {
-    uint64_t count = 0;
-    bool good = *text != '\0';
-    for (const char *c = text; *c != '\0' && good; c++) {
-        good = isdigit((unsigned char)*c) && !__builtin_mul_overflow(count, UINT64_C(10), &count) &&
-               !__builtin_add_overflow(count, (uint64_t)(*c - '0'), &count);
-    }
-    /* as a double the largest of 64 bits is one more */
-    const uint64_t most = spec->max < 0x1p64 ? (uint64_t)spec->max : UINT64_MAX;
-    if (!good || (double)count < spec->min || count > most) {
+    return read_count(spec, text, strlen(text), &out->count)
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT,
+                             "%s: '%s' is not a whole number from %.0f to %" PRIu64, spec->key,
+                             text, spec->min,
+                             spec->max < 0x1p64 ? (uint64_t)spec->max : UINT64_MAX);
+}
+
+static enum status parse_range(const struct param_spec *spec, const char *text,
+                               struct param_value *out)
+{
+    const size_t n = strcspn(text, "-");
+    const char *const end = text[n] == '-' ? text + n + 1 : text;
+    if (!read_count(spec, text, n, &out->count) ||
+        !read_count(spec, end, strlen(end), &out->last)) {
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: '%s' is not a whole number from %.0f to %" PRIu64, spec->key, text,
-                           spec->min, most);
+                           "%s: '%s' is neither a whole number from %.0f to %.0f nor a range of "
+                           "them; write %s, or 2-12",
+                           spec->key, text, spec->min, spec->max, spec->text);
     }
-    out->count = count;
+    if (out->last < out->count) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: the range '%s' ends before it begins; write %" PRIu64 "-%" PRIu64,
+                           spec->key, text, out->last, out->count);
+    }
+    if (out->last - out->count >= PARAM_RANGE_MOST) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: the range '%s' has more than %d numbers; take a part of it",
+                           spec->key, text, PARAM_RANGE_MOST);
+    }
+    out->text = text;
+    return STATUS_OK;
+}
+
+static enum status parse_numbers(const struct param_spec *spec, const char *text,
+                                 struct param_value *out)
+{
+    STATUS_TRY(*text != '\0' ? numbers_parse(spec->key, text, &out->numbers) : STATUS_OK);
+    out->text = text;
     return STATUS_OK;
 }
 
@@ -135,8 +176,22 @@ enum status stage_parse_param(const struct param_spec *spec, const char *text,
         return parse_real(spec, text, out);
     case PARAM_TEXT:
         return parse_text(spec, text, out);
+    case PARAM_RANGE:
+        return parse_range(spec, text, out);
+    case PARAM_NUMBERS:
+        return parse_numbers(spec, text, out);
     }
     return status_fail(STATUS_INTERNAL, "%s: a parameter of unknown kind", spec->key);
+}
+
+const char *stage_param_value(const struct param_spec *spec)
+{
+    static const char *const values[] = {[PARAM_COUNT] = "N",
+                                         [PARAM_REAL] = "X",
+                                         [PARAM_TEXT] = "TEXT",
+                                         [PARAM_RANGE] = "N[-M]",
+                                         [PARAM_NUMBERS] = "A,B,..."};
+    return spec->choices != NULL ? spec->choices : values[spec->kind];
 }
 
 json_t *stage_param_json(const struct param_spec *spec, const struct param_value *value)
@@ -148,6 +203,8 @@ json_t *stage_param_json(const struct param_spec *spec, const struct param_value
     case PARAM_REAL:
         return json_real(value->real);
     case PARAM_TEXT:
+    case PARAM_RANGE:
+    case PARAM_NUMBERS:
         return json_string(value->text);
     case PARAM_CHOICE:
         break;

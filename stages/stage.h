@@ -8,6 +8,7 @@
 #ifndef LEAT_STAGES_STAGE_H
 #define LEAT_STAGES_STAGE_H
 
+#include "formats/base/numbers.h"
 #include "formats/result/result.h"
 #include "formats/table/table_watch.h"
 #include "kernels/backend.h"
@@ -17,8 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One parameter that a user can set. */
-enum param_kind { PARAM_CHOICE, PARAM_COUNT, PARAM_REAL, PARAM_TEXT };
+/* One parameter that a user can set. PARAM_RANGE: "8", or "2-12", at most PARAM_RANGE_MOST whole
+ * numbers; PARAM_NUMBERS: what numbers_parse() takes, or nothing. */
+enum param_kind { PARAM_CHOICE, PARAM_COUNT, PARAM_REAL, PARAM_TEXT, PARAM_RANGE, PARAM_NUMBERS };
+enum { PARAM_RANGE_MOST = 1000 };
 
 struct param_spec {
     const char *key;
@@ -37,13 +40,15 @@ struct param_spec {
         .help = "the format of pictures, or none"                                                  \
     }
 
-/* The value of one parameter: `index` of the choice, or `count`, or `real`, or `text`. The text is
+/* The value of one parameter: `index` of the choice, or `count`, which goes to `last` in a range,
+ * or `real`, or `numbers`; and the text of one that has no choices and is not a number. That is
  * UTF-8 without control characters; it is borrowed from what was parsed, which the owner of a job's
  * settings keeps for as long as the job. Nothing in a value is ever freed: values may be copied. */
 struct param_value {
     size_t index;
-    uint64_t count;
+    uint64_t count, last;
     double real;
+    struct numbers numbers; /* n == 0: the text is empty */
     const char *text;
 };
 
@@ -169,7 +174,7 @@ const struct stage_ops *stage_find(const char *name);
 
 /* How many parts a job with these parameters has: those whose place no parameter takes. */
 size_t stage_n_parts(const struct stage_ops *stage, const struct param_value *params);
-/* The value of the PARAM_TEXT of that key; "" where there is none. */
+/* The text of the parameter of that key; "" where there is none. */
 const char *stage_text(const struct stage_ops *stage, const struct param_value *params,
                        const char *key);
 
@@ -177,6 +182,8 @@ const char *stage_text(const struct stage_ops *stage, const struct param_value *
  * and what is accepted. The value of a PARAM_TEXT is `text` itself. */
 enum status stage_parse_param(const struct param_spec *spec, const char *text,
                               struct param_value *out) STATUS_MUST_CHECK;
+/* What stands for a value in help: "N", or its choices. */
+const char *stage_param_value(const struct param_spec *spec);
 /* A value as result.json has it: a number, or a string. NULL when there is no memory. */
 json_t *stage_param_json(const struct param_spec *spec, const struct param_value *value);
 

@@ -228,8 +228,6 @@ static enum status take(void *user, const struct option_entry *option, const cha
 /* The table of options: parameters under the heading of their kinds, then the others. */
 static size_t list_options(struct reading *in)
 {
-    static const char *const args[] = {
-        [PARAM_COUNT] = "N", [PARAM_REAL] = "X", [PARAM_TEXT] = "TEXT"};
     struct option_entry *const out = in->options;
     size_t n = 0, n_headings = 0;
     for (size_t i = 0; i < PARAMETERS; i++) {
@@ -244,10 +242,9 @@ static size_t list_options(struct reading *in)
             out[n++].help = heading;
         }
         out[n++] = (struct option_entry){p->key, i == BACKEND ? 'b' : '\0',
-                                         p->choices != NULL ? p->choices
-                                         : i == LABELS      ? "FILE"
-                                         : i == FUNCTION    ? "NAME,..."
-                                                            : args[p->kind],
+                                         i == LABELS     ? "FILE"
+                                         : i == FUNCTION ? "NAME,..."
+                                                         : stage_param_value(p),
                                          p->help, p->text};
     }
     memcpy(out + n, others, sizeof(others));

@@ -111,15 +111,12 @@ static enum status take(void *user, const struct option_entry *option, const cha
 /* The parameters of every pipeline, from its table. */
 static void print_parameters(void)
 {
-    static const char *const values[] = {
-        [PARAM_COUNT] = "N", [PARAM_REAL] = "X", [PARAM_TEXT] = "TEXT"};
     char left[128], help[256];
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         printf("Parameters of %s, for --set KEY=VALUE:\n", (*s)->name);
         for (size_t i = 0; i < (*s)->n_specs; i++) {
             const struct param_spec *spec = &(*s)->specs[i];
-            snprintf(left, sizeof(left), "%s=%s", spec->key,
-                     spec->choices != NULL ? spec->choices : values[spec->kind]);
+            snprintf(left, sizeof(left), "%s=%s", spec->key, stage_param_value(spec));
             snprintf(help, sizeof(help), *spec->text != '\0' ? "%s (default %s)" : "%s", spec->help,
                      spec->text);
             options_print_row(left, help);

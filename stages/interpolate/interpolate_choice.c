@@ -18,10 +18,10 @@ enum {
 
 const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
     [INTERPOLATE_QUERIES] = {.key = "query",
-                             .kind = PARAM_TEXT,
+                             .kind = PARAM_NUMBERS,
                              .text = "",
-                             .max = 4096,
-                             .help = "linspace(a, b, n), or a, b, ..., in place of X.query.*"},
+                             .help = "linspace(a, b, n), a:b:step or a, b, ..., in place of "
+                                     "X.query.*"},
     [INTERPOLATE_METHOD] = {.key = "method",
                             .kind = PARAM_CHOICE,
                             .text = "auto",
@@ -61,12 +61,12 @@ static enum status choose_nodes(const struct stage_input *in, struct interpolate
     return STATUS_OK;
 }
 
-static enum status choose_queries(const struct stage_input *in, const char *text,
+static enum status choose_queries(const struct stage_input *in, const struct numbers *line,
                                   struct interpolate_choice *c)
 {
     const struct table_info *const t = in->table;
-    if (*text != '\0') {
-        STATUS_TRY(linspace_parse(interpolate_specs[INTERPOLATE_QUERIES].key, text, &c->line));
+    if (line->n > 0) {
+        c->line = *line;
         c->query_type = DTYPE_F64;
         c->n_queries = c->n_about = c->line.n;
         return STATUS_OK;
@@ -229,7 +229,7 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
         .figure = (enum figure_format)args->params[INTERPOLATE_FIGURE].index};
     STATUS_TRY(choose_nodes(nodes, c));
     STATUS_TRY(choose_queries(&args->inputs[INTERPOLATE_QUERY],
-                              args->params[INTERPOLATE_QUERIES].text, c));
+                              &args->params[INTERPOLATE_QUERIES].numbers, c));
     size_t numbers;
     const bool known = nodes->table->n_lines != 0;
     if ((known && c->n_nodes > INTERPOLATE_MOST_NODES) ||
@@ -258,7 +258,7 @@ double interpolate_work(const struct stage_args *args)
 {
     struct interpolate_choice c = {.n_nodes = 0};
     if (choose_nodes(&args->inputs[INTERPOLATE_NODES], &c) != STATUS_OK ||
-        choose_queries(&args->inputs[INTERPOLATE_QUERY], args->params[INTERPOLATE_QUERIES].text,
+        choose_queries(&args->inputs[INTERPOLATE_QUERY], &args->params[INTERPOLATE_QUERIES].numbers,
                        &c) != STATUS_OK) {
         return 0; /* plan() says what is wrong */
     }

@@ -5,11 +5,11 @@
 #ifndef LEAT_STAGES_INTERPOLATE_INTERPOLATE_JOB_H
 #define LEAT_STAGES_INTERPOLATE_INTERPOLATE_JOB_H
 
+#include "formats/base/numbers.h"
 #include "formats/result/figure.h"
 #include "kernels/interpolate/interpolate_setup.h"
 #include "stages/base/growing.h"
 #include "stages/base/rows.h"
-#include "stages/interpolate/linspace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ extern const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS];
 
 /* What follows from shape and parameters. */
 struct interpolate_choice {
-    struct linspace line; /* n == 0: queries come from the file */
+    struct numbers line; /* n == 0: queries come from the file */
     enum interpolate_method asked;
     enum figure_format figure;
     size_t n_curves;

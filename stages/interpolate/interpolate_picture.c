@@ -78,8 +78,8 @@ static void choose_x(struct picture *p)
 /* The curves at PLACES numbers over the range. */
 static enum status evaluate(struct interpolate_job *job, struct picture *p)
 {
-    const struct linspace line = {.first = p->low, .last = p->high, .n = PLACES};
-    linspace_fill(&line, 0, PLACES, p->x);
+    const struct numbers line = {.first = p->low, .last = p->high, .n = PLACES};
+    numbers_fill(&line, 0, PLACES, p->x);
     return interpolate_values_at(job, p->n_shown, p->x, PLACES, p->y);
 }
 

@@ -67,7 +67,7 @@ static enum status look_over(void *context, void *cells, size_t n, uint64_t firs
 /* The next queries of the linspace. */
 static enum status fill(struct interpolate_job *job, struct interpolate_set *set)
 {
-    const struct linspace *const line = &job->choice.line;
+    const struct numbers *const line = &job->choice.line;
     const double *const x = job->host;
     const uint64_t left = line->n - job->n_done;
     const size_t n = left < job->choice.set_queries ? (size_t)left : job->choice.set_queries;
@@ -76,7 +76,7 @@ static enum status fill(struct interpolate_job *job, struct interpolate_set *set
     if (n == 0) {
         return STATUS_OK;
     }
-    linspace_fill(line, job->n_done, n, job->host);
+    numbers_fill(line, job->n_done, n, job->host);
     const size_t step = line->list == NULL && n > 1 ? n - 1 : 1; /* a line's ends are its range */
     for (size_t i = 0; i < n; i += step) {
         widen(job, x[i], x[i]);
@@ -249,7 +249,7 @@ static enum status add_names(struct interpolate_job *job, struct result_file *f)
 static enum status fetch_line(void *context, uint64_t first, size_t n, void *dst)
 {
     const struct interpolate_job *const job = context;
-    linspace_fill(&job->choice.line, first, n, dst);
+    numbers_fill(&job->choice.line, first, n, dst);
     return STATUS_OK;
 }
 

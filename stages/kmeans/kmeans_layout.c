@@ -218,7 +218,7 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
                               .n = lines,
                               .n_columns = table->cells_per_line,
                               .width = 1};
-    STATUS_TRY(kmeans_choose(args, choice));
+    *choice = kmeans_choose(args);
     if (table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: is a grid, and kmeans takes tables: CSV, TSV, .npy or .npz",
@@ -290,10 +290,7 @@ double kmeans_work(const struct stage_args *args)
     enum { ITERATIONS = 30 };
     const struct table_info *table = args->inputs[0].table;
     const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate);
-    struct kmeans_choice c;
-    if (kmeans_choose(args, &c) != STATUS_OK) {
-        return 0; /* plan() says what is wrong */
-    }
+    const struct kmeans_choice c = kmeans_choose(args);
     const double k =
         (double)(c.request.k_first + c.request.k_last) / 2 * (double)kmeans_n_runs(&c.request);
     const uint64_t n = c.request.max_iter < ITERATIONS ? c.request.max_iter : ITERATIONS;

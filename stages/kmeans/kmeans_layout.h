@@ -54,9 +54,8 @@ struct kmeans_layout {
     size_t sample; /* the most points in the silhouette's sample */
 };
 
-/* kmeans_params: what they say. STATUS_BAD_ARGUMENT where k is neither a number nor a range. */
-enum status kmeans_choose(const struct stage_args *args,
-                          struct kmeans_choice *out) STATUS_MUST_CHECK;
+/* kmeans_params: what they say. */
+struct kmeans_choice kmeans_choose(const struct stage_args *args);
 /* The same, and how the job is laid out. STATUS_BAD_INPUT: a grid, more clusters than points;
  * STATUS_TOO_LARGE. */
 enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,

@@ -482,9 +482,9 @@ def mistakes():
                       ("linspace(0, inf, 3)", "is neither linspace"), ("linspace(0, 1e999, 3)", "is neither linspace"),
                       ("linspace(-1e308, 1e308, 3)", "too large for a double"), ("linspace(0, 1, 5) x", "goes on"),
                       ("arange(3)", "is neither linspace"), ("linspace(0, 1, 2e15)", "whole number"),
-                      ("0:1:5", "is neither linspace"), ("1.5, x", "nor a list"), ("1.5,", "nor a list"),
+                      ("0:1:5", "is not a:b:step"), ("1.5, x", "nor a list"), ("1.5,", "nor a list"),
                       ("1,,2", "nor a list"), ("1 2", "nor a list"), ("1,inf", "nor a list")):
-        refused(rf"query: '{re.escape(text)}'.*{why}", "x,y\n0,1\n1,2\n", None, "-s", f"query={text}")
+        refused(rf"query: '{re.escape(text)}'.*{why}", "x,y\n0,1\n1,2\n", None, "-s", f"query={text}", status=2)
     refused("method: 'spline' is not one of auto", "x,y\n0,1\n1,2\n", None, "-s", "method=spline", *line, status=2)
     for array in (numpy.array([0.5, numpy.inf]), numpy.array([-numpy.inf])):
         numpy.save("i.query.npy", array)
@@ -529,7 +529,7 @@ def checked():
     assert told["status"] == "ok" and len(told["inputs"]) == 1 and told["parameters"]["query"] == "linspace(0, 2, 1e9)"
     bytes_of = told["memory"]["host_bytes"] + told["memory"]["backend_bytes"]
     assert bytes_of < 200e6, told["memory"]
-    leat("check", "-s", "query=linspace(0, 2)", "k.nodes.csv", status=1, says="is neither linspace")
+    leat("check", "-s", "query=linspace(0, 2)", "k.nodes.csv", status=2, says="is neither linspace")
     with open("k.query.csv", "a", encoding="utf-8") as f:
         f.write("oops\n")
     leat("check", "k.nodes.csv", "k.query.csv", status=1, says="line 1001, column 1: .oops.")

@@ -252,8 +252,8 @@ def refused():
         "scale=unit")
     bad("big.points.csv", good, "30 points cannot make 31 clusters; set k to 30", "k=31")
     bad("big.points.csv", good, "30 points cannot make 31 clusters", "k=31", verb="check")
-    bad("none.points.csv", good, "k: '0' is neither", "k=0")
-    bad("back.points.csv", good, "write 2-5", "k=5-2")
+    bad("none.points.csv", good, "k: '0' is neither", "k=0", status=2)
+    bad("back.points.csv", good, "write 2-5", "k=5-2", status=2)
     bad("what.points.csv", good, "what is not one of|'what'", "scale=what", status=2)
     x = np.zeros((50, 2))
     x[17, 1] = np.nan

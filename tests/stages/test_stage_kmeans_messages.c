@@ -19,17 +19,9 @@ static void check_refused(const char *k, size_t n, enum status status, const cha
     free(p.cells);
 }
 
-static void a_k_that_makes_no_sense_is_refused(void **state)
+static void more_clusters_than_points_are_refused(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {
-        "k=0",  "k=-1",    "k=2-",  "k=-3",  "k=x",          "k=2.5",
-        "k=8 ", "k=2-3-4", "k=0-3", "k=2-0", "k=2147483649", "k=99999999999999999999999"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        check_refused(wrong[i], 10, STATUS_BAD_ARGUMENT, "write 8, or 2-12");
-    }
-    check_refused("k=5-2", 10, STATUS_BAD_ARGUMENT, "write 2-5");
-    check_refused("k=1-1001", 10, STATUS_BAD_ARGUMENT, "more than 1000");
     check_refused("k=11", 10, STATUS_BAD_INPUT, "10 points cannot make 11 clusters; set k to 10");
     check_refused("k=2", 1, STATUS_BAD_INPUT, "1 point cannot make 2 clusters; set k to 1");
     check_refused("k=2-11", 10, STATUS_BAD_INPUT, "set k to 10 or less");
@@ -375,7 +367,7 @@ static void names_of_rows_that_are_very_long_are_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_k_that_makes_no_sense_is_refused),
+        cmocka_unit_test(more_clusters_than_points_are_refused),
         cmocka_unit_test(
             more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length),
         cmocka_unit_test(clusters_that_stay_empty_are_counted),

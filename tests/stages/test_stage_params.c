@@ -122,6 +122,104 @@ static void reals_are_finite_numbers_within_their_range(void **state)
     }
 }
 
+static void ranges_are_whole_numbers_or_two_of_them(void **state)
+{
+    static const struct param_spec range = {
+        .key = "k", .kind = PARAM_RANGE, .text = "8", .min = 1, .max = 0x1p31};
+    static const struct {
+        const char *text;
+        uint64_t first, last;
+    } good[] = {{"8", 8, 8},
+                {"2-12", 2, 12},
+                {"3-3", 3, 3},
+                {"1-1000", 1, 1000},
+                {"2147483648", UINT64_C(1) << 31, UINT64_C(1) << 31}};
+    static const struct {
+        const char *text, *said;
+    } wrong[] = {{"", "neither"},
+                 {"0", "write 8, or 2-12"},
+                 {"0-3", "neither"},
+                 {"x", "neither"},
+                 {"2-", "neither"},
+                 {"-2", "neither"},
+                 {"2-0", "neither"},
+                 {"8 ", "neither"},
+                 {"2-3-4", "neither"},
+                 {"2 - 3", "neither"},
+                 {"1.5", "neither"},
+                 {"2147483649", "from 1 to 2147483648"},
+                 {"99999999999999999999", "neither"},
+                 {"12-2", "'12-2' ends before it begins; write 2-12"},
+                 {"1-1001", "more than 1000 numbers"}};
+    struct param_value value;
+    (void)state;
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        assert_int_equal(stage_parse_param(&range, good[k].text, &value), STATUS_OK);
+        assert_true(value.count == good[k].first && value.last == good[k].last);
+        json_t *told = stage_param_json(&range, &value);
+        assert_string_equal(json_string_value(told), good[k].text);
+        json_decref(told);
+    }
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&range, wrong[k].text, &value), STATUS_BAD_ARGUMENT);
+        if (strncmp(status_message(), "k: ", 3) != 0 ||
+            strstr(status_message(), wrong[k].said) == NULL) {
+            fail_msg("%s: %s", wrong[k].text, status_message());
+        }
+    }
+}
+
+static void numbers_are_a_list_or_lie_at_equal_distances(void **state)
+{
+    static const struct param_spec spec = {.key = "query", .kind = PARAM_NUMBERS, .text = ""};
+    static const struct {
+        const char *text;
+        uint64_t n;
+        double first, second, last;
+    } good[] = {{"1.5, 2.5,-3e1", 3, 1.5, 2.5, -30},
+                {"7", 1, 7, 7, 7},
+                {"  linspace( 0 ,1e0,1e3 )  ", 1000, 0, 1 / 999.0, 1},
+                {"linspace(2, 1, 1)", 1, 2, 2, 1},
+                {"0.1:0.9:0.1", 9, 0.1, 0.2, 0.9},
+                {"0:1:0.3", 4, 0, 0.3, 0.3 * 3},
+                {"3 : -1 : -2", 3, 3, 1, -1},
+                {"0:1e6:1e-3", 1000000001, 0, 1e-3, 1e6}};
+    static const struct {
+        const char *text, *said;
+    } wrong[] = {{"linspace(0, 1)", "is neither linspace"},
+                 {"linspace(0, 1, 0)", "from 1 to 1000000000000000"},
+                 {"linspace(0, 1, 5) x", "goes on"},
+                 {"1,,2", "nor a list"},
+                 {"0:1", "is not a:b:step"},
+                 {"0:1:5", "n numbers from a to b are linspace(a, b, n)"},
+                 {"0:1:0", "is not a:b:step"},
+                 {"0:1:-0.1", "is not a:b:step"},
+                 {"0:0:1", "is not a:b:step"},
+                 {"0:1:0.1:2", "is not a:b:step"},
+                 {"0:1:1e-300", "is not a:b:step"}};
+    struct param_value value;
+    (void)state;
+    assert_int_equal(stage_parse_param(&spec, "", &value), STATUS_OK);
+    assert_true(value.numbers.n == 0 && *value.text == '\0');
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        double x[2] = {0}, last;
+        assert_int_equal(stage_parse_param(&spec, good[k].text, &value), STATUS_OK);
+        assert_true(value.numbers.n == good[k].n);
+        numbers_fill(&value.numbers, 0, good[k].n > 1 ? 2 : 1, x);
+        numbers_fill(&value.numbers, good[k].n - 1, 1, &last);
+        assert_true(x[0] == good[k].first &&
+                    (good[k].n == 1 || fabs(x[1] - good[k].second) <= 1e-15));
+        assert_true(good[k].n == 1 || last == good[k].last);
+    }
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&spec, wrong[k].text, &value), STATUS_BAD_ARGUMENT);
+        if (strncmp(status_message(), "query: ", 7) != 0 ||
+            strstr(status_message(), wrong[k].said) == NULL) {
+            fail_msg("%s: %s", wrong[k].text, status_message());
+        }
+    }
+}
+
 static void texts_are_utf8_without_control_characters_and_of_bounded_bytes(void **state)
 {
     (void)state;
@@ -253,6 +351,8 @@ int main(void)
         cmocka_unit_test(counts_are_whole_numbers_within_their_range),
         cmocka_unit_test(a_count_may_be_the_largest_of_64_bits),
         cmocka_unit_test(reals_are_finite_numbers_within_their_range),
+        cmocka_unit_test(ranges_are_whole_numbers_or_two_of_them),
+        cmocka_unit_test(numbers_are_a_list_or_lie_at_equal_distances),
         cmocka_unit_test(texts_are_utf8_without_control_characters_and_of_bounded_bytes),
         cmocka_unit_test(numbers_stand_in_json_as_numbers),
         cmocka_unit_test(man_page_has_the_parameters_of_every_stage_in_their_order),

@@ -1,8 +1,9 @@
 /*
- * linspace - a + i * ((b - a) / (n - 1)), every operation rounded, and b itself at the end. Where
- * the step is so small that it is 0, i / (n - 1) * (b - a) in its place, as NumPy has it.
+ * numbers - see numbers.h. Number i of n from a to b is a + i * ((b - a) / (n - 1)), every
+ * operation rounded, and b itself at the end. Where the step is so small that it is 0, i / (n - 1)
+ * * (b - a) in its place, as NumPy has it.
  */
-#include "stages/interpolate/linspace.h"
+#include "formats/base/numbers.h"
 
 #include "formats/base/decimal.h"
 
@@ -41,8 +42,7 @@ static bool take_number(const char **at, double *out)
 static bool take_count(const char **at, uint64_t *out)
 {
     double real;
-    if (!take_number(at, &real) || real != floor(real) || real < 0 ||
-        real > (double)LINSPACE_MOST) {
+    if (!take_number(at, &real) || real != floor(real) || real < 0 || real > (double)NUMBERS_MOST) {
         return false;
     }
     *out = (uint64_t)real;
@@ -76,15 +76,43 @@ static void fill_list(const char *at, uint64_t from, size_t n, double *out)
     }
 }
 
-enum status linspace_parse(const char *key, const char *text, struct linspace *out)
+/* "a:b:step". *is: the text begins so. */
+static enum status parse_steps(const char *key, const char *text, struct numbers *out, bool *is)
+{
+    const char *at = text;
+    double step = 0;
+    *is = take_number(&at, &out->first) && take(&at, ':');
+    if (!*is) {
+        return STATUS_OK;
+    }
+    const bool whole = take_number(&at, &out->last) && take(&at, ':') && take_number(&at, &step);
+    pass_blanks(&at);
+    const double steps = (out->last - out->first) / step, n = floor(steps * (1 + 1e-12) + 1e-9);
+    if (!whole || *at != '\0' || !(steps >= 1 && n < (double)NUMBERS_MOST)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is not a:b:step with a step that leads from a to b; n numbers "
+                           "from a to b are linspace(a, b, n)",
+                           key, text);
+    }
+    out->last = fabs(steps - n) <= 1e-9 * steps ? out->last : out->first + n * step;
+    out->n = (uint64_t)n + 1;
+    return STATUS_OK;
+}
+
+enum status numbers_parse(const char *key, const char *text, struct numbers *out)
 {
     static const char name[] = "linspace";
     const char *at = text;
-    *out = (struct linspace){.n = count_list(text), .list = text};
+    bool is_done;
+    *out = (struct numbers){.n = count_list(text), .list = text};
     if (out->n > 0) {
         return STATUS_OK;
     }
     out->list = NULL;
+    STATUS_TRY(parse_steps(key, text, out, &is_done));
+    if (is_done) {
+        return STATUS_OK;
+    }
     pass_blanks(&at);
     const bool named = strncmp(at, name, sizeof name - 1) == 0;
     at += named ? sizeof name - 1 : 0;
@@ -92,13 +120,14 @@ enum status linspace_parse(const char *key, const char *text, struct linspace *o
         !take_number(&at, &out->last) || !take(&at, ',')) {
         return status_fail(
             STATUS_BAD_ARGUMENT,
-            "%s: '%s' is neither linspace(a, b, n) with numbers a, b, n nor a list a, b, ...", key,
-            text);
+            "%s: '%s' is neither linspace(a, b, n) with numbers a, b, n nor a:b:step "
+            "nor a list a, b, ...",
+            key, text);
     }
     if (!take_count(&at, &out->n) || out->n == 0 || !take(&at, ')')) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: '%s': n is not a whole number from 1 to %" PRIu64, key, text,
-                           LINSPACE_MOST);
+                           NUMBERS_MOST);
     }
     pass_blanks(&at);
     if (*at != '\0') {
@@ -113,7 +142,7 @@ enum status linspace_parse(const char *key, const char *text, struct linspace *o
 }
 
 /* Those numbers whose place, counted in doubles, is `begin` and up to INT_MAX more. */
-static void fill(const struct linspace *line, double begin, int n, double *out)
+static void fill(const struct numbers *line, double begin, int n, double *out)
 {
     const double steps = (double)(line->n - 1), length = line->last - line->first,
                  first = line->first;
@@ -129,7 +158,7 @@ static void fill(const struct linspace *line, double begin, int n, double *out)
     }
 }
 
-void linspace_fill(const struct linspace *line, uint64_t from, size_t n, double *out)
+void numbers_fill(const struct numbers *line, uint64_t from, size_t n, double *out)
 {
     if (line->list != NULL) {
         fill_list(line->list, from, n, out);

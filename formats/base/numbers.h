@@ -1,0 +1,28 @@
+/*
+ * numbers - several numbers in one text: numbers at equal distances, to the bit those of
+ * numpy.linspace, or a list.
+ */
+#ifndef LEAT_FORMATS_BASE_NUMBERS_H
+#define LEAT_FORMATS_BASE_NUMBERS_H
+
+#include "formats/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct numbers {
+    double first, last; /* not of a list */
+    uint64_t n;
+    const char *list; /* the text that it was parsed from, which has to stay; NULL: none */
+};
+
+#define NUMBERS_MOST UINT64_C(1000000000000000)
+
+/* Parses "linspace(a, b, n)": n from 1 to NUMBERS_MOST, and b - a a double; "a:b:step": a, a + step
+ * and so on up to b; or "a, b, ...". STATUS_BAD_ARGUMENT; the message says what is wrong with
+ * `text`, which follows `key`. */
+enum status numbers_parse(const char *key, const char *text, struct numbers *out) STATUS_MUST_CHECK;
+/* Numbers from + 0 .. from + n - 1 of them, which there are. */
+void numbers_fill(const struct numbers *numbers, uint64_t from, size_t n, double *out);
+
+#endif
