@@ -136,6 +136,12 @@ struct backend_ops {
      * either of them meanwhile. */
     enum status (*copy_across)(struct queue *q, struct span to, struct queue *from_q,
                                struct span from, size_t bytes) STATUS_MUST_CHECK;
+    /* Memory of the queue's device that another user of it has, as a span: what is queued later
+     * comes after all that is in that user's `stream` (a cudaStream_t; NULL: the default one).
+     * STATUS_BAD_ARGUMENT: no memory of that device, or no stream of it. NULL: there is no such
+     * memory. */
+    enum status (*borrow)(struct queue *q, void *at, size_t bytes, void *stream,
+                          struct span *out) STATUS_MUST_CHECK;
     enum status (*zero)(struct queue *q, struct span s) STATUS_MUST_CHECK;
     /* Waits for everything queued; reports any error of it. */
     enum status (*finish)(struct queue *q) STATUS_MUST_CHECK;

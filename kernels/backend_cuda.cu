@@ -219,6 +219,7 @@ const struct backend_ops backend_cuda = {
     .download = cuda_download,
     .copy = cuda_copy,
     .copy_across = cuda_copy_across,
+    .borrow = cuda_borrow,
     .zero = cuda_zero,
     .finish = cuda_finish,
     .trim = cuda_trim,

@@ -30,7 +30,7 @@ int main(void)
     }
     printf("%s\n", leat_backend(c));
 
-    const struct leat_array x = {.data = points, .type = LEAT_F8, .rows = POINTS, .columns = 2};
+    const struct leat_array x = LEAT_ARRAY(points, LEAT_F8, POINTS, 2);
     struct leat_kmeans_options options = LEAT_KMEANS_DEFAULTS;
     options.k = 2;
     options.k_last = 6; /* the best of 2 to 6 */

@@ -38,8 +38,8 @@ int main()
     }
     const std::unique_ptr<leat_context, void (*)(leat_context *)> c(opened, leat_close);
 
-    const leat_array dem = {altitude.data(), LEAT_F8, rows, columns, 0};
-    const leat_array source = {debris.data(), LEAT_F8, rows, columns, 0};
+    const leat_array dem = LEAT_ARRAY(altitude.data(), LEAT_F8, rows, columns);
+    const leat_array source = LEAT_ARRAY(debris.data(), LEAT_F8, rows, columns);
     leat_landslide_options o = LEAT_LANDSLIDE_DEFAULTS;
     o.epsilon = 0.5; /* so thick a layer adheres */
     o.settle = 100;  /* stop when nothing moves */

@@ -363,6 +363,43 @@ enum status cuda_copy_across(struct queue *queue, struct span to, struct queue *
     return note_across(source, there, reads);
 }
 
+/* All streams of the queue go on after what is in another one of the device. */
+static enum status follow(struct cuda_queue *q, cudaStream_t stream)
+{
+    const cudaError_t error = cudaEventRecord(q->across, stream);
+    if (error == cudaErrorInvalidResourceHandle || error == cudaErrorInvalidValue) {
+        (void)cudaGetLastError();
+        return status_fail(STATUS_BAD_ARGUMENT, "%p is no stream of device %d", (void *)stream,
+                           q->backend->device);
+    }
+    CUDA_TRY(error, "work that the program has queued");
+    for (const cudaStream_t own : q->stream) {
+        CUDA_TRY(cudaStreamWaitEvent(own, q->across, 0), "order after the program's work");
+    }
+    return STATUS_OK;
+}
+
+enum status cuda_borrow(struct queue *queue, void *at, size_t bytes, void *stream, struct span *out)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    struct cudaPointerAttributes found = {};
+    *out = {};
+    CUDA_TRY(cudaSetDevice(q->backend->device), "choosing the device");
+    const cudaError_t error = cudaPointerGetAttributes(&found, at);
+    const bool is_ours = found.type == cudaMemoryTypeManaged ||
+                         (found.type == cudaMemoryTypeDevice && found.device == q->backend->device);
+    if (error != cudaSuccess || !is_ours) {
+        (void)cudaGetLastError();
+        return status_fail(STATUS_BAD_ARGUMENT, "%p is no memory of device %d", at,
+                           q->backend->device);
+    }
+    pthread_mutex_lock(&q->lock);
+    const enum status status = follow(q, (cudaStream_t)stream);
+    pthread_mutex_unlock(&q->lock);
+    *out = {at, status == STATUS_OK ? bytes : 0};
+    return status;
+}
+
 enum status cuda_zero(struct queue *queue, struct span s)
 {
     if (s.bytes == 0) {

@@ -106,7 +106,7 @@ struct cuda_queue {
     cudaStream_t stream[QUEUE_STREAMS];
     cudaStream_t alloc_stream; /* of allocations */
     cudaStream_t free_stream;  /* of frees, which wait for what used the memory */
-    cudaEvent_t across;        /* what another queue's stream waits for, see cuda_copy_across() */
+    cudaEvent_t across; /* what other streams wait for, see cuda_copy_across(), cuda_borrow() */
     struct queue_scratch scratch[QUEUE_STREAMS];
     struct queue_slot slot[QUEUE_SLOTS + 1]; /* the last belongs to STREAM_QUERY */
     cublasHandle_t blas;
@@ -226,6 +226,8 @@ enum status cuda_copy(struct queue *q, struct span to, struct span from,
                       size_t bytes) STATUS_MUST_CHECK;
 enum status cuda_copy_across(struct queue *q, struct span to, struct queue *from_q,
                              struct span from, size_t bytes) STATUS_MUST_CHECK;
+enum status cuda_borrow(struct queue *q, void *at, size_t bytes, void *stream,
+                        struct span *out) STATUS_MUST_CHECK;
 enum status cuda_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
 enum status cuda_finish(struct queue *q) STATUS_MUST_CHECK;
 void cuda_trim(struct queue *q);

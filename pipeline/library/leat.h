@@ -80,13 +80,25 @@ void leat_cancel(struct leat_context *c);
 
 enum leat_type { LEAT_F8, LEAT_F4 }; /* double, float */
 
-/* Numbers in rows; borrowed for the call. */
+enum leat_memory { LEAT_HOST_MEMORY, LEAT_DEVICE_MEMORY };
+
+/* Numbers in rows; borrowed for the call. LEAT_DEVICE_MEMORY is memory of the context's CUDA
+ * device, aligned to its numbers, whose rows are contiguous: it is read there, after all that the
+ * program has queued in `stream`. A call has done all its work when it returns, so any stream may
+ * go on with its results. On a CPU it is LEAT_BAD_ARGUMENT. */
 struct leat_array {
     const void *data;
     enum leat_type type;
     size_t rows, columns;
     size_t row_bytes; /* from one row to the next; 0: they are contiguous */
+    enum leat_memory memory;
+    void *stream; /* of device memory: a cudaStream_t; NULL: the default stream */
 };
+/* Contiguous rows in host memory. */
+#define LEAT_ARRAY(data, type, rows, columns)                                                      \
+    {                                                                                              \
+        (data), (type), (rows), (columns), 0, LEAT_HOST_MEMORY, NULL                               \
+    }
 
 /* --- clusters: Lloyd's algorithm --- */
 
@@ -146,6 +158,9 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
  * nodes a value may be infinite. */
 enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
                                            size_t n, double *values);
+/* The same of queries and values in the device's memory, as of struct leat_array. */
+enum leat_status leat_interpolant_evaluate_device(struct leat_interpolant *p, const double *queries,
+                                                  size_t n, double *values, void *stream);
 /* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308. */
 double leat_interpolant_lebesgue(const struct leat_interpolant *p);
 void leat_interpolant_free(struct leat_interpolant *p);
@@ -191,7 +206,8 @@ struct leat_landslide_result {
  * 2^31 cells; NaN: NODATA. source: thickness of the debris in m, of the same shape; NaN: 0.
  * LEAT_BAD_INPUT names the row and column of an altitude beyond +-1e9 and of a thickness that is
  * not from 0 to 1e9. What flows to the outermost cells has left the map. options NULL: the
- * defaults. Takes about 62 bytes of memory a cell. */
+ * defaults. Takes about 62 bytes of memory a cell. A landslide is set up on the host: of device
+ * memory a copy is made there. */
 enum leat_status leat_landslide(struct leat_context *c, const struct leat_array *dem,
                                 const struct leat_array *source,
                                 const struct leat_landslide_options *options,

@@ -90,11 +90,29 @@ enum status library_progress(struct leat_context *c, double share)
 
 bool library_is_array(const struct leat_array *x)
 {
-    const size_t number = x != NULL && x->type == LEAT_F4 ? sizeof(float) : sizeof(double);
-    return x != NULL && x->data != NULL && x->rows > 0 && x->columns > 0 &&
-           x->columns <= SIZE_MAX / 16 && (x->type == LEAT_F8 || x->type == LEAT_F4) &&
-           (x->row_bytes == 0 ||
-            (x->row_bytes >= x->columns * number && x->row_bytes % number == 0));
+    if (x == NULL || x->data == NULL || x->rows == 0 || x->columns == 0 ||
+        x->columns > SIZE_MAX / 16 || x->rows > SIZE_MAX / 16 / x->columns ||
+        (x->type != LEAT_F8 && x->type != LEAT_F4)) {
+        return false;
+    }
+    const size_t number = x->type == LEAT_F4 ? sizeof(float) : sizeof(double);
+    const size_t row = x->columns * number;
+    return x->row_bytes == 0 || x->row_bytes == row ||
+           (x->memory == LEAT_HOST_MEMORY && x->row_bytes > row && x->row_bytes % number == 0);
+}
+
+enum status library_borrow(struct leat_context *c, const void *at, size_t n, size_t size,
+                           void *stream, struct span *out)
+{
+    if (c->backend->ops->borrow == NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT, "device memory: the context computes on the CPU; "
+                                                "open one with backend \"cuda\"");
+    }
+    if ((uintptr_t)at % size != 0 || n > SIZE_MAX / size) {
+        return status_fail(STATUS_BAD_ARGUMENT, "device memory: %p is not aligned to %zu bytes", at,
+                           size);
+    }
+    return c->backend->ops->borrow(c->queue, (void *)(uintptr_t)at, n * size, stream, out);
 }
 
 bool library_options(void *to, size_t all, const void *from, size_t size)

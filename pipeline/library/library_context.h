@@ -35,8 +35,13 @@ enum status library_may_take(const struct leat_context *c,
  * False: there are more than this library knows, and they are not 0. */
 bool library_options(void *to, size_t all, const void *from, size_t size);
 
-/* Are there numbers, of a type that there is, in rows that do not overlap? */
+/* Are there numbers, of a type that there is, in rows that do not overlap, and in memory where
+ * they may be? */
 bool library_is_array(const struct leat_array *x);
+/* What lies in the device's memory, once the program's stream has come there.
+ * STATUS_BAD_ARGUMENT. */
+enum status library_borrow(struct leat_context *c, const void *at, size_t n, size_t size,
+                           void *stream, struct span *out) STATUS_MUST_CHECK;
 
 /* From one row to the next. */
 static inline size_t library_stride(const struct leat_array *x)

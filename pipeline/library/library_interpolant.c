@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
-enum { STRIP_VALUES = 1 << 20 }; /* that are on the backend at a time */
+/* Values that are on the backend at a time; of the program's that are there, computed between two
+ * looks at whether it goes on. */
+enum { STRIP_VALUES = 1 << 20, STRIPS_THERE = 64 };
 
 struct leat_interpolant {
     struct leat_context *context;
@@ -78,6 +80,14 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
     return LEAT_OK;
 }
 
+static enum status evaluate_some(struct leat_interpolant *p, struct span queries, size_t n,
+                                 struct span values)
+{
+    struct queue *const q = p->context->queue;
+    return p->context->backend->ops->interpolate->evaluate(
+        q, &p->setup.nodes, &p->setup.cells, queries, DTYPE_F64, n, values, p->counts);
+}
+
 static enum status evaluate(struct leat_interpolant *p, const double *queries, size_t n,
                             double *values)
 {
@@ -89,13 +99,29 @@ static enum status evaluate(struct leat_interpolant *p, const double *queries, s
         some = n - first < p->strip ? n - first : p->strip;
         STATUS_TRY(library_progress(p->context, (double)first / (double)n));
         STATUS_TRY(ops->upload(q, p->queries, queries + first, some * sizeof *queries, &ticket));
-        STATUS_TRY(ops->interpolate->evaluate(q, &p->setup.nodes, &p->setup.cells, p->queries,
-                                              DTYPE_F64, some, p->values, p->counts));
+        STATUS_TRY(evaluate_some(p, p->queries, some, p->values));
         STATUS_TRY(
             ops->download(q, values + first * curves, p->values, some * curves * sizeof *values));
         STATUS_TRY(ops->upload_wait(q, ticket));
     }
     return STATUS_OK;
+}
+
+static enum status evaluate_there(struct leat_interpolant *p, const double *queries, size_t n,
+                                  double *values, void *stream)
+{
+    struct leat_context *const c = p->context;
+    const size_t row = p->setup.nodes.n_curves * sizeof *values;
+    struct span from, to;
+    STATUS_TRY(library_borrow(c, queries, n, sizeof *queries, stream, &from));
+    STATUS_TRY(library_borrow(c, values, n * p->setup.nodes.n_curves, sizeof *values, stream, &to));
+    for (size_t first = 0, some; first < n; first += some) {
+        some = n - first < p->strip * STRIPS_THERE ? n - first : p->strip * STRIPS_THERE;
+        STATUS_TRY(library_progress(c, (double)first / (double)n));
+        STATUS_TRY(evaluate_some(p, span_from(from, first * sizeof *queries), some,
+                                 span_from(to, first * row)));
+    }
+    return c->backend->ops->finish(c->queue);
 }
 
 enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
@@ -105,6 +131,16 @@ enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const dou
         return library_refuse(p->context, "queries, values: give arrays");
     }
     return library_end(p->context, evaluate(p, queries, n, values));
+}
+
+enum leat_status leat_interpolant_evaluate_device(struct leat_interpolant *p, const double *queries,
+                                                  size_t n, double *values, void *stream)
+{
+    if (queries == NULL || values == NULL ||
+        n > SIZE_MAX / sizeof *values / p->setup.nodes.n_curves) {
+        return library_refuse(p->context, "queries, values: give arrays");
+    }
+    return library_end(p->context, evaluate_there(p, queries, n, values, stream));
 }
 
 double leat_interpolant_lebesgue(const struct leat_interpolant *p)

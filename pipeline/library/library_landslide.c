@@ -12,7 +12,7 @@ static const double most_epsilon = 1e6;
 /* A call. */
 struct slide {
     struct leat_context *context;
-    const struct leat_array *dem, *source;
+    struct leat_array dem, source; /* on the host, once they are */
     struct landslide run;
 };
 
@@ -32,9 +32,9 @@ static enum status refuse(const char *map, size_t row, size_t column, double val
 
 static enum status set_cells(struct slide *s)
 {
-    for (size_t i = 0, k = 0; i < s->dem->rows; i++) {
-        for (size_t j = 0; j < s->dem->columns; j++, k++) {
-            const double z = number_at(s->dem, i, j), h = number_at(s->source, i, j);
+    for (size_t i = 0, k = 0; i < s->dem.rows; i++) {
+        for (size_t j = 0; j < s->dem.columns; j++, k++) {
+            const double z = number_at(&s->dem, i, j), h = number_at(&s->source, i, j);
             if (landslide_altitude(&s->run, k, z, isnan(z), 1) != LANDSLIDE_SOUND) {
                 return refuse("dem", i, j, z, "altitude in m; NaN stands for none");
             }
@@ -46,6 +46,34 @@ static enum status set_cells(struct slide *s)
     return landslide_ready(&s->run)
                ? STATUS_OK
                : status_fail(STATUS_BAD_INPUT, "dem: no cell has an altitude, all are NaN");
+}
+
+/* Room on the host for a map that is on the device. */
+static enum status map_room(const struct leat_array *x, struct room *room, void **out)
+{
+    *out = NULL;
+    return x->memory == LEAT_DEVICE_MEMORY
+               ? room_host(room, x->rows * x->columns, library_stride(x) / x->columns, out)
+               : STATUS_OK;
+}
+
+static enum status fetch_map(struct leat_context *c, struct leat_array *x, void *to)
+{
+    const size_t n = x->rows * x->columns, size = library_stride(x) / x->columns;
+    struct span from;
+    if (x->memory == LEAT_DEVICE_MEMORY) {
+        STATUS_TRY(library_borrow(c, x->data, n, size, x->stream, &from));
+        STATUS_TRY(c->backend->ops->download(c->queue, to, from, n * size));
+        x->data = to;
+    }
+    return STATUS_OK;
+}
+
+static enum status all_room(struct slide *s, struct room *room, void *copies[2])
+{
+    STATUS_TRY(map_room(&s->dem, room, &copies[0]));
+    STATUS_TRY(map_room(&s->source, room, &copies[1]));
+    return landslide_room(&s->run, s->context->queue, room);
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
@@ -105,13 +133,16 @@ static enum status compute(struct slide *s, struct leat_landslide_result *r)
     struct leat_context *const c = s->context;
     struct landslide *const l = &s->run;
     struct room counted = {0}, room = {.queue = c->queue};
-    STATUS_TRY(landslide_room(l, c->queue, &counted));
+    void *copies[2];
+    STATUS_TRY(all_room(s, &counted, copies));
     STATUS_TRY(library_may_take(c, &counted));
     STATUS_TRY(result_new(l, r));
     l->h = r->thickness;
     l->max_h = r->max_thickness;
     l->arrival = r->arrival;
-    enum status st = landslide_room(l, c->queue, &room);
+    enum status st = all_room(s, &room, copies);
+    st = st == STATUS_OK ? fetch_map(c, &s->dem, copies[0]) : st;
+    st = st == STATUS_OK ? fetch_map(c, &s->source, copies[1]) : st;
     st = st == STATUS_OK ? set_cells(s) : st;
     st = st == STATUS_OK ? landslide_run(l, c->queue, thread_pool_executor(c->threads)) : st;
     st = st == STATUS_OK ? put_reports(l, r) : st;
@@ -180,7 +211,7 @@ enum leat_status leat_landslide(struct leat_context *c, const struct leat_array 
     if (r == NULL) {
         return library_end(c, status_fail(STATUS_NO_MEMORY, "no memory for a result"));
     }
-    struct slide s = {.context = c, .dem = dem, .source = source, .run = landslide_of(dem, &o)};
+    struct slide s = {.context = c, .dem = *dem, .source = *source, .run = landslide_of(dem, &o)};
     s.run.context = &s;
     const enum status st = compute(&s, r);
     if (st != STATUS_OK) {
