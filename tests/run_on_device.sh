@@ -75,7 +75,7 @@ for part in "$@"; do
             [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
         done
         for scenario in kmeans kmeans_oracle interpolate interpolate_oracle oracle outliers landslide \
-            landslide_tessina service_device; do
+            landslide_tessina service_device c_library_device; do
             try $scenario 240 sh "$here/scenarios/$scenario.sh"
         done
         # the way of devices before compute capability 9.0

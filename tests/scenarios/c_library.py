@@ -12,7 +12,8 @@ u64, real, size, pointer = ctypes.c_uint64, ctypes.c_double, ctypes.c_size_t, ct
 
 
 class Array(ctypes.Structure):
-    _fields_ = [("data", pointer), ("type", ctypes.c_int), ("rows", size), ("columns", size), ("row_bytes", size)]
+    _fields_ = [("data", pointer), ("type", ctypes.c_int), ("rows", size), ("columns", size), ("row_bytes", size),
+                ("memory", ctypes.c_int), ("stream", pointer)]
 
 
 class Options(ctypes.Structure):

@@ -1,0 +1,90 @@
+"""Curves and landslides of arrays of CuPy or PyTorch, made in a stream of their own, against the same on the
+host: the same bits. c_library_device.py LIBRARY; exit status 77: neither is installed."""
+import ctypes
+import sys
+
+try:
+    import cupy
+
+    stream = cupy.cuda.Stream(non_blocking=True)
+    handle, asarray, empty, address = stream.ptr, cupy.asarray, cupy.empty, lambda x: x.data.ptr
+    numpy_of = cupy.asnumpy
+except ImportError:
+    try:
+        import torch
+
+        stream = torch.cuda.stream(torch.cuda.Stream())
+        handle, address = stream.stream.cuda_stream, lambda x: x.data_ptr()
+        asarray, empty = (lambda x: torch.tensor(x, device="cuda")), (
+            lambda shape: torch.empty(shape, device="cuda", dtype=torch.float64))
+        numpy_of = lambda x: x.cpu().numpy()
+    except ImportError:
+        print("SKIPPED: neither CuPy nor PyTorch is installed")
+        sys.exit(77)
+import numpy as np
+
+library = ctypes.CDLL(sys.argv[1])
+size, pointer, u64 = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("size", size), ("backend", ctypes.c_char_p), ("device", ctypes.c_int), ("threads", size),
+                ("memory", u64), ("progress", pointer), ("user", pointer)]
+
+
+class Array(ctypes.Structure):
+    _fields_ = [("data", pointer), ("type", ctypes.c_int), ("rows", size), ("columns", size), ("row_bytes", size),
+                ("memory", ctypes.c_int), ("stream", pointer)]
+
+
+class Slid(ctypes.Structure):
+    _fields_ = [("rows", size), ("columns", size), ("thickness", ctypes.POINTER(ctypes.c_double))]
+
+
+def check(status, of=None):
+    library.leat_error.restype = ctypes.c_char_p
+    if status != 0:
+        sys.exit("status %d: %s" % (status, library.leat_error(of).decode()))
+
+
+def on_host(x):
+    return Array(x.ctypes.data, 0 if x.dtype == np.float64 else 1, *x.shape, 0, 0, None)
+
+
+def there(x):
+    return Array(address(x), 0 if "64" in str(x.dtype) else 1, *x.shape, 0, 1, handle)
+
+
+context = pointer()
+check(library.leat_open(ctypes.byref(Options(size=ctypes.sizeof(Options), backend=b"cuda")), ctypes.byref(context)))
+random = np.random.default_rng(3)
+
+nodes = np.cos((2 * np.arange(50) + 1) * np.pi / 100)
+y, curve = np.ascontiguousarray([np.exp(nodes), np.sin(20 * nodes), nodes**3]), pointer()
+check(library.leat_interpolant_new(context, pointer(nodes.ctypes.data), pointer(y.ctypes.data), size(50), size(3), 0,
+                                   u64(0), ctypes.byref(curve)), context)
+halves, n = random.uniform(-0.5, 0.5, 3000000), 3000000
+queries, values = 2 * halves, np.empty((n, 3))
+check(library.leat_interpolant_evaluate(curve, pointer(queries.ctypes.data), size(n), pointer(values.ctypes.data)), context)
+with stream:
+    others = asarray(halves) * 2  # made in the stream, as they are needed
+    out = empty((n, 3))
+    check(library.leat_interpolant_evaluate_device(curve, pointer(address(others)), size(n), pointer(address(out)),
+                                                   pointer(handle)), context)
+    assert np.array_equal(numpy_of(out), values)
+library.leat_interpolant_free(curve)
+
+down, across = np.mgrid[0:300, 0:200]
+maps = [800 - 2.0 * down + (across - 100.0) ** 2 / 40, np.where(np.hypot(down - 40, across - 100) < 15, 6.0, 0)]
+results = []
+for where in False, True:
+    with stream:
+        arrays = [asarray(m / 2) * 2 if where else m for m in maps]
+        made = ctypes.POINTER(Slid)()
+        check(library.leat_landslide(context, *(ctypes.byref((there if where else on_host)(a)) for a in arrays), None,
+                                     ctypes.byref(made)), context)
+    results.append(np.ctypeslib.as_array(made.contents.thickness, (300, 200)).copy())
+    library.leat_landslide_free(made)
+assert np.array_equal(*results) and results[0].max() > 0
+library.leat_close(context)
+print("the same bits in the memory of", "CuPy" if "cupy" in sys.modules else "PyTorch")
