@@ -19,7 +19,7 @@ enum status pearson_columns_count(struct pearson_job *job)
                job->ops->pearson->columns_bytes(l->cells, l->unit_lines, !job->choice.reject));
     STATUS_TRY(pearson_stage(job, &job->units, &slab));
     STATUS_TRY(l->lines > l->unit_lines ? pearson_stage(job, &job->units, &slab) : STATUS_OK);
-    return pearson_grow(job, l->cells);
+    return correlate_grow(&job->c, l->cells);
 }
 
 static enum status add(struct pearson_job *job, struct span slab, size_t n)
@@ -54,7 +54,7 @@ static enum status add_up(struct pearson_job *job)
         STATUS_TRY(pearson_stage(job, &job->units, &slab));
         STATUS_TRY(pearson_read(job, slab, &n));
         STATUS_TRY(add(job, slab, n));
-        room_free(&job->standard); /* those that came first have been added, too */
+        room_free(&job->arriving); /* those that came first have been added, too */
         job->lines += n;
         STATUS_TRY(pearson_more(job, &are));
     }
@@ -71,9 +71,8 @@ enum status pearson_columns(struct pearson_job *job)
     STATUS_TRY(add_kept(job));
     STATUS_TRY(add_up(job));
     job->n_samples = pearson_samples(l, job->lines);
-    STATUS_TRY(pearson_grow(job, l->cells));
-    STATUS_TRY(pearson_matrix_room(job, l->cells));
-    const struct matrix matrix = {
-        .n_series = l->cells, .panel = l->panel, .type = l->r_type, .panels = job->panels};
-    return k->columns_finish(job->queue, job->columns, job->moments, &matrix);
+    STATUS_TRY(correlate_grow(&job->c, l->cells));
+    STATUS_TRY(correlate_panels(&job->c, l->cells));
+    const struct matrix matrix = correlate_matrix(&job->c);
+    return k->columns_finish(job->queue, job->columns, job->c.moments, &matrix);
 }

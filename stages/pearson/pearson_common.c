@@ -34,7 +34,7 @@ static bool is_present(double v, bool is_standard)
 static enum status find_present(struct pearson_job *job, size_t s)
 {
     bool is_standard;
-    const struct span from = pearson_rows_one(job, s, &is_standard);
+    const struct span from = correlate_one(&job->c, s, &is_standard);
     const enum dtype type = is_standard ? DTYPE_F64 : job->layout.x_type;
     uint64_t *bits;
     STATUS_TRY(room_host(&job->work, words_of(job->n_samples), sizeof *bits, &bits));

@@ -67,7 +67,7 @@ static struct span row_at(const struct pearson_job *job, size_t row, size_t n_se
 {
     const size_t panel = job->layout.panel, p = row / panel;
     const size_t width = matrix_panel_width(p, panel, n_series);
-    return span_from(job->panels[p], (row - p * panel) * width * sizeof(double));
+    return span_from(job->c.panels[p], (row - p * panel) * width * sizeof(double));
 }
 
 /* Rows `row` and on of the smaller matrix, n of them, all within its panel and, one further down,

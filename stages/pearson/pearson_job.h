@@ -11,7 +11,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/result/figure.h"
-#include "kernels/pearson/panels.h"
+#include "kernels/pearson/correlate.h"
 #include "stages/base/rows.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
@@ -72,22 +72,14 @@ struct series_names {
     size_t n_cut; /* names that were longer */
 };
 
-/* Series along lines in standard form and, where some pairs are computed twice, themselves. One
- * block when the number of lines is known, more when the guess was too low. */
-struct series_block {
-    size_t first, rows; /* series first .. first + rows - 1 have room */
-    struct span z, x;   /* x: none unless the series are kept */
-};
-
 /* Lines of samples, where nobody knows how many there will be. */
 struct lines_block {
     size_t first, n; /* lines first .. first + n - 1 have room */
     struct span at;
 };
 
-/* The first two have 8 series at least, each later one half as many as there are before it: so few
- * hold more than PEARSON_SERIES_MAX. */
-enum { PEARSON_BLOCKS_MOST = 56 };
+/* As of CORRELATE_BLOCKS_MOST. */
+enum { PEARSON_BLOCKS_MOST = CORRELATE_BLOCKS_MOST };
 
 struct pearson_job {
     struct job_io *io;
@@ -100,13 +92,9 @@ struct pearson_job {
 
     /* Memory, which a plan only counts. */
     struct room *kept;    /* until the job ends */
-    struct room units;    /* lines, until all have been taken; then, where gaps take them, panels in
-                             the exact form, ... */
-    struct room standard; /* ... and series in standard form, before that lines until they are
-                             turned: until pairs are computed again, from the series themselves, or
-                             ... */
-    struct room work;     /* ... until all coefficients are there: all else that these take */
-    struct room growing;  /* moments, the list of panels: until there are longer ones */
+    struct room units;    /* lines, until all have been taken */
+    struct room arriving; /* lines that are to be turned, until they are */
+    struct room work;     /* all else that coefficients take, until they are there */
 
     /* what comes */
     struct rows rows;
@@ -124,23 +112,15 @@ struct pearson_job {
     struct span levels; /* all series, before increments */
 
     /* of series along lines, and turned ones */
-    size_t n_taken; /* series in standard form, in whole panels */
-    struct series_block blocks[PEARSON_BLOCKS_MOST];
-    size_t n_blocks;
-    struct span increments; /* of one panel, when they are not kept */
-    struct span exact[2];   /* two panels in the exact form, for gaps in a matrix of another form */
-    struct moments exact_moments;
-    uint64_t **present;    /* [n_series]: a bit a sample; NULL: not asked for */
-    double *one;           /* a series on the host */
-    struct panels *shared; /* with other devices; NULL: it is not */
-    void *columns;         /* of slabs */
+    struct correlation c;   /* and the matrix and the moments, wherever the series lie */
+    struct span increments; /* of one panel, where they do not stay */
+    uint64_t **present;     /* [n_series]: a bit a sample; NULL: not asked for */
+    double *one;            /* a series on the host */
+    void *columns;          /* of slabs */
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */
     size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
-    struct moments moments;
-    struct span *panels;
-    size_t n_panels;
     struct matrix matrix;
 
     /* the outcome, on the host */
@@ -235,25 +215,14 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out) 
 /* Whether a job that is laid out so can have its memory; where nobody knows the number of lines,
  * also once so many have come and the rest is to be slabs. */
 bool pearson_fits(const struct pearson_job *job);
-/* Bytes of a series in standard form, and as it is correlated. */
-size_t pearson_z_bytes(const struct pearson_job *job, enum pearson_precision precision);
-size_t pearson_x_bytes(const struct pearson_job *job);
 /* A staging buffer for the next unit, of the room: that which was not given last. */
 enum status pearson_stage(struct pearson_job *job, struct room *room,
                           struct span *unit) STATUS_MUST_CHECK;
-/* Moments of so many series, and a list for their panels; those that are there stay. */
-enum status pearson_grow(struct pearson_job *job, size_t capacity) STATUS_MUST_CHECK;
-/* The next panel of the matrix: `rows` rows of `width` elements. */
-enum status pearson_panel_room(struct pearson_job *job, size_t rows, size_t width,
-                               struct span *panel) STATUS_MUST_CHECK;
-/* All panels of the matrix of n series. */
-enum status pearson_matrix_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
 /* Results of each of n series, on the host. */
 enum status pearson_stats_room(struct pearson_job *job, size_t n) STATUS_MUST_CHECK;
-/* Whether further devices may take panels of the matrix, and how. Those of a table whose length is
- * only guessed would have to make room for more later. */
+/* Whether further devices may take panels of the matrix. Those of a table whose length is only
+ * guessed would have to make room for more later. */
 bool pearson_shares(const struct pearson_job *job);
-struct panels_config pearson_shared(const struct pearson_job *job);
 
 /* --- pearson_numbers.c: numbers come in --- */
 /* Before the first. */
@@ -283,17 +252,11 @@ enum status pearson_rows(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Corrects the matrix, when the moments are on the host, and some series has missing values.
  * STATUS_START_OVER: that takes the series themselves, which were not kept. */
 enum status pearson_rows_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
-/* All series as one span, for pairs that are computed again from them; ends their standard form. */
-enum status pearson_rows_series(struct pearson_job *job, struct series_rows *x) STATUS_MUST_CHECK;
-/* Series s: in the exact standard form, where that is what was computed with, else itself (of
- * x_type). */
-struct span pearson_rows_one(const struct pearson_job *job, size_t s, bool *is_standard);
 
 /* --- pearson_share.c: panels on further devices --- */
 /* As of struct job_help; `context` is the job. */
 size_t pearson_share_wanted(const void *context);
 enum status pearson_share_bring(void *context, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
-void pearson_share_end(struct pearson_job *job);
 
 /* --- pearson_columns.c: series across lines, in slabs --- */
 /* What the coefficients take, for the plan. */

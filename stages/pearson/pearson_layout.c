@@ -250,6 +250,15 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     }
     job->n_series = n;
     job->n_samples = pearson_samples(l, l->lines);
+    job->c.request = (struct correlate_request){.precision = choice->used,
+                                                .type = l->x_type,
+                                                .n_series = n,
+                                                .is_guessed = l->by_lines && !l->lines_known,
+                                                .n_samples = job->n_samples,
+                                                .panel = l->panel,
+                                                .keep = l->keep_x,
+                                                .given = l->turned && l->n_dropped == 0,
+                                                .gaps = !choice->reject};
     return STATUS_OK;
 }
 

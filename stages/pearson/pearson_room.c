@@ -10,16 +10,6 @@
 
 #include <string.h>
 
-size_t pearson_z_bytes(const struct pearson_job *job, enum pearson_precision precision)
-{
-    return job->ops->pearson->z_bytes(job->queue, precision, job->n_samples);
-}
-
-size_t pearson_x_bytes(const struct pearson_job *job)
-{
-    return job->n_samples * dtype_bytes(job->layout.x_type);
-}
-
 enum status pearson_stage(struct pearson_job *job, struct room *room, struct span *unit)
 {
     const struct pearson_layout *const l = &job->layout;
@@ -32,54 +22,11 @@ enum status pearson_stage(struct pearson_job *job, struct room *room, struct spa
     return STATUS_OK;
 }
 
-enum status pearson_grow(struct pearson_job *job, size_t capacity)
-{
-    struct room room = {.queue = job->growing.queue};
-    const struct moments old = job->moments;
-    const size_t have = old.capacity * sizeof(double);
-    struct span *panels;
-    enum status st = room_host(&room, capacity / job->layout.panel + 1, sizeof *panels, &panels);
-    st = st == STATUS_OK ? room_span(&room, capacity, moments_bytes(1), &job->moments.at) : st;
-    job->moments.capacity = capacity;
-    for (size_t f = 0; f < MOMENTS_FIELDS && have > 0 && st == STATUS_OK; f++) {
-        st = job->ops->copy(job->queue, span_from(job->moments.at, f * capacity * sizeof(double)),
-                            span_from(old.at, f * have), have);
-    }
-    for (size_t p = 0; p < job->n_panels && st == STATUS_OK; p++) {
-        panels[p] = job->panels[p];
-    }
-    job->panels = panels;
-    room_free(&job->growing);
-    job->growing = room;
-    return st;
-}
-
-enum status pearson_panel_room(struct pearson_job *job, size_t rows, size_t width,
-                               struct span *panel)
-{
-    STATUS_TRY(room_span(job->kept, rows * width, dtype_bytes(job->layout.r_type), panel));
-    if (job->panels != NULL) { /* else it is only counted */
-        job->panels[job->n_panels++] = *panel;
-    }
-    return STATUS_OK;
-}
-
-enum status pearson_matrix_room(struct pearson_job *job, size_t n)
-{
-    const size_t panel = job->layout.panel;
-    struct span unused;
-    for (size_t p = 0; p * panel < n; p++) {
-        const size_t width = matrix_panel_width(p, panel, n);
-        STATUS_TRY(pearson_panel_room(job, width - p * panel, width, &unused));
-    }
-    return STATUS_OK;
-}
-
 enum status pearson_stats_room(struct pearson_job *job, size_t n)
 {
-    job->stats = (struct moments){.at.bytes = moments_bytes(job->moments.capacity),
+    job->stats = (struct moments){.at.bytes = moments_bytes(job->c.moments.capacity),
                                   .capacity = n,
-                                  .min_samples = job->moments.min_samples};
+                                  .min_samples = job->c.moments.min_samples};
     STATUS_TRY(room_host(job->kept, job->stats.at.bytes, 1, &job->stats.at.at));
     STATUS_TRY(room_host(job->kept, n, sizeof *job->median_abs, &job->median_abs));
     return room_host(job->kept, n, sizeof *job->is_anomalous, &job->is_anomalous);
@@ -91,15 +38,6 @@ bool pearson_shares(const struct pearson_job *job)
 {
     return pearson_has_rows(&job->layout) && job->args.inputs[0].table->n_lines > 0 &&
            job->args.most_helpers > 0;
-}
-
-struct panels_config pearson_shared(const struct pearson_job *job)
-{
-    return (struct panels_config){.home = job->queue,
-                                  .precision = job->choice.used,
-                                  .n_series = job->n_series,
-                                  .n_samples = job->n_samples,
-                                  .panel = job->layout.panel};
 }
 
 /* Names are held twice, by the job and by its result, each time with a pointer. Those of a header
@@ -126,7 +64,7 @@ static enum status count_outcome(struct pearson_job *job)
     const size_t wanted = c->threshold > 0 ? PEARSON_PAIRS_MAX : c->top;
     struct matrix_pair *pairs;
     double *scratch;
-    STATUS_TRY(pearson_matrix_room(job, n));
+    STATUS_TRY(correlate_panels(&job->c, n));
     STATUS_TRY(pearson_stats_room(job, n));
     STATUS_TRY(room_host(job->kept, n, 2 * sizeof *scratch, &scratch));
     count_names(job);
@@ -138,32 +76,33 @@ static enum status count_outcome(struct pearson_job *job)
                      &pairs);
 }
 
-static void add(struct room *to, const struct room *other)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    room_count(to, other->host, other->backend);
+    return a > b ? a : b;
 }
 
 /* All that a job laid out so takes. */
 static enum status count(const struct pearson_job *laid_out, struct room *all)
 {
-    struct room released = {0};
+    const struct room none = {0};
     struct pearson_job job = *laid_out;
-    job.kept = all;
-    job.units = job.work = job.standard = job.growing = (struct room){0};
+    struct correlation *const c = &job.c;
+    job.kept = c->kept = all;
+    job.units = job.arriving = job.work = c->work = c->standard = c->exact = c->growing = none;
     job.lines = job.n_came = 0;
-    *all = (struct room){0};
+    *all = none;
     STATUS_TRY(job.layout.turned ? pearson_turn_count(&job) : STATUS_OK);
-    const struct room lines = job.standard;
-    job.standard = (struct room){0};
     STATUS_TRY(pearson_has_rows(&job.layout) ? pearson_rows_count(&job)
                                              : pearson_columns_count(&job));
-    job.standard = lines.backend > job.standard.backend ? lines : job.standard;
     STATUS_TRY(count_outcome(&job));
-    add(&released, &job.units);
-    add(&released, &job.work);
-    add(&released, &job.standard);
-    add(all, &released);
-    add(all, &job.growing);
+    /* Panels in the exact form take the place of lines, standard forms that of those turned. */
+    struct room released = job.work;
+    room_count(&released, 0, c->work.backend);
+    room_count(&released, 0,
+               larger(job.arriving.backend,
+                      c->standard.backend + larger(job.units.backend, c->exact.backend)));
+    room_count(all, released.host, released.backend);
+    room_count(all, c->growing.host, c->growing.backend);
     /* Drawn when what only the coefficients took has been given back; where the host's memory is
      * the backend's, it takes its place. */
     const uint64_t place = job.args.host_limit == 0 ? released.backend : 0,
@@ -212,9 +151,14 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
                                 .queue = args->queue,
                                 .kept = kept,
                                 .units = room,
+                                .arriving = room,
                                 .work = room,
-                                .standard = room,
-                                .growing = room,
+                                .c = {.queue = args->queue,
+                                      .kept = kept,
+                                      .standard = room,
+                                      .work = room,
+                                      .exact = room,
+                                      .growing = room},
                                 .layout = {.cells = table->cells_per_line,
                                            .lines = lines > 0 ? lines : 1,
                                            .lines_known = table->n_lines > 0,
@@ -225,7 +169,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
                            job->name);
     }
     pearson_choose(args, &job->choice);
-    job->moments.min_samples = job->choice.min_samples;
+    job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));
     return job->layout.by_lines || pearson_fits(job) ? STATUS_OK : pearson_lay_out(job, false);
 }
@@ -241,7 +185,7 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
                            "%s: the correlation of %zu series needs more than 2^64 bytes", job.name,
                            job.n_series);
     }
-    const struct panels_config shared = pearson_shared(&job);
+    const struct panels_config shared = correlate_shared(&job.c);
     const size_t of_helper = pearson_shares(&job) ? panels_helper_bytes(&shared) : 0;
     *out = (struct stage_need){.memory_bytes = all.backend,
                                .host_bytes = all.host,

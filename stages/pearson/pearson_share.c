@@ -18,14 +18,14 @@ size_t pearson_share_wanted(const void *context)
 {
     const struct pearson_job *const job = context;
     const enum pearson_precision used = job->choice.used;
-    if (job->shared != NULL || !pearson_shares(job)) {
+    if (job->c.shared != NULL || !pearson_shares(job)) {
         return 0;
     }
-    const double left = (pairs(job->n_series) - pairs(job->n_taken)) * (double)job->n_samples;
-    const double z = (double)job->n_series * (double)pearson_z_bytes(job, used);
+    const double left = (pairs(job->n_series) - pairs(job->c.n_taken)) * (double)job->n_samples;
+    const double z = (double)job->n_series * (double)correlate_z_bytes(&job->c, used);
     const double members =
         left / job->ops->pearson->rate(job->queue, used) / (opening_s + z / bytes_per_s);
-    const size_t panels = (job->n_series - job->n_taken) / job->layout.panel; /* whole ones */
+    const size_t panels = (job->n_series - job->c.n_taken) / job->layout.panel; /* whole ones */
     const size_t most = panels < job->args.most_helpers ? panels : job->args.most_helpers;
     return members < 2 ? 0 : members - 1 < (double)most ? (size_t)members - 1 : most;
 }
@@ -33,9 +33,8 @@ size_t pearson_share_wanted(const void *context)
 enum status pearson_share_bring(void *context, struct queue **queues, size_t *n)
 {
     struct pearson_job *const job = context;
-    const struct panels_config c = pearson_shared(job);
     const size_t offered = *n;
-    STATUS_TRY(panels_open(&c, queues, n, &job->shared));
+    STATUS_TRY(correlate_share(&job->c, queues, n));
     if (*n < offered) {
         log_info("%s: %zu that were idle do not help: %s", job->name, offered - *n,
                  status_message());
@@ -44,13 +43,6 @@ enum status pearson_share_bring(void *context, struct queue **queues, size_t *n)
         job->args.most_helpers = 0;
         return STATUS_OK;
     }
-    log_info("%s: on %zu devices from series %zu on", job->name, 1 + *n, job->n_taken + 1);
-    return job->n_taken == 0 ? STATUS_OK
-                             : panels_give(job->shared, job->blocks[0].z, 0, job->n_taken);
-}
-
-void pearson_share_end(struct pearson_job *job)
-{
-    panels_close(job->shared);
-    job->shared = NULL;
+    log_info("%s: on %zu devices from series %zu on", job->name, 1 + *n, job->c.n_taken + 1);
+    return STATUS_OK;
 }

@@ -13,11 +13,10 @@
 static void free_job(void *context)
 {
     struct pearson_job *const job = context;
-    pearson_share_end(job);
+    correlate_free(&job->c);
     room_free(&job->units);
+    room_free(&job->arriving);
     room_free(&job->work);
-    room_free(&job->standard);
-    room_free(&job->growing);
     bytes_free(&job->names.text);
     free(job);
 }
@@ -37,10 +36,10 @@ static enum status new_job(struct job_io *io, struct pearson_job **out)
 /* Brings the moments to the host. */
 static enum status fetch_stats(struct pearson_job *job)
 {
-    const size_t n = job->n_series, capacity = job->moments.capacity;
+    const size_t n = job->n_series, capacity = job->c.moments.capacity;
     STATUS_TRY(pearson_stats_room(job, n));
     double *const stats = job->stats.at.at;
-    STATUS_TRY(job->ops->download(job->queue, stats, job->moments.at, moments_bytes(capacity)));
+    STATUS_TRY(job->ops->download(job->queue, stats, job->c.moments.at, moments_bytes(capacity)));
     for (size_t f = 1; f < MOMENTS_FIELDS && n < capacity; f++) {
         memmove(stats + f * n, stats + f * capacity, n * sizeof *stats);
     }
@@ -92,10 +91,10 @@ static enum status find_pairs(struct pearson_job *job)
     struct pearson_wanted wanted = {.top = top < defined ? top : (size_t)defined,
                                     .threshold = choice->threshold,
                                     .most = PEARSON_PAIRS_MAX,
-                                    .moments = job->moments};
+                                    .moments = job->c.moments};
     if (choice->used != PEARSON_EXACT) { /* the pairs listed are computed again, from the series */
         wanted.bound = pearson_bound(choice->used, false);
-        STATUS_TRY(pearson_rows_series(job, &wanted.x));
+        STATUS_TRY(correlate_series(&job->c, &wanted.x));
     }
     STATUS_TRY(pearson_pairs_find(job->queue, &job->matrix, &wanted, &job->pairs, &job->n_found));
     STATUS_TRY(room_keep(job->kept, free, job->pairs));
@@ -109,10 +108,8 @@ static enum status find_pairs(struct pearson_job *job)
 
 static enum status survey(struct pearson_job *job)
 {
-    job->matrix = (struct matrix){.n_series = job->n_series,
-                                  .panel = job->layout.panel,
-                                  .type = job->layout.r_type,
-                                  .panels = job->panels};
+    job->matrix = correlate_matrix(&job->c);
+    job->matrix.n_series = job->n_series;
     return job->ops->matrix->survey(job->queue, &job->matrix, &job->survey, job->median_abs,
                                     &job->median_abs_all);
 }
@@ -133,9 +130,8 @@ static enum status pearson_run(struct job_io *io)
     STATUS_TRY(survey(job));
     STATUS_TRY(find_pairs(job));
     STATUS_TRY(job->has_gaps ? pearson_common(job) : STATUS_OK);
-    room_free(&job->units);
+    correlate_release(&job->c);
     room_free(&job->work);
-    room_free(&job->standard);
     STATUS_TRY(pearson_order_find(job));
     return pearson_report(job, io->out);
 }

@@ -35,7 +35,7 @@ static enum status add_lines(struct pearson_job *job)
                  wanted = job->layout.lines - first;
     struct lines_block *const b = &job->came[job->n_came++];
     *b = (struct lines_block){.first = first, .n = (wanted + unit - 1) / unit * unit};
-    return room_span(&job->standard, b->n, line_bytes(job), &b->at);
+    return room_span(&job->arriving, b->n, line_bytes(job), &b->at);
 }
 
 enum status pearson_turn_count(struct pearson_job *job)
@@ -46,8 +46,8 @@ enum status pearson_turn_count(struct pearson_job *job)
     if (!l->lines_known) {
         return add_lines(job);
     }
-    STATUS_TRY(pearson_stage(job, &job->standard, &slab));
-    return l->lines > l->unit_lines ? pearson_stage(job, &job->standard, &slab) : STATUS_OK;
+    STATUS_TRY(pearson_stage(job, &job->arriving, &slab));
+    return l->lines > l->unit_lines ? pearson_stage(job, &job->arriving, &slab) : STATUS_OK;
 }
 
 /* n lines, of which the first is number `first` of the table. */
@@ -66,7 +66,7 @@ static enum status make_room(struct pearson_job *job, struct span *to)
 {
     struct pearson_layout *const l = &job->layout;
     if (l->lines_known) {
-        return pearson_stage(job, &job->standard, to);
+        return pearson_stage(job, &job->arriving, to);
     }
     if (job->lines == lines_end(job)) {
         if (job->n_came > 0) {
@@ -117,6 +117,6 @@ enum status pearson_turn(struct pearson_job *job)
         STATUS_TRY(pearson_more(job, &are));
     }
     STATUS_TRY(at_once ? STATUS_OK : turn_all(job));
-    room_free(&job->standard);
+    room_free(&job->arriving);
     return pearson_index_leave_out(job);
 }

@@ -22,7 +22,7 @@ printf '%s\n' "$sources" | xargs awk -v topics="$families" '
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)
             contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup|_solve)?[.]h"
-        contracts = contracts " kernels/sciddicat/(bands|landslide)[.]h kernels/pearson/panels[.]h kernels/base/room[.]h"
+        contracts = contracts " kernels/sciddicat/(bands|landslide)[.]h kernels/pearson/correlate[.]h kernels/base/room[.]h"
         contracts = contracts " kernels/kmeans/kmeans_(resident|sample)[.]h"
 
         base = "formats/base/"

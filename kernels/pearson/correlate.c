@@ -1,0 +1,349 @@
+/*
+ * correlate - see the header.
+ */
+#include "kernels/pearson/correlate.h"
+
+static const struct pearson_kernels *kernels(const struct correlation *c)
+{
+    return c->queue->backend->ops->pearson;
+}
+
+size_t correlate_z_bytes(const struct correlation *c, enum pearson_precision precision)
+{
+    return kernels(c)->z_bytes(c->queue, precision, c->request.n_samples);
+}
+
+size_t correlate_x_bytes(const struct correlation *c)
+{
+    return c->request.n_samples * dtype_bytes(c->request.type);
+}
+
+static struct span z_of(const struct correlation *c, const struct series_block *block,
+                        size_t series)
+{
+    return span_from(block->z,
+                     (series - block->first) * correlate_z_bytes(c, c->request.precision));
+}
+
+static struct span x_of(const struct correlation *c, const struct series_block *block,
+                        size_t series)
+{
+    return span_from(block->x, (series - block->first) * correlate_x_bytes(c));
+}
+
+static const struct series_block *block_of(const struct correlation *c, size_t series)
+{
+    const struct series_block *block = c->blocks;
+    while (series >= block->first + block->rows) {
+        block++;
+    }
+    return block;
+}
+
+static struct series_rows rows_of(const struct correlation *c, struct span x, size_t first,
+                                  size_t n)
+{
+    return (struct series_rows){.at = x,
+                                .type = c->request.type,
+                                .n_series = n,
+                                .n_samples = c->request.n_samples,
+                                .first = first};
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+enum status correlate_grow(struct correlation *c, size_t capacity)
+{
+    struct room room = {.queue = c->growing.queue};
+    const struct moments old = c->moments;
+    const size_t have = old.capacity * sizeof(double);
+    struct span *panels;
+    enum status st = room_host(&room, capacity / c->request.panel + 1, sizeof *panels, &panels);
+    st = st == STATUS_OK ? room_span(&room, capacity, moments_bytes(1), &c->moments.at) : st;
+    c->moments.capacity = capacity;
+    for (size_t f = 0; f < MOMENTS_FIELDS && have > 0 && st == STATUS_OK; f++) {
+        st = c->queue->backend->ops->copy(c->queue,
+                                          span_from(c->moments.at, f * capacity * sizeof(double)),
+                                          span_from(old.at, f * have), have);
+    }
+    for (size_t p = 0; p < c->n_panels && st == STATUS_OK; p++) {
+        panels[p] = c->panels[p];
+    }
+    c->panels = panels;
+    room_free(&c->growing);
+    c->growing = room;
+    return st;
+}
+
+/* The next panel of the matrix: `rows` rows of `width` elements. */
+static enum status panel_room(struct correlation *c, size_t rows, size_t width, struct span *panel)
+{
+    const enum dtype type = pearson_dtype(c->request.precision);
+    STATUS_TRY(room_span(c->kept, rows * width, dtype_bytes(type), panel));
+    if (c->panels != NULL) { /* else it is only counted */
+        c->panels[c->n_panels++] = *panel;
+    }
+    return STATUS_OK;
+}
+
+enum status correlate_panels(struct correlation *c, size_t n)
+{
+    const size_t panel = c->request.panel;
+    struct span unused;
+    for (size_t p = 0; p * panel < n; p++) {
+        const size_t width = matrix_panel_width(p, panel, n);
+        STATUS_TRY(panel_room(c, width - p * panel, width, &unused));
+    }
+    c->n_taken = n;
+    return STATUS_OK;
+}
+
+/* Begins a block after the others: all that is known or guessed at first, later half as much again
+ * as there is. */
+static enum status add_block(struct correlation *c)
+{
+    const struct correlate_request *const q = &c->request;
+    const size_t first = c->n_taken, half = first / 2 > q->panel ? first / 2 : q->panel,
+                 wanted = first == 0 ? q->n_series : half,
+                 whole = (wanted + q->panel - 1) / q->panel * q->panel;
+    struct series_block *const b = &c->blocks[c->n_blocks++];
+    *b = (struct series_block){
+        .first = first, .rows = q->is_guessed ? whole : wanted, .x = c->given};
+    STATUS_TRY(room_span(&c->standard, b->rows, correlate_z_bytes(c, q->precision), &b->z));
+    STATUS_TRY(q->keep && !q->given ? room_span(&c->work, b->rows, correlate_x_bytes(c), &b->x)
+                                    : STATUS_OK);
+    return correlate_grow(c, first + b->rows);
+}
+
+/* Series in a panel, at most. */
+static size_t most_rows(const struct correlation *c)
+{
+    const struct correlate_request *const q = &c->request;
+    return q->is_guessed || q->panel < q->n_series ? q->panel : q->n_series;
+}
+
+/* One of the two panels in the exact form. */
+static enum status exact_room(struct correlation *c, size_t which)
+{
+    return c->of_exact[which].at != NULL
+               ? STATUS_OK
+               : room_span(&c->exact, most_rows(c), correlate_z_bytes(c, PEARSON_EXACT),
+                           &c->of_exact[which]);
+}
+
+/* Their own moments: computing the standard form again would change the last bits of those that are
+ * reported. */
+static enum status exact_moments_room(struct correlation *c)
+{
+    c->exact_moments = c->moments;
+    return room_span(&c->exact, 1, moments_bytes(c->moments.capacity), &c->exact_moments.at);
+}
+
+enum status correlate_count(struct correlation *c)
+{
+    const struct correlate_request *const q = &c->request;
+    STATUS_TRY(add_block(c));
+    for (size_t k = 0; k < 2 && q->gaps && q->precision != PEARSON_EXACT; k++) {
+        STATUS_TRY(k == 0 || q->n_series > most_rows(c) ? exact_room(c, k) : STATUS_OK);
+        STATUS_TRY(k == 0 ? exact_moments_room(c) : STATUS_OK);
+    }
+    return STATUS_OK;
+}
+
+void correlate_release(struct correlation *c)
+{
+    panels_close(c->shared);
+    c->shared = NULL;
+    room_free(&c->exact);
+    room_free(&c->work);
+    room_free(&c->standard);
+}
+
+void correlate_free(struct correlation *c)
+{
+    correlate_release(c);
+    room_free(&c->growing);
+}
+
+/* --- panels ----------------------------------------------------------------------------------- */
+
+enum status correlate_next(struct correlation *c, struct span *x)
+{
+    const size_t n = c->n_blocks;
+    if (n == 0 || c->n_taken == c->blocks[n - 1].first + c->blocks[n - 1].rows) {
+        STATUS_TRY(add_block(c));
+    }
+    *x = x_of(c, block_of(c, c->n_taken), c->n_taken);
+    return STATUS_OK;
+}
+
+/* The products of the next n series with all up to them. */
+static enum status multiply(struct correlation *c, size_t n)
+{
+    const struct series_block *const last = block_of(c, c->n_taken);
+    const size_t first = c->n_taken, width = first + n;
+    struct pearson_panel panel = {.precision = c->request.precision,
+                                  .n_samples = c->request.n_samples,
+                                  .a = {.z = z_of(c, last, first), .first = first, .n = n},
+                                  .moments = c->moments,
+                                  .width = width};
+    STATUS_TRY(panel_room(c, n, width, &panel.r));
+    if (c->shared != NULL) {
+        panel.b = (struct pearson_side){.z = last->z, .n = width};
+        STATUS_TRY(panels_give(c->shared, panel.a.z, first, n));
+        return panels_gram(c->shared, &panel);
+    }
+    for (const struct series_block *b = c->blocks; b <= last; b++) {
+        const size_t end = b == last ? width : b->first + b->rows;
+        panel.b = (struct pearson_side){.z = b->z, .first = b->first, .n = end - b->first};
+        STATUS_TRY(kernels(c)->gram(c->queue, &panel));
+    }
+    return STATUS_OK;
+}
+
+enum status correlate_take(struct correlation *c, struct span x, size_t n)
+{
+    const struct series_rows rows = rows_of(c, x, c->n_taken, n);
+    STATUS_TRY(c->queue->backend->ops->means->rows(c->queue, &rows, c->moments));
+    STATUS_TRY(kernels(c)->standardize(c->queue, c->request.precision, &rows, c->moments,
+                                       z_of(c, block_of(c, c->n_taken), c->n_taken)));
+    STATUS_TRY(multiply(c, n));
+    c->n_taken += n;
+    return STATUS_OK;
+}
+
+enum status correlate_end(struct correlation *c)
+{
+    STATUS_TRY(c->shared != NULL ? panels_collect(c->shared) : STATUS_OK);
+    panels_close(c->shared);
+    c->shared = NULL;
+    return STATUS_OK;
+}
+
+struct panels_config correlate_shared(const struct correlation *c)
+{
+    return (struct panels_config){.home = c->queue,
+                                  .precision = c->request.precision,
+                                  .n_series = c->request.n_series,
+                                  .n_samples = c->request.n_samples,
+                                  .panel = c->request.panel};
+}
+
+enum status correlate_share(struct correlation *c, struct queue **queues, size_t *n)
+{
+    const struct panels_config shared = correlate_shared(c);
+    STATUS_TRY(panels_open(&shared, queues, n, &c->shared));
+    return *n == 0 || c->n_taken == 0 ? STATUS_OK
+                                      : panels_give(c->shared, c->blocks[0].z, 0, c->n_taken);
+}
+
+struct matrix correlate_matrix(const struct correlation *c)
+{
+    return (struct matrix){.n_series = c->n_taken,
+                           .panel = c->request.panel,
+                           .type = pearson_dtype(c->request.precision),
+                           .panels = c->panels};
+}
+
+/* --- gaps ------------------------------------------------------------------------------------- */
+
+static size_t panel_end(const struct correlation *c, size_t p)
+{
+    return matrix_panel_width(p, c->request.panel, c->n_taken);
+}
+
+/* The series of panel p in the exact form; `which` of the two buffers may be used for it. */
+static enum status exact_panel(struct correlation *c, size_t p, size_t which,
+                               struct pearson_side *side)
+{
+    const size_t first = p * c->request.panel;
+    const struct series_block *const block = block_of(c, first);
+    *side = (struct pearson_side){.z = z_of(c, block, first),
+                                  .x = x_of(c, block, first),
+                                  .first = first,
+                                  .n = panel_end(c, p) - first};
+    if (c->request.precision == PEARSON_EXACT) {
+        return STATUS_OK;
+    }
+    const struct series_rows x = rows_of(c, side->x, first, side->n);
+    STATUS_TRY(exact_room(c, which));
+    side->z = c->of_exact[which];
+    return kernels(c)->standardize(c->queue, PEARSON_EXACT, &x, c->exact_moments, side->z);
+}
+
+/* Corrects panel p against itself and the panels before it. */
+static enum status fill_panel(struct correlation *c, size_t p, const bool *gaps, uint64_t *n_unsure)
+{
+    struct pearson_panel panel = {.precision = c->request.precision,
+                                  .n_samples = c->request.n_samples,
+                                  .x_type = c->request.type,
+                                  .moments = c->moments,
+                                  .r = c->panels[p],
+                                  .width = panel_end(c, p)};
+    for (size_t b = 0; b <= p; b++) {
+        if (!gaps[p] && !gaps[b]) {
+            continue;
+        }
+        STATUS_TRY(queue_check(c->queue));
+        if (panel.a.n == 0) {
+            STATUS_TRY(exact_panel(c, p, 0, &panel.a));
+        }
+        panel.b = panel.a;
+        if (b < p) {
+            STATUS_TRY(exact_panel(c, b, 1, &panel.b));
+        }
+        STATUS_TRY(kernels(c)->gram_gaps(c->queue, &panel, n_unsure));
+    }
+    return STATUS_OK;
+}
+
+enum status correlate_gaps(struct correlation *c, const double *count, uint64_t *n_unsure)
+{
+    bool *gaps;
+    STATUS_TRY(room_host(&c->work, c->n_panels, sizeof *gaps, &gaps));
+    for (size_t s = 0; s < c->n_taken; s++) {
+        gaps[s / c->request.panel] |= count[s] < (double)c->request.n_samples;
+    }
+    if (c->request.precision != PEARSON_EXACT) {
+        STATUS_TRY(exact_moments_room(c));
+        STATUS_TRY(c->queue->backend->ops->copy(c->queue, c->exact_moments.at, c->moments.at,
+                                                moments_bytes(c->moments.capacity)));
+    }
+    for (size_t p = 0; p < c->n_panels && *n_unsure == 0; p++) {
+        STATUS_TRY(fill_panel(c, p, gaps, n_unsure));
+    }
+    return STATUS_OK;
+}
+
+/* --- the series once more --------------------------------------------------------------------- */
+
+/* Copies the series of all blocks into one. */
+static enum status join_blocks(struct correlation *c)
+{
+    struct series_block all = {.rows = c->n_taken};
+    STATUS_TRY(room_span(&c->work, all.rows, correlate_x_bytes(c), &all.x));
+    for (size_t i = 0; i < c->n_blocks; i++) {
+        const struct series_block *const b = &c->blocks[i];
+        const size_t left = c->n_taken - b->first, n = left < b->rows ? left : b->rows;
+        STATUS_TRY(c->queue->backend->ops->copy(c->queue, x_of(c, &all, b->first), b->x,
+                                                n * correlate_x_bytes(c)));
+    }
+    c->blocks[0] = all;
+    c->n_blocks = 1;
+    return STATUS_OK;
+}
+
+enum status correlate_series(struct correlation *c, struct series_rows *x)
+{
+    room_free(&c->standard);
+    room_free(&c->exact);
+    STATUS_TRY(c->n_blocks > 1 ? join_blocks(c) : STATUS_OK);
+    *x = rows_of(c, c->blocks[0].x, 0, c->n_taken);
+    return STATUS_OK;
+}
+
+struct span correlate_one(const struct correlation *c, size_t s, bool *is_standard)
+{
+    *is_standard = c->request.precision == PEARSON_EXACT;
+    return (*is_standard ? z_of : x_of)(c, block_of(c, s), s);
+}
