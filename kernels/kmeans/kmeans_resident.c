@@ -1,20 +1,27 @@
 #include "kernels/kmeans/kmeans_resident.h"
 
-enum { STRIP_BYTES = 1 << 20 };
+enum { STRIP_BYTES = 1 << 20, ALIGN = 256 };
 
 static size_t row_bytes_of(const struct kmeans_request *r)
 {
     return r->n_columns * dtype_bytes(r->type);
 }
 
+/* What points remember, and what kernels may list of them. */
+static enum status memory_room(const struct kmeans_request *r, struct room *room, size_t n,
+                               struct span *out)
+{
+    const size_t listed = kmeans_list_bytes(1, r->k_last, r->n_columns);
+    room_count(room, 0, n * (listed + listed / 4));
+    return room_span(room, n, kmeans_memory_bytes(1), out);
+}
+
 enum status kmeans_block_room(const struct kmeans_request *r, struct room *room, size_t n,
                               struct kmeans_block *out)
 {
-    const size_t listed = kmeans_list_bytes(1, r->k_last, r->n_columns);
     *out = (struct kmeans_block){.capacity = n};
-    room_count(room, 0, n * (listed + listed / 4));
     STATUS_TRY(room_span(room, n, row_bytes_of(r), &out->at));
-    return room_span(room, n, kmeans_memory_bytes(1), &out->memory);
+    return memory_room(r, room, n, &out->memory);
 }
 
 enum status kmeans_block_visit(const struct kmeans_request *r, const struct kmeans_block *block,
@@ -32,13 +39,24 @@ enum status kmeans_block_visit(const struct kmeans_request *r, const struct kmea
 
 static size_t strip_rows(const struct kmeans_array_source *a)
 {
-    return STRIP_BYTES / row_bytes_of(&a->solve->request) + 1;
+    return a->rows == NULL ? 1 : STRIP_BYTES / row_bytes_of(&a->solve->request) + 1;
+}
+
+/* As kernels want their memory: points need not be copied. */
+static bool is_in_place(const struct kmeans_array_source *a)
+{
+    return a->rows == NULL && (uintptr_t)a->there.at % ALIGN == 0;
 }
 
 enum status kmeans_array_room(struct kmeans_array_source *a, struct room *room)
 {
     const struct kmeans_request *const r = &a->solve->request;
-    STATUS_TRY(kmeans_block_room(r, room, a->n, &a->block));
+    if (is_in_place(a)) {
+        a->block = (struct kmeans_block){.at = a->there, .capacity = a->n};
+        STATUS_TRY(memory_room(r, room, a->n, &a->block.memory));
+    } else {
+        STATUS_TRY(kmeans_block_room(r, room, a->n, &a->block));
+    }
     return room_host(room, strip_rows(a), row_bytes_of(r), &a->strip);
 }
 
@@ -70,10 +88,37 @@ static enum status upload(struct kmeans_array_source *a)
     return STATUS_OK;
 }
 
+/* All rows, which are on the backend: those of the sample are fetched, once it is known. */
+static enum status take_there(struct kmeans_array_source *a)
+{
+    struct kmeans_solve *const s = a->solve;
+    struct kmeans_sample *const sample = &s->sample;
+    const size_t bytes = row_bytes_of(&s->request), columns = s->request.n_columns;
+    const struct kmeans_rows all = {.type = s->request.type, .n = a->n, .n_columns = columns};
+    const struct kmeans_rows one = {.cells = a->strip, .type = all.type, .n = 1};
+    if (!is_in_place(a)) {
+        STATUS_TRY(s->ops->copy(s->queue, a->block.at, a->there, a->n * bytes));
+    }
+    kmeans_sample_take(&sample, 1, s->request.seed, &all);
+    for (size_t i = 0; i < sample->n; i++) {
+        const struct span row = span_from(a->there, sample->number[i] * bytes);
+        STATUS_TRY(s->ops->download(s->queue, a->strip, row, bytes));
+        for (size_t c = 0; c < columns; c++) {
+            sample->cells[i * columns + c] = kmeans_rows_cell(&one, c);
+        }
+    }
+    a->block.n = a->n;
+    return STATUS_OK;
+}
+
 enum status kmeans_array_visit(void *context, kmeans_visit_fn *visit, void *arg)
 {
     struct kmeans_array_source *const a = context;
-    STATUS_TRY(upload(a));
+    if (a->rows != NULL) {
+        STATUS_TRY(upload(a));
+    } else if (a->block.n == 0) {
+        STATUS_TRY(take_there(a));
+    }
     return kmeans_block_visit(&a->solve->request, &a->block, visit, arg);
 }
 

@@ -21,15 +21,18 @@ enum status kmeans_block_room(const struct kmeans_request *r, struct room *room,
 enum status kmeans_block_visit(const struct kmeans_request *r, const struct kmeans_block *block,
                                kmeans_visit_fn *visit, void *arg) STATUS_MUST_CHECK;
 
-/* Points of an array on the host, and where their labels go. */
+/* Points of an array, and where their labels go. */
 struct kmeans_array_source {
     struct kmeans_solve *solve;
-    const void *rows; /* of the request's type and columns, `row_bytes` from one to the next */
+    /* Of the request's type and columns, `row_bytes` from one to the next; NULL: they lie together
+     * on the backend, and stay as they are. */
+    const void *rows;
+    struct span there;
     size_t n, row_bytes;
     int32_t *labels; /* [n] */
     /* its own: */
     struct kmeans_block block;
-    void *strip; /* rows that are not contiguous */
+    void *strip; /* rows that are not contiguous; of those on the backend one */
 };
 
 /* Counts, or takes, memory for the points; the fields before its own are set. */

@@ -46,7 +46,7 @@ static void thin(struct kmeans_sample *s)
 static void add(struct kmeans_sample *s, const struct kmeans_rows *rows, size_t row, uint32_t word)
 {
     double *const cells = s->cells + s->n * s->n_columns;
-    for (size_t c = 0; c < s->n_columns; c++) {
+    for (size_t c = 0; c < s->n_columns && rows->cells != NULL; c++) {
         cells[c] = kmeans_rows_cell(rows, row * rows->n_columns + c);
     }
     s->number[s->n] = rows->first + row;

@@ -28,7 +28,7 @@ enum status kmeans_sample_room(struct kmeans_sample *s, struct room *room, size_
 
 /* Points that follow one another: cells of n_columns columns each. */
 struct kmeans_rows {
-    const void *cells;
+    const void *cells; /* NULL: those of the sample are to be set by their numbers */
     enum dtype type;
     size_t n, n_columns;
     uint64_t first;

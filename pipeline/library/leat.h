@@ -134,7 +134,8 @@ struct leat_kmeans_result {
 };
 
 /* Clusters points, a row each, finite: LEAT_BAD_INPUT names the row and column of one that is not.
- * options NULL: the defaults. Takes memory for all points and 12 bytes a point on the backend. */
+ * options NULL: the defaults. Takes memory for all points and 12 bytes a point on the backend, 12
+ * alone where they are in the device's memory, aligned to 256 bytes. */
 enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *points,
                              const struct leat_kmeans_options *options,
                              struct leat_kmeans_result **out);

@@ -14,6 +14,7 @@ static const double most_tol = 1e9;
 struct points {
     struct kmeans_array_source x; /* the first: this is one, too */
     struct leat_context *context;
+    const struct leat_array *from;
 };
 
 /* As of struct kmeans_source; the program is told how many runs have ended. */
@@ -123,11 +124,18 @@ static enum status rooms(struct kmeans_array_source *x, struct room *room)
     return kmeans_array_room(x, room);
 }
 
-static enum status solve(struct leat_context *c, struct kmeans_array_source *x,
-                         struct leat_kmeans_result *r)
+static enum status solve(struct points *p, struct leat_kmeans_result *r)
 {
+    struct leat_context *const c = p->context;
+    struct kmeans_array_source *const x = &p->x;
     struct kmeans_solve *const s = x->solve;
+    const struct leat_array *const from = p->from;
     struct room counted = {0}, room = {.queue = c->queue};
+    if (from->memory == LEAT_DEVICE_MEMORY) {
+        x->rows = NULL;
+        STATUS_TRY(library_borrow(c, from->data, from->rows * from->columns,
+                                  dtype_bytes(s->request.type), from->stream, &x->there));
+    }
     STATUS_TRY(rooms(x, &counted));
     STATUS_TRY(library_may_take(c, &counted));
     if (r == NULL || (r->labels = malloc(x->n * sizeof *r->labels)) == NULL) {
@@ -164,10 +172,11 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
                              .rows = points->data,
                              .n = points->rows,
                              .row_bytes = library_stride(points)},
-                       .context = c};
+                       .context = c,
+                       .from = points};
     s.source = (struct kmeans_source){visit, kmeans_array_labels, &p};
     struct leat_kmeans_result *r = calloc(1, sizeof *r);
-    const enum status st = solve(c, &p.x, r);
+    const enum status st = solve(&p, r);
     if (st != STATUS_OK) {
         leat_kmeans_free(r);
         r = NULL;

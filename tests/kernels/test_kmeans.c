@@ -2,6 +2,7 @@
  * test_kmeans - Lloyd's iterations against plain loops, bit for bit, on the backend
  * LEAT_TEST_BACKEND.
  */
+#include "kernels/kmeans/kmeans_resident.h"
 #include "tests/support/kmeans_runner.h"
 #include "tests/support/reference.h"
 
@@ -926,6 +927,65 @@ static void long_passes_end_once_the_queue_is_stopped(void **state)
     done(&c);
 }
 
+/* --- points of arrays ------------------------------------------------------------------------- */
+
+struct solved {
+    double centroids[5][3], silhouette;
+    int32_t labels[2000];
+};
+
+/* As rows of the host; or on the backend, so many bytes behind an address that is aligned. */
+static struct solved solve_array(const struct kmeans_case *c, bool there, size_t behind)
+{
+    struct solved out;
+    double *const moved = calloc(behind / sizeof *moved + c->n * c->d, sizeof *moved);
+    struct room room = {.queue = under_test_queue};
+    struct kmeans_solve s = {.request = {.n_columns = c->d,
+                                         .type = DTYPE_F64,
+                                         .k_first = c->k,
+                                         .k_last = c->k,
+                                         .n_init = 3,
+                                         .max_iter = 50,
+                                         .resident = true,
+                                         .width = 1,
+                                         .n_sample = 100}};
+    assert_non_null(moved);
+    memcpy(moved + behind / sizeof *moved, c->x, c->n * c->d * sizeof *moved);
+    const struct span at = under_test_put(moved, behind + c->n * c->d * sizeof *moved);
+    struct kmeans_array_source a = {.solve = &s,
+                                    .rows = there ? NULL : c->x,
+                                    .there = span_from(at, behind),
+                                    .n = c->n,
+                                    .row_bytes = c->d * sizeof *c->x,
+                                    .labels = out.labels};
+    s.source = (struct kmeans_source){kmeans_array_visit, kmeans_array_labels, &a};
+    ASSERT_OK(kmeans_solve_room(&s, &room));
+    ASSERT_OK(kmeans_array_room(&a, &room));
+    ASSERT_OK(kmeans_solve_all(&s, &room));
+    memcpy(out.centroids, s.best.centroids, sizeof out.centroids);
+    out.silhouette = s.best.silhouette;
+    room_free(&room);
+    under_test_release(at);
+    free(moved);
+    return out;
+}
+
+static void points_that_are_on_the_backend_give_what_rows_give(void **state)
+{
+    struct kmeans_case c = blobs(2000, 3, 5, DTYPE_F64);
+    const struct solved rows = solve_array(&c, false, 0);
+    (void)state;
+    assert_true(rows.silhouette > 0.3);
+    for (size_t behind = 0; behind < 40; behind += 24) {
+        const struct solved there = solve_array(&c, true, behind);
+        assert_memory_equal(there.centroids, rows.centroids, sizeof rows.centroids);
+        assert_memory_equal(there.labels, rows.labels, sizeof rows.labels);
+        assert_memory_equal(&there.silhouette, &rows.silhouette, sizeof rows.silhouette);
+    }
+    free(c.x);
+    free(c.start);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -964,6 +1024,7 @@ int main(void)
         cmocka_unit_test(means_are_rounded_to_even),
         cmocka_unit_test(units_hold_the_largest_number),
         cmocka_unit_test(the_own_logarithm_is_that_of_the_library),
+        cmocka_unit_test(points_that_are_on_the_backend_give_what_rows_give),
         cmocka_unit_test(long_passes_end_once_the_queue_is_stopped),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);

@@ -696,6 +696,34 @@ static void curves_are_evaluated_in_the_devices_memory(void **state)
     leat_close(c);
 }
 
+/* As they lie, and from the second row on, which is aligned to numbers alone. */
+static void points_are_clustered_in_the_devices_memory(void **state)
+{
+    if (is_cpu()) {
+        skip();
+    }
+    struct leat_context *const c = context();
+    (void)state;
+    load_driver();
+    for (size_t first = 0; first < 2; first++) {
+        struct leat_array x = array();
+        struct late late = late_new(wide, sizeof wide);
+        x.rows -= first;
+        x.data = wide[first];
+        struct leat_array on_it = there(x, &late);
+        on_it.data = (const double *)late.copy + first * D;
+        const struct leat_kmeans_options o = options(7);
+        struct leat_kmeans_result *a = cluster(c, &x, &o), *b = cluster(c, &on_it, &o);
+        assert_memory_equal(a->centroids, b->centroids, 7 * D * sizeof(double));
+        assert_memory_equal(a->labels, b->labels, x.rows * sizeof(int32_t));
+        assert_true(a->silhouette == b->silhouette && a->inertia == b->inertia);
+        leat_kmeans_free(a);
+        leat_kmeans_free(b);
+        late_free(&late);
+    }
+    leat_close(c);
+}
+
 static void maps_on_the_device_are_as_good(void **state)
 {
     if (is_cpu()) {
@@ -729,6 +757,11 @@ static void a_cpu_has_no_device_memory(void **state)
     struct leat_array dem = map_of(m->dem);
     (void)state;
     assert_int_equal(leat_open(NULL, &c), LEAT_OK);
+    struct leat_array x = array();
+    struct leat_kmeans_result *clusters;
+    x.memory = LEAT_DEVICE_MEMORY;
+    assert_int_equal(leat_kmeans(c, &x, NULL, &clusters), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(c), "cuda"));
     dem.memory = LEAT_DEVICE_MEMORY;
     assert_int_equal(leat_landslide(c, &dem, &source, NULL, &r), LEAT_BAD_ARGUMENT);
     assert_non_null(strstr(leat_error(c), "cuda"));
@@ -937,6 +970,7 @@ int main(void)
         cmocka_unit_test(nodata_swallows_debris_where_that_is_asked_for),
         cmocka_unit_test(what_is_wrong_with_maps_is_said),
         cmocka_unit_test(curves_are_evaluated_in_the_devices_memory),
+        cmocka_unit_test(points_are_clustered_in_the_devices_memory),
         cmocka_unit_test(maps_on_the_device_are_as_good),
         cmocka_unit_test(a_cpu_has_no_device_memory),
         cmocka_unit_test(programs_are_told_the_progress_and_may_say_no),
