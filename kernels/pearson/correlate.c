@@ -279,7 +279,8 @@ static enum status fill_panel(struct correlation *c, size_t p, const bool *gaps,
                                   .x_type = c->request.type,
                                   .moments = c->moments,
                                   .r = c->panels[p],
-                                  .width = panel_end(c, p)};
+                                  .width = panel_end(c, p),
+                                  .ranks = c->request.ranks};
     for (size_t b = 0; b <= p; b++) {
         if (!gaps[p] && !gaps[b]) {
             continue;

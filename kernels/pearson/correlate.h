@@ -31,6 +31,7 @@ struct correlate_request {
                          the exact form does not tell them apart (correlate_gaps) */
     bool given;       /* they are all there before the first is taken, and stay */
     bool gaps;        /* there may be missing samples */
+    bool ranks;       /* they are average ranks: pairs with gaps are ranked again (gram_gaps) */
 };
 
 /* Series in standard form and, where they stay, themselves. One block when their number is known,

@@ -4,7 +4,7 @@
  *
  * A piece of a text table has as many rows as fit PACK_PIECE_BYTES with the longest name in each,
  * so pieces are bounded, and cut the same way whatever backend and threads. Moments are those of
- * what was correlated: of the increments where `diff` asks for them.
+ * what was correlated: of the increments where `diff` asks for them, of ranks where `method` does.
  */
 
 #include "formats/pack/pack.h"
@@ -49,11 +49,13 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
 }
 
 /* Where r lies with a probability of 95 %, by Fisher's z, atanh(r) -+ 1.96 / sqrt(n - 3), of which
- * tanh is taken without going there: exact for |r| = 1. NaN up to n = 3. */
-static void interval(double r, uint64_t n, double *low, double *high)
+ * tanh is taken without going there: exact for |r| = 1. NaN up to n = 3. The variance of ranks' z
+ * is 1 + r^2 / 2 times as large (D. G. Bonett, T. A. Wright, Psychometrika 65, 2000). */
+static void interval(double r, uint64_t n, bool ranks, double *low, double *high)
 {
     static const double of_normal = 1.959963984540054; /* 95 % of it lie within */
-    const double t = n > 3 ? tanh(of_normal / sqrt((double)n - 3)) : NAN;
+    const double more = ranks ? sqrt(1 + r * r / 2) : 1;
+    const double t = n > 3 ? tanh(of_normal * more / sqrt((double)n - 3)) : NAN;
     *low = (r - t) / (1 - r * t);
     *high = (r + t) / (1 + r * t);
 }
@@ -66,7 +68,7 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     const struct matrix_pair *const p = is_one ? &job->pairs[k] : &none;
     const uint64_t n = is_one ? pearson_pair_samples(job, (size_t)k) : 0;
     double low, high;
-    interval(p->r, n, &low, &high);
+    interval(p->r, n, job->choice.ranks, &low, &high);
     result_row_count(to, "i", p->i);
     result_row_count(to, "j", p->j);
     result_row_text(to, "name_i", job->names.at[p->i]);

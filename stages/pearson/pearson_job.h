@@ -15,7 +15,7 @@
 #include "stages/base/rows.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 10 };
+enum { PEARSON_N_SPECS = 11 };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
 /* The most pairs that one result lists, and the most series (pairs hold 32-bit numbers). */
@@ -24,6 +24,7 @@ enum { PEARSON_PAIRS_MAX = 1 << 24 };
 
 struct pearson_choice {
     bool columns; /* the series are the table's columns, else its rows */
+    bool ranks;   /* Spearman's coefficient */
     enum pearson_precision asked;
     enum pearson_precision used; /* what is done: slabs are always taken exactly */
     enum pearson_diff diff;
@@ -46,8 +47,9 @@ struct pearson_layout {
     size_t lines;  /* of the table, known or guessed; >= 1 */
     bool lines_known;
     size_t n_dropped;  /* samples that increments cost: 0 or 1 */
+    bool derived;      /* increments or ranks are correlated, not the numbers of the table */
     enum dtype type;   /* of the table's numbers */
-    enum dtype x_type; /* of the numbers that are correlated: double for increments */
+    enum dtype x_type; /* of the numbers that are correlated: double where they are derived */
     enum dtype r_type; /* of the matrix */
     bool keep_x;       /* the series stay in memory: some pairs are computed from them once more */
     size_t panel;      /* rows in a panel of the matrix */
@@ -112,11 +114,11 @@ struct pearson_job {
     struct span levels; /* all series, before increments */
 
     /* of series along lines, and turned ones */
-    struct correlation c;   /* and the matrix and the moments, wherever the series lie */
-    struct span increments; /* of one panel, where they do not stay */
-    uint64_t **present;     /* [n_series]: a bit a sample; NULL: not asked for */
-    double *one;            /* a series on the host */
-    void *columns;          /* of slabs */
+    struct correlation c; /* and the matrix and the moments, wherever the series lie */
+    struct span derived;  /* increments or ranks of a panel, where they do not stay */
+    uint64_t **present;   /* [n_series]: a bit a sample; NULL: not asked for */
+    double *one;          /* a series on the host */
+    void *columns;        /* of slabs */
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */

@@ -22,7 +22,7 @@ enum {
     SLAB_SAMPLES = 256,    /* ... but at least so many samples */
 };
 
-enum { SERIES, PRECISION, DIFF, MISSING, MIN_SAMPLES, R, TOP, THRESHOLD, ORDER, FIGURE };
+enum { SERIES, METHOD, PRECISION, DIFF, MISSING, MIN_SAMPLES, R, TOP, THRESHOLD, ORDER, FIGURE };
 enum { SERIES_AUTO, SERIES_ROWS, SERIES_COLUMNS };
 
 const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
@@ -31,6 +31,11 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                 .text = "auto",
                 .choices = "auto|rows|columns",
                 .help = "where the series lie; auto: in columns where there is a header row"},
+    [METHOD] = {.key = "method",
+                .kind = PARAM_CHOICE,
+                .text = "pearson",
+                .choices = "pearson|spearman",
+                .help = "the correlation of the values, or that of their ranks"},
     [PRECISION] = {.key = "precision",
                    .kind = PARAM_CHOICE,
                    .text = "exact",
@@ -103,6 +108,7 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                          (series == SERIES_AUTO && args->inputs[0].table->has_header) ||
                          pearson_prefers_columns(args);
     *out = (struct pearson_choice){.columns = columns,
+                                   .ranks = p[METHOD].index == 1,
                                    .asked = precisions[p[PRECISION].index],
                                    .diff = diffs[p[DIFF].index],
                                    .reject = p[MISSING].index == 1,
@@ -231,11 +237,21 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->by_lines = choice->columns == table->lines_are_columns;
     l->turned = turned && !l->by_lines;
     l->n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0;
-    choice->used = pearson_has_rows(l) ? choice->asked : PEARSON_EXACT;
-    l->x_type = l->n_dropped != 0 ? DTYPE_F64 : l->type;
+    l->derived = choice->diff != PEARSON_DIFF_NONE || choice->ranks;
+    if (choice->ranks && !pearson_has_rows(l)) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: ranks are of whole series, and these do not fit into memory: raise "
+                           "--memory (a device has its own: --backend cpu), store the series along "
+                           "lines, or set method=pearson",
+                           job->name);
+    }
+    /* What pairs are listed is computed again from ranks of all samples: not with gaps. */
+    choice->used =
+        pearson_has_rows(l) && (!choice->ranks || choice->reject) ? choice->asked : PEARSON_EXACT;
+    l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
     /* Turned ones are there until all are in standard form, and stay without a second copy. */
-    l->keep_x = (l->turned && l->n_dropped == 0) ||
+    l->keep_x = (l->turned && !l->derived) ||
                 (pearson_has_rows(l) && (choice->used != PEARSON_EXACT || job->args.started_over));
     if (l->by_lines || l->lines_known) {
         STATUS_TRY(pearson_check_samples(job, l->lines));
@@ -257,7 +273,8 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                 .n_samples = job->n_samples,
                                                 .panel = l->panel,
                                                 .keep = l->keep_x,
-                                                .given = l->turned && l->n_dropped == 0,
+                                                .given = l->turned && !l->derived,
+                                                .ranks = choice->ranks,
                                                 .gaps = !choice->reject};
     return STATUS_OK;
 }

@@ -193,11 +193,11 @@ static enum status warn_same(const struct pearson_job *job, struct result *out)
     struct bytes more = {0};
     enum status st = n == 1 ? STATUS_OK : bytes_printf(&more, "; and %zu more pairs", n - 1);
     if (st == STATUS_OK) {
-        st = result_warn(out,
-                         "'%s' and '%s' are the same but for scale and offset (|r| = 1)%.*s: one "
-                         "of them says all",
-                         job->names.at[p->i], job->names.at[p->j], (int)more.len,
-                         (const char *)more.data);
+        st = result_warn(out, "'%s' and '%s' %s (|r| = 1)%.*s: one of them says all",
+                         job->names.at[p->i], job->names.at[p->j],
+                         job->choice.ranks ? "rank their samples alike, or in reverse"
+                                           : "are the same but for scale and offset",
+                         (int)more.len, (const char *)more.data);
     }
     bytes_free(&more);
     return st;

@@ -1,40 +1,46 @@
 /*
  * pearson_rows - series along lines, and across lines once they are turned: brought panel by panel,
- * as increments where these are asked for, to those who correlate them (correlate.h).
+ * as increments where these are asked for, or as ranks of either, to those who correlate them
+ * (correlate.h).
  *
  * Pairs whose common samples lie very far from the mean of a series, because of an outlier
  * elsewhere, take the series themselves. The exact form keeps none, which would double its memory
  * for what hardly any table has: the job starts over and keeps them. Those that were turned stay.
  */
+#include "formats/base/log.h"
 #include "stages/pearson/pearson_job.h"
 
-static bool takes_increments(const struct pearson_job *job)
-{
-    return job->layout.n_dropped != 0;
-}
-
-/* Increments of a panel, where they do not stay. */
-static enum status increments_room(struct pearson_job *job)
+/* Series in a panel, at most. */
+static size_t most_rows(const struct pearson_job *job)
 {
     const struct correlate_request *const q = &job->c.request;
-    const size_t rows = q->is_guessed || q->panel < q->n_series ? q->panel : q->n_series;
-    return job->increments.at != NULL
+    return q->is_guessed || q->panel < q->n_series ? q->panel : q->n_series;
+}
+
+/* Increments or ranks of a panel, where they do not stay. */
+static enum status derived_room(struct pearson_job *job)
+{
+    return job->derived.at != NULL
                ? STATUS_OK
-               : room_span(&job->units, rows, correlate_x_bytes(&job->c), &job->increments);
+               : room_span(&job->units, most_rows(job), correlate_x_bytes(&job->c), &job->derived);
 }
 
 enum status pearson_rows_count(struct pearson_job *job)
 {
     const struct pearson_layout *const l = &job->layout;
     const struct panels_config shared = correlate_shared(&job->c);
-    const bool stages = l->by_lines && (!l->keep_x || takes_increments(job));
+    const bool stages = l->by_lines && (!l->keep_x || l->derived);
     struct span unit;
     STATUS_TRY(correlate_count(&job->c));
     for (size_t k = 0; k < 2 && stages; k++) {
         STATUS_TRY(k == 0 || l->lines > l->unit_lines ? pearson_stage(job, &job->units, &unit)
                                                       : STATUS_OK);
     }
-    STATUS_TRY(takes_increments(job) && !l->keep_x ? increments_room(job) : STATUS_OK);
+    STATUS_TRY(l->derived && !l->keep_x ? derived_room(job) : STATUS_OK);
+    room_count(&job->units, 0,
+               job->choice.ranks
+                   ? job->ops->pearson->rank_bytes(job->queue, most_rows(job), job->n_samples)
+                   : 0);
     room_count(&job->work, job->choice.reject ? 0 : pearson_common_bytes(job),
                pearson_shares(job) ? job->args.most_helpers * panels_home_bytes(&shared) : 0);
     return STATUS_OK;
@@ -60,8 +66,7 @@ static enum status next_lines(struct pearson_job *job, struct span x, struct spa
         return STATUS_OK;
     }
     *lines = x;
-    STATUS_TRY(x.at == NULL || takes_increments(job) ? pearson_stage(job, &job->units, lines)
-                                                     : STATUS_OK);
+    STATUS_TRY(x.at == NULL || l->derived ? pearson_stage(job, &job->units, lines) : STATUS_OK);
     STATUS_TRY(pearson_read(job, *lines, n));
     job->lines += *n;
     return pearson_check_series(job, job->lines);
@@ -70,19 +75,24 @@ static enum status next_lines(struct pearson_job *job, struct span x, struct spa
 /* Makes series of n lines. *x: where these stay, or none. */
 static enum status to_series(struct pearson_job *job, struct span lines, size_t n, struct span *x)
 {
-    const struct series_rows levels = {.at = lines,
-                                       .type = job->layout.type,
-                                       .n_series = n,
-                                       .n_samples = pearson_levels(&job->layout)};
-    if (!takes_increments(job)) {
+    struct series_rows rows = {.at = lines,
+                               .type = job->layout.type,
+                               .n_series = n,
+                               .n_samples = pearson_levels(&job->layout)};
+    if (!job->layout.derived) {
         *x = lines;
         return STATUS_OK;
     }
     if (x->at == NULL) {
-        STATUS_TRY(increments_room(job));
-        *x = job->increments;
+        STATUS_TRY(derived_room(job));
+        *x = job->derived;
     }
-    return job->ops->pearson->diff_rows(job->queue, &levels, job->choice.diff, *x);
+    if (job->layout.n_dropped != 0) {
+        STATUS_TRY(job->ops->pearson->diff_rows(job->queue, &rows, job->choice.diff, *x));
+        rows = (struct series_rows){
+            .at = *x, .type = DTYPE_F64, .n_series = n, .n_samples = job->n_samples};
+    }
+    return job->choice.ranks ? job->ops->pearson->rank_rows(job->queue, &rows, *x) : STATUS_OK;
 }
 
 enum status pearson_rows(struct pearson_job *job)
@@ -105,9 +115,29 @@ enum status pearson_rows(struct pearson_job *job)
     return correlate_end(&job->c);
 }
 
+/* A pair is ranked again, where only products were taken of it. */
+static void tell_cost(const struct pearson_job *job)
+{
+    static const double products = 100; /* take as long as ranking a sample again */
+    size_t n_whole = 0;
+    for (size_t s = 0; s < job->n_series; s++) {
+        n_whole += pearson_stat(job, MOMENTS_COUNT, s) == (double)job->n_samples ? 1 : 0;
+    }
+    const uint64_t pairs = matrix_n_pairs(job->n_series) - matrix_n_pairs(n_whole);
+    log_info(
+        "%s: ranks %llu pairs again, each on its samples in common: about %.2g s of a core, or "
+        "of the device",
+        job->name, (unsigned long long)pairs,
+        (double)pairs * (double)job->n_samples * products /
+            job->ops->pearson->rate(job->queue, job->choice.used));
+}
+
 enum status pearson_rows_gaps(struct pearson_job *job)
 {
     uint64_t n_unsure = 0;
+    if (job->choice.ranks) {
+        tell_cost(job);
+    }
     STATUS_TRY(correlate_gaps(&job->c, moments_array(job->stats, MOMENTS_COUNT), &n_unsure));
     return n_unsure == 0
                ? STATUS_OK

@@ -7,6 +7,9 @@
  * of digits is enough and every tile is taken in double (digits_double_cuda.cu). What that kernel
  * costs where digits are enough is in pearson_exact_16k: 84 MB of tails read.
  *
+ * pearson_ranks: the same of their ranks, which is Spearman's coefficient; pearson_ranks_gaps: of
+ * series that lack samples, ranked again for each pair. pearson_survey: what is asked of a matrix.
+ *
  * The floor is the product's n (n - 1) / 2 pairs of N multiplications and additions at the rate of
  * the machine's own matrix product of that precision.
  */
@@ -26,12 +29,16 @@ struct pearson_variant {
     size_t n, n_samples; /* CUDA */
     double mark_s;       /* on one H200 */
     double spike;        /* 0: none; else so many times the first sample, in its place */
+    bool ranks;
+    double missing; /* share of the samples */
+    bool survey;    /* of the matrix that open leaves */
 };
 
 struct pearson_state {
     const struct pearson_variant *v;
     size_t n_series, n_samples, n_panels, z_bytes;
-    struct span x, z, *panels;
+    struct span x, ranks, z, *panels;
+    double *median_abs;
     struct moments moments;
 };
 
@@ -55,7 +62,9 @@ static void pearson_close(struct bench *b, void *state)
     ops->release(b->queue, s->z);
     ops->release(b->queue, s->moments.at);
     ops->release(b->queue, s->x);
+    ops->release(b->queue, s->ranks);
     free(s->panels);
+    free(s->median_abs);
     free(s);
 }
 
@@ -63,8 +72,16 @@ static enum status pearson_run(struct bench *b, void *state)
 {
     struct pearson_state *s = state;
     const struct backend_ops *ops = b->backend->ops;
-    const struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0};
-    enum status code = ops->means->rows(b->queue, &x, s->moments);
+    struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0};
+    enum status code = STATUS_OK;
+    uint64_t n_unsure = 0;
+    if (s->v->ranks) {
+        code = ops->pearson->rank_rows(b->queue, &x, s->ranks);
+        x.at = s->ranks;
+    }
+    if (code == STATUS_OK) {
+        code = ops->means->rows(b->queue, &x, s->moments);
+    }
     if (code == STATUS_OK) {
         code = ops->pearson->standardize(b->queue, s->v->precision, &x, s->moments, s->z);
     }
@@ -77,10 +94,48 @@ static enum status pearson_run(struct bench *b, void *state)
             .b = {.z = s->z, .n = width},
             .moments = s->moments,
             .r = s->panels[p],
-            .width = width};
+            .width = width,
+            .ranks = s->v->ranks};
         code = ops->pearson->gram(b->queue, &panel);
+        if (code == STATUS_OK && s->v->missing > 0) {
+            code = ops->pearson->gram_gaps(b->queue, &panel, &n_unsure);
+        }
     }
     return code;
+}
+
+static enum status survey_run(struct bench *b, void *state)
+{
+    struct pearson_state *s = state;
+    const struct matrix_kernels *k = b->backend->ops->matrix;
+    const struct matrix m = {s->n_series, PANEL, matrix_type(s), s->panels};
+    struct matrix_survey survey;
+    double median, kth;
+    enum status code = k->survey(b->queue, &m, &survey, s->median_abs, &median);
+    return code == STATUS_OK ? k->kth_abs(b->queue, &m, 1000, &kth) : code;
+}
+
+struct ranked {
+    double x;
+    size_t t;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = ((const struct ranked *)a)->x, y = ((const struct ranked *)b)->x;
+    return x < y ? -1 : x > y;
+}
+
+/* x to ranks; equal samples are as good as none here. */
+static void rank(double *x, size_t n, struct ranked *work)
+{
+    for (size_t t = 0; t < n; t++) {
+        work[t] = (struct ranked){x[t], t};
+    }
+    qsort(work, n, sizeof *work, by_value);
+    for (size_t k = 0; k < n; k++) {
+        x[work[k].t] = (double)k;
+    }
 }
 
 /* r of two series in extended precision, from the definition. */
@@ -114,12 +169,30 @@ static enum status fetch_series(struct bench *b, const struct pearson_state *s, 
     return code;
 }
 
+/* The same of the samples that both have, or of their ranks; `work` has room for 4 n numbers. */
+static double reference_of(const struct pearson_state *s, const double *x, const double *y,
+                           double *work)
+{
+    double *a = work, *c = a + s->n_samples;
+    size_t n = 0;
+    for (size_t t = 0; t < s->n_samples; t++) {
+        a[n] = x[t];
+        c[n] = y[t];
+        n += !isnan(x[t]) && !isnan(y[t]) ? 1 : 0;
+    }
+    if (s->v->ranks) {
+        rank(a, n, (struct ranked *)(void *)(c + s->n_samples));
+        rank(c, n, (struct ranked *)(void *)(c + s->n_samples));
+    }
+    return reference(a, c, n);
+}
+
 /* Every pair of CHECKED series spread over the panels. */
 static enum status pearson_check(struct bench *b, struct pearson_state *s)
 {
     const struct backend_ops *ops = b->backend->ops;
     const struct matrix matrix = {s->n_series, PANEL, matrix_type(s), s->panels};
-    double *series = malloc(CHECKED * s->n_samples * sizeof *series);
+    double *series = malloc((CHECKED + 4) * s->n_samples * sizeof *series);
     enum status code =
         series == NULL ? status_fail(STATUS_NO_MEMORY, "no memory") : pearson_run(b, s);
     size_t index[CHECKED];
@@ -137,9 +210,10 @@ static enum status pearson_check(struct bench *b, struct pearson_state *s)
             } element;
             code = ops->matrix->condensed(b->queue, &matrix, at, 1, &element);
             double got = matrix.type == DTYPE_F64 ? element.f64 : (double)element.f32;
-            double want =
-                reference(series + i * s->n_samples, series + j * s->n_samples, s->n_samples);
-            if (code == STATUS_OK && !(fabs(got - want) <= pearson_bound(s->v->precision, false))) {
+            double want = reference_of(s, series + i * s->n_samples, series + j * s->n_samples,
+                                       series + CHECKED * s->n_samples);
+            if (code == STATUS_OK &&
+                !(fabs(got - want) <= pearson_bound(s->v->precision, s->v->missing > 0))) {
                 code = status_fail(STATUS_INTERNAL, "r(%zu, %zu) is %.17g, not %.17g", index[i],
                                    index[j], got, want);
             }
@@ -153,11 +227,15 @@ static enum status pearson_memory(struct bench *b, struct pearson_state *s)
 {
     const struct backend_ops *ops = b->backend->ops;
     s->panels = calloc(s->n_panels, sizeof *s->panels);
-    if (s->panels == NULL) {
+    s->median_abs = calloc(s->n_series, sizeof *s->median_abs);
+    if (s->panels == NULL || s->median_abs == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory");
     }
     enum status code =
         ops->alloc(b->queue, s->n_series * s->n_samples * dtype_bytes(s->v->type), &s->x);
+    if (code == STATUS_OK && s->v->ranks) {
+        code = ops->alloc(b->queue, s->n_series * s->n_samples * sizeof(double), &s->ranks);
+    }
     if (code == STATUS_OK) {
         code = ops->alloc(b->queue, s->n_series * s->z_bytes, &s->z);
     }
@@ -191,6 +269,29 @@ static enum status add_spikes(struct bench *b, const struct pearson_state *s)
     return code;
 }
 
+static enum status punch(struct bench *b, const struct pearson_state *s)
+{
+    const size_t row = s->n_samples * sizeof(double);
+    double *x = malloc(row);
+    enum status code = x == NULL ? status_fail(STATUS_NO_MEMORY, "no memory") : STATUS_OK;
+    for (size_t k = 0; s->v->missing > 0 && code == STATUS_OK && k < s->n_series; k++) {
+        uint64_t ticket;
+        const struct span at = span_from(s->x, k * row);
+        code = b->backend->ops->download(b->queue, x, at, row);
+        for (size_t t = 0; t < s->n_samples; t++) {
+            x[t] = bench_uniform(k, t) < s->v->missing ? (double)NAN : x[t];
+        }
+        if (code == STATUS_OK) {
+            code = b->backend->ops->upload(b->queue, at, x, row, &ticket);
+        }
+        if (code == STATUS_OK) {
+            code = b->backend->ops->upload_wait(b->queue, ticket);
+        }
+    }
+    free(x);
+    return code;
+}
+
 static enum status pearson_open(struct bench *b, const struct bench_case *c,
                                 struct bench_work *work, void **state)
 {
@@ -199,7 +300,7 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
         return status_fail(STATUS_NO_MEMORY, "no memory");
     }
     s->v = c->variant;
-    s->n_series = b->smoke ? 65 : b->cuda ? s->v->n : 2048;
+    s->n_series = b->smoke ? 65 : b->cuda ? s->v->n : s->v->n < 8192 ? s->v->n / 4 : 2048;
     s->n_samples = b->smoke ? 257 : b->cuda ? s->v->n_samples : 8192;
     s->n_panels = (s->n_series + PANEL - 1) / PANEL;
     s->z_bytes = b->backend->ops->pearson->z_bytes(b->queue, s->v->precision, s->n_samples);
@@ -214,11 +315,20 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
         code = add_spikes(b, s);
     }
     if (code == STATUS_OK) {
+        code = punch(b, s);
+    }
+    if (code == STATUS_OK) {
         code = pearson_check(b, s);
     }
     if (code != STATUS_OK) {
         pearson_close(b, s);
         return code;
+    }
+    *state = s;
+    if (s->v->survey || s->v->missing > 0) {
+        work->items = (double)matrix_n_pairs(s->n_series) * 1e-6;
+        work->item_name = "million pairs";
+        return STATUS_OK;
     }
     const struct bench_ceilings *k = &b->ceilings;
     work->flops = (double)s->n_series * (double)(s->n_series - 1) * (double)s->n_samples;
@@ -231,20 +341,29 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     double products = b->cuda && s->v->precision == PEARSON_F32 ? 3 : 1; /* the split takes three */
     work->floor_s = rate > 0 ? products * work->flops / rate : 0;
     work->mark_s = b->cuda && !b->smoke ? s->v->mark_s : 0;
-    *state = s;
     return STATUS_OK;
 }
 
-static const struct pearson_variant exact = {PEARSON_EXACT, DTYPE_F64, 8192, 8192, 11.5e-3, 0},
-                                    exact_16k = {PEARSON_EXACT, DTYPE_F64, 16384, 16384, 88e-3, 0},
-                                    exact_hostile = {PEARSON_EXACT, DTYPE_F64, 8192, 16384, 0, 1e6},
-                                    f32 = {PEARSON_F32, DTYPE_F32, 8192, 8192, 6.0e-3, 0};
+#define VARIANT(of, of_type, series, samples, ...)                                                 \
+    {                                                                                              \
+        .precision = (of), .type = (of_type), .n = (series), .n_samples = (samples), __VA_ARGS__   \
+    }
+static const struct pearson_variant
+    exact = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 8192, .mark_s = 11.5e-3),
+    exact_16k = VARIANT(PEARSON_EXACT, DTYPE_F64, 16384, 16384, .mark_s = 88e-3),
+    exact_hostile = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 16384, .spike = 1e6),
+    f32 = VARIANT(PEARSON_F32, DTYPE_F32, 8192, 8192, .mark_s = 6.0e-3),
+    ranks = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 8192, .ranks = true),
+    gaps = VARIANT(PEARSON_EXACT, DTYPE_F64, 1024, 8192, .missing = 0.1),
+    ranks_gaps = VARIANT(PEARSON_EXACT, DTYPE_F64, 1024, 8192, .ranks = true, .missing = 0.1),
+    survey = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 257, .survey = true);
 
-#define PEARSON_CASE(stem, text, where)                                                            \
+#define CASE_RUN(stem, text, where, how)                                                           \
     {                                                                                              \
         .name = "pearson_" #stem, .what = (text), .backends = (where), .by_device = true,          \
-        .variant = &(stem), .open = pearson_open, .run = pearson_run, .close = pearson_close       \
+        .variant = &(stem), .open = pearson_open, .run = (how), .close = pearson_close             \
     }
+#define PEARSON_CASE(stem, text, where) CASE_RUN(stem, text, where, pearson_run)
 
 const struct bench_case bench_pearson_cases[] = {
     PEARSON_CASE(exact, "every r of 8192 (CPU: 2048) series of 8192 f64, exact",
@@ -253,5 +372,13 @@ const struct bench_case bench_pearson_cases[] = {
     PEARSON_CASE(exact_16k, "every r of 16384 series of 16384 f64, exact", BENCH_CUDA),
     PEARSON_CASE(exact_hostile, "every r of 8192 series of 16384 f64 with a spike each, exact",
                  BENCH_CPU | BENCH_CUDA),
+    PEARSON_CASE(ranks, "Spearman's coefficient of the same as pearson_exact",
+                 BENCH_CPU | BENCH_CUDA),
+    PEARSON_CASE(gaps, "every r of 1024 (CPU: 256) series of 8192 f64 that lack a tenth",
+                 BENCH_CPU | BENCH_CUDA),
+    PEARSON_CASE(ranks_gaps, "Spearman's coefficient of the same as pearson_gaps",
+                 BENCH_CPU | BENCH_CUDA),
+    CASE_RUN(survey, "survey and a rank of the r of 8192 (CPU: 2048) series",
+             BENCH_CPU | BENCH_CUDA, survey_run),
     {0},
 };

@@ -271,8 +271,49 @@ def differences():
         check("diff " + diff, full(got["r"], 20), corrcoef(y), 1e-12 if diff == "step" else 1e-11)
 
 
+def compare_ranks():
+    """Spearman's coefficient against SciPy, of rows and columns, with ties and of increments; with gaps against pandas."""
+    x = np.vstack([walks(30, 400), np.floor(4 * rng.normal(size=(9, 400))), np.full((1, 400), 3.0)])
+    x[1] = np.exp(x[0])  # of the same ranks
+    frames = {"complete": x, "diff=step": x[:12]}
+    y = x.copy()
+    y[2:33][rng.random((31, 400)) < 0.2] = np.nan
+    y[5, 3:] = np.nan
+    frames["gaps"] = y
+    for name, rows in frames.items():
+        options = ["method=spearman", *([name] if "=" in name else [])]
+        ranked = np.diff(rows) if "=" in name else rows
+        with np.errstate(invalid="ignore"):
+            want = pd.DataFrame(ranked.T).corr(method="spearman", min_periods=3).to_numpy()
+        if name == "complete":
+            np.testing.assert_allclose(want[:-1, :-1], scipy.stats.spearmanr(x[:-1].T)[0], atol=1e-12)
+        stem = "ranks" + str(len(name))
+        row_path = os.path.join(scratch, stem + ".clusters.npy")
+        np.save(row_path, rows)
+        text_path = os.path.join(scratch, stem + "t.clusters.csv")
+        pd.DataFrame(rows.T, columns=[f"s{i}" for i in range(len(rows))]).to_csv(text_path, index=False)
+        np.save(os.path.join(scratch, stem + "f.clusters.npy"), np.asfortranarray(rows.T))
+        for path, option in ((row_path, []), (row_path, ["precision=f32"]), (text_path, []),
+                             (os.path.join(scratch, stem + "f.clusters.npy"), ["series=columns"])):
+            where, got, manifest = run(path, *options, *option)
+            check(f"ranks, {name}, {path}", full(got["r"], len(rows)), want, 1e-12)
+            pairs = pairs_of(where)
+            off = np.abs(pairs["r"] - want[pairs["i"], pairs["j"]]).max()
+            if not off <= 1e-12 or (name == "diff=step") == any("rank" in w for w in manifest["warnings"]):
+                sys.exit(f"ranks, {name}: pairs differ by {off}; {manifest['warnings']}")
+    ends = np.where(np.abs(x[30:39]) > 6, np.copysign(np.inf, x[30:39]), x[30:39])
+    np.save(row_path, ends)
+    check("ranks, infinite", full(run(row_path, "method=spearman")[1]["r"], len(ends)),
+          corrcoef(pd.DataFrame(ends.T).rank().to_numpy().T), 1e-12)
+    _, got, _ = run(os.path.join(scratch, "ranks8.clusters.npy"), "method=spearman", "precision=f32", "missing=reject")
+    if got["r"].dtype != np.float32:
+        sys.exit("ranks without gaps are not of the precision that was asked for")
+    check("ranks, f32", full(got["r"], len(x)), pd.DataFrame(x.T).corr(method="spearman").to_numpy(), 1e-6)
+
+
 compare_matrices()
 compare_gaps()
+compare_ranks()
 index_left_out()
 constant_series()
 differences()

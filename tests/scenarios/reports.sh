@@ -11,7 +11,7 @@ printf '1,2,3\n4,5,7\n6,9,8\n' >good.clusters.csv
 # check: the shape, every parameter, and the same limits as run's.
 expect 0 "$LEAT" check -b cpu good.clusters.csv -s top=7 -s series=rows
 grep -q '3 lines of 3 numbers' stdout || { cat stdout; fail "no shape"; }
-grep -q 'parameters: series=rows precision=exact .*top=7' stdout || { cat stdout; fail "no parameters"; }
+grep -q 'parameters: series=rows method=pearson precision=exact .*top=7' stdout || { cat stdout; fail "no parameters"; }
 expect 0 "$LEAT" check -b cpu --json good.clusters.csv -s threshold=0.5
 json stdout 'o[0]["status"] == "ok" and o[0]["parameters"].items() >= dict(series="auto", precision="exact", diff="none",
     missing="pairwise", r="upper", top=1000, threshold=0.5).items()'
@@ -106,13 +106,15 @@ mistake "'k' is a parameter of kmeans, not of pearson" run -p pearson -s k=3 goo
 mistake "'top' is a parameter of pearson, not of kmeans" run -p kmeans -s top=3 good.clusters.csv
 mistake "precision: 'extact' is not one of exact.f32; did you mean 'exact'" run -s precision=extact good.clusters.csv
 mistake "'k' is a parameter of kmeans, not of pearson" check -s k=3 good.clusters.csv
-mistake "method: 'spearman' is not one of .*; 'method' is a parameter of interpolate, not of pearson, sciddicat, kmeans$" \
-    run -s method=spearman good.clusters.csv
+mistake "method: 'kendall' is not one of pearson|spearman (pearson), .* (interpolate); 'method' is a parameter of pearson, interpolate, not of sciddicat, kmeans$" \
+    run -s method=kendall good.clusters.csv
 mistake "missing: 'pairwse' is not one of pairwise|reject (pearson), reject|drop (kmeans); did you mean 'pairwise'?; 'missing' is" \
     run -s missing=pairwse good.clusters.csv
 mistake "steps: .*; 'steps' is a parameter of sciddicat, not of pearson, interpolate, kmeans$" check -s steps=many good.clusters.csv
 mistake "figure: 'gif' is not one of png.svg.pdf.none$" run -s figure=gif good.clusters.csv
-mistake "'method' is a parameter of interpolate, not of pearson$" run -p pearson -s method=spearman good.clusters.csv
+mistake "method: 'spearmann' is not one of pearson|spearman; did you mean 'spearman'" \
+    run -p pearson -s method=spearmann good.clusters.csv
+mistake "'method' is a parameter of pearson, not of kmeans$" run -p kmeans -s method=spearman good.points.csv
 printf 'method = spearman\n' >top.conf
 mistake "'method' is a pipeline's parameter: put it under" run -c top.conf good.clusters.csv
 for size in 512M 512MB 512MiB 0.5g 0.5gib 524288K; do

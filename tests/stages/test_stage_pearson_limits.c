@@ -186,6 +186,19 @@ static void values_too_small_to_be_squared_are_not_called_constant(void **state)
     }
 }
 
+static void ranks_of_columns_that_do_not_fit_are_refused_with_what_to_do(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(9, 30, false, DTYPE_F64);
+    sheet_set(&sheet, "method=spearman");
+    sheet.memory_limit = 1;
+    check_refusal(&sheet, STATUS_TOO_LARGE, "raise --memory");
+    sheet.memory_limit = UINT64_MAX;
+    struct outcome o = run_well(&sheet);
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
 static void infinities_are_refused_by_name_before_increments_hide_them(void **state)
 {
     (void)state;
@@ -247,10 +260,9 @@ static void plans_are_what_is_taken(void **state)
 {
     (void)state;
     static const char *const sets[][2] = {
-        {"precision=exact", "diff=none"},
-        {"precision=exact", "diff=step"},
-        {"precision=f32", "diff=none"},
-        {"precision=f32", "diff=log"},
+        {"precision=exact", "diff=none"}, {"precision=exact", "diff=step"},
+        {"precision=f32", "diff=none"},   {"precision=f32", "diff=log"},
+        {"method=spearman", "diff=none"}, {"method=spearman", "diff=step"},
     };
     for (size_t k = 0; k < 4 * sizeof sets / sizeof *sets; k++) {
         const bool by_lines = k % 2 == 0;
@@ -258,6 +270,7 @@ static void plans_are_what_is_taken(void **state)
         sheet.started_over = k % 4 > 1;
         sheet.params[1] = sets[k / 4][0];
         sheet.params[2] = sets[k / 4][1];
+        sheet.memory_limit = k / 4 > 3 ? UINT64_MAX : 0; /* of ranks there are no slabs */
         for (size_t s = 0; s < 700; s++) { /* a gap in every series, somewhere in the middle */
             sheet.cells[by_lines ? s * 100 + 50 : (20 + s % 60) * 700 + s] = NAN;
         }
@@ -394,15 +407,16 @@ static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
 static void memory_comes_back_wherever_it_runs_out(void **state)
 {
     (void)state;
-    static const char *const precisions[] = {"precision=exact", "precision=f32"};
-    for (size_t k = 0; k < 4; k++) {
-        struct sheet sheet = shape_of(300, 20, k < 2, DTYPE_F64);
+    static const char *const sets[] = {"precision=exact", "precision=f32", "method=spearman"};
+    for (size_t k = 0; k < 6; k++) {
+        struct sheet sheet = shape_of(300, 20, k < 3, DTYPE_F64);
         sheet.info.n_lines = 0;
         sheet.info.n_lines_estimate = 64;
         sheet.cells[45] = NAN;
         sheet.cut = 1;
-        sheet.params[1] = precisions[k % 2];
-        sheet.params[2] = k % 2 ? "diff=step" : NULL;
+        sheet.params[1] = sets[k % 3];
+        sheet.params[2] = k % 3 == 1 ? "diff=step" : NULL;
+        sheet.memory_limit = k % 3 == 2 ? UINT64_MAX : 0; /* of ranks there are no slabs */
         struct outcome o = run_well(&sheet);
         const size_t allocs = counted.allocs;
         outcome_free(&o);
@@ -429,6 +443,7 @@ int main(void)
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
         cmocka_unit_test(values_too_small_to_be_squared_are_not_called_constant),
+        cmocka_unit_test(ranks_of_columns_that_do_not_fit_are_refused_with_what_to_do),
         cmocka_unit_test(infinities_are_refused_by_name_before_increments_hide_them),
         cmocka_unit_test(increments_without_a_logarithm_are_told_apart_from_missing_values),
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
