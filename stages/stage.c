@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,22 +24,52 @@ const struct stage_ops *stage_find(const char *name)
     return NULL;
 }
 
+/* The number of the stage's parameter of that key; n_specs: there is none. */
+static size_t find_param(const struct stage_ops *stage, const char *key)
+{
+    size_t i = 0;
+    while (i < stage->n_specs && strcmp(stage->specs[i].key, key) != 0) {
+        i++;
+    }
+    return i;
+}
+
 const char *stage_text(const struct stage_ops *stage, const struct param_value *params,
                        const char *key)
 {
-    for (size_t i = 0; i < stage->n_specs; i++) {
-        if (strcmp(stage->specs[i].key, key) == 0) {
-            return params[i].text;
-        }
-    }
-    return "";
+    const size_t i = find_param(stage, key);
+    return i < stage->n_specs ? params[i].text : "";
 }
 
-size_t stage_n_parts(const struct stage_ops *stage, const struct param_value *params)
+static bool has_part(const struct stage_ops *stage, const struct param_value *params,
+                     const struct stage_part *part)
 {
-    const char *const unless = stage->parts[stage->n_parts - 1].unless;
-    const bool is_replaced = unless != NULL && *stage_text(stage, params, unless) != '\0';
-    return stage->n_parts - is_replaced;
+    const size_t i = part->unless != NULL ? find_param(stage, part->unless) : stage->n_specs;
+    return i == stage->n_specs ||
+           (stage->specs[i].kind == PARAM_CHOICE ? params[i].index > 0 : *params[i].text == '\0');
+}
+
+size_t stage_parts(const struct stage_ops *stage, const struct param_value *params,
+                   const struct stage_part *out[STAGE_MAX_PARTS])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < stage->n_parts; i++) {
+        if (has_part(stage, params, &stage->parts[i])) {
+            out[n++] = &stage->parts[i];
+        }
+    }
+    return n;
+}
+
+const char *stage_instead(const struct stage_ops *stage, const struct stage_part *part,
+                          char out[STAGE_INSTEAD_BYTES])
+{
+    const char *const key = part->unless != NULL ? part->unless : "";
+    const size_t i = find_param(stage, key);
+    const char *const choices = i < stage->n_specs ? stage->specs[i].choices : NULL;
+    snprintf(out, STAGE_INSTEAD_BYTES, "%s%s%.*s", key, choices != NULL ? "=" : "",
+             choices != NULL ? (int)strcspn(choices, "|") : 0, choices != NULL ? choices : "");
+    return out;
 }
 
 static enum status parse_choice(const struct param_spec *spec, const char *text,

@@ -62,16 +62,17 @@ struct stage_part {
     enum stage_part_kind kind;
     const char *columns; /* key of the PARAM_TEXT that chooses this part's columns; NULL: the
                             reader's key "columns" does */
-    const char *unless;  /* key of the PARAM_TEXT that takes the part's place where it is not
-                            empty: the job has no such file then. Of the last part only. NULL: the
-                            part is always wanted */
+    const char *unless; /* key of the parameter that says whether a job has such a file: it has none
+                           where a text is not empty, which takes its place, or where the first
+                           choice is taken ("none|file"). So nobody waits for a file that may never
+                           come. NULL: it always has one */
 };
 
-enum { STAGE_MAX_PARTS = 2 };
+enum { STAGE_MAX_PARTS = 4 };
 
 /* A part's file. A grid's `table->grid` may be NULL: a table of another format in its place. */
 struct stage_input {
-    const struct table_info *table; /* NULL: a parameter is in the part's place */
+    const struct table_info *table; /* NULL: the job has no such part */
     const char *name;               /* for messages */
     struct table_watch *seen; /* what has been seen of its numbers: of the first part, once all have
                                  been pushed; NULL: nothing */
@@ -172,8 +173,14 @@ extern const struct stage_ops *const stage_registry[];
 /* By name; NULL when there is none. */
 const struct stage_ops *stage_find(const char *name);
 
-/* How many parts a job with these parameters has: those whose place no parameter takes. */
-size_t stage_n_parts(const struct stage_ops *stage, const struct param_value *params);
+/* The parts that a job with these parameters has, in the stage's order; how many. */
+size_t stage_parts(const struct stage_ops *stage, const struct param_value *params,
+                   const struct stage_part *out[STAGE_MAX_PARTS]);
+/* What is said in place of a part, as a message has it: "query", "targets=none"; "": nothing, a job
+ * always has it. Returns out. */
+enum { STAGE_INSTEAD_BYTES = 64 };
+const char *stage_instead(const struct stage_ops *stage, const struct stage_part *part,
+                          char out[STAGE_INSTEAD_BYTES]);
 /* The text of the parameter of that key; "" where there is none. */
 const char *stage_text(const struct stage_ops *stage, const struct param_value *params,
                        const char *key);

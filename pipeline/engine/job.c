@@ -167,10 +167,10 @@ static size_t longest_line(const struct engine *e)
 struct table_options job_table_options(const struct job *job, size_t part)
 {
     const struct job_settings *settings = &job->input.settings;
-    const char *key = settings->stage->parts[part].columns;
+    const char *key = settings->parts[part]->columns;
     struct table_options options = settings->table;
     options.prj = job->input.parts[part].prj;
-    options.for_grid = settings->stage->parts[part].kind == STAGE_GRID;
+    options.for_grid = settings->parts[part]->kind == STAGE_GRID;
     if (key != NULL) {
         const char *text = stage_text(settings->stage, settings->params, key);
         options.columns = *text != '\0' ? text : NULL;
@@ -266,14 +266,14 @@ static enum status open_watch(struct job *job)
 {
     const struct stage_ops *const stage = job->input.settings.stage;
     const struct table_info *const info = table_info(job->tables[0]);
-    const struct stage_args args = {.inputs[0] = {.table = info},
-                                    .params = job->input.settings.params};
+    struct stage_args args = {.params = job->input.settings.params};
+    args.inputs[job_stage_part(job, 0)].table = info;
     const bool by_lines =
         stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
     return table_watch_new(info,
-                           stage->parts[0].kind == STAGE_GRID ? TABLE_WATCH_HEIGHTS
-                           : by_lines                         ? TABLE_WATCH_LINES
-                                                              : TABLE_WATCH_ACROSS,
+                           job->input.settings.parts[0]->kind == STAGE_GRID ? TABLE_WATCH_HEIGHTS
+                           : by_lines                                       ? TABLE_WATCH_LINES
+                                                                            : TABLE_WATCH_ACROSS,
                            &job->watch);
 }
 
@@ -302,7 +302,7 @@ static enum status open_work(void *owner)
     struct job *job = owner;
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
-        const bool is_grid = job->input.settings.stage->parts[i].kind == STAGE_GRID;
+        const bool is_grid = job->input.settings.parts[i]->kind == STAGE_GRID;
         if (is_grid && part->fd < 0 && !part->is_stream && part->prj == NULL) {
             STATUS_TRY(projection_beside(part->path, &part->prj));
         }
@@ -333,7 +333,7 @@ static double work_of(const struct job *job)
     const struct stage_ops *stage = job->input.settings.stage;
     struct stage_args args = {.params = job->input.settings.params};
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[i] = (struct stage_input){.table = &job->shapes[i]};
+        args.inputs[job_stage_part(job, i)] = (struct stage_input){.table = &job->shapes[i]};
     }
     return stage->work != NULL ? stage->work(&args) : 0;
 }

@@ -35,7 +35,7 @@ struct job_part {
 
 /* What a job is made from; handed over with job_start. */
 struct job_input {
-    struct job_part parts[STAGE_MAX_PARTS]; /* in the order of the stage's */
+    struct job_part parts[STAGE_MAX_PARTS]; /* as settings.parts */
     size_t n_parts;
     struct job_settings settings; /* resolved; owned */
     char *part_folder; /* of the output folder: the result is left there under that name, complete

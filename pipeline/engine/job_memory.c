@@ -51,8 +51,8 @@ struct stage_args job_args(const struct job *job)
                               .most_helpers = job_most_helpers(job),
                               .executor = thread_pool_executor(e->compute)};
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[i] = (struct stage_input){&job->shapes[i], job->input.parts[i].path,
-                                              i == 0 ? job->watch : NULL};
+        args.inputs[job_stage_part(job, i)] = (struct stage_input){
+            &job->shapes[i], job->input.parts[i].path, i == 0 ? job->watch : NULL};
     }
     return args;
 }
@@ -74,9 +74,9 @@ static enum status plan(const struct job *job, const size_t lines[STAGE_MAX_PART
     args.n_results = n_results;
     struct table_info infos[STAGE_MAX_PARTS];
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        infos[i] = *args.inputs[i].table;
+        infos[i] = job->shapes[i];
         expect_lines(&infos[i], lines[i]);
-        args.inputs[i].table = &infos[i];
+        args.inputs[job_stage_part(job, i)].table = &infos[i];
     }
     return job->input.settings.stage->plan(&args, need);
 }
@@ -259,18 +259,19 @@ static enum status plan_counted(struct job *job)
     struct table_info counted[STAGE_MAX_PARTS];
     bool known = true;
     for (size_t i = 0; i < job->input.n_parts; i++) {
+        struct stage_input *const input = &args.inputs[job_stage_part(job, i)];
         struct table_info *info = &counted[i];
-        *info = *args.inputs[i].table;
+        *info = *input->table;
         const size_t lines = (size_t)(job->cells[i] / info->cells_per_line);
         if (lines == 0) {
-            return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", args.inputs[i].name);
+            return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", input->name);
         }
         known = known && info->n_lines != 0;
         info->n_lines = info->n_lines_estimate = lines;
         if (lines > job->lines_estimate[i]) {
             job->lines_estimate[i] = lines;
         }
-        args.inputs[i].table = info;
+        input->table = info;
     }
     if (known) {
         return STATUS_OK;

@@ -260,4 +260,11 @@ const json_t *manifest_recorded(const json_t *manifest, const char *key);
  * is another one's, and may not be replaced. */
 enum status job_resume(struct job *job) STATUS_MUST_CHECK;
 
+/* Which of the stage's parts number i of the job's is. */
+static inline size_t job_stage_part(const struct job *job, size_t i)
+{
+    const struct job_settings *const settings = &job->input.settings;
+    return (size_t)(settings->parts[i] - settings->stage->parts);
+}
+
 #endif

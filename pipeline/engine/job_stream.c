@@ -212,7 +212,7 @@ static enum status push_block(struct job *job)
     if (b != NULL) {
         STATUS_TRY(watch_block(b));
         job_copy_add(job, b);
-        STATUS_TRY(pull_push(job->method, b->part, &b->chunk, &b->ticket));
+        STATUS_TRY(pull_push(job->method, job_stage_part(job, b->part), &b->chunk, &b->ticket));
         job->pushing = b->next;
         b->next = job->pushed;
         job->pushed = b;
@@ -287,8 +287,14 @@ static struct block *take_ready(struct job *job)
 static enum status pass_work(void *owner)
 {
     struct job *job = owner;
-    job->part = job->input.n_parts;
-    return pull_end_pass(job->method, &job->part);
+    size_t again = STAGE_MAX_PARTS;
+    STATUS_TRY(pull_end_pass(job->method, &again));
+    for (job->part = 0; job->part < job->input.n_parts; job->part++) {
+        if (job_stage_part(job, job->part) == again) {
+            break;
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status changed(const struct job *job, size_t part)

@@ -110,9 +110,9 @@ static enum status notice(const struct job *job, struct result *out)
 {
     const struct stage_ops *const stage = job->input.settings.stage;
     struct stage_args args = job_args(job);
-    struct table_info read = *args.inputs[0].table;
+    struct table_info read = *args.inputs[job_stage_part(job, 0)].table;
     read.n_lines = (size_t)(job->cells[0] / read.cells_per_line);
-    args.inputs[0].table = &read;
+    args.inputs[job_stage_part(job, 0)].table = &read;
     return stage->notice != NULL ? stage->notice(&args, out) : STATUS_OK;
 }
 
@@ -193,7 +193,7 @@ static json_t *pack_reader(const struct job *job)
     for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
         bool used = false; /* some part's format looks at it */
         for (size_t i = 0; i < job->input.n_parts; i++) {
-            const bool own = k == TABLE_COLUMNS && job->input.settings.stage->parts[i].columns;
+            const bool own = k == TABLE_COLUMNS && job->input.settings.parts[i]->columns;
             used = used || (table_info(job->tables[i])->used[k] && !own);
         }
         if (used) {

@@ -223,11 +223,18 @@ static enum status place(struct parts *p, struct waiting *w, struct job_part *pa
     struct job_part *to = &w->input.parts[settings->part];
     if (to->path != NULL) {
         return status_fail(STATUS_BAD_INPUT, "'%s': its job has '%s' as %s already; remove one",
-                           part->path, to->path, stage->parts[settings->part].suffix);
+                           part->path, to->path, settings->parts[settings->part]->suffix);
     }
     if (w->input.n_parts > 0 && w->input.settings.stage != stage) {
         return status_fail(STATUS_BAD_INPUT, "'%s': its name belongs to a job of %s already",
                            part->path, w->input.settings.stage->name);
+    }
+    if (w->input.n_parts > 0 &&
+        memcmp(w->input.settings.parts, settings->parts, sizeof settings->parts) != 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "'%s': its parameters ask for other files of its job than those of the "
+                           "others; set them alike",
+                           part->path);
     }
     const bool waits = w->input.n_parts + 1 < settings->n_parts;
     if (waits && part->fd >= 0 && p->n_open >= PARTS_MAX_OPEN) {
@@ -248,38 +255,11 @@ static enum status place(struct parts *p, struct waiting *w, struct job_part *pa
     return STATUS_OK;
 }
 
-/* A job of this part alone; what waits under its name stays, and is given up at the end. */
-static enum status take_alone(struct parts *p, struct job_part *part, struct job_settings *settings,
-                              struct job_input *out)
-{
-    *out = (struct job_input){.n_parts = 1, .settings = *settings};
-    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        out->parts[i].fd = -1;
-    }
-    out->parts[settings->part] = *part;
-    *part = (struct job_part){.fd = -1};
-    *settings = (struct job_settings){0};
-    return take_projections(p, out);
-}
-
-/* Whether a parameter is in the place of the part that waits under the name. */
-static bool is_alone(const struct waiting *w, const struct job_settings *settings)
-{
-    return settings->n_parts == 1 && w->input.n_parts > 0 &&
-           w->input.settings.stage == settings->stage &&
-           w->input.parts[settings->part].path == NULL;
-}
-
 enum status parts_add(struct parts *p, struct job_part *part, struct job_settings *settings,
                       struct job_input *out, bool *complete)
 {
     struct waiting *w = find(p, part->path, settings->stem);
     *complete = false;
-    if (w != NULL && is_alone(w, settings)) {
-        const enum status st = take_alone(p, part, settings, out);
-        *complete = st == STATUS_OK;
-        return st;
-    }
     enum status code = w != NULL ? place(p, w, part, settings)
                                  : status_fail(STATUS_NO_MEMORY, "no memory for a job's parts");
     job_settings_free(settings);
@@ -318,15 +298,15 @@ static enum status lacks(const struct waiting *w)
     while (w->input.parts[there].path == NULL) {
         there++;
     }
-    const struct stage_part *const part = &stage->parts[missing];
-    const struct stage_part *const came = &stage->parts[there];
+    const struct stage_part *const part = w->input.settings.parts[missing];
+    const struct stage_part *const came = w->input.settings.parts[there];
     const char *const stem = w->input.settings.stem;
-    char instead[256] = ""; /* a parameter that may take it */
-    if (part->unless != NULL) {
-        snprintf(instead, sizeof instead, ", or the parameter %s", part->unless);
-    } else if (came->unless != NULL) { /* a route may have set it for the others */
+    char parameter[STAGE_INSTEAD_BYTES], instead[256] = "";
+    if (*stage_instead(stage, part, parameter) != '\0') {
+        snprintf(instead, sizeof instead, ", or the parameter %s", parameter);
+    } else if (*stage_instead(stage, came, parameter) != '\0') { /* a route may have set it */
         snprintf(instead, sizeof instead,
-                 " and without the parameter %s, which takes the place of %.64s.%s.*", came->unless,
+                 " and without the parameter %s, which takes the place of %.64s.%s.*", parameter,
                  stem, came->suffix);
     }
     return status_fail(STATUS_BAD_INPUT,
@@ -403,9 +383,9 @@ enum status parts_give_up(struct parts *p, const char *folder, struct job_input 
         code = lacks(w);
     }
     take_out(p, w, out);
-    if (out->parts[0].path == NULL) { /* the first part names the input */
-        out->parts[0] = out->parts[1];
-        out->parts[1] = (struct job_part){.fd = -1};
+    for (size_t i = 1; out->parts[0].path == NULL; i++) { /* the first part names the input */
+        out->parts[0] = out->parts[i];
+        out->parts[i] = (struct job_part){.fd = -1};
     }
     return code;
 }

@@ -60,8 +60,9 @@ struct group {
     char *key;
     const struct stage_ops *stage;
     struct file *parts[STAGE_MAX_PARTS];
-    size_t n_parts;          /* that the job needs */
-    bool is_ready, is_unfit; /* is_unfit: it can only fail */
+    const struct stage_part *of[STAGE_MAX_PARTS]; /* what they are */
+    size_t n_parts;                               /* that the job needs */
+    bool is_ready, is_unfit;                      /* is_unfit: it can only fail */
     TAILQ_ENTRY(group) place;
 };
 TAILQ_HEAD(groups, group);
@@ -152,7 +153,7 @@ static struct file *find_prj(const struct service_inbox *inbox, const char *grid
 static char *find_beside(const struct service_inbox *inbox, const struct file *f,
                          struct file *beside[2])
 {
-    const bool is_grid = f->group->stage->parts[f->part].kind == STAGE_GRID;
+    const bool is_grid = f->group->of[f->part]->kind == STAGE_GRID;
     char *marker = inbox->settings->done_file ? xasprintf("%s.done", f->path) : NULL;
     char *const mask_path = xasprintf("%s%s", f->path, INPUT_NAME_MASK);
     struct file *const mask = find_file(inbox, mask_path);
@@ -188,16 +189,17 @@ static char *find_missing(const struct group *g, const struct file *f)
         return xasprintf("waits for %s", file_name_last(g->parts[i]->path));
     }
     const char *stem = file_name_last(g->key);
-    const struct stage_part *part = &g->stage->parts[i], *mine = &g->stage->parts[f->part];
+    const struct stage_part *part = g->of[i], *mine = g->of[f->part];
     const int n = (int)(strrchr(stem, '\n') - stem);
-    if (mine->unless != NULL) { /* a route may set it for the others */
+    char parameter[STAGE_INSTEAD_BYTES];
+    if (*stage_instead(g->stage, mine, parameter) != '\0') { /* a route may set it for the others */
         return xasprintf("waits for %.*s.%s.* without the parameter %s, which takes the place of "
                          "%.*s.%s.*",
-                         n, stem, part->suffix, mine->unless, n, stem, mine->suffix);
+                         n, stem, part->suffix, parameter, n, stem, mine->suffix);
     }
+    stage_instead(g->stage, part, parameter);
     return xasprintf("waits for %.*s.%s.*%s%s", n, stem, part->suffix,
-                     part->unless != NULL ? " or the parameter " : "",
-                     part->unless != NULL ? part->unless : "");
+                     *parameter != '\0' ? " or the parameter " : "", parameter);
 }
 
 /* Whether the job is something that is not a file, beside which nothing belongs. */
@@ -250,10 +252,11 @@ static void free_group(void *group)
 
 /* The job of that key, made when it is not there. The key is taken over. */
 static struct group *get_group(struct service_inbox *inbox, char *key,
-                               const struct stage_ops *stage, size_t n_parts)
+                               const struct job_settings *job)
 {
     struct group *g = xcalloc(1, sizeof(*g));
-    *g = (struct group){.key = key, .stage = stage, .n_parts = n_parts};
+    *g = (struct group){.key = key, .stage = job->stage, .n_parts = job->n_parts};
+    memcpy(g->of, job->parts, sizeof(g->of));
     struct group **found = xalloc_checked(tsearch(g, &inbox->by_key, by_key));
     if (*found != g) {
         free_group(g);
@@ -347,13 +350,16 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
     char *key = job->n_parts == 1
                     ? xasprintf("1/%s", f->path)
                     : xasprintf("2/%.*s%s\n%s", n_folder, f->path, job->stem, job->stage->name);
-    struct group *g = get_group(inbox, key, job->stage, job->n_parts);
-    if (g->parts[job->part] != NULL) {
+    struct group *g = get_group(inbox, key, job);
+    const bool is_alike = memcmp(g->of, job->parts, sizeof(g->of)) == 0;
+    if (!is_alike || g->parts[job->part] != NULL) {
         f->is_duplicate = true;
         TAILQ_INSERT_TAIL(&inbox->duplicates, f, duplicate_place);
-        set_reason(f, xasprintf("%s is the %s of its job already; remove one of them",
-                                file_name_last(g->parts[job->part]->path),
-                                job->stage->parts[job->part].suffix));
+        set_reason(f, is_alike ? xasprintf("%s is the %s of its job already; remove one of them",
+                                           file_name_last(g->parts[job->part]->path),
+                                           job->parts[job->part]->suffix)
+                               : xstrdup("its parameters ask for other files of its job than those "
+                                         "of the others; set them alike"));
         move_to(inbox, f, LIST_HELD);
         return;
     }
@@ -366,8 +372,9 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
 /* Makes the file a job of its own, which can only fail. */
 static void set_aside(struct service_inbox *inbox, struct file *f, const struct stage_ops *stage)
 {
+    const struct job_settings job = {.stage = stage, .n_parts = 1, .parts = {stage->parts}};
     leave(inbox, f);
-    struct group *g = get_group(inbox, xasprintf("0/%s", f->path), stage, 1);
+    struct group *g = get_group(inbox, xasprintf("0/%s", f->path), &job);
     assert(g->parts[0] == NULL);
     g->is_unfit = true;
     g->parts[0] = f;
@@ -388,7 +395,8 @@ static void leave_duplicates(struct service_inbox *inbox, struct file *f)
 /* Finds the file's job. An archive is one, whose own jobs its worker finds. */
 static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
 {
-    struct job_settings job = {.stage = stage_registry[0], .n_parts = 1};
+    struct job_settings job = {
+        .stage = stage_registry[0], .n_parts = 1, .parts = {stage_registry[0]->parts}};
     char *path = xasprintf("in/%s", f->path), *reason = NULL;
     leave(inbox, f);
     leave_duplicates(inbox, f);

@@ -136,9 +136,10 @@ void settings_set_log_level(const struct settings *s);
  * an archive: archive path, '/', member). */
 struct job_settings {
     const struct stage_ops *stage;
-    size_t part;                /* which of the stage's parts the file is */
-    size_t n_parts;             /* that the job has: those whose place no parameter takes */
-    struct param_value *params; /* [stage->n_specs], owned; their texts, */
+    size_t n_parts;                                  /* that the job has, */
+    const struct stage_part *parts[STAGE_MAX_PARTS]; /* which these are, in the stage's order, */
+    size_t part;                                     /* and which of them the file is */
+    struct param_value *params;                      /* [stage->n_specs], owned; their texts, */
     struct table_options table; /* and strings of these, borrowed from the settings (of a worker:
                                    from the request), which outlive the job */
     char *stem;   /* "X" of X.clusters.csv: the result folder's name; owned; valid as a single path

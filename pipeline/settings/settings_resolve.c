@@ -168,12 +168,10 @@ const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_N
     for (size_t i = 0; i < stage->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
         const struct stage_part *const part = &stage->parts[i];
         const bool may_lack = part->unless != NULL;
-        n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s%s",
-                              may_lack ? " [+ "
-                              : i > 0  ? " + "
-                                       : "",
-                              part->suffix, part->kind == STAGE_GRID ? "tif" : "csv",
-                              may_lack ? "]" : "");
+        n +=
+            (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%s%s%sX.%s.%s%s", i > 0 ? " " : "",
+                             may_lack ? "[" : "", i > 0 ? "+ " : "", part->suffix,
+                             part->kind == STAGE_GRID ? "tif" : "csv", may_lack ? "]" : "");
     }
     return out;
 }
@@ -284,32 +282,54 @@ static enum status refuse_path(const char *path)
         path, first->name, first->name, settings_names(names));
 }
 
+/* "X.dem.tif and X.source.tif (or .asc)". */
+static const char *list_parts(const struct job_settings *j, char out[SETTINGS_NAMES_BYTES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
+        const bool is_last = i + 1 == j->n_parts, is_grid = j->parts[i]->kind == STAGE_GRID;
+        n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s%s",
+                              i == 0    ? ""
+                              : is_last ? " and "
+                                        : ", ",
+                              j->parts[i]->suffix, is_grid ? "tif" : "csv",
+                              is_last && is_grid ? " (or .asc)" : "");
+    }
+    return out;
+}
+
+static enum status refuse_part(const char *path, const struct stage_part *part,
+                               const struct job_settings *j)
+{
+    char names[SETTINGS_NAMES_BYTES], instead[STAGE_INSTEAD_BYTES];
+    if (part != NULL) {
+        const char *const text = stage_text(j->stage, j->params, part->unless);
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: the parameter %s%s%s%s takes the place of X.%s.*; remove one of "
+                           "them",
+                           path, stage_instead(j->stage, part, instead), text != NULL ? " ('" : "",
+                           text != NULL ? text : "", text != NULL ? "')" : "", part->suffix);
+    }
+    stage_instead(j->stage, j->parts[j->n_parts - 1], instead);
+    return status_fail(
+        STATUS_BAD_ARGUMENT, "%s: pipeline %s takes %zu files a job; name them %s%s%s%s", path,
+        j->stage->name, j->n_parts, list_parts(j, names), *instead != '\0' ? ", or set " : "",
+        instead, *instead != '\0' ? " in place of the last" : "");
+}
+
 /* Which part of its job the file is: the only one, or that which its name says. */
 static enum status resolve_part(const char *path, struct job_settings *j)
 {
-    const struct stage_ops *stage = j->stage;
-    const size_t named = stage->n_parts == 1 ? 0 : find_part(stage, path);
-    j->n_parts = stage_n_parts(stage, j->params);
-    j->part = j->n_parts == 1 && named == stage->n_parts ? 0 : named;
-    if (j->part < j->n_parts) {
-        return STATUS_OK;
+    const size_t found = j->stage->n_parts > 1 ? find_part(j->stage, path) : 0;
+    const struct stage_part *const named =
+        found < j->stage->n_parts ? &j->stage->parts[found] : NULL;
+    j->n_parts = stage_parts(j->stage, j->params, j->parts);
+    for (j->part = 0; j->part < j->n_parts; j->part++) {
+        if (j->parts[j->part] == named || (named == NULL && j->n_parts == 1)) {
+            return STATUS_OK;
+        }
     }
-    const struct stage_part *first = &stage->parts[0], *last = &stage->parts[stage->n_parts - 1];
-    if (named < stage->n_parts) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: the parameter %s ('%s') takes the place of X.%s.*; remove one of "
-                           "them",
-                           path, last->unless, stage_text(stage, j->params, last->unless),
-                           last->suffix);
-    }
-    const bool are_grids = first->kind == STAGE_GRID;
-    return status_fail(STATUS_BAD_ARGUMENT,
-                       "%s: pipeline %s takes %zu files a job; name them X.%s.%s and X.%s.%s%s%s%s",
-                       path, stage->name, stage->n_parts, first->suffix, are_grids ? "tif" : "csv",
-                       last->suffix, are_grids ? "tif (or .asc)" : "csv",
-                       last->unless != NULL ? ", or set " : "",
-                       last->unless != NULL ? last->unless : "",
-                       last->unless != NULL ? " in place of the last" : "");
+    return refuse_part(path, named, j);
 }
 
 /* The lists that may hold a parameter, strongest first; n of them. */
@@ -354,7 +374,7 @@ static enum status resolve(const struct settings *s, const char *path, struct jo
     }
     STATUS_TRY(resolve_parameters(s, route, j));
     STATUS_TRY(resolve_part(path, j));
-    return input_name_stem(path, j->stage->parts[j->part].suffix, &j->stem);
+    return input_name_stem(path, j->parts[j->part]->suffix, &j->stem);
 }
 
 enum status settings_resolve(const struct settings *s, const char *path, struct job_settings *out)
@@ -393,7 +413,7 @@ static enum status resolve_source(const struct settings *s, const char *source,
     const bool is_other =
         route != NULL && route->pipeline != NULL && stage_find(route->pipeline) != j->stage;
     STATUS_TRY(resolve_parameters(s, is_other ? NULL : route, j));
-    j->n_parts = j->stage->n_parts;
+    j->n_parts = stage_parts(j->stage, j->params, j->parts);
     return input_name_stem(source, "source", &j->stem);
 }
 

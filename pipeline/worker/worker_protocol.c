@@ -235,7 +235,7 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem, struc
         job_settings_free(out);
         return code;
     }
-    out->n_parts = stage_n_parts(out->stage, out->params);
+    out->n_parts = stage_parts(out->stage, out->params, out->parts);
     return code;
 }
 

@@ -24,7 +24,7 @@ enum status pull_push(struct pull *p, size_t part, const struct table_chunk *chu
  * until then. Pieces may be read, from any thread, until n_results more results with files have
  * been asked for. */
 enum status pull_portion(struct pull *p, struct result *out, bool *more) STATUS_MUST_CHECK;
-/* All numbers that were asked for are in: *part, which is n_parts, becomes the part that is to come
+/* All numbers that were asked for are in: *part, which is none, becomes the part that is to come
  * once more, from its first number on; or stays. Chunks are cut at other places then, and have
  * neither labels nor n_missing nor lines. */
 enum status pull_end_pass(struct pull *p, size_t *part) STATUS_MUST_CHECK;

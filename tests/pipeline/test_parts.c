@@ -41,6 +41,8 @@ static enum status add_of(const struct stage_ops *stage, size_t n_parts, const c
     struct job_part file = {.fd = fd, .path = strdup(path)};
     struct job_settings settings = {
         .stage = stage, .part = part, .n_parts = n_parts, .stem = strdup(stem)};
+    settings.parts[0] = &stage->parts[n_parts == 1 ? part : 0];
+    settings.parts[1] = n_parts > 1 ? &stage->parts[1] : NULL;
     settings.params = calloc(1, sizeof(*settings.params));
     settings.params->count = part;
     *out = (struct job_input){0};
@@ -143,41 +145,59 @@ static void what_is_missing_is_named_when_a_folder_is_left(void **state)
     assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
 }
 
-/* The settings of a route give the first part a parameter in place of the other. */
-static void part_that_needs_no_other_is_a_job_whatever_waits(void **state)
+static const struct stage_part fit_parts[] = {{.suffix = "nodes"},
+                                              {.suffix = "shift", .unless = "shift"},
+                                              {.suffix = "query", .unless = "query"}};
+static const struct stage_ops fit = {.name = "fit", .parts = fit_parts, .n_parts = 3};
+
+/* A file of a job that has those parts. */
+static enum status add_fit(const char *path, size_t first, size_t second, size_t part,
+                           struct job_input *out, bool *complete)
 {
-    static const struct stage_part fit_parts[] = {{.suffix = "nodes", .kind = STAGE_TABLE},
-                                                  {.suffix = "query", .unless = "query"}};
-    static const struct stage_ops fit = {.name = "fit", .parts = fit_parts, .n_parts = 2};
+    struct job_part file = {.fd = -1, .path = strdup(path)};
+    struct job_settings settings = {.stage = &fit,
+                                    .part = part,
+                                    .n_parts = 2,
+                                    .parts = {&fit_parts[first], &fit_parts[second]},
+                                    .stem = strdup("x")};
+    *out = (struct job_input){0};
+    return parts_add(parts, &file, &settings, out, complete);
+}
+
+static void job_has_those_parts_that_its_parameters_ask_for(void **state)
+{
     (void)state;
     struct job_input job;
     bool complete;
-    for (size_t first = 0; first < 2; first++) {
-        for (size_t i = 0; i < 2; i++) {
-            const size_t part = i == 0 ? first : 1 - first;
-            assert_int_equal(add_of(&fit, part == 0 ? 1 : 2,
-                                    part == 0 ? "x.nodes.csv" : "x.query.csv", "x", part, -1, &job,
-                                    &complete),
-                             STATUS_OK);
-            assert_int_equal(complete, part == 0);
-            if (complete) {
-                assert_int_equal(job.n_parts, 1);
-                assert_string_equal(job.parts[0].path, "x.nodes.csv");
-                assert_null(job.parts[1].path);
-                assert_int_equal(job.parts[1].fd, -1);
-                assert_int_equal(job.settings.n_parts, 1);
-                job_input_free(&job);
-            }
-        }
-        assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
-        assert_string_equal(status_message(),
-                            "'x.query.csv': the other part of the job is missing: fit needs "
-                            "x.nodes.* too, in the same folder and without the parameter query, "
-                            "which takes the place of x.query.*");
-        assert_string_equal(job.parts[0].path, "x.query.csv");
-        job_input_free(&job);
-        assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
-    }
+    assert_int_equal(add_fit("x.query.csv", 0, 2, 1, &job, &complete), STATUS_OK);
+    assert_false(complete);
+    assert_int_equal(add_fit("x.nodes.csv", 0, 2, 0, &job, &complete), STATUS_OK);
+    assert_true(complete);
+    assert_int_equal(job.n_parts, 2);
+    assert_string_equal(job.parts[0].path, "x.nodes.csv");
+    assert_string_equal(job.parts[1].path, "x.query.csv");
+    assert_ptr_equal(job.settings.parts[1], &fit_parts[2]);
+    job_input_free(&job);
+}
+
+/* A route has set a parameter for some of the files alone. */
+static void parts_of_unlike_jobs_are_told_apart(void **state)
+{
+    (void)state;
+    struct job_input job;
+    bool complete;
+    assert_int_equal(add_fit("x.query.csv", 0, 2, 1, &job, &complete), STATUS_OK);
+    assert_int_equal(add_fit("x.nodes.csv", 0, 1, 0, &job, &complete), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "'x.nodes.csv': its parameters ask for other files"));
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+    assert_string_equal(status_message(),
+                        "'x.query.csv': the other part of the job is missing: fit needs "
+                        "x.nodes.* too, in the same folder and without the parameter query, "
+                        "which takes the place of x.query.*");
+    assert_string_equal(job.parts[0].path, "x.query.csv");
+    job_input_free(&job);
+    assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
 }
 
 static void second_file_for_a_part_is_refused_and_harms_nothing(void **state)
@@ -357,8 +377,10 @@ int main(void)
                                         close_parts),
         cmocka_unit_test_setup_teardown(what_is_missing_is_named_when_a_folder_is_left, open_parts,
                                         close_parts),
-        cmocka_unit_test_setup_teardown(part_that_needs_no_other_is_a_job_whatever_waits,
-                                        open_parts, close_parts),
+        cmocka_unit_test_setup_teardown(job_has_those_parts_that_its_parameters_ask_for, open_parts,
+                                        close_parts),
+        cmocka_unit_test_setup_teardown(parts_of_unlike_jobs_are_told_apart, open_parts,
+                                        close_parts),
         cmocka_unit_test_setup_teardown(second_file_for_a_part_is_refused_and_harms_nothing,
                                         open_parts, close_parts),
         cmocka_unit_test_setup_teardown(files_of_archives_do_not_use_up_the_descriptors, open_parts,

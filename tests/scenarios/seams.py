@@ -89,7 +89,7 @@ for job in "abc":
     got = read(f"out/{job}", "scores")
     assert got.shape == (1, 100_000) and numpy.allclose(got[0], want, rtol=1e-12, atol=1e-12), job
     assert numpy.array_equal(got, read("out/a", "scores")), job
-assert about("out/a")["parameters"] == {"at": "", "query_columns": "w"}
+assert about("out/a")["parameters"] == {"at": "", "query_columns": "w", "unit": "none"}
 # A pass that reads text again decodes it again; a copy of its numbers, or an array, is only read.
 decoded = {job: about(f"out/{job}")["timing"]["lanes"]["decode"]["bytes"] for job in "ac"}
 text = os.path.getsize("a.values.csv") + os.path.getsize("a.asked.csv")
@@ -108,8 +108,22 @@ run("-o", "both", "-s", "at=7.5", "a.values.csv", "a.asked.csv", status=1,
     says=r"a.asked.csv: the parameter at \('7.5'\) takes the place of X.asked")
 run("-o", "bad", "-p", "scores", "one.numbers.csv", status=2, says=r"X.values.csv and X.asked.csv, or set at")
 os.link("one.numbers.csv", "one.dat")
-run("-o", "bad", "one.dat", status=2, says=r"X.values.csv \[\+ X.asked.csv\] \(scores\)")
+run("-o", "bad", "one.dat", status=2, says=r"X.values.csv \[\+ X.unit.csv\] \[\+ X.asked.csv\] \(scores\)")
 print("a parameter in place of a part: read once, and alone")
+
+# A part that a job has where a parameter asks for it, between others that it may do without.
+write("b.unit.csv", numpy.array([[0.25], [0.75], [1]]))
+for files in (["b.asked.csv", "b.values.csv.gz", "b.unit.csv"], ["b.unit.csv", "b.asked.csv", "b.values.csv.gz"]):
+    run("-o", "unit", "--force", "-s", "unit=file", *files)
+    assert numpy.allclose(read("unit/b", "scores"), want / 2, rtol=1e-12, atol=1e-12)
+    assert [i["name"] for i in about("unit/b")["inputs"]] == ["b.values.csv.gz", "b.unit.csv", "b.asked.csv"]
+run("-o", "unit", "--force", "-s", "unit=file", "-s", "at=7.5", "b.unit.csv", "b.values.csv.gz")
+assert numpy.allclose(read("unit/b", "scores"), one / 2, rtol=1e-12, atol=0) and len(about("unit/b")["inputs"]) == 2
+run("-o", "other", "b.values.csv.gz", "b.asked.csv", "b.unit.csv", status=1,
+    says=r"b.unit.csv: the parameter unit=none takes the place of X.unit.\*; remove one of them")
+run("-o", "bad", "-s", "unit=file", "b.values.csv.gz", "b.asked.csv", status=1,
+    says=r"scores needs b.unit.\* too, in the same folder, or the parameter unit=none")
+print("a part between others, where it is asked for")
 
 # Where the copy has no room the text is decoded again.
 os.mkdir("small")

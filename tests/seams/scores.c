@@ -2,15 +2,15 @@
  * scores - standard scores of queries. The mean needs all values, and the squares of what is left
  * need the mean: so the values are read twice. Queries come in the first pass too, where they are
  * only counted, and once more when mean and deviation are known. `at` is a query in place of
- * their file.
+ * their file. With unit=file scores are multiples of the sum of another one's numbers.
  */
 #include "tests/seams/seams.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { SCORES_COLUMNS, SCORES_AT, N_SPECS };
-enum { VALUES, QUERY, N_PARTS };
+enum { SCORES_COLUMNS, SCORES_AT, SCORES_UNIT, N_SPECS };
+enum { VALUES, UNIT, QUERY, N_PARTS };
 static const struct param_spec specs[] = {
     [SCORES_COLUMNS] = {.key = "query_columns",
                         .kind = PARAM_TEXT,
@@ -22,19 +22,25 @@ static const struct param_spec specs[] = {
                    .text = "",
                    .max = 100,
                    .help = "a number, the only query: there is no file of them"},
+    [SCORES_UNIT] = {.key = "unit",
+                     .kind = PARAM_CHOICE,
+                     .text = "none",
+                     .choices = "none|file",
+                     .help = "what scores are multiples of, besides deviations"},
 };
 
 static enum status scores_plan(const struct stage_args *args, struct stage_need *out)
 {
     const struct table_info *const query = args->inputs[QUERY].table;
-    if ((query == NULL) != (*args->params[SCORES_AT].text != '\0')) {
+    if ((query == NULL) != (*args->params[SCORES_AT].text != '\0') ||
+        (args->inputs[UNIT].table == NULL) != (args->params[SCORES_UNIT].index == 0)) {
         return status_fail(STATUS_INTERNAL, "a job came with a part that it does without, or "
                                             "without one that it needs");
     }
     *out = (struct stage_need){
         .host_bytes = 2 * (args->block_bytes + sizeof(struct column)),
-        .estimated =
-            args->inputs[VALUES].table->n_lines == 0 || (query != NULL && query->n_lines == 0),
+        .estimated = args->inputs[VALUES].table->n_lines == 0 ||
+                     args->params[SCORES_UNIT].index > 0 || (query != NULL && query->n_lines == 0),
         .rereads = true,
     };
     return STATUS_OK;
@@ -97,14 +103,15 @@ static enum status leave_all(struct job_io *io, double mean, double deviation, u
 static enum status scores_run(struct job_io *io)
 {
     const bool has_file = *io->args.params[SCORES_AT].text == '\0';
-    uint64_t n, n_again, n_queries = 1, n_scores = 1;
-    double sum, squares;
+    uint64_t n, n_again, n_units, n_queries = 1, n_scores = 1;
+    double sum, squares, unit;
     STATUS_TRY(add_up(io, VALUES, NULL, &sum, &n));
+    STATUS_TRY(add_up(io, UNIT, NULL, &unit, &n_units));
     STATUS_TRY(has_file ? add_up(io, QUERY, NULL, &squares, &n_queries) : STATUS_OK);
     const double mean = sum / (double)n;
     STATUS_TRY(io_again(io, VALUES));
     STATUS_TRY(add_up(io, VALUES, &mean, &squares, &n_again));
-    const double deviation = sqrt(squares / (double)n);
+    const double deviation = sqrt(squares / (double)n) * (n_units > 0 ? unit : 1);
     STATUS_TRY(has_file ? leave_all(io, mean, deviation, &n_scores)
                         : leave(io, NULL, 1, mean, deviation, false));
     if (n_scores != n_queries || n_again != n) {
@@ -115,6 +122,7 @@ static enum status scores_run(struct job_io *io)
 
 static const struct stage_part parts[] = {
     [VALUES] = {.suffix = "values", .kind = STAGE_TABLE},
+    [UNIT] = {.suffix = "unit", .kind = STAGE_TABLE, .unless = "unit"},
     [QUERY] = {.suffix = "asked", .kind = STAGE_TABLE, .columns = "query_columns", .unless = "at"},
 };
 

@@ -235,7 +235,8 @@ static struct outcome run_sheet(const struct sheet *s)
     struct param_value params[8];
     assert_true(stage_interpolate.n_specs <= 8);
     parse_params(&stage_interpolate, s->params, params);
-    const bool has_line = stage_n_parts(&stage_interpolate, params) == 1;
+    const struct stage_part *parts[STAGE_MAX_PARTS];
+    const bool has_line = stage_parts(&stage_interpolate, params, parts) == 1;
     const struct stage_args args = {
         .queue = counted.queue,
         .params = params,

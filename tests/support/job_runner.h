@@ -317,6 +317,7 @@ static inline void start_next(struct running *r)
         input.part_folder = strdup(".given.part");
         assert_true(mkdirat(r->context.out_fd, input.part_folder, 0777) == 0);
     }
+    input.settings.n_parts = stage_parts(input.settings.stage, NULL, input.settings.parts);
     input.settings.stem = strdup(fake.stem != NULL ? fake.stem : stem);
     assert_int_equal(job_start(&r->context, &input), STATUS_OK);
 }
