@@ -1,7 +1,6 @@
 /*
  * command_status - leat status: what a running service is doing, for people or (--json) as the
- * service says it, but for failures that have been retried; --failed: what lies in failed/, whether
- * a service runs or not.
+ * service says it; --failed: what lies in failed/, whether a service runs or not.
  */
 #include "pipeline/commands/commands.h"
 #include "pipeline/status/failed_jobs.h"
@@ -46,8 +45,6 @@ enum status command_status(const struct settings *s, int *exit_status)
         return print_failed(s);
     }
     STATUS_TRY(status_ask(s, &document));
-    const char *spool = json_string_value(json_object_get(document, "spool"));
-    failed_jobs_drop_gone(spool != NULL ? spool : "", json_object_get(document, "failed"));
     *exit_status = status_text_is_ready(document) ? 0 : 1;
     if (s->json) {
         print_json(document);

@@ -26,17 +26,11 @@ static enum status put(const struct telling *t, enum overview_kind kind, const c
     return t->put(t->to, kind, b != NULL ? 2 : 1, texts);
 }
 
-static const char *string_of(const json_t *object, const char *key)
-{
-    const char *const text = json_string_value(json_object_get(object, key));
-    return text != NULL ? text : "";
-}
-
 /* The zip in which the files are that the stage has made; NULL: they are in the folder. */
 static const char *bundle_of(const struct telling *t)
 {
     const json_t *const zip = json_array_get(json_object_get(t->result, "outputs"), 0);
-    return json_object_get(t->result, "bundled") != NULL ? string_of(zip, "name") : NULL;
+    return json_object_get(t->result, "bundled") != NULL ? text_at(zip, "name") : NULL;
 }
 
 /* Those files. */
@@ -102,7 +96,7 @@ static const char *value_text(const json_t *value, const char *unit, char out[VA
 static enum status tell_title(const struct telling *t)
 {
     const json_t *const input = json_array_get(json_object_get(t->result, "inputs"), 0);
-    return put(t, OVERVIEW_TITLE, string_of(t->result, "pipeline"), string_of(input, "name"));
+    return put(t, OVERVIEW_TITLE, text_at(t->result, "pipeline"), text_at(input, "name"));
 }
 
 static bool is_picture(const char *name)
@@ -123,7 +117,7 @@ static enum status tell_figures(const struct telling *t)
     const json_t *output;
     json_array_foreach((json_t *)files_of(t), i, output)
     {
-        const char *const name = string_of(output, "name");
+        const char *const name = text_at(output, "name");
         STATUS_TRY(is_picture(name) ? put_of_bundle(t, OVERVIEW_FIGURE, name, " in ") : STATUS_OK);
     }
     return STATUS_OK;
@@ -229,7 +223,7 @@ static enum status list_files(const struct telling *t, const json_t *list)
     {
         char size[TEXT_NUMBER_BYTES];
         const json_int_t bytes = json_integer_value(json_object_get(file, "bytes"));
-        STATUS_TRY(put(t, OVERVIEW_FACT, string_of(file, "name"),
+        STATUS_TRY(put(t, OVERVIEW_FACT, text_at(file, "name"),
                        text_size(size, bytes > 0 ? (uint64_t)bytes : 0)));
     }
     return STATUS_OK;
@@ -255,7 +249,7 @@ static bool has_output(const struct telling *t, const char *name)
     const json_t *output;
     json_array_foreach((json_t *)files_of(t), i, output)
     {
-        if (strcmp(string_of(output, "name"), name) == 0) {
+        if (strcmp(text_at(output, "name"), name) == 0) {
             return true;
         }
     }
@@ -268,7 +262,7 @@ static enum status tell_code(const struct telling *t)
     for (const struct stage_code *c = t->told != NULL ? t->told->codes : NULL;
          c != NULL && c->file != NULL; c++) {
         const bool is_short =
-            c->unless[0] != NULL && strcmp(string_of(parameters, c->unless[0]), c->unless[1]) == 0;
+            c->unless[0] != NULL && strcmp(text_at(parameters, c->unless[0]), c->unless[1]) == 0;
         if (!has_output(t, c->file)) {
             continue;
         }
@@ -282,7 +276,7 @@ static enum status tell_code(const struct telling *t)
 
 enum status overview_tell(const json_t *result, overview_put_fn *put_item, void *to)
 {
-    const struct stage_ops *const stage = stage_find(string_of(result, "pipeline"));
+    const struct stage_ops *const stage = stage_find(text_at(result, "pipeline"));
     const struct telling t = {result, stage != NULL ? stage->told : NULL, put_item, to};
     STATUS_TRY(tell_title(&t));
     STATUS_TRY(tell_figures(&t));

@@ -93,6 +93,12 @@ json_t *text_json(const char *text)
     return o;
 }
 
+const char *text_at(const json_t *object, const char *key)
+{
+    const char *const text = json_string_value(json_object_get(object, key));
+    return text != NULL ? text : "";
+}
+
 enum status text_split(const char *command, char ***out)
 {
     const size_t n_most = strlen(command) / 2 + 1; /* words, a blank between each two */

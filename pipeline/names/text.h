@@ -41,5 +41,7 @@ enum status text_split(const char *command, char ***out) STATUS_MUST_CHECK;
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
  * for NULL, and when there is no memory. */
 json_t *text_json(const char *text);
+/* The string of that key; "" where there is none. */
+const char *text_at(const json_t *object, const char *key);
 
 #endif

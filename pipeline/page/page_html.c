@@ -100,12 +100,6 @@ static void put_size(struct writer *w, double bytes)
     put(w, text_size(text, bytes > 0 ? (uint64_t)bytes : 0));
 }
 
-static const char *text_at(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    return text != NULL ? text : "";
-}
-
 static json_int_t count_at(const json_t *o, const char *key)
 {
     const json_int_t n = json_integer_value(json_object_get(o, key));

@@ -4,6 +4,7 @@
  */
 #include "pipeline/page/page_metrics.h"
 
+#include "pipeline/names/text.h"
 #include "pipeline/status/status_text.h"
 
 #include <stdbool.h>
@@ -82,12 +83,6 @@ static void sample(struct writer *w, const char *name, struct label a, struct la
 }
 
 static const struct label no_label = {NULL, NULL};
-
-static const char *text_at(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    return text != NULL ? text : "";
-}
 
 static double number_at(const json_t *o, const char *key)
 {

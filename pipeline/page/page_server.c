@@ -7,6 +7,7 @@
 #include "pipeline/page/page_server.h"
 
 #include "formats/base/log.h"
+#include "pipeline/names/text.h"
 #include "pipeline/page/http_calls.h"
 #include "pipeline/page/page_assets.h"
 #include "pipeline/page/page_html.h"
@@ -169,16 +170,14 @@ static enum MHD_Result send_health(const struct answer *a)
 {
     struct bytes text = {0};
     const json_t *document = ask(a->server);
-    const char *why = json_string_value(json_object_get(document, "why"));
-    const char *state = json_string_value(json_object_get(document, "state"));
+    const char *const why = text_at(document, "why");
     if (document != NULL && status_text_is_ready(document)) {
         return send_text(a, MHD_HTTP_OK, "ready\n");
     }
-    const enum status made =
-        document == NULL
-            ? bytes_printf(&text, "no answer: %s\n", a->server->trouble)
-            : bytes_printf(&text, "%s%s%s\n", state != NULL ? state : "not ready",
-                           why != NULL && *why != '\0' ? ": " : "", why != NULL ? why : "");
+    const enum status made = document == NULL
+                                 ? bytes_printf(&text, "no answer: %s\n", a->server->trouble)
+                                 : bytes_printf(&text, "%s%s%s\n", text_at(document, "state"),
+                                                *why != '\0' ? ": " : "", why);
     return send_made(a, MHD_HTTP_SERVICE_UNAVAILABLE, made, &text, "text/plain; charset=utf-8");
 }
 

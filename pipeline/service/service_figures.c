@@ -13,8 +13,6 @@
 static const double bounds_s[FIGURES_BUCKETS] = {0.05, 0.1, 0.25, 0.5, 1,   2.5,
                                                  5,    10,  30,   60,  300, 1800};
 
-static const char *const lanes[FIGURES_LANES] = {"read", "decode", "device", "encode", "write"};
-
 static const char *const causes[FIGURES_CAUSES] = {"space", "memory", "mount", "other"};
 
 /* --- jobs ------------------------------------------------------------------------------------- */
@@ -142,8 +140,8 @@ static void add(double *sum, const json_t *said, const char *key)
 
 void service_figures_busy(struct figures_busy *busy, const json_t *said)
 {
-    for (size_t i = 0; i < FIGURES_LANES; i++) {
-        add(&busy->lane_s[i], said, lanes[i]);
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        add(&busy->lane_s[i], said, engine_lane_names[i]);
     }
     add(&busy->cpu_s, said, "cpu_s");
     add(&busy->device_s, said, "device_s");
@@ -154,9 +152,9 @@ void service_figures_busy(struct figures_busy *busy, const json_t *said)
 json_t *service_figures_pack_busy(const struct figures_busy *busy)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < FIGURES_LANES; i++) {
-        json_array_append_new(list,
-                              json_pack("{s:s, s:f}", "lane", lanes[i], "busy_s", busy->lane_s[i]));
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        json_array_append_new(
+            list, json_pack("{s:s, s:f}", "lane", engine_lane_names[i], "busy_s", busy->lane_s[i]));
     }
     return json_pack("{s:o, s:f, s:f, s:f, s:f}", "lanes", list, "cpu_s", busy->cpu_s, "device_s",
                      busy->device_s, "upload_s", busy->upload_s, "download_s", busy->download_s);

@@ -7,6 +7,8 @@
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_FIGURES_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_FIGURES_H
 
+#include "pipeline/engine/engine.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +17,7 @@
 enum {
     FIGURES_PIPELINES = 16, /* as many as there may be, with "archive" and "other" */
     FIGURES_BUCKETS = 12,   /* of the latency; one more is for what takes longer */
-    FIGURES_MINUTES = 60,   /* and as many seconds of the last minute */
-    FIGURES_LANES = 5
+    FIGURES_MINUTES = 60    /* and as many seconds of the last minute */
 };
 
 /* Why the service pauses. */
@@ -31,7 +32,7 @@ enum figures_cause {
 /* Seconds that the jobs of a worker have used, each job by itself: with several at once their sum
  * grows faster than time. */
 struct figures_busy {
-    double lane_s[FIGURES_LANES]; /* busy, in the order of lanes in result.json */
+    double lane_s[ENGINE_LANES]; /* busy */
     double cpu_s, device_s, upload_s, download_s;
 };
 

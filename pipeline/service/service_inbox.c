@@ -109,15 +109,6 @@ static void set_reason(struct file *f, char *reason)
     f->reason = reason;
 }
 
-/* The same status: where somebody else has met want of memory, that is the end, too. */
-static enum status with_memory(enum status code)
-{
-    if (code == STATUS_NO_MEMORY) {
-        xalloc_end();
-    }
-    return code;
-}
-
 static int by_key(const void *a, const void *b)
 {
     return strcmp(((const struct group *)a)->key, ((const struct group *)b)->key);
@@ -144,7 +135,7 @@ static bool is_there(void *context, const char *path)
 static struct file *find_prj(const struct service_inbox *inbox, const char *grid, struct file *only)
 {
     struct search s = {.inbox = inbox, .only = only};
-    return with_memory(projection_search(grid, is_there, &s)) == STATUS_OK ? s.found : NULL;
+    return xalloc_status(projection_search(grid, is_there, &s)) == STATUS_OK ? s.found : NULL;
 }
 
 /* What goes with the part of a job: a grid's .prj, if there, or the mask of what is not read, and
@@ -414,7 +405,7 @@ static void route(struct service_inbox *inbox, struct file *f, uint64_t now_ms)
         look_at(inbox, f, now_ms);
     } else if (f->kind != INPUT_OF_JOB) {
         reason = xalloc_checked(settings_refusal(inbox->settings, path));
-    } else if (with_memory(settings_resolve(inbox->settings, path, &job)) != STATUS_OK) {
+    } else if (xalloc_status(settings_resolve(inbox->settings, path, &job)) != STATUS_OK) {
         reason = xstrdup(status_message());
     } else {
         join(inbox, f, &job, now_ms);
@@ -684,15 +675,16 @@ static struct spool_job *make_job(const struct service_inbox *inbox, const struc
     for (size_t i = 0; i < n; i++) {
         names[i] = file_name_last(files[i]->path);
     }
-    if (with_memory(kind == INPUT_OF_JOB ? settings_resolve(inbox->settings, whole, &settings)
-                                         : archive_input_stem(name, &settings.stem)) == STATUS_OK) {
+    if (xalloc_status(kind == INPUT_OF_JOB
+                          ? settings_resolve(inbox->settings, whole, &settings)
+                          : archive_input_stem(name, &settings.stem)) == STATUS_OK) {
         parameters = kind == INPUT_OF_JOB    ? worker_pack_settings(&settings)
                      : kind == INPUT_ARCHIVE ? worker_pack_routes(inbox->settings)
                                              : pack_refusal(inbox, whole);
         if (parameters == NULL) {
             status_set(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
-        } else if (with_memory(spool_job_new(folder, settings.stem, names, n, parameters, &job)) !=
-                   STATUS_OK) {
+        } else if (xalloc_status(spool_job_new(folder, settings.stem, names, n, parameters,
+                                               &job)) != STATUS_OK) {
             job = NULL;
         }
     }

@@ -15,8 +15,7 @@ enum {
     GRACE_MS = 4000,    /* that a worker has to end a job by itself when its deadline is over */
     MEMORY_MS = 600000, /* that a job has no memory though others do, before it is charged */
     SILENT_TICKS = 3,   /* without a sign of life: the worker as a whole hangs */
-    STILL_S = 600,    /* that a job is at work without a move, at least, before it counts as hung */
-    STILL_FACTOR = 20 /* or so many times what it has taken for a move so far */
+    STILL_S = 600       /* that a job is at work without a move before it counts as hung */
 };
 
 struct service_job *service_job_new(struct spool_job *spool)
@@ -161,7 +160,7 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     job->worker = w;
     job->begun = false;
     job->bytes = job->begun_ms = job->n_moves = 0;
-    job->n_still = job->most_still = 0;
+    job->n_still = 0;
     w->n_jobs++;
     service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
 }
@@ -305,36 +304,23 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
 
 /* It is counted in signs of life, not by the clock: so neither a service nor a worker that stood
  * still itself blames a job for it. */
-static unsigned still_bound(const struct service_job *job)
-{
-    static unsigned least; /* tests may have it shorter */
-    if (least == 0) {
-        const char *seconds = getenv("LEAT_STILL_S");
-        const long s = seconds != NULL ? strtol(seconds, NULL, 10) : STILL_S;
-        least = (unsigned)(s > 0 && s < STILL_S ? s : STILL_S) * (1000 / WORKER_ALIVE_MS);
-    }
-    const unsigned slow = STILL_FACTOR * job->most_still;
-    return slow > least ? slow : least;
-}
-
 static bool is_still(const struct service_job *job)
 {
-    return job->n_still > still_bound(job);
+    static unsigned most; /* tests may have it shorter */
+    if (most == 0) {
+        const char *seconds = getenv("LEAT_STILL_S");
+        const long s = seconds != NULL ? strtol(seconds, NULL, 10) : STILL_S;
+        most = (unsigned)(s > 0 && s < STILL_S ? s : STILL_S) * (1000 / WORKER_ALIVE_MS);
+    }
+    return job->n_still > most;
 }
 
 /* moves: NULL: it waits for what others have, or for a disk. */
 static void note_moves(struct service_job *job, const json_t *moves)
 {
     const uint64_t n = (uint64_t)json_integer_value(moves);
-    if (moves == NULL) {
-        job->n_still = 0;
-    } else if (n == job->n_moves) {
-        job->n_still++;
-    } else {
-        job->most_still = job->n_still > job->most_still ? job->n_still : job->most_still;
-        job->n_still = 0;
-        job->n_moves = n;
-    }
+    job->n_still = moves != NULL && n == job->n_moves ? job->n_still + 1 : 0;
+    job->n_moves = n;
 }
 
 static void on_alive(struct service_worker *w, const json_t *message)

@@ -56,12 +56,11 @@ struct service_job {
     char *deferred_why;         /* NULL: it was not */
     uint64_t found_ms;          /* when its last file was found in in/; 0: before the start */
     uint64_t bytes, total_bytes, begun_ms;
-    uint64_t n_moves;             /* as its worker said last */
-    unsigned n_still, most_still; /* signs of life since then in a row in which it was at work and
-                                     did not move; the most before it moved again */
-    double seconds;               /* that the work took */
-    json_t *warnings;             /* of its result: an array of sentences; NULL: none */
-    char *kind, *text;            /* of its last failure; NULL: none */
+    uint64_t n_moves;  /* as its worker said last */
+    unsigned n_still;  /* signs of life in a row in which it was at work and did not move */
+    double seconds;    /* that the work took */
+    json_t *warnings;  /* of its result: an array of sentences; NULL: none */
+    char *kind, *text; /* of its last failure; NULL: none */
 };
 TAILQ_HEAD(service_jobs, service_job);
 

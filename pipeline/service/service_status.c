@@ -127,8 +127,7 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
 void service_past_ask(const struct service *s, struct health *health)
 {
     for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        const char *id = json_string_value(json_object_get(s->failed[i], "id"));
-        snprintf(health->failed[i], sizeof(health->failed[i]), "%s", id != NULL ? id : "");
+        snprintf(health->failed[i], sizeof(health->failed[i]), "%s", text_at(s->failed[i], "id"));
     }
 }
 

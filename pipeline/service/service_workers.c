@@ -406,7 +406,6 @@ static void on_message(void *user, const json_t *message)
     const char *what = json_string_value(json_object_get(message, "is"));
     w->silent_ticks = 0;
     if (what != NULL && strcmp(what, "ready") == 0 && w->state == WORKER_STARTING) {
-        const char *device = json_string_value(json_object_get(message, "device"));
         json_int_t jobs = json_integer_value(json_object_get(message, "jobs"));
         w->state = WORKER_READY;
         w->was_ready = true;
@@ -415,7 +414,7 @@ static void on_message(void *user, const json_t *message)
         w->n_places = (size_t)(jobs < 1 ? 1 : jobs);
         w->capacity = CAPACITY_FACTOR * (size_t)(jobs < 1 ? 1 : jobs);
         w->capacity = w->is_alone ? 1 : w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
-        snprintf(w->device, sizeof(w->device), "%s", device != NULL ? device : "");
+        snprintf(w->device, sizeof(w->device), "%s", text_at(message, "device"));
         log_info("%s: ready on %s (process %d)", w->name, w->device, w->process.pid);
         w->service->is_changed = true;
     } else if (what != NULL && strcmp(what, "unfit") == 0 && w->state == WORKER_STARTING) {

@@ -151,17 +151,3 @@ enum status failed_jobs_list(const char *spool, json_t **out)
     }
     return status;
 }
-
-void failed_jobs_drop_gone(const char *spool, json_t *list)
-{
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        char *path;
-        const char *id = text_of(json_array_get(list, i), "id", "");
-        if (asprintf(&path, "%s/failed/%s", spool, id) >= 0) {
-            if (access(path, F_OK) != 0 && errno == ENOENT) {
-                json_array_remove(list, i);
-            }
-            free(path);
-        }
-    }
-}

@@ -11,12 +11,6 @@
 /* Of each list that many lines; the document (--json) has more. */
 enum { SHOWN = 8 };
 
-static const char *text_at(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-    return text != NULL ? text : "";
-}
-
 static json_int_t count_at(const json_t *o, const char *key)
 {
     json_int_t n = json_integer_value(json_object_get(o, key));

@@ -192,7 +192,7 @@ static void what_a_worker_says_is_added_and_nonsense_is_not(void **state)
     json_decref(said);
     assert_true(busy.lane_s[0] == 1 && busy.device_s == 4 && busy.cpu_s == 0);
     json_t *packed = service_figures_pack_busy(&busy);
-    assert_int_equal(json_array_size(json_object_get(packed, "lanes")), FIGURES_LANES);
+    assert_int_equal(json_array_size(json_object_get(packed, "lanes")), ENGINE_LANES);
     json_decref(packed);
 }
 

@@ -15,8 +15,8 @@ def dropped(name, files, *options):
 
 # Both at a time. A thread of the first one's worker is taken by the job that is stuck; the worker gives signs of life.
 still = dropped("still", ["one", "stuck", "two"], "--threads", "2", "--max-attempts", "2")
-# Pieces of half a second, for 16 seconds.
-slow = dropped("slow", ["snail"], "--threads", "1", "--max-attempts", "1")
+# Pieces of half a second, for 16 seconds, on the only thread, which another job waits for.
+slow = dropped("slow", ["snail", "waits"], "--threads", "1", "--max-attempts", "1")
 
 still.until(lambda: still.status()["totals"]["failed"] == 1, "the job that is stuck has failed")
 still.drop("after.clusters.csv", table())
@@ -28,7 +28,7 @@ still.check(still.status()["workers"][0]["deaths"] == 2, f"{still.status()['work
 still.stop()
 still.is_clean()
 
-slow.until(lambda: slow.status()["totals"]["done"] == 1, "the slow job is done")
+slow.until(lambda: slow.status()["totals"]["done"] == 2, "the slow job and the one behind it are done")
 slow.check(slow.status()["workers"][0]["deaths"] == 0, "a slow job's worker has died")
 slow.stop()
 slow.is_clean()

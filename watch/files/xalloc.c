@@ -25,6 +25,14 @@ void *xalloc_checked(void *memory)
     return memory;
 }
 
+enum status xalloc_status(enum status code)
+{
+    if (code == STATUS_NO_MEMORY) {
+        xalloc_end();
+    }
+    return code;
+}
+
 void *xcalloc(size_t n, size_t size)
 {
     return xalloc_checked(calloc(n > 0 ? n : 1, size));

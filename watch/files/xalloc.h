@@ -12,6 +12,8 @@
 #ifndef LEAT_WATCH_FILES_XALLOC_H
 #define LEAT_WATCH_FILES_XALLOC_H
 
+#include "formats/base/status.h"
+
 #include <stddef.h>
 
 enum { XALLOC_EXIT = 71 /* EX_OSERR */ };
@@ -19,6 +21,8 @@ enum { XALLOC_EXIT = 71 /* EX_OSERR */ };
 _Noreturn void xalloc_end(void);
 /* The same pointer; the end, if it is NULL: for what libraries allocate (jansson, tsearch). */
 void *xalloc_checked(void *memory);
+/* The same status; the end, if it is STATUS_NO_MEMORY: for what others have met. */
+enum status xalloc_status(enum status code) STATUS_MUST_CHECK;
 
 void *xcalloc(size_t n, size_t size) __attribute__((malloc));
 /* n members of that size; old may be NULL. */

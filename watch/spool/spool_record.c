@@ -27,15 +27,6 @@ enum { SCHEMA = 1, RECORD_BYTES_MAX = 16 << 20, DUMP_FLAGS = JSON_INDENT(1) };
 /* What more an archive has made is in its result.json alone: the record must be readable again. */
 enum { OUTPUTS_MAX = 1 << 14 };
 
-/* For a call whose arguments can be at fault, and memory. */
-static enum status with_memory(enum status code)
-{
-    if (code == STATUS_NO_MEMORY) {
-        xalloc_end();
-    }
-    return code;
-}
-
 /* A string of a text for free(), which is UTF-8. */
 static json_t *string_of(char *text)
 {
@@ -81,7 +72,7 @@ static json_t *encode_text(const char *text)
 static enum status decode(const json_t *text, char **out)
 {
     *out = NULL;
-    return json_is_string(text) ? with_memory(percent_decode(json_string_value(text), out))
+    return json_is_string(text) ? xalloc_status(percent_decode(json_string_value(text), out))
                                 : status_fail(STATUS_BAD_INPUT, "a name is missing");
 }
 
@@ -153,7 +144,7 @@ static enum status read_object(int job_fd, const char *name, json_t **out)
     if (code != STATUS_OK) {
         return code == STATUS_UNSUPPORTED ? STATUS_BAD_INPUT : code;
     }
-    code = with_memory(json_read_fd(fd, RECORD_BYTES_MAX, &object));
+    code = xalloc_status(json_read_fd(fd, RECORD_BYTES_MAX, &object));
     close(fd);
     if (code != STATUS_OK) {
         return code;
