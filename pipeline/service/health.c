@@ -12,9 +12,7 @@ enum { LOOK_MS = 5000 }; /* before it is looked again whether the folders are wh
 
 void health_probe_room(struct spool *spool, struct health *health)
 {
-    health->is_good = spool_has_room(spool, health->why, sizeof(health->why));
-    health->is_short =
-        !health->is_good && spool_is_full(spool) && spool_check_folders(spool, NULL, 0);
+    health->is_good = spool_has_room(spool, &health->is_short, health->why, sizeof(health->why));
 }
 
 void health_probe(struct spool *spool, struct health *health)

@@ -474,8 +474,9 @@ static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
         const uint64_t reserve = (uint64_t)(steps[i].quarters * (double)quarter);
         spool_configure(s, false, false, 3, reserve);
-        assert_int_equal(spool_has_room(s, why, sizeof(why)), steps[i].has_room);
-        assert_int_equal(spool_is_full(s), !steps[i].has_room);
+        bool is_short;
+        assert_int_equal(spool_has_room(s, &is_short, why, sizeof(why)), steps[i].has_room);
+        assert_int_equal(is_short, !steps[i].has_room);
         if (!steps[i].has_room) {
             snprintf(wanted, sizeof(wanted), "%s/.work' has ", root);
             assert_non_null(strstr(why, wanted));
@@ -492,13 +493,14 @@ static void folder_removed_or_replaced_under_the_service_is_named(void **state)
     static const char *const folders[] = {"in", "done", "failed", ".work", "out"};
     char why[300], moved[64];
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        bool is_short;
         start();
-        assert_true(spool_has_room(s, NULL, 0));
+        assert_true(spool_has_room(s, &is_short, NULL, 0));
         snprintf(moved, sizeof(moved), "%s.moved", folders[i]);
         assert_int_equal(renameat(root_fd, folders[i], root_fd, moved), 0);
-        assert_false(spool_has_room(s, NULL, 0));
+        assert_false(spool_has_room(s, &is_short, NULL, 0));
         assert_int_equal(mkdirat(root_fd, folders[i], 0700), 0);
-        assert_false(spool_has_room(s, why, sizeof(why)));
+        assert_false(spool_has_room(s, &is_short, why, sizeof(why)));
         snprintf(moved, sizeof(moved), "/%s' has been removed", folders[i]);
         assert_non_null(strstr(why, moved));
         start();

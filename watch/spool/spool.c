@@ -489,12 +489,13 @@ int spool_in_fd(const struct spool *s)
     return s->in_fd;
 }
 
-bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
+bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes)
 {
     const struct {
         const char *path, *name;
         int fd;
     } places[] = {{s->root, "/.work", s->work_fd}, {s->out, "", s->out_fd}};
+    *is_short = false;
     if (!spool_check_folders(s, why, why_bytes)) {
         return false;
     }
@@ -513,7 +514,7 @@ bool spool_has_room(struct spool *s, char *why, size_t why_bytes)
         }
         const uint64_t there = (uint64_t)v.f_bavail * v.f_frsize;
         if (there < wanted || FAULT_ERROR("room") != 0) {
-            s->is_full = true;
+            *is_short = s->is_full = true;
             snprintf(why, why_bytes, "'%s%s' has %llu MiB free, %llu MiB required", places[i].path,
                      places[i].name, (unsigned long long)(there >> 20),
                      (unsigned long long)(wanted >> 20));
@@ -528,11 +529,6 @@ bool spool_has_failed(const struct spool *s, const char *id)
 {
     struct stat st;
     return fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
-}
-
-bool spool_is_full(const struct spool *s)
-{
-    return s->is_full;
 }
 
 enum spool_outcome spool_outcome_of(enum status code)

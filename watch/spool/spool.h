@@ -241,15 +241,12 @@ enum status spool_find_in(const struct spool *s, int *fd) STATUS_MUST_CHECK;
 void spool_adopt_in(struct spool *s, int fd);
 /* Whether spool_check_folders has no complaint, .work/ and OUT may be written, and there is more
  * room than the reserve on both file systems; once there was not, only when there is twice the
- * reserve. `why` says which folder lacks what. */
-bool spool_has_room(struct spool *s, char *why, size_t why_bytes);
+ * reserve. `why` says which folder lacks what; *is_short: it is the reserve alone, so what is made
+ * already can be put in place. */
+bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes);
 
 /* Whether a job of that id lies in failed/, as far as can be seen. */
 bool spool_has_failed(const struct spool *s, const char *id);
-
-/* Whether it was the reserve that the last spool_has_room missed: what is made already can be put
- * in place. */
-bool spool_is_full(const struct spool *s);
 
 /* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
  * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
