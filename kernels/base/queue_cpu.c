@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ALIGNMENT = 256 };
+enum { PAGE = 4096, ALIGNMENT = 256, UPLOAD_PIECE = 1 << 18 /* that a thread copies */ };
 static const size_t mapped_from = (size_t)1 << 20;
 static const size_t huge_page = (size_t)1 << 21;
 
@@ -239,13 +239,27 @@ void cpu_queue_free(struct queue *q)
     free(q);
 }
 
+struct upload {
+    char *to;
+    const char *from;
+    size_t bytes;
+};
+
+static void upload_piece(void *arg, size_t index)
+{
+    const struct upload *u = arg;
+    const size_t at = index * UPLOAD_PIECE;
+    memcpy(u->to + at, u->from + at, cpu_min(UPLOAD_PIECE, u->bytes - at));
+}
+
 enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t bytes,
                        uint64_t *ticket)
 {
     *ticket = 0;
     STATUS_TRY(cpu_expect(to, bytes, 1, "upload"));
     if (bytes != 0) {
-        memcpy(to.at, from, bytes);
+        struct upload u = {to.at, from, bytes};
+        cpu_run(q, cpu_pieces(bytes, UPLOAD_PIECE), upload_piece, &u);
         atomic_fetch_add(&((struct cpu_queue *)q)->upload_bytes, bytes);
     }
     return STATUS_OK;

@@ -10,10 +10,11 @@
  * 82, 73, 60 and 50 GFLOP/s in tiles of two columns of those, of 85 in all). A tile has a row of
  * the grid and two columns, or, on the diagonal, where it takes half the work, one; tiles without
  * an element i < j are left out. While a tile is in cache its elements are clamped, and made NaN
- * where a series is degenerate.
+ * where a series is degenerate. Where there are few tiles of long series, they are cut along the
+ * samples, too, into parts that are added up in order.
  *
  * Error of r for complete series of N samples, u = 2^-53; to first order in u:
- *   product   (2048 + N / 2048) u   (product_cpu.h; sum |z z'| <= 1)
+ *   product   (2048 + N / 2048) u   (product_cpu.h; sum |z z'| <= 1; parts need no more)
  *   z, z'     5 u each: two subtractions, the scale, and its product
  *   norms     5/2 (64 + N / 1024) u for both: block sums of 1024 in 32 lanes, and their correction
  *             by a mean that was off by at most half a standard deviation
@@ -28,6 +29,7 @@
 
 enum { TILE_LARGEST = 512, TILE_SMALLEST = 64 };
 enum { LARGEST_WANTED = 12, TILES_WANTED = 3 };
+enum { PART = 32 * PRODUCT_SLICE, PARTS_WANTED = 32 }; /* samples in a part, at least */
 
 /* Rows j0 .. j1 - 1 with columns i0 .. i1 - 1 of the matrix. */
 struct tile {
@@ -39,6 +41,8 @@ struct gram_job {
     size_t stride;
     const double *mark_a, *mark_b; /* 0, or NaN for a degenerate series */
     struct tile *tiles;
+    size_t n_parts, part, sum_cells; /* part: its samples; sum_cells: room of a tile in `sums` */
+    double *sums;                    /* [tile][part] */
 };
 
 /* --- the grid -------------------------------------------------------------------------------- */
@@ -80,10 +84,10 @@ static size_t choose_pitch(const struct gram_job *job)
 
 /* --- a tile ---------------------------------------------------------------------------------- */
 
-static void finish_f64(double *r, size_t n, double mark_a, const double *mark_b)
+static void finish_f64(const double *sum, size_t n, double mark_a, const double *mark_b, double *r)
 {
     for (size_t i = 0; i < n; ++i) {
-        r[i] = pearson_clamp(r[i]) + mark_a + mark_b[i];
+        r[i] = pearson_clamp(sum[i]) + mark_a + mark_b[i];
     }
 }
 
@@ -94,18 +98,20 @@ static void finish_f32(const double *sum, size_t n, double mark_a, const double 
     }
 }
 
-/* The tile's products, into c. */
-static void multiply(const struct gram_job *job, const struct tile *t, double *c, size_t ldc)
+/* The products of a part of the tile, into c. */
+static void multiply(const struct gram_job *job, const struct tile *t, size_t part, double *c,
+                     size_t ldc)
 {
     const struct pearson_panel *p = job->p;
+    const size_t from = part * job->part;
     struct product_f64 product = {
-        .a = (const double *)p->a.z.at + (t->j0 - p->a.first) * job->stride,
-        .b = (const double *)p->b.z.at + (t->i0 - p->b.first) * job->stride,
+        .a = (const double *)p->a.z.at + (t->j0 - p->a.first) * job->stride + from,
+        .b = (const double *)p->b.z.at + (t->i0 - p->b.first) * job->stride + from,
         .lda = job->stride,
         .ldb = job->stride,
         .n_a = t->j1 - t->j0,
         .n_b = t->i1 - t->i0,
-        .n_k = p->n_samples,
+        .n_k = cpu_min(job->part, p->n_samples - from),
         .c = c,
         .ldc = ldc,
         .lower = t->j0 == t->i0 && t->j1 == t->i1};
@@ -119,38 +125,58 @@ static size_t in_row(const struct tile *t, size_t j)
     return end > t->i0 ? end - t->i0 : 0;
 }
 
-static void tile_f64(const struct gram_job *job, const struct tile *t)
+/* The tile's elements of its products in `sum`, which may be where they belong. */
+static void finish_tile(const struct gram_job *job, const struct tile *t, double *sum, size_t width)
 {
     const struct pearson_panel *p = job->p;
-    double *r = (double *)p->r.at + (t->j0 - p->a.first) * p->width + t->i0;
-    multiply(job, t, r, p->width);
-    for (size_t j = t->j0; j < t->j1; ++j, r += p->width) {
-        finish_f64(r, in_row(t, j), job->mark_a[j - p->a.first],
-                   job->mark_b + (t->i0 - p->b.first));
-    }
-}
-
-/* sum: room for the tile's products. */
-static void tile_f32(const struct gram_job *job, const struct tile *t, double *sum)
-{
-    const struct pearson_panel *p = job->p;
-    size_t n_b = t->i1 - t->i0;
-    float *r = (float *)p->r.at + (t->j0 - p->a.first) * p->width + t->i0;
-    multiply(job, t, sum, n_b);
-    for (size_t j = t->j0; j < t->j1; ++j, r += p->width) {
-        finish_f32(sum + (j - t->j0) * n_b, in_row(t, j), job->mark_a[j - p->a.first],
-                   job->mark_b + (t->i0 - p->b.first), r);
+    const double *mark_b = job->mark_b + (t->i0 - p->b.first);
+    for (size_t j = t->j0; j < t->j1; ++j, sum += width) {
+        const size_t n = in_row(t, j), at = (j - p->a.first) * p->width + t->i0;
+        const double mark_a = job->mark_a[j - p->a.first];
+        if (p->precision == PEARSON_EXACT) {
+            finish_f64(sum, n, mark_a, mark_b, (double *)p->r.at + at);
+        } else {
+            finish_f32(sum, n, mark_a, mark_b, (float *)p->r.at + at);
+        }
     }
 }
 
 static void gram_body(void *arg, size_t index, void *scratch)
 {
     const struct gram_job *job = arg;
-    if (job->p->precision == PEARSON_EXACT) {
-        tile_f64(job, &job->tiles[index]);
-    } else {
-        tile_f32(job, &job->tiles[index], scratch);
+    const struct pearson_panel *p = job->p;
+    const struct tile *t = &job->tiles[index];
+    const bool exact = p->precision == PEARSON_EXACT;
+    double *sum =
+        exact ? (double *)p->r.at + (t->j0 - p->a.first) * p->width + t->i0 : (double *)scratch;
+    const size_t width = exact ? p->width : t->i1 - t->i0;
+    multiply(job, t, 0, sum, width);
+    finish_tile(job, t, sum, width);
+}
+
+static void part_body(void *arg, size_t index)
+{
+    const struct gram_job *job = arg;
+    const struct tile *t = &job->tiles[index / job->n_parts];
+    multiply(job, t, index % job->n_parts, job->sums + index * job->sum_cells, t->i1 - t->i0);
+}
+
+static void join_body(void *arg, size_t index)
+{
+    const struct gram_job *job = arg;
+    const struct tile *t = &job->tiles[index];
+    const size_t width = t->i1 - t->i0;
+    double *sum = job->sums + index * job->n_parts * job->sum_cells;
+    for (size_t part = 1; part < job->n_parts; ++part) {
+        const double *more = sum + part * job->sum_cells;
+        for (size_t j = t->j0; j < t->j1; ++j) {
+            const size_t row = (j - t->j0) * width;
+            for (size_t i = 0; i < in_row(t, j); ++i) {
+                sum[row + i] += more[row + i];
+            }
+        }
     }
+    finish_tile(job, t, sum, width);
 }
 
 /* --- the call -------------------------------------------------------------------------------- */
@@ -174,6 +200,28 @@ enum status cpu_check_panel(const struct pearson_panel *p, const char *what)
     return cpu_expect(p->r, p->a.n, p->width * dtype_bytes(pearson_dtype(p->precision)), what);
 }
 
+/* Cuts n_tiles tiles of few long series, by shape alone. */
+static void lay_parts(struct gram_job *job, size_t n_tiles)
+{
+    const size_t n = job->p->n_samples,
+                 wanted = n_tiles < LARGEST_WANTED ? PARTS_WANTED / cpu_max(1, n_tiles) : 1;
+    job->n_parts = cpu_max(1, cpu_min(wanted, n / PART));
+    job->part = cpu_pieces(cpu_pieces(n, job->n_parts), PRODUCT_SLICE) * PRODUCT_SLICE;
+    job->n_parts = cpu_max(1, cpu_pieces(n, job->part));
+}
+
+/* Several tasks a tile. */
+static enum status take_parts(struct queue *q, struct gram_job *job, size_t n_tiles, size_t pitch)
+{
+    job->sum_cells = 2 * pitch * pitch;
+    STATUS_TRY(cpu_scratch(n_tiles * job->n_parts * job->sum_cells, sizeof *job->sums,
+                           (void **)&job->sums));
+    enum status st = cpu_run_long(q, n_tiles * job->n_parts, part_body, job);
+    st = st == STATUS_OK ? cpu_run_long(q, n_tiles, join_body, job) : st;
+    free(job->sums);
+    return st;
+}
+
 enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
 {
     struct gram_job job = {.p = p, .stride = cpu_z_stride(p->n_samples)};
@@ -192,7 +240,9 @@ enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
     fill_marks(p->moments, &p->b, marks + p->a.n);
     job.mark_a = marks;
     job.mark_b = marks + p->a.n;
-    st = cpu_run_scratch(q, n_tiles, sums, gram_body, &job);
+    lay_parts(&job, n_tiles);
+    st = job.n_parts > 1 ? take_parts(q, &job, n_tiles, pitch)
+                         : cpu_run_scratch(q, n_tiles, sums, gram_body, &job);
     free(job.tiles);
 no_tiles:
     free(marks);
