@@ -50,6 +50,43 @@ static struct series_rows rows_of(const struct correlation *c, struct span x, si
                                 .first = first};
 }
 
+/* --- panels' size ------------------------------------------------------------------------------
+ */
+
+enum {
+    TILE = 64, /* panels are whole multiples of it, but for fewer series that are known */
+    LONG_SAMPLES =
+        1 << 13, /* or as few as LEAST_PANEL, when so long that a tile of them is large */
+    LEAST_PANEL = 8,
+    SMALL_SERIES = 512,    /* up to so many ... */
+    SMALL_CELLS = 1 << 20, /* ... and so many numbers are one panel */
+    MIDDLE_SERIES = 4096,  /* beyond it, panels are large */
+    PANEL_CELLS = 1 << 24, /* numbers in a panel, where more than TILE series would exceed it */
+};
+
+static size_t round_up(size_t n, size_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples)
+{
+    if (n <= TILE && !is_guessed) {
+        return n;
+    }
+    if (n <= TILE && n_samples >= LONG_SAMPLES) {
+        return round_up(n, LEAST_PANEL);
+    }
+    if (n <= SMALL_SERIES && n_samples <= SMALL_CELLS / n) {
+        return round_up(n, TILE);
+    }
+    size_t panel = n <= SMALL_SERIES ? TILE : n <= MIDDLE_SERIES ? 512 : 1024;
+    while (panel > TILE && n_samples > PANEL_CELLS / panel) {
+        panel /= 2;
+    }
+    return panel;
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 enum status correlate_grow(struct correlation *c, size_t capacity)

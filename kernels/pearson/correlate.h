@@ -34,6 +34,12 @@ struct correlate_request {
     bool ranks;       /* they are average ranks: pairs with gaps are ranked again (gram_gaps) */
 };
 
+/* Series in a panel, which arrive before its part of the matrix is computed; n series of n_samples,
+ * both at least 1. Large ones make better matrix products, small ones leave less to do when the
+ * last byte has been read; their cells are bounded, so that a few very long series do not wait for
+ * one another. */
+size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples);
+
 /* Series in standard form and, where they stay, themselves. One block when their number is known,
  * more when the guess was too low. */
 struct series_block {

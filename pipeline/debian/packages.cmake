@@ -34,9 +34,10 @@ list(APPEND CPACK_COMPONENTS_ALL library development)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libleat${PROJECT_VERSION_MAJOR})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "leat (= ${PROJECT_VERSION})") # the module for products
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS leat-cuda)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "clusters, interpolating polynomials and landslides on CPUs and NVIDIA's GPUs
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "correlations, clusters, polynomials and landslides on CPUs and NVIDIA's GPUs
  What leat computes, for programs: arrays in memory, without files.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libleat-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)

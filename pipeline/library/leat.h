@@ -1,7 +1,7 @@
 /*
- * leat.h - leat for programs: clusters, interpolating polynomials and landslides of arrays in
- * memory, on the CPU's cores or on a CUDA device, with the results of the program `leat` to the
- * bit.
+ * leat.h - leat for programs: correlations, clusters, interpolating polynomials and landslides of
+ * arrays in memory, on the CPU's cores or on a CUDA device, with the results of the program `leat`
+ * to the bit.
  *
  *   cc program.c $(pkg-config --cflags --libs leat)
  *
@@ -50,7 +50,7 @@ struct leat_options {
     int device;          /* of CUDA, from 0 */
     size_t threads;      /* that compute; 0: as many as the process may run on */
     uint64_t memory;     /* bytes that a call may take beside its arguments and results; 0: any */
-    /* Called with `user` by the thread that has called leat_kmeans, _landslide or
+    /* Called with `user` by the thread that has called leat_correlate, _kmeans, _landslide or
      * _interpolant_evaluate, between parts of the work; share: of it, from 0 to 1, never less than
      * before. Not 0: the call returns LEAT_CANCELLED. It calls nothing of the context but
      * leat_cancel. NULL: nobody asks. */
@@ -99,6 +99,54 @@ struct leat_array {
     {                                                                                              \
         (data), (type), (rows), (columns), 0, LEAT_HOST_MEMORY, NULL                               \
     }
+
+/* --- correlations: Pearson's, of every pair of series --- */
+
+enum leat_precision { LEAT_EXACT, LEAT_F32 };
+
+struct leat_correlate_options {
+    size_t size;
+    enum leat_precision precision; /* error of r: 1e-12, of pairs with missing samples 1e-10, or
+                                      1e-6; of the strongest pairs always the former */
+    size_t min_samples;            /* in common, without which a pair has no r; 0: 3; least 2 */
+    size_t top;                    /* strongest pairs wanted, at most 2^24; 0: none */
+    int without_r;                 /* not 0: r is not wanted, only moments and strongest pairs */
+};
+#define LEAT_CORRELATE_DEFAULTS                                                                    \
+    {                                                                                              \
+        sizeof(struct leat_correlate_options), LEAT_EXACT, 0, 0, 0                                 \
+    }
+
+struct leat_pair {
+    uint32_t i, j; /* series, i < j; the first is 0 */
+    double r;
+};
+
+struct leat_correlate_result {
+    size_t n_series, n_samples;
+    double *count, *mean, *m2, *min, *max; /* [n_series]: samples that are not missing, their mean,
+                                              sum of squared deviations from it, least, largest */
+    double *lag1;                          /* [n_series]: autocorrelation at lag 1 */
+    double *median_abs;                    /* [n_series]: median of |r| of a series' pairs */
+    double *r; /* [n_series (n_series - 1) / 2]: of pairs (0,1), (0,2), ..., (1,2), ..., as
+                  SciPy's squareform; NaN: too few samples in common, or a series does not vary
+                  on them. NULL: not wanted */
+    struct leat_pair *pairs; /* [n_pairs]: the strongest, by falling |r|, then by i and j */
+    size_t n_pairs;
+    uint64_t n_undefined; /* pairs without r */
+};
+
+/* Correlates series, a row each, of 2 samples or more; NaN: a missing sample. At least 2 series.
+ * LEAT_BAD_INPUT names one with infinite samples, or with some too large to be squared. options
+ * NULL: the defaults. Takes memory for the series in double once (LEAT_EXACT), on a device for
+ * themselves, too, and for r twice. On a CPU its products are OpenBLAS's, which then computes with
+ * one thread at a time wherever the program calls it, too. Debian 12's is slow on processors newer
+ * than itself, unless OPENBLAS_CORETYPE (Haswell, SkylakeX) is in the environment when the program
+ * begins, as `leat` sees to for itself; r has the command's bits where both take the same. */
+enum leat_status leat_correlate(struct leat_context *c, const struct leat_array *x,
+                                const struct leat_correlate_options *options,
+                                struct leat_correlate_result **out);
+void leat_correlate_free(struct leat_correlate_result *r);
 
 /* --- clusters: Lloyd's algorithm --- */
 

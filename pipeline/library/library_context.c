@@ -127,6 +127,26 @@ bool library_options(void *to, size_t all, const void *from, size_t size)
     return is_known;
 }
 
+/* Threads that begin now take none of the program's signals. */
+static sigset_t block_signals(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    return before;
+}
+
+enum status library_products(struct leat_context *c)
+{
+    if (c->backend->ops != &backend_cpu) {
+        return STATUS_OK;
+    }
+    const sigset_t before = block_signals(); /* OpenBLAS begins some */
+    const enum status st = backend_load_products(thread_pool_executor(c->threads).n_threads);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return st;
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
 
 static enum status open_backend(struct leat_context *c, const struct leat_options *o)
@@ -173,9 +193,7 @@ enum leat_status leat_open(const struct leat_options *options, struct leat_conte
     c->memory = o.memory > 0 ? o.memory : UINT64_MAX;
     c->progress = o.progress;
     c->user = o.user;
-    sigset_t all, before; /* the library's threads take none of the program's signals */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const sigset_t before = block_signals();
     const enum status st = is_known ? open_backend(c, &o) : refuse_size();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (st != STATUS_OK) {

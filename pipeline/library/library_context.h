@@ -28,6 +28,8 @@ enum leat_status library_end(struct leat_context *c, enum status st);
 enum leat_status library_refuse(struct leat_context *c, const char *message);
 /* Between parts of a call's work: tells the program. STATUS_CANCELLED. */
 enum status library_progress(struct leat_context *c, double share) STATUS_MUST_CHECK;
+/* Before products on the CPU: loads what makes them. STATUS_NO_BACKEND, _NO_MEMORY. */
+enum status library_products(struct leat_context *c) STATUS_MUST_CHECK;
 /* STATUS_TOO_LARGE where so much, which has been counted, may not be taken. */
 enum status library_may_take(const struct leat_context *c,
                              const struct room *counted) STATUS_MUST_CHECK;

@@ -1,25 +1,14 @@
 /*
  * pearson_layout - parameters and shapes of a pearson job: which way its series lie, in what
- * portions they are taken.
- *
- * Panels: a panel of series is what arrives before its part of the matrix is computed. Large ones
- * make better matrix products, small ones leave less to do when the last byte has been read; their
- * cells are bounded, so that a few very long series do not wait for one another. Slabs: enough
- * samples at a time that the update of the n x n co-moments is bound by arithmetic, not by memory.
+ * portions they are taken: panels (correlate_panel), or slabs of enough samples that the update of
+ * the n x n co-moments is bound by arithmetic, not by memory.
  */
 #include "stages/pearson/pearson_job.h"
 
 enum {
-    TILE = 64, /* panels are whole multiples of it, but for fewer series that are known */
-    LONG_SAMPLES =
-        1 << 13, /* or as few as LEAST_PANEL, when so long that a tile of them is large */
-    LEAST_PANEL = 8,
-    SMALL_SERIES = 512,    /* up to so many ... */
-    SMALL_CELLS = 1 << 20, /* ... and so many numbers are one panel */
-    MIDDLE_SERIES = 4096,  /* beyond it, panels are large */
-    PANEL_CELLS = 1 << 24, /* numbers in a panel, where more than TILE series would exceed it */
-    SLAB_BYTES = 1 << 22,  /* of a slab: what two cores keep in their caches ... */
-    SLAB_SAMPLES = 256,    /* ... but at least so many samples */
+    TILE = 64,            /* slabs are whole multiples of it */
+    SLAB_BYTES = 1 << 22, /* of a slab: what two cores keep in their caches ... */
+    SLAB_SAMPLES = 256,   /* ... but at least so many samples */
 };
 
 enum { SERIES, METHOD, PRECISION, DIFF, MISSING, MIN_SAMPLES, R, TOP, THRESHOLD, ORDER, FIGURE };
@@ -135,25 +124,6 @@ static size_t round_up(size_t n, size_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Series in a panel, for n series of n_samples; both at least 1. `known`: n is no guess. */
-static size_t panel_rows(size_t n, size_t n_samples, bool known)
-{
-    if (n <= TILE && known) {
-        return n;
-    }
-    if (n <= TILE && n_samples >= LONG_SAMPLES) {
-        return round_up(n, LEAST_PANEL);
-    }
-    if (n <= SMALL_SERIES && n_samples <= SMALL_CELLS / n) {
-        return round_up(n, TILE);
-    }
-    size_t panel = n <= SMALL_SERIES ? TILE : n <= MIDDLE_SERIES ? 512 : 1024;
-    while (panel > TILE && n_samples > PANEL_CELLS / panel) {
-        panel /= 2;
-    }
-    return panel;
-}
-
 /* Samples in a slab of n_series columns. */
 static size_t slab_samples(size_t n_series, enum dtype type, size_t lines)
 {
@@ -258,8 +228,8 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     }
     const size_t n = l->by_lines ? l->lines : l->cells;
     STATUS_TRY(pearson_check_series(job, n));
-    l->panel =
-        panel_rows(n, !pearson_has_rows(l) ? 1 : pearson_levels(l), l->lines_known || !l->by_lines);
+    l->panel = correlate_panel(n, l->by_lines && !l->lines_known,
+                               !pearson_has_rows(l) ? 1 : pearson_levels(l));
     l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
     if (l->lines_known) {
         l->unit_lines = at_most(l->unit_lines, l->lines);

@@ -6,7 +6,7 @@
  * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
  */
 #include "stages/pearson/pearson_job.h"
-#include "stages/pearson/pearson_pairs.h"
+#include "kernels/pearson/pearson_pairs.h"
 
 #include <string.h>
 

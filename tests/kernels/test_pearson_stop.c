@@ -3,7 +3,7 @@
  */
 #include "kernels/base/queue_cpu.h"
 #include "kernels/means/means.h"
-#include "stages/pearson/pearson_pairs.h"
+#include "kernels/pearson/pearson_pairs.h"
 
 #include <math.h>
 #include <setjmp.h>

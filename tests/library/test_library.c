@@ -96,6 +96,178 @@ static void assert_near(double a, double b, double bound)
     }
 }
 
+/* --- correlations ----------------------------------------------------------------------------- */
+
+enum { SERIES = 70, SAMPLES = 250, PAIRS = SERIES * (SERIES - 1) / 2 };
+
+/* Series with something in common; one is constant, one has gaps. */
+struct series {
+    double x[SERIES][SAMPLES];
+    float apart[SERIES][SAMPLES + 3];
+};
+
+static struct series *series_new(void)
+{
+    struct series *const s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    for (size_t i = 0; i < SERIES; i++) {
+        for (size_t t = 0; t < SAMPLES; t++) {
+            const double own = uniform(1000 + i * SAMPLES + t), common = uniform(t);
+            s->x[i][t] = (double)(float)(i == 3 ? 5 : own + (double)(i % 4) * common);
+            s->x[i][t] = i == 9 && t % 7 == 0 ? (double)NAN : s->x[i][t];
+            s->apart[i][t] = (float)s->x[i][t];
+        }
+    }
+    return s;
+}
+
+static struct leat_array rows_of(const struct series *s)
+{
+    return (struct leat_array)LEAT_ARRAY(s->x, LEAT_F8, SERIES, SAMPLES);
+}
+
+static struct leat_correlate_result *correlate(struct leat_context *c, const struct leat_array *x,
+                                               const struct leat_correlate_options *o)
+{
+    struct leat_correlate_result *r;
+    if (leat_correlate(c, x, o, &r) != LEAT_OK) {
+        fail_msg("%s", leat_error(c));
+    }
+    return r;
+}
+
+/* By the formula, on the samples that both have; NaN where there is none. */
+static double r_of(const double *x, const double *y)
+{
+    long double n = 0, mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
+    for (size_t t = 0; t < SAMPLES; t++) {
+        const bool both = !isnan(x[t]) && !isnan(y[t]);
+        n += both;
+        mx += both ? (long double)x[t] : 0;
+        my += both ? (long double)y[t] : 0;
+    }
+    for (size_t t = 0; t < SAMPLES; t++) {
+        if (!isnan(x[t]) && !isnan(y[t])) {
+            const long double dx = (long double)x[t] - mx / n, dy = (long double)y[t] - my / n;
+            xx += dx * dx;
+            yy += dy * dy;
+            xy += dx * dy;
+        }
+    }
+    return xx > 0 && yy > 0 ? (double)(xy / sqrtl(xx * yy)) : (double)NAN;
+}
+
+static void check_r(const struct series *s, const struct leat_correlate_result *r, double bound)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < SERIES; i++) {
+        for (size_t j = i + 1; j < SERIES; j++, k++) {
+            const double want = r_of(s->x[i], s->x[j]);
+            if (isnan(want) != (isnan(r->r[k]) != 0) || fabs(want - r->r[k]) > bound) {
+                fail_msg("r of %zu and %zu: %.17g, not %.17g", i, j, r->r[k], want);
+            }
+        }
+    }
+    assert_int_equal(k, PAIRS);
+}
+
+static void coefficients_are_those_of_the_formula(void **state)
+{
+    struct leat_context *const c = context();
+    struct series *const s = series_new();
+    const struct leat_array x = rows_of(s);
+    struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
+    (void)state;
+    o.top = 10;
+    for (int precision = LEAT_EXACT; precision <= LEAT_F32; precision++) {
+        o.precision = (enum leat_precision)precision;
+        struct leat_correlate_result *r = correlate(c, &x, &o);
+        assert_int_equal(r->n_series, SERIES);
+        assert_int_equal(r->n_samples, SAMPLES);
+        assert_int_equal(r->n_undefined, SERIES - 1);
+        check_r(s, r, precision == LEAT_EXACT ? 1e-10 : 1e-6);
+        assert_true(r->count[9] == SAMPLES - 36 && r->count[8] == SAMPLES);
+        assert_true(r->min[3] == 5 && r->max[3] == 5 && r->mean[3] == 5 && r->m2[3] == 0);
+        assert_true(isnan(r->median_abs[3]) && r->median_abs[2] > 0 && fabs(r->lag1[2]) < 0.3);
+        assert_int_equal(r->n_pairs, 10);
+        for (size_t k = 0; k < r->n_pairs; k++) {
+            const struct leat_pair p = r->pairs[k];
+            assert_true(p.i < p.j && fabs(p.r - r_of(s->x[p.i], s->x[p.j])) <= 1e-10);
+            assert_true(k == 0 || fabs(p.r) <= fabs(r->pairs[k - 1].r));
+        }
+        assert_true(r->pairs[0].i % 4 == 3 && r->pairs[0].j % 4 == 3);
+        leat_correlate_free(r);
+    }
+    leat_correlate_free(NULL);
+    free(s);
+    leat_close(c);
+}
+
+static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(void **state)
+{
+    struct leat_context *const c = context();
+    struct series *const s = series_new();
+    const struct leat_array x = rows_of(s);
+    struct leat_array apart = LEAT_ARRAY(s->apart, LEAT_F4, SERIES, SAMPLES);
+    struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
+    (void)state;
+    apart.row_bytes = sizeof s->apart[0];
+    struct leat_correlate_result *a = correlate(c, &x, NULL), *b = correlate(c, &apart, NULL);
+    assert_memory_equal(a->r, b->r, PAIRS * sizeof(double));
+    assert_memory_equal(a->mean, b->mean, SERIES * sizeof(double));
+    assert_true(a->n_pairs == 0 && a->pairs == NULL);
+    leat_correlate_free(b);
+    o.without_r = 1;
+    o.top = PAIRS + 5;
+    b = correlate(c, &x, &o);
+    assert_null(b->r);
+    assert_int_equal(b->n_pairs, PAIRS - (SERIES - 1));
+    leat_correlate_free(b);
+    o.min_samples = SAMPLES; /* the series with gaps has none then */
+    b = correlate(c, &x, &o);
+    assert_int_equal(b->n_undefined, SERIES - 1 + SERIES - 2);
+    leat_correlate_free(b);
+    leat_correlate_free(a);
+    free(s);
+    leat_close(c);
+}
+
+static void what_is_wrong_with_series_is_said(void **state)
+{
+    struct leat_context *const c = context();
+    struct series *const s = series_new();
+    struct leat_array x = rows_of(s);
+    struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
+    struct leat_correlate_result *r;
+    (void)state;
+    s->x[12][4] = -INFINITY;
+    assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "row 12 (the first is 0) has infinite samples"));
+    assert_null(r);
+    s->x[12][4] = 1e300;
+    assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "row 12 (the first is 0) has samples too large"));
+    s->x[12][4] = 0;
+    o.min_samples = 1;
+    assert_int_equal(leat_correlate(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    o.min_samples = 0;
+    o.top = SIZE_MAX;
+    assert_int_equal(leat_correlate(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    o.top = 0;
+    o.precision = (enum leat_precision)2;
+    assert_int_equal(leat_correlate(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    x.rows = 1;
+    assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(c), "rows"));
+    x = rows_of(s);
+    x.columns = 1;
+    assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_correlate(c, NULL, NULL, &r), LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_correlate(c, &x, NULL, NULL), LEAT_BAD_ARGUMENT);
+    free(s);
+    leat_close(c);
+}
+
 /* --- clusters --------------------------------------------------------------------------------- */
 
 static void heaps_are_found_and_all_of_the_result_fits_together(void **state)
@@ -255,6 +427,7 @@ static void memory_is_bounded(void **state)
     struct leat_context *c;
     struct leat_kmeans_result *r;
     struct leat_landslide_result *slide;
+    struct leat_correlate_result *r_of_all;
     const struct leat_array x = array();
     (void)state;
     o.memory = 10000;
@@ -262,6 +435,7 @@ static void memory_is_bounded(void **state)
     assert_int_equal(leat_open(&o, &c), LEAT_OK);
     assert_int_equal(leat_kmeans(c, &x, NULL, &r), LEAT_TOO_LARGE);
     assert_non_null(strstr(leat_error(c), "10000"));
+    assert_int_equal(leat_correlate(c, &x, NULL, &r_of_all), LEAT_TOO_LARGE);
     assert_int_equal(leat_landslide(c, &x, &x, NULL, &slide), LEAT_TOO_LARGE);
     assert_non_null(strstr(leat_error(c), "10000"));
     leat_close(c);
@@ -724,6 +898,33 @@ static void points_are_clustered_in_the_devices_memory(void **state)
     leat_close(c);
 }
 
+static void series_are_correlated_in_the_devices_memory(void **state)
+{
+    if (is_cpu()) {
+        skip();
+    }
+    struct leat_context *const c = context();
+    struct series *const s = series_new();
+    (void)state;
+    load_driver();
+    for (size_t first = 0; first < 2; first++) {
+        struct leat_array x = rows_of(s);
+        struct late late = late_new(s->x, sizeof s->x);
+        x.rows -= first;
+        x.data = s->x[first];
+        struct leat_array on_it = there(x, &late);
+        on_it.data = (const double *)late.copy + first * SAMPLES;
+        struct leat_correlate_result *a = correlate(c, &x, NULL), *b = correlate(c, &on_it, NULL);
+        assert_memory_equal(a->r, b->r, x.rows * (x.rows - 1) / 2 * sizeof(double));
+        assert_memory_equal(a->mean, b->mean, x.rows * sizeof(double));
+        leat_correlate_free(a);
+        leat_correlate_free(b);
+        late_free(&late);
+    }
+    free(s);
+    leat_close(c);
+}
+
 static void maps_on_the_device_are_as_good(void **state)
 {
     if (is_cpu()) {
@@ -802,10 +1003,13 @@ static enum leat_status call(struct leat_context *c, struct leat_interpolant *p,
     const struct leat_array x = array(), dem = map_of(m->dem), source = map_of(m->source);
     struct leat_kmeans_result *clusters = NULL;
     struct leat_landslide_result *r = NULL;
+    struct leat_correlate_result *all = NULL;
     const enum leat_status st = which == 0   ? leat_kmeans(c, &x, NULL, &clusters)
                                 : which == 1 ? leat_landslide(c, &dem, &source, NULL, &r)
+                                : which == 2 ? leat_correlate(c, &x, NULL, &all)
                                              : leat_interpolant_evaluate(p, q, 2 << 20, v);
-    assert_true(which == 2 || (clusters == NULL && r == NULL) == (st != LEAT_OK));
+    assert_true(which == 3 || (clusters == NULL && r == NULL && all == NULL) == (st != LEAT_OK));
+    leat_correlate_free(all);
     leat_kmeans_free(clusters);
     leat_landslide_free(r);
     free(m);
@@ -826,7 +1030,7 @@ static void programs_are_told_the_progress_and_may_say_no(void **state)
     assert_int_equal(leat_open(&o, &c), LEAT_OK);
     assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 1, LEAT_BY_ITSELF, 0, &p),
                      LEAT_OK);
-    for (size_t which = 0; which < 3; which++) {
+    for (size_t which = 0; which < 4; which++) {
         told.n_until_no = 1;
         told.n = 0;
         assert_int_equal(call(c, p, which), LEAT_CANCELLED);
@@ -957,6 +1161,9 @@ static void a_call_is_cancelled_and_the_next_one_works(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(coefficients_are_those_of_the_formula),
+        cmocka_unit_test(rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient),
+        cmocka_unit_test(what_is_wrong_with_series_is_said),
         cmocka_unit_test(heaps_are_found_and_all_of_the_result_fits_together),
         cmocka_unit_test(strides_and_floats_change_no_bit),
         cmocka_unit_test(of_a_range_the_number_of_heaps_is_taken),
@@ -971,6 +1178,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_with_maps_is_said),
         cmocka_unit_test(curves_are_evaluated_in_the_devices_memory),
         cmocka_unit_test(points_are_clustered_in_the_devices_memory),
+        cmocka_unit_test(series_are_correlated_in_the_devices_memory),
         cmocka_unit_test(maps_on_the_device_are_as_good),
         cmocka_unit_test(a_cpu_has_no_device_memory),
         cmocka_unit_test(programs_are_told_the_progress_and_may_say_no),

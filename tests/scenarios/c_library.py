@@ -1,4 +1,4 @@
-"""The library by ctypes and the command on the same points, nodes and maps: the same bits. c_library.py LIBRARY LEAT"""
+"""The library by ctypes and the command on the same series, points, nodes and maps: the same bits. c_library.py LIBRARY LEAT"""
 import ctypes
 import json
 import os
@@ -26,6 +26,21 @@ class Result(ctypes.Structure):
                 ("labels", ctypes.POINTER(ctypes.c_int32)), ("counts", ctypes.POINTER(u64)),
                 ("within", ctypes.POINTER(real)), ("inertia", real), ("silhouette", real), ("n_iterations", u64),
                 ("converged", ctypes.c_int)]
+
+
+class Correlate(ctypes.Structure):
+    _fields_ = [("size", size), ("precision", ctypes.c_int), ("min_samples", size), ("top", size),
+                ("without_r", ctypes.c_int)]
+
+
+class Pair(ctypes.Structure):
+    _fields_ = [("i", ctypes.c_uint32), ("j", ctypes.c_uint32), ("r", real)]
+
+
+class Correlated(ctypes.Structure):
+    _fields_ = [("n_series", size), ("n_samples", size),
+                *((name, ctypes.POINTER(real)) for name in ("count", "mean", "m2", "min", "max", "lag1", "median_abs", "r")),
+                ("pairs", ctypes.POINTER(Pair)), ("n_pairs", size), ("n_undefined", u64)]
 
 
 class Landslide(ctypes.Structure):
@@ -79,6 +94,36 @@ for at, (options, settings) in enumerate([
         summary = json.load(text)["summary"]
     assert (mine.silhouette, mine.converged) == (summary["silhouette"], summary["converged"]), settings
     library.leat_kmeans_free(made)
+
+# series, some with gaps, one constant, some far from 0
+series = random.normal(size=(130, 300)).cumsum(1) + 1e3 * random.integers(0, 3, (130, 1))
+series[7] = 3
+for name, x, options, settings in [
+        ("whole", series[:40], Correlate(size=ctypes.sizeof(Correlate), top=1000), []),
+        ("gaps", np.where(random.uniform(size=series.shape) < 0.05, np.nan, series),
+         Correlate(size=ctypes.sizeof(Correlate), top=30, min_samples=20), ["top=30", "min_samples=20"]),
+        ("small", series.astype("f4"), Correlate(size=ctypes.sizeof(Correlate), precision=1, top=12),
+         ["precision=f32", "top=12"])]:
+    x, made = np.ascontiguousarray(x), ctypes.POINTER(Correlated)()
+    n = len(x)
+    array = Array(data=x.ctypes.data, type=int(x.dtype == np.float32), rows=n, columns=300, row_bytes=0)
+    check(library.leat_correlate(context, ctypes.byref(array), ctypes.byref(options), ctypes.byref(made)), context)
+    mine = made.contents
+    np.save(name + ".clusters.npy", x)
+    subprocess.run([leat, "run", "-q", "-o", "r", "-s", "series=rows", *sum((["-s", s] for s in settings), []),
+                    name + ".clusters.npy"], check=True)
+    theirs = np.load("r/%s/pearson.npz" % name)
+    for what in "count", "mean", "min", "max":
+        assert np.array_equal(np.ctypeslib.as_array(getattr(mine, what), (n,)), theirs[what]), (name, what)
+    assert np.allclose(np.ctypeslib.as_array(mine.m2, (n,)), theirs["std"] ** 2 * (theirs["count"] - 1), 1e-14, 0)
+    assert np.array_equal(np.ctypeslib.as_array(mine.r, theirs["r"].shape), theirs["r"], equal_nan=True), name
+    assert mine.n_undefined == np.isnan(theirs["r"]).sum() >= n - 1, name
+    table = np.genfromtxt("r/%s/series.csv.gz" % name, delimiter=",", skip_header=1, usecols=(7, 8))
+    assert np.array_equal(np.ctypeslib.as_array(mine.median_abs, (n,)), table[:, 0], equal_nan=True), name
+    assert np.array_equal(np.ctypeslib.as_array(mine.lag1, (n,)), table[:, 1], equal_nan=True), name
+    pairs = np.genfromtxt("r/%s/pairs.csv.gz" % name, delimiter=",", skip_header=1, usecols=(0, 1, 4))
+    assert [[p.i, p.j, p.r] for p in mine.pairs[:mine.n_pairs]] == pairs.tolist() and len(pairs) > 10, name
+    library.leat_correlate_free(made)
 
 nodes = np.cos((2 * np.arange(40) + 1) * np.pi / 80)
 y = np.ascontiguousarray([np.exp(nodes), np.sin(9 * nodes)])

@@ -25,4 +25,5 @@ dpkg-deb -c libleat0_*.deb | grep -q '/libleat\.so\.0\.' && dpkg-deb -c libleat-
 for file in include/leat.h pkgconfig/leat.pc libleat.so; do
     grep -q "/$file" listed || { cat listed; fail "no $file in the package"; }
 done
+dpkg-deb -f libleat0_*.deb Depends | grep -q 'leat (= ' || fail "the library lacks the module for products"
 dpkg-deb -f libleat-dev_*.deb Depends | grep -q '^libleat0 (= ' || fail "the packages may be of two versions"

@@ -1,8 +1,8 @@
 /*
  * pearson_pairs - the pairs that are reported: the strongest, and those at or above a threshold.
  */
-#ifndef LEAT_STAGES_PEARSON_PEARSON_PAIRS_H
-#define LEAT_STAGES_PEARSON_PEARSON_PAIRS_H
+#ifndef LEAT_KERNELS_PEARSON_PEARSON_PAIRS_H
+#define LEAT_KERNELS_PEARSON_PEARSON_PAIRS_H
 
 #include "kernels/pearson/pearson.h"
 

@@ -11,7 +11,7 @@
  * 1), the matrix is read piece by piece in the same order; a later pair that only equals the k-th
  * strongest so far comes after it, so the basket turns it away.
  */
-#include "stages/pearson/pearson_pairs.h"
+#include "kernels/pearson/pearson_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
