@@ -5,8 +5,8 @@
  * Whether slabs have gaps is not known before the end, so that what gaps add to the accumulators
  * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
  */
-#include "stages/pearson/pearson_job.h"
 #include "kernels/pearson/pearson_pairs.h"
+#include "stages/pearson/pearson_job.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * When all series have been multiplied the matrix is queried for what is reported.
  */
-#include "stages/pearson/pearson_job.h"
 #include "kernels/pearson/pearson_pairs.h"
+#include "stages/pearson/pearson_job.h"
 
 #include <math.h>
 #include <stdlib.h>
