@@ -100,12 +100,15 @@ struct leat_array {
         (data), (type), (rows), (columns), 0, LEAT_HOST_MEMORY, NULL                               \
     }
 
-/* --- correlations: Pearson's, of every pair of series --- */
+/* --- correlations of every pair of series --- */
 
+enum leat_method { LEAT_PEARSON, LEAT_SPEARMAN };
 enum leat_precision { LEAT_EXACT, LEAT_F32 };
 
 struct leat_correlate_options {
     size_t size;
+    enum leat_method method;       /* of the samples, or of their average ranks; those of a pair
+                                      with missing samples are ranked again, and r is exact */
     enum leat_precision precision; /* error of r: 1e-12, of pairs with missing samples 1e-10, or
                                       1e-6; of the strongest pairs always the former */
     size_t min_samples;            /* in common, without which a pair has no r; 0: 3; least 2 */
@@ -114,7 +117,7 @@ struct leat_correlate_options {
 };
 #define LEAT_CORRELATE_DEFAULTS                                                                    \
     {                                                                                              \
-        sizeof(struct leat_correlate_options), LEAT_EXACT, 0, 0, 0                                 \
+        sizeof(struct leat_correlate_options), LEAT_PEARSON, LEAT_EXACT, 0, 0, 0                   \
     }
 
 struct leat_pair {
@@ -125,7 +128,8 @@ struct leat_pair {
 struct leat_correlate_result {
     size_t n_series, n_samples;
     double *count, *mean, *m2, *min, *max; /* [n_series]: samples that are not missing, their mean,
-                                              sum of squared deviations from it, least, largest */
+                                              sum of squared deviations from it, least, largest; of
+                                              ranks where these are correlated */
     double *lag1;                          /* [n_series]: autocorrelation at lag 1 */
     double *median_abs;                    /* [n_series]: median of |r| of a series' pairs */
     double *r; /* [n_series (n_series - 1) / 2]: of pairs (0,1), (0,2), ..., (1,2), ..., as

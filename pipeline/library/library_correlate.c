@@ -22,17 +22,24 @@ struct call {
     struct leat_correlate_options options;
     struct correlation c;
     struct room room;
+    enum dtype type;
     struct span x;        /* all series, or room for them */
+    struct span ranks;    /* of a panel's, where they are what is correlated */
     struct span there;    /* in the device's memory, from where they are copied */
     float *strip;         /* of coefficients as floats */
     struct moments stats; /* on the host */
     struct matrix_survey survey;
 };
 
+static size_t series_bytes(const struct call *k)
+{
+    return k->from->columns * dtype_bytes(k->type);
+}
+
 static bool is_in_place(const struct call *k, struct span *x)
 {
     const struct leat_array *const from = k->from;
-    const bool together = from->row_bytes == 0 || library_stride(from) == correlate_x_bytes(&k->c);
+    const bool together = library_stride(from) == series_bytes(k);
     *x = (struct span){(void *)(uintptr_t)from->data, from->rows * library_stride(from)};
     return from->memory == LEAT_DEVICE_MEMORY
                ? (uintptr_t)k->there.at % ALIGN == 0
@@ -48,7 +55,13 @@ static enum status all_room(struct call *k, struct room *room)
     struct matrix_pair *pairs;
     c->kept = room;
     c->standard = c->work = c->exact = c->growing = none;
-    STATUS_TRY(is_in_place(k, &k->x) ? STATUS_OK : room_span(room, n, correlate_x_bytes(c), &k->x));
+    STATUS_TRY(is_in_place(k, &k->x) ? STATUS_OK : room_span(room, n, series_bytes(k), &k->x));
+    if (c->request.ranks) {
+        const struct correlate_request *const q = &c->request;
+        STATUS_TRY(room_span(room, q->panel, correlate_x_bytes(c), &k->ranks));
+        room_count(room, 0,
+                   c->queue->backend->ops->pearson->rank_bytes(c->queue, q->panel, q->n_samples));
+    }
     STATUS_TRY(room_host(room, moments_bytes(n), 1, &k->stats.at.at));
     STATUS_TRY(room_host(room, STRIP, sizeof *k->strip, &k->strip));
     if (room->queue != NULL) {
@@ -65,12 +78,12 @@ static enum status all_room(struct call *k, struct room *room)
 
 /* --- coefficients ----------------------------------------------------------------------------- */
 
-/* Brings the next n series to x. */
+/* Brings the next n series, to x. */
 static enum status bring(struct call *k, struct span x, size_t n)
 {
     struct leat_context *const ctx = k->context;
     const struct backend_ops *const ops = ctx->backend->ops;
-    const size_t bytes = correlate_x_bytes(&k->c), stride = library_stride(k->from);
+    const size_t bytes = series_bytes(k), stride = library_stride(k->from);
     const size_t first = k->c.n_taken;
     struct span in_place;
     uint64_t ticket = 0;
@@ -89,18 +102,31 @@ static enum status bring(struct call *k, struct span x, size_t n)
     return ops->upload_wait(ctx->queue, ticket);
 }
 
+/* What is correlated of n series at *x. */
+static enum status derive(struct call *k, struct span *x, size_t n)
+{
+    const struct series_rows rows = {
+        .at = *x, .type = k->type, .n_series = n, .n_samples = k->from->columns};
+    if (!k->c.request.ranks) {
+        return STATUS_OK;
+    }
+    *x = k->ranks;
+    return k->context->backend->ops->pearson->rank_rows(k->c.queue, &rows, k->ranks);
+}
+
 static enum status multiply(struct call *k)
 {
     struct correlation *const c = &k->c;
     const size_t all = c->request.n_series;
-    c->given = k->x;
+    c->given = c->request.given ? k->x : (struct span){0};
     while (c->n_taken < all) {
         const size_t left = all - c->n_taken, n = left < c->request.panel ? left : c->request.panel;
         const double share = (double)c->n_taken / (double)all; /* of the side of a triangle */
-        struct span x;
+        struct span unused, x = span_from(k->x, c->n_taken * series_bytes(k));
         STATUS_TRY(library_progress(k->context, share * share));
-        STATUS_TRY(correlate_next(c, &x));
+        STATUS_TRY(correlate_next(c, &unused));
         STATUS_TRY(bring(k, x, n));
+        STATUS_TRY(derive(k, &x, n));
         STATUS_TRY(correlate_take(c, x, n));
     }
     return correlate_end(c);
@@ -237,8 +263,8 @@ static enum status solve(struct call *k, struct leat_correlate_result *r)
     struct call counted;
     struct room count = {0};
     if (from->memory == LEAT_DEVICE_MEMORY) {
-        STATUS_TRY(library_borrow(ctx, from->data, from->rows * from->columns,
-                                  dtype_bytes(k->c.request.type), from->stream, &k->there));
+        STATUS_TRY(library_borrow(ctx, from->data, from->rows * from->columns, dtype_bytes(k->type),
+                                  from->stream, &k->there));
     }
     counted = *k;
     STATUS_TRY(all_room(&counted, &count));
@@ -261,8 +287,11 @@ static const char *what_is_wrong(const struct leat_array *x, const struct leat_c
         return "x: give LEAT_F8 or LEAT_F4, rows that do not overlap, 2 to 2^24 of them, of 2 to "
                "2^31 - 4096 samples";
     }
-    if (o->precision > LEAT_F32 || o->min_samples == 1 || o->top > MOST_PAIRS) {
-        return "precision, min_samples, top: give one of its values, 2 or more, and at most 2^24";
+    if (o->method > LEAT_SPEARMAN || o->precision > LEAT_F32) {
+        return "method, precision: give one of their values";
+    }
+    if (o->min_samples == 1 || o->top > MOST_PAIRS) {
+        return "min_samples, top: give 2 or more, and at most 2^24";
     }
     return NULL;
 }
@@ -283,20 +312,23 @@ enum leat_status leat_correlate(struct leat_context *c, const struct leat_array 
     if (wrong != NULL) {
         return library_refuse(c, wrong);
     }
-    struct call k = {
-        .context = c,
-        .from = x,
-        .options = o,
-        .c = {.queue = c->queue,
-              .request = {.precision = o.precision == LEAT_F32 ? PEARSON_F32 : PEARSON_EXACT,
-                          .type = x->type == LEAT_F4 ? DTYPE_F32 : DTYPE_F64,
-                          .n_series = x->rows,
-                          .n_samples = x->columns,
-                          .panel = correlate_panel(x->rows, false, x->columns),
-                          .keep = true,
-                          .given = true,
-                          .gaps = true},
-              .moments.min_samples = o.min_samples > 0 ? o.min_samples : 3}};
+    const bool ranks = o.method == LEAT_SPEARMAN, f32 = o.precision == LEAT_F32 && !ranks;
+    const enum dtype type = x->type == LEAT_F4 ? DTYPE_F32 : DTYPE_F64;
+    struct call k = {.context = c,
+                     .from = x,
+                     .options = o,
+                     .type = type,
+                     .c = {.queue = c->queue,
+                           .request = {.precision = f32 ? PEARSON_F32 : PEARSON_EXACT,
+                                       .type = ranks ? DTYPE_F64 : type,
+                                       .n_series = x->rows,
+                                       .n_samples = x->columns,
+                                       .panel = correlate_panel(x->rows, false, x->columns),
+                                       .keep = !ranks,
+                                       .given = !ranks,
+                                       .ranks = ranks,
+                                       .gaps = true},
+                           .moments.min_samples = o.min_samples > 0 ? o.min_samples : 3}};
     struct leat_correlate_result *r = calloc(1, sizeof *r);
     enum status st =
         r != NULL ? solve(&k, r) : status_fail(STATUS_NO_MEMORY, "no memory for a result");

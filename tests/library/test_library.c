@@ -232,6 +232,30 @@ static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(voi
     leat_close(c);
 }
 
+/* Of ranks any rising function of a series has the same coefficients. */
+static void ranks_are_of_the_order_alone(void **state)
+{
+    struct leat_context *const c = context();
+    struct series *const s = series_new();
+    const struct leat_array x = rows_of(s);
+    struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
+    (void)state;
+    o.method = LEAT_SPEARMAN;
+    struct leat_correlate_result *a = correlate(c, &x, &o), *plain = correlate(c, &x, NULL);
+    for (size_t k = 0; k < (size_t)SERIES * SAMPLES; k++) {
+        s->x[0][k] = exp(3 * s->x[0][k]);
+    }
+    struct leat_correlate_result *b = correlate(c, &x, &o);
+    assert_memory_equal(a->r, b->r, PAIRS * sizeof(double));
+    assert_true(memcmp(a->r, plain->r, PAIRS * sizeof(double)) != 0);
+    assert_true(a->mean[8] == (SAMPLES + 1) / 2.0 && a->max[8] == SAMPLES); /* all differ */
+    leat_correlate_free(a);
+    leat_correlate_free(b);
+    leat_correlate_free(plain);
+    free(s);
+    leat_close(c);
+}
+
 static void what_is_wrong_with_series_is_said(void **state)
 {
     struct leat_context *const c = context();
@@ -255,6 +279,9 @@ static void what_is_wrong_with_series_is_said(void **state)
     assert_int_equal(leat_correlate(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
     o.top = 0;
     o.precision = (enum leat_precision)2;
+    assert_int_equal(leat_correlate(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    o.precision = LEAT_EXACT;
+    o.method = (enum leat_method)2;
     assert_int_equal(leat_correlate(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
     x.rows = 1;
     assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
@@ -1163,6 +1190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coefficients_are_those_of_the_formula),
         cmocka_unit_test(rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient),
+        cmocka_unit_test(ranks_are_of_the_order_alone),
         cmocka_unit_test(what_is_wrong_with_series_is_said),
         cmocka_unit_test(heaps_are_found_and_all_of_the_result_fits_together),
         cmocka_unit_test(strides_and_floats_change_no_bit),

@@ -29,7 +29,7 @@ class Result(ctypes.Structure):
 
 
 class Correlate(ctypes.Structure):
-    _fields_ = [("size", size), ("precision", ctypes.c_int), ("min_samples", size), ("top", size),
+    _fields_ = [("size", size), ("method", ctypes.c_int), ("precision", ctypes.c_int), ("min_samples", size), ("top", size),
                 ("without_r", ctypes.c_int)]
 
 
@@ -98,10 +98,11 @@ for at, (options, settings) in enumerate([
 # series, some with gaps, one constant, some far from 0
 series = random.normal(size=(130, 300)).cumsum(1) + 1e3 * random.integers(0, 3, (130, 1))
 series[7] = 3
+gappy = np.where(random.uniform(size=series.shape) < 0.05, np.nan, series)
 for name, x, options, settings in [
         ("whole", series[:40], Correlate(size=ctypes.sizeof(Correlate), top=1000), []),
-        ("gaps", np.where(random.uniform(size=series.shape) < 0.05, np.nan, series),
-         Correlate(size=ctypes.sizeof(Correlate), top=30, min_samples=20), ["top=30", "min_samples=20"]),
+        ("gaps", gappy, Correlate(size=ctypes.sizeof(Correlate), top=30, min_samples=20), ["top=30", "min_samples=20"]),
+        ("ranks", gappy.round(), Correlate(size=ctypes.sizeof(Correlate), method=1, top=40), ["method=spearman", "top=40"]),
         ("small", series.astype("f4"), Correlate(size=ctypes.sizeof(Correlate), precision=1, top=12),
          ["precision=f32", "top=12"])]:
     x, made = np.ascontiguousarray(x), ctypes.POINTER(Correlated)()
