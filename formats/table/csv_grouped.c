@@ -108,3 +108,9 @@ enum csv_grouped csv_grouped(const struct csv_cell *cell, char *sign, double *va
     const enum csv_grouped grouped = parse_grouped((const char *)inner.text, inner.n, sign, value);
     return grouped == CSV_GROUPED_MAYBE && *sign == ' ' && cell->rest ? CSV_GROUPED_SURE : grouped;
 }
+
+bool table_may_be_grouped(const char *text, size_t n, char sign)
+{
+    char by = 0;
+    return parse_grouped(text, n, &by, NULL) == CSV_GROUPED_MAYBE && by == sign;
+}

@@ -142,23 +142,6 @@ void table_set_grid(struct table *t, struct grid *g)
 enum { COLUMN_BITS = 24 }; /* of line and column in one number */
 static const uint64_t last_column = ((uint64_t)1 << COLUMN_BITS) - 1;
 
-bool table_may_be_grouped(const char *text, size_t n, char sign)
-{
-    if (n > 0 && (*text == '-' || *text == '+')) {
-        text++;
-        n--;
-    }
-    if (n < 5 || n > 7 || text[n - 4] != sign || text[0] == '0') {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (i != n - 4 && (text[i] < '0' || text[i] > '9')) {
-            return false;
-        }
-    }
-    return true;
-}
-
 void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column)
 {
     const uint64_t place = line << COLUMN_BITS | (column < last_column ? column : last_column);

@@ -18,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL = 1000 }; /* series whose state is not worth being counted */
+enum {
+    SMALL = 1000,         /* series whose state is not worth being counted */
+    MOST_SEEN = 256 << 10 /* series in the sights of threads that look before the turn */
+};
 
 /* What some thread has seen of all series across lines. */
 struct sight {
@@ -49,6 +52,7 @@ struct table_watch {
     uint64_t n_cells;             /* numbers that have been taken */
     pthread_mutex_t lock;         /* of: */
     struct sight *sights;         /* of series across lines: those that no thread is using */
+    size_t n_sights;              /* with those that threads are using */
     struct table_course *courses; /* [n_series]: of series across lines; of the last line */
     struct table_extremes last;   /* line, which is not whole yet */
     struct bytes label;           /* of that line, with its NUL; empty: it has none */
@@ -59,12 +63,19 @@ struct table_watch {
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+/* Sights of all threads but the one that takes. */
+static size_t most_sights(const struct table_watch *w)
+{
+    return MOST_SEEN / w->n_series;
+}
+
 size_t table_watch_bytes(const struct table_watch *w, size_t n_threads)
 {
-    return w == NULL || w->n_series <= SMALL
-               ? 0
-               : w->n_series *
-                     (sizeof *w->courses + (n_threads + 1) * sizeof(struct table_extremes));
+    if (w == NULL || w->n_series <= SMALL) {
+        return 0;
+    }
+    const size_t most = most_sights(w), n = n_threads < most ? n_threads : most;
+    return w->n_series * (sizeof *w->courses + (n + 1) * sizeof(struct table_extremes));
 }
 
 /* Of heights, before there are any. */
@@ -132,14 +143,16 @@ static struct table_tile tile_of(const struct table_watch *w, const struct table
                                .stride = w->n_series};
 }
 
-/* NULL: no memory. */
-static struct sight *take_sight(struct table_watch *w)
+/* NULL: all of `most` are in use, or there is no memory. */
+static struct sight *take_sight(struct table_watch *w, size_t most)
 {
     pthread_mutex_lock(&w->lock);
     struct sight *s = w->sights;
+    const bool is_new = s == NULL && w->n_sights < most;
     w->sights = s != NULL ? s->next : NULL;
+    w->n_sights += is_new;
     pthread_mutex_unlock(&w->lock);
-    if (s == NULL) {
+    if (is_new) {
         s = malloc(sizeof *s + w->n_series * sizeof *s->at);
         for (size_t k = 0; s != NULL && k < w->n_series; k++) {
             table_extremes_begin(&s->at[k]);
@@ -156,11 +169,13 @@ static void give_sight(struct table_watch *w, struct sight *s)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* At all numbers, of which the first stands at `place` of its line; how many: 0 without memory. */
-static size_t look_across(struct table_watch *w, const struct table_chunk *chunk, size_t place)
+/* At all numbers, of which the first stands at `place` of its line, with one of `most` sights; how
+ * many: 0 without one. */
+static size_t look_across(struct table_watch *w, const struct table_chunk *chunk, size_t place,
+                          size_t most)
 {
     const size_t width = w->n_series;
-    struct sight *const s = take_sight(w);
+    struct sight *const s = take_sight(w, most);
     if (s == NULL) {
         return 0;
     }
@@ -218,7 +233,7 @@ struct table_look *table_watch_look(struct table_watch *w, const struct table_ch
     } else if (w->series == TABLE_WATCH_LINES) {
         l->n_cells = look_along(w, chunk, 0, table_place(w->info, chunk), &l->parts);
     } else {
-        l->n_cells = look_across(w, chunk, table_place(w->info, chunk));
+        l->n_cells = look_across(w, chunk, table_place(w->info, chunk), most_sights(w));
     }
     return l;
 }
@@ -348,7 +363,7 @@ static enum status take_across(struct table_watch *w, const struct table_chunk *
 {
     const bool is_seen = seen != NULL && seen->n_cells > 0;
     if (!is_seen && chunk->n_cells > 0 &&
-        look_across(w, chunk, (size_t)(w->n_cells % w->n_series)) == 0) {
+        look_across(w, chunk, (size_t)(w->n_cells % w->n_series), SIZE_MAX) == 0) {
         return no_memory();
     }
     follow_across(w, chunk);
