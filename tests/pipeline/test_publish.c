@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
 int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
@@ -548,6 +550,49 @@ static void part_folders_of_other_machines_stay_where_locks_may_be_local(void **
     assert_false(sweep_removes(name));
 }
 
+/* What publish_sweep logs; valid until the next call. */
+static const char *sweep_says(void)
+{
+    static char said[2048];
+    const int kept = dup(STDERR_FILENO), log = memfd_create("log", MFD_CLOEXEC);
+    assert_true(kept >= 0 && log >= 0 && dup2(log, STDERR_FILENO) >= 0);
+    publish_sweep(out_fd);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    const ssize_t n = pread(log, said, sizeof(said) - 1, 0);
+    assert_true(n >= 0);
+    said[n] = '\0';
+    close(kept);
+    close(log);
+    return said;
+}
+
+static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **state)
+{
+    (void)state;
+    static const char earlier[] = ".leat.h.12345678.1.0123456789abcdef.old";
+    const struct timespec hours_ago[2] = {{.tv_sec = time(NULL) - 7200},
+                                          {.tv_sec = time(NULL) - 7200}};
+    char name[96], wanted[256];
+    network = true;
+    leave_part_of(1, "12345678", name);
+    snprintf(wanted, sizeof(wanted),
+             "leat: 1 unfinished result in the output folder, older than a day, '%s' first: remove "
+             "them if leat does not run any more where they come from\n",
+             name);
+    assert_string_equal(sweep_says(), wanted);
+    assert_int_equal(utimensat(out_fd, name, hours_ago, 0), 0);
+    assert_string_equal(sweep_says(), "");
+    assert_int_equal(mkdirat(out_fd, earlier, 0700), 0);
+    assert_int_equal(utimensat(out_fd, earlier, hours_ago, 0), 0);
+    snprintf(wanted, sizeof(wanted),
+             "leat: warning: 1 earlier result in the output folder whose replacement was cut off, "
+             "'%s' first: rename or remove them\n",
+             earlier);
+    assert_string_equal(sweep_says(), wanted);
+    assert_int_equal(unlinkat(out_fd, earlier, AT_REMOVEDIR), 0);
+    assert_false(sweep_removes(name));
+}
+
 static void without_locks_the_process_tells(void **state)
 {
     (void)state;
@@ -660,6 +705,8 @@ int main(void)
         cmocka_unit_test(part_folders_of_the_living_stay),
         cmocka_unit_test(part_folders_just_made_and_folders_of_others_stay),
         cmocka_unit_test_teardown(part_folders_of_other_machines_stay_where_locks_may_be_local,
+                                  all_flags),
+        cmocka_unit_test_teardown(folders_that_stay_for_a_day_and_earlier_results_are_told,
                                   all_flags),
         cmocka_unit_test_teardown(without_locks_the_process_tells, all_flags),
         cmocka_unit_test_teardown(rename_whose_reply_is_lost_is_a_success, all_flags),
