@@ -1,5 +1,5 @@
 /*
- * kmeans_avx2_cpu - tiles with AVX2 and fused multiply-add.
+ * kmeans_avx2_cpu - distances with AVX2 and fused multiply-add.
  */
 #if defined(__x86_64__)
 

@@ -1,5 +1,5 @@
 /*
- * kmeans_avx512_cpu - tiles with AVX-512 and fused multiply-add.
+ * kmeans_avx512_cpu - distances with AVX-512 and fused multiply-add.
  */
 #if defined(__x86_64__)
 

@@ -1,17 +1,8 @@
 /*
- * kmeans_base_cpu - tiles number by number, for processors without fused multiply-add, and the
+ * kmeans_base_cpu - distances number by number, for processors without fused multiply-add, and the
  * choice between the sets.
  */
 #include "kernels/kmeans/kmeans_cpu.h"
-
-static void transpose(const struct kmeans_rows *rows, double *tile)
-{
-    for (size_t p = 0; p < rows->n; ++p) {
-        for (size_t j = 0; j < rows->d; ++j) {
-            tile[j * KMEANS_STRIDE + p] = kmeans_cell(kmeans_row(rows, p), rows->type, j);
-        }
-    }
-}
 
 static double distance(const struct kmeans_centroids *c, const double *tile, size_t p, size_t i)
 {
@@ -52,42 +43,7 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
     }
 }
 
-static void remember(const struct kmeans_nearest *found, size_t n, const struct kmeans_drifts *by,
-                     struct kmeans_bounds *out)
-{
-    for (size_t i = 0; i < n; ++i) {
-        const int64_t c = found->label[i];
-        out[i] = kmeans_remember(found->d2[i], found->second[i], by->gap[c], by->moved[c], by->d);
-    }
-}
-
-static size_t moves(const int32_t *label, const struct kmeans_bounds *bounds, size_t n,
-                    const struct kmeans_bounds *limit, uint16_t *index)
-{
-    size_t n_moves = 0;
-    for (size_t i = 0; i < n; ++i) {
-        index[n_moves] = (uint16_t)i;
-        n_moves += kmeans_may_move(bounds[i], limit[label[i]]);
-    }
-    return n_moves;
-}
-
-static void add(const struct kmeans_sums *sums, const void *row, enum dtype type, size_t d,
-                size_t to, const size_t *from)
-{
-    for (size_t j = 0; j < d; ++j) {
-        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), sums->per_unit[j]);
-        sums->high[to + j] += v.high;
-        sums->low[to + j] += v.low;
-        if (from != NULL) {
-            sums->high[*from + j] -= v.high;
-            sums->low[*from + j] -= v.low;
-        }
-    }
-}
-
-static const struct kmeans_vectors cpu_kmeans_base = {"base",   transpose, nearest, distances,
-                                                      remember, moves,     add};
+static const struct kmeans_vectors cpu_kmeans_base = {"base", nearest, distances};
 
 const struct kmeans_vectors *cpu_kmeans_set(size_t i)
 {

@@ -7,6 +7,7 @@
  * (kmeans_rule.h) are passed over, 12 bytes of memory read, and only what moves is added and taken
  * away; tiles are made of the other points.
  */
+#include "kernels/base/clones_cpu.h"
 #include "kernels/kmeans/kmeans_pass_cpu.h"
 
 /* Sums of a task: some second-level caches. */
@@ -20,8 +21,9 @@ struct assign {
 
 /* What a task adds up on its own. */
 struct totals {
-    struct kmeans_sums sums; /* [n_sums] */
-    int64_t *count;          /* [k] */
+    int64_t *high, *low;    /* [n_sums]: of cluster c and column j, number c * d + j */
+    int64_t *count;         /* [k] */
+    const double *per_unit; /* [d]: 1 / unit */
 };
 
 static size_t totals_bytes(size_t n_sums, size_t k)
@@ -33,7 +35,7 @@ static struct totals totals_begin(const struct kmeans_task *t)
 {
     const size_t n = ((const struct assign *)t->pass->arg)->n_sums;
     int64_t *high = memset(t->own, 0, totals_bytes(n, t->pass->centroids.k));
-    return (struct totals){{high, high + n, NULL}, high + 2 * n};
+    return (struct totals){high, high + n, high + 2 * n, NULL};
 }
 
 static void totals_merge(const struct kmeans_task *t, const struct totals *own,
@@ -46,7 +48,7 @@ static void totals_merge(const struct kmeans_task *t, const struct totals *own,
         count[c] += (uint64_t)own->count[c];
     }
     for (size_t i = 0; i < a->n_sums; ++i) {
-        const struct kmeans_number v = {own->sums.high[i], own->sums.low[i]};
+        const struct kmeans_number v = {own->high[i], own->low[i]};
         if ((v.high | v.low) != 0) {
             kmeans_sum_add(&sums[i], v);
         }
@@ -54,7 +56,78 @@ static void totals_merge(const struct kmeans_task *t, const struct totals *own,
     pthread_mutex_unlock(&t->pass->merging);
 }
 
+/* --- bounds ---------------------------------------------------------------------------------- */
+
+/* What the n first points of a tile remember. */
+CPU_CLONES static void remember(const struct kmeans_nearest *found, size_t n, const double *gap,
+                                const double *moved, size_t d, struct kmeans_bounds *out)
+{
+    for (size_t i = 0; i < n; ++i) {
+        const int64_t c = found->label[i];
+        out[i] = kmeans_remember(found->d2[i], found->second[i], gap[c], moved[c], d);
+    }
+}
+
+/* How long points keep their label: those of cluster c by entry c + 1, those without one by 0. */
+static void find_limits(const struct kmeans_model *m, struct kmeans_bounds *limit)
+{
+    const double *drift = kmeans_array(m, KMEANS_DRIFT);
+    limit[0] = (struct kmeans_bounds){INFINITY, -INFINITY};
+    for (size_t c = 0; c < m->k; ++c) {
+        limit[c + 1].gap = -kmeans_float_below(-drift[c]);
+        limit[c + 1].upper = kmeans_float_below(drift[KMEANS_DRIFT_LIMIT * m->k + c]);
+    }
+}
+
+/* Which of n points may move to another cluster: their numbers, in order; how many. Without a
+ * branch, as kmeans_stays(). */
+CPU_CLONES static size_t find_moves(const int32_t *label, const struct kmeans_bounds *bounds,
+                                    size_t n, const struct kmeans_bounds *limit, uint16_t *index)
+{
+    size_t n_moves = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const struct kmeans_bounds b = bounds[i], most = limit[label[i]];
+        index[n_moves] = (uint16_t)i;
+        n_moves += 1 ^ ((size_t)(b.gap > most.gap) | (size_t)(b.upper < most.upper));
+    }
+    return n_moves;
+}
+
 /* --- assign ---------------------------------------------------------------------------------- */
+
+/* Adds a row to the entries from `to` on, and takes it from those from `*from` on, if not NULL. */
+CPU_INLINE void add_row_of(const struct totals *own, const void *row, const enum dtype type,
+                           size_t d, size_t to, const size_t *from)
+{
+    int64_t *restrict high = own->high + to, *restrict low = own->low + to;
+    const double *restrict per_unit = own->per_unit;
+    if (from == NULL) {
+        for (size_t j = 0; j < d; ++j) {
+            const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), per_unit[j]);
+            high[j] += v.high;
+            low[j] += v.low;
+        }
+        return;
+    }
+    int64_t *restrict from_high = own->high + *from, *restrict from_low = own->low + *from;
+    for (size_t j = 0; j < d; ++j) {
+        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), per_unit[j]);
+        high[j] += v.high;
+        low[j] += v.low;
+        from_high[j] -= v.high;
+        from_low[j] -= v.low;
+    }
+}
+
+CPU_CLONES static void add_row(const struct totals *own, const void *row, enum dtype type, size_t d,
+                               size_t to, const size_t *from)
+{
+    if (type == DTYPE_F32) {
+        add_row_of(own, row, DTYPE_F32, d, to, from);
+    } else {
+        add_row_of(own, row, DTYPE_F64, d, to, from);
+    }
+}
 
 static void add_point(const struct kmeans_pass *pass, const struct totals *own, const void *row,
                       size_t to, const size_t *from)
@@ -64,13 +137,12 @@ static void add_point(const struct kmeans_pass *pass, const struct totals *own, 
     const size_t d = pass->centroids.d;
     if (a->n_sums > 0) {
         const size_t from_at = from == NULL ? 0 : *from * d;
-        pass->set->add(&own->sums, row, type, d, to * d, from == NULL ? NULL : &from_at);
+        add_row(own, row, type, d, to * d, from == NULL ? NULL : &from_at);
         return;
     }
     struct kmeans_sum *sum = kmeans_array(pass->m, KMEANS_SUM);
     for (size_t j = 0; j < d; ++j) {
-        const struct kmeans_number v =
-            kmeans_split(kmeans_cell(row, type, j), own->sums.per_unit[j]);
+        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), own->per_unit[j]);
         kmeans_add_shared(&sum[to * d + j], v);
         if (from != NULL) {
             kmeans_add_shared(&sum[*from * d + j], (struct kmeans_number){-v.high, -v.low});
@@ -86,8 +158,7 @@ static void assign_tile(struct kmeans_task *t, const struct kmeans_rows *rows, v
     int32_t *label = ((const struct assign *)pass->arg)->label;
     if (bounds != NULL) {
         const double *drift = kmeans_array(pass->m, KMEANS_DRIFT);
-        const struct kmeans_drifts by = {drift, drift + KMEANS_DRIFT_MOVED * pass->m->k, rows->d};
-        pass->set->remember(&t->found, rows->n, &by, tile);
+        remember(&t->found, rows->n, drift, drift + KMEANS_DRIFT_MOVED * pass->m->k, rows->d, tile);
     }
     for (size_t i = 0; i < rows->n; ++i) {
         const size_t p = t->begin + rows->index[i], to = (size_t)t->found.label[i];
@@ -107,17 +178,6 @@ static void assign_tile(struct kmeans_task *t, const struct kmeans_rows *rows, v
     }
 }
 
-/* How long points keep their label: those of cluster c by entry c + 1, those without one by 0. */
-static void find_limits(const struct kmeans_model *m, struct kmeans_bounds *limit)
-{
-    const double *drift = kmeans_array(m, KMEANS_DRIFT);
-    limit[0] = (struct kmeans_bounds){INFINITY, -INFINITY};
-    for (size_t c = 0; c < m->k; ++c) {
-        limit[c + 1].gap = -kmeans_float_below(-drift[c]);
-        limit[c + 1].upper = kmeans_float_below(drift[KMEANS_DRIFT_LIMIT * m->k + c]);
-    }
-}
-
 static void assign_body(struct kmeans_task *t)
 {
     const struct kmeans_model *m = t->pass->m;
@@ -129,11 +189,11 @@ static void assign_body(struct kmeans_task *t)
     for (size_t j = 0; j < m->n_columns; ++j) {
         per_unit[j] = 1 / unit[j];
     }
-    own.sums.per_unit = per_unit;
+    own.per_unit = per_unit;
     if (a->bounds != NULL) {
         struct kmeans_bounds *limit = (struct kmeans_bounds *)(per_unit + m->n_columns);
         find_limits(m, limit);
-        n = t->pass->set->moves(a->label + t->begin, a->bounds + t->begin, n, limit, t->index);
+        n = find_moves(a->label + t->begin, a->bounds + t->begin, n, limit, t->index);
     }
     kmeans_pass_tiles(t, n, assign_tile, &own);
     totals_merge(t, &own, kmeans_array(m, KMEANS_SUM));
@@ -169,8 +229,8 @@ static void label_tile(struct kmeans_task *t, const struct kmeans_rows *rows, vo
     for (size_t i = 0; i < rows->n; ++i) {
         const size_t c = (size_t)t->found.label[i];
         const struct kmeans_number d2 = kmeans_split(t->found.d2[i], per_unit);
-        own->sums.high[c] += d2.high;
-        own->sums.low[c] += d2.low;
+        own->high[c] += d2.high;
+        own->low[c] += d2.low;
         a->label[t->begin + rows->index[i]] = (int32_t)c;
         ++own->count[c];
     }

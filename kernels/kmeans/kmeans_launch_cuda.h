@@ -31,58 +31,57 @@ template <int MODE> size_t most_shared(const struct cudaDeviceProp &device, size
     return cuda_min(of_block, device.sharedMemPerBlockOptin) - STATIC_SHARED<MODE>;
 }
 
-template <typename T, int MODE> void (*kernel_of(enum rows rows, int points, int d))(pass_args)
+template <typename T, int MODE> void (*kernel_of(enum rows rows, int d))(pass_args)
 {
-    constexpr int at_once = MODE <= LABEL ? 2 : 1; /* else WHOLE is not compiled with two */
-    if constexpr (MODE != FARTHEST) {              /* which is rare */
+    if constexpr (MODE != FARTHEST) { /* which is rare */
         if (rows == SHORT) {
             return d == 1   ? pass_short<T, MODE, 1>
                    : d == 2 ? pass_short<T, MODE, 2>
                             : pass_short<T, MODE, 3>;
         }
+        if (rows == WHOLE) {
+            return pass_whole<T, MODE>;
+        }
     }
-    return rows == TILED ? pass_tiled<T, MODE>
-           : points == 2 ? pass_whole<T, MODE, at_once>
-                         : pass_whole<T, MODE, 1>;
+    return pass_tiled<T, MODE>;
 }
 
 /* On the device that the operation under way has chosen. */
 template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass_args *a, pass *p)
 {
-    /* Short rows; else four blocks a multiprocessor, two, or one; without sums of their own if need
-     * be; tiles only where there is memory for a list of points. */
+    /* Short rows; else two blocks a multiprocessor, or one; without sums of their own if need be;
+     * tiles only where there is memory for a list of points. (Where rows are short the next form
+     * takes 1.3 to 1.8 times as long, and where they are whole 1.4 to 2 times.) */
     const struct cudaDeviceProp &device = q->backend->properties;
     const size_t of_one = most_shared<MODE>(device, 1), of_two = most_shared<MODE>(device, 2);
-    constexpr bool sums = MODE <= LABEL;
-    const bool is_short = MODE != FARTHEST && a->d <= MOST_SHORT;
+    constexpr bool sums = MODE <= LABEL, in_lanes = MODE != FARTHEST;
     const bool may_tile = MODE != MOVE || kmeans_list_bytes(a->n, a->m.k, a->m.d) > 0;
     const struct {
         bool own;
         enum rows rows;
-        int points; /* of a lane at a time */
         size_t most;
-    } choices[] = {{sums, SHORT, TWO, is_short ? of_one : 0},
-                   {sums, WHOLE, 2, MODE <= LABEL ? most_shared<MODE>(device, 4) : 0},
-                   {sums, WHOLE, 1, of_two},
-                   {sums, WHOLE, 1, of_one},
-                   {sums, TILED, 1, may_tile ? of_one : 0},
-                   {false, WHOLE, 1, may_tile ? of_two : of_one},
-                   {false, TILED, 1, may_tile ? SIZE_MAX : 0}};
+    } choices[] = {{sums, SHORT, in_lanes && a->d <= MOST_SHORT ? of_one : 0},
+                   {sums, WHOLE, in_lanes ? of_two : 0},
+                   {sums, WHOLE, in_lanes ? of_one : 0},
+                   {sums, TILED, may_tile ? of_one : 0},
+                   {false, WHOLE,
+                    !in_lanes  ? 0
+                    : may_tile ? of_two
+                               : of_one},
+                   {false, TILED, may_tile ? SIZE_MAX : 0}};
     const size_t n_choices = sizeof choices / sizeof *choices;
     size_t i = 0;
     a->own = choices[0].own;
-    while (layout_of(MODE, *a, choices[i].rows, choices[i].points, sizeof(T)).bytes >
-           choices[i].most) {
+    while (layout_of(MODE, *a, choices[i].rows, sizeof(T)).bytes > choices[i].most) {
         if (++i == n_choices) {
             return status_fail(STATUS_INTERNAL, "%d centroids of %d columns, and no list", a->k,
                                a->d);
         }
         a->own = choices[i].own;
     }
-    const int points = choices[i].points;
     p->rows = choices[i].rows;
-    p->kernel = kernel_of<T, MODE>(p->rows, points, a->d);
-    p->shared = layout_of(MODE, *a, p->rows, points, sizeof(T)).bytes;
+    p->kernel = kernel_of<T, MODE>(p->rows, a->d);
+    p->shared = layout_of(MODE, *a, p->rows, sizeof(T)).bytes;
     int resident = 0;
     /* The attribute is the kernel's, not the launch's, and other jobs launch it at the same time:
      * all of them ask for the same. */
@@ -103,7 +102,10 @@ template <typename T, int MODE> enum status plan_pass(struct cuda_queue *q, pass
     size_t wanted = 0;
     STATUS_TRY(kmeans_most_blocks(MODE == DRAW ? cuda_min(fit, KMEANS_DRAW_BLOCKS) : fit, &wanted));
     /* What a lane takes, or looks at, before any other lane takes more: every block has points. */
-    const size_t of_lane = MODE == MOVE && p->rows != TILED ? LOOKED_AT : (size_t)points;
+    const size_t of_lane = p->rows == TILED   ? 1
+                           : MODE == MOVE     ? LOOKED_AT
+                           : p->rows == SHORT ? TWO
+                                              : 1;
     p->blocks = cuda_max(least, cuda_min(wanted, cuda_pieces(a->n, of_lane * THREADS)));
     return STATUS_OK;
 }

@@ -3,6 +3,8 @@
  */
 #include "kernels/kmeans/kmeans_pass_cpu.h"
 
+#include "kernels/base/clones_cpu.h"
+
 enum { TASKS_A_THREAD = 4 }; /* at least, where there are points for so many */
 
 const double *kmeans_weights(const struct kmeans_model *m)
@@ -71,6 +73,64 @@ enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p)
     return st;
 }
 
+/* --- tiles ----------------------------------------------------------------------------------- */
+
+typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t order __attribute__((vector_size(32)));
+
+CPU_INLINE void load_four(const void *row, const enum dtype type, size_t j, four *to)
+{
+    const float *narrow = (const float *)row + j;
+    *to = type == DTYPE_F64
+              ? *(const four *)((const double *)row + j)
+              : (four){(double)narrow[0], (double)narrow[1], (double)narrow[2], (double)narrow[3]};
+}
+
+/* Four columns of four points. */
+CPU_INLINE void transpose_four(const void *const *row, const enum dtype type, size_t j, double *to)
+{
+    four x[4];
+    for (size_t q = 0; q < 4; ++q) {
+        load_four(row[q], type, j, &x[q]);
+    }
+    const order even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, low = {0, 1, 4, 5}, high = {2, 3, 6, 7};
+    const four a = __builtin_shuffle(x[0], x[1], even), b = __builtin_shuffle(x[0], x[1], odd);
+    const four c = __builtin_shuffle(x[2], x[3], even), d = __builtin_shuffle(x[2], x[3], odd);
+    *(four *)(to + (size_t)0 * KMEANS_STRIDE) = __builtin_shuffle(a, c, low);
+    *(four *)(to + (size_t)1 * KMEANS_STRIDE) = __builtin_shuffle(b, d, low);
+    *(four *)(to + (size_t)2 * KMEANS_STRIDE) = __builtin_shuffle(a, c, high);
+    *(four *)(to + (size_t)3 * KMEANS_STRIDE) = __builtin_shuffle(b, d, high);
+}
+
+CPU_INLINE void transpose_of(const struct kmeans_rows *rows, const enum dtype type, double *tile)
+{
+    const size_t n = rows->n, d = rows->d;
+    for (size_t p = 0; p < n || p % KMEANS_STEP != 0; p += 4) {
+        const void *row[4];
+        for (size_t q = 0; q < 4; ++q) {
+            row[q] = kmeans_row(rows, cpu_min(p + q, n - 1));
+        }
+        size_t j = 0;
+        for (; j + 4 <= d; j += 4) {
+            transpose_four(row, type, j, tile + j * KMEANS_STRIDE + p);
+        }
+        for (; j < d; ++j) {
+            for (size_t q = 0; q < 4; ++q) {
+                tile[j * KMEANS_STRIDE + p + q] = kmeans_cell(row[q], type, j);
+            }
+        }
+    }
+}
+
+CPU_CLONES void kmeans_transpose(const struct kmeans_rows *rows, double *tile)
+{
+    if (rows->type == DTYPE_F32) {
+        transpose_of(rows, DTYPE_F32, tile);
+    } else {
+        transpose_of(rows, DTYPE_F64, tile);
+    }
+}
+
 void kmeans_pass_tiles(struct kmeans_task *t, size_t n,
                        void (*each)(struct kmeans_task *t, const struct kmeans_rows *rows,
                                     void *arg),
@@ -83,7 +143,7 @@ void kmeans_pass_tiles(struct kmeans_task *t, size_t n,
         rows.n = cpu_min(n - at, KMEANS_TILE);
         ahead.index = rows.index + rows.n;
         ahead.n = cpu_min(n - at - rows.n, KMEANS_TILE);
-        p->set->transpose(&rows, t->tile);
+        kmeans_transpose(&rows, t->tile);
         p->set->nearest(&p->centroids, t->tile, rows.n, &ahead, &t->found);
         each(t, &rows, arg);
     }

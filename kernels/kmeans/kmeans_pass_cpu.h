@@ -54,6 +54,9 @@ void kmeans_pass_tiles(struct kmeans_task *t, size_t n,
                                     void *arg),
                        void *arg);
 
+/* Rows, 1 to KMEANS_TILE, into a tile (kmeans_cpu.h). */
+void kmeans_transpose(const struct kmeans_rows *rows, double *tile);
+
 /* Adds to a sum that other threads add to. */
 void kmeans_add_shared(struct kmeans_sum *sum, struct kmeans_number v);
 

@@ -3,13 +3,13 @@
  * lies where in shared memory, what becomes of a point once its nearest centroid is found, and
  * what a block adds to the model in the end.
  *
- * A block sees all points of its warps, one or two a lane at a time. Then the lanes turn to
- * columns: `group` lanes (the columns rounded up to a power of two, at most a warp) take a point's
- * cells, and add each to sums of their own in shared memory, 16 bytes, entry [cluster][columns /
- * group][thread]: no two threads share one, no bank serves two lanes, whatever the labels are. At
- * the end a block adds its sums up and to the model's, by atomic additions of words, whose order
- * does not matter. Where those sums do not fit (clusters times columns / group above some 100 on an
- * H200), cells are added to the model's directly.
+ * A block sees all points of its warps, one a lane at a time, or two (SHORT). Then the lanes turn
+ * to columns: `group` lanes (the columns rounded up to a power of two, at most a warp) take a
+ * point's cells, and add each to sums of their own in shared memory, 16 bytes, entry
+ * [cluster][columns / group][thread]: no two threads share one, no bank serves two lanes, whatever
+ * the labels are. At the end a block adds its sums up and to the model's, by atomic additions of
+ * words, whose order does not matter. Where those sums do not fit (clusters times columns / group
+ * above some 100 on an H200), cells are added to the model's directly.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_PASS_CUDA_H
 #define LEAT_KERNELS_KMEANS_KMEANS_PASS_CUDA_H
@@ -37,8 +37,8 @@ const int TWO = 2;
 enum mode { ASSIGN, MOVE, LABEL, DRAW, FARTHEST };
 
 /* What a kernel has of shared memory beside the dynamic one: the picks of its threads, if any. */
-template <int MODE> constexpr int N_PICKS = MODE == FARTHEST ? THREADS : 1;
-template <int MODE> constexpr size_t STATIC_SHARED = N_PICKS<MODE> * sizeof(struct kmeans_pick);
+template <int MODE>
+constexpr size_t STATIC_SHARED = MODE == FARTHEST ? THREADS * sizeof(struct kmeans_pick) : 0;
 
 /* A point that may move, and the label that it remembers. */
 struct moving {
@@ -102,7 +102,7 @@ __host__ __device__ __forceinline__ size_t round_up(size_t n, size_t to)
 }
 
 __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &a, enum rows rows,
-                                                     int points, size_t cell)
+                                                     size_t cell)
 {
     const bool whole = rows != TILED;
     layout l;
@@ -131,7 +131,7 @@ __host__ __device__ __forceinline__ layout layout_of(int mode, const pass_args &
           : rows == WHOLE               ? WARPS * WAITING * sizeof(uint32_t)
                                         : sizeof(struct short_memory);
     l.tile = at;
-    at += rows == WHOLE   ? round_up(WARPS * 2 * 32 * (size_t)(points * l.row) * cell, 16)
+    at += rows == WHOLE   ? round_up(WARPS * 2 * 32 * (size_t)l.row * cell, 16)
           : rows == TILED ? round_up(THREADS * (TILE_COLUMNS + 1) * cell, 16)
                           : 0;
     l.bytes = at;
@@ -641,17 +641,19 @@ template <int MODE> __device__ __forceinline__ void flush(const pass_args &a, co
     }
 }
 
-template <int MODE>
-__device__ __forceinline__ void leave(const pass_args &a, const layout &l, struct kmeans_pick pick,
-                                      struct kmeans_pick *shared)
+template <int MODE> __device__ __forceinline__ void leave(const pass_args &a, const layout &l)
 {
     if (MODE == DRAW) {
         leave_draws(a, l);
-    } else if (MODE == FARTHEST) {
-        kmeans_block_pick<THREADS>(&pick, shared);
-        if (threadIdx.x == 0) {
-            a.picks[blockIdx.x] = pick;
-        }
+    }
+}
+
+__device__ __forceinline__ void leave_farthest(const pass_args &a, struct kmeans_pick pick)
+{
+    __shared__ struct kmeans_pick picks[THREADS];
+    kmeans_block_pick<THREADS>(&pick, picks);
+    if (threadIdx.x == 0) {
+        a.picks[blockIdx.x] = pick;
     }
 }
 

@@ -27,7 +27,7 @@ const unsigned MERGERS = 1024, AHEAD = 8;
 /* Draws where all points weigh the same. */
 __global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
 {
-    const layout l = layout_of(DRAW, a, WHOLE, 1, 0);
+    const layout l = layout_of(DRAW, a, WHOLE, 0);
     clear_draws(a, l);
     __syncthreads();
     for (size_t at = blockIdx.x * (size_t)THREADS; at < a.n; at += gridDim.x * (size_t)THREADS) {

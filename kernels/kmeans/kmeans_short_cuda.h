@@ -161,8 +161,7 @@ __device__ __forceinline__ void move_short(const pass_args &a, const layout &l, 
 }
 
 template <typename T, int MODE, int D, bool WEIGHTED>
-__device__ __forceinline__ void short_loop(const pass_args &a, const layout &l,
-                                           struct kmeans_pick *pick)
+__device__ __forceinline__ void short_loop(const pass_args &a, const layout &l)
 {
     const int group = D == 3 ? 4 : D, column = threadIdx.x % group;
     const double per_unit = shared_at<double>(l.per_unit)[column < D ? column : 0];
@@ -195,7 +194,7 @@ __device__ __forceinline__ void short_loop(const pass_args &a, const layout &l,
         for (int q = 0; q < TWO; q++) {
             move v = {-1, -1};
             if (MODE != DRAW && point[q].point != NO_POINT) {
-                v = treat_point<MODE>(a, l, f[q], point[q].point, point[q].label, pick);
+                v = treat_point<MODE>(a, l, f[q], point[q].point, point[q].label, nullptr);
             }
             __syncwarp();
             if (MODE == ASSIGN || MODE == MOVE) {
@@ -213,19 +212,17 @@ __device__ __forceinline__ void short_loop(const pass_args &a, const layout &l,
 template <typename T, int MODE, int D>
 __global__ void __launch_bounds__(THREADS, D == 3 ? 3 : 4) pass_short(pass_args a)
 {
-    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
-    const layout l = layout_of(MODE, a, SHORT, TWO, sizeof(T));
-    struct kmeans_pick pick = kmeans_no_pick();
+    const layout l = layout_of(MODE, a, SHORT, sizeof(T));
     if (is_idle<MODE>(a)) {
         return;
     }
     if (begin_whole<MODE>(a, l)) {
-        short_loop<T, MODE, D, true>(a, l, &pick);
+        short_loop<T, MODE, D, true>(a, l);
     } else {
-        short_loop<T, MODE, D, false>(a, l, &pick);
+        short_loop<T, MODE, D, false>(a, l);
     }
     flush<MODE>(a, l);
-    leave<MODE>(a, l, pick, picks);
+    leave<MODE>(a, l);
 }
 
 } // namespace kmeans_pass

@@ -1,7 +1,8 @@
 /*
  * kmeans_tiled_cuda - a pass where rows or centroids do not fit into shared memory: tiles of 128
- * points x 32 columns meet tiles of 16 centroids, and the points are read k / 16 times. With
- * `memory`, it passes over a list of points.
+ * points x 32 columns meet tiles of 16 centroids, and the points are read k / 16 times; the
+ * farthest point, which is rarely asked for, is always looked for so. With `memory`, it passes over
+ * a list of points.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_TILED_CUDA_H
 #define LEAT_KERNELS_KMEANS_KMEANS_TILED_CUDA_H
@@ -55,15 +56,13 @@ __device__ __forceinline__ void pass_centroids(const pass_args &a, const layout 
 
 template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_tiled(pass_args a)
 {
-    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
-    const layout l = layout_of(MODE, a, TILED, 1, sizeof(T));
+    const layout l = layout_of(MODE, a, TILED, sizeof(T));
     const size_t n = MODE == MOVE ? *a.n_list : a.n;
     struct kmeans_pick pick = kmeans_no_pick();
     if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
         return;
     }
     if (MODE == MOVE && blockIdx.x * (size_t)THREADS >= n) {
-        leave<MODE>(a, l, pick, picks);
         return;
     }
     clear<MODE>(a, l);
@@ -107,7 +106,11 @@ template <typename T, int MODE> __global__ void __launch_bounds__(THREADS) pass_
         }
     }
     flush<MODE>(a, l);
-    leave<MODE>(a, l, pick, picks);
+    if constexpr (MODE == FARTHEST) {
+        leave_farthest(a, pick);
+    } else {
+        leave<MODE>(a, l);
+    }
 }
 
 } // namespace kmeans_pass

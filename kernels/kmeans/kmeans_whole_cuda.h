@@ -3,13 +3,12 @@
  * memory.
  *
  * A warp takes 32 points at a time, a lane a point: its distances to all centroids, eight of them
- * at a time in registers; or 64, a lane two, where four such blocks fit a multiprocessor (rows
- * of few columns): a centroid that is read serves both. The rows of the next points are copied to
- * shared memory, asynchronously, while these are computed on; rows begin at odd multiples of a
- * cell, so that lanes that read theirs side by side meet no bank twice. With `memory`, a warp reads
- * what is remembered of LOOKED_AT points a lane, 12 bytes each, keeps the numbers of those that may
- * move in shared memory, and passes over 32 of them as soon as there are as many; what it will look
- * at next is read meanwhile.
+ * at a time in registers. The rows of the next points are copied to shared memory, asynchronously,
+ * while these are computed on; rows begin at odd multiples of a cell, so that lanes that read
+ * theirs side by side meet no bank twice. With `memory`, a warp reads what is remembered of
+ * LOOKED_AT points a lane, 12 bytes each, keeps the numbers of those that may move in shared
+ * memory, and passes over 32 of them as soon as there are as many; what it will look at next is
+ * read meanwhile.
  */
 #ifndef LEAT_KERNELS_KMEANS_KMEANS_WHOLE_CUDA_H
 #define LEAT_KERNELS_KMEANS_KMEANS_WHOLE_CUDA_H
@@ -129,86 +128,69 @@ template <int MODE> __device__ __forceinline__ size_t next_point(const pass_args
     return p < s->n ? p : SIZE_MAX;
 }
 
-/* Begins to copy the rows of P tiles; their points. */
-template <typename T, int MODE, int P>
-__device__ __forceinline__ void begin_tiles(const pass_args &a, const layout &l, source *s,
-                                            T *tiles, size_t (&point)[P])
+/* Begins to copy the rows of the next tile; the lane's point. */
+template <typename T, int MODE>
+__device__ __forceinline__ size_t begin_tile(const pass_args &a, const layout &l, source *s,
+                                             T *tile)
 {
-#pragma unroll
-    for (int q = 0; q < P; q++) {
-        point[q] = next_point<MODE>(a, s);
-        copy_rows<T, MODE>(a, l, tiles + q * 32 * l.row, point[q]);
-    }
+    const size_t point = next_point<MODE>(a, s);
+    copy_rows<T, MODE>(a, l, tile, point);
     commit_copies();
+    return point;
 }
 
 /* The next rows are copied while these are computed on. */
-template <typename T, int MODE, int P, bool WEIGHTED>
-__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l,
-                                          struct kmeans_pick *pick)
+template <typename T, int MODE, bool WEIGHTED>
+__device__ __forceinline__ void warp_loop(const pass_args &a, const layout &l)
 {
-    const size_t cells = P * 32 * (size_t)l.row;
+    const size_t cells = 32 * (size_t)l.row;
     T *tiles = shared_at<T>(l.tile) + threadIdx.x / 32 * 2 * cells;
     source s = begin_source<MODE>(a, l);
-    size_t point[P], next[P];
-    begin_tiles<T, MODE>(a, l, &s, tiles, point);
-    for (int now = 0; __any_sync(ALL, point[0] != SIZE_MAX); now ^= 1) {
-        begin_tiles<T, MODE>(a, l, &s, tiles + (now ^ 1) * cells, next);
+    size_t point = begin_tile<T, MODE>(a, l, &s, tiles);
+    for (int now = 0; __any_sync(ALL, point != SIZE_MAX); now ^= 1) {
+        const size_t next = begin_tile<T, MODE>(a, l, &s, tiles + (now ^ 1) * cells);
         wait_copies<1>();
         __syncwarp();
-        const T *tile = tiles + now * cells;
-        found f[P];
-        move v[P];
-#pragma unroll
-        for (int q = 0; q < P; q++) {
-            nothing_found(&f[q]);
-            v[q].from = v[q].to = -1;
-        }
-        const T *mine = tile + threadIdx.x % 32 * l.row;
+        const T *tile = tiles + now * cells, *mine = tile + threadIdx.x % 32 * l.row;
         if constexpr (MODE == DRAW) {
-            uint32_t numbers[P];
-            for (int q = 0; q < P; q++) {
-                numbers[q] = point[q] == SIZE_MAX ? NO_POINT : (uint32_t)point[q];
-            }
-            draw_points<T, P, WEIGHTED, 2>(a, l, numbers, mine, 32 * l.row, a.d);
+            const uint32_t number[1] = {point == SIZE_MAX ? NO_POINT : (uint32_t)point};
+            draw_points<T, 1, WEIGHTED, 2>(a, l, number, mine, 0, a.d);
         } else {
-            nearest<T, P, EIGHT, WEIGHTED, MODE == MOVE, 2>(
-                f, mine, 32 * l.row, a.d, shared_at<double>(l.centroids), a.k, l.padded_k,
+            found f[1];
+            move v = {-1, -1};
+            nothing_found(&f[0]);
+            nearest<T, 1, EIGHT, WEIGHTED, MODE == MOVE, 2>(
+                f, mine, 0, a.d, shared_at<double>(l.centroids), a.k, l.padded_k,
                 shared_at<double>(l.weights));
-        }
-#pragma unroll
-        for (int q = 0; q < P; q++) {
-            if (MODE != DRAW && point[q] != SIZE_MAX) {
-                v[q] = treat_point<MODE>(a, l, f[q], point[q], MODE == MOVE ? a.label[point[q]] : 0,
-                                         pick);
+            if (point != SIZE_MAX) {
+                v = treat_point<MODE>(a, l, f[0], point, MODE == MOVE ? a.label[point] : 0,
+                                      nullptr);
             }
             __syncwarp();
             if (MODE == ASSIGN || MODE == MOVE) {
-                move_cells<T, MODE, true>(a, l, v[q], tile + q * 32 * l.row, point[q]);
+                move_cells<T, MODE, true>(a, l, v, tile, point);
             }
-            point[q] = next[q];
         }
+        point = next;
         __syncwarp(); /* before the tiles are written again */
     }
     wait_copies<0>();
 }
 
-template <typename T, int MODE, int P>
-__global__ void __launch_bounds__(THREADS, 2 * P) pass_whole(pass_args a)
+template <typename T, int MODE>
+__global__ void __launch_bounds__(THREADS, 2) pass_whole(pass_args a)
 {
-    __shared__ struct kmeans_pick picks[N_PICKS<MODE>];
-    const layout l = layout_of(MODE, a, WHOLE, P, sizeof(T));
-    struct kmeans_pick pick = kmeans_no_pick();
-    if (is_idle<MODE>(a)) { /* choose_pick() asks, too */
+    const layout l = layout_of(MODE, a, WHOLE, sizeof(T));
+    if (is_idle<MODE>(a)) {
         return;
     }
     if (begin_whole<MODE>(a, l)) {
-        warp_loop<T, MODE, P, true>(a, l, &pick);
+        warp_loop<T, MODE, true>(a, l);
     } else {
-        warp_loop<T, MODE, P, false>(a, l, &pick);
+        warp_loop<T, MODE, false>(a, l);
     }
     flush<MODE>(a, l);
-    leave<MODE>(a, l, pick, picks);
+    leave<MODE>(a, l);
 }
 
 } // namespace kmeans_pass
