@@ -76,7 +76,6 @@ enum status kmeans_pass_run(struct queue *q, struct kmeans_pass *p)
 /* --- tiles ----------------------------------------------------------------------------------- */
 
 typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
-typedef int64_t order __attribute__((vector_size(32)));
 
 CPU_INLINE void load_four(const void *row, const enum dtype type, size_t j, four *to)
 {
@@ -93,13 +92,14 @@ CPU_INLINE void transpose_four(const void *const *row, const enum dtype type, si
     for (size_t q = 0; q < 4; ++q) {
         load_four(row[q], type, j, &x[q]);
     }
-    const order even = {0, 4, 2, 6}, odd = {1, 5, 3, 7}, low = {0, 1, 4, 5}, high = {2, 3, 6, 7};
-    const four a = __builtin_shuffle(x[0], x[1], even), b = __builtin_shuffle(x[0], x[1], odd);
-    const four c = __builtin_shuffle(x[2], x[3], even), d = __builtin_shuffle(x[2], x[3], odd);
-    *(four *)(to + (size_t)0 * KMEANS_STRIDE) = __builtin_shuffle(a, c, low);
-    *(four *)(to + (size_t)1 * KMEANS_STRIDE) = __builtin_shuffle(b, d, low);
-    *(four *)(to + (size_t)2 * KMEANS_STRIDE) = __builtin_shuffle(a, c, high);
-    *(four *)(to + (size_t)3 * KMEANS_STRIDE) = __builtin_shuffle(b, d, high);
+    const four a = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6);
+    const four b = __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
+    const four c = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6);
+    const four d = __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
+    *(four *)(to + (size_t)0 * KMEANS_STRIDE) = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    *(four *)(to + (size_t)1 * KMEANS_STRIDE) = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    *(four *)(to + (size_t)2 * KMEANS_STRIDE) = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    *(four *)(to + (size_t)3 * KMEANS_STRIDE) = __builtin_shufflevector(b, d, 2, 3, 6, 7);
 }
 
 CPU_INLINE void transpose_of(const struct kmeans_rows *rows, const enum dtype type, double *tile)
