@@ -22,7 +22,7 @@ struct numbers {
  * and so on up to b; or "a, b, ...". STATUS_BAD_ARGUMENT; the message says what is wrong with
  * `text`, which follows `key`. */
 enum status numbers_parse(const char *key, const char *text, struct numbers *out) STATUS_MUST_CHECK;
-/* Numbers from + 0 .. from + n - 1 of them, which there are. */
-void numbers_fill(const struct numbers *numbers, uint64_t from, size_t n, double *out);
+/* Numbers from + 0 .. from + n - 1 of the line or list, which there are. */
+void numbers_fill(const struct numbers *line, uint64_t from, size_t n, double *out);
 
 #endif

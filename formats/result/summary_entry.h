@@ -18,6 +18,8 @@ struct summary_entry {
 /* Values of entries; NULL without memory. A number that JSON has not (NaN, infinite) is null. */
 json_t *summary_integer(uint64_t n);
 json_t *summary_real(double value);
+json_t *summary_integers(const uint64_t *values, size_t n);
+json_t *summary_reals(const double *values, size_t n);
 
 /* Sets them all; the values are taken over in every case. STATUS_NO_MEMORY, also where a value is
  * NULL. */

@@ -282,22 +282,6 @@ static enum status refuse_path(const char *path)
         path, first->name, first->name, settings_names(names));
 }
 
-/* "X.dem.tif and X.source.tif (or .asc)". */
-static const char *list_parts(const struct job_settings *j, char out[SETTINGS_NAMES_BYTES])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < j->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
-        const bool is_last = i + 1 == j->n_parts, is_grid = j->parts[i]->kind == STAGE_GRID;
-        n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%sX.%s.%s%s",
-                              i == 0    ? ""
-                              : is_last ? " and "
-                                        : ", ",
-                              j->parts[i]->suffix, is_grid ? "tif" : "csv",
-                              is_last && is_grid ? " (or .asc)" : "");
-    }
-    return out;
-}
-
 static enum status refuse_part(const char *path, const struct stage_part *part,
                                const struct job_settings *j)
 {
@@ -311,10 +295,11 @@ static enum status refuse_part(const char *path, const struct stage_part *part,
                            text != NULL ? text : "", text != NULL ? "')" : "", part->suffix);
     }
     stage_instead(j->stage, j->parts[j->n_parts - 1], instead);
-    return status_fail(
-        STATUS_BAD_ARGUMENT, "%s: pipeline %s takes %zu files a job; name them %s%s%s%s", path,
-        j->stage->name, j->n_parts, list_parts(j, names), *instead != '\0' ? ", or set " : "",
-        instead, *instead != '\0' ? " in place of the last" : "");
+    return status_fail(STATUS_BAD_ARGUMENT,
+                       "%s: pipeline %s takes %zu files a job; name them %s%s%s%s", path,
+                       j->stage->name, j->n_parts, settings_names_of(j->stage, names),
+                       *instead != '\0' ? ", or set " : "", instead,
+                       *instead != '\0' ? " in place of the last" : "");
 }
 
 /* Which part of its job the file is: the only one, or that which its name says. */

@@ -18,20 +18,43 @@ enum {
 
 /* --- warnings --------------------------------------------------------------------------------- */
 
-/* Columns that scaling leaves without a weight, by name. */
+static double range_of(const struct kmeans_job *job, size_t c)
+{
+    return job->solve.max[c] - job->solve.min[c];
+}
+
+static bool is_constant(const struct kmeans_job *job, size_t c, double limit)
+{
+    (void)limit;
+    return job->solve.weight[c] == 0;
+}
+
+static bool is_narrow(const struct kmeans_job *job, size_t c, double limit)
+{
+    return range_of(job, c) > 0 && range_of(job, c) < limit;
+}
+
+/* "'a', 'b' and 3 more" of the *n columns that have a property. */
+static enum status put_columns(const struct kmeans_job *job,
+                               bool (*has)(const struct kmeans_job *job, size_t c, double limit),
+                               double limit, size_t *n, struct bytes *out)
+{
+    *n = 0;
+    for (size_t c = 0; c < job->layout.n_columns; c++) {
+        if (has(job, c, limit) && (*n)++ < NAMED) {
+            STATUS_TRY(
+                bytes_printf(out, "%s%s", *n > 1 ? ", " : "", kmeans_call_column(job, c).text));
+        }
+    }
+    return *n > NAMED ? bytes_printf(out, " and %zu more", *n - NAMED) : STATUS_OK;
+}
+
+/* Columns that scaling leaves without a weight. */
 static enum status warn_constant(const struct kmeans_job *job, struct result *out)
 {
     struct bytes names = {0};
-    size_t n = 0;
-    enum status st = STATUS_OK;
-    for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
-        if (job->solve.weight[c] == 0 && n++ < NAMED) {
-            st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
-        }
-    }
-    if (st == STATUS_OK && n > NAMED) {
-        st = bytes_printf(&names, " and %zu more", n - NAMED);
-    }
+    size_t n;
+    enum status st = put_columns(job, is_constant, 0, &n, &names);
     if (st == STATUS_OK && n > 0) {
         st = result_warn(
             out, "%zu constant column%s, which cannot be scaled and count%s nothing: %.*s", n,
@@ -44,25 +67,13 @@ static enum status warn_constant(const struct kmeans_job *job, struct result *ou
 /* Columns that hardly count, since another is much wider. */
 static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
 {
-    size_t n = 0, widest = 0;
+    size_t n, widest = 0;
     struct bytes names = {0};
-    enum status st = STATUS_OK;
     for (size_t c = 1; c < job->layout.n_columns; c++) {
-        widest =
-            job->solve.max[c] - job->solve.min[c] > job->solve.max[widest] - job->solve.min[widest]
-                ? c
-                : widest;
+        widest = range_of(job, c) > range_of(job, widest) ? c : widest;
     }
-    const double range = job->solve.max[widest] - job->solve.min[widest];
-    for (size_t c = 0; c < job->layout.n_columns && st == STATUS_OK; c++) {
-        const double own = job->solve.max[c] - job->solve.min[c];
-        if (own > 0 && own < range / UNLIKE && n++ < NAMED) {
-            st = bytes_printf(&names, "%s%s", n > 1 ? ", " : "", kmeans_call_column(job, c).text);
-        }
-    }
-    if (st == STATUS_OK && n > NAMED) {
-        st = bytes_printf(&names, " and %zu more", n - NAMED);
-    }
+    const double range = range_of(job, widest);
+    enum status st = put_columns(job, is_narrow, range / UNLIKE, &n, &names);
     if (st == STATUS_OK && n > 0 && job->choice.request.scale == KMEANS_SCALE_NONE) {
         st = result_warn(out,
                          "%s ranges over %.3g, more than %d times as much as %.*s, which hardly "
@@ -218,34 +229,6 @@ static size_t listed(size_t n)
     return n < LISTED ? n : LISTED;
 }
 
-/* Takes a value over into an array; NULL without memory. */
-static json_t *append(json_t *array, json_t *value)
-{
-    if (json_array_append_new(array, value) == 0) {
-        return array;
-    }
-    json_decref(array);
-    return NULL;
-}
-
-static json_t *integers(const uint64_t *values, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < listed(n); i++) {
-        list = append(list, summary_integer(values[i]));
-    }
-    return list;
-}
-
-static json_t *reals(const double *values, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < listed(n); i++) {
-        list = append(list, summary_real(values[i]));
-    }
-    return list;
-}
-
 static enum status summarise(const struct kmeans_job *job, json_t *summary)
 {
     const struct kmeans_fit *const fit = &job->solve.best;
@@ -261,9 +244,9 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"converged", json_boolean(fit->state.done != 0)},
         {"n_empty", summary_integer(fit->k - job->solve.n_nonzero)},
         {"n_relocated", summary_integer(fit->state.n_relocated)},
-        {"sizes", integers(job->solve.count, fit->k)},
-        {"within", reals(job->solve.within, fit->k)},
-        {"scale", reals(job->solve.weight, job->layout.n_columns)},
+        {"sizes", summary_integers(job->solve.count, listed(fit->k))},
+        {"within", summary_reals(job->solve.within, listed(fit->k))},
+        {"scale", summary_reals(job->solve.weight, listed(job->layout.n_columns))},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
     const struct summary_entry range = {"ks",

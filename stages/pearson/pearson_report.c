@@ -287,18 +287,6 @@ static json_t *strongest(const struct pearson_job *job)
     return job->n_found > 0 ? first : json_null();
 }
 
-static json_t *histogram(const struct pearson_job *job)
-{
-    json_t *bins = json_array();
-    for (size_t b = 0; b < MATRIX_BINS; b++) {
-        if (json_array_append_new(bins, summary_integer(job->survey.histogram[b])) != 0) {
-            json_decref(bins);
-            return NULL;
-        }
-    }
-    return bins;
-}
-
 /* {"count": n, "names": [the first of them]} */
 static json_t *series(const struct pearson_job *job, property_fn *property)
 {
@@ -328,7 +316,7 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"strongest", strongest(job)},
         {"strongest_pairs",
          pearson_files_strongest(job, job->n_found < PAIRS_SHOWN ? job->n_found : PAIRS_SHOWN)},
-        {"histogram", histogram(job)},
+        {"histogram", summary_integers(job->survey.histogram, MATRIX_BINS)},
         {"anomalous", series(job, is_anomalous)},
         {"degenerate", series(job, is_degenerate)},
         {"with_gaps", series(job, has_gaps)},
