@@ -2,9 +2,9 @@
  * spool_record - the small JSON files in .work/ID: job, commit, reason.json.
  *
  * They are written by leat alone and yet never trusted: names are single components, numbers are
- * numbers, and whatever else is found is not a record. A name is bytes, JSON is UTF-8: bytes of
- * names that are not UTF-8, control characters and '%' stand as %XX. The text of a reason is for
- * people: only bytes that are not UTF-8 stand so there, and it is never read back.
+ * numbers, and whatever else is found is not a record. A name is bytes, JSON is UTF-8: a name that
+ * is not UTF-8, or holds a '%', is percent-encoded. The text of a reason is for people: only
+ * bytes that are not UTF-8 stand so there, and it is never read back.
  */
 #include "watch/spool/spool_state.h"
 
@@ -38,11 +38,7 @@ static json_t *string_of(char *text)
 static json_t *encode(const char *name)
 {
     json_t *text = json_string(name); /* NULL: it is not UTF-8 */
-    bool plain = text != NULL && strchr(name, '%') == NULL;
-    for (const char *c = name; *c != '\0'; c++) {
-        plain = plain && (unsigned char)*c >= 0x20 && *c != 0x7F;
-    }
-    if (plain) {
+    if (text != NULL && strchr(name, '%') == NULL) {
         return text;
     }
     json_decref(text);
