@@ -145,6 +145,12 @@ static void lease_leaves_the_file_to_writers_and_the_process_alive(void **state)
         assert_true(fd >= 0);
         close(fd);
     }
+    const int asked = openat(folder_fd, "l", O_RDONLY | O_CLOEXEC);
+    assert_int_not_equal(ready_writer(asked), READY_WRITER_OPEN);
+    const int writer = openat(folder_fd, "l", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(writer >= 0); /* EWOULDBLOCK: the lease is still there */
+    close(writer);
+    close(asked);
 }
 
 static void empty_file_must_stand_still_first(void **state)
