@@ -11,7 +11,7 @@
 
 #include "kernels/kmeans/kmeans_resident.h"
 #include "kernels/means/means.h"
-#include "kernels/pearson/pearson.h"
+#include "kernels/pearson/column_gaps.h"
 #include "kernels/philox/philox.h"
 #include "kernels/sciddicat/landslide.h"
 
@@ -210,25 +210,47 @@ static enum status rows(struct run *r, enum pearson_precision precision, double 
     return read_matrix(r, out);
 }
 
-static enum status add_slabs(struct run *r, void *state)
+/* To the accumulators of columns, or to those of gaps. */
+static enum status add_slabs(struct run *r, void *state, struct column_gaps *gaps)
 {
-    const struct pearson_kernels *k = r->ops->pearson;
     for (size_t t = 0; t < N_SAMPLES; t += SLAB) {
         size_t n = N_SAMPLES - t < SLAB ? N_SAMPLES - t : SLAB;
         struct span slab = span_from(r->by_columns, t * N_SERIES * sizeof(double));
-        STATUS_TRY(k->columns_add(r->q, state, slab, DTYPE_F64, n));
+        STATUS_TRY(gaps != NULL ? column_gaps_add(gaps, slab, n)
+                                : r->ops->pearson->columns_add(r->q, state, slab, DTYPE_F64, n));
     }
-    return k->columns_finish(r->q, state, r->m, &r->matrix);
+    return STATUS_OK;
+}
+
+static enum status fill_gaps(struct run *r, struct room *room)
+{
+    struct column_gaps gaps = {.queue = r->q,
+                               .n_samples = N_SAMPLES,
+                               .slab_samples = SLAB,
+                               .type = DTYPE_F64,
+                               .moments = r->m,
+                               .matrix = r->matrix};
+    bool again = true;
+    STATUS_TRY(column_gaps_room(&gaps, room));
+    while (again) {
+        STATUS_TRY(add_slabs(r, NULL, &gaps));
+        STATUS_TRY(column_gaps_end(&gaps, &again));
+    }
+    return STATUS_OK;
 }
 
 static enum status columns(struct run *r, double *out)
 {
     const struct pearson_kernels *k = r->ops->pearson;
+    struct room room = {.queue = r->q};
     void *state;
     r->matrix.type = DTYPE_F64;
     STATUS_TRY(k->columns_new(r->q, N_SERIES, SLAB, PEARSON_DIFF_NONE, &state));
-    enum status st = add_slabs(r, state);
+    enum status st = add_slabs(r, state, NULL);
+    st = st == STATUS_OK ? k->columns_finish(r->q, state, r->m, &r->matrix) : st;
+    st = st == STATUS_OK ? fill_gaps(r, &room) : st;
     k->columns_free(r->q, state);
+    room_free(&room);
     return st != STATUS_OK ? st : read_matrix(r, out);
 }
 

@@ -106,6 +106,7 @@ struct stage_need {
                               and written; at least 2; 0: 2 */
     bool estimated;        /* a shape is not known before the end */
     bool rereads;          /* parts are going to be asked for once more */
+    bool may_reread;       /* or may be: what cannot be read again is kept */
 };
 
 /* What leat show and report.html tell of a result, from its result.json, beside the parameters,

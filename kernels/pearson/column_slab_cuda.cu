@@ -22,6 +22,29 @@ namespace
 const int THREADS = 128;
 const size_t RUN = 8; /* samples whose moments are merged at a time */
 
+/* A slab as it came: sample t after diff of series s. */
+struct slab_view {
+    const void *x;
+    enum dtype type;
+    size_t n_series, n; /* n: samples after diff */
+    size_t skip;        /* samples before the first one that diff needs none of */
+    enum pearson_diff diff;
+    const double *last_raw; /* the samples before the slab */
+};
+
+template <typename T>
+__device__ __forceinline__ double slab_sample(const slab_view &v, size_t t, size_t s)
+{
+    const T *x = (const T *)v.x;
+    const size_t raw = t + v.skip;
+    const double here = (double)x[raw * v.n_series + s];
+    if (v.diff == PEARSON_DIFF_NONE) {
+        return here;
+    }
+    const double before = raw > 0 ? (double)x[(raw - 1) * v.n_series + s] : v.last_raw[s];
+    return pearson_increment(before, here, v.diff);
+}
+
 /* A thread takes a chunk of a column; threads are counted along the columns, then the chunks. */
 template <typename T> __global__ void scan_chunks(slab_view v, columns_series at)
 {
@@ -72,7 +95,7 @@ __device__ __forceinline__ part_moments from_lane_below(const part_moments &m, i
 
 /* A warp a series: the slab's moments, and the merge's own sample into row n of y. */
 __global__ void merge_chunks(columns_series at, size_t n_series, size_t n_chunks, size_t n,
-                             double *y, double *host_count)
+                             double *y)
 {
     const size_t s = blockIdx.x * (size_t)(THREADS / 32) + threadIdx.x / 32,
                  lane = threadIdx.x % 32;
@@ -93,7 +116,6 @@ __global__ void merge_chunks(columns_series at, size_t n_series, size_t n_chunks
     part_moments_recentre(&m);
     at.slab[s] = m;
     y[n * n_series + s] = columns_merge_sample(at.all + s, &m);
-    host_count[s] = m.n;
 }
 
 /* Writes the slab centred, -0.0 where missing, and the products of neighbours within a chunk and
@@ -154,7 +176,6 @@ template <typename T> __global__ void keep_edges(slab_view v, columns_series at,
         at.slab_first[s] = slab_sample<T>(v, 0, s);
         at.slab_last[s] = slab_sample<T>(v, v.n - 1, s);
     }
-    at.before_raw[s] = at.last_raw[s];
     at.last_raw[s] = (double)((const T *)v.x)[(n_raw - 1) * v.n_series + s];
 }
 
@@ -185,8 +206,7 @@ __global__ void start_series(columns_series at, size_t n_series)
         const columns_lag no_lag = {0, 0, 0};
         at.all[s] = at.slab[s] = none;
         at.lag[s] = no_lag;
-        at.last_raw[s] = at.before_raw[s] = at.last[s] = NAN;
-        at.slot[s] = COLUMNS_COMPLETE;
+        at.last_raw[s] = at.last[s] = NAN;
     }
 }
 
@@ -209,7 +229,7 @@ unsigned warps_of(const struct columns *c)
 
 template <typename T>
 enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, enum dtype type,
-                 size_t n_raw)
+                 size_t n_raw, size_t *n)
 {
     const size_t skip = c->diff != PEARSON_DIFF_NONE && !c->started;
     const slab_view v = {slab.at, type, c->n_series, n_raw - skip, skip, c->diff, c->at.last_raw};
@@ -222,39 +242,31 @@ enum status scan(struct cuda_queue *q, struct columns *c, struct span slab, enum
         const size_t n_chunks = cuda_pieces(v.n, COLUMNS_CHUNK);
         scan_chunks<T><<<chunks_of(c, v.n), THREADS, 0, work.stream>>>(v, c->at);
         STATUS_TRY(cuda_launched("moments of columns"));
-        merge_chunks<<<warps_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series, n_chunks, v.n, y,
-                                                               c->host_count);
+        merge_chunks<<<warps_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series, n_chunks, v.n,
+                                                               y);
         STATUS_TRY(cuda_launched("moments of a slab"));
         centre_chunks<T><<<chunks_of(c, v.n), THREADS, 0, work.stream>>>(v, c->at, y);
         STATUS_TRY(cuda_launched("centring of a slab"));
     }
     keep_edges<T><<<blocks_of(c), THREADS, 0, work.stream>>>(v, c->at, n_raw);
     STATUS_TRY(cuda_launched("edges of a slab"));
+    if (v.n > 0) {
+        merge_slab<<<warps_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series,
+                                                             cuda_pieces(v.n, COLUMNS_CHUNK));
+        STATUS_TRY(cuda_launched("merge of a slab"));
+    }
     c->started = true;
-    c->pending = v.n;
-    c->slab = v;
-    c->slab.last_raw = c->at.before_raw;
-    c->pending_scan = work.sequence;
+    *n = v.n;
     return work.done();
 }
 
 } // namespace
 
 enum status cuda_column_slab_take(struct cuda_queue *q, struct columns *c, struct span slab,
-                                  enum dtype type, size_t n_raw)
+                                  enum dtype type, size_t n_raw, size_t *n)
 {
-    return type == DTYPE_F32 ? scan<float>(q, c, slab, type, n_raw)
-                             : scan<double>(q, c, slab, type, n_raw);
-}
-
-enum status cuda_column_slab_merge(struct cuda_queue *q, struct columns *c)
-{
-    cuda_work work(q, STREAM_COMPUTE, {columns_access(c)});
-    STATUS_TRY(work.status);
-    merge_slab<<<warps_of(c), THREADS, 0, work.stream>>>(c->at, c->n_series,
-                                                         cuda_pieces(c->pending, COLUMNS_CHUNK));
-    STATUS_TRY(cuda_launched("merge of a slab"));
-    return work.done();
+    return type == DTYPE_F32 ? scan<float>(q, c, slab, type, n_raw, n)
+                             : scan<double>(q, c, slab, type, n_raw, n);
 }
 
 enum status cuda_column_slab_start(struct cuda_queue *q, struct columns *c)

@@ -11,21 +11,53 @@
  * P = min(S, 2048), (P + N / P) u at most; of the norms twice half of (64 + S / 1024 + N / S) u.
  * For N = 2^20 that is 9.5e-13 in slabs of 256, 3.5e-13 of 2^19.
  *
- * Series with gaps take part in the triangle with zeros, which are not read: column_gaps_cpu.
+ * Series with gaps take part in the triangle with zeros, which nobody reads (column_gaps.h).
  */
-#include "kernels/pearson/columns_cpu.h"
-
 #include "kernels/base/product_cpu.h"
+#include "kernels/base/vector_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
 #include "kernels/means/means_rule.h"
+#include "kernels/pearson/columns_rule.h"
+#include "kernels/pearson/pearson_cpu.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Series of a task, and samples that are transposed at once: as many lines as the first-level cache
  * has ways, when the table's rows lie a power of two apart. */
 enum { GROUP = 32, TRANSPOSED = 8 };
+
+/* A slab as it came: n_raw samples, n after diff. */
+struct columns_slab {
+    const void *x;
+    enum dtype type;
+    size_t n_raw, n;
+};
+
+struct columns {
+    size_t n_series, slab_samples;
+    enum pearson_diff diff;
+    size_t n_total;      /* samples (or increments) so far */
+    bool started;        /* last_raw is filled */
+    size_t tile, stride; /* side of a tile; doubles from one row of w to the next */
+
+    struct span w_span, triangle_span;
+    double *w;        /* the slab, series by series: centred, 0 where missing; one more entry */
+    double *triangle; /* co-moments: lower triangle in panels of `tile` rows */
+
+    struct part_moments *all, *slab; /* of every series: so far, and of the slab in hand */
+    struct columns_lag *lag, *slab_lag;
+    double *last_raw;                      /* the last sample before diff */
+    double *last, *first_slab, *last_slab; /* first and last sample after diff; NaN: missing */
+};
+
+/* Row j of the triangle. */
+static double *triangle_row(const struct columns *c, size_t j)
+{
+    size_t p = j / c->tile;
+    return c->triangle + c->tile * c->tile * (p * (p + 1) / 2) +
+           (j - p * c->tile) * matrix_panel_width(p, c->tile, c->n_series);
+}
 
 static size_t tile_side(size_t n_series)
 {
@@ -43,14 +75,12 @@ static size_t triangle_elements(size_t n_series)
     return tile * tile * (p * (p + 1) / 2) + (n_series - p * tile) * n_series;
 }
 
-size_t cpu_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
+size_t cpu_columns_bytes(size_t n_series, size_t slab_samples)
 {
-    size_t small = 2 * sizeof(struct part_moments) + 2 * sizeof(struct columns_lag) +
-                   5 * sizeof(double) + 2 * sizeof(size_t);
+    size_t small =
+        2 * sizeof(struct part_moments) + 2 * sizeof(struct columns_lag) + 4 * sizeof(double);
     return sizeof(struct columns) + n_series * small +
-           cpu_pieces(n_series, COLUMNS_SLOTS) * sizeof(struct span) +
-           (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double) +
-           (gaps ? column_gaps_bytes(n_series) : 0);
+           (triangle_elements(n_series) + n_series * row_stride(slab_samples)) * sizeof(double);
 }
 
 void cpu_columns_free(struct queue *q, void *state)
@@ -59,14 +89,11 @@ void cpu_columns_free(struct queue *q, void *state)
     if (c == NULL) {
         return;
     }
-    column_gaps_free(q, c);
     q->backend->ops->release(q, c->w_span);
     q->backend->ops->release(q, c->triangle_span);
     free(c->all);
     free(c->lag);
     free(c->last_raw);
-    free(c->order);
-    free(c->rows);
     free(c);
 }
 
@@ -76,10 +103,8 @@ static enum status make(struct queue *q, struct columns *c)
     const size_t n = c->n_series;
     c->all = calloc(2 * n, sizeof *c->all);
     c->lag = calloc(2 * n, sizeof *c->lag);
-    c->last_raw = calloc(5 * n, sizeof *c->last_raw);
-    c->order = calloc(2 * n, sizeof *c->order);
-    c->rows = calloc(cpu_pieces(n, COLUMNS_SLOTS), sizeof *c->rows);
-    if (!c->all || !c->lag || !c->last_raw || !c->order || !c->rows) {
+    c->last_raw = calloc(4 * n, sizeof *c->last_raw);
+    if (!c->all || !c->lag || !c->last_raw) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n);
     }
     STATUS_TRY(ops->alloc(q, n * c->stride * sizeof(double), &c->w_span));
@@ -88,13 +113,10 @@ static enum status make(struct queue *q, struct columns *c)
     c->triangle = c->triangle_span.at;
     c->slab = c->all + n;
     c->slab_lag = c->lag + n;
-    c->before_raw = c->last_raw + n;
-    c->last = c->before_raw + n;
+    c->last = c->last_raw + n;
     c->first_slab = c->last + n;
     c->last_slab = c->first_slab + n;
-    c->place = c->order + n;
     for (size_t s = 0; s < n; ++s) {
-        c->order[s] = c->place[s] = s;
         c->all[s] = vector_no_moments;
         c->last[s] = (double)NAN;
     }
@@ -200,7 +222,6 @@ static void slab_body(void *arg, size_t index)
         if (before) {
             w[0] = c->last_raw[s];
         }
-        c->before_raw[s] = c->last_raw[s];
         c->last_raw[s] = last;
         if (c->diff != PEARSON_DIFF_NONE) {
             cpu_increments(w, job->slab.n, c->diff, w);
@@ -254,7 +275,7 @@ static void tile_body(void *arg, size_t index)
                                   .n_a = cpu_min(c->tile, c->n_series - j),
                                   .n_b = cpu_min(c->tile, c->n_series - i),
                                   .n_k = job->n_k,
-                                  .c = columns_row(c, j) + i,
+                                  .c = triangle_row(c, j) + i,
                                   .ldc = matrix_panel_width(p, c->tile, c->n_series),
                                   .add = job->add,
                                   .lower = i == j};
@@ -281,14 +302,12 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
     if (n == 0) {
         return STATUS_OK;
     }
-    STATUS_TRY(column_gaps_admit(q, c, n));
     for (size_t s = 0; s < c->n_series; ++s) {
         merge_series(c, s, n);
     }
     struct tile_job tiles = {c, n + 1, c->n_total > 0};
     size_t n_tiles = cpu_pieces(c->n_series, c->tile);
     STATUS_TRY(cpu_run_long(q, n_tiles * (n_tiles + 1) / 2, tile_body, &tiles));
-    STATUS_TRY(column_gaps_add(q, c, &job.slab));
     c->n_total += n;
     return STATUS_OK;
 }
@@ -299,7 +318,6 @@ struct finish_job {
     const struct columns *c;
     const struct matrix *m;
     const double *scale; /* 1 / sqrt(M2); NaN for a degenerate series */
-    double least_count;
 };
 
 static void finish_body(void *arg, size_t index)
@@ -308,19 +326,12 @@ static void finish_body(void *arg, size_t index)
     const struct columns *c = job->c;
     size_t end = cpu_min((index + 1) * GROUP, c->n_series);
     for (size_t j = index * GROUP; j < end; ++j) {
-        const double *from = c->n_total > 0 ? columns_row(c, j) : job->scale;
+        const double *from = c->n_total > 0 ? triangle_row(c, j) : job->scale;
         size_t p = j / job->m->panel;
         double *to =
             (double *)job->m->panels[p].at + (j - p * job->m->panel) * cpu_matrix_width(job->m, j);
         for (size_t i = 0; i < j; ++i) {
             to[i] = pearson_clamp(from[i] * job->scale[i] * job->scale[j]);
-        }
-        bool all = columns_gapped(c, j);
-        for (size_t i = 0; c->n_gapped > 0 && i < j; ++i) {
-            if (all || columns_gapped(c, i)) {
-                to[i] = column_gaps_r(c, i, j, job->least_count) + 0 * job->scale[i] +
-                        0 * job->scale[j];
-            }
         }
     }
 }
@@ -349,8 +360,7 @@ enum status cpu_columns_finish(struct queue *q, void *state, struct moments mome
     }
     STATUS_TRY(cpu_scratch(c->n_series, sizeof *scale, (void **)&scale));
     store_moments(c, moments, scale);
-    struct finish_job job = {
-        .c = c, .m = matrix, .scale = scale, .least_count = moments_least_count(moments)};
+    struct finish_job job = {.c = c, .m = matrix, .scale = scale};
     enum status st = cpu_run_long(q, cpu_pieces(c->n_series, GROUP), finish_body, &job);
     free(scale);
     return st;

@@ -9,8 +9,7 @@
  * has the form of one more sample of value d sqrt(n_a n_b / (n_a + n_b)): it is appended to the
  * centred slab, so that the merge costs one more term of the product.
  *
- * What depends on which columns have gaps, which the host has to know, is put off until the next
- * slab comes: the counts are there by then, and nothing waits for them.
+ * Series with gaps take part in the triangle with zeros, which nobody reads (column_gaps.h).
  *
  * Products by cuBLAS in panels of COLUMNS_PANEL rows on the product streams, while the next slab is
  * being centred (column_slab_cuda.cu); in the end, a thread a pair.
@@ -24,12 +23,20 @@
 
 #include <math.h>
 #include <new>
-#include <stdlib.h>
 
 namespace
 {
 
 const int THREADS = 128;
+
+/* Element (j, i) of the triangle. */
+__device__ __forceinline__ size_t columns_element(size_t n_series, size_t j, size_t i)
+{
+    const size_t p = j / COLUMNS_PANEL, end = (p + 1) * COLUMNS_PANEL;
+    const size_t width = end < n_series ? end : n_series;
+    return (size_t)COLUMNS_PANEL * COLUMNS_PANEL * (p * (p + 1) / 2) +
+           (j - p * COLUMNS_PANEL) * width + i;
+}
 
 /* --- the end --------------------------------------------------------------------------------- */
 
@@ -51,20 +58,9 @@ __global__ void finish_moments(columns_series at, size_t n_series, struct moment
 struct finish_args {
     columns_series at;
     size_t n_series, n_total, first, rows, width; /* a panel of the result */
-    const double *triangle, *scale, *pairs;
-    double *r, least_count;
+    const double *triangle, *scale;
+    double *r;
 };
-
-__device__ double gap_coefficient(const finish_args &args, size_t j, size_t i)
-{
-    const int slot_j = args.at.slot[j], slot_i = args.at.slot[i];
-    const bool i_keeps =
-        slot_j == COLUMNS_COMPLETE || (slot_i != COLUMNS_COMPLETE && slot_i < slot_j);
-    return columns_pair_r(args.pairs +
-                              (size_t)(i_keeps ? slot_i : slot_j) * PAIR_FIELDS * args.n_series +
-                              (i_keeps ? j : i),
-                          args.n_series, args.least_count);
-}
 
 /* Grid: (columns, rows of the panel). */
 __global__ void finish_panel(finish_args args)
@@ -73,21 +69,15 @@ __global__ void finish_panel(finish_args args)
     if (i >= j) {
         return;
     }
-    double r = args.scale[i] * args.scale[j];
-    if (args.at.slot[i] != COLUMNS_COMPLETE || args.at.slot[j] != COLUMNS_COMPLETE) {
-        r = r == r ? gap_coefficient(args, j, i) : r;
-    } else {
-        const double c = args.n_total > 0 ? args.triangle[columns_element(args.n_series, j, i)] : 0;
-        r = pearson_clamp(c * args.scale[i] * args.scale[j]);
-    }
-    args.r[blockIdx.y * args.width + i] = r;
+    const double c = args.n_total > 0 ? args.triangle[columns_element(args.n_series, j, i)] : 0;
+    args.r[blockIdx.y * args.width + i] = pearson_clamp(c * args.scale[i] * args.scale[j]);
 }
 
 /* --- the state ------------------------------------------------------------------------------- */
 
 size_t series_bytes(size_t n_series, size_t n_chunks)
 {
-    return n_series * (2 * sizeof(part_moments) + sizeof(columns_lag) + 6 * sizeof(double) +
+    return n_series * (2 * sizeof(part_moments) + sizeof(columns_lag) + 4 * sizeof(double) +
                        n_chunks * (sizeof(part_moments) + sizeof(columns_lag)));
 }
 
@@ -100,11 +90,9 @@ struct columns_series lay_out(void *at, size_t n_series, size_t n_chunks)
     s.lag = (columns_lag *)(s.chunk_moments + n_chunks * n_series);
     s.chunk_lag = s.lag + n_series;
     s.last_raw = (double *)(s.chunk_lag + n_chunks * n_series);
-    s.before_raw = s.last_raw + n_series;
-    s.last = s.before_raw + n_series;
+    s.last = s.last_raw + n_series;
     s.slab_first = s.last + n_series;
     s.slab_last = s.slab_first + n_series;
-    s.slot = (int *)(s.slab_last + n_series);
     return s;
 }
 
@@ -133,25 +121,6 @@ enum status add_products(struct cuda_queue *q, struct columns *c, const double *
     return STATUS_OK;
 }
 
-/* Takes the slab that is pending: its counts have arrived by now, so that hardly anything waits. */
-enum status flush_pending(struct cuda_queue *q, struct columns *c)
-{
-    const size_t n = c->pending;
-    const double *y = (const double *)c->y[c->turn % 2].at;
-    if (n == 0) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(cuda_upload_wait(&q->base, c->pending_scan));
-    STATUS_TRY(cuda_column_gaps_admit(q, c, n));
-    STATUS_TRY(cuda_column_gaps_add(q, c, y, n));
-    STATUS_TRY(add_products(q, c, y, n));
-    STATUS_TRY(cuda_column_slab_merge(q, c));
-    c->n_total += n;
-    c->pending = 0;
-    c->turn++;
-    return STATUS_OK;
-}
-
 enum status make(struct cuda_queue *q, struct columns *c)
 {
     const size_t panels = cuda_pieces(c->n_series, COLUMNS_PANEL), y_samples = c->slab_samples + 1;
@@ -161,23 +130,12 @@ enum status make(struct cuda_queue *q, struct columns *c)
     for (struct span &y : c->y) {
         STATUS_TRY(cuda_alloc(&q->base, y_samples * c->n_series * sizeof(double), &y));
     }
-    CUDA_TRY(cudaHostAlloc((void **)&c->host_count, c->n_series * sizeof *c->host_count,
-                           cudaHostAllocPortable),
-             "page-locked memory");
-    c->slot = (int *)malloc(c->n_series * sizeof *c->slot);
-    c->gapped = (int *)malloc(c->n_series * sizeof *c->gapped);
-    if (c->slot == nullptr || c->gapped == nullptr) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", c->n_series);
-    }
-    for (size_t s = 0; s < c->n_series; s++) {
-        c->slot[s] = COLUMNS_COMPLETE;
-    }
     c->at = lay_out(c->small.at, c->n_series, c->n_chunks);
     return cuda_column_slab_start(q, c);
 }
 
 enum status finish_panels(struct cuda_queue *q, struct columns *c, const double *scale,
-                          double least_count, const struct matrix *m)
+                          const struct matrix *m)
 {
     for (size_t p = 0; p * m->panel < c->n_series; p++) {
         const size_t width = matrix_panel_width(p, m->panel, c->n_series);
@@ -191,12 +149,9 @@ enum status finish_panels(struct cuda_queue *q, struct columns *c, const double 
                                   width,
                                   (const double *)c->triangle.at,
                                   scale,
-                                  (const double *)c->pairs.at,
-                                  (double *)m->panels[p].at,
-                                  least_count};
+                                  (double *)m->panels[p].at};
         cuda_work work(q, STREAM_COMPUTE,
                        {columns_access(c), queue_reads(c->triangle.at, c->triangle.bytes),
-                        queue_reads(c->pairs.at, c->pairs.bytes),
                         queue_reads(scale, c->n_series * sizeof *scale),
                         queue_writes(args.r, rows * width * sizeof(double))});
         STATUS_TRY(work.status);
@@ -223,14 +178,13 @@ size_t columns_panel_at(size_t n_series, size_t p)
     return before + (p > full ? n_series % COLUMNS_PANEL * n_series : 0);
 }
 
-size_t cuda_columns_bytes(size_t n_series, size_t slab_samples, bool gaps)
+size_t cuda_columns_bytes(size_t n_series, size_t slab_samples)
 {
     const size_t n_chunks = cuda_pieces(slab_samples, COLUMNS_CHUNK);
     const size_t panels = cuda_pieces(n_series, COLUMNS_PANEL);
-    const size_t plain =
-        series_bytes(n_series, n_chunks) +
-        (columns_panel_at(n_series, panels) + 2 * (slab_samples + 1) * n_series) * sizeof(double);
-    return plain + (gaps ? cuda_column_gaps_bytes(n_series, slab_samples) : 0);
+    return series_bytes(n_series, n_chunks) +
+           (columns_panel_at(n_series, panels) + 2 * (slab_samples + 1) * n_series) *
+               sizeof(double);
 }
 
 enum status cuda_columns_new(struct queue *queue, size_t n_series, size_t slab_samples,
@@ -267,15 +221,9 @@ void cuda_columns_free(struct queue *queue, void *state)
     if (c == nullptr) {
         return;
     }
-    /* the device may still be writing the counts */
-    (void)!cuda_finish(queue);
-    (void)cudaFreeHost(c->host_count);
-    for (const struct span &s :
-         {c->small, c->y[0], c->y[1], c->triangle, c->gapped_there, c->pairs}) {
+    for (const struct span &s : {c->small, c->y[0], c->y[1], c->triangle}) {
         cuda_release(queue, s);
     }
-    free(c->slot);
-    free(c->gapped);
     delete c;
 }
 
@@ -292,9 +240,16 @@ enum status cuda_columns_add(struct queue *queue, void *state, struct span slab,
     if (n_samples == 0) {
         return STATUS_OK;
     }
-    STATUS_TRY(flush_pending(q, c));
     slab.bytes = n_samples * c->n_series * dtype_bytes(type);
-    return cuda_column_slab_take(q, c, slab, type, n_samples);
+    size_t n;
+    STATUS_TRY(cuda_column_slab_take(q, c, slab, type, n_samples, &n));
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(add_products(q, c, (const double *)c->y[c->turn % 2].at, n));
+    c->n_total += n;
+    c->turn++;
+    return STATUS_OK;
 }
 
 enum status cuda_columns_finish(struct queue *queue, void *state, struct moments moments,
@@ -306,7 +261,6 @@ enum status cuda_columns_finish(struct queue *queue, void *state, struct moments
         moments.capacity < c->n_series) {
         return status_fail(STATUS_INTERNAL, "columns: the matrix has another type or size");
     }
-    STATUS_TRY(flush_pending(q, c));
     cuda_span scale(queue);
     STATUS_TRY(scale.alloc(c->n_series * sizeof(double)));
     {
@@ -319,5 +273,5 @@ enum status cuda_columns_finish(struct queue *queue, void *state, struct moments
         STATUS_TRY(cuda_launched("moments of columns"));
         STATUS_TRY(work.done());
     }
-    return finish_panels(q, c, scale.as<double>(), moments_least_count(moments), matrix);
+    return finish_panels(q, c, scale.as<double>(), matrix);
 }

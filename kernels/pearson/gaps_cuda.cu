@@ -9,6 +9,8 @@
  * The series of either side are sorted into those with gaps and those without, and gathered in
  * batches; pairs without a gap on either side are not touched. A pair whose sums cancel is noted,
  * and computed again by itself (pairs_cuda.h), from the series as they came where z has lost it.
+ * Series that come in parts leave the products of their batches in the panel's sums, batch by
+ * batch; of them, pairs whose sums cancel are left to who has the parts.
  *
  * Mapping: gathering, a block a row; coefficients, a thread a pair; a repetition, a block a pair.
  * Flops: 6 products of 2 N a pair in double, by cuBLAS. Bytes: 24 a sample and gathered series.
@@ -25,7 +27,7 @@
 namespace
 {
 
-const int THREADS = 256, RECOMPUTE_BLOCKS = 1024;
+const int THREADS = 256, RECOMPUTE_BLOCKS = 1024, SUMS = 6;
 /* Rows that are gathered of each side, and the memory that may take. */
 const size_t BATCH_A = 256, BATCH_B = 1024, BATCH_BYTES = (size_t)256 << 20;
 
@@ -37,8 +39,16 @@ struct side {
     struct span there; /* the same on the device */
 };
 
+/* Samples of all parts. */
+size_t all_samples(const struct pearson_panel *p)
+{
+    return p->part.sums.at != nullptr ? p->part.n_samples : p->n_samples;
+}
+
 struct gaps_args {
     struct pearson_panel p;
+    bool in_parts;
+    double *sums;                    /* of the next batch, where the series come in parts */
     size_t stride;                   /* doubles from row to row as gathered */
     size_t z_stride;                 /* and of z */
     const uint32_t *rows_a, *rows_b; /* of this batch */
@@ -49,16 +59,23 @@ struct gaps_args {
     unsigned long long *n_unsure;
 };
 
-/* Z, W and Q of listed rows, `pitch` doubles between the three. */
-__global__ void gather(const double *z, size_t z_stride, size_t n_samples, size_t stride,
-                       const uint32_t *rows, double *out, size_t pitch)
+/* Z, W and Q of listed rows, `pitch` doubles between the three. T: the type of x, of series that
+ * come in parts; else of z. */
+template <bool IN_PARTS, typename T>
+__global__ void gather(gaps_args args, struct pearson_side side, const uint32_t *rows, double *out,
+                       size_t pitch)
 {
-    const double *from = z + rows[blockIdx.x] * z_stride;
-    double *to = out + blockIdx.x * stride;
-    for (size_t t = threadIdx.x; t < stride; t += THREADS) {
-        const double v = t < n_samples ? from[t] : -0.0;
+    const size_t row = rows[blockIdx.x];
+    const T *from = IN_PARTS ? (const T *)side.x.at + row * args.p.n_samples
+                             : (const T *)side.z.at + row * args.z_stride;
+    const double mean =
+        IN_PARTS ? moments_array(args.p.moments, MOMENTS_MEAN)[side.first + row] : 0;
+    double *to = out + blockIdx.x * args.stride;
+    for (size_t t = threadIdx.x; t < args.stride; t += THREADS) {
+        const bool present = t < args.p.n_samples && pair_present<!IN_PARTS>(from[t]);
+        const double v = present ? (double)from[t] - mean : 0;
         to[t] = v;
-        to[pitch + t] = pair_present<true>(v) ? 1 : 0;
+        to[pitch + t] = present ? 1 : 0;
         to[2 * pitch + t] = v * v;
     }
 }
@@ -87,8 +104,13 @@ __global__ void coefficients(gaps_args args)
     const struct pearson_sums s = {args.n[at],  args.x[at],  args.y[at],
                                    args.xx[at], args.yy[at], args.xy[at]};
     double r = NAN;
-    if (!moments_degenerate_at(p.moments, i) && !moments_degenerate_at(p.moments, j) &&
-        !pearson_from_sums(s, moments_least_count(p.moments), &r)) {
+    const bool unsure = !moments_degenerate_at(p.moments, i) &&
+                        !moments_degenerate_at(p.moments, j) &&
+                        !pearson_from_sums(s, moments_least_count(p.moments), &r);
+    if (unsure && args.in_parts) {
+        atomicAdd(args.n_unsure, 1ull);
+        r = PEARSON_UNSURE;
+    } else if (unsure) {
         args.recompute[atomicAdd(args.n_recompute, 1u)] =
             make_uint2((unsigned)in_a, (unsigned)in_b);
     }
@@ -101,7 +123,7 @@ __device__ struct pearson_common raw_common(const struct pearson_panel &p, size_
 {
     const double *mean = moments_array(p.moments, MOMENTS_MEAN);
     const pair_series<false, T> series = {(const T *)p.a.x.at + a * p.n_samples,
-                                          (const T *)p.b.x.at + b * p.n_samples, 1};
+                                          (const T *)p.b.x.at + b * p.n_samples};
     return pair_common_of(series, p.n_samples, mean[p.a.first + a], mean[p.b.first + b]);
 }
 
@@ -113,7 +135,7 @@ __global__ void __launch_bounds__(PAIR_THREADS) recompute(gaps_args args)
         const uint2 pair = args.recompute[k];
         const size_t a = args.rows_a[pair.x], b = args.rows_b[pair.y];
         const pair_series<true, double> z = {(const double *)p.a.z.at + a * args.z_stride,
-                                             (const double *)p.b.z.at + b * args.z_stride, 1};
+                                             (const double *)p.b.z.at + b * args.z_stride};
         struct pearson_common c = pair_common_of(z, p.n_samples, 0, 0);
         if (!c.sure && p.a.x.at != nullptr && p.b.x.at != nullptr) {
             c = p.x_type == DTYPE_F32 ? raw_common<float>(p, a, b) : raw_common<double>(p, a, b);
@@ -138,11 +160,11 @@ enum status sort_side(struct queue *q, const struct pearson_panel *p, struct sid
             ? status_fail(STATUS_NO_MEMORY, "no memory for a list of %zu series", n)
             : cuda_download(q, count, counts, n * sizeof *count);
     for (size_t k = 0; k < n && status == STATUS_OK; k++) {
-        s->n_gapped += count[k] < (double)p->n_samples;
+        s->n_gapped += count[k] < (double)all_samples(p);
     }
     size_t gapped = 0, whole = s->n_gapped;
     for (size_t k = 0; k < n && status == STATUS_OK; k++) {
-        s->order[count[k] < (double)p->n_samples ? gapped++ : whole++] = (uint32_t)k;
+        s->order[count[k] < (double)all_samples(p) ? gapped++ : whole++] = (uint32_t)k;
     }
     free(count);
     return status;
@@ -179,17 +201,19 @@ struct batch {
     size_t rows_bytes_a, rows_bytes_b, product, bytes;
 };
 
-struct batch size_batch(size_t stride)
+/* Every part of the same series has the same batches. */
+struct batch size_batch(const gaps_args *args)
 {
-    const size_t row = 3 * stride * sizeof(double);
+    const size_t row = 3 * args->stride * sizeof(double);
+    const size_t most = args->in_parts ? BATCH_B : cuda_max(1, BATCH_BYTES / row);
     struct batch b;
-    b.rows_a = cuda_max(1, cuda_min(BATCH_A, BATCH_BYTES / row));
-    b.rows_b = cuda_max(1, cuda_min(BATCH_B, BATCH_BYTES / row));
+    b.rows_a = cuda_min(cuda_min(BATCH_A, most), args->p.a.n);
+    b.rows_b = cuda_min(cuda_min(BATCH_B, most), args->p.b.n);
     b.rows_bytes_a = b.rows_a * row;
     b.rows_bytes_b = b.rows_b * row;
     b.product = b.rows_a * b.rows_b;
     b.bytes =
-        b.rows_bytes_a + b.rows_bytes_b + b.product * (6 * sizeof(double) + sizeof(uint2)) + 256;
+        b.rows_bytes_a + b.rows_bytes_b + b.product * (SUMS * sizeof(double) + sizeof(uint2)) + 256;
     return b;
 }
 
@@ -197,15 +221,32 @@ struct batch size_batch(size_t stride)
 enum status multiply(struct cuda_queue *q, const gaps_args *args, const double *a, const double *b)
 {
     const size_t k = args->stride, n_a = args->n_a, n_b = args->n_b;
-    const struct cuda_product of_masks = {false, false, a, b + n_b * k,       3 * n_a, n_b,
-                                          k,     k,     k, (double *)args->x, n_b};
+    const bool add = args->in_parts;
+    const struct cuda_product of_masks = {false, add, a, b + n_b * k,       3 * n_a, n_b,
+                                          k,     k,   k, (double *)args->x, n_b};
     const struct cuda_product of_values = {
-        false, false, a, b, 2 * n_a, n_b, k, k, k, (double *)args->xy, n_b};
-    const struct cuda_product of_squares = {false, false, a + n_a * k, b + 2 * n_b * k,    n_a, n_b,
-                                            k,     k,     k,           (double *)args->yy, n_b};
+        false, add, a, b, 2 * n_a, n_b, k, k, k, (double *)args->xy, n_b};
+    const struct cuda_product of_squares = {false, add, a + n_a * k, b + 2 * n_b * k,    n_a, n_b,
+                                            k,     k,   k,           (double *)args->yy, n_b};
     STATUS_TRY(cuda_multiply(q, STREAM_COMPUTE, &of_masks));
     STATUS_TRY(cuda_multiply(q, STREAM_COMPUTE, &of_values));
     return cuda_multiply(q, STREAM_COMPUTE, &of_squares);
+}
+
+/* The gathered rows, and their products. */
+enum status add_up(struct cuda_queue *q, const gaps_args &args, double *a, double *b,
+                   cudaStream_t stream)
+{
+    const bool narrow = args.p.x_type == DTYPE_F32;
+    auto kernel = !args.in_parts ? gather<false, double>
+                  : narrow       ? gather<true, float>
+                                 : gather<true, double>;
+    kernel<<<(unsigned)args.n_a, THREADS, 0, stream>>>(args, args.p.a, args.rows_a, a,
+                                                       args.n_a * args.stride);
+    kernel<<<(unsigned)args.n_b, THREADS, 0, stream>>>(args, args.p.b, args.rows_b, b,
+                                                       args.n_b * args.stride);
+    STATUS_TRY(cuda_launched("gathering of series with gaps"));
+    return multiply(q, &args, a, b);
 }
 
 /* Rows [a0, a0 + n_a) of a's order with [b0, b0 + n_b) of b's. */
@@ -219,14 +260,16 @@ enum status take_batch(struct cuda_queue *q, const gaps_args *common, const list
     double *a = (double *)space, *b = (double *)(space + size->rows_bytes_a);
     double *products = (double *)(space + size->rows_bytes_a + size->rows_bytes_b);
     const size_t n = args.n_a * args.n_b;
-    args.x = products, args.n = args.x + n, args.xx = args.n + n;
+    args.x = args.in_parts ? args.sums : products, args.n = args.x + n, args.xx = args.n + n;
     args.xy = args.xx + n, args.y = args.xy + n, args.yy = args.y + n;
-    args.recompute = (uint2 *)(products + 6 * size->product);
+    args.recompute = (uint2 *)(products + SUMS * size->product);
     args.n_recompute = (unsigned *)(args.recompute + size->product);
-    const size_t z_bytes = args.z_stride * sizeof(double);
+    const size_t z_bytes = args.in_parts ? 0 : args.z_stride * sizeof(double);
     const size_t x_bytes = p.n_samples * dtype_bytes(p.x_type);
     cuda_work work(q, STREAM_COMPUTE,
-                   {queue_writes(space, size->bytes), queue_reads(p.a.z.at, p.a.n * z_bytes),
+                   {queue_writes(space, size->bytes),
+                    args.in_parts ? queue_writes(args.sums, SUMS * n * sizeof(double))
+                                  : queue_reads(p.a.z.at, p.a.n * z_bytes),
                     queue_reads(p.b.z.at, p.b.n * z_bytes),
                     queue_reads(l->a.there.at, l->a.there.bytes),
                     queue_reads(l->b.there.at, l->b.there.bytes), queue_writes(p.r.at, p.r.bytes),
@@ -240,14 +283,12 @@ enum status take_batch(struct cuda_queue *q, const gaps_args *common, const list
             size->bytes, work.stream));
         return work.done();
     }
-    gather<<<(unsigned)args.n_a, THREADS, 0, work.stream>>>((const double *)p.a.z.at, args.z_stride,
-                                                            p.n_samples, args.stride, args.rows_a,
-                                                            a, args.n_a * args.stride);
-    gather<<<(unsigned)args.n_b, THREADS, 0, work.stream>>>((const double *)p.b.z.at, args.z_stride,
-                                                            p.n_samples, args.stride, args.rows_b,
-                                                            b, args.n_b * args.stride);
-    STATUS_TRY(cuda_launched("gathering of series with gaps"));
-    STATUS_TRY(multiply(q, &args, a, b));
+    if (p.n_samples > 0) {
+        STATUS_TRY(add_up(q, args, a, b, work.stream));
+    }
+    if (p.n_samples > 0 && args.in_parts) {
+        return work.done();
+    }
     CUDA_TRY(cudaMemsetAsync(args.n_recompute, 0, sizeof *args.n_recompute, work.stream), "zero");
     coefficients<<<dim3((unsigned)cuda_pieces(args.n_b, THREADS), (unsigned)args.n_a), THREADS, 0,
                    work.stream>>>(args);
@@ -264,18 +305,18 @@ struct range {
 
 /* Parts of a's list with parts of b's, in batches. Both ascend: a batch whose last row is not
  * beyond its first column has nothing below the diagonal. */
-enum status take_lists(struct cuda_queue *q, const gaps_args *common, const lists *l, char *space,
+enum status take_lists(struct cuda_queue *q, gaps_args *args, const lists *l, char *space,
                        struct range of_a, struct range of_b)
 {
-    const struct batch size = size_batch(common->stride);
+    const struct batch size = size_batch(args);
     for (size_t a = of_a.from; a < of_a.end; a += size.rows_a) {
-        gaps_args args = *common;
-        args.n_a = cuda_min(size.rows_a, of_a.end - a);
-        const size_t last = args.p.a.first + l->a.order[a + args.n_a - 1];
-        for (size_t b = of_b.from; b < of_b.end && args.p.b.first + l->b.order[b] < last;
+        args->n_a = cuda_min(size.rows_a, of_a.end - a);
+        const size_t last = args->p.a.first + l->a.order[a + args->n_a - 1];
+        for (size_t b = of_b.from; b < of_b.end && args->p.b.first + l->b.order[b] < last;
              b += size.rows_b) {
-            args.n_b = cuda_min(size.rows_b, of_b.end - b);
-            STATUS_TRY(take_batch(q, &args, l, &size, space, a, b));
+            args->n_b = cuda_min(size.rows_b, of_b.end - b);
+            STATUS_TRY(take_batch(q, args, l, &size, space, a, b));
+            args->sums += args->in_parts ? SUMS * args->n_a * args->n_b : 0;
         }
     }
     return STATUS_OK;
@@ -295,25 +336,35 @@ enum status take_panel(struct cuda_queue *q, const struct pearson_panel *p,
     cuda_span unsure(&q->base), space(&q->base);
     STATUS_TRY(unsure.alloc(sizeof(unsigned long long)));
     STATUS_TRY(cuda_zero(&q->base, unsure.span));
-    STATUS_TRY(space.alloc(size_batch(form.doubles).bytes));
     gaps_args args = {};
     args.p = *p;
+    args.in_parts = p->part.sums.at != nullptr;
+    args.sums = (double *)p->part.sums.at;
     args.stride = form.doubles;
     args.z_stride = form.bytes / sizeof(double);
     args.n_unsure = unsure.as<unsigned long long>();
+    STATUS_TRY(space.alloc(size_batch(&args).bytes));
     const struct range gapped_a = {0, l.a.n_gapped}, whole_a = {l.a.n_gapped, p->a.n};
     const struct range gapped_b = {0, l.b.n_gapped}, whole_b = {l.b.n_gapped, p->b.n};
     char *at = space.as<char>();
     STATUS_TRY(take_lists(q, &args, &l, at, gapped_a, gapped_b));
     STATUS_TRY(take_lists(q, &args, &l, at, gapped_a, whole_b));
     STATUS_TRY(take_lists(q, &args, &l, at, whole_a, gapped_b));
-    unsigned long long more;
+    unsigned long long more = 0;
+    if (args.in_parts && p->n_samples > 0) {
+        return STATUS_OK; /* nobody has to wait for sums */
+    }
     STATUS_TRY(cuda_read_back(q, &more, args.n_unsure, sizeof more));
     *n_unsure += more;
     return STATUS_OK;
 }
 
 } // namespace
+
+size_t cuda_gaps_bytes(size_t n_a, size_t n_b)
+{
+    return SUMS * n_a * n_b * sizeof(double);
+}
 
 enum status cuda_gram_gaps(struct queue *queue, const struct pearson_panel *p, uint64_t *n_unsure)
 {
@@ -327,6 +378,9 @@ enum status cuda_gram_gaps(struct queue *queue, const struct pearson_panel *p, u
             STATUS_TRY(
                 cuda_expect(side->x, side->n, p->n_samples * dtype_bytes(p->x_type), "gram_gaps"));
         }
+    }
+    if (p->part.sums.at != nullptr) {
+        STATUS_TRY(cuda_expect(p->part.sums, cuda_gaps_bytes(p->a.n, p->b.n), 1, "gram_gaps"));
     }
     return take_panel(cuda_queue_of(queue), p, form, n_unsure);
 }

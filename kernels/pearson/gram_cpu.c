@@ -195,8 +195,10 @@ enum status cpu_check_panel(const struct pearson_panel *p, const char *what)
         return status_fail(STATUS_TOO_LARGE, "%s: more samples or series than BLAS can index",
                            what);
     }
-    STATUS_TRY(cpu_expect(p->a.z, p->a.n, z_row, what));
-    STATUS_TRY(cpu_expect(p->b.z, p->b.n, z_row, what));
+    if (p->part.sums.at == NULL) {
+        STATUS_TRY(cpu_expect(p->a.z, p->a.n, z_row, what));
+        STATUS_TRY(cpu_expect(p->b.z, p->b.n, z_row, what));
+    }
     return cpu_expect(p->r, p->a.n, p->width * dtype_bytes(pearson_dtype(p->precision)), what);
 }
 

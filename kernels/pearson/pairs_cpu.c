@@ -35,17 +35,19 @@ static struct pearson_sums sums_about(const struct pair_series *a, const struct 
     return (struct pearson_sums){sum.n, sum.x, sum.y, sum.xx, sum.yy, sum.xy};
 }
 
-/* The first sample that both have; there is one. */
-static void first_common(const struct pair_series *a, const struct pair_series *b, double *x,
-                         double *y)
+/* The first sample that both have; false where there is none. */
+static bool first_common(const struct pair_series *a, const struct pair_series *b, size_t n,
+                         double *x, double *y)
 {
     double buffer_a[1], buffer_b[1];
-    size_t t = 0;
-    do {
+    for (size_t t = 0; t < n; ++t) {
         *x = *block(a, t, 1, buffer_a);
         *y = *block(b, t, 1, buffer_b);
-        ++t;
-    } while (*x != *x || *y != *y);
+        if (*x == *x && *y == *y) {
+            return true;
+        }
+    }
+    return false;
 }
 
 struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples)
@@ -54,7 +56,7 @@ struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y
     struct pearson_sums raw = sums_about(&x, &y, n_samples, about_x, about_y), s = raw, far = raw;
     int centred = s.n == 0 || pearson_centre_sums(&s);
     if (!centred) {
-        first_common(&x, &y, &about_x, &about_y);
+        (void)first_common(&x, &y, n_samples, &about_x, &about_y);
         s = raw = sums_about(&x, &y, n_samples, about_x, about_y);
         centred = pearson_centre_sums(&s);
     }
@@ -64,11 +66,40 @@ struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y
         s = sums_about(&x, &y, n_samples, about_x, about_y);
         (void)pearson_centre_sums(&s);
     }
-    double n = s.n > 0 ? s.n : 1;
-    return (struct pearson_common){.sums = s,
-                                   .mean_x = pearson_mean_of(about_x, s.x / n, 0),
-                                   .mean_y = pearson_mean_of(about_y, s.y / n, 0),
-                                   .sure = pearson_is_sure(&far, &s)};
+    return (struct pearson_common){.sums = s, .sure = pearson_is_sure(&far, &s)};
+}
+
+/* --- samples that come in parts --------------------------------------------------------------- */
+
+struct part_job {
+    const struct series_rows *x;
+    struct pearson_pair *pairs;
+};
+
+static void part_body(void *arg, size_t index)
+{
+    const struct part_job *job = arg;
+    struct pearson_pair *p = job->pairs + index;
+    const struct pair_series i = {.x = cpu_row(job->x, p->i), .type = job->x->type},
+                             j = {.x = cpu_row(job->x, p->j), .type = job->x->type};
+    double about_i = p->about_i, about_j = p->about_j;
+    if (about_i != about_i && !first_common(&i, &j, job->x->n_samples, &about_i, &about_j)) {
+        return;
+    }
+    const struct pearson_sums more = sums_about(&i, &j, job->x->n_samples, about_i, about_j);
+    struct pearson_sums *s = &p->sums;
+    *s = (struct pearson_sums){s->n + more.n,   s->x + more.x,   s->y + more.y,
+                               s->xx + more.xx, s->yy + more.yy, s->xy + more.xy};
+    p->about_i = about_i;
+    p->about_j = about_j;
+}
+
+enum status cpu_pairs_add(struct queue *q, const struct series_rows *x, struct span pairs, size_t n)
+{
+    struct part_job job = {x, pairs.at};
+    STATUS_TRY(cpu_expect_rows(x, "pairs"));
+    STATUS_TRY(cpu_expect(pairs, n, sizeof *job.pairs, "pairs"));
+    return cpu_run_long(q, n, part_body, &job);
 }
 
 /* --- exact_pairs ----------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * pairs_cuda - single pairs in double, from the series themselves.
+ * pairs_cuda - single pairs in double, from the series themselves, or parts of them.
  *
  * Mapping: a block a pair. Bytes: both rows, once or twice. Flops: about 12 a sample in double.
  * Error of r: twice that of the sums (pairs_cuda.h), 4.6e-14 for complete series of 2^20 samples.
@@ -23,12 +23,33 @@ __global__ void __launch_bounds__(PAIR_THREADS)
     double r = NAN;
     if (!moments_degenerate_at(moments, i) && !moments_degenerate_at(moments, j)) {
         const T *at = (const T *)x.at.at;
-        const pair_series<false, T> series = {at + i * x.n_samples, at + j * x.n_samples, 1};
+        const pair_series<false, T> series = {at + i * x.n_samples, at + j * x.n_samples};
         r = pearson_of_centred(pair_common_of(series, x.n_samples, mean[i], mean[j]).sums,
                                moments_least_count(moments));
     }
     if (threadIdx.x == 0) {
         pair->r = r;
+    }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(PAIR_THREADS)
+    add_parts(struct series_rows x, struct pearson_pair *pairs)
+{
+    struct pearson_pair *pair = pairs + blockIdx.x;
+    const T *at = (const T *)x.at.at;
+    const pair_series<false, T> series = {at + pair->i * x.n_samples, at + pair->j * x.n_samples};
+    double about_i = pair->about_i, about_j = pair->about_j;
+    if (about_i != about_i && !pair_first(series, x.n_samples, &about_i, &about_j)) {
+        return;
+    }
+    const struct pearson_sums more = pair_pass(series, x.n_samples, about_i, about_j);
+    if (threadIdx.x == 0) {
+        const struct pearson_sums s = pair->sums;
+        pair->sums = {s.n + more.n,   s.x + more.x,   s.y + more.y,
+                      s.xx + more.xx, s.yy + more.yy, s.xy + more.xy};
+        pair->about_i = about_i;
+        pair->about_j = about_j;
     }
 }
 
@@ -69,4 +90,22 @@ enum status cuda_exact_pairs(struct queue *queue, const struct series_rows *x,
             take_some(cuda_queue_of(queue), x, moments, pairs + k, cuda_min(AT_A_TIME, n - k)));
     }
     return STATUS_OK;
+}
+
+enum status cuda_pairs_add(struct queue *queue, const struct series_rows *x, struct span pairs,
+                           size_t n)
+{
+    const size_t each = sizeof(struct pearson_pair), bytes = series_rows_bytes(x);
+    STATUS_TRY(cuda_expect(x->at, bytes, 1, "pairs"));
+    STATUS_TRY(cuda_expect(pairs, n, each, "pairs"));
+    if (n == 0 || x->n_samples == 0) {
+        return STATUS_OK;
+    }
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
+                   {queue_reads(x->at.at, bytes), queue_writes(pairs.at, n * each)});
+    STATUS_TRY(work.status);
+    auto kernel = x->type == DTYPE_F32 ? add_parts<float> : add_parts<double>;
+    kernel<<<(unsigned)n, PAIR_THREADS, 0, work.stream>>>(*x, (struct pearson_pair *)pairs.at);
+    STATUS_TRY(cuda_launched("parts of pairs"));
+    return work.done();
 }

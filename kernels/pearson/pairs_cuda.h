@@ -22,13 +22,12 @@ template <bool MARKED, typename T> __device__ __forceinline__ bool pair_present(
     return MARKED ? !(x == 0 && signbit((double)x)) : x == x;
 }
 
-/* Two series, `step` elements from sample to sample: sample t of both, and whether both have it. */
+/* Two series: sample t of both, and whether both have it. */
 template <bool MARKED, typename T> struct pair_series {
     const T *x, *y;
-    size_t step;
     __device__ __forceinline__ bool get(size_t t, double *a, double *b) const
     {
-        const T u = x[t * step], v = y[t * step];
+        const T u = x[t], v = y[t];
         *a = (double)u;
         *b = (double)v;
         return pair_present<MARKED>(u) && pair_present<MARKED>(v);
@@ -66,9 +65,9 @@ __device__ struct pearson_sums pair_pass(const S &series, size_t n, double about
     return s;
 }
 
-/* The first sample that both have; there is one. */
+/* The first sample that both have; false where there is none. */
 template <typename S>
-__device__ void pair_first(const S &series, size_t n, double *about_x, double *about_y)
+__device__ bool pair_first(const S &series, size_t n, double *about_x, double *about_y)
 {
     __shared__ unsigned long long first;
     if (threadIdx.x == 0) {
@@ -86,8 +85,9 @@ __device__ void pair_first(const S &series, size_t n, double *about_x, double *a
             break;
         }
     }
-    (void)series.get(first, about_x, about_y);
+    const bool found = series.get(first, about_x, about_y);
     __syncthreads();
+    return found;
 }
 
 /* By all threads of the block, which all get the same. */
@@ -99,7 +99,7 @@ __device__ struct pearson_common pair_common_of(const S &series, size_t n_sample
     const struct pearson_sums far = raw;
     bool centred = s.n == 0 || pearson_centre_sums(&s);
     if (!centred) {
-        pair_first(series, n_samples, &about_x, &about_y);
+        (void)pair_first(series, n_samples, &about_x, &about_y);
         s = raw = pair_pass(series, n_samples, about_x, about_y);
         centred = pearson_centre_sums(&s);
     }
@@ -109,10 +109,7 @@ __device__ struct pearson_common pair_common_of(const S &series, size_t n_sample
         s = pair_pass(series, n_samples, about_x, about_y);
         (void)pearson_centre_sums(&s);
     }
-    const double n = s.n > 0 ? s.n : 1;
-    const struct pearson_common c = {s, pearson_mean_of(about_x, s.x / n, 0),
-                                     pearson_mean_of(about_y, s.y / n, 0),
-                                     pearson_is_sure(&far, &s)};
+    const struct pearson_common c = {s, pearson_is_sure(&far, &s)};
     return c;
 }
 

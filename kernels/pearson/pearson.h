@@ -8,7 +8,7 @@
  *    panels before it, as they arrive; turn() makes rows of series that came in columns;
  *  - series in columns that do not fit into memory, a slab of samples of every series at a time:
  *    columns_add() accumulates the co-moments and forgets the slab, so that memory does not grow
- *    with the number of samples.
+ *    with the number of samples; column_gaps.h is for those with missing ones.
  *
  * Both end in a matrix (kernels/matrix/matrix.h).
  *
@@ -58,6 +58,12 @@ struct pearson_side {
     size_t first, n;
 };
 
+/* Series of which a part of the samples is there at a time. */
+struct pearson_part {
+    struct span sums; /* what the parts before have added; none: z has all samples */
+    size_t n_samples; /* of all parts */
+};
+
 /* Rows of the matrix, j = a.first .. a.first + a.n - 1, by columns i = b.first .. b.first + b.n -
  * 1, and the series that they are made of. */
 struct pearson_panel {
@@ -66,9 +72,26 @@ struct pearson_panel {
     struct pearson_side a, b;
     enum dtype x_type; /* of both sides' x */
     struct moments moments;
+    struct pearson_part part; /* of gram_gaps */
     struct span r; /* element (j, i) at (j - a.first) * width + i; b.first + b.n <= width */
     size_t width;
     bool ranks; /* the series are average ranks; gram_gaps ranks what two of them have in common */
+};
+
+/* The element of a pair whose sums cancel: no coefficient. */
+#define PEARSON_UNSURE 2.0
+
+/* Sums over the samples that two series have in common: count, x, y, x^2, y^2, x y. */
+struct pearson_sums {
+    double n, x, y, xx, yy, xy;
+};
+
+/* A pair, and its sums about a point; where that is NaN the first samples that both have become it.
+ */
+struct pearson_pair {
+    uint32_t i, j;
+    double about_i, about_j;
+    struct pearson_sums sums;
 };
 
 /* Lines of a table whose columns are the series: sample t of series s is number t * n_series + s.
@@ -123,6 +146,16 @@ struct pearson_kernels {
     enum status (*gram_gaps)(struct queue *q, const struct pearson_panel *panel,
                              uint64_t *n_unsure) STATUS_MUST_CHECK;
 
+    /* Bytes of the sums of a panel whose series come in parts, which begin as zeros. gram_gaps then
+     * takes x instead of z: n_samples of each series, whose sums about MEAN it adds. With none it
+     * writes the coefficients (of EXACT), PEARSON_UNSURE where sums cancel, which *n_unsure counts.
+     */
+    size_t (*gaps_bytes)(size_t n_a, size_t n_b);
+    /* Adds the samples of x, a part of them, to the sums of n pairs (struct pearson_pair), i and j
+     * in any order. */
+    enum status (*pairs_add)(struct queue *q, const struct series_rows *x, struct span pairs,
+                             size_t n) STATUS_MUST_CHECK;
+
     /* Computes n pairs in double from the series themselves (x as standardize got it, the first
      * being series 0), within the bound of EXACT; sets pairs[k].r. `pairs` is host memory; waits.
      */
@@ -131,27 +164,21 @@ struct pearson_kernels {
 
     /* --- series in columns ------------------------------------------------------------------- */
 
-    /* Accumulators for n_series columns; missing values are kept pairwise, with extra memory and
-     * products only for series that have gaps. The state takes columns_bytes() without gaps, for
-     * slabs of up to slab_samples; it grows with every series that shows one, up to columns_bytes()
-     * with gaps (STATUS_NO_MEMORY names bytes). */
-    size_t (*columns_bytes)(size_t n_series, size_t slab_samples, bool gaps);
+    /* Accumulators for n_series columns, which take columns_bytes(), for slabs of up to
+     * slab_samples. */
+    size_t (*columns_bytes)(size_t n_series, size_t slab_samples);
     enum status (*columns_new)(struct queue *q, size_t n_series, size_t slab_samples,
                                enum pearson_diff diff, void **state) STATUS_MUST_CHECK;
     void (*columns_free)(struct queue *q, void *state);
     /* Adds a slab: sample t of series s is slab[t * n_series + s], t < n_samples <= slab_samples.
      * The results depend on how the samples were cut into slabs only within rounding; the caller
-     * cuts them by shape alone. The increments of `diff` across slabs are seen to. The slab stays
-     * as it is until the next call of columns_add, or columns_finish, has returned. */
+     * cuts them by shape alone. The increments of `diff` across slabs are seen to. */
     enum status (*columns_add)(struct queue *q, void *state, struct span slab, enum dtype type,
                                size_t n_samples) STATUS_MUST_CHECK;
-    /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix. */
+    /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix;
+     * pairs of which a series has missing samples are left to column_gaps.h. */
     enum status (*columns_finish)(struct queue *q, void *state, struct moments moments,
                                   const struct matrix *matrix) STATUS_MUST_CHECK;
-    /* Sets pairs[k].r to the number of samples that are in both series, of n pairs (i, j in any
-     * order) of series that both have gaps. After columns_finish; `pairs` is host memory; waits. */
-    enum status (*columns_common)(struct queue *q, void *state, struct matrix_pair *pairs,
-                                  size_t n) STATUS_MUST_CHECK;
 };
 
 #endif

@@ -194,11 +194,12 @@ const struct pearson_kernels cpu_pearson = {
     .gram = cpu_gram,
     .rate = rate,
     .gram_gaps = cpu_gram_gaps,
+    .gaps_bytes = cpu_gaps_bytes,
+    .pairs_add = cpu_pairs_add,
     .exact_pairs = cpu_exact_pairs,
     .columns_bytes = cpu_columns_bytes,
     .columns_new = cpu_columns_new,
     .columns_free = cpu_columns_free,
     .columns_add = cpu_columns_add,
     .columns_finish = cpu_columns_finish,
-    .columns_common = cpu_columns_common,
 };

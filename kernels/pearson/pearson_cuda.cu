@@ -140,8 +140,10 @@ double rate(const struct queue *queue, enum pearson_precision precision)
 
 enum status cuda_check_panel(const struct pearson_panel *p, size_t z_bytes, const char *what)
 {
-    STATUS_TRY(cuda_expect(p->a.z, p->a.n, z_bytes, what));
-    STATUS_TRY(cuda_expect(p->b.z, p->b.n, z_bytes, what));
+    if (p->part.sums.at == nullptr) {
+        STATUS_TRY(cuda_expect(p->a.z, p->a.n, z_bytes, what));
+        STATUS_TRY(cuda_expect(p->b.z, p->b.n, z_bytes, what));
+    }
     STATUS_TRY(
         cuda_expect(p->r, p->a.n, p->width * dtype_bytes(pearson_dtype(p->precision)), what));
     if (p->b.first + p->b.n > p->width || p->a.first + p->a.n > p->moments.capacity) {
@@ -161,11 +163,12 @@ const struct pearson_kernels cuda_pearson = {
     .gram = gram,
     .rate = rate,
     .gram_gaps = cuda_gram_gaps,
+    .gaps_bytes = cuda_gaps_bytes,
+    .pairs_add = cuda_pairs_add,
     .exact_pairs = cuda_exact_pairs,
     .columns_bytes = cuda_columns_bytes,
     .columns_new = cuda_columns_new,
     .columns_free = cuda_columns_free,
     .columns_add = cuda_columns_add,
     .columns_finish = cuda_columns_finish,
-    .columns_common = cuda_columns_common,
 };

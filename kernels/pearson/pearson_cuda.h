@@ -19,7 +19,8 @@ struct cuda_z_form {
 struct cuda_z_form cuda_form_of_z(const struct queue *q, enum pearson_precision precision,
                                   size_t n_samples);
 
-/* Fails with STATUS_INTERNAL unless the spans of the panel hold it, z in rows of z_bytes. */
+/* Fails with STATUS_INTERNAL unless the spans of the panel hold it, z in rows of z_bytes unless the
+ * series come in parts. */
 enum status cuda_check_panel(const struct pearson_panel *panel, size_t z_bytes,
                              const char *what) STATUS_MUST_CHECK;
 
@@ -64,6 +65,9 @@ enum status cuda_digits_double(const struct pearson_panel *panel, const struct c
 /* gaps_cuda, pairs_cuda */
 enum status cuda_gram_gaps(struct queue *q, const struct pearson_panel *panel,
                            uint64_t *n_unsure) STATUS_MUST_CHECK;
+size_t cuda_gaps_bytes(size_t n_a, size_t n_b);
+enum status cuda_pairs_add(struct queue *q, const struct series_rows *x, struct span pairs,
+                           size_t n) STATUS_MUST_CHECK;
 enum status cuda_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
                              struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
@@ -84,7 +88,7 @@ enum status cuda_gram_ranks(const struct cuda_rank_pairs &pairs, size_t bytes,
                             cudaStream_t stream) STATUS_MUST_CHECK;
 
 /* columns_cuda */
-size_t cuda_columns_bytes(size_t n_series, size_t slab_samples, bool gaps);
+size_t cuda_columns_bytes(size_t n_series, size_t slab_samples);
 enum status cuda_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
                              enum pearson_diff diff, void **state) STATUS_MUST_CHECK;
 void cuda_columns_free(struct queue *q, void *state);
@@ -92,7 +96,5 @@ enum status cuda_columns_add(struct queue *q, void *state, struct span slab, enu
                              size_t n_samples) STATUS_MUST_CHECK;
 enum status cuda_columns_finish(struct queue *q, void *state, struct moments moments,
                                 const struct matrix *matrix) STATUS_MUST_CHECK;
-enum status cuda_columns_common(struct queue *q, void *state, struct matrix_pair *pairs,
-                                size_t n) STATUS_MUST_CHECK;
 
 #endif

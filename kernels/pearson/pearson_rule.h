@@ -51,11 +51,6 @@ PEARSON_RULE int32_t pearson_whole_rank(double z, double mean, double norm)
     return (int32_t)(z * norm + (mean + 0.25));
 }
 
-/* Sums over the samples that two series have in common: count, x, y, x^2, y^2, x y. */
-struct pearson_sums {
-    double n, x, y, xx, yy, xy;
-};
-
 /* Whether a sum of n centred squares, and its products, keep all their digits. */
 PEARSON_RULE int pearson_keeps_digits(double squares, double n)
 {
@@ -126,17 +121,11 @@ PEARSON_RULE struct pearson_mean pearson_mean_of(double a, double b, double low)
     return m;
 }
 
-PEARSON_RULE double pearson_mean_less(struct pearson_mean a, struct pearson_mean b)
-{
-    return (a.at - b.at) + (a.low - b.low);
-}
-
-/* Sums about the means of the common samples of two series, and these means. A series that is
- * constant there has a square of exactly 0, and its value for a mean. `sure`: they are right also
- * where the samples were rounded at their distance from 0 (pearson_is_sure). */
+/* Sums about the means of the common samples of two series: a series that is constant there has a
+ * square of exactly 0. `sure`: they are right also where the samples were rounded at their distance
+ * from 0 (pearson_is_sure). */
 struct pearson_common {
     struct pearson_sums sums;
-    struct pearson_mean mean_x, mean_y;
     int sure;
 };
 

@@ -38,6 +38,13 @@ static bool begin(struct job_copy *copy, int folder_fd)
     return copy->fd >= 0 && lseek(copy->fd, NPY_HEAD_BYTES, SEEK_SET) == NPY_HEAD_BYTES;
 }
 
+/* Whether the numbers may be wanted, and would have to be decoded or could not be read again. */
+static bool is_wanted(const struct job *job, size_t part)
+{
+    const struct job_part *const p = &job->input.parts[part];
+    return job->need.rereads || (job->need.may_reread && p->is_stream && p->archive == NULL);
+}
+
 /* Whether the numbers lie in the file as in memory. */
 static bool is_plain(const struct block *b)
 {
@@ -50,11 +57,11 @@ void job_copy_add(struct job *job, const struct block *b)
     struct job_copy *copy = &job->copies[b->part];
     const struct table_chunk *c = &b->chunk;
     const size_t bytes = c->n_cells * dtype_bytes(table_info(b->table)->dtype);
-    if (!job->need.rereads || job->again != NULL || job->without_copies || copy->given_up ||
+    if (!is_wanted(job, b->part) || job->again != NULL || job->without_copies || copy->given_up ||
         is_plain(b)) {
         return;
     }
-    job->has_copied = true;
+    job->has_copied = job->need.rereads; /* a pipe cannot start over */
     if ((copy->fd < 0 && !begin(copy, job->context.out_fd)) || !has_room(copy, bytes) ||
         !io_watch_write_all(copy->fd, c->values, bytes)) {
         give_up(copy);

@@ -2,8 +2,8 @@
  * pearson_common - how many samples each pair found has: all, or those that neither series lacks.
  *
  * Of two series, one of which is complete, that is the number of values of the other. Pairs of
- * which both have gaps are asked for in batches. The accumulators of slabs have counted them; of
- * rows, a bit a sample is kept of those series that come up.
+ * which both have gaps are counted: of rows, a bit a sample is kept of those series that come up;
+ * slabs come once more.
  */
 #include "stages/pearson/pearson_job.h"
 
@@ -83,33 +83,29 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
     return count_of(job, s) < job->n_samples;
 }
 
-/* Of the pairs from `first` on those of which both series have gaps, as they are numbered in
- * the table, until `batch` is full; where each stands. The first pair that was not looked at. */
-static size_t gather(const struct pearson_job *job, size_t first, struct matrix_pair *batch,
-                     size_t *places, size_t *n)
+static bool both_have_gaps(const struct pearson_job *job, size_t k)
 {
-    const uint32_t shift = job->layout.turned ? 0 : (uint32_t)job->n_left_out;
-    size_t k = first;
-    for (*n = 0; k < job->n_found && *n < BATCH; k++) {
-        const struct matrix_pair *const p = &job->pairs[k];
-        if (has_gaps(job, p->i) && has_gaps(job, p->j)) {
-            batch[*n] = (struct matrix_pair){.i = p->i + shift, .j = p->j + shift};
-            places[(*n)++] = k;
-        }
-    }
-    return k;
+    return has_gaps(job, job->pairs[k].i) && has_gaps(job, job->pairs[k].j);
 }
 
-static enum status count_both(struct pearson_job *job, struct matrix_pair *batch, size_t *places)
+/* Pairs of which both series have gaps, `most` at a time, as they are numbered in the table. */
+static enum status count_both(struct pearson_job *job, struct matrix_pair *batch, size_t most)
 {
-    for (size_t k = 0, n; k < job->n_found;) {
-        k = gather(job, k, batch, places, &n);
+    const uint32_t shift = job->layout.turned ? 0 : (uint32_t)job->n_left_out;
+    for (size_t k = 0, end = 0, n; k < job->n_found;) {
+        for (n = 0; end < job->n_found && n < most; end++) {
+            if (both_have_gaps(job, end)) {
+                batch[n++] = (struct matrix_pair){.i = job->pairs[end].i + shift,
+                                                  .j = job->pairs[end].j + shift};
+            }
+        }
         STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(pearson_has_rows(&job->layout)
-                       ? count_rows(job, batch, n)
-                       : job->ops->pearson->columns_common(job->queue, job->columns, batch, n));
-        for (size_t b = 0; b < n; b++) {
-            job->n_common[places[b]] = (uint64_t)batch[b].r;
+        STATUS_TRY(pearson_has_rows(&job->layout) ? count_rows(job, batch, n)
+                                                  : pearson_columns_common(job, batch, n));
+        for (n = 0; k < end; k++) {
+            if (both_have_gaps(job, k)) {
+                job->n_common[k] = (uint64_t)batch[n++].r;
+            }
         }
     }
     return STATUS_OK;
@@ -118,10 +114,9 @@ static enum status count_both(struct pearson_job *job, struct matrix_pair *batch
 enum status pearson_common(struct pearson_job *job)
 {
     struct matrix_pair *batch;
-    size_t *places;
+    const size_t most = pearson_has_rows(&job->layout) ? BATCH : job->n_found;
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->n_common, &job->n_common));
-    STATUS_TRY(room_host(&job->work, BATCH, sizeof *batch, &batch));
-    STATUS_TRY(room_host(&job->work, BATCH, sizeof *places, &places));
+    STATUS_TRY(room_host(&job->work, most, sizeof *batch, &batch));
     if (pearson_has_rows(&job->layout)) {
         STATUS_TRY(room_host(&job->work, job->n_series, sizeof *job->present, &job->present));
         STATUS_TRY(room_host(&job->work, job->n_samples, sizeof *job->one, &job->one));
@@ -130,5 +125,5 @@ enum status pearson_common(struct pearson_job *job)
         const uint64_t a = count_of(job, job->pairs[k].i), b = count_of(job, job->pairs[k].j);
         job->n_common[k] = a < b ? a : b;
     }
-    return count_both(job, batch, places);
+    return count_both(job, batch, most);
 }

@@ -11,6 +11,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/result/figure.h"
+#include "kernels/pearson/column_gaps.h"
 #include "kernels/pearson/correlate.h"
 #include "stages/base/rows.h"
 
@@ -96,6 +97,7 @@ struct pearson_job {
     struct room *kept;    /* until the job ends */
     struct room units;    /* lines, until all have been taken */
     struct room arriving; /* lines that are to be turned, until they are */
+    struct room slabs;    /* the accumulators of slabs, until all are added up */
     struct room work;     /* all else that coefficients take, until they are there */
 
     /* what comes */
@@ -118,7 +120,10 @@ struct pearson_job {
     struct span derived;  /* increments or ranks of a panel, where they do not stay */
     uint64_t **present;   /* [n_series]: a bit a sample; NULL: not asked for */
     double *one;          /* a series on the host */
-    void *columns;        /* of slabs */
+
+    /* of slabs */
+    void *columns; /* NULL once they are added up */
+    struct column_gaps gaps;
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */
@@ -263,8 +268,14 @@ enum status pearson_share_bring(void *context, struct queue **queues, size_t *n)
 /* --- pearson_columns.c: series across lines, in slabs --- */
 /* What the coefficients take, for the plan. */
 enum status pearson_columns_count(struct pearson_job *job) STATUS_MUST_CHECK;
-/* Moments and matrix. */
+/* Moments and matrix, but for missing values. */
 enum status pearson_columns(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Completes the matrix where series have missing values, from all lines, which come again. */
+enum status pearson_columns_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
+/* After that: sets r of n pairs to the number of samples they have in common; the lines come again.
+ */
+enum status pearson_columns_common(struct pearson_job *job, struct matrix_pair *pairs,
+                                   size_t n) STATUS_MUST_CHECK;
 
 /* --- pearson_index.c: series that are none, and ones that are too short --- */
 /* Whether the first column would be left out if it counts (table_watch.h). */

@@ -2,8 +2,9 @@
  * pearson_room - the memory of a pearson job that follows from its shape: counted for the plan,
  * taken by those who need it.
  *
- * Whether slabs have gaps is not known before the end, so that what gaps add to the accumulators
- * is counted unless a missing value is an error. Working space of a kernel's tasks is not counted.
+ * Whether slabs have gaps is not known before the end, so that what gaps take in place of the
+ * accumulators is counted unless a missing value is an error. Working space of a kernel's tasks is
+ * not counted.
  */
 #include "kernels/pearson/pearson_pairs.h"
 #include "stages/pearson/pearson_job.h"
@@ -153,6 +154,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
                                 .units = room,
                                 .arriving = room,
                                 .work = room,
+                                .slabs = room,
                                 .c = {.queue = args->queue,
                                       .kept = kept,
                                       .standard = room,
@@ -190,6 +192,8 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
     *out = (struct stage_need){.memory_bytes = all.backend,
                                .host_bytes = all.host,
                                .helper_bytes = of_helper,
-                               .estimated = !job.layout.lines_known};
+                               .estimated = !job.layout.lines_known,
+                               .may_reread = !job.choice.reject && !job.layout.by_lines &&
+                                             !(job.layout.turned && job.layout.lines_known)};
     return pearson_check_sides(args);
 }

@@ -17,6 +17,7 @@ static void free_job(void *context)
     room_free(&job->units);
     room_free(&job->arriving);
     room_free(&job->work);
+    room_free(&job->slabs);
     bytes_free(&job->names.text);
     free(job);
 }
@@ -120,18 +121,23 @@ static enum status pearson_run(struct job_io *io)
     STATUS_TRY(new_job(io, &job));
     STATUS_TRY(job->layout.turned ? pearson_turn(job) : STATUS_OK);
     STATUS_TRY(pearson_has_rows(&job->layout) ? pearson_rows(job) : pearson_columns(job));
-    room_free(&job->units);
+    if (pearson_has_rows(&job->layout)) {
+        room_free(&job->units);
+    }
     STATUS_TRY(pearson_names_close(job, job->n_series));
     STATUS_TRY(fetch_stats(job));
     STATUS_TRY(check_stats(job));
-    STATUS_TRY(job->has_gaps && pearson_has_rows(&job->layout) ? pearson_rows_gaps(job)
-                                                               : STATUS_OK);
+    STATUS_TRY(!job->has_gaps                   ? STATUS_OK
+               : pearson_has_rows(&job->layout) ? pearson_rows_gaps(job)
+                                                : pearson_columns_gaps(job));
     STATUS_TRY(pearson_index_leave_out(job));
     STATUS_TRY(survey(job));
     STATUS_TRY(find_pairs(job));
     STATUS_TRY(job->has_gaps ? pearson_common(job) : STATUS_OK);
     correlate_release(&job->c);
+    room_free(&job->units);
     room_free(&job->work);
+    room_free(&job->slabs);
     STATUS_TRY(pearson_order_find(job));
     return pearson_report(job, io->out);
 }

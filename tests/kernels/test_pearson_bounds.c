@@ -8,7 +8,7 @@
  * a new kind one in hostile_series.c. Kinds with missing samples go to the kernels that say so.
  */
 #include "kernels/pearson/pearson.h"
-#include "tests/support/backend_under_test.h"
+#include "tests/support/columns_runner.h"
 #include "tests/support/hostile_series.h"
 #include "tests/support/reference.h"
 
@@ -166,33 +166,21 @@ static void take_pairs(const struct kernel *kernel, const struct series *in, str
 
 static void take_columns(const struct kernel *kernel, const struct series *in, struct answer *out)
 {
-    const struct pearson_kernels *k = under_test_ops()->pearson;
     const size_t n = in->n_series, whole = in->n_samples;
-    const size_t slab = kernel->slab > 0 && kernel->slab < whole ? kernel->slab : whole;
-    double *turned = room(n * whole, sizeof *turned);
-    void *state;
-    for (size_t s = 0; s < n; ++s) {
-        for (size_t t = 0; t < whole; ++t) {
-            turned[t * n + s] = in->x[s * whole + t];
-        }
-    }
-    struct span x = under_test_put_numbers(turned, n * whole, in->type);
+    const struct columns_table table = {
+        .n_series = n,
+        .n_samples = whole,
+        .slab = kernel->slab > 0 && kernel->slab < whole ? kernel->slab : whole,
+        .type = in->type,
+        .x = in->x};
     struct moments moments = {.at = under_test_room(moments_bytes(n)), .capacity = n};
     struct under_test_matrix m = under_test_matrix(n, in->panel, DTYPE_F64);
-    ASSERT_OK(k->columns_new(under_test_queue, n, slab, PEARSON_DIFF_NONE, &state));
-    for (size_t t = 0; t < whole; t += slab) {
-        ASSERT_OK(k->columns_add(under_test_queue, state,
-                                 span_from(x, t * n * dtype_bytes(in->type)), in->type,
-                                 whole - t < slab ? whole - t : slab));
-    }
-    ASSERT_OK(k->columns_finish(under_test_queue, state, moments, &m.m));
+    const size_t n_passes = columns_run(&table, moments, &m.m, NULL, 0);
+    assert_true(n_passes <= 4);
     under_test_condensed(&m, out->r);
     under_test_get(out->moments, moments.at, moments_bytes(n));
-    k->columns_free(under_test_queue, state);
     under_test_matrix_done(&m);
     under_test_release(moments.at);
-    under_test_release(x);
-    free(turned);
 }
 
 static const struct kernel kernels[] = {

@@ -6,7 +6,7 @@
  */
 #include "kernels/pearson/pearson.h"
 #include "kernels/pearson/pearson_rule.h"
-#include "tests/support/backend_under_test.h"
+#include "tests/support/columns_runner.h"
 #include "tests/support/patience.h"
 #include "tests/support/reference.h"
 
@@ -23,10 +23,12 @@ struct columns_case {
     enum pearson_diff diff;
     const double *x;
     double bound;
+    size_t most; /* pairs that are taken by themselves at a time; 0: all */
 };
 
 struct columns_answer {
     double *r, *moments;
+    size_t n_passes;
 };
 
 /* n; but `few` where it is small, and where the thread sanitizer watches: for who touches what it
@@ -45,77 +47,49 @@ static double *room(size_t n)
 
 static double *increments(const struct columns_case *c, size_t *n);
 
-/* The pairs of series that both have gaps know how many samples they have in common. */
-static void check_common(const struct columns_case *c, void *state)
+/* All pairs, and how many samples they have in common. */
+static struct matrix_pair *all_pairs(const struct columns_case *c, size_t *n_pairs)
 {
-    size_t n, n_pairs = 0;
+    size_t n;
     double *x = increments(c, &n);
     struct matrix_pair *pairs = calloc(c->n_series * c->n_series + 1, sizeof *pairs);
-    double *want = room(c->n_series * c->n_series), *gaps = room(c->n_series);
     assert_non_null(pairs);
-    for (size_t s = 0; s < c->n_series; ++s) {
-        for (size_t t = 0; t < n; ++t) {
-            gaps[s] += isnan(x[s * n + t]) ? 1 : 0;
-        }
-    }
-    for (size_t i = 0; i < c->n_series; ++i) {
-        for (size_t j = 0; j < c->n_series; ++j) {
-            if (i == j || gaps[i] == 0 || gaps[j] == 0) {
-                continue;
-            }
+    *n_pairs = 0;
+    for (size_t j = 0; j < c->n_series; ++j) {
+        for (size_t i = 0; i < j; ++i) {
+            double common = 0;
             for (size_t t = 0; t < n; ++t) {
-                want[n_pairs] += isnan(x[i * n + t]) || isnan(x[j * n + t]) ? 0 : 1;
+                common += isnan(x[i * n + t]) || isnan(x[j * n + t]) ? 0 : 1;
             }
-            pairs[n_pairs++] = (struct matrix_pair){.i = (uint32_t)i, .j = (uint32_t)j};
-        }
-    }
-    ASSERT_OK(under_test_ops()->pearson->columns_common(under_test_queue, state, pairs, n_pairs));
-    for (size_t k = 0; k < n_pairs; ++k) {
-        if (pairs[k].r != want[k]) {
-            fail_msg("%u, %u: %g samples in common, not %g", pairs[k].i, pairs[k].j, pairs[k].r,
-                     want[k]);
+            pairs[(*n_pairs)++] = (struct matrix_pair){(uint32_t)i, (uint32_t)j, common};
         }
     }
     free(x);
-    free(pairs);
-    free(want);
-    free(gaps);
+    return pairs;
 }
 
 static struct columns_answer run(const struct columns_case *c)
 {
-    const struct pearson_kernels *k = under_test_ops()->pearson;
     struct columns_answer a = {room(c->n_series * c->n_series / 2 + 1),
-                               room(MOMENTS_FIELDS * c->n_series)};
-    double *turned = room(c->n_series * c->n_samples);
-    for (size_t s = 0; s < c->n_series; ++s) {
-        for (size_t t = 0; t < c->n_samples; ++t) {
-            turned[t * c->n_series + s] = c->x[s * c->n_samples + t];
-        }
-    }
-    void *state;
-    struct span before = {0};
-    ASSERT_OK(k->columns_new(under_test_queue, c->n_series, c->slab, c->diff, &state));
-    for (size_t t = 0; t < c->n_samples; t += c->slab) {
-        size_t n = c->n_samples - t < c->slab ? c->n_samples - t : c->slab;
-        struct span slab =
-            under_test_put_numbers(turned + t * c->n_series, n * c->n_series, c->type);
-        ASSERT_OK(k->columns_add(under_test_queue, state, slab, c->type, n));
-        under_test_release(before); /* it may be wanted until now */
-        before = slab;
-    }
+                               room(MOMENTS_FIELDS * c->n_series), 0};
+    const struct columns_table table = {c->n_series, c->n_samples, c->slab, c->type,
+                                        c->diff,     c->x,         c->most};
     struct under_test_matrix m = under_test_matrix(c->n_series, c->panel, DTYPE_F64);
     struct moments moments = {.at = under_test_room(moments_bytes(c->n_series)),
                               .capacity = c->n_series};
-    ASSERT_OK(k->columns_finish(under_test_queue, state, moments, &m.m));
-    under_test_release(before);
-    check_common(c, state);
-    k->columns_free(under_test_queue, state);
+    size_t n;
+    struct matrix_pair *want = all_pairs(c, &n), *got = all_pairs(c, &n);
+    for (size_t k = 0; k < n; ++k) {
+        got[k].r = -1;
+    }
+    a.n_passes = columns_run(&table, moments, &m.m, got, n);
+    assert_memory_equal(got, want, n * sizeof *got);
+    free(got);
+    free(want);
     under_test_condensed(&m, a.r);
     under_test_get(a.moments, moments.at, moments_bytes(c->n_series));
     under_test_matrix_done(&m);
     under_test_release(moments.at);
-    free(turned);
     return a;
 }
 
@@ -474,6 +448,32 @@ static void columns_of_increments_with_outliers_outside_the_common_ones_are_righ
     free(x);
 }
 
+/* Once for the sums about the means; twice more for pairs whose sums cancel, which come in rounds
+ * where there are many. */
+static void columns_with_gaps_come_as_often_as_their_pairs_want(void **state)
+{
+    (void)state;
+    struct columns_case c = {
+        .n_series = 9, .n_samples = 300, .slab = 64, .panel = 4, .type = DTYPE_F64, .bound = 1e-10};
+    double *x = room(c.n_series * c.n_samples);
+    c.x = x;
+    reference_noise(21, c.n_series, c.n_samples, x);
+    reference_punch(22, 0.2, c.n_series * c.n_samples, x);
+    struct columns_answer near = run(&c);
+    assert_int_equal(near.n_passes, 2);
+    reference_far(0, c.n_series, c.n_samples, x);
+    struct columns_answer far = run(&c);
+    assert_in_range(far.n_passes, 3, 4);
+    c.most = 2;
+    struct columns_answer rounds = run(&c);
+    assert_true(rounds.n_passes > 4);
+    assert_memory_equal(rounds.r, far.r, c.n_series * (c.n_series - 1) / 2 * sizeof *far.r);
+    answer_free(near);
+    answer_free(far);
+    answer_free(rounds);
+    free(x);
+}
+
 static void columns_constant_on_common_samples_yield_nan(void **state)
 {
     (void)state;
@@ -504,11 +504,10 @@ static void columns_bytes_grow_with_every_argument(void **state)
 {
     (void)state;
     const struct pearson_kernels *k = under_test_ops()->pearson;
-    size_t least = k->columns_bytes(100, 64, false);
+    size_t least = k->columns_bytes(100, 64);
     assert_true(least >= 100 * 99 / 2 * sizeof(double));
-    assert_true(k->columns_bytes(200, 64, false) > least);
-    assert_true(k->columns_bytes(100, 640, false) > least);
-    assert_true(k->columns_bytes(100, 64, true) > least);
+    assert_true(k->columns_bytes(200, 64) > least);
+    assert_true(k->columns_bytes(100, 640) > least);
 }
 
 /* Lines of a table, of any shape, into rows that lie further apart, beside what is there. */
@@ -571,6 +570,7 @@ int main(void)
         cmocka_unit_test(columns_with_few_common_samples_are_right),
         cmocka_unit_test(columns_with_outliers_outside_the_common_samples_are_right),
         cmocka_unit_test(columns_of_increments_with_outliers_outside_the_common_ones_are_right),
+        cmocka_unit_test(columns_with_gaps_come_as_often_as_their_pairs_want),
         cmocka_unit_test(columns_constant_on_common_samples_yield_nan),
         cmocka_unit_test(columns_bytes_grow_with_every_argument),
     };

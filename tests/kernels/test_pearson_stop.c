@@ -3,6 +3,7 @@
  */
 #include "kernels/base/queue_cpu.h"
 #include "kernels/means/means.h"
+#include "kernels/pearson/column_gaps.h"
 #include "kernels/pearson/pearson_pairs.h"
 
 #include <math.h>
@@ -174,6 +175,16 @@ static enum status take_pairs(void)
     return cpu_pearson.exact_pairs(queue, &x, moments, pairs, N_PAIRS);
 }
 
+static enum status take_parts(void)
+{
+    enum { N_PAIRS = 2000 };
+    static struct pearson_pair pairs[N_PAIRS];
+    for (uint32_t k = 0; k < N_PAIRS; k++) {
+        pairs[k] = (struct pearson_pair){.i = k % 300, .j = 300 + k % 400};
+    }
+    return cpu_pearson.pairs_add(queue, &x, (struct span){pairs, sizeof pairs}, N_PAIRS);
+}
+
 static enum status take_columns(void)
 {
     void *state = NULL;
@@ -188,6 +199,23 @@ static enum status take_columns(void)
     return st;
 }
 
+static enum status take_column_gaps(void)
+{
+    struct room room = {.queue = queue};
+    struct column_gaps gaps = {.queue = queue,
+                               .n_samples = N_SAMPLES,
+                               .slab_samples = N_SAMPLES,
+                               .type = DTYPE_F64,
+                               .moments = moments,
+                               .matrix = matrix};
+    bool again;
+    enum status st = column_gaps_room(&gaps, &room);
+    st = st == STATUS_OK ? column_gaps_add(&gaps, x.at, N_SAMPLES) : st;
+    st = st == STATUS_OK ? column_gaps_end(&gaps, &again) : st;
+    room_free(&room);
+    return st;
+}
+
 /* Some series have a gap of their own. */
 static enum status take_gapped_columns(void)
 {
@@ -197,7 +225,8 @@ static enum status take_gapped_columns(void)
         whole[s] = at[s % N_SAMPLES * N_SERIES + s];
         at[s % N_SAMPLES * N_SERIES + s] = NAN;
     }
-    const enum status st = take_columns();
+    enum status st = take_columns();
+    st = st == STATUS_OK ? take_column_gaps() : st;
     for (size_t s = 0; s < N_SERIES; s += EVERY) {
         at[s % N_SAMPLES * N_SERIES + s] = whole[s];
     }
@@ -239,12 +268,19 @@ static const struct {
     const char *name;
     enum status (*call)(void);
 } calls[] = {
-    {"means", take_means},     {"diff_rows", take_increments},
-    {"standardize", take_z},   {"gram", take_products},
-    {"survey", take_survey},   {"kth_abs", take_kth},
-    {"select", take_select},   {"heatmap", take_heatmap},
-    {"gram_gaps", take_gaps},  {"exact_pairs", take_pairs},
-    {"columns", take_columns}, {"columns with gaps", take_gapped_columns},
+    {"means", take_means},
+    {"diff_rows", take_increments},
+    {"standardize", take_z},
+    {"gram", take_products},
+    {"survey", take_survey},
+    {"kth_abs", take_kth},
+    {"select", take_select},
+    {"heatmap", take_heatmap},
+    {"gram_gaps", take_gaps},
+    {"exact_pairs", take_pairs},
+    {"pairs_add", take_parts},
+    {"columns", take_columns},
+    {"columns with gaps", take_gapped_columns},
 };
 
 /* --- the tests -------------------------------------------------------------------------------- */

@@ -267,6 +267,34 @@ static void columns_that_outgrow_the_memory_become_slabs(void **state)
     }
 }
 
+/* Slabs come once more for pairs with gaps, and once for how many samples those listed have. */
+static void slabs_come_again_where_samples_are_missing(void **state)
+{
+    (void)state;
+    enum { SERIES = 7, SAMPLES = 500 };
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
+        sheet.memory_limit = 1;
+        sheet.cut = 777;
+        struct outcome whole = run_well(&sheet);
+        assert_int_equal(whole.n_passes, 1);
+        outcome_free(&whole);
+        for (size_t c = 0; c < SERIES * SAMPLES; c += 31) {
+            sheet.cells[c] = NAN;
+        }
+        struct outcome gaps = run_well(&sheet);
+        assert_true(gaps.need.may_reread);
+        assert_int_equal(gaps.n_passes, 3);
+        outcome_free(&gaps);
+        sheet.info.n_lines = 0;
+        sheet.n_lines_again = k == 0 ? SAMPLES - 1 : SAMPLES / 2;
+        struct outcome changed = run_sheet(&sheet);
+        assert_int_equal(changed.status, STATUS_CHANGED);
+        outcome_free(&changed);
+        sheet_free(&sheet);
+    }
+}
+
 /* --- missing values and series without variance
  * --------------------------------------------------- */
 
@@ -494,6 +522,7 @@ int main(void)
         cmocka_unit_test(results_do_not_depend_on_how_chunks_are_cut),
         cmocka_unit_test(wrong_guesses_of_the_number_of_lines_do_no_harm),
         cmocka_unit_test(columns_that_outgrow_the_memory_become_slabs),
+        cmocka_unit_test(slabs_come_again_where_samples_are_missing),
         cmocka_unit_test(missing_values_leave_the_samples_in_common),
         cmocka_unit_test(pairs_of_fewer_than_min_samples_have_no_coefficient),
         cmocka_unit_test(series_without_variance_are_counted_and_named),

@@ -24,6 +24,7 @@ struct outcome {
     struct stage_need need;
     struct pull *stage;
     struct result result;
+    size_t n_passes; /* how often the lines came */
 };
 
 /* Fills a chunk with the n cells from `first` on, in the table's type, with the labels of the lines
@@ -72,7 +73,8 @@ static inline enum status push_all(const struct sheet *sheet, struct outcome *o)
 {
     struct pull *stage = o->stage;
     size_t n_pushed = 0;
-    const size_t all = sheet->n_lines * sheet->info.cells_per_line;
+    const size_t again = sheet->n_lines_again > 0 ? sheet->n_lines_again : sheet->n_lines;
+    const size_t all = (o->n_passes > 0 ? again : sheet->n_lines) * sheet->info.cells_per_line;
     uint64_t seed = 17;
     enum status st = STATUS_OK;
     for (size_t first = 0; first < all && st == STATUS_OK;) {
@@ -84,7 +86,7 @@ static inline enum status push_all(const struct sheet *sheet, struct outcome *o)
         n = n < all - first ? n : all - first;
         struct table_chunk chunk = {0};
         uint64_t ticket = 0;
-        if (sheet->n_helpers > 0 && n_pushed++ == sheet->help_at) {
+        if (sheet->n_helpers > 0 && o->n_passes == 0 && n_pushed++ == sheet->help_at) {
             assert_int_equal(bring_help(sheet, o), STATUS_OK);
         }
         fill_chunk(sheet, first, n, &chunk);
@@ -140,8 +142,11 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
     if (o.status == STATUS_OK) {
         o.status = pull_open(&stage_pearson, &args, &o.stage);
     }
-    if (o.status == STATUS_OK) {
+    for (size_t part = 0; part == 0 && o.status == STATUS_OK;) {
         o.status = push_all(sheet, &o);
+        part = 1; /* or once more: */
+        o.status = o.status == STATUS_OK ? pull_end_pass(o.stage, &part) : o.status;
+        o.n_passes++;
     }
     if (o.status == STATUS_OK) {
         o.status = finish(sheet, &o);
