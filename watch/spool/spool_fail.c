@@ -52,7 +52,8 @@ static bool replace_unfit(struct spool *s, const struct spool_job *job, int in_f
     const bool good =
         disk_write_temp("fail.note", s->work_fd, note.text, text, strlen(text)) == 0 &&
         disk_fsync_temp("fail.note", s->work_fd, note.text) == 0 &&
-        disk_replace("fail.unfit", s->work_fd, new.text, in_fd, name) == 0;
+        disk_replace("fail.unfit", s->work_fd, new.text, in_fd, name) == 0 &&
+        disk_sync("fail.unfit", in_fd) == 0;
     free(text);
     return good;
 }
