@@ -12,6 +12,8 @@
  * knows that it is not a blank line; a comment never is.
  */
 #include "formats/table/csv.h"
+
+#include "formats/base/clones.h"
 #include "formats/table/foreign.h"
 
 #include <inttypes.h>
@@ -151,26 +153,53 @@ static struct place cut_walking(const struct cut *cut)
     return (struct place){n, table_count_byte(cut->text, n, '\n'), p > line ? column : 0};
 }
 
-/* No more cells than this end in the text. */
-static size_t most_cells(const struct cut *cut, size_t *n_lines)
+/* What a text has of some bytes. */
+struct counts {
+    size_t newlines, delimiters, quotes;
+};
+
+static inline void count_some(const unsigned char *p, size_t n, unsigned char delimiter,
+                              struct counts *out)
 {
-    *n_lines = table_count_byte(cut->text, cut->n, '\n');
-    /* With blanks as delimiters a cell takes a byte, and what ends it another. */
-    return cut->dialect->blanks
-               ? cut->n / 2
-               : table_count_byte(cut->text, cut->n, cut->dialect->delimiter) + *n_lines;
+    unsigned char newlines = 0, delimiters = 0, quotes = 0;
+    for (size_t i = 0; i < n; i++) {
+        newlines = (unsigned char)(newlines + (p[i] == '\n'));
+        delimiters = (unsigned char)(delimiters + (p[i] == delimiter));
+        quotes = (unsigned char)(quotes + (p[i] == '"'));
+    }
+    out->newlines += newlines;
+    out->delimiters += delimiters;
+    out->quotes += quotes;
+}
+
+/* All in one go: one thread reads, and many decode what it has cut. */
+CPU_CLONES
+static void count_all(const unsigned char *p, size_t n, unsigned char delimiter, struct counts *out)
+{
+    enum { BLOCK = 128 }; /* a byte holds its counts, and the loop runs in vectors */
+    *out = (struct counts){0};
+    for (; n >= BLOCK; p += BLOCK, n -= BLOCK) {
+        count_some(p, BLOCK, delimiter, out);
+    }
+    count_some(p, n, delimiter, out);
 }
 
 static struct place find_cut(const struct cut *cut)
 {
     struct cut part = *cut;
-    size_t n_lines;
-    while (most_cells(&part, &n_lines) > cut->max_cells) {
+    struct counts c;
+    for (;;) {
+        count_all(part.text, part.n, cut->dialect->delimiter, &c);
+        /* With blanks as delimiters a cell takes a byte, and what ends it another. */
+        const size_t most = cut->dialect->blanks ? part.n / 2 : c.delimiters + c.newlines;
+        if (most <= cut->max_cells) {
+            break;
+        }
         part.n /= 2;
     }
     struct place place = {0};
-    if (part.n > 0 && !memchr(part.text, '"', part.n)) {
-        place = cut_plain(&part, n_lines);
+    if (part.n > 0 && c.quotes == 0) {
+        place = cut_plain(&part, c.newlines);
     }
     return place.n > 0 ? place : cut_walking(cut);
 }
