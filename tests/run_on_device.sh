@@ -82,19 +82,21 @@ for part in "$@"; do
         for t in test_pearson_bounds test_pearson_rows; do
             [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 120 "$bundle/bin/$t"
         done
+        LEAT_CUDA_CLUSTER=0 try test_sciddicat.grid 120 "$bundle/bin/test_sciddicat"
         try samples 60 sh "$here/golden/samples.sh"
         ;;
     sanitizer)
         begin 1800
         for tool in memcheck racecheck; do
+            # racecheck cannot run kernels in which blocks of a cluster store into each other's shared
+            # memory, as the self-test's landslide does: it hangs, or fails with an internal error.
+            [ $tool = racecheck ] && export LEAT_CUDA_CLUSTER=0
             for t in $on_device; do
-                # racecheck cannot run kernels in which blocks of a cluster store into each other's
-                # shared memory: it hangs, or fails with an internal error.
-                [ "$tool.$t" = racecheck.test_sciddicat ] && continue
                 [ -x "$bundle/bin/$t" ] && LEAT_TEST_SMALL=1 try "$tool.$t" 300 compute-sanitizer \
                     --tool "$tool" --error-exitcode 9 --leak-check no "$bundle/bin/$t"
             done
         done
+        unset LEAT_CUDA_CLUSTER
         ;;
     bench)
         begin 540

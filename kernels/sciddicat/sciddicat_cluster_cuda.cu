@@ -25,6 +25,9 @@
  */
 #include "kernels/sciddicat/sciddicat_partition_cuda.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 namespace
 {
 
@@ -416,9 +419,12 @@ struct launch {
 
 } // namespace
 
+/* LEAT_CUDA_CLUSTER=0 does without: for racecheck, and for tests of what other devices do. */
 int cuda_sciddicat_cluster_size(const struct cuda_backend *b)
 {
-    if (b->properties.major < 9 || b->properties.sharedMemPerBlockOptin < sizeof(memory)) {
+    const char *const wanted = getenv("LEAT_CUDA_CLUSTER");
+    if (b->properties.major < 9 || b->properties.sharedMemPerBlockOptin < sizeof(memory) ||
+        (wanted != nullptr && strcmp(wanted, "0") == 0)) {
         return 0;
     }
     bool fine = cudaFuncSetAttribute(cluster_steps, cudaFuncAttributeMaxDynamicSharedMemorySize,
