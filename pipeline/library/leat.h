@@ -85,7 +85,8 @@ enum leat_memory { LEAT_HOST_MEMORY, LEAT_DEVICE_MEMORY };
 /* Numbers in rows; borrowed for the call. LEAT_DEVICE_MEMORY is memory of the context's CUDA
  * device, aligned to its numbers, whose rows are contiguous: it is read there, after all that the
  * program has queued in `stream`. A call has done all its work when it returns, so any stream may
- * go on with its results. On a CPU it is LEAT_BAD_ARGUMENT. */
+ * go on with its results; the context's device is the calling thread's current one then. On a CPU
+ * it is LEAT_BAD_ARGUMENT. */
 struct leat_array {
     const void *data;
     enum leat_type type;

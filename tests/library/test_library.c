@@ -256,6 +256,39 @@ static void ranks_are_of_the_order_alone(void **state)
     leat_close(c);
 }
 
+/* So many that they are taken in two parts. */
+static void of_many_series_each_is_taken_once(void **state)
+{
+    enum { MANY = 600, FEW = 16 };
+    static double x[MANY][FEW], apart[MANY][FEW + 1];
+    struct leat_context *const c = context();
+    const struct leat_array dense = LEAT_ARRAY(x, LEAT_F8, MANY, FEW);
+    struct leat_array other = LEAT_ARRAY(apart, LEAT_F8, MANY, FEW);
+    (void)state;
+    other.row_bytes = sizeof apart[0];
+    for (size_t i = 0; i < MANY; i++) {
+        for (size_t t = 0; t < FEW; t++) {
+            x[i][t] = apart[i][t] = uniform(i * FEW + t);
+        }
+    }
+    for (int method = LEAT_PEARSON; method <= LEAT_SPEARMAN; method++) {
+        struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
+        o.method = (enum leat_method)method;
+        struct leat_correlate_result *a = correlate(c, &dense, &o), *b = correlate(c, &other, &o);
+        assert_memory_equal(a->r, b->r, MANY * (MANY - 1) / 2 * sizeof(double));
+        for (size_t i = 0; i < MANY && method == LEAT_PEARSON; i++) {
+            double sum = 0;
+            for (size_t t = 0; t < FEW; t++) {
+                sum += x[i][t];
+            }
+            assert_near(a->mean[i], sum / FEW, FEW * 0x1p-52);
+        }
+        leat_correlate_free(a);
+        leat_correlate_free(b);
+    }
+    leat_close(c);
+}
+
 static void what_is_wrong_with_series_is_said(void **state)
 {
     struct leat_context *const c = context();
@@ -1191,6 +1224,7 @@ int main(void)
         cmocka_unit_test(coefficients_are_those_of_the_formula),
         cmocka_unit_test(rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient),
         cmocka_unit_test(ranks_are_of_the_order_alone),
+        cmocka_unit_test(of_many_series_each_is_taken_once),
         cmocka_unit_test(what_is_wrong_with_series_is_said),
         cmocka_unit_test(heaps_are_found_and_all_of_the_result_fits_together),
         cmocka_unit_test(strides_and_floats_change_no_bit),
