@@ -1,4 +1,4 @@
-"""Curves and landslides of arrays of CuPy or PyTorch, made in a stream of their own, against the same on the
+"""Series, points, curves and landslides of arrays of CuPy or PyTorch, made in a stream of their own, against the same on the
 host: the same bits. c_library_device.py LIBRARY; exit status 77: neither is installed."""
 import ctypes
 import sys
@@ -41,6 +41,14 @@ class Slid(ctypes.Structure):
     _fields_ = [("rows", size), ("columns", size), ("thickness", ctypes.POINTER(ctypes.c_double))]
 
 
+class Correlated(ctypes.Structure):
+    _fields_ = [("n_series", size), ("n_samples", size), ("moments", pointer * 7), ("r", ctypes.POINTER(ctypes.c_double))]
+
+
+class Clustered(ctypes.Structure):
+    _fields_ = [("k", size), ("n", size), ("columns", size), ("centroids", pointer), ("labels", ctypes.POINTER(ctypes.c_int32))]
+
+
 def check(status, of=None):
     library.leat_error.restype = ctypes.c_char_p
     if status != 0:
@@ -76,15 +84,25 @@ library.leat_interpolant_free(curve)
 
 down, across = np.mgrid[0:300, 0:200]
 maps = [800 - 2.0 * down + (across - 100.0) ** 2 / 40, np.where(np.hypot(down - 40, across - 100) < 15, 6.0, 0)]
-results = []
-for where in False, True:
-    with stream:
-        arrays = [asarray(m / 2) * 2 if where else m for m in maps]
-        made = ctypes.POINTER(Slid)()
-        check(library.leat_landslide(context, *(ctypes.byref((there if where else on_host)(a)) for a in arrays), None,
-                                     ctypes.byref(made)), context)
-    results.append(np.ctypeslib.as_array(made.contents.thickness, (300, 200)).copy())
-    library.leat_landslide_free(made)
-assert np.array_equal(*results) and results[0].max() > 0
+samples = [random.normal(size=(700, 90)).cumsum(1)]
+
+
+def both(call, kind, what, shape, inputs):
+    """A member of the results of a call on the host's arrays, and of that on those that are made in the stream."""
+    results = []
+    for where in False, True:
+        with stream:
+            arrays = [asarray(x / 2) * 2 if where else x for x in inputs]
+            made = ctypes.POINTER(kind)()
+            check(call(context, *(ctypes.byref((there if where else on_host)(a)) for a in arrays), None,
+                       ctypes.byref(made)), context)
+        results.append(np.ctypeslib.as_array(getattr(made.contents, what), shape).copy())
+        getattr(library, call.__name__ + "_free")(made)
+    assert np.array_equal(*results) and results[0].max() > 0, call.__name__
+
+
+both(library.leat_landslide, Slid, "thickness", (300, 200), maps)
+both(library.leat_correlate, Correlated, "r", (700 * 699 // 2,), samples)
+both(library.leat_kmeans, Clustered, "labels", (700,), samples)
 library.leat_close(context)
 print("the same bits in the memory of", "CuPy" if "cupy" in sys.modules else "PyTorch")
