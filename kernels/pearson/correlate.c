@@ -62,6 +62,8 @@ enum {
     SMALL_CELLS = 1 << 20, /* ... and so many numbers are one panel */
     MIDDLE_SERIES = 4096,  /* beyond it, panels are large */
     PANEL_CELLS = 1 << 24, /* numbers in a panel, where more than TILE series would exceed it */
+    GIVEN_PANEL = 1024,    /* the same where all are there: one panel up to so many series ... */
+    GIVEN_CELLS = 1 << 27, /* ... and numbers */
 };
 
 static size_t round_up(size_t n, size_t multiple)
@@ -83,6 +85,15 @@ size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples)
     size_t panel = n <= SMALL_SERIES ? TILE : n <= MIDDLE_SERIES ? 512 : 1024;
     while (panel > TILE && n_samples > PANEL_CELLS / panel) {
         panel /= 2;
+    }
+    return panel;
+}
+
+size_t correlate_panel_of_given(size_t n, size_t n_samples)
+{
+    size_t panel = n < GIVEN_PANEL ? n : GIVEN_PANEL;
+    while (panel > TILE && n_samples > GIVEN_CELLS / panel) {
+        panel = round_up(panel / 2, TILE);
     }
     return panel;
 }

@@ -39,6 +39,9 @@ struct correlate_request {
  * last byte has been read; their cells are bounded, so that a few very long series do not wait for
  * one another. */
 size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples);
+/* The same of series that are all there before the first product: few panels have enough tiles for
+ * all cores, with gaps, too. */
+size_t correlate_panel_of_given(size_t n, size_t n_samples);
 
 /* Series in standard form and, where they stay, themselves. One block when their number is known,
  * more when the guess was too low. */

@@ -29,7 +29,7 @@
 
 enum { TILE_LARGEST = 512, TILE_SMALLEST = 64 };
 enum { LARGEST_WANTED = 12, TILES_WANTED = 3 };
-enum { PART = 32 * PRODUCT_SLICE, PARTS_WANTED = 32 }; /* samples in a part, at least */
+enum { PART = 8 * PRODUCT_SLICE, PARTS_WANTED = 32 }; /* samples in a part, at least */
 
 /* Rows j0 .. j1 - 1 with columns i0 .. i1 - 1 of the matrix. */
 struct tile {

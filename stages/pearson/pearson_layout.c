@@ -228,8 +228,9 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     }
     const size_t n = l->by_lines ? l->lines : l->cells;
     STATUS_TRY(pearson_check_series(job, n));
-    l->panel = correlate_panel(n, l->by_lines && !l->lines_known,
-                               !pearson_has_rows(l) ? 1 : pearson_levels(l));
+    l->panel = l->turned
+                   ? correlate_panel_of_given(n, l->lines)
+                   : correlate_panel(n, l->by_lines && !l->lines_known, l->by_lines ? l->cells : 1);
     l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
     if (l->lines_known) {
         l->unit_lines = at_most(l->unit_lines, l->lines);

@@ -109,14 +109,13 @@ static inline bool takes_slabs(const struct sheet *sheet)
 
 static inline enum status finish(const struct sheet *sheet, struct outcome *o)
 {
-    bool more = true, help = sheet->n_helpers > 0 && sheet->help_at == SIZE_MAX;
+    bool more = true;
     enum status st = STATUS_OK;
+    if (sheet->n_helpers > 0 && sheet->help_at == SIZE_MAX) {
+        assert_int_equal(bring_help(sheet, o), STATUS_OK);
+    }
     while (more && st == STATUS_OK) {
         st = pull_finish(o->stage, &o->result, &more);
-        if (more && help) {
-            assert_int_equal(bring_help(sheet, o), STATUS_OK);
-            help = false;
-        }
     }
     return st;
 }
