@@ -117,6 +117,9 @@ struct pearson_kernels {
     enum status (*rank_rows)(struct queue *q, const struct series_rows *x,
                              struct span out) STATUS_MUST_CHECK;
     size_t (*rank_bytes)(const struct queue *q, size_t n_series, size_t n_samples);
+    /* About how many samples of pairs gram_gaps() ranks again in a second: a core, or the device.
+     */
+    double rank_rate;
 
     /* Bytes that standardize() on this queue writes for each series, a multiple of 16. */
     size_t (*z_bytes)(const struct queue *q, enum pearson_precision precision, size_t n_samples);

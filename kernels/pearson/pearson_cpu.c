@@ -189,6 +189,7 @@ const struct pearson_kernels cpu_pearson = {
     .diff_rows = diff_rows,
     .rank_rows = cpu_rank_rows,
     .rank_bytes = cpu_rank_bytes,
+    .rank_rate = 7e7,
     .z_bytes = z_bytes,
     .standardize = standardize,
     .gram = cpu_gram,

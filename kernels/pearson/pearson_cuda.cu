@@ -158,6 +158,7 @@ const struct pearson_kernels cuda_pearson = {
     .diff_rows = cuda_diff_rows,
     .rank_rows = cuda_rank_rows,
     .rank_bytes = cuda_rank_bytes,
+    .rank_rate = 3e10,
     .z_bytes = cuda_z_bytes,
     .standardize = cuda_standardize,
     .gram = gram,
