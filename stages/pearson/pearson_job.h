@@ -29,6 +29,8 @@ struct pearson_choice {
     enum pearson_precision asked;
     enum pearson_precision used; /* what is done: slabs are always taken exactly */
     enum pearson_diff diff;
+    bool pairwise;      /* each pair takes the samples that both have */
+    bool drop;          /* all take the samples that every series has */
     bool reject;        /* a missing value is an error */
     size_t min_samples; /* a coefficient is of no fewer */
     bool keep_r;        /* the matrix is among the results */
@@ -106,6 +108,8 @@ struct pearson_job {
     struct series_names names;
     double *before;         /* of logarithms of ratios: the number before, or those of a line */
     uint64_t n_no_log;      /* increments of two present values that have no logarithm */
+    struct bytes lacking;   /* of each sample that has come: 1 if some series lacks it; of `drop` */
+    bool is_marked;         /* all have come once */
     size_t lines;           /* of the table that have come, in whole units */
     struct span staging[2]; /* units, in turns: one is filled while the other is in use */
     size_t turn;
@@ -127,6 +131,7 @@ struct pearson_job {
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */
+    size_t n_incomplete;        /* of these, where they are dropped: the series lack them */
     size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
     struct matrix matrix;
 
@@ -160,7 +165,7 @@ static inline double pearson_stat(const struct pearson_job *job, enum moments_fi
 /* The samples that pair k of those found was taken by. */
 static inline uint64_t pearson_pair_samples(const struct pearson_job *job, size_t k)
 {
-    return job->n_common != NULL ? job->n_common[k] : job->n_samples;
+    return job->n_common != NULL ? job->n_common[k] : job->n_samples - job->n_incomplete;
 }
 
 /* Number k of `values`. */
@@ -232,7 +237,7 @@ enum status pearson_stats_room(struct pearson_job *job, size_t n) STATUS_MUST_CH
 bool pearson_shares(const struct pearson_job *job);
 
 /* --- pearson_numbers.c: numbers come in --- */
-/* Before the first. */
+/* Before the first; where samples are dropped, after all have come once. */
 enum status pearson_numbers_open(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Waits for the next lines; *are: there are some. Else what came is a table that can be
  * correlated. */

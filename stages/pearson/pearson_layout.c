@@ -38,8 +38,8 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
     [MISSING] = {.key = "missing",
                  .kind = PARAM_CHOICE,
                  .text = "pairwise",
-                 .choices = "pairwise|reject",
-                 .help = "missing values: use the samples common to a pair, or fail"},
+                 .choices = "pairwise|drop|reject",
+                 .help = "missing values: use the samples common to a pair, or to all, or fail"},
     [MIN_SAMPLES] = {.key = "min_samples",
                      .kind = PARAM_COUNT,
                      .text = "3",
@@ -100,7 +100,9 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .ranks = p[METHOD].index == 1,
                                    .asked = precisions[p[PRECISION].index],
                                    .diff = diffs[p[DIFF].index],
-                                   .reject = p[MISSING].index == 1,
+                                   .pairwise = p[MISSING].index == 0,
+                                   .drop = p[MISSING].index == 1,
+                                   .reject = p[MISSING].index == 2,
                                    .min_samples = (size_t)p[MIN_SAMPLES].count,
                                    .keep_r = p[R].index == 0,
                                    .top = (size_t)p[TOP].count,
@@ -208,16 +210,16 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->turned = turned && !l->by_lines;
     l->n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0;
     l->derived = choice->diff != PEARSON_DIFF_NONE || choice->ranks;
-    if (choice->ranks && !pearson_has_rows(l)) {
+    if ((choice->ranks || choice->drop) && !pearson_has_rows(l)) {
         return status_fail(STATUS_TOO_LARGE,
-                           "%s: ranks are of whole series, and these do not fit into memory: raise "
-                           "--memory (a device has its own: --backend cpu), store the series along "
-                           "lines, or set method=pearson",
-                           job->name);
+                           "%s: %s takes whole series, and these do not fit into memory: raise "
+                           "--memory (a device has its own: --backend cpu), or set %s",
+                           job->name, choice->drop ? "missing=drop" : "method=spearman",
+                           choice->drop ? "missing=pairwise" : "method=pearson");
     }
     /* What pairs are listed is computed again from ranks of all samples: not with gaps. */
-    choice->used =
-        pearson_has_rows(l) && (!choice->ranks || choice->reject) ? choice->asked : PEARSON_EXACT;
+    choice->used = pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) ? choice->asked
+                                                                                : PEARSON_EXACT;
     l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
     /* Turned ones are there until all are in standard form, and stay without a second copy. */
@@ -246,7 +248,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                 .keep = l->keep_x,
                                                 .given = l->turned && !l->derived,
                                                 .ranks = choice->ranks,
-                                                .gaps = !choice->reject};
+                                                .gaps = choice->pairwise};
     return STATUS_OK;
 }
 

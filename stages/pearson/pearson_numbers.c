@@ -1,8 +1,8 @@
 /*
  * pearson_numbers - lines come in, in units that are cut by shape alone, so that the results do not
  * depend on how chunks were cut; and what is looked at on the host on the way: names, missing
- * values that are an error, and what increments no longer tell of the values themselves, infinities
- * and neighbours whose ratio has no logarithm.
+ * values that are an error or cost all series a sample, and what increments no longer tell of the
+ * values themselves, infinities and neighbours whose ratio has no logarithm.
  */
 #include "stages/pearson/pearson_job.h"
 
@@ -127,21 +127,47 @@ static enum status reject_infinite(struct pearson_job *job, const struct table_c
         job->name, cell.series, cell.value);
 }
 
-static void count_no_log(struct pearson_job *job, const struct table_chunk *chunk)
+static bool is_lacking(const struct pearson_job *job, size_t sample)
+{
+    return job->lacking.data[sample] != 0;
+}
+
+static void set_missing(void *values, enum dtype type, size_t k)
+{
+    if (type == DTYPE_F64) {
+        ((double *)values)[k] = NAN;
+    } else {
+        ((float *)values)[k] = NAN;
+    }
+}
+
+/* Counts increments without a logarithm; marks samples that some series lacks, of which such
+ * increments lead to some, or, when all are marked, makes them missing in every series. */
+static void visit(struct pearson_job *job, const struct table_chunk *chunk)
 {
     const struct pearson_layout *const l = &job->layout;
-    size_t place = (size_t)(job->n_cells % l->cells);
-    bool first_line = job->n_cells < l->cells;
+    size_t place = (size_t)(job->n_cells % l->cells), line = (size_t)(job->n_cells / l->cells);
     for (size_t k = 0; k < chunk->n_cells; k++) {
-        double *const before = job->before + (l->by_lines ? 0 : place);
-        const double a = *before, b = pearson_level(chunk->values, l->type, k), ratio = b / a;
-        const bool follows = l->by_lines ? place > 0 : !first_line;
-        const bool present = !isnan(a) && !isnan(b);
-        job->n_no_log += follows && present && !(ratio > 0 && ratio <= DBL_MAX) ? 1 : 0;
-        *before = b;
+        const size_t sample = l->by_lines ? place : line;
+        const double b = pearson_level(chunk->values, l->type, k);
+        bool lacks = isnan(b);
+        if (job->before != NULL && !job->is_marked) {
+            double *const before = job->before + (l->by_lines ? 0 : place);
+            const double a = *before, ratio = b / a;
+            const bool present = !isnan(a) && !lacks, follows = sample > 0;
+            const bool has_no_log = follows && present && !(ratio > 0 && ratio <= DBL_MAX);
+            job->n_no_log += has_no_log ? 1 : 0;
+            lacks |= has_no_log;
+            *before = b;
+        }
+        if (job->is_marked && is_lacking(job, sample)) {
+            set_missing(chunk->values, l->type, k);
+        } else if (job->choice.drop && !job->is_marked && lacks) {
+            job->lacking.data[sample] = 1;
+        }
         if (++place == l->cells) {
             place = 0;
-            first_line = false;
+            line++;
         }
     }
 }
@@ -159,14 +185,42 @@ static enum status look_at(void *context, const struct table_chunk *chunk)
         return reject_missing(job, chunk);
     }
     STATUS_TRY(l->n_dropped != 0 ? reject_infinite(job, chunk) : STATUS_OK);
-    if (job->before != NULL) {
-        count_no_log(job, chunk);
+    if (job->before != NULL || job->choice.drop) {
+        visit(job, chunk);
     }
     job->n_cells += chunk->n_cells;
     return STATUS_OK;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
+
+/* A chunk of the first pass, which alone has labels. */
+static enum status mark(struct pearson_job *job, const struct table_chunk *chunk)
+{
+    const struct pearson_layout *const l = &job->layout;
+    const uint64_t end = job->n_cells + chunk->n_cells;
+    const size_t n = l->by_lines ? l->cells : (size_t)(end / l->cells) + 1;
+    STATUS_TRY(take_labels(job, chunk));
+    while (job->lacking.len < n) {
+        STATUS_TRY(bytes_append(&job->lacking, "", 1));
+    }
+    visit(job, chunk);
+    job->n_cells = end;
+    return STATUS_OK;
+}
+
+static enum status mark_all(struct pearson_job *job)
+{
+    const struct table_chunk *chunk;
+    STATUS_TRY(io_chunk(job->io, 0, &chunk));
+    while (chunk != NULL) {
+        STATUS_TRY(mark(job, chunk));
+        STATUS_TRY(io_chunk(job->io, 0, &chunk));
+    }
+    job->n_cells = 0;
+    job->is_marked = true;
+    return io_again(job->io, 0);
+}
 
 enum status pearson_numbers_open(struct pearson_job *job)
 {
@@ -176,6 +230,7 @@ enum status pearson_numbers_open(struct pearson_job *job)
         job->choice.diff == PEARSON_DIFF_LOG
             ? room_host(&job->work, l->by_lines ? 1 : l->cells, sizeof *job->before, &job->before)
             : STATUS_OK);
+    STATUS_TRY(job->choice.drop ? mark_all(job) : STATUS_OK);
     return take_header(job);
 }
 

@@ -46,7 +46,7 @@ static bool is_too_small(const struct pearson_job *job, size_t s)
 
 static bool has_gaps(const struct pearson_job *job, size_t s)
 {
-    return pearson_stat(job, MOMENTS_COUNT, s) < (double)job->n_samples;
+    return pearson_stat(job, MOMENTS_COUNT, s) < (double)(job->n_samples - job->n_incomplete);
 }
 
 static bool is_anomalous(const struct pearson_job *job, size_t s)
@@ -219,6 +219,11 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                ? "missing increments, so pairs use the samples in common"
                                : "missing values, so pairs use the samples in common",
                            out));
+    if (job->n_incomplete > 0) {
+        STATUS_TRY(result_warn(out, "%zu of %zu %s are missing in some series, and left out of all",
+                               job->n_incomplete, job->n_samples,
+                               job->layout.n_dropped != 0 ? "increments" : "samples"));
+    }
     if (job->n_no_log > 0) {
         STATUS_TRY(result_warn(out,
                                "%llu increments have no logarithm, since values are zero or change "

@@ -69,6 +69,7 @@ static enum status count_outcome(struct pearson_job *job)
     STATUS_TRY(pearson_stats_room(job, n));
     STATUS_TRY(room_host(job->kept, n, 2 * sizeof *scratch, &scratch));
     count_names(job);
+    room_count(job->kept, c->drop ? pearson_levels(&job->layout) : 0, 0);
     if (pearson_index_possible(&job->args, c)) {
         room_count(job->kept, pearson_index_bytes(n), 0);
     }
@@ -193,7 +194,8 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
                                .host_bytes = all.host,
                                .helper_bytes = of_helper,
                                .estimated = !job.layout.lines_known,
-                               .may_reread = !job.choice.reject && !job.layout.by_lines &&
+                               .rereads = job.choice.drop,
+                               .may_reread = job.choice.pairwise && !job.layout.by_lines &&
                                              !(job.layout.turned && job.layout.lines_known)};
     return pearson_check_sides(args);
 }

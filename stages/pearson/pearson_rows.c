@@ -41,7 +41,7 @@ enum status pearson_rows_count(struct pearson_job *job)
                job->choice.ranks
                    ? job->ops->pearson->rank_bytes(job->queue, most_rows(job), job->n_samples)
                    : 0);
-    room_count(&job->work, job->choice.reject ? 0 : pearson_common_bytes(job),
+    room_count(&job->work, job->choice.pairwise ? pearson_common_bytes(job) : 0,
                pearson_shares(job) ? job->args.most_helpers * panels_home_bytes(&shared) : 0);
     return STATUS_OK;
 }
@@ -115,21 +115,20 @@ enum status pearson_rows(struct pearson_job *job)
     return correlate_end(&job->c);
 }
 
-/* A pair is ranked again, where only products were taken of it. */
+/* Of pairs that are ranked again. */
 static void tell_cost(const struct pearson_job *job)
 {
-    static const double products = 100; /* take as long as ranking a sample again */
     size_t n_whole = 0;
     for (size_t s = 0; s < job->n_series; s++) {
         n_whole += pearson_stat(job, MOMENTS_COUNT, s) == (double)job->n_samples ? 1 : 0;
     }
     const uint64_t pairs = matrix_n_pairs(job->n_series) - matrix_n_pairs(n_whole);
-    log_info(
-        "%s: ranks %llu pairs again, each on its samples in common: about %.2g s of a core, or "
-        "of the device",
-        job->name, (unsigned long long)pairs,
-        (double)pairs * (double)job->n_samples * products /
-            job->ops->pearson->rate(job->queue, job->choice.used));
+    const double seconds = (double)pairs * (double)job->n_samples / job->ops->pearson->rank_rate;
+    if (seconds >= 1) {
+        log_info("%s: ranks %llu pairs again, each on its samples in common: about %.2g s of a "
+                 "core, or of the device; missing=drop ranks once",
+                 job->name, (unsigned long long)pairs, seconds);
+    }
 }
 
 enum status pearson_rows_gaps(struct pearson_job *job)

@@ -19,6 +19,7 @@ static void free_job(void *context)
     room_free(&job->work);
     room_free(&job->slabs);
     bytes_free(&job->names.text);
+    bytes_free(&job->lacking);
     free(job);
 }
 
@@ -75,7 +76,15 @@ static enum status check_stats(struct pearson_job *job)
                                "missing=pairwise",
                                job->name, pearson_name(job, s), missing, job->n_samples, what);
         }
-        job->has_gaps |= missing > 0;
+        job->has_gaps |= missing > 0 && !job->choice.drop;
+        job->n_incomplete = job->choice.drop ? (size_t)missing : 0;
+    }
+    if (job->n_incomplete > 0 && job->n_samples - job->n_incomplete < job->choice.min_samples) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: %zu of %zu samples are complete in all %zu series, min_samples is "
+                           "%zu; missing=pairwise takes what each pair has",
+                           job->name, job->n_samples - job->n_incomplete, job->n_samples,
+                           job->n_series, job->choice.min_samples);
     }
     return STATUS_OK;
 }

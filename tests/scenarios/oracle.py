@@ -311,8 +311,39 @@ def compare_ranks():
     check("ranks, f32", full(got["r"], len(x)), pd.DataFrame(x.T).corr(method="spearman").to_numpy(), 1e-6)
 
 
+def compare_dropped():
+    """missing=drop: the samples, or increments, that are complete in all series, of rows and columns, in either method."""
+    x = walks(15, 500)
+    x[rng.random(x.shape) < 0.02] = np.nan
+    x[3, 40] = -x[3, 40]  # no increment of logarithms leads there, or goes on
+    path = os.path.join(scratch, "drop.clusters.npy")
+    np.save(path, x)
+    text = os.path.join(scratch, "dropt.clusters.csv")
+    pd.DataFrame(x.T, columns=[f"s{i}" for i in range(15)]).to_csv(text, index=False)
+    labelled = os.path.join(scratch, "dropl.clusters.csv")
+    pd.DataFrame(x, index=[f"w{i}" for i in range(15)]).to_csv(labelled, header=False)
+    if list(run(labelled, "missing=drop")[1]["names"]) != [f"w{i}" for i in range(15)]:
+        sys.exit("dropped: the names of rows are lost")
+    logs = np.where(np.arange(500) == 40, np.nan, np.log(np.abs(x)))
+    for diff, y in (("none", x), ("step", np.diff(x)), ("log", np.diff(logs))):
+        y = y[:, ~np.isnan(y).any(axis=0)]
+        for method in ("pearson", "spearman"):
+            want = corrcoef(y if method == "pearson" else pd.DataFrame(y.T).rank().to_numpy().T)
+            for where, precision, bound in ((path, "exact", 1e-11), (text, "exact", 1e-11), (path, "f32", 1e-6)):
+                folder, got, manifest = run(where, "missing=drop", "diff=" + diff, "method=" + method,
+                                            "precision=" + precision)
+                check(f"dropped, {diff}, {method}, {where}", full(got["r"], 15), want, bound)
+                pairs = pairs_of(folder)
+                off = np.abs(pairs["r"] - want[pairs["i"], pairs["j"]]).max()
+                if not (off <= 1e-11 and (pairs["n"] == y.shape[1]).all() and (got["count"] == y.shape[1]).all()):
+                    sys.exit(f"dropped, {diff}, {method}, {where}: pairs of {pairs['n']} differ by {off}")
+                if not any("left out of all" in w for w in manifest["warnings"]):
+                    sys.exit(f"dropped, {diff}: {manifest['warnings']}")
+
+
 compare_matrices()
 compare_gaps()
+compare_dropped()
 compare_ranks()
 index_left_out()
 constant_series()

@@ -108,7 +108,7 @@ mistake "precision: 'extact' is not one of exact.f32; did you mean 'exact'" run 
 mistake "'k' is a parameter of kmeans, not of pearson" check -s k=3 good.clusters.csv
 mistake "method: 'kendall' is not one of pearson|spearman (pearson), .* (interpolate); 'method' is a parameter of pearson, interpolate, not of sciddicat, kmeans$" \
     run -s method=kendall good.clusters.csv
-mistake "missing: 'pairwse' is not one of pairwise|reject (pearson), reject|drop (kmeans); did you mean 'pairwise'?; 'missing' is" \
+mistake "missing: 'pairwse' is not one of pairwise|drop|reject (pearson), reject|drop (kmeans); did you mean 'pairwise'?; 'missing' is" \
     run -s missing=pairwse good.clusters.csv
 mistake "steps: .*; 'steps' is a parameter of sciddicat, not of pearson, interpolate, kmeans$" check -s steps=many good.clusters.csv
 mistake "figure: 'gif' is not one of png.svg.pdf.none$" run -s figure=gif good.clusters.csv

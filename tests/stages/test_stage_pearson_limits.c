@@ -186,13 +186,34 @@ static void values_too_small_to_be_squared_are_not_called_constant(void **state)
     }
 }
 
-static void ranks_of_columns_that_do_not_fit_are_refused_with_what_to_do(void **state)
+/* Wherever series lie: two samples of six are whole, of which three are asked for. */
+static void dropped_samples_that_leave_too_few_are_refused(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = sheet_new(k == 0 ? 4 : 6, k == 0 ? 6 : 4, k == 0, DTYPE_F64);
+        sheet.memory_limit = UINT64_MAX;
+        sheet_set(&sheet, "missing=drop");
+        for (size_t s = 0; s < 4; s++) {
+            sheet.cells[k == 0 ? s * 6 + s : s * 4 + s] = NAN;
+        }
+        check_refusal(&sheet, STATUS_BAD_INPUT, "2 of 6 samples are complete in all 4 series");
+        sheet.cells[0] = 1;
+        struct outcome o = run_well(&sheet);
+        outcome_free(&o);
+        sheet_free(&sheet);
+    }
+}
+
+static void what_takes_whole_columns_that_do_not_fit_is_refused_with_what_to_do(void **state)
 {
     (void)state;
     struct sheet sheet = sheet_new(9, 30, false, DTYPE_F64);
     sheet_set(&sheet, "method=spearman");
     sheet.memory_limit = 1;
-    check_refusal(&sheet, STATUS_TOO_LARGE, "raise --memory");
+    check_refusal(&sheet, STATUS_TOO_LARGE, "set method=pearson");
+    sheet.params[1] = "missing=drop";
+    check_refusal(&sheet, STATUS_TOO_LARGE, "set missing=pairwise");
     sheet.memory_limit = UINT64_MAX;
     struct outcome o = run_well(&sheet);
     outcome_free(&o);
@@ -443,7 +464,8 @@ int main(void)
         cmocka_unit_test(infinities_are_refused_by_name),
         cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
         cmocka_unit_test(values_too_small_to_be_squared_are_not_called_constant),
-        cmocka_unit_test(ranks_of_columns_that_do_not_fit_are_refused_with_what_to_do),
+        cmocka_unit_test(dropped_samples_that_leave_too_few_are_refused),
+        cmocka_unit_test(what_takes_whole_columns_that_do_not_fit_is_refused_with_what_to_do),
         cmocka_unit_test(infinities_are_refused_by_name_before_increments_hide_them),
         cmocka_unit_test(increments_without_a_logarithm_are_told_apart_from_missing_values),
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
