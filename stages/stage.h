@@ -113,28 +113,27 @@ struct stage_need {
  * warnings and files of all. Each list ends with one whose first member is NULL. */
 struct stage_told {
     const struct stage_fact {
-        const char *name, *place, *key; /* "run-out", "summary", "runout_m" */
-        const char *unit;               /* as it follows the number: " m" */
+        const char *name, *key; /* "run-out", "runout_m": of the summary, or of the shape */
+        const char *unit;       /* as it follows the number: " m" */
     } * facts;
-    const struct stage_table *tables; /* may be NULL */
-    const struct stage_code {         /* how to read a file of the result in Python */
-        const char *file;             /* where that is among the result's files */
+    const struct stage_listing *listings; /* may be NULL */
+    const struct stage_code {             /* how to read a file of the result in Python */
+        const char *file;                 /* where that is among the result's files */
         const char *lines[3];
         const char *unless[2]; /* without the last line where that parameter has this value */
     } * codes;
 };
 
-/* Row i of a table is of number i of lists in the summary, as many as the last column's list has.
- */
-enum { STAGE_TABLE_COLUMNS = 5 };
-struct stage_table {
+/* A table: row i is of number i of lists in the summary, as many as the last column's list has. */
+enum { STAGE_LISTING_COLUMNS = 5 };
+struct stage_listing {
     const char *title;
     struct stage_column {
         const char *head;    /* NULL: there are no more */
         const char *list;    /* "strongest_pairs"; NULL: the number of the row, from 0 */
         const char *keys[2]; /* of an object in it; two are told as "3, 7" */
         bool fixed;          /* with six decimals */
-    } columns[STAGE_TABLE_COLUMNS];
+    } columns[STAGE_LISTING_COLUMNS];
 };
 
 struct stage_ops {

@@ -138,11 +138,14 @@ static enum status tell_warnings(const struct telling *t)
 
 static enum status tell_facts(const struct telling *t)
 {
+    const json_t *const summary = json_object_get(t->result, "summary");
+    const json_t *const shape = json_object_get(t->result, "shape");
     char room[VALUE_BYTES];
     STATUS_TRY(put(t, OVERVIEW_SECTION, "Result", NULL));
     for (const struct stage_fact *f = t->told != NULL ? t->told->facts : NULL;
          f != NULL && f->name != NULL; f++) {
-        const json_t *const value = json_object_get(json_object_get(t->result, f->place), f->key);
+        const json_t *const found = json_object_get(summary, f->key);
+        const json_t *const value = found != NULL ? found : json_object_get(shape, f->key);
         const char *const text = value_text(value, f->unit, room);
         STATUS_TRY(text[0] != '\0' ? put(t, OVERVIEW_FACT, f->name, text) : STATUS_OK);
     }
@@ -171,13 +174,13 @@ static const char *cell_text(const json_t *summary, const struct stage_column *c
     return value_text(value, "", out);
 }
 
-static enum status tell_table(const struct telling *t, const struct stage_table *table)
+static enum status tell_table(const struct telling *t, const struct stage_listing *table)
 {
     const json_t *const summary = json_object_get(t->result, "summary");
-    const char *texts[STAGE_TABLE_COLUMNS];
-    char rooms[STAGE_TABLE_COLUMNS][VALUE_BYTES];
+    const char *texts[STAGE_LISTING_COLUMNS];
+    char rooms[STAGE_LISTING_COLUMNS][VALUE_BYTES];
     size_t n = 0;
-    for (; n < STAGE_TABLE_COLUMNS && table->columns[n].head != NULL; n++) {
+    for (; n < STAGE_LISTING_COLUMNS && table->columns[n].head != NULL; n++) {
         texts[n] = table->columns[n].head;
     }
     const size_t n_rows = json_array_size(json_object_get(summary, table->columns[n - 1].list));
@@ -194,7 +197,7 @@ static enum status tell_table(const struct telling *t, const struct stage_table 
 
 static enum status tell_tables(const struct telling *t)
 {
-    for (const struct stage_table *table = t->told != NULL ? t->told->tables : NULL;
+    for (const struct stage_listing *table = t->told != NULL ? t->told->listings : NULL;
          table != NULL && table->title != NULL; table++) {
         STATUS_TRY(tell_table(t, table));
     }

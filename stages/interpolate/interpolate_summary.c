@@ -14,16 +14,16 @@ static const double notable_lebesgue = 1e6;
 /* --- what is told of it ----------------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
-    {"nodes", "shape", "n_nodes", ""},
-    {"curves", "shape", "n_curves", ""},
-    {"queries", "shape", "n_queries", ""},
-    {"Lebesgue constant", "summary", "lebesgue_constant", ""},
-    {"nodes from", "summary", "nodes_from", ""},
-    {"nodes to", "summary", "nodes_to", ""},
-    {"queries from", "summary", "queries_from", ""},
-    {"queries to", "summary", "queries_to", ""},
-    {"extrapolated", "summary", "extrapolated", ""},
-    {"missing queries", "summary", "missing", ""},
+    {"nodes", "n_nodes", ""},
+    {"curves", "n_curves", ""},
+    {"queries", "n_queries", ""},
+    {"Lebesgue constant", "lebesgue_constant", ""},
+    {"nodes from", "nodes_from", ""},
+    {"nodes to", "nodes_to", ""},
+    {"queries from", "queries_from", ""},
+    {"queries to", "queries_to", ""},
+    {"extrapolated", "extrapolated", ""},
+    {"missing queries", "missing", ""},
     {0},
 };
 

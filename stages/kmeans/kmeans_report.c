@@ -195,17 +195,17 @@ static enum status warn(const struct kmeans_job *job, struct result *out)
 /* --- what is told of it ----------------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
-    {"points", "summary", "n_points", ""},
-    {"columns", "summary", "n_columns", ""},
-    {"clusters", "summary", "k", ""},
-    {"inertia", "summary", "inertia", ""},
-    {"silhouette", "summary", "silhouette", ""},
-    {"iterations", "summary", "n_iterations", ""},
-    {"converged", "summary", "converged", ""},
+    {"points", "n_points", ""},
+    {"columns", "n_columns", ""},
+    {"clusters", "k", ""},
+    {"inertia", "inertia", ""},
+    {"silhouette", "silhouette", ""},
+    {"iterations", "n_iterations", ""},
+    {"converged", "converged", ""},
     {0},
 };
 
-static const struct stage_table tables[] = {
+static const struct stage_listing listings[] = {
     {.title = "Clusters",
      .columns = {{.head = "cluster"},
                  {.head = "points", .list = "sizes"},
@@ -220,7 +220,7 @@ static const struct stage_code codes[] = {
     {0},
 };
 
-const struct stage_told kmeans_told = {facts, tables, codes};
+const struct stage_told kmeans_told = {facts, listings, codes};
 
 /* --- summary ---------------------------------------------------------------------------------- */
 

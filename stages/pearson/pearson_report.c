@@ -248,19 +248,19 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
 /* --- what is told of it ----------------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
-    {"series", "shape", "n_series", ""},
-    {"samples of each", "shape", "n_samples", ""},
-    {"pairs", "summary", "n_pairs", ""},
-    {"pairs without a coefficient", "summary", "n_undefined", ""},
-    {"median |r|", "summary", "median_abs_r", ""},
-    {"mean |r|", "summary", "homogeneity", ""},
-    {"series that stand out", "summary", "anomalous", ""},
-    {"series without variance", "summary", "degenerate", ""},
-    {"series with gaps", "summary", "with_gaps", ""},
+    {"series", "n_series", ""},
+    {"samples of each", "n_samples", ""},
+    {"pairs", "n_pairs", ""},
+    {"pairs without a coefficient", "n_undefined", ""},
+    {"median |r|", "median_abs_r", ""},
+    {"mean |r|", "homogeneity", ""},
+    {"series that stand out", "anomalous", ""},
+    {"series without variance", "degenerate", ""},
+    {"series with gaps", "with_gaps", ""},
     {0},
 };
 
-static const struct stage_table tables[] = {
+static const struct stage_listing listings[] = {
     {.title = "Strongest pairs",
      .columns = {{.head = "r", .list = "strongest_pairs", .keys = {"r"}, .fixed = true},
                  {.head = "n", .list = "strongest_pairs", .keys = {"n"}},
@@ -278,7 +278,7 @@ static const struct stage_code codes[] = {
     {0},
 };
 
-const struct stage_told pearson_told = {facts, tables, codes};
+const struct stage_told pearson_told = {facts, listings, codes};
 
 /* --- summary ------------------------------------------------------------------------------------
  */

@@ -94,19 +94,19 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
 /* --- what is told of it ----------------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
-    {"steps", "summary", "steps", ""},
-    {"at rest", "summary", "settled", ""},
-    {"run-out", "summary", "runout_m", " m"},
-    {"drop", "summary", "drop_m", " m"},
-    {"angle of reach", "summary", "reach_angle_deg", "\xc2\xb0"},
-    {"covered", "summary", "covered_m2", " m\xc2\xb2"},
-    {"thickest at the end", "summary", "max_thickness_m", " m"},
-    {"debris at the start", "summary", "volume_start_m3", " m\xc2\xb3"},
-    {"debris at the end", "summary", "volume_end_m3", " m\xc2\xb3"},
-    {"left over the edge", "summary", "lost_edge_m3", " m\xc2\xb3"},
-    {"vanished in NODATA", "summary", "lost_nodata_m3", " m\xc2\xb3"},
-    {"error of the mass balance", "summary", "balance_error_m3", " m\xc2\xb3"},
-    {"model", "summary", "model", ""},
+    {"steps", "steps", ""},
+    {"at rest", "settled", ""},
+    {"run-out", "runout_m", " m"},
+    {"drop", "drop_m", " m"},
+    {"angle of reach", "reach_angle_deg", "\xc2\xb0"},
+    {"covered", "covered_m2", " m\xc2\xb2"},
+    {"thickest at the end", "max_thickness_m", " m"},
+    {"debris at the start", "volume_start_m3", " m\xc2\xb3"},
+    {"debris at the end", "volume_end_m3", " m\xc2\xb3"},
+    {"left over the edge", "lost_edge_m3", " m\xc2\xb3"},
+    {"vanished in NODATA", "lost_nodata_m3", " m\xc2\xb3"},
+    {"error of the mass balance", "balance_error_m3", " m\xc2\xb3"},
+    {"model", "model", ""},
     {0},
 };
 
