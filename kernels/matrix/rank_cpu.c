@@ -1,69 +1,10 @@
 /*
- * rank_cpu - values of given ranks without sorting: C. A. R. Hoare's quickselect ("Algorithm 65:
- * FIND", 1961), and for medians of long arrays bounds from a sample before it (R. W. Floyd, R. L.
- * Rivest, "Expected time bounds for selection", 1975).
+ * rank_cpu - medians without sorting: quickselect, and before it, of long arrays, bounds from a
+ * sample (R. W. Floyd, R. L. Rivest, "Expected time bounds for selection", 1975).
  */
 #include "kernels/matrix/rank_cpu.h"
 
-static void swap(double *a, double *b)
-{
-    double t = *a;
-    *a = *b;
-    *b = t;
-}
-
-static double middle_of_three(double a, double b, double c)
-{
-    double low = a < b ? a : b, high = a < b ? b : a;
-    return c < low ? low : (c > high ? high : c);
-}
-
-/* Hoare's quickselect: v[k] becomes the k-th smallest, nothing before it is larger, nothing after
- * it smaller. */
-static void quickselect(double *v, size_t n, size_t k)
-{
-    size_t low = 0, high = n - 1;
-    while (low < high) {
-        double pivot = middle_of_three(v[low], v[low + (high - low) / 2], v[high]);
-        size_t i = low, j = high;
-        while (i <= j) {
-            while (v[i] < pivot) {
-                ++i;
-            }
-            while (v[j] > pivot) {
-                --j;
-            }
-            if (i <= j) {
-                swap(v + i, v + j);
-                ++i;
-                if (j == 0) {
-                    break;
-                }
-                --j;
-            }
-        }
-        if (k <= j) {
-            high = j;
-        } else if (k >= i) {
-            low = i;
-        } else {
-            return;
-        }
-    }
-}
-
-double rank_mean(double *v, size_t n, size_t k1, size_t k2)
-{
-    quickselect(v, n, k1);
-    double second = v[k1];
-    if (k2 > k1) {
-        second = v[k2];
-        for (size_t i = k2; i < n; ++i) {
-            second = v[i] < second ? v[i] : second;
-        }
-    }
-    return second == v[k1] ? second : (v[k1] + second) / 2;
-}
+#include "kernels/matrix/matrix_rank.h"
 
 enum { SAMPLE = 128, SAMPLE_MARGIN = 16 };
 
@@ -108,5 +49,6 @@ double rank_median(double *v, size_t n, double *spare)
         k1 -= below;
         k2 -= below;
     }
-    return rank_mean(v, n, k1, k2);
+    double next, middle = matrix_pick(v, n, k1, &next);
+    return k2 > k1 ? matrix_middle(middle, next) : middle;
 }

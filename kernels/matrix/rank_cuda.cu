@@ -1,19 +1,16 @@
 /*
  * rank_cuda - the k-th |r| and the median of |r| among all pairs, exactly, without sorting.
  *
- * Radix selection on the bits of |r|, whose order is that of the numbers: a sweep counts the
- * leading DIGIT bits of those that share what is known so far; the digit that holds the rank
- * becomes known. Once few enough are left they are collected, and the host picks. For doubles
- * spread over [0, 1] that takes two counts and a collection; a matrix of few pairs is collected at
- * once.
+ * Sweeps over the matrix (matrix_rank.h). For doubles spread over [0, 1] that takes two counts and
+ * a collection; a matrix of few pairs is collected at once.
  *
  * Mapping: a block a row at a time, counts in shared memory. Bytes: the matrix once a sweep.
  */
 #include "kernels/matrix/matrix_cuda.h"
+#include "kernels/matrix/matrix_rank.h"
 
-#include <algorithm>
-#include <math.h>
-#include <stdlib.h>
+#include <memory>
+#include <new>
 
 namespace
 {
@@ -75,156 +72,79 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* One selection. */
-class ranks
-{
-  public:
-    ranks(struct queue *queue, const struct matrix *matrix) : q(queue), m(matrix), on_device(queue)
-    {
-    }
-    ~ranks()
-    {
-        free(host);
-    }
-    enum status prepare();
-    /* The key of ascending rank `rank` (from 0) and, where it was found with it, that of the next.
-     */
-    enum status find(uint64_t rank, uint64_t *key, uint64_t *next);
-
-    uint64_t n_defined = 0; /* after prepare */
-
-  private:
-    enum status sweep(bool counting, size_t n_read);
-    enum status count();
-    enum status gather(size_t most);
-
+/* Sweeps of one selection; `arg` of the two that follow. */
+struct sweeps {
     struct queue *q;
     const struct matrix *m;
-    cuda_matrix_view on_device;
-    uint64_t *host = nullptr;
-    uint64_t first_counts[BINS]; /* of the leading digit */
-    size_t n_few = 0;            /* all of them were collected */
-    sweep_args args = {};
+    const matrix_view *view;
+    uint64_t *host; /* what a sweep has left: a number, and then counts[BINS] or kept[FEW] */
 };
 
 /* Reads back n_read numbers. */
-enum status ranks::sweep(bool counting, size_t n_read)
+enum status sweep(const sweeps *s, struct matrix_digit digit, bool counting, size_t n_read)
 {
     const size_t bytes = (FEW + 1) * sizeof(uint64_t), shared = BINS * sizeof(unsigned);
-    void *space; /* a number, and then counts[BINS] or kept[FEW] */
-    cuda_work work(cuda_queue_of(q), STREAM_QUERY);
+    void *space;
+    sweep_args args = {digit, nullptr, nullptr, nullptr};
+    cuda_work work(cuda_queue_of(s->q), STREAM_QUERY);
     STATUS_TRY(work.status);
     STATUS_TRY(cuda_queue_scratch(work.q, STREAM_QUERY, bytes, &space));
     args.n_kept = (unsigned long long *)space;
     args.counts = args.n_kept + 1;
     args.kept = (uint64_t *)space + 1;
     CUDA_TRY(cudaMemsetAsync(space, 0, bytes, work.stream), "zero");
-    const unsigned blocks = (unsigned)cuda_min(BLOCKS, m->n_series);
+    const unsigned blocks = (unsigned)cuda_min(BLOCKS, s->m->n_series);
     if (counting) {
-        auto kernel = m->type == DTYPE_F32 ? count_digit<float> : count_digit<double>;
+        auto kernel = s->m->type == DTYPE_F32 ? count_digit<float> : count_digit<double>;
         CUDA_TRY(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
             "shared memory of a selection");
-        kernel<<<blocks, THREADS, shared, work.stream>>>(on_device.view, args);
+        kernel<<<blocks, THREADS, shared, work.stream>>>(*s->view, args);
     } else {
-        auto kernel = m->type == DTYPE_F32 ? collect<float> : collect<double>;
-        kernel<<<blocks, THREADS, 0, work.stream>>>(on_device.view, args);
+        auto kernel = s->m->type == DTYPE_F32 ? collect<float> : collect<double>;
+        kernel<<<blocks, THREADS, 0, work.stream>>>(*s->view, args);
     }
     STATUS_TRY(cuda_launched("selection by rank"));
     STATUS_TRY(work.done());
-    return cuda_query_read(work.q, host, space, (1 + n_read) * sizeof(uint64_t));
+    return cuda_query_read(work.q, s->host, space, (1 + n_read) * sizeof(uint64_t));
 }
 
-/* The next digit. */
-enum status ranks::count()
+enum status count_all(void *arg, struct matrix_digit digit, uint64_t *counts)
 {
-    args.digit.shift = args.digit.above > DIGIT ? args.digit.above - DIGIT : 0;
-    return sweep(true, BINS);
-}
-
-/* At most `most` are expected. */
-enum status ranks::gather(size_t most)
-{
-    STATUS_TRY(sweep(false, most));
-    n_few = (size_t)host[0];
+    const sweeps *s = (const sweeps *)arg;
+    STATUS_TRY(sweep(s, digit, true, BINS));
+    memcpy(counts, s->host + 1, BINS * sizeof *counts);
     return STATUS_OK;
 }
 
-enum status ranks::prepare()
+enum status collect_all(void *arg, struct matrix_digit digit, double *values, size_t *n)
 {
-    const size_t bytes = (FEW + 1) * sizeof(uint64_t);
-    const uint64_t pairs = matrix_n_pairs(m->n_series);
-    STATUS_TRY(on_device.look(m));
-    host = (uint64_t *)malloc(bytes);
-    if (host == nullptr) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a selection (%zu bytes)", bytes);
-    }
-    args.digit.above = MATRIX_KEY_BITS;
-    if (pairs <= FEW) {
-        STATUS_TRY(gather((size_t)pairs));
-        n_defined = n_few;
-        return STATUS_OK;
-    }
-    STATUS_TRY(count());
-    for (int b = 0; b < BINS; b++) {
-        first_counts[b] = host[1 + b];
-        n_defined += first_counts[b];
-    }
-    return STATUS_OK;
-}
-
-enum status ranks::find(uint64_t rank, uint64_t *key, uint64_t *next)
-{
-    const bool all = matrix_n_pairs(m->n_series) <= FEW;
-    uint64_t left = 0, below = 0;
-    args.digit = {0, MATRIX_KEY_BITS, MATRIX_KEY_BITS - DIGIT};
-    for (bool first = true; !all && args.digit.above > 0; first = false) {
-        if (!first) {
-            STATUS_TRY(count());
-        }
-        const uint64_t *counts = first ? first_counts : host + 1;
-        left = counts[matrix_digit_learn(&args.digit, counts, rank, &below)];
-        if (left <= FEW) {
-            STATUS_TRY(gather((size_t)left));
-            break;
-        }
-    }
-    if (!all && left > FEW) {
-        /* every bit is known, and shared by all that are left */
-        *key = args.digit.prefix;
-        *next = rank + 1 < below + left ? *key : UINT64_MAX;
-        return STATUS_OK;
-    }
-    uint64_t *few = host + 1, *wanted = few + (rank - below), *end = few + n_few;
-    std::nth_element(few, wanted, end);
-    *key = *wanted;
-    *next = wanted + 1 < end ? *std::min_element(wanted + 1, end) : UINT64_MAX;
+    const sweeps *s = (const sweeps *)arg;
+    STATUS_TRY(sweep(s, digit, false, FEW));
+    *n = (size_t)s->host[0];
+    memcpy(values, s->host + 1, *n * sizeof *values);
     return STATUS_OK;
 }
 
 /* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
 enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top, double *out)
 {
-    uint64_t low, high, key, next, unused;
+    cuda_matrix_view view(q);
     *out = (double)NAN;
     if (m->n_series < 2) {
         return STATUS_OK;
     }
-    ranks r(q, m);
-    STATUS_TRY(r.prepare());
-    if (r.n_defined == 0) {
-        return STATUS_OK;
+    STATUS_TRY(view.look(m));
+    std::unique_ptr<uint64_t[]> space(new (std::nothrow) uint64_t[1 + 2 * FEW + BINS]);
+    if (space == nullptr) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a selection");
     }
-    matrix_ranks(r.n_defined, from_top, &low, &high);
-    STATUS_TRY(r.find(low, &key, &next));
-    if (high == low) {
-        next = key;
-    } else if (next == UINT64_MAX) {
-        STATUS_TRY(r.find(high, &next, &unused));
-    }
-    *out =
-        key == next ? matrix_key_value(key) : (matrix_key_value(key) + matrix_key_value(next)) / 2;
-    return STATUS_OK;
+    uint64_t *const host = space.get();
+    sweeps on_device = {q, m, &view.view, host};
+    const struct matrix_sweeps s = {
+        &on_device, DIGIT,      FEW, host + 1 + FEW, (double *)(host + 1 + FEW + BINS),
+        count_all,  collect_all};
+    return matrix_rank_abs(&s, matrix_n_pairs(m->n_series), from_top, out);
 }
 
 } // namespace

@@ -2,19 +2,16 @@
  * survey_cpu - statistics of the whole matrix: histogram, mean and exact medians of |r|, the k-th
  * |r|.
  *
- * Nothing is sorted. A rank among all pairs is found by radix selection on the bits of |r|, whose
- * order is that of the numbers: a sweep counts the leading digit, the next ones refine within the
- * digit that holds the rank. A series' median: its |r| are gathered (a row of the triangle and a
- * column), two bounds taken from a sample enclose the middle, one sweep keeps what lies between
- * (R. W. Floyd, R. L. Rivest, "Expected time bounds for selection", 1975), quickselect does the
- * rest.
+ * Nothing is sorted: ranks among all pairs are found by sweeps (matrix_rank.h). A series' median:
+ * its |r| are gathered (a row of the triangle and a column), two bounds taken from a sample enclose
+ * the middle, one sweep keeps what lies between, quickselect does the rest (rank_cpu.h).
  */
 #include "kernels/base/vector_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
-#include "kernels/matrix/matrix_rule.h"
+#include "kernels/matrix/matrix_rank.h"
 #include "kernels/matrix/rank_cpu.h"
 
-#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,29 +51,27 @@ static struct sweep sweep_of(const struct matrix *m)
     return s;
 }
 
-/* False when the queue is stopped: not all has been visited. */
-static bool sweep(struct queue *q, struct sweep *s,
-                  void (*visit)(void *, size_t, size_t, const double *, size_t), void *arg)
+/* STATUS_CANCELLED: not all has been visited. */
+static enum status sweep(struct queue *q, struct sweep *s,
+                         void (*visit)(void *, size_t, size_t, const double *, size_t), void *arg)
 {
     s->visit = visit;
     s->arg = arg;
-    return cpu_run_long(q, s->n_tasks, sweep_body, s) == STATUS_OK;
+    return cpu_run_long(q, s->n_tasks, sweep_body, s);
 }
 
 /* --- ranks among all pairs ------------------------------------------------------------------- */
 
-enum { DIGIT = 16, DIGIT_BINS = 1 << DIGIT }; /* bits of a digit */
-/* So many values that share the leading digits are gathered rather than refined further: 8 MB. A
- * matrix of so few pairs is gathered as a whole. */
-enum { GATHERED = 1 << 20, FEW_PAIRS = 1 << 16 };
+/* Bits of a digit; so many pairs that share digits are collected rather than counted further. */
+enum { DIGIT = 16, DIGIT_BINS = 1 << DIGIT, FEW_PAIRS = 1 << 16 };
 
 struct ranks {
+    struct queue *q;
     struct sweep sweep;
     struct matrix_digit digit;
-    uint32_t *counts;           /* [task][DIGIT_BINS] */
-    uint64_t *total;            /* [DIGIT_BINS]: over the tasks */
-    uint64_t next[SWEEP_TASKS]; /* where a task gathers to */
-    double *gathered;
+    uint32_t *counts; /* [task][DIGIT_BINS] */
+    double *values;
+    atomic_size_t n; /* of these */
 };
 
 static void count_digit(void *arg, size_t task, size_t group, const double *r, size_t n)
@@ -93,145 +88,74 @@ static void count_digit(void *arg, size_t task, size_t group, const double *r, s
     }
 }
 
-static void gather_prefix(void *arg, size_t task, size_t group, const double *r, size_t n)
+static enum status count_all(void *arg, struct matrix_digit digit, uint64_t *counts)
+{
+    struct ranks *k = arg;
+    k->digit = digit;
+    memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
+    STATUS_TRY(sweep(k->q, &k->sweep, count_digit, k));
+    for (size_t b = 0; b < DIGIT_BINS; ++b) {
+        counts[b] = 0;
+        for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
+            counts[b] += k->counts[t * DIGIT_BINS + b];
+        }
+    }
+    return STATUS_OK;
+}
+
+static void collect_some(void *arg, size_t task, size_t group, const double *r, size_t n)
 {
     struct ranks *k = arg;
     const struct matrix_digit digit = k->digit;
-    uint64_t at = k->next[task];
+    double kept[VECTOR_BLOCK];
+    size_t n_kept = 0;
+    (void)task;
     (void)group;
     for (size_t i = 0; i < n; ++i) {
         if (matrix_digit_counts(digit, matrix_key(r[i]))) {
-            k->gathered[at++] = fabs(r[i]);
+            kept[n_kept++] = fabs(r[i]);
         }
     }
-    k->next[task] = at;
+    if (n_kept > 0) {
+        memcpy(k->values + atomic_fetch_add(&k->n, n_kept), kept, n_kept * sizeof *kept);
+    }
 }
 
-/* Counts the next digit; returns how many keys share the prefix; none when the queue is stopped. */
-static uint64_t count_pass(struct queue *q, struct ranks *k)
+static enum status collect_all(void *arg, struct matrix_digit digit, double *values, size_t *n)
 {
-    uint64_t all = 0;
-    k->digit.shift = k->digit.above > DIGIT ? k->digit.above - DIGIT : 0;
-    memset(k->counts, 0, k->sweep.n_tasks * DIGIT_BINS * sizeof *k->counts);
-    if (!sweep(q, &k->sweep, count_digit, k)) {
-        return 0;
-    }
-    for (size_t b = 0; b < DIGIT_BINS; ++b) {
-        k->total[b] = 0;
-        for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
-            k->total[b] += k->counts[t * DIGIT_BINS + b];
-        }
-        all += k->total[b];
-    }
-    return all;
+    struct ranks *k = arg;
+    k->digit = digit;
+    k->values = values;
+    atomic_store(&k->n, 0);
+    STATUS_TRY(sweep(k->q, &k->sweep, collect_some, k));
+    *n = atomic_load(&k->n);
+    return STATUS_OK;
 }
 
-/* Gathers the keys of the prefix, whose digit in hand has just become part of it as `bin`. */
-static double *gather(struct queue *q, struct ranks *k, size_t bin)
-{
-    uint64_t at = 0;
-    for (size_t t = 0; t < k->sweep.n_tasks; ++t) {
-        k->next[t] = at;
-        at += k->counts[t * DIGIT_BINS + bin];
-    }
-    k->gathered = cpu_scratch_try(at, sizeof *k->gathered);
-    if (k->gathered != NULL && !sweep(q, &k->sweep, gather_prefix, k)) {
-        free(k->gathered);
-        k->gathered = NULL;
-    }
-    return k->gathered;
-}
-
-/* After a count of the first digit: the mean of the values of ascending ranks low and high, high =
- * low or low + 1; -1 when there is no memory, or the queue is stopped. */
-static double refine(struct queue *q, struct ranks *k, uint64_t low, uint64_t high)
-{
-    uint64_t below = 0, n;
-    size_t bin;
-    for (;;) {
-        bin = matrix_digit_learn(&k->digit, k->total, low, &below);
-        n = k->total[bin];
-        if (n <= GATHERED || k->digit.above == 0) {
-            break;
-        }
-        if (count_pass(q, k) == 0) {
-            return -1;
-        }
-    }
-    double first = matrix_key_value(k->digit.prefix); /* where all digits are known */
-    bool both = high < below + n;                     /* within the keys of the prefix */
-    if (n <= GATHERED) {
-        double *v = gather(q, k, bin);
-        if (v == NULL) {
-            return -1;
-        }
-        first =
-            rank_mean(v, (size_t)n, (size_t)(low - below), (size_t)((both ? high : low) - below));
-        free(v);
-    }
-    if (both) {
-        return first;
-    }
-    k->digit = (struct matrix_digit){.above = MATRIX_KEY_BITS};
-    double second = count_pass(q, k) == 0 ? -1 : refine(q, k, high, high);
-    return second < 0 ? -1 : (first + second) / 2;
-}
-
-/* Without counting anything first: one task gathers all there is. */
-static double rank_of_few(struct queue *q, struct ranks *k, uint64_t from_top)
-{
-    size_t n = k->sweep.m->n_series;
-    uint64_t low, high;
-    double r = (double)NAN;
-    k->next[0] = 0;
-    k->gathered = cpu_scratch_try(matrix_n_pairs(n), sizeof *k->gathered);
-    if (k->gathered == NULL) {
-        return -1;
-    }
-    if (sweep(q, &k->sweep, gather_prefix, k) && k->next[0] > 0) {
-        matrix_ranks(k->next[0], from_top, &low, &high);
-        r = rank_mean(k->gathered, (size_t)k->next[0], (size_t)low, (size_t)high);
-    }
-    free(k->gathered);
-    return r;
-}
-
-static double rank_of_many(struct queue *q, struct ranks *k, uint64_t from_top)
-{
-    double r = -1;
-    k->total = cpu_scratch_try(DIGIT_BINS, sizeof *k->total);
-    k->counts = cpu_scratch_try(k->sweep.n_tasks * DIGIT_BINS, sizeof *k->counts);
-    if (k->total != NULL && k->counts != NULL) {
-        uint64_t n = count_pass(q, k), low, high;
-        r = (double)NAN;
-        if (n > 0) {
-            matrix_ranks(n, from_top, &low, &high);
-            r = refine(q, k, low, high);
-        }
-    }
-    free(k->counts);
-    free(k->total);
-    return r;
-}
-
-/* The median of |r| where from_top is 0, else the from_top-th largest; NaN when there is none. */
 static enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top, double *out)
 {
-    struct ranks k = {.sweep = sweep_of(m), .digit = {.above = MATRIX_KEY_BITS}};
-    size_t n = m->n_series;
-    *out = (double)NAN;
-    if (n < 2) {
-        return STATUS_OK;
-    }
-    *out = n / 2 * n <= FEW_PAIRS ? rank_of_few(q, &k, from_top) : rank_of_many(q, &k, from_top);
-    STATUS_TRY(queue_check(q));
-    return *out < 0 ? status_fail(STATUS_NO_MEMORY, "no memory to rank the pairs of %zu series", n)
-                    : STATUS_OK;
+    const uint64_t pairs = matrix_n_pairs(m->n_series);
+    const size_t few = (size_t)(pairs < FEW_PAIRS ? pairs : FEW_PAIRS);
+    const size_t bins = pairs > few ? DIGIT_BINS : 0;
+    struct ranks k = {.q = q, .sweep = sweep_of(m)};
+    struct matrix_sweeps s = {
+        .arg = &k, .digit = DIGIT, .few = few, .count = count_all, .collect = collect_all};
+    s.counts = cpu_scratch_try(bins, sizeof *s.counts);
+    s.values = cpu_scratch_try(few, sizeof *s.values);
+    k.counts = cpu_scratch_try(k.sweep.n_tasks * bins, sizeof *k.counts);
+    const enum status st =
+        s.counts != NULL && s.values != NULL && k.counts != NULL
+            ? matrix_rank_abs(&s, pairs, from_top, out)
+            : status_fail(STATUS_NO_MEMORY, "no memory to rank the pairs of %zu series",
+                          m->n_series);
+    free(s.counts);
+    free(s.values);
+    free(k.counts);
+    return st;
 }
 
 enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k, double *out)
 {
-    *out = (double)NAN;
     STATUS_TRY(cpu_matrix_check(m));
     return rank_abs(q, m, k == 0 ? 1 : k, out);
 }
@@ -375,8 +299,8 @@ static enum status compute_stats(struct queue *q, const struct matrix *m, struct
         st = status_fail(STATUS_NO_MEMORY, "no memory for the survey of %zu series", n);
         goto done;
     }
-    if (!sweep(q, &s, count_stats, &job)) {
-        st = queue_check(q);
+    st = sweep(q, &s, count_stats, &job);
+    if (st != STATUS_OK) {
         goto done;
     }
     for (size_t t = 0; t < s.n_tasks; ++t) {
