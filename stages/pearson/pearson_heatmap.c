@@ -174,8 +174,9 @@ static void draw_title(struct figure *f, const struct heatmap *map)
                                    : diff == PEARSON_DIFF_STEP ? 1
                                                                : 2];
     char title[128], note[192], cell[96] = "";
-    snprintf(title, sizeof title, ": Pearson\xe2\x80\x99s r of %zu series, %zu %s%s", job->n_series,
-             job->n_samples, what, plural(job->n_samples));
+    const size_t n = job->n_samples - job->n_incomplete;
+    snprintf(title, sizeof title, ": %s\xe2\x80\x99s r of %zu series, %zu %s%s",
+             job->choice.ranks ? "Spearman" : "Pearson", job->n_series, n, what, plural(n));
     plot_title(f, GAP, TITLE, job->name, title);
     if (map->grid.series > 1) {
         snprintf(cell, sizeof cell, "a cell is the mean r of up to %zu \xc3\x97 %zu pairs",

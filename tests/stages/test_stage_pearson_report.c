@@ -609,6 +609,9 @@ static void the_texts_of_the_picture_are_these(void **state)
         {3, {NULL}, R_OF "3 series, 8 samples||" NAMES LEGEND},
         {3, {"diff=step"}, R_OF "3 series, 7 increments||" NAMES LEGEND},
         {3, {"diff=log"}, R_OF "3 series, 7 log increments||" NAMES LEGEND},
+        {3,
+         {"method=spearman"},
+         "sheet|: Spearman\xe2\x80\x99s r of 3 series, 8 samples||" NAMES LEGEND},
         {MANY, {NULL}, R_OF "61 series, 8 samples||" TICKS "series|series|" LEGEND},
         {MANY, {"order=cluster"}, R_OF "61 series, 8 samples" ORDERED TICKS "place|place|" LEGEND},
     };
