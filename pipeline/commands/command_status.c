@@ -1,6 +1,7 @@
 /*
  * command_status - leat status: what a running service is doing, for people or (--json) as the
- * service says it; --failed: what lies in failed/, whether a service runs or not.
+ * service says it, but for failures that have been retried; --failed: what lies in failed/, whether
+ * a service runs or not.
  */
 #include "pipeline/commands/commands.h"
 #include "pipeline/status/failed_jobs.h"
@@ -45,6 +46,7 @@ enum status command_status(const struct settings *s, int *exit_status)
         return print_failed(s);
     }
     STATUS_TRY(status_ask(s, &document));
+    failed_jobs_drop_gone(text_at(document, "spool"), json_object_get(document, "failed"));
     *exit_status = status_text_is_ready(document) ? 0 : 1;
     if (s->json) {
         print_json(document);

@@ -151,3 +151,16 @@ enum status failed_jobs_list(const char *spool, json_t **out)
     }
     return status;
 }
+
+void failed_jobs_drop_gone(const char *spool, json_t *list)
+{
+    for (size_t i = json_array_size(list); i-- > 0;) {
+        char *path;
+        if (asprintf(&path, "%s/failed/%s", spool, text_at(json_array_get(list, i), "id")) >= 0) {
+            if (access(path, F_OK) != 0 && errno == ENOENT) {
+                json_array_remove(list, i);
+            }
+            free(path);
+        }
+    }
+}

@@ -15,5 +15,7 @@
  * is listed with the kind "unknown". STATUS_NOT_FOUND: no such folder; STATUS_IO, STATUS_NO_MEMORY.
  */
 enum status failed_jobs_list(const char *spool, json_t **out) STATUS_MUST_CHECK;
+/* Takes out of such a list what is no longer in failed/: tried again, or removed by hand. */
+void failed_jobs_drop_gone(const char *spool, json_t *list);
 
 #endif
