@@ -4,6 +4,7 @@
  * a service runs or not.
  */
 #include "pipeline/commands/commands.h"
+#include "pipeline/names/text.h"
 #include "pipeline/status/failed_jobs.h"
 #include "pipeline/status/status_ask.h"
 #include "pipeline/status/status_text.h"

@@ -103,7 +103,8 @@ enum { SERIES = 70, SAMPLES = 250, PAIRS = SERIES * (SERIES - 1) / 2 };
 /* Series with something in common; one is constant, one has gaps. */
 struct series {
     double x[SERIES][SAMPLES];
-    float apart[SERIES][SAMPLES + 3];
+    double apart[SERIES][SAMPLES + 3];
+    float narrow[SERIES][SAMPLES];
 };
 
 static struct series *series_new(void)
@@ -115,7 +116,8 @@ static struct series *series_new(void)
             const double own = uniform(1000 + i * SAMPLES + t), common = uniform(t);
             s->x[i][t] = (double)(float)(i == 3 ? 5 : own + (double)(i % 4) * common);
             s->x[i][t] = i == 9 && t % 7 == 0 ? (double)NAN : s->x[i][t];
-            s->apart[i][t] = (float)s->x[i][t];
+            s->apart[i][t] = s->x[i][t];
+            s->narrow[i][t] = (float)s->x[i][t];
         }
     }
     return s;
@@ -208,7 +210,8 @@ static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(voi
     struct leat_context *const c = context();
     struct series *const s = series_new();
     const struct leat_array x = rows_of(s);
-    struct leat_array apart = LEAT_ARRAY(s->apart, LEAT_F4, SERIES, SAMPLES);
+    const struct leat_array narrow = LEAT_ARRAY(s->narrow, LEAT_F4, SERIES, SAMPLES);
+    struct leat_array apart = LEAT_ARRAY(s->apart, LEAT_F8, SERIES, SAMPLES);
     struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
     (void)state;
     apart.row_bytes = sizeof s->apart[0];
@@ -216,6 +219,9 @@ static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(voi
     assert_memory_equal(a->r, b->r, PAIRS * sizeof(double));
     assert_memory_equal(a->mean, b->mean, SERIES * sizeof(double));
     assert_true(a->n_pairs == 0 && a->pairs == NULL);
+    leat_correlate_free(b);
+    b = correlate(c, &narrow, NULL); /* in another order of additions, maybe */
+    check_r(s, b, 1e-10);
     leat_correlate_free(b);
     o.without_r = 1;
     o.top = PAIRS + 5;
