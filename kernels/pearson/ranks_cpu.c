@@ -112,7 +112,7 @@ static double rank_numbers(int32_t *at, size_t n_samples, int64_t n)
     int64_t below = 0;
     for (size_t k = 1; k <= n_samples; ++k) {
         const int64_t equal = at[k], rank = 2 * below + equal - n;
-        squares += (wide)equal * (rank * rank);
+        squares += (wide)rank * rank * equal;
         below += equal;
         at[k] = (int32_t)rank;
     }
@@ -142,7 +142,7 @@ double cpu_rank_pair(struct rank_series x, struct rank_series y, size_t n_sample
     sums.xx = rank_numbers(at_x, n_samples, n);
     sums.yy = rank_numbers(at_y, n_samples, n);
     for (size_t t = 0; t < n_samples; ++t) {
-        products += (int64_t)at_x[of_x[t]] * at_y[of_y[t]];
+        products += (wide)at_x[of_x[t]] * at_y[of_y[t]];
     }
     sums.xy = (double)products;
     return pearson_of_centred(sums, least);
