@@ -11,9 +11,10 @@
  * program, and leaves its signals and its environment alone.
  *
  * Structures of options begin with their size: set `size` to sizeof and the rest to 0 for the
- * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members. A library that does
- * not know one that is set refuses it: LEAT_BAD_ARGUMENT. Results are the library's, NULL after a
- * failure, and freed by their leat_..._free; later versions may add members at their ends.
+ * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members. A size of 0, and a
+ * member that is set and that the library does not know, are LEAT_BAD_ARGUMENT. Results are the
+ * library's, NULL after a failure, and freed by their leat_..._free; later versions may add members
+ * at their ends.
  */
 #ifndef LEAT_H
 #define LEAT_H
@@ -31,7 +32,7 @@ enum leat_status {
     LEAT_BAD_INPUT,    /* numbers that cannot be computed with: not finite, too far apart, ... */
     LEAT_TOO_LARGE,    /* more memory than the context may take, or than can be counted */
     LEAT_NO_MEMORY,
-    LEAT_NO_BACKEND, /* no CUDA device that works; leat_error says why */
+    LEAT_NO_BACKEND, /* no CUDA device that works, or for products no BLAS; leat_error says why */
     LEAT_DEVICE,     /* the device has failed: close the context */
     LEAT_CANCELLED,
     LEAT_INTERNAL /* an error in leat itself */
@@ -142,12 +143,13 @@ struct leat_correlate_result {
 };
 
 /* Correlates series, a row each, of 2 samples or more; NaN: a missing sample. At least 2 series.
- * LEAT_BAD_INPUT names one with infinite samples, or with some too large to be squared. options
- * NULL: the defaults. Takes memory for the series in double once (LEAT_EXACT), on a device for
- * themselves, too, and for r twice. On a CPU its products are OpenBLAS's, which then computes with
- * one thread at a time wherever the program calls it, too. Debian 12's is slow on processors newer
- * than itself, unless OPENBLAS_CORETYPE (Haswell, SkylakeX) is in the environment when the program
- * begins, as `leat` sees to for itself; r has the command's bits where both take the same. */
+ * LEAT_BAD_INPUT names one with infinite samples, or with some too large to be squared, which have
+ * ranks, though. options NULL: the defaults. Takes memory for the series in double once
+ * (LEAT_EXACT), on a device for themselves, too, and for r twice. On a CPU its products are
+ * OpenBLAS's, which then computes with one thread at a time wherever the program calls it, too.
+ * Debian 12's is slow on processors newer than itself, unless OPENBLAS_CORETYPE (Haswell, SkylakeX)
+ * is in the environment when the program begins, as `leat` sees to for itself; r has the command's
+ * bits where both take the same. */
 enum leat_status leat_correlate(struct leat_context *c, const struct leat_array *x,
                                 const struct leat_correlate_options *options,
                                 struct leat_correlate_result **out);
@@ -181,7 +183,7 @@ struct leat_kmeans_result {
     uint64_t *counts;      /* [k]: points of each cluster */
     double *within;        /* [k]: sums of squared distances to the centroid, of scaled columns */
     double inertia;        /* their sum */
-    double silhouette;     /* of a sample of at most 1000 points; NaN for one cluster */
+    double silhouette;     /* of a sample of at most 1000 points; NaN: all of them in one cluster */
     uint64_t n_iterations; /* of the best run */
     int converged;
 };

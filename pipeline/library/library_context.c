@@ -92,7 +92,8 @@ bool library_is_array(const struct leat_array *x)
 {
     if (x == NULL || x->data == NULL || x->rows == 0 || x->columns == 0 ||
         x->columns > SIZE_MAX / 16 || x->rows > SIZE_MAX / 16 / x->columns ||
-        (x->type != LEAT_F8 && x->type != LEAT_F4)) {
+        x->row_bytes > SIZE_MAX / 2 / x->rows || (x->type != LEAT_F8 && x->type != LEAT_F4) ||
+        (x->memory != LEAT_HOST_MEMORY && x->memory != LEAT_DEVICE_MEMORY)) {
         return false;
     }
     const size_t number = x->type == LEAT_F4 ? sizeof(float) : sizeof(double);
@@ -115,16 +116,21 @@ enum status library_borrow(struct leat_context *c, const void *at, size_t n, siz
     return c->backend->ops->borrow(c->queue, (void *)(uintptr_t)at, n * size, stream, out);
 }
 
-bool library_options(void *to, size_t all, const void *from, size_t size)
+const char *library_options(void *to, size_t all, const void *from, size_t size)
 {
     const char *const given = from;
-    bool is_known = true;
+    if (size < sizeof size) {
+        return "options: size is not set; begin with LEAT_..._DEFAULTS";
+    }
     memset(to, 0, all);
     memcpy(to, from, size < all ? size : all);
     for (size_t i = all; i < size; i++) {
-        is_known = is_known && given[i] == 0;
+        if (given[i] != 0) {
+            return "options: one is set that this version, " LEAT_VERSION
+                   ", does not know; leave it 0, or take a newer libleat";
+        }
     }
-    return is_known;
+    return NULL;
 }
 
 /* Threads that begin now take none of the program's signals. */
@@ -173,18 +179,12 @@ static enum status open_backend(struct leat_context *c, const struct leat_option
     return STATUS_OK;
 }
 
-static enum status refuse_size(void)
-{
-    return status_fail(STATUS_BAD_ARGUMENT,
-                       "options: the program has options that this version, " LEAT_VERSION
-                       ", does not know");
-}
-
 enum leat_status leat_open(const struct leat_options *options, struct leat_context **out)
 {
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     *out = NULL;
-    const bool is_known = options == NULL || library_options(&o, sizeof o, options, options->size);
+    const char *const wrong =
+        options != NULL ? library_options(&o, sizeof o, options, options->size) : NULL;
     struct leat_context *const c = calloc(1, sizeof *c);
     if (c == NULL) {
         snprintf(open_error, sizeof open_error, "no memory for a context");
@@ -194,7 +194,8 @@ enum leat_status leat_open(const struct leat_options *options, struct leat_conte
     c->progress = o.progress;
     c->user = o.user;
     const sigset_t before = block_signals();
-    const enum status st = is_known ? open_backend(c, &o) : refuse_size();
+    const enum status st =
+        wrong == NULL ? open_backend(c, &o) : status_fail(STATUS_BAD_ARGUMENT, "%s", wrong);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (st != STATUS_OK) {
         snprintf(open_error, sizeof open_error, "%s", status_message());

@@ -33,12 +33,12 @@ enum status library_products(struct leat_context *c) STATUS_MUST_CHECK;
 /* STATUS_TOO_LARGE where so much, which has been counted, may not be taken. */
 enum status library_may_take(const struct leat_context *c,
                              const struct room *counted) STATUS_MUST_CHECK;
-/* The options' members that the caller knows, over the defaults, zeros: `size` bytes of them.
- * False: there are more than this library knows, and they are not 0. */
-bool library_options(void *to, size_t all, const void *from, size_t size);
+/* The options' members that the caller knows, over the defaults, zeros: `size` bytes of them. What
+ * is wrong; NULL: nothing is. */
+const char *library_options(void *to, size_t all, const void *from, size_t size);
 
-/* Are there numbers, of a type that there is, in rows that do not overlap, and in memory where
- * they may be? */
+/* Are there numbers, of a type that there is, in rows that do not overlap and can be counted, and
+ * in memory where they may be? */
 bool library_is_array(const struct leat_array *x);
 /* What lies in the device's memory, once the program's stream has come there.
  * STATUS_BAD_ARGUMENT. */

@@ -305,10 +305,9 @@ enum leat_status leat_correlate(struct leat_context *c, const struct leat_array 
         return library_refuse(c, "out: give where the result goes");
     }
     *out = NULL;
-    if (options != NULL && !library_options(&o, sizeof o, options, options->size)) {
-        return library_refuse(c, "options: this version knows fewer");
-    }
-    const char *const wrong = what_is_wrong(x, &o);
+    const char *wrong =
+        options != NULL ? library_options(&o, sizeof o, options, options->size) : NULL;
+    wrong = wrong != NULL ? wrong : what_is_wrong(x, &o);
     if (wrong != NULL) {
         return library_refuse(c, wrong);
     }

@@ -51,6 +51,9 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
                                       enum leat_interpolant_method method, uint64_t n_queries,
                                       struct leat_interpolant **out)
 {
+    if (out == NULL) {
+        return library_refuse(c, "out: give where the interpolant goes");
+    }
     *out = NULL;
     if (x == NULL || y == NULL || n == 0 || n > INTERPOLATE_MOST_NODES || n_curves == 0 ||
         n_curves > SIZE_MAX / 4096 / n || method > LEAT_BARYCENTRIC) {

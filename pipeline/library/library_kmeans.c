@@ -50,10 +50,11 @@ static enum status explain(const struct kmeans_fault *f, enum status st)
 /* --- the call -------------------------------------------------------------------------------- */
 
 static struct kmeans_request request_of(const struct leat_array *x,
-                                        const struct leat_kmeans_options *options, bool *is_known)
+                                        const struct leat_kmeans_options *options,
+                                        const char **wrong)
 {
     struct leat_kmeans_options o = LEAT_KMEANS_DEFAULTS;
-    *is_known = options == NULL || library_options(&o, sizeof o, options, options->size);
+    *wrong = options != NULL ? library_options(&o, sizeof o, options, options->size) : NULL;
     const size_t k = o.k > 0 ? o.k : 8, sample = kmeans_sample_of(x->columns);
     return (struct kmeans_request){
         .n_columns = x->columns,
@@ -82,8 +83,11 @@ static const char *what_is_wrong(const struct leat_array *x, const struct kmeans
     if (x->rows > (size_t)1 << 31) {
         return "points: more than 2^31 rows";
     }
-    if (r->k_last < r->k_first || r->k_last > x->rows) {
-        return "k, k_last: give from 1 to as many clusters as there are points";
+    if (r->k_last < r->k_first) {
+        return "k_last: give k, which is 8 where it is 0, or more";
+    }
+    if (r->k_last > x->rows) {
+        return "k, k_last: give at most as many clusters as there are points; k is 8 where it is 0";
     }
     if (r->init > KMEANS_INIT_FIRST || r->scale > KMEANS_SCALE_RANGE || !(r->tol <= most_tol)) {
         return "init, scale: give one of their values; tol: at most 1e9";
@@ -153,7 +157,7 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
                              const struct leat_kmeans_options *options,
                              struct leat_kmeans_result **out)
 {
-    bool is_known;
+    const char *wrong;
     if (out == NULL) {
         return library_refuse(c, "out: give where the result goes");
     }
@@ -162,10 +166,10 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
         return library_refuse(c, "points: give LEAT_F8 or LEAT_F4, rows and columns, and rows that "
                                  "do not overlap");
     }
-    const struct kmeans_request request = request_of(points, options, &is_known);
-    const char *const wrong = what_is_wrong(points, &request);
-    if (!is_known || wrong != NULL) {
-        return library_refuse(c, wrong != NULL ? wrong : "options: this version knows fewer");
+    const struct kmeans_request request = request_of(points, options, &wrong);
+    wrong = wrong != NULL ? wrong : what_is_wrong(points, &request);
+    if (wrong != NULL) {
+        return library_refuse(c, wrong);
     }
     struct kmeans_solve s = {.request = request};
     struct points p = {.x = {.solve = &s,

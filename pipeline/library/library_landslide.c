@@ -200,10 +200,9 @@ enum leat_status leat_landslide(struct leat_context *c, const struct leat_array 
         return library_refuse(c, "out: give where the result goes");
     }
     *out = NULL;
-    if (options != NULL && !library_options(&o, sizeof o, options, options->size)) {
-        return library_refuse(c, "options: this version knows fewer");
-    }
-    const char *const wrong = what_is_wrong(dem, source, &o);
+    const char *wrong =
+        options != NULL ? library_options(&o, sizeof o, options, options->size) : NULL;
+    wrong = wrong != NULL ? wrong : what_is_wrong(dem, source, &o);
     if (wrong != NULL) {
         return library_refuse(c, wrong);
     }

@@ -328,6 +328,12 @@ static void what_is_wrong_with_series_is_said(void **state)
     x = rows_of(s);
     x.columns = 1;
     assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
+    x = rows_of(s);
+    x.row_bytes = (size_t)0 - sizeof s->x[0]; /* from the last to the first, as NumPy's x[::-1] */
+    assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
+    x = rows_of(s);
+    x.memory = (enum leat_memory)2;
+    assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_ARGUMENT);
     assert_int_equal(leat_correlate(c, NULL, NULL, &r), LEAT_BAD_ARGUMENT);
     assert_int_equal(leat_correlate(c, &x, NULL, NULL), LEAT_BAD_ARGUMENT);
     free(s);
@@ -428,13 +434,16 @@ static void options_that_are_not_given_are_the_defaults(void **state)
     o.size = offsetof(struct leat_kmeans_options, k_last);
     o.k_last = 1; /* which is not looked at */
     o.init = (enum leat_kmeans_init)99;
-    struct leat_kmeans_result *by_few = cluster(c, &x, &o);
+    struct leat_kmeans_result *by_few = cluster(c, &x, &o), *by_no_size;
     assert_int_equal(by_none->k, 8);
     assert_memory_equal(by_none->labels, by_all->labels, N * sizeof(int32_t));
     assert_memory_equal(by_none->labels, by_few->labels, N * sizeof(int32_t));
     leat_kmeans_free(by_none);
     leat_kmeans_free(by_all);
     leat_kmeans_free(by_few);
+    o = (struct leat_kmeans_options){.k = 3}; /* nobody would look at k */
+    assert_int_equal(leat_kmeans(c, &x, &o, &by_no_size), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(c), "size is not set"));
     leat_close(c);
 }
 
@@ -464,6 +473,8 @@ static void what_is_wrong_with_points_is_said(void **state)
     o = options(3);
     o.k_last = 2;
     assert_int_equal(leat_kmeans(c, &x, &o, &r), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(c), "k_last"));
+    assert_null(strstr(leat_error(c), "points"));
     o = options(3);
     o.n_init = SIZE_MAX / 2 + 1; /* runs that wrap */
     o.k_last = 4;
@@ -583,6 +594,8 @@ static void what_is_wrong_with_nodes_is_said(void **state)
     assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 1, LEAT_BY_ITSELF, 0, &p),
                      LEAT_OK);
     assert_int_equal(leat_interpolant_evaluate(p, NULL, 3, NULL), LEAT_BAD_ARGUMENT);
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 1, LEAT_BY_ITSELF, 0, NULL),
+                     LEAT_BAD_ARGUMENT);
     leat_interpolant_free(p);
     leat_close(c);
 }
