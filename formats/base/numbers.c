@@ -7,8 +7,6 @@
 
 #include "formats/base/decimal.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
@@ -76,6 +74,14 @@ static void fill_list(const char *at, uint64_t from, size_t n, double *out)
     }
 }
 
+/* Of a long text its beginning, so that the message comes to what is wrong. */
+static enum status refuse(const char *key, const char *text, const char *what)
+{
+    enum { SHOWN = 64 };
+    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%.*s%s'%s", key, SHOWN, text,
+                       strlen(text) > SHOWN ? "..." : "", what);
+}
+
 /* "a:b:step". *is: the text begins so. */
 static enum status parse_steps(const char *key, const char *text, struct numbers *out, bool *is)
 {
@@ -89,10 +95,9 @@ static enum status parse_steps(const char *key, const char *text, struct numbers
     pass_blanks(&at);
     const double steps = (out->last - out->first) / step, n = floor(steps * (1 + 1e-12) + 1e-9);
     if (!whole || *at != '\0' || !(steps >= 1 && n < (double)NUMBERS_MOST)) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: '%s' is not a:b:step with a step that leads from a to b; n numbers "
-                           "from a to b are linspace(a, b, n)",
-                           key, text);
+        return refuse(key, text,
+                      " is not a:b:step with a step that leads from a to b; n numbers from a to b "
+                      "are linspace(a, b, n)");
     }
     out->last = fabs(steps - n) <= 1e-9 * steps ? out->last : out->first + n * step;
     out->n = (uint64_t)n + 1;
@@ -118,25 +123,19 @@ enum status numbers_parse(const char *key, const char *text, struct numbers *out
     at += named ? sizeof name - 1 : 0;
     if (!named || !take(&at, '(') || !take_number(&at, &out->first) || !take(&at, ',') ||
         !take_number(&at, &out->last) || !take(&at, ',')) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "%s: '%s' is neither linspace(a, b, n) with numbers a, b, n nor a:b:step "
-            "nor a list a, b, ...",
-            key, text);
+        return refuse(key, text,
+                      " is neither linspace(a, b, n) with numbers a, b, n nor a:b:step nor a list "
+                      "a, b, ...");
     }
     if (!take_count(&at, &out->n) || out->n == 0 || !take(&at, ')')) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: '%s': n is not a whole number from 1 to %" PRIu64, key, text,
-                           NUMBERS_MOST);
+        return refuse(key, text, ": n is not a whole number from 1 to 1000000000000000");
     }
     pass_blanks(&at);
     if (*at != '\0') {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' goes on after linspace(a, b, n)", key,
-                           text);
+        return refuse(key, text, " goes on after linspace(a, b, n)");
     }
     if (!isfinite(out->last - out->first)) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s': b - a is too large for a double", key,
-                           text);
+        return refuse(key, text, ": b - a is too large for a double");
     }
     return STATUS_OK;
 }

@@ -289,17 +289,17 @@ static enum status refuse_part(const char *path, const struct stage_part *part,
     if (part != NULL) {
         const char *const text = stage_text(j->stage, j->params, part->unless);
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: the parameter %s%s%s%s takes the place of X.%s.*; remove one of "
+                           "%s: the parameter %s%s%.64s%s takes the place of X.%s.*; remove one of "
                            "them",
                            path, stage_instead(j->stage, part, instead), text != NULL ? " ('" : "",
                            text != NULL ? text : "", text != NULL ? "')" : "", part->suffix);
     }
     stage_instead(j->stage, j->parts[j->n_parts - 1], instead);
-    return status_fail(STATUS_BAD_ARGUMENT,
-                       "%s: pipeline %s takes %zu files a job; name them %s%s%s%s", path,
-                       j->stage->name, j->n_parts, settings_names_of(j->stage, names),
-                       *instead != '\0' ? ", or set " : "", instead,
-                       *instead != '\0' ? " in place of the last" : "");
+    return status_fail(
+        STATUS_BAD_ARGUMENT, "%s: pipeline %s takes %zu files a job; name them %s%s%s%s%s", path,
+        j->stage->name, j->n_parts, settings_names_of(j->stage, names),
+        j->parts[0]->kind == STAGE_GRID ? " (or .asc)" : "", *instead != '\0' ? ", or set " : "",
+        instead, *instead != '\0' ? " in place of the last" : "");
 }
 
 /* Which part of its job the file is: the only one, or that which its name says. */

@@ -67,6 +67,24 @@ static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
     }
 }
 
+static void a_file_without_the_name_of_a_part_is_told_names_that_serve_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *path, *names;
+    } cases[] = {
+        {"--pipeline=sciddicat", "map.asc", "X.dem.tif + X.source.tif (or .asc)"},
+        {"--pipeline=interpolate", "x.csv", "X.nodes.csv [+ X.query.csv], or set query"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct settings s = with_config("", cases[i].options);
+        struct job_settings j;
+        assert_int_equal(settings_resolve(&s, cases[i].path, &j), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), cases[i].names));
+        settings_free(&s);
+    }
+}
+
 static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
 {
     (void)state;
@@ -274,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_taken_by_option_or_route_or_folder_or_name),
+        cmocka_unit_test(a_file_without_the_name_of_a_part_is_told_names_that_serve_it),
         cmocka_unit_test(a_file_of_a_kind_that_is_not_read_is_told_what_is),
         cmocka_unit_test(folders_above_the_input_do_not_name_a_pipeline),
         cmocka_unit_test(a_table_that_is_named_and_has_no_pipeline_is_the_first_ones),

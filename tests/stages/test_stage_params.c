@@ -218,6 +218,13 @@ static void numbers_are_a_list_or_lie_at_equal_distances(void **state)
             fail_msg("%s: %s", wrong[k].text, status_message());
         }
     }
+    char many[4001]; /* longer than a message: what is wrong is said all the same */
+    for (size_t k = 0; k < sizeof many - 1; k++) {
+        many[k] = "1,"[k % 2];
+    }
+    many[sizeof many - 1] = '\0';
+    assert_int_equal(stage_parse_param(&spec, many, &value), STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(status_message(), "1,1,...' is neither"));
 }
 
 static void texts_are_utf8_without_control_characters_and_of_bounded_bytes(void **state)
