@@ -98,7 +98,7 @@ CPU_CLONES static void number_common(const struct rank_series *x, const struct r
                                      size_t n_samples, int32_t *of_x, int32_t *of_y)
 {
     for (size_t t = 0; t < n_samples; ++t) {
-        const bool common = !vector_is_missing(x->z[t]) & !vector_is_missing(y->z[t]);
+        const bool common = vector_is_missing(x->z[t]) + vector_is_missing(y->z[t]) == 0;
         of_x[t] = common ? pearson_whole_rank(x->z[t], x->mean, x->norm) : 0;
         of_y[t] = common ? pearson_whole_rank(y->z[t], y->mean, y->norm) : 0;
     }
