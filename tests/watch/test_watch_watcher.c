@@ -53,6 +53,22 @@ static void what_a_look_finds_comes_in_the_order_of_its_arrival(void **state)
     assert_string_equal(seen.paths, "y.csv|c.csv|x/n.csv|d.csv|");
 }
 
+static void files_that_are_closed_come_in_the_order_of_that(void **state)
+{
+    (void)state;
+    struct timespec before = {0};
+    watch(60000, false);
+    run_until(NULL);
+    put_later("a.csv", &before);
+    const int fd = openat(root_fd, "b.csv", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "1", 1), 1);
+    put_later("c.csv", &before);
+    put_later("a.csv", &before);
+    assert_int_equal(close(fd), 0);
+    run_until("b.csv");
+    assert_string_equal(seen.paths, "c.csv|a.csv|b.csv|");
+}
+
 static void what_arrives_is_found_without_a_complete_look(void **state)
 {
     (void)state;
@@ -357,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_there_at_the_start_is_found_also_in_sub_folders),
         TEST(what_a_look_finds_comes_in_the_order_of_its_arrival),
+        TEST(files_that_are_closed_come_in_the_order_of_that),
         TEST(what_arrives_is_found_without_a_complete_look),
         TEST(same_name_is_found_every_time_it_arrives),
         TEST(overflow_is_followed_by_a_complete_look),

@@ -31,7 +31,8 @@ struct watcher_file {
     struct stat st; /* lstat's answer */
 };
 
-/* What one look found, in the order of arrival: by ctime, then by name. */
+/* What one look found, in the order of arrival: of events or, where it listed a folder, by ctime,
+ * then by name. */
 struct watcher_findings {
     struct watcher_file *files;
     size_t n_files;

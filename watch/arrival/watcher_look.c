@@ -285,24 +285,6 @@ static void look_at_hint(struct watcher *w, const char *hint)
     }
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void look_at_hints(struct watcher *w)
-{
-    const struct watcher_look *const look = &w->look;
-    if (look->n_hints > 0) {
-        qsort(look->hints, look->n_hints, sizeof(*look->hints), by_bytes);
-    }
-    for (size_t i = 0; i < look->n_hints; i++) {
-        if (i == 0 || strcmp(look->hints[i], look->hints[i - 1]) != 0) {
-            look_at_hint(w, look->hints[i]);
-        }
-    }
-}
-
 /* A rename into the folder changes ctime, too. */
 static int by_arrival(const void *a, const void *b)
 {
@@ -313,15 +295,55 @@ static int by_arrival(const void *a, const void *b)
                                     : strcmp(x->path, y->path);
 }
 
+/* Those that were found since there were n. */
+static void sort_from(struct watcher_findings *found, size_t n)
+{
+    if (found->n_files > n + 1) {
+        qsort(found->files + n, found->n_files - n, sizeof(*found->files), by_arrival);
+    }
+}
+
+/* Hints by their places: by bytes, the same ones in their order. */
+static int by_bytes(const void *a, const void *b)
+{
+    char **const x = *(char **const *)a, **const y = *(char **const *)b;
+    const int order = strcmp(*x, *y);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* Leaves the last of hints that are the same. */
+static void drop_repeated(const struct watcher_look *look)
+{
+    char ***const sorted = xcalloc(look->n_hints, sizeof(*sorted));
+    for (size_t i = 0; i < look->n_hints; i++) {
+        sorted[i] = &look->hints[i];
+    }
+    qsort(sorted, look->n_hints, sizeof(*sorted), by_bytes);
+    for (size_t i = 1; i < look->n_hints; i++) {
+        if (strcmp(*sorted[i - 1], *sorted[i]) == 0) {
+            *sorted[i - 1][0] = '\0'; /* hints at nothing */
+        }
+    }
+    free(sorted);
+}
+
+/* In the order of events: a file may be closed long after its last write. */
+static void look_at_hints(struct watcher *w)
+{
+    drop_repeated(&w->look);
+    for (size_t i = 0; i < w->look.n_hints; i++) {
+        const size_t before = w->look.found.n_files;
+        look_at_hint(w, w->look.hints[i]);
+        sort_from(&w->look.found, before);
+    }
+}
+
 void watcher_look(struct watcher *w)
 {
-    struct watcher_findings *const found = &w->look.found;
     if (w->look.all) {
         look_at_all(w);
+        sort_from(&w->look.found, 0);
     } else {
         look_at_hints(w);
-    }
-    if (found->n_files > 0) {
-        qsort(found->files, found->n_files, sizeof(*found->files), by_arrival);
     }
 }
