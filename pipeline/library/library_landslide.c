@@ -33,6 +33,7 @@ static enum status refuse(const char *map, size_t row, size_t column, double val
 static enum status set_cells(struct slide *s)
 {
     for (size_t i = 0, k = 0; i < s->dem.rows; i++) {
+        STATUS_TRY(queue_check(s->context->queue)); /* a large map takes seconds */
         for (size_t j = 0; j < s->dem.columns; j++, k++) {
             const double z = number_at(&s->dem, i, j), h = number_at(&s->source, i, j);
             if (landslide_altitude(&s->run, k, z, isnan(z), 1) != LANDSLIDE_SOUND) {

@@ -1234,6 +1234,14 @@ static void a_call_is_cancelled_and_the_next_one_works(void **state)
     assert_null(r);
     r = cluster(c, &x, NULL);
     leat_kmeans_free(r);
+    struct maps *const m = maps_new();
+    const struct leat_array dem = map_of(m->dem), source = map_of(m->source);
+    struct leat_landslide_result *slide;
+    m->dem[ROWS - 1][0] = INFINITY; /* nobody comes so far */
+    leat_cancel(c);
+    assert_int_equal(leat_landslide(c, &dem, &source, NULL, &slide), LEAT_CANCELLED);
+    assert_int_equal(leat_landslide(c, &dem, &source, NULL, &slide), LEAT_BAD_INPUT);
+    free(m);
     leat_close(c);
 }
 
