@@ -241,8 +241,8 @@ enum status spool_find_in(const struct spool *s, int *fd) STATUS_MUST_CHECK;
 void spool_adopt_in(struct spool *s, int fd);
 /* Whether spool_check_folders has no complaint, .work/ and OUT may be written, and there is more
  * room than the reserve on both file systems; once there was not, only when there is twice the
- * reserve. `why` says which folder lacks what; *is_short: it is the reserve alone, so what is made
- * already can be put in place. */
+ * reserve. `why` says which folder lacks what; *is_short: the first that lacks something lacks the
+ * reserve alone, so what is made already can be put in place. */
 bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes);
 
 /* Whether a job of that id lies in failed/, as far as can be seen. */
