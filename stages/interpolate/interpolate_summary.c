@@ -11,7 +11,7 @@
 /* From here on a warning says what the Lebesgue constant means. */
 static const double notable_lebesgue = 1e6;
 
-/* --- what is told of it ----------------------------------------------------------------------- */
+/* --- what show and the report say ------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
     {"nodes", "n_nodes", ""},

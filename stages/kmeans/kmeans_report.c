@@ -192,7 +192,7 @@ static enum status warn(const struct kmeans_job *job, struct result *out)
     return warn_names(job, out);
 }
 
-/* --- what is told of it ----------------------------------------------------------------------- */
+/* --- what show and the report say ------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
     {"points", "n_points", ""},

@@ -245,7 +245,7 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
     return warn_walks(job, scratch, out);
 }
 
-/* --- what is told of it ----------------------------------------------------------------------- */
+/* --- what show and the report say ------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
     {"series", "n_series", ""},

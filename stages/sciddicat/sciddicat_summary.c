@@ -91,7 +91,7 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
     *out = s;
 }
 
-/* --- what is told of it ----------------------------------------------------------------------- */
+/* --- what show and the report say ------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
     {"steps", "steps", ""},

@@ -29,7 +29,7 @@ struct sheet {
     bool counts_missing;       /* as a CSV does */
     bool started_over;
     size_t n_lines_again;      /* what comes later, when all come once more; 0: the same */
-    uint64_t memory_limit;     /* that the stage is told of: 1: series across lines are slabs. 0:
+    uint64_t memory_limit;     /* as of stage_args; 1: series across lines are slabs; 0:
                                   none, or 1 where $LEAT_TEST_SLABS is set */
     size_t most_helpers;       /* that the stage is told of */
     size_t n_helpers, help_at; /* so many come, wanted or not, when so many chunks are pushed;

@@ -17,7 +17,7 @@
  *
  * out ROUNDS [WITHOUT [UNTIL]]: the results lie on a file system of their own, that of OUT_DISK,
  * which loses its disk while the service lives: before an fsync there, of all of them as many as
- * there are rounds, evenly. It is then mounted anew by REMOUNT.
+ * there are rounds, evenly. REMOUNT mounts it again.
  *
  * bench JOBS BATCH: jobs per second.
  *
