@@ -31,7 +31,7 @@ offers 'threshold=' leat run -s thr
 offers 'auto rows columns' leat run -s series =
 offers 'rows' leat run -s series = r
 offers 'missing= missing_value=' leat run -s missing
-offers 'pairwise reject drop' leat run -s missing = # of several pipelines
+offers 'pairwise drop reject' leat run -s missing = # of several pipelines
 offers 'max_iter=' leat run --set max
 offers '' leat run ./
 offers 'dem' leat generate d
