@@ -45,11 +45,12 @@ static inline struct span span_from(struct span s, size_t offset)
 }
 
 /* Series in rows: sample t of series first + s is number s * n_samples + t, s < n_series. `first`
- * is where arrays over all series have the first of these. */
+ * is where arrays over all series have the first of these. `stride`: what counts in place of
+ * n_samples where the standard form goes over the series (pearson's z_in_place), else 0. */
 struct series_rows {
     struct span at;
     enum dtype type;
-    size_t n_series, n_samples, first;
+    size_t n_series, n_samples, first, stride;
 };
 
 static inline size_t series_rows_bytes(const struct series_rows *x)

@@ -64,12 +64,12 @@ static enum status take_rows(struct column_gaps *g, struct span slab, size_t n_l
     const struct span to = diff ? g->levels : g->x;
     STATUS_TRY(follows ? k->turn(g->queue, &before, to, n) : STATUS_OK);
     STATUS_TRY(k->turn(g->queue, &lines, span_from(to, follows ? cell : 0), n));
-    *x = (struct series_rows){to, g->type, m, n, 0};
+    *x = (struct series_rows){to, g->type, m, n, 0, 0};
     if (!diff) {
         return STATUS_OK;
     }
     const struct series_rows levels = *x;
-    *x = (struct series_rows){g->x, DTYPE_F64, m, n - 1, 0};
+    *x = (struct series_rows){g->x, DTYPE_F64, m, n - 1, 0, 0};
     STATUS_TRY(
         ops_of(g)->copy(g->queue, g->before, span_from(slab, (n_lines - 1) * m * cell), m * cell));
     return k->diff_rows(g->queue, &levels, g->diff, g->x);

@@ -13,9 +13,17 @@ size_t correlate_z_bytes(const struct correlation *c, enum pearson_precision pre
     return kernels(c)->z_bytes(c->queue, precision, c->request.n_samples);
 }
 
+bool correlate_in_place(const struct queue *queue, enum pearson_precision precision,
+                        enum dtype type)
+{
+    return precision == PEARSON_EXACT && type == DTYPE_F64 &&
+           queue->backend->ops->pearson->z_in_place;
+}
+
 size_t correlate_x_bytes(const struct correlation *c)
 {
-    return c->request.n_samples * dtype_bytes(c->request.type);
+    return c->request.in_place ? correlate_z_bytes(c, c->request.precision)
+                               : c->request.n_samples * dtype_bytes(c->request.type);
 }
 
 static struct span z_of(const struct correlation *c, const struct series_block *block,
@@ -43,11 +51,13 @@ static const struct series_block *block_of(const struct correlation *c, size_t s
 static struct series_rows rows_of(const struct correlation *c, struct span x, size_t first,
                                   size_t n)
 {
-    return (struct series_rows){.at = x,
-                                .type = c->request.type,
-                                .n_series = n,
-                                .n_samples = c->request.n_samples,
-                                .first = first};
+    return (struct series_rows){
+        .at = x,
+        .type = c->request.type,
+        .n_series = n,
+        .n_samples = c->request.n_samples,
+        .first = first,
+        .stride = c->request.in_place ? correlate_x_bytes(c) / dtype_bytes(DTYPE_F64) : 0};
 }
 
 /* --- panels' size ------------------------------------------------------------------------------
@@ -157,6 +167,10 @@ static enum status add_block(struct correlation *c)
     struct series_block *const b = &c->blocks[c->n_blocks++];
     *b = (struct series_block){
         .first = first, .rows = q->is_guessed ? whole : wanted, .x = c->given};
+    if (q->in_place) {
+        b->z = c->given;
+        return correlate_grow(c, b->rows);
+    }
     STATUS_TRY(room_span(&c->standard, b->rows, correlate_z_bytes(c, q->precision), &b->z));
     STATUS_TRY(q->keep && !q->given ? room_span(&c->work, b->rows, correlate_x_bytes(c), &b->x)
                                     : STATUS_OK);
@@ -306,10 +320,11 @@ static enum status exact_panel(struct correlation *c, size_t p, size_t which,
 {
     const size_t first = p * c->request.panel;
     const struct series_block *const block = block_of(c, first);
-    *side = (struct pearson_side){.z = z_of(c, block, first),
-                                  .x = x_of(c, block, first),
-                                  .first = first,
-                                  .n = panel_end(c, p) - first};
+    *side =
+        (struct pearson_side){.z = z_of(c, block, first),
+                              .x = c->request.in_place ? (struct span){0} : x_of(c, block, first),
+                              .first = first,
+                              .n = panel_end(c, p) - first};
     if (c->request.precision == PEARSON_EXACT) {
         return STATUS_OK;
     }

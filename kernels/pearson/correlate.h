@@ -30,8 +30,9 @@ struct correlate_request {
                          precision is not exact, or samples are so far from the mean of others that
                          the exact form does not tell them apart (correlate_gaps) */
     bool given;       /* they are all there before the first is taken, and stay */
-    bool gaps;        /* there may be missing samples */
-    bool ranks;       /* they are average ranks: pairs with gaps are ranked again (gram_gaps) */
+    bool in_place; /* the standard form takes their place (correlate_in_place): given, not kept */
+    bool gaps;     /* there may be missing samples */
+    bool ranks;    /* they are average ranks: pairs with gaps are ranked again (gram_gaps) */
 };
 
 /* Series in a panel, which arrive before its part of the matrix is computed; n series of n_samples,
@@ -83,7 +84,10 @@ enum status correlate_count(struct correlation *c) STATUS_MUST_CHECK;
 /* All coefficients are there: gives back what only they took; or all but the matrix. */
 void correlate_release(struct correlation *c);
 void correlate_free(struct correlation *c);
-/* Bytes of a series, and of its standard form. */
+/* Whether the standard form can take the place of series; these are then as far apart as that. */
+bool correlate_in_place(const struct queue *queue, enum pearson_precision precision,
+                        enum dtype type);
+/* Bytes from a series to the next, and of its standard form. */
 size_t correlate_x_bytes(const struct correlation *c);
 size_t correlate_z_bytes(const struct correlation *c, enum pearson_precision precision);
 

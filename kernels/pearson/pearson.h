@@ -128,7 +128,9 @@ struct pearson_kernels {
      * computed again from the centred values and replaces MEAN (corrected) and M2 in the moments;
      * LAG1 is filled. Missing samples become 0; a degenerate series becomes all 0. In the exact
      * form z begins with n_samples doubles, and a missing sample is -0.0 while no present one is.
-     * `moments` has the series of x. */
+     * `moments` has the series of x. Where z_in_place holds, z may be x, doubles as far apart as
+     * z's, in the exact form. */
+    bool z_in_place;
     enum status (*standardize)(struct queue *q, enum pearson_precision precision,
                                const struct series_rows *x, struct moments moments,
                                struct span z) STATUS_MUST_CHECK;

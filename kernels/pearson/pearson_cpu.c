@@ -191,6 +191,7 @@ const struct pearson_kernels cpu_pearson = {
     .rank_bytes = cpu_rank_bytes,
     .rank_rate = 7e7,
     .z_bytes = z_bytes,
+    .z_in_place = true,
     .standardize = standardize,
     .gram = cpu_gram,
     .rate = rate,

@@ -125,7 +125,7 @@ enum status pearson_index_leave_out(struct pearson_job *job)
         return STATUS_OK;
     }
     if (l->turned) {
-        job->levels = span_from(job->levels, pearson_levels(l) * dtype_bytes(l->type));
+        job->levels = span_from(job->levels, l->level_bytes);
     } else {
         STATUS_TRY(shorten_matrix(job));
     }

@@ -49,14 +49,15 @@ struct pearson_layout {
     size_t cells;  /* numbers in a line */
     size_t lines;  /* of the table, known or guessed; >= 1 */
     bool lines_known;
-    size_t n_dropped;  /* samples that increments cost: 0 or 1 */
-    bool derived;      /* increments or ranks are correlated, not the numbers of the table */
-    enum dtype type;   /* of the table's numbers */
-    enum dtype x_type; /* of the numbers that are correlated: double where they are derived */
-    enum dtype r_type; /* of the matrix */
-    bool keep_x;       /* the series stay in memory: some pairs are computed from them once more */
-    size_t panel;      /* rows in a panel of the matrix */
-    size_t unit_lines; /* lines that are taken at once: a panel of series, or a slab of samples */
+    size_t n_dropped;   /* samples that increments cost: 0 or 1 */
+    bool derived;       /* increments or ranks are correlated, not the numbers of the table */
+    enum dtype type;    /* of the table's numbers */
+    enum dtype x_type;  /* of the numbers that are correlated: double where they are derived */
+    enum dtype r_type;  /* of the matrix */
+    bool keep_x;        /* the series stay in memory: some pairs are computed from them once more */
+    size_t panel;       /* rows in a panel of the matrix */
+    size_t level_bytes; /* from one turned series to the next */
+    size_t unit_lines;  /* lines that are taken at once: a panel of series, or a slab of samples */
 };
 
 /* The series themselves are in memory, in rows. */

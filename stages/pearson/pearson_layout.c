@@ -222,8 +222,11 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                                                 : PEARSON_EXACT;
     l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
+    const bool given = l->turned && !l->derived,
+               in_place = given && !job->args.started_over &&
+                          correlate_in_place(job->queue, choice->used, l->x_type);
     /* Turned ones are there until all are in standard form, and stay without a second copy. */
-    l->keep_x = (l->turned && !l->derived) ||
+    l->keep_x = (given && !in_place) ||
                 (pearson_has_rows(l) && (choice->used != PEARSON_EXACT || job->args.started_over));
     if (l->by_lines || l->lines_known) {
         STATUS_TRY(pearson_check_samples(job, l->lines));
@@ -246,9 +249,12 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                 .n_samples = job->n_samples,
                                                 .panel = l->panel,
                                                 .keep = l->keep_x,
-                                                .given = l->turned && !l->derived,
+                                                .given = given,
+                                                .in_place = in_place,
                                                 .ranks = choice->ranks,
                                                 .gaps = choice->pairwise};
+    l->level_bytes =
+        in_place ? correlate_x_bytes(&job->c) : pearson_levels(l) * dtype_bytes(l->type);
     return STATUS_OK;
 }
 

@@ -97,17 +97,19 @@ static enum status count(const struct pearson_job *laid_out, struct room *all)
     STATUS_TRY(pearson_has_rows(&job.layout) ? pearson_rows_count(&job)
                                              : pearson_columns_count(&job));
     STATUS_TRY(count_outcome(&job));
-    /* Panels in the exact form take the place of lines, standard forms that of those turned. */
-    struct room released = job.work;
-    room_count(&released, 0, c->work.backend);
-    room_count(&released, 0,
-               larger(job.arriving.backend,
-                      c->standard.backend + larger(job.units.backend, c->exact.backend)));
-    room_count(all, released.host, released.backend);
-    room_count(all, c->growing.host, c->growing.backend);
+    /* Panels in the exact form take the place of lines; standard forms, moments and the matrix that
+     * of those turned. */
+    struct room last = *all, later;
+    room_count(&last, c->growing.host, c->growing.backend);
+    later = last;
+    room_count(&later, 0, c->standard.backend);
+    room_count(&later, 0, larger(job.units.backend, c->exact.backend));
+    *all = (struct room){.host = last.host, .backend = larger(job.arriving.backend, later.backend)};
+    room_count(all, job.work.host, job.work.backend);
+    room_count(all, 0, c->work.backend);
     /* Drawn when what only the coefficients took has been given back; where the host's memory is
      * the backend's, it takes its place. */
-    const uint64_t place = job.args.host_limit == 0 ? released.backend : 0,
+    const uint64_t place = job.args.host_limit == 0 ? all->backend - last.backend : 0,
                    drawn = heatmap_bytes(job.n_series, job.choice.figure) +
                            (job.choice.cluster ? pearson_order_bytes(job.n_series) : 0);
     room_count(all, drawn > place ? drawn - place : 0, 0);
@@ -196,6 +198,7 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
                                .estimated = !job.layout.lines_known,
                                .rereads = job.choice.drop,
                                .may_reread = job.choice.pairwise && !job.layout.by_lines &&
-                                             !(job.layout.turned && job.layout.lines_known)};
+                                             !(job.layout.turned && job.layout.lines_known &&
+                                               (job.layout.keep_x || job.choice.ranks))};
     return pearson_check_sides(args);
 }

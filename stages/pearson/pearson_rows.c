@@ -5,7 +5,8 @@
  *
  * Pairs whose common samples lie very far from the mean of a series, because of an outlier
  * elsewhere, take the series themselves. The exact form keeps none, which would double its memory
- * for what hardly any table has: the job starts over and keeps them. Those that were turned stay.
+ * for what hardly any table has: the job starts over and keeps them. Those that were turned stay
+ * where the standard form does not take their place.
  */
 #include "formats/base/log.h"
 #include "stages/pearson/pearson_job.h"
@@ -61,7 +62,7 @@ static enum status next_lines(struct pearson_job *job, struct span x, struct spa
     const struct pearson_layout *const l = &job->layout;
     if (l->turned) {
         const size_t left = job->n_series - job->c.n_taken;
-        *lines = span_from(job->levels, job->c.n_taken * pearson_levels(l) * dtype_bytes(l->type));
+        *lines = span_from(job->levels, job->c.n_taken * l->level_bytes);
         *n = left < l->panel ? left : l->panel;
         return STATUS_OK;
     }

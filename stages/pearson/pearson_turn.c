@@ -17,7 +17,7 @@ static size_t line_bytes(const struct pearson_job *job)
 static enum status levels_room(struct pearson_job *job)
 {
     const struct pearson_layout *const l = &job->layout;
-    return room_span(&job->work, job->n_series, l->lines * dtype_bytes(l->type), &job->levels);
+    return room_span(&job->work, job->n_series, l->level_bytes, &job->levels);
 }
 
 /* The lines that have room begin at 0 and end there. */
@@ -57,7 +57,8 @@ static enum status turn(const struct pearson_job *job, struct span lines, size_t
     const struct pearson_slab slab = {
         .at = lines, .type = l->type, .n_series = job->n_series, .n_samples = n};
     return job->ops->pearson->turn(job->queue, &slab,
-                                   span_from(job->levels, first * dtype_bytes(l->type)), l->lines);
+                                   span_from(job->levels, first * dtype_bytes(l->type)),
+                                   l->level_bytes / dtype_bytes(l->type));
 }
 
 /* Where the next lines go; with more of an unknown number than fit, the job is laid out for slabs.

@@ -39,8 +39,8 @@ static void means_close(struct bench *b, void *state)
 static enum status means_run(struct bench *b, void *state)
 {
     struct means_state *s = state;
-    const struct series_rows x = {s->input[s->turn++ % COPIES], s->type, s->n_series, s->n_samples,
-                                  0};
+    const struct series_rows x = {
+        s->input[s->turn++ % COPIES], s->type, s->n_series, s->n_samples, 0, 0};
     return b->backend->ops->means->rows(b->queue, &x, s->moments);
 }
 
@@ -132,8 +132,8 @@ static enum status means_open(struct bench *b, const struct bench_case *c, struc
     for (size_t i = 0; code == STATUS_OK && i < COPIES; i++) {
         code = ops->alloc(b->queue, bytes, &s->input[i]);
         if (code == STATUS_OK) {
-            const struct series_rows rows = {s->input[i], s->type, s->n_series, s->n_samples,
-                                             i * s->n_series};
+            const struct series_rows rows = {s->input[i],  s->type,         s->n_series,
+                                             s->n_samples, i * s->n_series, 0};
             code = ops->philox->walk_rows(b->queue, &walk, &rows);
         }
     }

@@ -73,8 +73,8 @@ static enum status take_panel(const struct panels_state *s, size_t p)
 {
     const struct backend_ops *ops = s->c.home->backend->ops;
     const size_t first = p * s->c.panel, width = width_of(s, p), n = width - first;
-    const struct series_rows x = {span_from(s->x, first * x_row(s)), s->v->type, n, s->c.n_samples,
-                                  first};
+    const struct series_rows x = {
+        span_from(s->x, first * x_row(s)), s->v->type, n, s->c.n_samples, first, 0};
     const struct span z = span_from(s->z, first * z_row(s));
     const struct pearson_panel panel = {.precision = s->c.precision,
                                         .n_samples = s->c.n_samples,
@@ -143,7 +143,7 @@ static enum status alloc_all(struct bench *b, struct panels_state *s)
     for (size_t p = 0; p < s->n_panels; p++) {
         STATUS_TRY(ops->alloc(b->queue, bytes_of(s, p), &s->r[p]));
     }
-    const struct series_rows x = {s->x, s->v->type, s->c.n_series, s->c.n_samples, 0};
+    const struct series_rows x = {s->x, s->v->type, s->c.n_series, s->c.n_samples, 0, 0};
     return ops->philox->walk_rows(b->queue, &walk, &x);
 }
 

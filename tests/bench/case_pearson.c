@@ -72,7 +72,7 @@ static enum status pearson_run(struct bench *b, void *state)
 {
     struct pearson_state *s = state;
     const struct backend_ops *ops = b->backend->ops;
-    struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0};
+    struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0, 0};
     enum status code = STATUS_OK;
     uint64_t n_unsure = 0;
     if (s->v->ranks) {
@@ -308,7 +308,7 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     const struct philox_walk walk = {.seed = 11, .start = 100, .epsilon = 0.01};
     enum status code = pearson_memory(b, s);
     if (code == STATUS_OK) {
-        const struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0};
+        const struct series_rows x = {s->x, s->v->type, s->n_series, s->n_samples, 0, 0};
         code = b->backend->ops->philox->walk_rows(b->queue, &walk, &x);
     }
     if (code == STATUS_OK) {

@@ -91,7 +91,7 @@ static enum status write_npy(struct bench *b, int fd, size_t n_series, size_t n_
     enum status code =
         host == NULL ? status_fail(STATUS_NO_MEMORY, "no memory") : ops->alloc(b->queue, bytes, &x);
     if (code == STATUS_OK) {
-        const struct series_rows rows = {x, DTYPE_F32, n_series, n_samples, 0};
+        const struct series_rows rows = {x, DTYPE_F32, n_series, n_samples, 0, 0};
         code = ops->philox->walk_rows(b->queue, &walk, &rows);
     }
     if (code == STATUS_OK) {

@@ -25,7 +25,7 @@ static double *moments_of(const struct case_of *c)
 {
     size_t capacity = c->first + c->n_series + 2;
     struct span span = under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type);
-    struct series_rows x = {span, c->type, c->n_series, c->n_samples, c->first};
+    struct series_rows x = {span, c->type, c->n_series, c->n_samples, c->first, 0};
     struct moments m = {.at = under_test_room(moments_bytes(capacity)), .capacity = capacity};
     ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &x, m));
     double *out = malloc(moments_bytes(capacity));

@@ -62,7 +62,7 @@ static struct rows rows_put(const struct series *in)
 {
     struct rows r = {
         {under_test_put_numbers(in->x, in->n_series * in->n_samples, in->type), in->type,
-         in->n_series, in->n_samples, 0},
+         in->n_series, in->n_samples, 0, 0},
         {.at = under_test_room(moments_bytes(in->n_series)), .capacity = in->n_series}};
     ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &r.x, r.moments));
     return r;

@@ -35,7 +35,11 @@ static void begin_arrival(const struct rows *c, struct run *r)
 {
     const struct pearson_kernels *k = under_test_ops()->pearson;
     r->x = (struct series_rows){under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type),
-                                c->type, c->n_series, c->n_samples, 0};
+                                c->type,
+                                c->n_series,
+                                c->n_samples,
+                                0,
+                                0};
     r->z = under_test_room(c->n_series * k->z_bytes(under_test_queue, c->precision, c->n_samples));
     r->z_exact = (struct span){0};
     r->moments = (struct moments){.at = under_test_room(moments_bytes(c->n_series)),
@@ -50,7 +54,11 @@ static enum status arrive(const struct arrival *a, struct run *r, struct panels 
     const size_t z_row = k->z_bytes(under_test_queue, c->precision, c->n_samples);
     const size_t first = p * c->panel, width = matrix_panel_width(p, c->panel, c->n_series);
     const struct series_rows x = {span_from(r->x.at, first * c->n_samples * dtype_bytes(c->type)),
-                                  c->type, width - first, c->n_samples, first};
+                                  c->type,
+                                  width - first,
+                                  c->n_samples,
+                                  first,
+                                  0};
     const struct span z = span_from(r->z, first * z_row);
     const struct pearson_panel panel = {.precision = c->precision,
                                         .n_samples = c->n_samples,

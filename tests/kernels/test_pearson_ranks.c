@@ -20,8 +20,8 @@ static double doubled_rank(const double *x, const double *with, size_t n, size_t
 static struct span rank(const double *x, size_t n_series, size_t n_samples, enum dtype type)
 {
     const size_t bytes = n_series * n_samples * sizeof(double);
-    struct series_rows rows = {under_test_put_numbers(x, n_series * n_samples, type), type,
-                               n_series, n_samples, 0};
+    struct series_rows rows = {
+        under_test_put_numbers(x, n_series * n_samples, type), type, n_series, n_samples, 0, 0};
     const struct span out = under_test_room(bytes + 64);
     if (type == DTYPE_F64) {
         ASSERT_OK(under_test_ops()->copy(under_test_queue, out, rows.at, bytes));
@@ -109,8 +109,8 @@ static void spearman(const double *x, size_t n_series, size_t n_samples, size_t 
 {
     const struct pearson_kernels *const k = under_test_ops()->pearson;
     const size_t z_bytes = k->z_bytes(under_test_queue, PEARSON_EXACT, n_samples);
-    const struct series_rows ranks = {rank(x, n_series, n_samples, DTYPE_F64), DTYPE_F64, n_series,
-                                      n_samples, 0};
+    const struct series_rows ranks = {
+        rank(x, n_series, n_samples, DTYPE_F64), DTYPE_F64, n_series, n_samples, 0, 0};
     const struct moments moments = {.at = under_test_room(moments_bytes(n_series)),
                                     .capacity = n_series};
     const struct span z = under_test_room(n_series * z_bytes);

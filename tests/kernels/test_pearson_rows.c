@@ -356,7 +356,7 @@ static void standardize_does_not_trust_the_moments_to_the_last_digit(void **stat
     struct span xs = under_test_put(x, n_series * n * sizeof *x),
                 zs = under_test_room(n_series * row);
     struct moments moments = {.at = under_test_room(moments_bytes(n_series)), .capacity = n_series};
-    const struct series_rows rows = {xs, DTYPE_F64, n_series, n, 0};
+    const struct series_rows rows = {xs, DTYPE_F64, n_series, n, 0, 0};
     ASSERT_OK(under_test_ops()->means->rows(under_test_queue, &rows, moments));
     under_test_get(m, moments.at, moments_bytes(n_series));
     for (size_t s = 0; s < n_series; ++s) {
@@ -454,7 +454,7 @@ static void diff_rows_are_the_increments(void **state)
                 }
                 struct span in = under_test_put_numbers(x, n_series * n, (enum dtype)type);
                 struct span out = under_test_room(n_series * (n - 1) * 8 + 64);
-                const struct series_rows rows = {in, (enum dtype)type, n_series, n, 0};
+                const struct series_rows rows = {in, (enum dtype)type, n_series, n, 0, 0};
                 ASSERT_OK(under_test_ops()->pearson->diff_rows(under_test_queue, &rows,
                                                                (enum pearson_diff)diff, out));
                 under_test_get(got, out, n_series * (n - 1) * 8);

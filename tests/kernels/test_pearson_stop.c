@@ -75,8 +75,8 @@ static int begin(void **state)
         return -1;
     }
     queue->stop = &work.stop;
-    x = (struct series_rows){room(N_SERIES * N_SAMPLES * sizeof(double)), DTYPE_F64, N_SERIES,
-                             N_SAMPLES, 0};
+    x = (struct series_rows){
+        room(N_SERIES * N_SAMPLES * sizeof(double)), DTYPE_F64, N_SERIES, N_SAMPLES, 0, 0};
     z = room(N_SERIES * cpu_pearson.z_bytes(queue, PEARSON_EXACT, N_SAMPLES));
     moments_memory = room(moments_bytes(N_SERIES));
     moments = (struct moments){.at = moments_memory, .capacity = N_SERIES};

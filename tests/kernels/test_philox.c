@@ -76,8 +76,8 @@ static void check_walks(struct philox_walk w, uint64_t first, size_t n_series, s
     struct span wide = under_test_room(n_series * n * 8 + 64);
     struct span narrow = under_test_room(n_series * n * 4 + 64);
     const struct philox_kernels *k = under_test_ops()->philox;
-    struct series_rows rows = {wide, DTYPE_F64, n_series, n, first};
-    struct series_rows narrow_rows = {narrow, DTYPE_F32, n_series, n, first};
+    struct series_rows rows = {wide, DTYPE_F64, n_series, n, first, 0};
+    struct series_rows narrow_rows = {narrow, DTYPE_F32, n_series, n, first, 0};
     ASSERT_OK(k->walk_rows(under_test_queue, &w, &rows));
     ASSERT_OK(k->walk_rows(under_test_queue, &w, &narrow_rows));
     under_test_get(got, wide, n_series * n * 8);

@@ -43,7 +43,7 @@ static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **stat
         double *mine = calloc(N_SERIES * n, sizeof(*mine));
         assert_true(kernel != NULL && mine != NULL);
         struct span room = under_test_room(N_SERIES * n * sizeof(double));
-        const struct series_rows rows = {room, DTYPE_F64, N_SERIES, n, FIRST};
+        const struct series_rows rows = {room, DTYPE_F64, N_SERIES, n, FIRST, 0};
         ASSERT_OK(under_test_ops()->philox->walk_rows(under_test_queue, &walk, &rows));
         under_test_get(kernel, room, N_SERIES * n * sizeof(double));
         under_test_release(room);
@@ -248,7 +248,7 @@ static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
     struct span room = under_test_room(2 * n * sizeof(float));
     float *kernel = malloc(2 * n * sizeof(float));
     assert_non_null(kernel);
-    const struct series_rows rows = {room, DTYPE_F32, 2, n, 0};
+    const struct series_rows rows = {room, DTYPE_F32, 2, n, 0, 0};
     ASSERT_OK(under_test_ops()->philox->walk_rows(under_test_queue, &walk, &rows));
     under_test_get(kernel, room, 2 * n * sizeof(float));
     under_test_release(room);

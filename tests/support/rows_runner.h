@@ -84,7 +84,11 @@ static inline void run_rows(const struct rows *c, struct run *r)
     size_t exact_row = k->z_bytes(under_test_queue, PEARSON_EXACT, c->n_samples);
     assert_int_equal(z_row % 16, 0);
     r->x = (struct series_rows){under_test_put_numbers(c->x, c->n_series * c->n_samples, c->type),
-                                c->type, c->n_series, c->n_samples, 0};
+                                c->type,
+                                c->n_series,
+                                c->n_samples,
+                                0,
+                                0};
     r->z = under_test_room(c->n_series * z_row + 64);
     r->z_exact = under_test_room(c->n_series * exact_row + 64);
     r->n_unsure = 0;
