@@ -589,6 +589,9 @@ static void begin_ending(struct job *job)
     job->phase = JOB_ENDING;
     job->code_at_end = job->code;
     job->restarts = starts_over(job);
+    if (job->restarts && job->code == STATUS_TOO_LARGE) {
+        job_expect_all_lines(job);
+    }
     job_run(job, &job->device_task, LANE_DEVICE, end_work, end_finished);
 }
 

@@ -252,6 +252,32 @@ bool job_reserve_lines(struct job *job, size_t part, size_t lines)
     return true;
 }
 
+/* Of the whole table that the block is of, if the rest of it is as the block. */
+static size_t all_lines(const struct job *job, const struct block *of)
+{
+    const struct source *const s = table_source(of->table);
+    const double left = (double)source_file_bytes(s) - (double)source_file_offset(s),
+                 times = (double)job->lane_bytes[LANE_DECODE] / (double)job->bytes_read;
+    double cells = (double)job->cells[of->part];
+    for (const struct block *b = job->first_block; b != NULL && b->state == BLOCK_READY;
+         b = b->next) {
+        cells += b->part == of->part ? (double)b->chunk.n_cells : 0;
+    }
+    cells += (left > 0 ? left : 0) * times * (double)of->chunk.n_cells / (double)of->chunk.raw_len;
+    return (size_t)(cells / (double)job->shapes[of->part].cells_per_line);
+}
+
+void job_expect_all_lines(struct job *job)
+{
+    const struct block *const b = job->pushing; /* there was no memory for its lines */
+    const size_t all = all_lines(job, b), least = job->lines_estimate[b->part];
+    struct stage_need need;
+    job->lines_estimate[b->part] = all > least ? all : least;
+    if (plan(job, job->lines_estimate, 0, &need) != STATUS_OK || !within_limits(job, &need)) {
+        job->lines_estimate[b->part] = least;
+    }
+}
+
 /* What the stage needs for the lines that were counted. */
 static enum status plan_counted(struct job *job)
 {

@@ -176,6 +176,9 @@ bool job_memory_may_take(const struct job *job, uint64_t more_host, uint64_t mor
 bool job_has_lines(const struct job *job, size_t part, size_t lines);
 /* Makes sure of it; false when the job now has to end (or to start over, `restart_pending`). */
 bool job_reserve_lines(struct job *job, size_t part, size_t lines);
+/* Before it starts over, when nothing runs for it: expects the lines of the whole tables, from what
+ * came of them, so that it does not start over for every few lines more. */
+void job_expect_all_lines(struct job *job);
 /* check, when all cells have been counted: whether run would do with the lines they make, by shape
  * and by the memory they take; false when the job has failed. */
 bool job_check_lines(struct job *job);
