@@ -218,10 +218,15 @@ static enum status open_stream(struct job *job, struct job_part *part, struct so
         job_archive_options(job->engine->settings, &job->unpack_stop);
     *out = NULL;
     if (part->stream.read == NULL && part->archive == NULL) {
+        const bool no_room = job->copies[part - job->input.parts].given_up;
         return status_fail(STATUS_UNSUPPORTED,
-                           "'%s' would have to be read again, which a pipe cannot be; give it as a "
-                           "file",
-                           part->path);
+                           "'%s' would have to be read again, which a pipe cannot be%s; give it as "
+                           "a file%s",
+                           part->path,
+                           no_room ? ", and there is no room for a copy of its numbers beside the "
+                                     "result"
+                                   : "",
+                           no_room && !job->need.rereads ? ", or raise --memory" : "");
     }
     if (part->stream.read == NULL) {
         STATUS_TRY(

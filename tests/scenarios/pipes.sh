@@ -145,6 +145,14 @@ import numpy
 r = [numpy.load(folder + "/gaps/pearson.npz")["r"] for folder in ("by-file", "by-pipe", "turned")]
 assert abs(r[1] - r[0]).max() < 1e-12 and 0 < abs(r[2] - r[0]).max() < 2e-10, r
 P
+# Where there is no room for that, the message says so.
+small_disk 4m
+cat gaps.clusters.csv | "$LEAT" run -q -b cpu --memory 56M -s series=columns -o small/out - --name gaps.clusters.csv 2>stderr &&
+    fail "slabs with gaps by a pipe, without room"
+says 'which a pipe cannot be, and there is no room for a copy of its numbers beside the result; give it as a file, or raise --memory$'
+cat gaps.clusters.csv | "$LEAT" run -q -b cpu -s missing=drop -s series=columns -o small/out - --name gaps.clusters.csv 2>stderr &&
+    fail "a second pass by a pipe, without room"
+says 'and there is no room for a copy of its numbers beside the result; give it as a file$'
 if command -v strace >/dev/null && [ -z "${LEAT_TEST_SMALL:-}" ] && [ "$patience" -eq 1 ]; then
     strace -f -e trace=write,pwrite64 -o trace "$LEAT" run -q -b cpu -s series=columns -s top=5 -o traced large.tar ||
         skip "strace cannot look here"
