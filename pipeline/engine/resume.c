@@ -75,7 +75,8 @@ static const char *find_unasked(const json_t *manifest, const json_t *asked)
 static enum status compare_request(struct earlier *e)
 {
     json_t *asked = manifest_asked(e->job), *value;
-    const char *key, *other = asked != NULL ? find_unasked(e->manifest, asked) : NULL;
+    const char *key, *other = asked != NULL ? find_unasked(e->manifest, asked) : NULL,
+                     *how = "with another";
     if (asked == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the parameters");
     }
@@ -87,11 +88,14 @@ static enum status compare_request(struct earlier *e)
         json_object_foreach(asked, key, value)
         {
             const json_t *recorded = manifest_recorded(e->manifest, key);
-            other = recorded == NULL || !json_equal(recorded, value) ? key : other;
+            if (recorded == NULL || !json_equal(recorded, value)) {
+                other = key;
+                how = recorded == NULL ? "without" : "with another";
+            }
         }
         const bool is_bundled = manifest_is_bundled(e->manifest);
         if (other != NULL) {
-            snprintf(e->differs, sizeof(e->differs), "it was made with another %s", other);
+            snprintf(e->differs, sizeof(e->differs), "it was made %s %s", how, other);
         } else if (is_bundled != e->job->context.settings->bundle) {
             snprintf(e->differs, sizeof(e->differs), "it was made %s --bundle",
                      is_bundled ? "with" : "without");

@@ -77,7 +77,7 @@ differs() {
     says "but it was made .*$what.*--force"
 }
 differs 'another top' 0 -s top=5 in/t1.clusters.csv
-differs 'another missing_value' 0 -s missing_value=7 in/t1.clusters.csv
+differs 'without missing_value' 0 -s missing_value=7 in/t1.clusters.csv
 differs 'another method' 0 -s method=barycentric in/c.nodes.csv in/c.query.csv
 differs 'another query' 0 -s 'query=linspace(0,2,5)' in/c.nodes.csv
 printf '1,2,5\n3,1,4\n1,7,2\n' >in/t1.clusters.csv # of the same length
