@@ -285,7 +285,7 @@ static enum status refuse_path(const char *path)
 static enum status refuse_part(const char *path, const struct stage_part *part,
                                const struct job_settings *j)
 {
-    char names[SETTINGS_NAMES_BYTES], instead[STAGE_INSTEAD_BYTES];
+    char names[SETTINGS_NAMES_BYTES] = "", instead[STAGE_INSTEAD_BYTES];
     if (part != NULL) {
         const char *const text = stage_text(j->stage, j->params, part->unless);
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -294,12 +294,16 @@ static enum status refuse_part(const char *path, const struct stage_part *part,
                            path, stage_instead(j->stage, part, instead), text != NULL ? " ('" : "",
                            text != NULL ? text : "", text != NULL ? "')" : "", part->suffix);
     }
+    for (size_t i = 0, n = 0; i < j->n_parts && n < sizeof names; i++) {
+        n += (size_t)snprintf(names + n, sizeof names - n, "%sX.%s.%s", i > 0 ? " and " : "",
+                              j->parts[i]->suffix, j->parts[i]->kind == STAGE_GRID ? "tif" : "csv");
+    }
     stage_instead(j->stage, j->parts[j->n_parts - 1], instead);
     return status_fail(
         STATUS_BAD_ARGUMENT, "%s: pipeline %s takes %zu files a job; name them %s%s%s%s%s", path,
-        j->stage->name, j->n_parts, settings_names_of(j->stage, names),
-        j->parts[0]->kind == STAGE_GRID ? " (or .asc)" : "", *instead != '\0' ? ", or set " : "",
-        instead, *instead != '\0' ? " in place of the last" : "");
+        j->stage->name, j->n_parts, names, j->parts[0]->kind == STAGE_GRID ? " (or .asc)" : "",
+        *instead != '\0' ? ", or set " : "", instead,
+        *instead != '\0' ? " in place of the last" : "");
 }
 
 /* Which part of its job the file is: the only one, or that which its name says. */

@@ -513,7 +513,7 @@ def mistakes():
     run("-p", "interpolate", *line, "plain.csv")
     assert curve("out/plain")["y"].tolist() == [[0, 1 / 16, 1 / 4, 9 / 16, 1]]
     run("-p", "interpolate", "plain.csv", out="bad", status=2,
-        says=r"takes 2 files a job; name them X.nodes.csv \[\+ X.query.csv\], or set query in place of the last")
+        says=r"takes 2 files a job; name them X.nodes.csv and X.query.csv, or set query in place of the last")
     assert not os.path.exists("bad"), os.listdir("bad")
     print("mistakes: each with its message, and nothing left")
 

@@ -106,7 +106,7 @@ for job in "ac":
     assert len(about(f"at/{job}")["inputs"]) == 1
 run("-o", "both", "-s", "at=7.5", "a.values.csv", "a.asked.csv", status=1,
     says=r"a.asked.csv: the parameter at \('7.5'\) takes the place of X.asked")
-run("-o", "bad", "-p", "scores", "one.numbers.csv", status=2, says=r"X.values.csv \[\+ X.unit.csv\] \[\+ X.asked.csv\], or set at")
+run("-o", "bad", "-p", "scores", "one.numbers.csv", status=2, says=r"takes 2 files a job; name them X.values.csv and X.asked.csv, or set at")
 os.link("one.numbers.csv", "one.dat")
 run("-o", "bad", "one.dat", status=2, says=r"X.values.csv \[\+ X.unit.csv\] \[\+ X.asked.csv\] \(scores\)")
 print("a parameter in place of a part: read once, and alone")
