@@ -381,8 +381,9 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
         if (endless || want == furthest) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: line %" PRIu64 ": is longer than %zu bytes; is this a "
-                               "table, and is every quote in it closed?",
-                               source_name(t->source), h->line, max_line);
+                               "table, and is every quote in it closed?%s",
+                               source_name(t->source), h->line, max_line,
+                               max_line < CSV_MAX_LINE_BYTES ? " If so, raise --memory" : "");
         }
         want *= h->n_lines >= 2 ? 8 : 2;
         want = want < furthest ? want : furthest;

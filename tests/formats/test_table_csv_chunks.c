@@ -313,7 +313,8 @@ static void lines_beyond_the_limit_are_refused(void **state)
     }
     assert_int_equal(bytes_printf(&text, "1\n"), STATUS_OK);
     struct reading r = read_bytes(text.data, text.len, &options, 1 << 16);
-    assert_failed(&r, STATUS_BAD_INPUT, "line 1: is longer than 131072 bytes", NULL);
+    assert_failed(&r, STATUS_BAD_INPUT, "line 1: is longer than 131072 bytes",
+                  "closed? If so, raise --memory");
     reading_free(&r);
     r = read_bytes(text.data, text.len, NULL, 1 << 16);
     assert_int_equal(r.status, STATUS_OK);
