@@ -154,11 +154,11 @@ struct stage_ops {
     /* May be NULL: little. About how many multiplications and additions a job of this shape takes,
      * from args->inputs and args->params alone. Whether a device is worth its opening. */
     double (*work)(const struct stage_args *args);
-    /* What a job with these tables would need. A table that does not know its length is planned by
-     * its estimate, and when more lines have come by half as many again, with args->n_results as
-     * they are. STATUS_BAD_INPUT /
-     * _BAD_ARGUMENT when it cannot be done at all (one cell, too many series, shapes that differ);
-     * the message says why. */
+    /* What a job with these tables would need; kernels of args->queue->backend->ops tell their
+     * scratch memory. A table that does not know its length is planned by its estimate, and when
+     * more lines have come by half as many again, with args->n_results as they are.
+     * STATUS_BAD_INPUT or _BAD_ARGUMENT when it cannot be done at all (one cell, too many series,
+     * shapes that differ); the message says why. */
     enum status (*plan)(const struct stage_args *args, struct stage_need *out) STATUS_MUST_CHECK;
     /* The method, as one function that pulls (base/job_io.h): numbers in, results out. */
     enum status (*run)(struct job_io *io) STATUS_MUST_CHECK;

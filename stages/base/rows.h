@@ -12,7 +12,8 @@
 typedef enum status rows_look_fn(void *context, void *cells, size_t n, uint64_t first,
                                  size_t *n_kept);
 
-/* Sees a chunk before its rows are seen: the names of its lines, where it stands in the file. */
+/* Sees a chunk before its rows are seen: the names of the lines that begin in it, where it stands
+ * in the file. One rows_read may take several. */
 typedef enum status rows_chunk_fn(void *context, const struct table_chunk *chunk);
 
 struct rows {

@@ -134,6 +134,13 @@ def watch(*options):
     with open("log", "w") as log:
         service = subprocess.Popen([LEAT, "watch", "--spool", "s", "--status-socket", "s.sock", "-b", "cpu", "--http", "unix:http.sock",
                                     *options], stderr=log)
+    try:
+        return watch_service(service, *options)
+    finally:
+        service.kill()
+
+
+def watch_service(service, *options):
     ask, give_up = ("status", "--status-socket", os.path.abspath("s.sock")), time.monotonic() + WAIT_S
     while (answer := leat(*ask))[0] == 2 or ("paused" not in answer[1] and answer[0] == 1):
         check(time.monotonic() < give_up and service.poll() is None, f"never: an answer; {open('log').read()}")
