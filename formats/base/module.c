@@ -53,8 +53,14 @@ enum status module_find(const struct module *m, char path[MODULE_PATH_BYTES])
     library_dir(beside);
     struct {
         const char *dir, *below;
-    } places[] = {{chosen, ""}, {beside, ""},           {beside, "/leat"},
-                  {here, ""},   {here, "/../lib/leat"}, {LEAT_MODULE_DIR, ""}};
+    } places[] = {{chosen, ""},
+                  {beside, ""},
+                  {beside, "/leat"},
+                  {beside, "/../leat"},
+                  {beside, "/../lib/leat"}, /* of lib64, and before it of lib/x86_64-linux-gnu */
+                  {here, ""},
+                  {here, "/../lib/leat"},
+                  {LEAT_MODULE_DIR, ""}};
     for (size_t k = 0; k < sizeof places / sizeof *places; ++k) {
         if (places[k].dir == NULL || places[k].dir[0] == '\0') {
             continue;

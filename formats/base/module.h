@@ -21,8 +21,8 @@ struct module {
 enum { MODULE_PATH_BYTES = PATH_MAX + 64 };
 
 /* The first of these that there is: in $LEAT_MODULE_DIR; where this is a part of a library, beside
- * that and in leat/ beside it; beside the executable and in ../lib/leat beside it; in the directory
- * configured at build time. */
+ * that, in leat/ beside it or one folder up, and in ../lib/leat; beside the executable and in
+ * ../lib/leat beside it; in the directory configured at build time. */
 enum status module_find(const struct module *m, char path[MODULE_PATH_BYTES]) STATUS_MUST_CHECK;
 
 /* Loads it from there, and gives the symbol's address; it stays loaded. A failure has the loader's

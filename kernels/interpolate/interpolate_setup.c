@@ -132,13 +132,14 @@ static enum status sort(struct work *w)
     const struct interpolate_request *r = w->request;
     for (size_t i = 0; i < r->n; ++i) {
         if (!isfinite(r->x[i])) {
-            return status_fail(STATUS_BAD_INPUT, "x of row %zu is not finite", i + 1);
+            return status_fail(STATUS_BAD_INPUT, "x of node %zu (the first is 0) is not finite", i);
         }
         w->place[i] = (struct place){r->x[i], i};
     }
     for (size_t i = 0; i < r->n_curves * r->n; ++i) {
         if (!isfinite(r->y[i])) {
-            return status_fail(STATUS_BAD_INPUT, "y of row %zu is not finite", i % r->n + 1);
+            return status_fail(STATUS_BAD_INPUT, "y of node %zu (the first is 0) is not finite",
+                               i % r->n);
         }
     }
     qsort(w->place, r->n, sizeof *w->place, by_x);
@@ -150,8 +151,9 @@ static enum status sort(struct work *w)
         if (i > 0 && w->x[i] == w->x[i - 1]) {
             w->out->same[0] = w->place[i - 1].row;
             w->out->same[1] = w->place[i].row;
-            return status_fail(STATUS_BAD_INPUT, "rows %zu and %zu have the same x (%.17g)",
-                               w->place[i - 1].row + 1, w->place[i].row + 1, w->x[i]);
+            return status_fail(STATUS_BAD_INPUT,
+                               "nodes %zu and %zu (the first is 0) have the same x, %.17g",
+                               w->place[i - 1].row, w->place[i].row, w->x[i]);
         }
     }
     if (!isfinite(w->x[r->n - 1] - w->x[0])) {

@@ -177,8 +177,7 @@ static enum status add_block(struct correlation *c)
     return correlate_grow(c, first + b->rows);
 }
 
-/* Series in a panel, at most. */
-static size_t most_rows(const struct correlation *c)
+size_t correlate_most_rows(const struct correlation *c)
 {
     const struct correlate_request *const q = &c->request;
     return q->is_guessed || q->panel < q->n_series ? q->panel : q->n_series;
@@ -189,7 +188,7 @@ static enum status exact_room(struct correlation *c, size_t which)
 {
     return c->of_exact[which].at != NULL
                ? STATUS_OK
-               : room_span(&c->exact, most_rows(c), correlate_z_bytes(c, PEARSON_EXACT),
+               : room_span(&c->exact, correlate_most_rows(c), correlate_z_bytes(c, PEARSON_EXACT),
                            &c->of_exact[which]);
 }
 
@@ -206,7 +205,7 @@ enum status correlate_count(struct correlation *c)
     const struct correlate_request *const q = &c->request;
     STATUS_TRY(add_block(c));
     for (size_t k = 0; k < 2 && q->gaps && q->precision != PEARSON_EXACT; k++) {
-        STATUS_TRY(k == 0 || q->n_series > most_rows(c) ? exact_room(c, k) : STATUS_OK);
+        STATUS_TRY(k == 0 || q->n_series > correlate_most_rows(c) ? exact_room(c, k) : STATUS_OK);
         STATUS_TRY(k == 0 ? exact_moments_room(c) : STATUS_OK);
     }
     return STATUS_OK;
@@ -334,6 +333,29 @@ static enum status exact_panel(struct correlation *c, size_t p, size_t which,
     return kernels(c)->standardize(c->queue, PEARSON_EXACT, &x, c->exact_moments, side->z);
 }
 
+/* Corrects the products of two panels, `nth` of all; ranks take long, and come in strips of
+ * rows. */
+static enum status fill_products(struct correlation *c, const struct pearson_panel *all, size_t nth,
+                                 uint64_t *n_unsure)
+{
+    const size_t most = c->request.ranks ? TILE : all->a.n, z = correlate_z_bytes(c, PEARSON_EXACT),
+                 row = all->width * dtype_bytes(pearson_dtype(all->precision)),
+                 n = c->n_panels * (c->n_panels + 1) / 2;
+    for (size_t first = 0; first < all->a.n; first += most) {
+        struct pearson_panel strip = *all;
+        const double share = ((double)nth + (double)first / (double)all->a.n) / (double)n;
+        STATUS_TRY(queue_check(c->queue));
+        STATUS_TRY(c->pause != NULL ? c->pause(c->context, share) : STATUS_OK);
+        strip.a.z = span_from(all->a.z, first * z);
+        strip.a.x = span_from(all->a.x, all->a.x.at != NULL ? first * correlate_x_bytes(c) : 0);
+        strip.a.first = all->a.first + first;
+        strip.a.n = all->a.n - first < most ? all->a.n - first : most;
+        strip.r = span_from(all->r, first * row);
+        STATUS_TRY(kernels(c)->gram_gaps(c->queue, &strip, n_unsure));
+    }
+    return STATUS_OK;
+}
+
 /* Corrects panel p against itself and the panels before it. */
 static enum status fill_panel(struct correlation *c, size_t p, const bool *gaps, uint64_t *n_unsure)
 {
@@ -348,7 +370,6 @@ static enum status fill_panel(struct correlation *c, size_t p, const bool *gaps,
         if (!gaps[p] && !gaps[b]) {
             continue;
         }
-        STATUS_TRY(queue_check(c->queue));
         if (panel.a.n == 0) {
             STATUS_TRY(exact_panel(c, p, 0, &panel.a));
         }
@@ -356,7 +377,7 @@ static enum status fill_panel(struct correlation *c, size_t p, const bool *gaps,
         if (b < p) {
             STATUS_TRY(exact_panel(c, b, 1, &panel.b));
         }
-        STATUS_TRY(kernels(c)->gram_gaps(c->queue, &panel, n_unsure));
+        STATUS_TRY(fill_products(c, &panel, p * (p + 1) / 2 + b, n_unsure));
     }
     return STATUS_OK;
 }

@@ -58,6 +58,9 @@ enum { CORRELATE_BLOCKS_MOST = 56 };
 struct correlation {
     struct queue *queue;
     struct correlate_request request;
+    /* Between parts of correlate_gaps; share: of it, from 0 to 1. NULL: nobody asks. */
+    enum status (*pause)(void *context, double share);
+    void *context;
     struct span given; /* all series, if they are given */
 
     /* Memory, which a plan only counts. */
@@ -84,6 +87,8 @@ enum status correlate_count(struct correlation *c) STATUS_MUST_CHECK;
 /* All coefficients are there: gives back what only they took; or all but the matrix. */
 void correlate_release(struct correlation *c);
 void correlate_free(struct correlation *c);
+/* Series in a panel, at most. */
+size_t correlate_most_rows(const struct correlation *c);
 /* Whether the standard form can take the place of series; these are then as far apart as that. */
 bool correlate_in_place(const struct queue *queue, enum pearson_precision precision,
                         enum dtype type);

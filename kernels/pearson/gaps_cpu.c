@@ -39,18 +39,13 @@ struct parted {
 struct tile {
     size_t a0, n_a, b0, n_b;
     bool a_whole, b_whole;
-};
-
-/* Of a tile's rows: z, m and q, added up. */
-struct row_sums {
-    double z[TILE], m[TILE], q[TILE];
+    size_t products; /* doubles of the tiles before it */
 };
 
 /* What a tile adds up: a's z, q, m with b's m; a's m with b's z and q; z with z; and the sums of
- * rows that stand for products with a mask of ones. */
+ * the rows of z, q, m of either side, which stand for products with a mask of ones. */
 struct products {
-    double with_mask[3 * TILE][TILE], of_mask[TILE][2 * TILE], xy[TILE][TILE];
-    struct row_sums a, b;
+    double *with_mask, *of_mask, *xy, *a, *b;
 };
 
 /* One side's slice, packed: the n rows of z, then of q, then of m, so that a product with several
@@ -59,7 +54,7 @@ typedef double packed[3 * TILE][SLICE];
 
 struct work {
     packed a, b;
-    struct products products; /* of a tile whose series are all there */
+    double products[6 * TILE * TILE + 6 * TILE]; /* of a tile whose series are all there */
 };
 
 struct gaps_job {
@@ -68,6 +63,7 @@ struct gaps_job {
     size_t stride, tile;
     struct parted a, b;
     struct tile *tiles;
+    size_t products; /* doubles, of all tiles */
     atomic_ullong n_unsure;
 };
 
@@ -90,6 +86,17 @@ static enum status part(const struct pearson_panel *p, const struct pearson_side
     return STATUS_OK;
 }
 
+static size_t n_products(size_t n_a, size_t n_b)
+{
+    return 6 * n_a * n_b + 3 * (n_a + n_b);
+}
+
+static struct products products_at(double *at, const struct tile *t)
+{
+    const size_t n = t->n_a * t->n_b;
+    return (struct products){at, at + 3 * n, at + 5 * n, at + 6 * n, at + 6 * n + 3 * t->n_a};
+}
+
 /* Tiles of a's list [a0, a1) with b's [b0, b1); both ascend, so a tile whose last row is not beyond
  * its first column has nothing below the diagonal. Counts where job->tiles is NULL. */
 static size_t lay(struct gaps_job *job, size_t n, size_t a0, size_t a1, size_t b0, size_t b1)
@@ -100,13 +107,16 @@ static size_t lay(struct gaps_job *job, size_t n, size_t a0, size_t a1, size_t b
             if (job->b.series[b] >= job->a.series[a + n_a - 1]) {
                 break;
             }
+            size_t n_b = cpu_min(job->tile, b1 - b);
             if (job->tiles != NULL) {
                 job->tiles[n] = (struct tile){.a0 = a,
                                               .n_a = n_a,
                                               .b0 = b,
-                                              .n_b = cpu_min(job->tile, b1 - b),
+                                              .n_b = n_b,
                                               .a_whole = a >= job->a.n_gapped,
-                                              .b_whole = b >= job->b.n_gapped};
+                                              .b_whole = b >= job->b.n_gapped,
+                                              .products = job->products};
+                job->products += n_products(n_a, n_b);
             }
             ++n;
         }
@@ -124,7 +134,8 @@ static size_t lay_all(struct gaps_job *job)
 /* A list of n series is n / TILE tiles and, where it is parted, one more. */
 size_t cpu_gaps_bytes(size_t n_a, size_t n_b)
 {
-    return (cpu_pieces(n_a, TILE) + 1) * (cpu_pieces(n_b, TILE) + 1) * sizeof(struct products);
+    const size_t tiles_a = cpu_pieces(n_a, TILE) + 1, tiles_b = cpu_pieces(n_b, TILE) + 1;
+    return (6 * n_a * n_b + 3 * (n_a * tiles_b + n_b * tiles_a)) * sizeof(double);
 }
 
 /* --- series ----------------------------------------------------------------------------------- */
@@ -142,9 +153,7 @@ static struct pair_series x_series(const struct gaps_job *job, const struct pear
 {
     const struct pearson_panel *p = job->p;
     size_t offset = (series - side->first) * p->n_samples * dtype_bytes(p->x_type);
-    return (struct pair_series){.x = (const char *)side->x.at + offset,
-                                .type = p->x_type,
-                                .shift = moments_array(p->moments, MOMENTS_MEAN)[series]};
+    return (struct pair_series){.x = (const char *)side->x.at + offset, .type = p->x_type};
 }
 
 /* row may be z. */
@@ -170,22 +179,23 @@ static double total(const double *v, size_t n)
 
 /* Samples k .. k + n - 1 of listed series. `sums`: of their rows, where the other side is whole. */
 static void pack(const struct gaps_job *job, const struct pearson_side *side, const size_t *series,
-                 size_t n_rows, size_t k, size_t n, double (*rows)[SLICE], struct row_sums *sums)
+                 size_t n_rows, size_t k, size_t n, double (*rows)[SLICE], double *sums)
 {
+    const double *mean = moments_array(job->p->moments, MOMENTS_MEAN);
     double widened[VECTOR_BLOCK];
     for (size_t i = 0; i < n_rows; ++i) {
         double *z = rows[i], *q = rows[n_rows + i], *m = rows[2 * n_rows + i];
         if (job->in_parts) {
             struct pair_series x = x_series(job, side, series[i]);
-            vector_scale(vector_widen(x.x, x.type, k, n, widened), n, x.shift, 0, 1, z);
+            vector_scale(vector_widen(x.x, x.type, k, n, widened), n, mean[series[i]], 0, 1, z);
             pack_row(z, n, z, q, m);
         } else {
             pack_row((const double *)z_series(job, side, series[i]).x + k, n, z, q, m);
         }
         if (sums != NULL) {
-            sums->z[i] += total(z, n);
-            sums->m[i] += total(m, n);
-            sums->q[i] += total(q, n);
+            sums[i] += total(z, n);
+            sums[n_rows + i] += total(q, n);
+            sums[2 * n_rows + i] += total(m, n);
         }
     }
 }
@@ -210,7 +220,7 @@ static void multiply(double (*a)[SLICE], size_t n_a, double (*b)[SLICE], size_t 
 }
 
 static void add_up(const struct gaps_job *job, const struct tile *t, struct work *w,
-                   struct products *to)
+                   const struct products *to)
 {
     const struct pearson_panel *p = job->p;
     size_t n_a = t->n_a, n_b = t->n_b;
@@ -219,14 +229,14 @@ static void add_up(const struct gaps_job *job, const struct tile *t, struct work
     for (size_t k = 0; k < p->n_samples; k += SLICE) {
         size_t n = cpu_min(SLICE, p->n_samples - k);
         bool add = job->in_parts || k != 0;
-        pack(job, &p->a, job->a.series + t->a0, n_a, k, n, w->a, t->b_whole ? &to->a : NULL);
-        pack(job, &p->b, job->b.series + t->b0, n_b, k, n, w->b, t->a_whole ? &to->b : NULL);
-        multiply(w->a, n_a, w->b, n_b, n, add, to->xy[0], TILE);
+        pack(job, &p->a, job->a.series + t->a0, n_a, k, n, w->a, t->b_whole ? to->a : NULL);
+        pack(job, &p->b, job->b.series + t->b0, n_b, k, n, w->b, t->a_whole ? to->b : NULL);
+        multiply(w->a, n_a, w->b, n_b, n, add, to->xy, n_b);
         if (!t->b_whole) {
-            multiply(w->a, stacked, w->b + 2 * n_b, n_b, n, add, to->with_mask[0], TILE);
+            multiply(w->a, stacked, w->b + 2 * n_b, n_b, n, add, to->with_mask, n_b);
         }
         if (!t->a_whole) {
-            multiply(w->a + 2 * n_a, n_a, w->b, 2 * n_b, n, add, to->of_mask[0], (size_t)2 * TILE);
+            multiply(w->a + 2 * n_a, n_a, w->b, 2 * n_b, n, add, to->of_mask, 2 * n_b);
         }
     }
 }
@@ -234,34 +244,39 @@ static void add_up(const struct gaps_job *job, const struct tile *t, struct work
 static struct pearson_sums sums_of(const struct tile *t, const struct products *of, size_t i,
                                    size_t j)
 {
-    struct pearson_sums s = {.xy = of->xy[i][j]};
-    s.x = t->b_whole ? of->a.z[i] : of->with_mask[i][j];
-    s.xx = t->b_whole ? of->a.q[i] : of->with_mask[t->n_a + i][j];
-    s.y = t->a_whole ? of->b.z[j] : of->of_mask[i][j];
-    s.yy = t->a_whole ? of->b.q[j] : of->of_mask[i][t->n_b + j];
-    s.n = t->a_whole ? of->b.m[j] : of->with_mask[2 * t->n_a + i][j];
-    s.n = t->b_whole ? of->a.m[i] : s.n;
+    const size_t n_a = t->n_a, n_b = t->n_b;
+    const double *x = of->with_mask + i * n_b + j, *y = of->of_mask + 2 * i * n_b + j;
+    struct pearson_sums s = {.xy = of->xy[i * n_b + j]};
+    s.x = t->b_whole ? of->a[i] : x[0];
+    s.xx = t->b_whole ? of->a[n_a + i] : x[n_a * n_b];
+    s.y = t->a_whole ? of->b[j] : y[0];
+    s.yy = t->a_whole ? of->b[n_b + j] : y[n_b];
+    s.n = t->a_whole ? of->b[2 * n_b + j] : t->b_whole ? of->a[2 * n_a + i] : x[2 * n_a * n_b];
     return s;
 }
 
 /* --- coefficients ----------------------------------------------------------------------------- */
 
-/* The coefficient of series j of side a and i of side b, by themselves. */
-static double recompute(struct gaps_job *job, size_t j, size_t i)
+/* The coefficient of series j of side a and i of side b, by themselves: their sums about the means
+ * of the series, `far`, cancel. Whether z still tells r is theirs to say, so that r is the same
+ * with x and without. */
+static double recompute(struct gaps_job *job, size_t j, size_t i, const struct pearson_sums *far)
 {
     const struct pearson_panel *p = job->p;
-    if (job->in_parts) {
+    struct pearson_sums s = *far;
+    (void)pearson_centre_sums(&s);
+    bool sure = !job->in_parts && pearson_is_sure(far, &s);
+    if (sure) {
+        s = cpu_pair_common(z_series(job, &p->a, j), z_series(job, &p->b, i), p->n_samples);
+        sure = pearson_is_sure(far, &s); /* of very long series the former is not exact enough */
+    }
+    if (!sure && !job->in_parts && p->a.x.at != NULL && p->b.x.at != NULL) {
+        s = cpu_pair_common(x_series(job, &p->a, j), x_series(job, &p->b, i), p->n_samples);
+    } else if (!sure) {
         atomic_fetch_add(&job->n_unsure, 1);
         return PEARSON_UNSURE;
     }
-    struct pearson_common c =
-        cpu_pair_common(z_series(job, &p->a, j), z_series(job, &p->b, i), p->n_samples);
-    if (!c.sure && p->a.x.at != NULL && p->b.x.at != NULL) {
-        c = cpu_pair_common(x_series(job, &p->a, j), x_series(job, &p->b, i), p->n_samples);
-    } else if (!c.sure) {
-        atomic_fetch_add(&job->n_unsure, 1);
-    }
-    return pearson_of_centred(c.sums, moments_least_count(p->moments));
+    return pearson_of_centred(s, moments_least_count(p->moments));
 }
 
 static struct rank_series ranks_of(const struct gaps_job *job, const struct pearson_side *side,
@@ -274,7 +289,8 @@ static struct rank_series ranks_of(const struct gaps_job *job, const struct pear
 }
 
 /* Row k of the tile with column l, from its products; of ranks `of` is scratch. */
-static double coefficient(struct gaps_job *job, const struct tile *t, size_t k, size_t l, void *of)
+static double coefficient(struct gaps_job *job, const struct tile *t, size_t k, size_t l,
+                          double *of)
 {
     const struct pearson_panel *p = job->p;
     const size_t j = job->a.series[t->a0 + k], i = job->b.series[t->b0 + l];
@@ -287,10 +303,12 @@ static double coefficient(struct gaps_job *job, const struct tile *t, size_t k, 
         return cpu_rank_pair(ranks_of(job, &p->a, j), ranks_of(job, &p->b, i), p->n_samples, least,
                              of);
     }
-    return pearson_from_sums(sums_of(t, of, k, l), least, &r) ? r : recompute(job, j, i);
+    const struct products products = products_at(of, t);
+    const struct pearson_sums s = sums_of(t, &products, k, l);
+    return pearson_from_sums(s, least, &r) ? r : recompute(job, j, i, &s);
 }
 
-static void store_tile(struct gaps_job *job, const struct tile *t, void *of)
+static void store_tile(struct gaps_job *job, const struct tile *t, double *of)
 {
     const struct pearson_panel *p = job->p;
     for (size_t k = 0; k < t->n_a; ++k) {
@@ -319,15 +337,14 @@ static void gaps_body(void *arg, size_t index, void *scratch)
         store_tile(job, t, scratch);
         return;
     }
-    struct products *sums =
-        job->in_parts ? (struct products *)job->p->part.sums.at + index : &w->products;
+    double *at = job->in_parts ? (double *)job->p->part.sums.at + t->products : w->products;
+    const struct products to = products_at(at, t);
     if (!job->in_parts) {
-        memset(&sums->a, 0, sizeof sums->a);
-        memset(&sums->b, 0, sizeof sums->b);
+        memset(to.a, 0, 3 * (t->n_a + t->n_b) * sizeof *to.a);
     }
-    add_up(job, t, w, sums);
+    add_up(job, t, w, &to);
     if (!job->in_parts || job->p->n_samples == 0) {
-        store_tile(job, t, sums);
+        store_tile(job, t, at);
     }
 }
 

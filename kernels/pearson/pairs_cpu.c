@@ -1,7 +1,7 @@
 /*
- * pairs_cpu - one pair of series on the samples that both have: sums about the shifts; where those
- * cancel (the common samples lie close together and far from the shift), about the first common
- * sample, which lies among them; and where that is an outlier of theirs, about their means.
+ * pairs_cpu - one pair of series on the samples that both have: sums about the means of the series;
+ * where those cancel (the common samples lie close together and far from the mean), about the first
+ * common sample, which lies among them; and where that is an outlier of theirs, about their means.
  *
  * Sums of blocks of VECTOR_BLOCK samples in 32 lanes, added up: (64 + N / 1024) u of each.
  */
@@ -50,23 +50,21 @@ static bool first_common(const struct pair_series *a, const struct pair_series *
     return false;
 }
 
-struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples)
+struct pearson_sums cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples)
 {
-    double about_x = x.shift, about_y = y.shift;
-    struct pearson_sums raw = sums_about(&x, &y, n_samples, about_x, about_y), s = raw, far = raw;
-    int centred = s.n == 0 || pearson_centre_sums(&s);
-    if (!centred) {
-        (void)first_common(&x, &y, n_samples, &about_x, &about_y);
-        s = raw = sums_about(&x, &y, n_samples, about_x, about_y);
-        centred = pearson_centre_sums(&s);
+    double about_x, about_y;
+    if (!first_common(&x, &y, n_samples, &about_x, &about_y)) {
+        return (struct pearson_sums){0};
     }
-    if (!centred && (raw.xx > 0 || raw.yy > 0)) {
+    const struct pearson_sums raw = sums_about(&x, &y, n_samples, about_x, about_y);
+    struct pearson_sums s = raw;
+    if (!pearson_centre_sums(&s) && (raw.xx > 0 || raw.yy > 0)) {
         about_x += raw.x / raw.n;
         about_y += raw.y / raw.n;
         s = sums_about(&x, &y, n_samples, about_x, about_y);
         (void)pearson_centre_sums(&s);
     }
-    return (struct pearson_common){.sums = s, .sure = pearson_is_sure(&far, &s)};
+    return s;
 }
 
 /* --- samples that come in parts --------------------------------------------------------------- */
@@ -115,14 +113,13 @@ struct exact_job {
 
 static struct pair_series series_of(const struct exact_job *job, size_t s)
 {
-    return (struct pair_series){.x = cpu_row(job->x, s),
-                                .type = job->x->type,
-                                .shift = moments_array(job->moments, MOMENTS_MEAN)[s]};
+    return (struct pair_series){.x = cpu_row(job->x, s), .type = job->x->type};
 }
 
 static void exact_body(void *arg, size_t index)
 {
     struct exact_job *job = arg;
+    const double *mean = moments_array(job->moments, MOMENTS_MEAN);
     size_t end = cpu_min((index + 1) * job->per_task, job->n);
     for (size_t k = index * job->per_task; k < end; ++k) {
         struct matrix_pair *p = &job->pairs[k];
@@ -131,9 +128,12 @@ static void exact_body(void *arg, size_t index)
             p->r = (double)NAN;
             continue;
         }
-        p->r = pearson_of_centred(
-            cpu_pair_common(series_of(job, p->i), series_of(job, p->j), job->x->n_samples).sums,
-            moments_least_count(job->moments));
+        const struct pair_series x = series_of(job, p->i), y = series_of(job, p->j);
+        struct pearson_sums s = sums_about(&x, &y, job->x->n_samples, mean[p->i], mean[p->j]);
+        if (s.n > 0 && !pearson_centre_sums(&s)) {
+            s = cpu_pair_common(x, y, job->x->n_samples);
+        }
+        p->r = pearson_of_centred(s, moments_least_count(job->moments));
     }
 }
 

@@ -9,16 +9,16 @@
 
 #include <stdbool.h>
 
-/* A series of a pair. Missing samples are NaN or, where `marked`, -0.0 (f64 then). `shift` is a
- * guess of the mean. */
+/* A series of a pair. Missing samples are NaN or, where `marked`, -0.0 (f64 then). */
 struct pair_series {
     const void *x;
     enum dtype type;
     bool marked;
-    double shift;
 };
 
-struct pearson_common cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples);
+/* Sums about the means of the common samples, of a pair whose sums about other points cancel; a
+ * series that is constant there has a square of exactly 0. */
+struct pearson_sums cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples);
 
 /* A series of ranks in the exact form. */
 struct rank_series {

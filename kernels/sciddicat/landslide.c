@@ -56,6 +56,7 @@ uint64_t landslide_helper_bytes(const struct landslide *l, const struct queue *h
 enum status landslide_room(struct landslide *l, const struct queue *home, struct room *room)
 {
     STATUS_TRY(sciddicat_count_cells(&l->params, &l->n_cells));
+    l->home = home;
     if (l->report_every == 0) {
         l->report_every = l->steps < DEFAULT_REPORTS ? 1 : l->steps / DEFAULT_REPORTS;
     }
@@ -147,7 +148,7 @@ bool landslide_ready(struct landslide *l)
     if (l->is_masked && !fill_nodata(l)) {
         return false;
     }
-    for (size_t i = 0; i < l->params.rows; i++) {
+    for (size_t i = 0; i < l->params.rows && !queue_is_stopped(l->home); i++) {
         for (size_t j = 0; j < l->params.columns; j++) {
             start_cell(l, i, j);
             start_edges(l, i, j);
@@ -158,16 +159,18 @@ bool landslide_ready(struct landslide *l)
 
 /* The start, for members whenever they come: debris that may move lies in the surface that the map
  * shows; what is under it stands in what nobody reads. */
-static struct bands_input start_of(const struct landslide *l)
+static enum status start_of(const struct landslide *l, struct bands_input *in)
 {
     double *const surface = l->max_h;
     for (size_t i = 0; i < l->params.rows; i++) {
+        STATUS_TRY(queue_check(l->home));
         for (size_t j = 0; j < l->params.columns; j++) {
             const size_t k = i * l->params.columns + j;
             surface[k] = can_move(l, i, j) ? l->z[k] - l->h[k] : l->z[k];
         }
     }
-    return (struct bands_input){.z = surface, .h = l->h, .nodata = l->is_masked ? l->nodata : NULL};
+    *in = (struct bands_input){.z = surface, .h = l->h, .nodata = l->is_masked ? l->nodata : NULL};
+    return STATUS_OK;
 }
 
 /* --- helpers ---------------------------------------------------------------------------------- */
@@ -201,7 +204,8 @@ static enum status count_helpers(struct landslide *l)
 
 enum status landslide_share(struct landslide *l, struct queue **queues, size_t *n_queues)
 {
-    const struct bands_input in = start_of(l);
+    struct bands_input in;
+    STATUS_TRY(start_of(l, &in));
     return bands_spread(l->bands, queues, n_queues, &in);
 }
 
@@ -216,7 +220,8 @@ static uint64_t clamp_round(double steps)
 static enum status begin(struct landslide *l, struct queue *home, struct executor executor)
 {
     const struct bands_config c = {.home = home, .executor = executor};
-    const struct bands_input in = start_of(l);
+    struct bands_input in;
+    STATUS_TRY(start_of(l, &in));
     STATUS_TRY(bands_open(&c, &l->params, &in, &l->bands));
     STATUS_TRY(bands_advance(l->bands, 0, &l->now));
     l->round_steps = clamp_round((double)first_round_cells / (double)l->n_cells);

@@ -59,7 +59,8 @@ struct landslide {
     enum status (*pause)(void *context);
     void *context;
 
-    size_t n_cells; /* rows * columns */
+    const struct queue *home; /* of landslide_room */
+    size_t n_cells;           /* rows * columns */
     /* [n_cells] each, row by row; of landslide_room: */
     double *z;       /* altitude (m); of NODATA cells, unless compat, the lowest of the map */
     uint8_t *nodata; /* 1: the map has no number there */
@@ -128,8 +129,8 @@ static inline enum landslide_fault landslide_debris(struct landslide *l, size_t 
                                                                : LANDSLIDE_NO_THICKNESS;
 }
 
-/* All are there: gives NODATA cells their altitude, and fills l->start (but the sum). False: no
- * cell has an altitude. */
+/* All are there: gives NODATA cells their altitude, and fills l->start (but the sum); less
+ * where the queue is stopped, as landslide_run will say. False: no cell has an altitude. */
 bool landslide_ready(struct landslide *l);
 
 /* Is it a NODATA cell that is treated as one? */

@@ -74,7 +74,7 @@ const char *leat_error(const struct leat_context *c);
 /* What computes: "cpu: AMD EPYC ..., 16 threads"; valid as long as the context. */
 const char *leat_backend(const struct leat_context *c);
 /* By any thread, also in a handler of signals: the call under way, or the next one, soon returns
- * LEAT_CANCELLED, unless it is about to succeed. */
+ * LEAT_CANCELLED, unless it is about to end. */
 void leat_cancel(struct leat_context *c);
 
 /* --- arrays --- */
@@ -143,13 +143,13 @@ struct leat_correlate_result {
 };
 
 /* Correlates series, a row each, of 2 samples or more; NaN: a missing sample. At least 2 series.
- * LEAT_BAD_INPUT names one with infinite samples, or with some too large to be squared, which have
- * ranks, though. options NULL: the defaults. Takes memory for the series in double once
- * (LEAT_EXACT), on a device for themselves, too, and for r twice. On a CPU its products are
- * OpenBLAS's, which then computes with one thread at a time wherever the program calls it, too.
- * Debian 12's is slow on processors newer than itself, unless OPENBLAS_CORETYPE (Haswell, SkylakeX)
- * is in the environment when the program begins, as `leat` sees to for itself; r has the command's
- * bits where both take the same. */
+ * LEAT_BAD_INPUT names one with infinite samples, or with some too large to be squared: both have
+ * ranks, so that LEAT_SPEARMAN takes them. options NULL: the defaults. Takes memory for the series
+ * in double once (LEAT_EXACT), on a device for themselves, too, and for r twice. On a CPU its
+ * products are OpenBLAS's, which then computes with one thread at a time wherever the program calls
+ * it, too. Debian 12's is slow on processors newer than itself, unless OPENBLAS_CORETYPE (Haswell,
+ * SkylakeX) is in the environment when the program begins, as `leat` sees to for itself; r has the
+ * command's bits where both take the same. */
 enum leat_status leat_correlate(struct leat_context *c, const struct leat_array *x,
                                 const struct leat_correlate_options *options,
                                 struct leat_correlate_result **out);

@@ -61,8 +61,7 @@ enum leat_status library_end(struct leat_context *c, enum status st)
 
 enum leat_status library_refuse(struct leat_context *c, const char *message)
 {
-    snprintf(c->error, sizeof c->error, "%s", message);
-    return LEAT_BAD_ARGUMENT;
+    return library_end(c, status_fail(STATUS_BAD_ARGUMENT, "%s", message));
 }
 
 enum status library_may_take(const struct leat_context *c, const struct room *counted)

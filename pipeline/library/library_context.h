@@ -24,7 +24,7 @@ struct leat_context {
 
 /* Ends a call: keeps the message of one that has failed, and the cancelling with it. */
 enum leat_status library_end(struct leat_context *c, enum status st);
-/* LEAT_BAD_ARGUMENT with that message. */
+/* Ends a call that does not begin: LEAT_BAD_ARGUMENT with that message. */
 enum leat_status library_refuse(struct leat_context *c, const char *message);
 /* Between parts of a call's work: tells the program. STATUS_CANCELLED. */
 enum status library_progress(struct leat_context *c, double share) STATUS_MUST_CHECK;

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PAIRS = 1 << 24, MOST_SERIES = 1 << 24, ALIGN = 256, STRIP = 1 << 18 };
+enum { MOST_PAIRS = 1 << 24, MOST_SERIES = 1 << 24, ALIGN = 256, MOST_STRIP = 1 << 18 };
+/* Of the work: what is done before gaps are known. */
+static const double share_of_products = 0.5;
 
 /* A call. */
 struct call {
@@ -26,7 +28,7 @@ struct call {
     struct span x;        /* all series, or room for them */
     struct span ranks;    /* of a panel's, where they are what is correlated */
     struct span there;    /* in the device's memory, from where they are copied */
-    float *strip;         /* of coefficients as floats */
+    float *strip;         /* of coefficients, where they are floats and wanted as doubles */
     struct moments stats; /* on the host */
     struct matrix_survey survey;
 };
@@ -46,6 +48,15 @@ static bool is_in_place(const struct call *k, struct span *x)
                : together && k->context->backend->ops == &backend_cpu;
 }
 
+/* Coefficients that come as floats, at a time. */
+static size_t strip_of(const struct call *k)
+{
+    const uint64_t n = matrix_n_pairs(k->c.request.n_series);
+    return k->c.request.precision != PEARSON_F32 || k->options.without_r ? 0
+           : n < MOST_STRIP                                              ? (size_t)n
+                                                                         : MOST_STRIP;
+}
+
 /* All memory, but for results: counted, or taken. */
 static enum status all_room(struct call *k, struct room *room)
 {
@@ -63,7 +74,7 @@ static enum status all_room(struct call *k, struct room *room)
                    c->queue->backend->ops->pearson->rank_bytes(c->queue, q->panel, q->n_samples));
     }
     STATUS_TRY(room_host(room, moments_bytes(n), 1, &k->stats.at.at));
-    STATUS_TRY(room_host(room, STRIP, sizeof *k->strip, &k->strip));
+    STATUS_TRY(room_host(room, strip_of(k), sizeof *k->strip, &k->strip));
     if (room->queue != NULL) {
         return STATUS_OK; /* the rest is taken as it is needed */
     }
@@ -123,13 +134,19 @@ static enum status multiply(struct call *k)
         const size_t left = all - c->n_taken, n = left < c->request.panel ? left : c->request.panel;
         const double share = (double)c->n_taken / (double)all; /* of the side of a triangle */
         struct span unused, x = span_from(k->x, c->n_taken * series_bytes(k));
-        STATUS_TRY(library_progress(k->context, share * share));
+        STATUS_TRY(library_progress(k->context, share_of_products * share * share));
         STATUS_TRY(correlate_next(c, &unused));
         STATUS_TRY(bring(k, x, n));
         STATUS_TRY(derive(k, &x, n));
         STATUS_TRY(correlate_take(c, x, n));
     }
     return correlate_end(c);
+}
+
+static enum status tell(void *context, double share)
+{
+    const struct call *const k = context;
+    return library_progress(k->context, share_of_products + (1 - share_of_products) * share);
 }
 
 /* Moments come to the host. */
@@ -167,8 +184,11 @@ static enum status compute(struct call *k)
     bool has_gaps;
     STATUS_TRY(multiply(k));
     STATUS_TRY(check_series(k, &has_gaps));
-    return has_gaps ? correlate_gaps(&k->c, moments_array(k->stats, MOMENTS_COUNT), &n_unsure)
-                    : STATUS_OK;
+    k->c.pause = tell;
+    k->c.context = k;
+    STATUS_TRY(has_gaps ? correlate_gaps(&k->c, moments_array(k->stats, MOMENTS_COUNT), &n_unsure)
+                        : STATUS_OK);
+    return tell(k, 1);
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
@@ -212,8 +232,9 @@ static enum status put_r(struct call *k, const struct matrix *m, struct leat_cor
     if (m->type == DTYPE_F64) {
         return kernels->condensed(k->c.queue, m, 0, all, r->r);
     }
-    for (uint64_t first = 0; first < all; first += STRIP) {
-        const size_t n = all - first < STRIP ? (size_t)(all - first) : STRIP;
+    const size_t strip = strip_of(k);
+    for (uint64_t first = 0; first < all; first += strip) {
+        const size_t n = all - first < strip ? (size_t)(all - first) : strip;
         STATUS_TRY(kernels->condensed(k->c.queue, m, first, n, k->strip));
         for (size_t i = 0; i < n; i++) {
             r->r[first + i] = (double)k->strip[i];
@@ -322,7 +343,7 @@ enum leat_status leat_correlate(struct leat_context *c, const struct leat_array 
                                        .type = ranks ? DTYPE_F64 : type,
                                        .n_series = x->rows,
                                        .n_samples = x->columns,
-                                       .panel = correlate_panel(x->rows, false, x->columns),
+                                       .panel = correlate_panel_of_given(x->rows, x->columns),
                                        .keep = !ranks,
                                        .given = !ranks,
                                        .ranks = ranks,

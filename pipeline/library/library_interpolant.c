@@ -37,12 +37,7 @@ static enum status set_up(struct leat_interpolant *p, const struct interpolate_r
     STATUS_TRY(strips_room(p, &counted, request->n_curves));
     STATUS_TRY(library_may_take(c, &counted));
     STATUS_TRY(strips_room(p, &p->room, request->n_curves));
-    const enum status st = interpolate_setup_new(c->queue, request, &p->setup);
-    if (st == STATUS_BAD_INPUT && p->setup.same[1] > p->setup.same[0]) {
-        return status_fail(st, "nodes %zu and %zu (the first is 0) have the same x, %.17g",
-                           p->setup.same[0], p->setup.same[1], request->x[p->setup.same[0]]);
-    }
-    STATUS_TRY(st);
+    STATUS_TRY(interpolate_setup_new(c->queue, request, &p->setup));
     return c->backend->ops->zero(c->queue, p->counts);
 }
 
@@ -80,7 +75,7 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
         return failed;
     }
     *out = p;
-    return LEAT_OK;
+    return library_end(c, STATUS_OK);
 }
 
 static enum status evaluate_some(struct leat_interpolant *p, struct span queries, size_t n,

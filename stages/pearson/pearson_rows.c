@@ -11,19 +11,12 @@
 #include "formats/base/log.h"
 #include "stages/pearson/pearson_job.h"
 
-/* Series in a panel, at most. */
-static size_t most_rows(const struct pearson_job *job)
-{
-    const struct correlate_request *const q = &job->c.request;
-    return q->is_guessed || q->panel < q->n_series ? q->panel : q->n_series;
-}
-
 /* Increments or ranks of a panel, where they do not stay. */
 static enum status derived_room(struct pearson_job *job)
 {
-    return job->derived.at != NULL
-               ? STATUS_OK
-               : room_span(&job->units, most_rows(job), correlate_x_bytes(&job->c), &job->derived);
+    return job->derived.at != NULL ? STATUS_OK
+                                   : room_span(&job->units, correlate_most_rows(&job->c),
+                                               correlate_x_bytes(&job->c), &job->derived);
 }
 
 enum status pearson_rows_count(struct pearson_job *job)
@@ -39,9 +32,9 @@ enum status pearson_rows_count(struct pearson_job *job)
     }
     STATUS_TRY(l->derived && !l->keep_x ? derived_room(job) : STATUS_OK);
     room_count(&job->units, 0,
-               job->choice.ranks
-                   ? job->ops->pearson->rank_bytes(job->queue, most_rows(job), job->n_samples)
-                   : 0);
+               job->choice.ranks ? job->ops->pearson->rank_bytes(
+                                       job->queue, correlate_most_rows(&job->c), job->n_samples)
+                                 : 0);
     room_count(&job->work, job->choice.pairwise ? pearson_common_bytes(job) : 0,
                pearson_shares(job) ? job->args.most_helpers * panels_home_bytes(&shared) : 0);
     return STATUS_OK;

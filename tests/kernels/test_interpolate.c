@@ -657,9 +657,9 @@ static void what_is_no_polynomial_is_refused(void **state)
     assert_int_equal(s.same[0], 1);
     assert_int_equal(s.same[1], 3);
     interpolate_setup_release(under_test_queue, &s);
-    check_refused(twice, y, 5, "rows 2 and 4");
-    check_refused(missing, y, 5, "row 3");
-    check_refused(good, bad_y, 5, "row 2");
+    check_refused(twice, y, 5, "nodes 1 and 3 (the first is 0)");
+    check_refused(missing, y, 5, "x of node 2");
+    check_refused(good, bad_y, 5, "y of node 1");
     check_refused(wide, y, 5, "spans");
     check_refused(good, y, 0, "nodes");
 }

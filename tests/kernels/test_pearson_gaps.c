@@ -138,6 +138,42 @@ static void pearson_with_outliers_outside_the_common_samples_takes_the_series(vo
     free(x);
 }
 
+/* Sums about the means of the series cancel, and z still tells r. */
+static void pearson_of_cancelling_pairs_has_the_same_bits_without_the_series(void **state)
+{
+    (void)state;
+    struct rows c = {.n_series = 12, .n_samples = 600, .panel = 7, .type = DTYPE_F64};
+    double *x = room(c.n_series * c.n_samples);
+    for (size_t s = 0; s < c.n_series; ++s) { /* their means are far from what they share */
+        for (size_t t = 0; t < c.n_samples; ++t) {
+            double *v = x + s * c.n_samples + t;
+            *v = t < 300 ? sin((double)(t * (s + 3))) : t % 50 == s ? 1e4 : (double)NAN;
+        }
+    }
+    c.x = x;
+    c.gaps = true;
+    double *with = coefficients(&c);
+    check_far(&c, false);
+    c.without_x = true;
+    double *without = coefficients(&c);
+    assert_memory_equal(with, without, n_pairs(c.n_series) * sizeof *with);
+    free(with);
+    free(without);
+    free(x);
+}
+
+static void sums_of_series_that_come_in_parts_are_those_of_pairs(void **state)
+{
+    (void)state;
+    static const size_t n[] = {8, 130, 500, 4000};
+    for (size_t k = 0; k < sizeof n / sizeof *n; ++k) {
+        const size_t pairs = n[k] * n[k];
+        assert_in_range(under_test_ops()->pearson->gaps_bytes(n[k], n[k]),
+                        pairs * sizeof(struct pearson_sums),
+                        pairs * sizeof(struct pearson_sums) + n[k] * (n[k] / 64 + 4) * 48);
+    }
+}
+
 static void pearson_of_common_samples_whose_squares_underflow_is_nan(void **state)
 {
     (void)state;
@@ -200,6 +236,8 @@ int main(void)
         cmocka_unit_test(pearson_of_walks_with_gaps_is_right),
         cmocka_unit_test(pearson_of_a_series_constant_on_common_samples_is_nan),
         cmocka_unit_test(pearson_with_outliers_outside_the_common_samples_takes_the_series),
+        cmocka_unit_test(pearson_of_cancelling_pairs_has_the_same_bits_without_the_series),
+        cmocka_unit_test(sums_of_series_that_come_in_parts_are_those_of_pairs),
         cmocka_unit_test(pearson_of_common_samples_whose_squares_underflow_is_nan),
         cmocka_unit_test(pearson_beside_the_largest_outliers_takes_the_series),
         cmocka_unit_test(gram_gaps_leaves_complete_pairs_alone),

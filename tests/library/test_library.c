@@ -586,6 +586,12 @@ static void what_is_wrong_with_nodes_is_said(void **state)
     n.x[9] = INFINITY;
     assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 2, LEAT_BY_ITSELF, 0, &p),
                      LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "x of node 9 (the first is 0)"));
+    n = nodes_of_chebyshev();
+    n.y[1][0] = NAN;
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 2, LEAT_BY_ITSELF, 0, &p),
+                     LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "y of node 0 (the first is 0)"));
     assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], 0, 2, LEAT_BY_ITSELF, 0, &p),
                      LEAT_BAD_ARGUMENT);
     assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], 40000, 1, LEAT_BY_ITSELF, 0, &p),
@@ -1123,6 +1129,41 @@ static void programs_are_told_the_progress_and_may_say_no(void **state)
     leat_close(c);
 }
 
+/* Of series that take two panels, with gaps, three products of panels. */
+static void programs_are_told_while_pairs_with_gaps_are_computed(void **state)
+{
+    enum { MANY = 1100, FEW = 12 };
+    static double x[MANY][FEW];
+    const struct leat_array all = LEAT_ARRAY(x, LEAT_F8, MANY, FEW);
+    struct told told = {.thread = pthread_self()};
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    struct leat_context *c;
+    struct leat_correlate_result *r;
+    (void)state;
+    o.backend = getenv("LEAT_TEST_BACKEND");
+    o.progress = tell;
+    o.user = &told;
+    assert_int_equal(leat_open(&o, &c), LEAT_OK);
+    for (size_t k = 0; k < (size_t)MANY * FEW; k++) {
+        x[0][k] = k % 31 == 0 ? (double)NAN : uniform(k);
+    }
+    for (int method = LEAT_PEARSON; method <= LEAT_SPEARMAN; method++) {
+        struct leat_correlate_options of = LEAT_CORRELATE_DEFAULTS;
+        of.method = (enum leat_method)method;
+        told.n = told.n_until_no = 0;
+        leat_correlate_free(correlate(c, &all, &of));
+        const size_t n = told.n;
+        /* two panels, three products of them, those of ranks in strips, and the results */
+        assert_true(method == LEAT_PEARSON ? n == 2 + 3 + 1 : n > 20);
+        assert_true(told.last == 1);
+        told.n = 0;
+        told.n_until_no = n / 2 + 1;
+        assert_int_equal(leat_correlate(c, &all, &of, &r), LEAT_CANCELLED);
+        assert_true(told.n == n / 2 + 1 && told.last > 0.5 && told.last < 1);
+    }
+    leat_close(c);
+}
+
 /* --- contexts --------------------------------------------------------------------------------- */
 
 static void contexts_that_cannot_be_say_why(void **state)
@@ -1245,6 +1286,20 @@ static void a_call_is_cancelled_and_the_next_one_works(void **state)
     assert_int_equal(leat_landslide(c, &dem, &source, NULL, &slide), LEAT_CANCELLED);
     assert_int_equal(leat_landslide(c, &dem, &source, NULL, &slide), LEAT_BAD_INPUT);
     free(m);
+    const struct nodes n = nodes_of_chebyshev();
+    struct leat_interpolant *p;
+    double value;
+    leat_cancel(c); /* does not outlive the call that is refused */
+    assert_int_equal(leat_kmeans(c, NULL, NULL, &r), LEAT_BAD_ARGUMENT);
+    r = cluster(c, &x, NULL);
+    leat_kmeans_free(r);
+    leat_cancel(c); /* nor the one that is about to succeed */
+    const enum leat_status st = leat_interpolant_new(c, n.x, n.y[0], 2, 1, LEAT_BY_ITSELF, 1, &p);
+    assert_true(st == LEAT_OK || st == LEAT_CANCELLED);
+    leat_interpolant_free(p);
+    assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], 2, 1, LEAT_BY_ITSELF, 1, &p), LEAT_OK);
+    assert_int_equal(leat_interpolant_evaluate(p, n.x, 1, &value), LEAT_OK);
+    leat_interpolant_free(p);
     leat_close(c);
 }
 
@@ -1275,6 +1330,7 @@ int main(void)
         cmocka_unit_test(maps_on_the_device_are_as_good),
         cmocka_unit_test(a_cpu_has_no_device_memory),
         cmocka_unit_test(programs_are_told_the_progress_and_may_say_no),
+        cmocka_unit_test(programs_are_told_while_pairs_with_gaps_are_computed),
         cmocka_unit_test(contexts_that_cannot_be_say_why),
         cmocka_unit_test(two_contexts_work_at_the_same_time),
         cmocka_unit_test(a_call_is_cancelled_and_the_next_one_works),

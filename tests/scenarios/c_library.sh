@@ -26,6 +26,20 @@ if command -v c++ >/dev/null; then
     LD_LIBRARY_PATH=$lib expect 0 ./debris
     grep -q '^[1-9][0-9]* cells covered, to row [12][0-9][0-9];' stdout || { cat stdout; fail "another landslide"; }
 fi
+# modules are in lib/leat, wherever the library goes below the prefix
+for folder in lib64 lib/x86_64-linux-gnu; do
+    mkdir -p "moved/$folder" moved/lib && cp "$lib"/libleat.so* "moved/$folder" && cp -r usr/lib/leat moved/lib
+    "$python" - "moved/$folder/libleat.so" <<END || fail "modules are not found from $folder"
+import ctypes, sys
+l, c, r = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p(), ctypes.c_void_p()
+class Array(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("type", ctypes.c_int), ("rows", ctypes.c_size_t), ("columns", ctypes.c_size_t),
+                ("rest", ctypes.c_size_t * 3)]
+x = (ctypes.c_double * 6)(1, 2, 3, 1, 3, 2)
+assert l.leat_open(None, ctypes.byref(c)) == 0
+assert l.leat_correlate(c, ctypes.byref(Array(ctypes.addressof(x), 0, 2, 3)), None, ctypes.byref(r)) == 0
+END
+done
 # products are OpenBLAS's, of the kernels that leat takes: another program says so before it begins
 grep -q avx2 /proc/cpuinfo && export OPENBLAS_CORETYPE=Haswell
 expect 0 "$python" "$here/c_library.py" "$lib/libleat.so" "$LEAT" "${LEAT_TESSINA:-$here/../../../shared/data/tessina}"
