@@ -91,6 +91,7 @@ struct stage_args {
     uint64_t host_limit;   /* the host's, where they are two; 0: they are one, or not known */
     size_t n_results;      /* that the stage, which is open, was planned with and plan() keeps; 0:
                               plan() is free to choose */
+    bool comes_once;       /* a part is of a pipe: a stage that starts over fails */
     bool started_over;     /* the stage has said STATUS_START_OVER */
     size_t most_helpers;   /* further queues that may come to help, at most; 0: none */
     struct executor executor; /* on which calls that wait are made at the same time; run NULL: they

@@ -51,6 +51,8 @@ struct stage_args job_args(const struct job *job)
                               .most_helpers = job_most_helpers(job),
                               .executor = thread_pool_executor(e->compute)};
     for (size_t i = 0; i < job->input.n_parts; i++) {
+        const struct job_part *const part = &job->input.parts[i];
+        args.comes_once |= part->is_stream && part->archive == NULL;
         args.inputs[job_stage_part(job, i)] = (struct stage_input){
             &job->shapes[i], job->input.parts[i].path, i == 0 ? job->watch : NULL};
     }

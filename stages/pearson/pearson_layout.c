@@ -222,11 +222,13 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                                                 : PEARSON_EXACT;
     l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
+    /* What is turned of a pipe stays where samples may be missing: a pipe cannot start over. */
     const bool given = l->turned && !l->derived,
-               in_place = given && !job->args.started_over &&
+               stays = l->turned && job->args.comes_once && choice->pairwise && !choice->ranks,
+               in_place = given && !stays && !job->args.started_over &&
                           correlate_in_place(job->queue, choice->used, l->x_type);
     /* Turned ones are there until all are in standard form, and stay without a second copy. */
-    l->keep_x = (given && !in_place) ||
+    l->keep_x = (given && !in_place) || stays ||
                 (pearson_has_rows(l) && (choice->used != PEARSON_EXACT || job->args.started_over));
     if (l->by_lines || l->lines_known) {
         STATUS_TRY(pearson_check_samples(job, l->lines));

@@ -6,7 +6,8 @@
  * Pairs whose common samples lie very far from the mean of a series, because of an outlier
  * elsewhere, take the series themselves. The exact form keeps none, which would double its memory
  * for what hardly any table has: the job starts over and keeps them. Those that were turned stay
- * where the standard form does not take their place.
+ * where the standard form does not take their place; of a pipe, which cannot start over, they and
+ * their increments do.
  */
 #include "formats/base/log.h"
 #include "stages/pearson/pearson_job.h"
