@@ -156,7 +156,9 @@ static void pearson_of_cancelling_pairs_has_the_same_bits_without_the_series(voi
     check_far(&c, false);
     c.without_x = true;
     double *without = coefficients(&c);
-    assert_memory_equal(with, without, n_pairs(c.n_series) * sizeof *with);
+    for (size_t k = 0; k < n_pairs(c.n_series); ++k) {
+        assert_true(with[k] == without[k]);
+    }
     free(with);
     free(without);
     free(x);
