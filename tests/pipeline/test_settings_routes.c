@@ -73,8 +73,8 @@ static void a_file_without_the_name_of_a_part_is_told_names_that_serve_it(void *
     static const struct {
         const char *options, *path, *names;
     } cases[] = {
-        {"--pipeline=sciddicat", "map.asc", "X.dem.tif + X.source.tif (or .asc)"},
-        {"--pipeline=interpolate", "x.csv", "X.nodes.csv [+ X.query.csv], or set query"},
+        {"--pipeline=sciddicat", "map.asc", "X.dem.tif and X.source.tif (or .asc)"},
+        {"--pipeline=interpolate", "x.csv", "X.nodes.csv and X.query.csv, or set query"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct settings s = with_config("", cases[i].options);
