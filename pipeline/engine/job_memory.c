@@ -254,7 +254,8 @@ bool job_reserve_lines(struct job *job, size_t part, size_t lines)
     return true;
 }
 
-/* Of the whole table that the block is of, if the rest of it is as the block. */
+/* Of the whole table that the block is of, if the rest of it is as the block; 0: sizes that claim
+ * more than can be counted. */
 static size_t all_lines(const struct job *job, const struct block *of)
 {
     const struct source *const s = table_source(of->table);
@@ -266,7 +267,8 @@ static size_t all_lines(const struct job *job, const struct block *of)
         cells += b->part == of->part ? (double)b->chunk.n_cells : 0;
     }
     cells += (left > 0 ? left : 0) * times * (double)of->chunk.n_cells / (double)of->chunk.raw_len;
-    return (size_t)(cells / (double)job->shapes[of->part].cells_per_line);
+    const double lines = cells / (double)job->shapes[of->part].cells_per_line;
+    return lines < 0x1p53 ? (size_t)lines : 0;
 }
 
 void job_expect_all_lines(struct job *job)

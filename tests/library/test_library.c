@@ -512,14 +512,5 @@ int main(void)
         cmocka_unit_test(two_contexts_work_at_the_same_time),
         cmocka_unit_test(a_call_is_cancelled_and_the_next_one_works),
     };
-    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
-    struct leat_context *c;
-    o.backend = getenv("LEAT_TEST_BACKEND");
-    if (leat_open(&o, &c) == LEAT_NO_BACKEND) {
-        print_message("SKIPPED: %s\n", leat_error(NULL));
-        return 77;
-    }
-    leat_close(c);
-    fill_points();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return has_backend() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

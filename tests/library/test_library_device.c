@@ -249,14 +249,5 @@ int main(void)
         cmocka_unit_test(maps_on_the_device_are_as_good),
         cmocka_unit_test(a_cpu_has_no_device_memory),
     };
-    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
-    struct leat_context *c;
-    o.backend = getenv("LEAT_TEST_BACKEND");
-    if (leat_open(&o, &c) == LEAT_NO_BACKEND) {
-        print_message("SKIPPED: %s\n", leat_error(NULL));
-        return 77;
-    }
-    leat_close(c);
-    fill_points();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return has_backend() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
 }

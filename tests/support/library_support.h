@@ -99,6 +99,21 @@ static inline void assert_near(double a, double b, double bound)
     }
 }
 
+/* Before all tests: whether the backend is there; says why it is not. */
+static inline bool has_backend(void)
+{
+    struct leat_options o = LEAT_OPTIONS_DEFAULTS;
+    struct leat_context *c;
+    o.backend = getenv("LEAT_TEST_BACKEND");
+    if (leat_open(&o, &c) == LEAT_NO_BACKEND) {
+        print_message("SKIPPED: %s\n", leat_error(NULL));
+        return false;
+    }
+    leat_close(c);
+    fill_points();
+    return true;
+}
+
 /* --- correlations ----------------------------------------------------------------------------- */
 
 enum { SERIES = 70, SAMPLES = 250, PAIRS = SERIES * (SERIES - 1) / 2 };
