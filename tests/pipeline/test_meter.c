@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -110,6 +111,7 @@ struct writing {
     struct executor executor;
     int fd;
     atomic_int n_there;
+    sem_t is_done;
 };
 
 /* All threads of the thread pool are in the loop at the same time. */
@@ -136,9 +138,9 @@ static void write_in_loop(struct thread_pool_task *task)
     }
 }
 
-static void nothing(struct thread_pool_task *task)
+static void done(struct thread_pool_task *task)
 {
-    (void)task;
+    sem_post(&((struct writing *)task)->is_done);
 }
 
 static void calls_of_a_task_and_its_loops_are_told_to_its_account(void **state)
@@ -150,16 +152,19 @@ static void calls_of_a_task_and_its_loops_are_told_to_its_account(void **state)
     int fds[2];
     assert_int_equal(pipe(fds), 0);
     assert_int_equal(thread_pool_new(2, &pool), STATUS_OK);
-    struct writing first = {.task = {.work = write_in_loop, .done = nothing, .account = &account},
+    struct writing first = {.task = {.work = write_in_loop, .done = done, .account = &account},
                             .executor = thread_pool_executor(pool),
                             .fd = fds[1]};
     struct writing others[4]; /* of nobody, on the same threads */
+    assert_int_equal(sem_init(&first.is_done, 0, 0), 0);
     thread_pool_submit(pool, 0, &first.task);
     for (size_t i = 0; i < 4; i++) {
-        others[i] =
-            (struct writing){.task = {.work = write_in_loop, .done = nothing}, .fd = fds[1]};
+        others[i] = (struct writing){.task = {.work = write_in_loop, .done = done}, .fd = fds[1]};
+        assert_int_equal(sem_init(&others[i].is_done, 0, 0), 0);
         thread_pool_submit(pool, 0, &others[i].task);
     }
+    /* A thread ends once the pool is being freed and nothing is queued: too soon for the loop. */
+    assert_int_equal(sem_wait(&first.is_done), 0);
     thread_pool_free(pool);
     assert_int_equal(told.begun, N_LOOP);
     assert_int_equal(told.ended, N_LOOP);
