@@ -11,6 +11,7 @@
 
 #include "formats/base/checked.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* What decoding the tables and looking at them holds beside the blocks: of all, since the end of
@@ -254,19 +255,25 @@ bool job_reserve_lines(struct job *job, size_t part, size_t lines)
     return true;
 }
 
-/* Of the whole table that the block is of, if the rest of it is as the block; 0: sizes that claim
- * more than can be counted. */
+/* Of the whole table that the block is of, if what was not decoded has lines as short as the
+ * shortest from that block on; 0: sizes that claim more than can be counted. */
 static size_t all_lines(const struct job *job, const struct block *of)
 {
     const struct source *const s = table_source(of->table);
     const double left = (double)source_file_bytes(s) - (double)source_file_offset(s),
                  times = (double)job->lane_bytes[LANE_DECODE] / (double)job->bytes_read;
-    double cells = (double)job->cells[of->part];
-    for (const struct block *b = job->first_block; b != NULL && b->state == BLOCK_READY;
-         b = b->next) {
-        cells += b->part == of->part ? (double)b->chunk.n_cells : 0;
+    double cells = (double)job->cells[of->part], bytes = (left > 0 ? left : 0) * times,
+           cells_per_byte = (double)of->chunk.n_cells / (double)of->chunk.raw_len;
+    for (const struct block *b = job->first_block; b != NULL; b = b->next) {
+        if (b->part == of->part && b->state == BLOCK_READY) {
+            cells += (double)b->chunk.n_cells;
+            cells_per_byte =
+                fmax(cells_per_byte, (double)b->chunk.n_cells / (double)b->chunk.raw_len);
+        } else if (b->part == of->part) { /* not decoded, since the job had failed */
+            bytes += (double)b->chunk.raw_len;
+        }
     }
-    cells += (left > 0 ? left : 0) * times * (double)of->chunk.n_cells / (double)of->chunk.raw_len;
+    cells += bytes * cells_per_byte;
     const double lines = cells / (double)job->shapes[of->part].cells_per_line;
     return lines < 0x1p53 ? (size_t)lines : 0;
 }

@@ -114,7 +114,9 @@ static void jobs_that_outgrow_the_memory_together_start_over(void **state)
     fake.push_ms = 10;
     struct outcome o = run_jobs(path, n_jobs, &settings);
     assert_int_equal(o.n_ok, n_jobs);
-    assert_in_range(fake.n_opened, n_jobs + 1, 2 * n_jobs);
+    /* The lines may be guessed twice: of the block in which the short ones begin, and of a later
+     * one. */
+    assert_in_range(fake.n_opened, n_jobs + 1, 3 * n_jobs);
     remove_output();
     free(path);
 }
