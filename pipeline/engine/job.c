@@ -23,14 +23,21 @@ const char *job_part_name(const struct job_part *part)
     return part->name != NULL ? part->name : file_name_last(part->path);
 }
 
+/* A stream that was not opened goes back to whom it came from. */
+static void give_stream_back(struct job_part *part)
+{
+    if (part->stream.close != NULL) {
+        part->stream.close(part->stream.user);
+    }
+    part->stream = (struct source_stream){0};
+}
+
 void job_part_free(struct job_part *part)
 {
     if (part->path != NULL && part->fd >= 0) {
         close(part->fd);
     }
-    if (part->stream.close != NULL) {
-        part->stream.close(part->stream.user);
-    }
+    give_stream_back(part);
     free(part->archive);
     free(part->path);
     free(part->prj);
@@ -580,6 +587,9 @@ static void end_finished(struct engine_task *task)
     forget(job);
     if (job->deadline != NULL) {
         uv_close((uv_handle_t *)job->deadline, close_timer);
+    }
+    for (size_t i = 0; i < job->input.n_parts; i++) { /* `ended` asks for what comes after it */
+        give_stream_back(&job->input.parts[i]);
     }
     report(job);
     json_decref(job->manifest);

@@ -312,7 +312,7 @@ static enum status send_streams(struct ranks *r)
 /* About ranks that compute for others. */
 static enum status send_help(struct ranks *r)
 {
-    struct message m;
+    struct message m = {.n = 0}; /* all of its head is sent */
     if (r->is_helpful) {
         r->is_helpful = false;
         r->peers[r->own].is_idle = true;
@@ -328,7 +328,7 @@ static enum status send_help(struct ranks *r)
 
 static enum status send_due(struct ranks *r)
 {
-    struct message m;
+    struct message m = {.n = 0}; /* all of its head is sent */
     if (r->request == RANK_REQUEST_DUE) {
         r->request = RANK_REQUEST_SENT;
         m.request.key = r->requested;

@@ -16,9 +16,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -43,11 +46,13 @@ struct hook {
 struct slot {
     struct service *service;
     struct hook *hook; /* NULL: free */
-    uv_process_t process;
+    pid_t pid;         /* 0: there is no process, or it has been reaped */
+    int pid_fd;        /* readable once it has ended */
+    uv_poll_t end;     /* of that */
     uv_pipe_t output;
     uv_timer_t timer;
     int n_open; /* handles that are not closed yet */
-    bool has_exited, is_late;
+    bool is_late;
     double limit_s; /* of its time; 0: none */
     char line[LINE_BYTES + 1];
     size_t n_line;
@@ -123,32 +128,42 @@ static void on_closed(uv_handle_t *handle)
     s->is_changed = true;
 }
 
-/* Of what could not be run there may be no process. */
 static void close_slot(struct slot *slot)
 {
-    const bool has_process = slot->process.loop != NULL;
     if (!uv_is_closing((uv_handle_t *)&slot->timer)) {
         log_line(slot);
-        slot->n_open = has_process ? 3 : 2;
+        slot->n_open = slot->pid_fd >= 0 ? 3 : 2;
         uv_close((uv_handle_t *)&slot->timer, on_closed);
         uv_close((uv_handle_t *)&slot->output, on_closed);
-        if (has_process) {
-            uv_close((uv_handle_t *)&slot->process, on_closed);
+        if (slot->pid_fd >= 0) {
+            uv_close((uv_handle_t *)&slot->end, on_closed);
+            close(slot->pid_fd);
         }
     }
 }
 
-static void kill_it(struct slot *slot)
+/* The group has the number of its leader, which nobody else gets before that has been reaped. */
+static void kill_it(const struct slot *slot)
 {
-    if (slot->hook != NULL && !slot->has_exited && slot->process.pid > 0) {
-        kill(-slot->process.pid, SIGKILL);
+    if (slot->pid > 0) {
+        kill(-slot->pid, SIGKILL);
     }
+}
+
+static int reap(struct slot *slot)
+{
+    int status = 0;
+    kill_it(slot); /* and what it has left behind */
+    while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    slot->pid = 0;
+    return status;
 }
 
 static void on_time(uv_timer_t *timer)
 {
     struct slot *const slot = timer->data;
-    if (slot->has_exited) {
+    if (slot->pid == 0) {
         close_slot(slot); /* somebody else has its output open */
         return;
     }
@@ -156,19 +171,22 @@ static void on_time(uv_timer_t *timer)
     kill_it(slot);
 }
 
-static void on_ended(uv_process_t *process, int64_t status, int number)
+static void on_ended(uv_poll_t *poll, int failed, int events)
 {
-    struct slot *const slot = process->data;
+    struct slot *const slot = poll->data;
     const struct hook *const hook = slot->hook;
-    kill(-process->pid, SIGKILL); /* what it has left behind */
-    slot->has_exited = true;
+    const int status = reap(slot);
     char how[80] = "";
+    (void)failed;
+    (void)events;
+    uv_poll_stop(poll);
     if (slot->is_late) {
         snprintf(how, sizeof(how), "was killed: it took longer than %g s (hook_timeout)",
                  slot->limit_s);
-    } else if (number != 0 || status != 0) {
-        snprintf(how, sizeof(how), number != 0 ? "ended by signal %d" : "ended with status %d",
-                 number != 0 ? number : (int)status);
+    } else if (status != 0) {
+        snprintf(how, sizeof(how),
+                 WIFSIGNALED(status) ? "ended by signal %d" : "ended with status %d",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
     if (how[0] != '\0') {
         log_warning("%s of %s: '%s' %s", hook->event, hook->name, hook->argv[0], how);
@@ -197,7 +215,7 @@ static void on_output(uv_stream_t *stream, ssize_t n, const uv_buf_t *buffer)
         take_output(slot, buffer->base, (size_t)n);
     } else if (n < 0) {
         uv_read_stop(stream);
-        if (slot->has_exited) {
+        if (slot->pid == 0) {
             close_slot(slot);
         }
     }
@@ -231,25 +249,50 @@ static char **make_environment(const struct hook *hook)
     return list;
 }
 
-/* 0, or what uv_spawn says. The process has a handle in every case. */
+/* 0, or an error of libuv's. Not uv_spawn: that reaps the process before it says that it has ended.
+ */
 static int spawn(struct slot *slot, int output_fd)
 {
-    uv_stdio_container_t stdio[] = {
-        {.flags = UV_IGNORE}, /* /dev/null */
-        {.flags = UV_INHERIT_FD, .data = {.fd = output_fd}},
-        {.flags = UV_INHERIT_FD, .data = {.fd = output_fd}},
-    };
-    char **const environment = make_environment(slot->hook);
-    uv_process_options_t options = {.file = slot->hook->argv[0],
-                                    .args = slot->hook->argv,
-                                    .env = environment,
-                                    .flags = UV_PROCESS_DETACHED,
-                                    .stdio = stdio,
-                                    .stdio_count = 3,
-                                    .exit_cb = on_ended};
-    const int failed = uv_spawn(&slot->service->loop, &slot->process, &options);
-    free(environment);
-    return failed;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    if (posix_spawn_file_actions_init(&files) != 0 || posix_spawnattr_init(&attributes) != 0) {
+        xalloc_end();
+    }
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    int failed = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    for (int fd = 1; fd <= 2 && failed == 0; fd++) {
+        failed = posix_spawn_file_actions_adddup2(&files, output_fd, fd);
+    }
+    if (failed == 0) {
+        char **const environment = make_environment(slot->hook);
+        failed = posix_spawnp(&slot->pid, slot->hook->argv[0], &files, &attributes,
+                              slot->hook->argv, environment);
+        slot->pid = failed == 0 ? slot->pid : 0;
+        free(environment);
+    }
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return failed != 0 ? uv_translate_sys_error(failed) : 0;
+}
+
+/* Begins to wait for the process's end. */
+static int await_end(struct slot *slot)
+{
+    slot->end.data = slot;
+    slot->pid_fd = (int)syscall(SYS_pidfd_open, slot->pid, 0);
+    int failed = slot->pid_fd < 0 ? uv_translate_sys_error(errno)
+                                  : uv_poll_init(&slot->service->loop, &slot->end, slot->pid_fd);
+    if (failed != 0 && slot->pid_fd >= 0) {
+        close(slot->pid_fd);
+        slot->pid_fd = -1;
+    }
+    return failed != 0 ? failed : uv_poll_start(&slot->end, UV_READABLE, on_ended);
 }
 
 static void run(struct slot *slot, struct hook *hook)
@@ -258,10 +301,11 @@ static void run(struct slot *slot, struct hook *hook)
     uv_loop_t *const loop = &s->loop;
     int ends[2] = {-1, -1};
     slot->hook = hook;
-    slot->has_exited = slot->is_late = false;
+    slot->is_late = false;
+    slot->pid = 0;
+    slot->pid_fd = -1;
     slot->limit_s = s->settings->hook_timeout_s;
     slot->n_line = slot->n_lines = 0;
-    slot->process = (uv_process_t){0};
     uv_timer_init(loop, &slot->timer);
     uv_pipe_init(loop, &slot->output, 0);
     slot->timer.data = slot->output.data = slot;
@@ -275,17 +319,18 @@ static void run(struct slot *slot, struct hook *hook)
     if (ends[1] >= 0) {
         close(ends[1]);
     }
-    slot->process.data = slot;
     s->hooks->n_run++;
-    if (failed == 0 &&
-        (failed = uv_read_start((uv_stream_t *)&slot->output, make_room, on_output)) != 0) {
-        kill_it(slot);
+    if (failed == 0 && (failed = await_end(slot)) == 0) {
+        failed = uv_read_start((uv_stream_t *)&slot->output, make_room, on_output);
     }
     if (failed == 0) {
         if (slot->limit_s > 0) {
             uv_timer_start(&slot->timer, on_time, (uint64_t)(slot->limit_s * 1000), 0);
         }
         return;
+    }
+    if (slot->pid > 0) {
+        reap(slot);
     }
     s->hooks->n_failed++;
     log_warning("%s of %s: '%s' cannot be run: %s", hook->event, hook->name, hook->argv[0],

@@ -306,13 +306,7 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
  * still itself blames a job for it. */
 static bool is_still(const struct service_job *job)
 {
-    static unsigned most; /* tests may have it shorter */
-    if (most == 0) {
-        const char *seconds = getenv("LEAT_STILL_S");
-        const long s = seconds != NULL ? strtol(seconds, NULL, 10) : STILL_S;
-        most = (unsigned)(s > 0 && s < STILL_S ? s : STILL_S) * (1000 / WORKER_ALIVE_MS);
-    }
-    return job->n_still > most;
+    return job->n_still > STILL_S * (1000 / WORKER_ALIVE_MS);
 }
 
 /* moves: NULL: it waits for what others have, or for a disk. */

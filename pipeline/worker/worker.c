@@ -511,8 +511,11 @@ static void on_ended(void *user, const struct job_report *report)
 {
     struct worker *w = user;
     struct task *t = w->tasks;
-    while (strcmp(t->id, report->result) != 0) {
+    while (t != NULL && strcmp(t->id, report->result) != 0) {
         t = t->next;
+    }
+    if (t == NULL) {
+        return; /* it was told to have failed already */
     }
     if (report->is_long && !w->is_draining) {
         t->job = NULL;
@@ -754,6 +757,7 @@ int worker_run(int argc, char **argv)
     (void)argc;
     (void)argv;
     struct worker w = {.work_fd = -1};
+    const unsigned alive_ms = worker_fault_alive_ms(WORKER_ALIVE_MS);
     w.context = (struct job_context){.engine = &w.engine,
                                      .settings = &w.settings,
                                      .out_fd = -1,
@@ -770,7 +774,7 @@ int worker_run(int argc, char **argv)
     }
     uv_timer_init(&w.loop, &w.alive);
     w.alive.data = &w;
-    uv_timer_start(&w.alive, on_alive, WORKER_ALIVE_MS, WORKER_ALIVE_MS);
+    uv_timer_start(&w.alive, on_alive, alive_ms, alive_ms);
     uv_timer_stop(&w.alive);
     uv_pipe_init(&w.loop, &w.link.pipe, 0);
     int failed = uv_pipe_open(&w.link.pipe, WORKER_FD);

@@ -16,6 +16,8 @@ enum status worker_fault(const char *path) STATUS_MUST_CHECK;
 /* Called when such a job has been begun: may give it work. */
 struct job;
 void worker_fault_begun(struct job *job);
+/* What is between two signs of life, that would be `ms`. */
+unsigned worker_fault_alive_ms(unsigned ms);
 
 #else
 
@@ -29,6 +31,11 @@ struct job;
 static inline void worker_fault_begun(struct job *job)
 {
     (void)job;
+}
+
+static inline unsigned worker_fault_alive_ms(unsigned ms)
+{
+    return ms;
 }
 
 #endif

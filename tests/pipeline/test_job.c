@@ -459,6 +459,18 @@ static void stage_that_computes_sees_that_its_job_is_cancelled(void **state)
     free(path);
 }
 
+static void what_was_lent_and_never_read_is_back_when_the_job_is_told_to_have_ended(void **state)
+{
+    (void)state;
+    char *path = counting_csv("lent.csv", 10, 5);
+    struct settings settings = small_settings();
+    assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
+    fake.lends = true; /* and there is a result already */
+    assert_int_equal(run_jobs(path, 1, &settings).code, STATUS_EXISTS);
+    remove_output();
+    free(path);
+}
+
 /* --- the place for short jobs ----------------------------------------------------------------- */
 
 static struct {
@@ -557,6 +569,8 @@ int main(void)
         cmocka_unit_test_setup(memory_for_a_block_is_asked_for_when_those_before_have_been_pushed,
                                reset),
         cmocka_unit_test_setup(jobs_book_what_they_used, reset),
+        cmocka_unit_test_setup(
+            what_was_lent_and_never_read_is_back_when_the_job_is_told_to_have_ended, reset),
         cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
         cmocka_unit_test_setup(a_job_that_lasts_leaves_the_place_for_short_ones, reset),
         cmocka_unit_test(a_job_that_lasts_takes_the_place_of_a_long_one),

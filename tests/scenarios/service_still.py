@@ -3,7 +3,7 @@ import os
 
 from service import WATCHED, Service, table
 
-FAULTS = {"LEAT_WORKER_FAULT": "still stuck, slow snail", "LEAT_STILL_S": "10" if WATCHED else "2"}
+FAULTS = {"LEAT_WORKER_FAULT": "still stuck, slow snail", "LEAT_WORKER_ALIVE_MS": "8" if WATCHED else "2"}
 
 
 def dropped(name, files, *options):
@@ -23,7 +23,7 @@ still.drop("after.clusters.csv", table())
 still.until(lambda: still.status()["totals"]["done"] == 3, "the others have results")
 reason = still.reasons()["stuck.clusters.csv"]
 still.check(reason["kind"] == "stalled" and reason["attempts"] == 2, f"{reason}")
-still.check("did not move for" in reason["reason"], f"{reason}")
+still.check("did not move for 600 s" in reason["reason"], f"{reason}")
 still.check(still.status()["workers"][0]["deaths"] == 2, f"{still.status()['workers']}")
 still.stop()
 still.is_clean()

@@ -40,6 +40,7 @@ static struct {
     unsigned push_ms;
     unsigned failing_push; /* of each job, from 1 on; 0: none */
     uint64_t n_pieces;
+    bool lends, is_lent;              /* their first file is lent; the next one is */
     bool cancel_again;                /* jobs that are about to start over are cancelled */
     void (*look)(struct running *r);  /* every millisecond, on the loop thread */
     bool check_only;                  /* jobs only count the numbers */
@@ -302,6 +303,12 @@ struct running {
     uv_timer_t timer;          /* looks */
 };
 
+static inline void take_back(void *user)
+{
+    (void)user;
+    fake.is_lent = false;
+}
+
 static inline void start_next(struct running *r)
 {
     struct job_input input = {.n_parts = 1, .parts = {{.fd = -1, .path = strdup(r->path)}}};
@@ -312,6 +319,10 @@ static inline void start_next(struct running *r)
         input.settings.stage = &fake_pair;
         input.n_parts = 2;
         input.parts[1] = (struct job_part){.fd = -1, .path = strdup(r->second)};
+    }
+    if (fake.lends) {
+        fake.is_lent = input.parts[0].is_stream = true;
+        input.parts[0].stream.close = take_back;
     }
     if (fake.own_folder) {
         input.part_folder = strdup(".given.part");
@@ -326,6 +337,7 @@ static inline void on_ended(void *user, const struct job_report *report)
 {
     struct running *r = user;
     r->outcome.n_ended++;
+    assert_false(fake.is_lent); /* what comes after it in the archive is asked for now */
     if (report->code == STATUS_OK) {
         r->outcome.n_ok++;
         assert_non_null(report->manifest);
@@ -481,6 +493,7 @@ static inline int reset(void **state)
     fake.gate_shut = fake.is_finishing = fake.was_stopped = fake.finish_waits = false;
     fake.cancel_again = fake.starts_over = fake.always = fake.check_only = false;
     fake.look = NULL;
+    fake.lends = fake.is_lent = false;
     fake.stem = NULL;
     fake.grows = fake.never_ends = fake.holds_nothing = fake.own_folder = false;
     fake.n_passes = fake.n_results = fake.n_portions = fake.n_held = 0;
