@@ -47,24 +47,29 @@ static enum status make_folders(char *path, bool *made)
     }
 }
 
-/* Whoever has it open holds a shared lock on it, so that nobody removes it meanwhile. */
+/* Whoever has it open holds a shared lock on it, so that nobody removes it meanwhile. Nobody waits
+ * for a lock: who removes it has one for an instant, and whoever keeps such a lock for longer has
+ * no business with it. */
 static enum status open_shared(const char *path, int *fd, bool *made)
 {
+    enum { MOST_TRIES = 100 };
+    const struct timespec instant = {.tv_nsec = 1000000};
     char copy[PATH_MAX];
     struct stat st;
-    do { /* once more when it has gone before it was locked */
+    for (int i = 0;; i++) { /* once more when it has gone before it was locked */
         strcpy(copy, path);
         STATUS_TRY(make_folders(copy, made));
         *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (*fd < 0) {
             return status_fail_errno(errno, "cannot open the output folder '%s'", path);
         }
-        (void)flock(*fd, LOCK_SH); /* where nothing can be locked, nobody removes it */
-        if (fstat(*fd, &st) == 0 && st.st_nlink > 0) {
+        const bool is_locked = flock(*fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+        if ((is_locked || i >= MOST_TRIES) && fstat(*fd, &st) == 0 && st.st_nlink > 0) {
             return STATUS_OK;
         }
         close(*fd);
-    } while (true);
+        nanosleep(&instant, NULL);
+    }
 }
 
 enum status publish_open_output(const char *path, int *fd, bool *made)
@@ -326,6 +331,14 @@ enum { OLD_S = 60, VERY_OLD_S = 24 * 60 * 60 };
 
 enum part_state { PART_IN_USE, PART_LEFT, PART_UNKNOWN };
 
+/* Whether that is known: of a process of this kernel, as long as no other has its number. */
+static bool has_ended(const struct maker *m)
+{
+    const struct maker own = this_process();
+    return m->boot == own.boot && m->boot != 0 && strcmp(m->host, own.host) == 0 &&
+           kill((pid_t)m->process, 0) != 0 && errno == ESRCH;
+}
+
 /* Whoever makes a part folder holds its lock until it ends, however it ends. That is to be seen by
  * all who share a kernel: everybody on a local file system, and on a network's those of this boot.
  * Others' locks may hold on their machine alone, so theirs are PART_UNKNOWN. */
@@ -342,11 +355,9 @@ static enum part_state part_state_of(int out_fd, int fd, const struct maker *m)
     if (errno == EWOULDBLOCK) {
         return PART_IN_USE;
     }
-    /* no locks here: the process is known where it shares the name of the host, too */
-    if (!own_kernel || strcmp(m->host, own.host) != 0) {
-        return PART_UNKNOWN;
-    }
-    return kill((pid_t)m->process, 0) != 0 && errno == ESRCH ? PART_LEFT : PART_IN_USE;
+    /* no locks here: the process, which lives, is known where it shares the name of the host, too
+     */
+    return own_kernel && strcmp(m->host, own.host) == 0 ? PART_IN_USE : PART_UNKNOWN;
 }
 
 /* Folders of one kind that the log is to speak of. */
@@ -380,7 +391,9 @@ static void sweep_entry(int out_fd, const char *name, void *context)
         return;
     }
     const time_t age_s = fstat(fd, &st) == 0 ? time(NULL) - st.st_mtime : 0;
-    const enum part_state state = age_s > OLD_S ? part_state_of(out_fd, fd, &m) : PART_IN_USE;
+    const enum part_state state = has_ended(&m)   ? PART_LEFT
+                                  : age_s > OLD_S ? part_state_of(out_fd, fd, &m)
+                                                  : PART_IN_USE; /* its lock may be taken yet */
     close(fd);
     if (!is_part) {
         if (state != PART_IN_USE) {
@@ -498,9 +511,9 @@ static bool is_name_of(int at_fd, const char *name, int folder)
            is_same(at_fd, name, &(struct publish_folder){st.st_dev, st.st_ino});
 }
 
-/* Names the earlier result anew, and holds its lock while it has that name: whoever wants to
- * replace it waits for that, and publish_sweep sees that it is in use. False, with errno; EEXIST:
- * it is not the one that is to be replaced. */
+/* Names the earlier result anew, and holds its lock, if it can be had, while it has that name:
+ * publish_sweep sees that it is in use. False, with errno; EEXIST: it is not the one that is to be
+ * replaced. */
 static bool step_aside(const struct publish *p, const struct publish_folder *earlier,
                        const char *aside, int *lock)
 {
@@ -508,7 +521,7 @@ static bool step_aside(const struct publish *p, const struct publish_folder *ear
     if (*lock < 0) {
         return false;
     }
-    (void)flock(*lock, LOCK_EX); /* where there are none, two may take the step */
+    (void)flock(*lock, LOCK_EX | LOCK_NB); /* two may take the step: one finds it gone */
     int error = EEXIST;
     if (is_name_of(p->final_fd, p->name, *lock) && is_same(p->final_fd, p->name, earlier)) {
         if (renameat(p->final_fd, p->name, p->out_fd, aside) == 0) {

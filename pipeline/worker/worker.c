@@ -52,6 +52,7 @@ struct worker {
     struct engine engine;
     struct job_context context;
     int work_fd;
+    char owner[SPOOL_OWNER_BYTES];   /* whose parts it fills */
     bool is_open, is_draining;       /* draining: no job is begun any more */
     bool is_ending;                  /* nor does one go on */
     struct task *tasks, **last_task; /* oldest first; those that were begun stand in front */
@@ -171,7 +172,7 @@ static enum status unpack_settings(const struct task *t, struct job_settings *ou
 /* What the engine needs, from the message. */
 static enum status open_input(const struct worker *w, const struct task *t, struct job_input *input)
 {
-    char part_folder[SPOOL_ID_BYTES + 8];
+    char part_folder[SPOOL_PART_BYTES];
     *input = (struct job_input){0};
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         input->parts[i].fd = -1;
@@ -186,7 +187,7 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
         input->n_parts++;
     }
     STATUS_TRY(worker_fault(input->parts[0].path));
-    spool_part_name(t->id, part_folder);
+    spool_part_name(w->owner, t->id, part_folder);
     input->part_folder = strdup(part_folder);
     const char *first = json_string_value(json_object_get(t->message, "first"));
     input->id = strdup(first != NULL ? first : t->id);
@@ -380,7 +381,7 @@ static void archive_ended(void *task, enum status code, const char *text, json_t
 static enum status start_archive(struct worker *w, struct task *t, const char *path,
                                  const char *file)
 {
-    char part[SPOOL_ID_BYTES + 8], *found_at;
+    char part[SPOOL_PART_BYTES], *found_at;
     struct worker_archive_order order = {.engine = &w->engine,
                                          .settings = &w->settings,
                                          .message = t->message,
@@ -398,7 +399,7 @@ static enum status start_archive(struct worker *w, struct task *t, const char *p
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
     order.found_at = found_at;
-    spool_part_name(t->id, part);
+    spool_part_name(w->owner, t->id, part);
     order.part_fd = openat(w->context.out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     enum status code = order.part_fd >= 0
                            ? open_file(w, t->id, json_array_get(files_of(t), 0), &order.fd)
@@ -606,6 +607,8 @@ static enum status open_folders(struct worker *w, const json_t *message)
     w->context.out_fd = open(output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (w->work_fd < 0 || w->context.out_fd < 0) {
         code = status_fail_errno(errno, "cannot open '%s'", w->work_fd < 0 ? work : output);
+    } else {
+        code = spool_read_owner(w->work_fd, w->owner);
     }
 end:
     free(spool);

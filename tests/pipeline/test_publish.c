@@ -497,6 +497,19 @@ static bool sweep_removes(const char *name)
     return removed;
 }
 
+/* Of a process that has ended. */
+static const char *number_of_the_dead(void)
+{
+    static char number[24];
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    snprintf(number, sizeof(number), "%ld", (long)child);
+    return number;
+}
+
 static void part_folders_of_the_dead_are_removed(void **state)
 {
     (void)state;
@@ -504,6 +517,9 @@ static void part_folders_of_the_dead_are_removed(void **state)
     leave_part(name);
     assert_true(sweep_removes(name));
     leave_part_of(1, "12345678", name); /* this machine before it was started again, for one */
+    assert_true(sweep_removes(name));
+    leave_part_of(2, number_of_the_dead(), name);
+    assert_int_equal(utimensat(out_fd, name, NULL, 0), 0); /* it has died just now */
     assert_true(sweep_removes(name));
 }
 
@@ -596,17 +612,11 @@ static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **stat
 static void without_locks_the_process_tells(void **state)
 {
     (void)state;
-    char name[96], gone[24];
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, NULL, 0), child);
-    snprintf(gone, sizeof(gone), "%ld", (long)child);
+    char name[96];
     has_no_locks = true;
     leave_part(name); /* of this process */
     assert_false(sweep_removes(name));
-    leave_part_of(2, gone, name);
+    leave_part_of(2, number_of_the_dead(), name);
     assert_true(sweep_removes(name));
     leave_part_of(0, "elsewhere", name); /* a container of this machine has numbers of its own */
     assert_false(sweep_removes(name));

@@ -133,6 +133,12 @@ class Service:
         self.check(not work and not parts, f"left over: {work} {parts}")
 
 
+def part_of(spool, id):
+    """The folder in which the spool, once it has been started, makes the result of a job."""
+    with open(f"{spool}/.work/lock") as f:
+        return f"{spool}/out/.{id}.{f.readline().strip()}.part"
+
+
 def service_of_another():
     """A service that is OTHER's, on other/spool, whose in/ is OTHER's, too."""
     for name in ("other", "other/spool", "other/spool/in"):

@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from service import LEAT, Service, table
+from service import LEAT, Service, part_of, table
 
 
 def failures(s):
@@ -30,17 +30,17 @@ s.stop()
 os.rename(f"spool/failed/{ids['in/c.clusters.csv']}", f"spool/.work/{ids['in/c.clusters.csv']}")
 ID = "20200102-030405-000006"
 os.makedirs(f"spool/.work/{ID}/in")
-os.makedirs(f"spool/out/.{ID}.part")
+os.makedirs(part_of("spool", ID))
 with open(f"spool/.work/{ID}/in/d.clusters.csv", "w") as f:
     f.write(table())
-with open(f"spool/out/.{ID}.part/result.json", "w") as f:
+with open(part_of("spool", ID) + "/result.json", "w") as f:
     f.write("{}")
 with open(f"spool/.work/{ID}/job", "w") as f:
     json.dump({"schema": 1, "id": ID, "folder": "sub", "stem": "d", "parameters": {}, "inputs": [
         {"name": "d.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}, f)
 with open(f"spool/.work/{ID}/commit", "w") as f:
     json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
-               "part_inode": os.stat(f"spool/out/.{ID}.part").st_ino}, f)
+               "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
 s = Service("spool")
 found = failures(s)["in/c.clusters.csv"]
 s.check(found["kind"] == "bad-input" and '"x"' in found["text"] and found["id"] == ids["in/c.clusters.csv"], f"{found}")

@@ -3,7 +3,7 @@ import json
 import os
 import signal
 
-from service import Service, grid, table
+from service import Service, grid, part_of, table
 
 HERE = os.getcwd()
 
@@ -189,15 +189,15 @@ s.stop()
 # A job that recovery brings to its end is told, too.
 ID = "20200102-030405-000006"
 os.makedirs(f"spool/.work/{ID}/in")
-os.makedirs(f"spool/out/.{ID}.part")
-for path, text in ((f"spool/.work/{ID}/in/d.clusters.csv", table()), (f"spool/out/.{ID}.part/result.json", "{}"),
+os.makedirs(part_of("spool", ID))
+for path, text in ((f"spool/.work/{ID}/in/d.clusters.csv", table()), (part_of("spool", ID) + "/result.json", "{}"),
                    (f"spool/.work/{ID}/job", json.dumps({"schema": 1, "id": ID, "folder": "", "stem": "d", "parameters": {}, "inputs": [
                        {"name": "d.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
     with open(path, "w") as f:
         f.write(text)
 with open(f"spool/.work/{ID}/commit", "w") as f:
     json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
-               "part_inode": os.stat(f"spool/out/.{ID}.part").st_ino}, f)
+               "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
 os.unlink("told.done")
 s = Service("spool", "--on-done", told)
 s.until(lambda: os.path.exists("told.done"), "a command for what was found at the start")

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#define OWNER "0123abcd" /* of its parts */
+
 static char root[28];
 static int root_fd;
 static struct spool *s;
@@ -28,11 +30,11 @@ static inline int set_up_in(const char *folder)
     options = (struct spool_options){.root = root, .max_attempts = 3};
     spool_fault_clear();
     s = NULL;
-    if (mkdtemp(root) == NULL || spool_open(&options, &s) != STATUS_OK) {
+    if (mkdtemp(root) == NULL || (root_fd = open(root, O_RDONLY | O_DIRECTORY)) < 0) {
         return 1;
     }
-    root_fd = open(root, O_RDONLY | O_DIRECTORY);
-    return root_fd >= 0 ? 0 : 1;
+    return put_file(root_fd, ".work/lock", OWNER "\n") && spool_open(&options, &s) == STATUS_OK ? 0
+                                                                                                : 1;
 }
 
 /* For thousands of files, which a disk takes seconds to make and to remove. */

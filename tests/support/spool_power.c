@@ -231,14 +231,16 @@ static void make_sure(struct spool_power *p, int thing)
     }
 }
 
-/* Work goes on in OUT/.ID.part/: as often as it is charged with now, the job ID has been begun. */
+/* Work goes on in OUT/.ID.OWNER.part/: as often as it is charged with now, the job ID has been
+ * begun. */
 static void note_work(struct spool_power *p, const char *root, const char *path)
 {
     char attempts[PATH_MAX];
     char name[NAME_BYTES];
     int folder;
     const char *id = strstr(path, "/out/.");
-    if (id == NULL || strlen(id += 6) < SPOOL_ID_BYTES || strncmp(id + 22, ".part/", 6) != 0) {
+    if (id == NULL || strlen(id += 6) < SPOOL_PART_BYTES ||
+        strncmp(id + SPOOL_ID_BYTES + SPOOL_OWNER_BYTES - 1, ".part/", 6) != 0) {
         return;
     }
     snprintf(attempts, sizeof(attempts), "%s/.work/%.22s/attempts", root, id);

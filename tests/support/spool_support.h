@@ -123,9 +123,9 @@ static inline int open_input(const struct spool *s, const struct spool_job *job,
 static inline bool make_result(const struct spool *s, const struct spool_job *job)
 {
     char path[512];
-    char part[SPOOL_ID_BYTES + 8];
+    char part[SPOOL_PART_BYTES];
     char text[8192];
-    spool_part_name(job->id, part);
+    spool_part_name(s->owner, job->id, part);
     bool good = true;
     for (size_t i = 0; good && i < job->n_files; i++) {
         int fd = open_input(s, job, i);

@@ -211,7 +211,7 @@ static void older_result_that_is_half_removed_is_not_published(void **state)
     spool_publish(s, &jobs[0], 1);
     spool_fault_clear();
     expect(jobs[0], SPOOL_OK, SPOOL_PUBLISHED);
-    snprintf(path, sizeof(path), "out/.%s.part/data/0", jobs[0]->id);
+    snprintf(path, sizeof(path), "out/.%s." OWNER ".part/data/0", jobs[0]->id);
     assert_int_equal(unlinkat(root_fd, path, 0), 0);
     assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
     spool_job_free(jobs[0]);

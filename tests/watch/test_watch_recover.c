@@ -89,7 +89,7 @@ static void claimed_job_is_queued_again_with_its_parameters(void **state)
     (void)state;
     claimed_job();
     put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n2026-11"); /* the second line is torn */
-    put("out/." ID ".part/half", "x");
+    put("out/." ID "." OWNER ".part/half", "x");
     start();
     assert_int_equal(r.n_jobs, 1);
     assert_string_equal(r.jobs[0]->id, ID);
@@ -173,7 +173,7 @@ static void damaged_commit_fails_the_job_and_publishes_nothing(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         claimed_job();
         commit_record(names[i], "false");
-        put("out/." ID ".part/result.json", "{}");
+        put("out/." ID "." OWNER ".part/result.json", "{}");
         start();
         assert_int_equal(r.n_failed, 1);
         failed_because("commit record is damaged");
@@ -188,7 +188,7 @@ static void committed_job_is_published_and_archived(void **state)
     (void)state;
     claimed_job();
     commit_record("a", "true");
-    put("out/." ID ".part/result.json", "{\"new\": 1}");
+    put("out/." ID "." OWNER ".part/result.json", "{\"new\": 1}");
     put("out/a/result.json", "{}"); /* an inode that is not known replaces nothing */
     start();
     assert_int_equal(r.n_finished, 1);
@@ -215,8 +215,8 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
     (void)state;
     struct stat st;
     claimed_job();
-    put("out/." ID ".part/result.json", "{}");
-    assert_int_equal(fstatat(root_fd, "out/." ID ".part", &st, 0), 0);
+    put("out/." ID "." OWNER ".part/result.json", "{}");
+    assert_int_equal(fstatat(root_fd, "out/." ID "." OWNER ".part", &st, 0), 0);
     commit_record_of("a", "false", st.st_ino);
     strcpy(spool_fault->fail_step, "publish.out");
     spool_fault->error = EIO;
@@ -333,14 +333,16 @@ static void reason_that_is_whole_is_never_replaced(void **state)
 static void parts_of_nobody_are_swept_and_nothing_else(void **state)
 {
     (void)state;
-    put("out/." ID ".part/x/y", "1");
-    put("out/.20200102-030405-000007.old/z", "1");
+    put("out/." ID "." OWNER ".part/x/y", "1");
+    put("out/.20200102-030405-000007." OWNER ".old/z", "1");
     put("out/.leat.0123456789abcdef.part/x", "another program's");
-    put("out/." ID ".partner/x", "1");
+    put("out/." ID ".0123abce.part/x", "another spool's");
+    put("out/." ID ".part/x", "nobody's");
+    put("out/." ID "." OWNER ".partner/x", "1");
     put("out/a/result.json", "{}");
     start();
     assert_int_equal(r.n_parts, 2);
-    assert_int_equal(count_entries(root_fd, "out"), 3);
+    assert_int_equal(count_entries(root_fd, "out"), 5);
 }
 
 static void ids_follow_those_that_are_known_whatever_the_clock_says(void **state)
@@ -398,18 +400,32 @@ static void second_service_is_refused_and_told_who_has_the_folder(void **state)
     start();
 }
 
-static void two_spools_do_not_share_an_output_folder(void **state)
+/* Also where one number is given to jobs of both. */
+static void two_spools_share_an_output_folder_and_leave_each_other_alone(void **state)
 {
     (void)state;
-    char other[64];
-    char out[64];
+    char other[64], out[64], mine[SPOOL_PART_BYTES], theirs[SPOOL_PART_BYTES];
     struct spool *second;
+    struct spool_recovery found;
     start();
     snprintf(other, sizeof(other), "%s/other", root);
     snprintf(out, sizeof(out), "%s/out", root);
     const struct spool_options shared = {.root = other, .out = out, .max_attempts = 3};
-    assert_int_equal(spool_open(&shared, &second), STATUS_EXISTS);
-    assert_non_null(strstr(status_message(), out));
+    assert_int_equal(spool_open(&shared, &second), STATUS_OK);
+    spool_part_name(s->owner, ID, mine);
+    spool_part_name(second->owner, ID, theirs);
+    assert_string_not_equal(mine, theirs);
+    assert_int_equal(mkdirat(s->out_fd, mine, 0700), 0);
+    assert_int_equal(mkdirat(s->out_fd, theirs, 0700), 0);
+    assert_int_equal(spool_recover(second, &found), STATUS_OK);
+    spool_recovery_free(&found);
+    assert_true(is_there(s->out_fd, mine));
+    assert_false(is_there(s->out_fd, theirs));
+    spool_close(second);
+    assert_int_equal(spool_open(&shared, &second), STATUS_OK);
+    spool_part_name(second->owner, ID, mine);
+    assert_string_equal(mine, theirs); /* it keeps its name */
+    spool_close(second);
 }
 
 static void folders_on_two_file_systems_are_refused_by_name(void **state)
@@ -534,7 +550,7 @@ int main(void)
         RECOVERY_TEST(ids_follow_those_that_are_known_whatever_the_clock_says),
         RECOVERY_TEST(ids_follow_those_that_were_given_before_the_clock_was_put_back),
         RECOVERY_TEST(second_service_is_refused_and_told_who_has_the_folder),
-        RECOVERY_TEST(two_spools_do_not_share_an_output_folder),
+        RECOVERY_TEST(two_spools_share_an_output_folder_and_leave_each_other_alone),
         RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name),
         RECOVERY_TEST(really_another_file_system_is_refused_by_name),
         RECOVERY_TEST(work_is_closed_to_others),

@@ -449,9 +449,9 @@ static unsigned long n_seen(const char *point)
 static void many_files_of_a_result_are_synced_together(void **state)
 {
     (void)state;
-    char path[128], part[SPOOL_ID_BYTES + 8];
+    char path[128], part[SPOOL_PART_BYTES];
     struct spool_job *job = new_worked_job("");
-    spool_part_name(job->id, part);
+    spool_part_name(s->owner, job->id, part);
     for (int i = 0; i < 200; i++) {
         snprintf(path, sizeof(path), "out/%s/m%d/result.json", part, i);
         put(path, "{}");

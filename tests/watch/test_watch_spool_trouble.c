@@ -374,7 +374,7 @@ static void result_with_a_link_in_it_is_not_committed(void **state)
     (void)state;
     char path[128];
     struct spool_job *job = new_worked_job("");
-    snprintf(path, sizeof(path), "out/.%s.part/data/link", job->id);
+    snprintf(path, sizeof(path), "out/.%s." OWNER ".part/data/link", job->id);
     assert_int_equal(symlinkat("/etc/passwd", root_fd, path), 0);
     spool_finish(s, &job, 1);
     expect(job, SPOOL_INTERNAL, SPOOL_WORKING);

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -234,24 +235,24 @@ bool spool_forget(int at_fd, const char *id, bool inputs_left)
     return false;
 }
 
-void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8])
+void spool_part_name(const char *owner, const char *id, char name[SPOOL_PART_BYTES])
 {
-    snprintf(name, SPOOL_ID_BYTES + 8, ".%s.part", id);
+    snprintf(name, SPOOL_PART_BYTES, ".%s.%s.part", id, owner);
 }
 
 int spool_open_part(const struct spool *s, const char *id)
 {
-    char name[SPOOL_ID_BYTES + 8];
-    spool_part_name(id, name);
+    char name[SPOOL_PART_BYTES];
+    spool_part_name(s->owner, id, name);
     return beneath_open(s->out_fd, name, O_RDONLY | O_DIRECTORY);
 }
 
 bool spool_drop_part(struct spool *s, const char *id)
 {
-    char name[SPOOL_ID_BYTES + 8];
-    spool_part_name(id, name);
+    char name[SPOOL_PART_BYTES];
+    spool_part_name(s->owner, id, name);
     const int error = disk_remove_tree("drop.part", s->out_fd, name) == 0 ? 0 : errno;
-    snprintf(name, sizeof(name), ".%s.old", id);
+    snprintf(name, sizeof(name), ".%s.%s.old", id, s->owner);
     const bool dropped = disk_remove_tree("drop.old", s->out_fd, name) == 0;
     errno = error != 0 ? error : errno;
     return dropped && error == 0;
@@ -402,6 +403,38 @@ static void learn_last_id(struct spool *s)
     }
 }
 
+enum { OWNER_LINE = SPOOL_OWNER_BYTES }; /* the first of the lock's file, with its end */
+
+enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES])
+{
+    char line[OWNER_LINE] = "";
+    const int fd = beneath_open(work_fd, "lock", O_RDONLY);
+    const ssize_t n = fd >= 0 ? pread(fd, line, sizeof(line), 0) : -1;
+    beneath_close(fd);
+    snprintf(owner, SPOOL_OWNER_BYTES, "%.8s", line);
+    return n == OWNER_LINE && strspn(line, "0123456789abcdef") == OWNER_LINE - 1
+               ? STATUS_OK
+               : status_fail(STATUS_INTERNAL, "'.work/lock' does not say whose parts are whose");
+}
+
+/* A spool that has no number yet gets one: on disk, since parts are found again by it. */
+static enum status find_owner(struct spool *s)
+{
+    char line[OWNER_LINE + 1];
+    uint32_t random;
+    if (spool_read_owner(s->work_fd, s->owner) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    const bool made = getrandom(&random, sizeof(random), 0) == sizeof(random) &&
+                      snprintf(line, sizeof(line), "%08x\n", random) == OWNER_LINE &&
+                      ftruncate(s->lock_fd, 0) == 0 &&
+                      disk_append("open.owner", s->work_fd, "lock", line, OWNER_LINE) == 0 &&
+                      disk_sync("open.owner", s->lock_fd) == 0 &&
+                      disk_sync("open.owner", s->work_fd) == 0;
+    return made ? spool_read_owner(s->work_fd, s->owner)
+                : status_fail_errno(errno, "'%s/.work/lock' cannot be written", s->root);
+}
+
 static enum status take_lock(struct spool *s)
 {
     char pid[24];
@@ -413,7 +446,7 @@ static enum status take_lock(struct spool *s)
         if (errno != EWOULDBLOCK) {
             return status_fail_errno(errno, "'%s/.work/lock' cannot be locked", s->root);
         }
-        ssize_t n = pread(s->lock_fd, pid, sizeof(pid) - 1, 0);
+        ssize_t n = pread(s->lock_fd, pid, sizeof(pid) - 1, OWNER_LINE);
         pid[n > 0 ? n : 0] = '\0';
         pid[strspn(pid, "0123456789")] = '\0';
         return status_fail(STATUS_EXISTS,
@@ -421,18 +454,17 @@ static enum status take_lock(struct spool *s)
                            *pid != '\0' ? pid : "(unknown)");
     }
     learn_last_id(s);
+    STATUS_TRY(find_owner(s));
     int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-    if (ftruncate(s->lock_fd, 0) != 0 || pwrite(s->lock_fd, pid, (size_t)n, 0) != n) {
+    if (ftruncate(s->lock_fd, OWNER_LINE) != 0 ||
+        pwrite(s->lock_fd, pid, (size_t)n, OWNER_LINE) != n) {
         log_debug("the lock's process number could not be written: %s", strerror(errno));
     }
     if (s->last_id_us > 0) {
         note_last_id(s);
     }
-    /* Parts in OUT belong to whoever made them: another service's must not be swept. */
-    if (flock(s->out_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        return status_fail(STATUS_EXISTS,
-                           "another service writes its results to '%s'; give each its own", s->out);
-    }
+    /* Whoever has made OUT in vain does not remove it then; see publish.h. */
+    (void)flock(s->out_fd, LOCK_SH | LOCK_NB);
     return STATUS_OK;
 }
 

@@ -4,7 +4,7 @@
  *   ROOT/in/sub/X.csv                    dropped
  *   ROOT/.work/ID/in/X.csv, job          claimed: nobody else moves or takes it any more
  *   ROOT/.work/ID/attempts               a line before every attempt at the work
- *   OUT/.ID.part/                        the result while it is being made
+ *   OUT/.ID.OWNER.part/                  the result while it is being made; OWNER is this spool
  *   ROOT/.work/ID/commit                 from here a job only rolls forward
  *   OUT/sub/X/                           published by one rename
  *   ROOT/.work/ID/published              and that is on disk
@@ -25,6 +25,9 @@
  * leaves in each job how that one fared: one job's trouble is not another's. A step may be repeated
  * for a job whose outcome was SPOOL_TRANSIENT.
  *
+ * Others may write to OUT, too, also the services of other spools: nobody waits for them, and what
+ * is theirs is left alone.
+ *
  * Knows nothing of the jobs' content, of workers or of routes.
  */
 #ifndef LEAT_WATCH_SPOOL_SPOOL_H
@@ -41,6 +44,9 @@
 /* "20261121-030441-123456", UTC and microseconds: unique in this spool, and later jobs sort later.
  */
 enum { SPOOL_ID_BYTES = 23 };
+/* "9f86d081", a random number that a spool has from its first start on. */
+enum { SPOOL_OWNER_BYTES = 9 };
+enum { SPOOL_PART_BYTES = SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 8 };
 
 /* How a step ended for a job. */
 enum spool_outcome {
@@ -182,7 +188,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Looks whether the claimed inputs are complete, unchanging files; what changed since the claim is
  * recorded again. */
 void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n);
-/* Charges an attempt, on disk, and makes OUT/.ID.part/, empty. */
+/* Charges an attempt, on disk, and makes the part folder in OUT, empty. */
 void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* From SPOOL_WORKING or SPOOL_DURABLE. Takes back the part and, unless `charge`, the attempt (our
  * side failed, or the input changed). The job is SPOOL_UNVERIFIED again, or SPOOL_EXHAUSTED and
@@ -275,8 +281,11 @@ struct spool_sweep {
  * is taken; one at a time, between spool_recover and spool_close. */
 void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 
-/* ".ID.part", the part folder's name in OUT. */
-void spool_part_name(const char *id, char name[SPOOL_ID_BYTES + 8]);
+/* Whose parts those of this .work are, once its service has been started. STATUS_INTERNAL: it has
+ * not. */
+enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES]) STATUS_MUST_CHECK;
+/* ".ID.OWNER.part", the part folder's name in OUT. */
+void spool_part_name(const char *owner, const char *id, char name[SPOOL_PART_BYTES]);
 /* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure; but the job
  * that they become, unless somebody writes to them before, is as old as they are (spool_first_id).
  * Needs no spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such

@@ -214,8 +214,8 @@ static void set_trouble(const struct spool *s, struct spool_job *job, int error,
 /* Whether the part is there; *st is its stat. False with errno. */
 static bool find_part(const struct spool *s, const struct spool_job *job, struct stat *st)
 {
-    char part[SPOOL_ID_BYTES + 8];
-    spool_part_name(job->id, part);
+    char part[SPOOL_PART_BYTES];
+    spool_part_name(s->owner, job->id, part);
     return fstatat(s->out_fd, part, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -327,7 +327,7 @@ static void prepare_folders(const struct spool *s, struct spool_job *const jobs[
  * exchanged in one step, the earlier one steps aside first. */
 static int replace(const struct spool *s, const struct spool_job *job, const char *part, int folder)
 {
-    char old[SPOOL_ID_BYTES + 8];
+    char old[SPOOL_PART_BYTES];
     const char *name = last_of(job->published);
     if (disk_exchange("publish.exchange", s->out_fd, part, folder, name) == 0) {
         return 0;
@@ -335,7 +335,7 @@ static int replace(const struct spool *s, const struct spool_job *job, const cha
     if (errno != EINVAL && errno != ENOSYS) {
         return -1;
     }
-    snprintf(old, sizeof(old), ".%s.old", job->id);
+    snprintf(old, sizeof(old), ".%s.%s.old", job->id, s->owner);
     return disk_rename("publish.aside", folder, name, s->out_fd, old) == 0
                ? disk_rename("publish.name", s->out_fd, part, folder, name)
                : -1;
@@ -416,8 +416,8 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
         const bool may_go =
             !job->outdated || (marked && disk_sync_all("publish.marks", s->work_fd) == 0);
         if (!may_go || !spool_drop_part(s, job->id)) {
-            log_warning("'%s': a result that was replaced stays for now as '.%s.part': %s", s->out,
-                        job->id, strerror(errno));
+            log_warning("'%s': a result that was replaced stays for now as '.%s.%s.part': %s",
+                        s->out, job->id, s->owner, strerror(errno));
         }
         job->state = SPOOL_PUBLISHED;
     }
@@ -448,8 +448,8 @@ static int rename_part(struct spool *s, struct spool_job *const jobs[], size_t a
                        uint64_t part_inode, bool *known)
 {
     struct spool_job *job = jobs[at];
-    char part[SPOOL_ID_BYTES + 8];
-    spool_part_name(job->id, part);
+    char part[SPOOL_PART_BYTES];
+    spool_part_name(s->owner, job->id, part);
     const int folder = open_above(s, job->published, folder_bytes(job->published), O_PATH);
     if (folder < 0) {
         return errno;
@@ -503,8 +503,8 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
         } else if (was == 0) {
             spool_set_outcome(
                 job, SPOOL_TRANSIENT,
-                "its result, '.%s.part', is not in '%s': is another folder mounted there?", job->id,
-                s->out);
+                "its result, '.%s.%s.part', is not in '%s': is another folder mounted there?",
+                job->id, s->owner, s->out);
         }
         return;
     }

@@ -225,23 +225,25 @@ static void roll_forward(struct spool *s, struct spool_recovery *r)
     r->n_jobs = n;
 }
 
-/* Removes .ID.part and .ID.old of jobs that are known not to be committed. */
+/* Removes parts of this spool whose jobs are known not to be committed. */
 static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
 {
     struct spool_names list;
     enum status code = spool_list(s->out_fd, "the output folder", &list);
     for (size_t i = 0; code == STATUS_OK && i < list.n; i++) {
-        char path[SPOOL_ID_BYTES + 8];
+        char part[SPOOL_PART_BYTES];
         char id[SPOOL_ID_BYTES];
         struct stat st;
         const char *name = list.names[i];
         snprintf(id, sizeof(id), "%s", name[0] == '.' ? name + 1 : "");
-        if (spool_id_time(id) < 0 || (strcmp(name + SPOOL_ID_BYTES, ".part") != 0 &&
-                                      strcmp(name + SPOOL_ID_BYTES, ".old") != 0)) {
+        spool_part_name(s->owner, id, part);
+        const size_t n = strlen(part) - strlen("part"); /* .ID.OWNER. */
+        if (spool_id_time(id) < 0 || strncmp(name, part, n) != 0 ||
+            (strcmp(name + n, "part") != 0 && strcmp(name + n, "old") != 0)) {
             continue;
         }
-        snprintf(path, sizeof(path), "%s/commit", id);
-        if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 || !spool_is_absent(errno)) {
+        if (fstatat(s->work_fd, spool_path(id, "commit").text, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+            !spool_is_absent(errno)) {
             continue;
         }
         if (spool_drop_part(s, id)) {

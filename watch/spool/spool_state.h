@@ -12,6 +12,7 @@
 struct spool {
     char *root, *out, *require_mount; /* require_mount: or NULL */
     int root_fd, in_fd, done_fd, failed_fd, work_fd, out_fd, lock_fd;
+    char owner[SPOOL_OWNER_BYTES];
     bool delete_inputs, replace;
     unsigned max_attempts;
     uint64_t reserve_bytes;
@@ -82,9 +83,9 @@ int spool_open_inputs(const struct spool *s, const char *id);
  * is something in ID/in nothing is removed, unless `inputs_left` says that the job's inputs are
  * known to be elsewhere: then the next recovery sets what is left aside. */
 bool spool_forget(int at_fd, const char *id, bool inputs_left);
-/* Opens OUT/.ID.part; -1 with errno. */
+/* Opens the part folder in OUT; -1 with errno. */
 int spool_open_part(const struct spool *s, const char *id);
-/* Removes OUT/.ID.part and OUT/.ID.old; false, with errno, when something is left. */
+/* Removes it, and what stepped aside for it; false, with errno, when something is left. */
 bool spool_drop_part(struct spool *s, const char *id);
 /* Before a durable job goes back or fails: a commit whose fsync failed may be there, and must not
  * be found later. False: it cannot be removed, and the outcome says why. */
