@@ -346,9 +346,12 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
 }
 
 /* What waits in a folder that has ended lacks its other parts: one of them. */
-static enum status give_up(struct inputs *in, struct job_input *out)
+static enum status give_up(struct inputs *in, struct job_input *out, bool *got)
 {
-    STATUS_TRY(parts_give_up(in->parts, in->leaving, out));
+    STATUS_TRY(parts_give_up(in->parts, in->leaving, out, got));
+    if (*got) {
+        return STATUS_OK; /* there may be more */
+    }
     free(in->leaving);
     in->leaving = NULL;
     return STATUS_OK;
@@ -369,7 +372,7 @@ static enum status only_sidecars(struct inputs *in, struct job_input *out)
 static enum status advance(struct inputs *in, struct job_input *out, bool *got, bool *end)
 {
     if (in->leaving != NULL) {
-        return give_up(in, out);
+        return give_up(in, out, got);
     }
     if (in->archive != NULL) {
         return inputs_archive_next(in, out, got);
@@ -390,7 +393,7 @@ static enum status advance(struct inputs *in, struct job_input *out, bool *got, 
         return next_source(in, out, got);
     }
     *end = true;
-    enum status code = parts_give_up(in->parts, "", out);
+    enum status code = parts_give_up(in->parts, "", out, got);
     if (code == STATUS_OK && in->n_all == 0) {
         return only_sidecars(in, out);
     }

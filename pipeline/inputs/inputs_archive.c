@@ -5,6 +5,7 @@
 #include "formats/base/file_name.h"
 #include "formats/base/text_hash.h"
 #include "pipeline/engine/scratch.h"
+#include "pipeline/inputs/group.h"
 #include "pipeline/inputs/inputs_state.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
@@ -29,8 +30,8 @@ void inputs_archive_close(struct inputs *in)
 {
     archive_input_free(in->archive);
     in->archive = NULL;
-    bytes_free(&in->masks);
-    in->knows_masks = false;
+    bytes_free(&in->names);
+    in->knows_names = false;
     free(in->leaving);
     in->leaving = in->archive_path;
     in->archive_path = NULL;
@@ -79,8 +80,8 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-/* Whether an archive that holds the grid at `path` is searched for a mask of it. */
-static bool asks_for_mask(const struct inputs *in, const char *path)
+/* Whether an archive that holds the grid at `path` is searched for what lies beside it. */
+static bool asks_for_names(const struct inputs *in, const char *path)
 {
     return !in->archive_comes_once && settings_asks_for_grid(path);
 }
@@ -90,7 +91,7 @@ static bool is_mask(const struct inputs *in, const char *path)
 {
     char *grid = inputs_take_grid_of(path);
     const bool is = grid != NULL && settings_input_kind(in->settings, grid) == INPUT_OF_JOB &&
-                    !asks_for_mask(in, grid);
+                    !asks_for_names(in, grid);
     free(grid);
     return is;
 }
@@ -127,14 +128,15 @@ static enum status unpack_member(struct inputs *in, int *fd)
     return code;
 }
 
-static enum status take_projection(struct inputs *in, const char *path)
+static enum status take_projection(struct inputs *in, const char *path, struct job_input *out,
+                                   bool *got)
 {
     char *text = NULL;
     int fd;
     STATUS_TRY(unpack_member(in, &fd));
     const enum status code = projection_read(fd, path, &text);
     close(fd);
-    return code == STATUS_OK ? parts_add_projection(in->parts, path, text) : code;
+    return code == STATUS_OK ? parts_add_projection(in->parts, path, text, out, got) : code;
 }
 
 static enum status refuse_member(const struct archive_input_entry *entry, const char *path)
@@ -145,10 +147,10 @@ static enum status refuse_member(const struct archive_input_entry *entry, const 
 
 static enum status take_member_projection(struct inputs *in,
                                           const struct archive_input_entry *entry, const char *path,
-                                          struct job_input *out)
+                                          struct job_input *out, bool *got)
 {
-    const char *name = file_name_last(path);
-    char *stem = strndup(name, projection_stem(path) - (size_t)(name - path)), *result = NULL;
+    char *key = group_key(path), *result = NULL;
+    char *stem = key != NULL ? strdup(file_name_last(key)) : NULL;
     bool own = true;
     enum status code = stem != NULL ? inputs_take_result(in, path, stem, &result)
                                     : status_fail(STATUS_NO_MEMORY, "no memory for a name");
@@ -157,8 +159,10 @@ static enum status take_member_projection(struct inputs *in,
     }
     free(result);
     free(stem);
+    free(key);
     if (own && code == STATUS_OK) {
-        code = entry->refused != NULL ? refuse_member(entry, path) : take_projection(in, path);
+        code = entry->refused != NULL ? refuse_member(entry, path)
+                                      : take_projection(in, path, out, got);
     }
     if (code != STATUS_OK && code != STATUS_BAD_INPUT) {
         inputs_archive_close(in); /* its grid must not be processed without it */
@@ -228,18 +232,16 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static enum status add_mask(struct bytes *masks, const char *name)
+static enum status add_name(struct bytes *names, const char *name)
 {
-    char *grid = inputs_take_grid_of(name);
-    const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, grid);
-    const enum status code =
-        grid != NULL ? bytes_append(masks, &number, sizeof(number)) : STATUS_OK;
-    free(grid);
-    return code;
+    const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, name);
+    return projection_named(name) || file_name_ends(name, INPUT_NAME_MASK)
+               ? bytes_append(names, &number, sizeof(number))
+               : STATUS_OK;
 }
 
-/* Reads the names in the archive once more: a mask may come after the job of its grid has begun. */
-static enum status find_masks(struct inputs *in)
+/* Reads the names in the archive once more: what lies beside a grid may come behind it there. */
+static enum status find_names(struct inputs *in)
 {
     const struct archive_input_options options = job_archive_options(in->settings, &in->stop);
     const char *path = in->found_at != NULL ? in->found_at : in->archive_path;
@@ -253,26 +255,55 @@ static enum status find_masks(struct inputs *in)
     while (code == STATUS_OK && !end) {
         struct archive_input_entry entry;
         code = archive_input_next(a, &entry, &end);
-        code = code == STATUS_OK && !end ? add_mask(&in->masks, entry.name) : code;
+        code = code == STATUS_OK && !end ? add_name(&in->names, entry.name) : code;
     }
     archive_input_free(a);
-    if (in->masks.len > 0) {
-        qsort(in->masks.data, in->masks.len / sizeof(uint64_t), sizeof(uint64_t), by_number);
+    if (in->names.len > 0) {
+        qsort(in->names.data, in->names.len / sizeof(uint64_t), sizeof(uint64_t), by_number);
     }
     if (code == STATUS_CANCELLED || code == STATUS_NO_MEMORY) {
         return code;
     }
-    in->knows_masks = true; /* what is damaged is reported when the walk comes there */
+    in->knows_names = true; /* what is damaged is reported when the walk comes there */
     return STATUS_OK;
 }
 
-static enum status look_for_mask(struct inputs *in, const char *name, bool *has)
+struct search {
+    const struct inputs *in;
+    char *found; /* owned */
+};
+
+static bool is_named(void *context, const char *name)
 {
-    STATUS_TRY(in->knows_masks ? STATUS_OK : find_masks(in));
+    struct search *const s = context;
+    const struct bytes *const names = &s->in->names;
     const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, name);
-    *has = in->masks.len > 0 && bsearch(&number, in->masks.data, in->masks.len / sizeof(number),
-                                        sizeof(number), by_number) != NULL;
-    return STATUS_OK;
+    const bool is = names->len > 0 && bsearch(&number, names->data, names->len / sizeof(number),
+                                              sizeof(number), by_number) != NULL;
+    if (is && s->found == NULL && asprintf(&s->found, "%s/%s", s->in->archive_path, name) < 0) {
+        s->found = NULL;
+    }
+    return is;
+}
+
+/* What lies beside the grid of that name in the archive: its .prj is waited for. */
+static enum status look_beside(struct inputs *in, const char *name, bool *has_mask)
+{
+    struct search prj = {.in = in}, mask = {.in = in};
+    char *mask_name;
+    STATUS_TRY(in->knows_names ? STATUS_OK : find_names(in));
+    if (asprintf(&mask_name, "%s%s", name, INPUT_NAME_MASK) < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    *has_mask = is_named(&mask, mask_name);
+    free(mask_name);
+    free(mask.found);
+    enum status code = projection_search(name, is_named, &prj);
+    if (code == STATUS_OK && prj.found != NULL) {
+        code = parts_expect(in->parts, prj.found);
+    }
+    free(prj.found);
+    return code;
 }
 
 /* Makes the member an input, or a part of one. */
@@ -286,8 +317,8 @@ static enum status take_member(struct inputs *in, const struct archive_input_ent
     if (own && entry->refused != NULL) {
         code = refuse_member(entry, path);
     }
-    if (own && code == STATUS_OK && asks_for_mask(in, path)) {
-        code = look_for_mask(in, entry->name, &part.has_mask);
+    if (own && code == STATUS_OK && asks_for_names(in, path)) {
+        code = look_beside(in, entry->name, &part.has_mask);
         if (code != STATUS_OK) { /* of the whole archive */
             job_settings_free(&settings);
             code = inputs_take_about(out, in->archive_path, code);
@@ -331,7 +362,7 @@ enum status inputs_archive_next(struct inputs *in, struct job_input *out, bool *
         code = take_member(in, &entry, path, out, got);
         break;
     case INPUT_PROJECTION:
-        code = take_member_projection(in, &entry, path, out);
+        code = take_member_projection(in, &entry, path, out, got);
         break;
     case INPUT_ARCHIVE:
         code = refuse_kind(in, path,

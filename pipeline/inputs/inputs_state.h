@@ -34,8 +34,8 @@ struct inputs {
     struct archive_input *archive; /* being read; NULL: none */
     char *archive_path;
     bool archive_comes_once;        /* from a pipe: nothing in it is found again */
-    bool knows_masks;               /* that it holds: */
-    struct bytes masks;             /* numbers for the names of their grids, uint64_t, sorted */
+    bool knows_names;               /* of masks and .prj files that it holds: */
+    struct bytes names;             /* numbers for them, uint64_t, sorted */
     _Atomic uint64_t archive_bytes; /* of it that have been read */
     atomic_bool is_lent;            /* a job reads the archive's present member */
     struct parts *parts;            /* files whose job is not complete */

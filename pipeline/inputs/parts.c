@@ -1,256 +1,158 @@
 /*
- * parts - see parts.h. Jobs that wait stand in a search tree, by folder and stem; the texts of .prj
- * files in another, by path.
+ * parts - see parts.h.
  */
 #include "pipeline/inputs/parts.h"
 
 #include "formats/base/file_name.h"
 #include "formats/base/log.h"
-#include "pipeline/names/input_name.h"
-#include "pipeline/names/projection.h"
+#include "pipeline/inputs/group.h"
 
-#include <search.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A job that is not complete. */
-struct waiting {
-    char *key; /* FOLDER/STEM, first in both trees' nodes */
-    struct job_input input;
-};
-
-struct projection {
-    char *key; /* FOLDER/NAME */
+/* A part, or a .prj: one that has not come yet has no text. */
+struct member {
+    struct group_file f;
+    struct job_part part; /* of a .prj, its path alone */
+    struct job_settings settings;
     char *text;
+    TAILQ_ENTRY(member) place;
 };
 
 struct parts {
-    void *jobs;        /* of struct waiting */
-    void *projections; /* of struct projection */
-    size_t n_open, n_projections;
+    struct groups groups;
+    TAILQ_HEAD(, member) members; /* as they came */
+    size_t n_open, n_texts;
 };
 
-static int compare(const void *a, const void *b)
+static struct member *member_of(struct group_file *f)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void free_waiting(void *waiting)
-{
-    struct waiting *w = waiting;
-    job_input_free(&w->input);
-    free(w->key);
-    free(w);
-}
-
-static void free_projection(void *projection)
-{
-    struct projection *prj = projection;
-    free(prj->key);
-    free(prj->text);
-    free(prj);
+    return f != NULL ? (struct member *)((char *)f - offsetof(struct member, f)) : NULL;
 }
 
 enum status parts_new(struct parts **out)
 {
-    *out = calloc(1, sizeof(**out));
-    return *out != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for jobs' parts");
+    struct parts *const p = calloc(1, sizeof(*p));
+    *out = p;
+    if (p == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for jobs' parts");
+    }
+    p->groups.drop_ms = GROUP_ANY_TIME;
+    TAILQ_INIT(&p->members);
+    return STATUS_OK;
+}
+
+/* Takes it out; what it holds is the caller's, or freed already. */
+static void forget(struct parts *p, struct member *m)
+{
+    p->n_open -= m->f.kind == INPUT_OF_JOB && m->part.fd >= 0;
+    p->n_texts -= m->f.kind == INPUT_PROJECTION;
+    group_remove(&p->groups, &m->f);
+    TAILQ_REMOVE(&p->members, m, place);
+    free(m);
+}
+
+static void drop(struct parts *p, struct member *m)
+{
+    struct job_part part = m->part;
+    struct job_settings settings = m->settings;
+    free(m->text);
+    forget(p, m);
+    job_part_free(&part);
+    job_settings_free(&settings);
 }
 
 void parts_free(struct parts *p)
 {
-    if (p != NULL) {
-        tdestroy(p->jobs, free_waiting);
-        tdestroy(p->projections, free_projection);
-        free(p);
+    struct member *m;
+    while (p != NULL && (m = TAILQ_FIRST(&p->members)) != NULL) {
+        drop(p, m);
     }
+    free(p);
 }
 
-/* FOLDER/NAME, the same for "a/x", "./a/x" and "a//x". */
-static char *key_of(const char *path, const char *name)
+static enum status add(struct parts *p, enum input_kind kind, struct job_part part,
+                       struct job_settings settings, struct member **out)
 {
-    const char *last = file_name_last(path);
-    char *key = malloc((size_t)(last - path) + strlen(name) + 1), *to = key;
-    for (const char *at = path; key != NULL && at < last; at++) {
-        const bool begins = at == path || at[-1] == '/';
-        if (begins && at[0] == '.' && at[1] == '/') {
-            at++; /* "./" */
-        } else if (!(begins && at[0] == '/' && at > path)) {
-            *to++ = *at;
-        }
+    struct member *const m = calloc(1, sizeof(*m));
+    *out = NULL;
+    if (m == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job's parts");
     }
-    if (key != NULL) {
-        strcpy(to, name);
+    *m =
+        (struct member){.f = {.path = part.path, .kind = kind}, .part = part, .settings = settings};
+    const enum status code = group_add(&p->groups, &m->f);
+    if (code != STATUS_OK) {
+        free(m);
+        return code;
     }
-    return key;
-}
-
-/* The job of a file at `path` with that stem, made when it is not there; NULL: no memory. */
-static struct waiting *find(struct parts *p, const char *path, const char *stem)
-{
-    struct waiting *w = calloc(1, sizeof(*w));
-    if (w == NULL) {
-        return NULL;
-    }
-    w->key = key_of(path, stem);
-    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        w->input.parts[i].fd = -1;
-    }
-    struct waiting **found = w->key != NULL ? tsearch(w, &p->jobs, compare) : NULL;
-    if (found == NULL || *found != w) {
-        free_waiting(w);
-    }
-    return found != NULL ? *found : NULL;
-}
-
-static void forget(struct parts *p, struct waiting *w)
-{
-    tdelete(w, &p->jobs, compare);
-    free_waiting(w);
-}
-
-static void take_out(struct parts *p, struct waiting *w, struct job_input *out)
-{
-    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        p->n_open -= w->input.parts[i].path != NULL && w->input.parts[i].fd >= 0;
-    }
-    *out = w->input;
-    w->input = (struct job_input){0};
-    forget(p, w);
-}
-
-/* --- projections ------------------------------------------------------------------------------ */
-
-enum status parts_add_projection(struct parts *p, const char *path, char *text)
-{
-    if (p->n_projections == PARTS_MAX_OPEN) {
-        log_warning("'%s': %d .prj files wait for their grids already, so this one is not carried; "
-                    "put the files of a job next to each other",
-                    path, PARTS_MAX_OPEN);
-        free(text);
-        return STATUS_OK;
-    }
-    struct projection *prj = calloc(1, sizeof(*prj)), **found = NULL;
-    if (prj == NULL) {
-        free(text);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a projection");
-    }
-    prj->text = text;
-    prj->key = key_of(path, file_name_last(path));
-    if (prj->key != NULL) {
-        found = tsearch(prj, &p->projections, compare);
-    }
-    if (found == NULL) {
-        free_projection(prj);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a projection");
-    }
-    if (*found == prj) {
-        p->n_projections++;
-    } else { /* an archive has the name twice: the last counts */
-        prj->text = (*found)->text;
-        (*found)->text = text;
-        free_projection(prj);
-    }
+    p->n_open += kind == INPUT_OF_JOB && part.fd >= 0;
+    p->n_texts += kind == INPUT_PROJECTION;
+    TAILQ_INSERT_TAIL(&p->members, m, place);
+    *out = m;
     return STATUS_OK;
 }
 
-static void forget_projection(struct parts *p, struct projection *prj)
-{
-    tdelete(prj, &p->projections, compare);
-    p->n_projections--;
-    free_projection(prj);
-}
+/* --- jobs ------------------------------------------------------------------------------------- */
 
-struct wanted {
-    const struct parts *parts;
-    struct projection *found;
-    enum status code;
-};
-
-static bool find_projection(void *context, const char *path)
+static bool is_whole(const struct group_job *job)
 {
-    struct wanted *wanted = context;
-    struct projection key = {.key = key_of(path, file_name_last(path))}, **found = NULL;
-    if (key.key == NULL) {
-        wanted->code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
-        return true;
+    for (size_t i = 0; i < job->n_parts; i++) {
+        if (job->parts[i] == NULL) {
+            return false;
+        }
     }
-    found = tfind(&key, &wanted->parts->projections, compare);
-    wanted->found = found != NULL ? *found : NULL;
-    free(key.key);
-    return wanted->found != NULL;
+    return true;
 }
 
-/* Gives the parts of a job that are there the texts of their .prj files; several may share one. */
-static enum status take_projections(struct parts *p, struct job_input *job)
+/* Moves what there is of the job to *out; what lies beside it goes. */
+static enum status take_out(struct parts *p, struct group_job *job, struct job_input *out)
 {
-    struct projection *taken[STAGE_MAX_PARTS] = {NULL};
+    struct member *parts[STAGE_MAX_PARTS] = {NULL};
     enum status code = STATUS_OK;
-    for (size_t i = 0; i < STAGE_MAX_PARTS && code == STATUS_OK; i++) {
-        if (job->parts[i].path == NULL) {
+    *out = (struct job_input){0};
+    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
+        parts[i] = member_of(job->parts[i]);
+        out->parts[i].fd = -1;
+        if (parts[i] == NULL) {
             continue;
         }
-        struct wanted wanted = {.parts = p, .code = STATUS_OK};
-        code = projection_search(job->parts[i].path, find_projection, &wanted);
-        code = code != STATUS_OK ? code : wanted.code;
-        taken[i] = wanted.found;
-        if (wanted.found != NULL) {
-            job->parts[i].prj = strdup(wanted.found->text);
-            code = job->parts[i].prj != NULL
-                       ? code
-                       : status_fail(STATUS_NO_MEMORY, "no memory for '%s'", wanted.found->key);
+        const struct member *const prj =
+            group_wants_projection(&parts[i]->f)
+                ? member_of(group_beside(&p->groups, &parts[i]->f, INPUT_PROJECTION))
+                : NULL;
+        out->parts[i] = parts[i]->part;
+        if (prj != NULL && prj->text != NULL && (out->parts[i].prj = strdup(prj->text)) == NULL) {
+            code = status_fail(STATUS_NO_MEMORY, "no memory for '%s'", prj->f.path);
         }
+        out->n_parts++;
+    }
+    for (struct group_file *f; (f = group_next_beside(&p->groups, job, NULL)) != NULL;) {
+        drop(p, member_of(f));
     }
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        for (size_t k = i + 1; k < STAGE_MAX_PARTS; k++) {
-            taken[k] = taken[k] == taken[i] ? NULL : taken[k];
+        if (parts[i] != NULL && out->settings.stage == NULL) { /* the first one's */
+            out->settings = parts[i]->settings;
+            parts[i]->settings = (struct job_settings){0};
         }
-        if (taken[i] != NULL) {
-            forget_projection(p, taken[i]);
+        if (parts[i] != NULL) {
+            job_settings_free(&parts[i]->settings);
+            forget(p, parts[i]);
         }
     }
     return code;
 }
 
-/* --- parts ------------------------------------------------------------------------------------ */
-
-/* Puts the part into its place. */
-static enum status place(struct parts *p, struct waiting *w, struct job_part *part,
-                         struct job_settings *settings)
+static enum status take_out_complete(struct parts *p, struct group_job *job, struct job_input *out,
+                                     bool *complete)
 {
-    const struct stage_ops *stage = settings->stage;
-    struct job_part *to = &w->input.parts[settings->part];
-    if (to->path != NULL) {
-        return status_fail(STATUS_BAD_INPUT, "'%s': its job has '%s' as %s already; remove one",
-                           part->path, to->path, settings->parts[settings->part]->suffix);
-    }
-    if (w->input.n_parts > 0 && w->input.settings.stage != stage) {
-        return status_fail(STATUS_BAD_INPUT, "'%s': its name belongs to a job of %s already",
-                           part->path, w->input.settings.stage->name);
-    }
-    if (w->input.n_parts > 0 &&
-        memcmp(w->input.settings.parts, settings->parts, sizeof settings->parts) != 0) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "'%s': its parameters ask for other files of its job than those of the "
-                           "others; set them alike",
-                           part->path);
-    }
-    const bool waits = w->input.n_parts + 1 < settings->n_parts;
-    if (waits && part->fd >= 0 && p->n_open >= PARTS_MAX_OPEN) {
-        return status_fail(STATUS_BAD_INPUT,
-                           "'%s': %d files of archives wait for the other parts of their jobs; put "
-                           "the parts of a job next to each other",
-                           part->path, PARTS_MAX_OPEN);
-    }
-    p->n_open += part->fd >= 0;
-    *to = *part;
-    *part = (struct job_part){.fd = -1};
-    w->input.n_parts++;
-    if (settings->part == 0 || w->input.settings.stage == NULL) {
-        job_settings_free(&w->input.settings);
-        w->input.settings = *settings;
-        *settings = (struct job_settings){0};
+    *complete = is_whole(job) && group_awaits(&p->groups, job) == NULL;
+    if (*complete) {
+        const enum status code = take_out(p, job, out);
+        *complete = code == STATUS_OK;
+        return code;
     }
     return STATUS_OK;
 }
@@ -258,134 +160,190 @@ static enum status place(struct parts *p, struct waiting *w, struct job_part *pa
 enum status parts_add(struct parts *p, struct job_part *part, struct job_settings *settings,
                       struct job_input *out, bool *complete)
 {
-    struct waiting *w = find(p, part->path, settings->stem);
+    struct member *m;
     *complete = false;
-    enum status code = w != NULL ? place(p, w, part, settings)
-                                 : status_fail(STATUS_NO_MEMORY, "no memory for a job's parts");
-    job_settings_free(settings);
-    if (code != STATUS_OK) {
-        out->parts[0] = *part;
-        if (w != NULL && w->input.n_parts == 0) {
-            forget(p, w);
-        }
-    } else if (w->input.n_parts == w->input.settings.n_parts) {
-        take_out(p, w, out);
-        code = take_projections(p, out);
-        *complete = code == STATUS_OK;
+    enum status code = add(p, INPUT_OF_JOB, *part, *settings, &m);
+    if (code == STATUS_OK) {
+        m->f.is_complete = true;
+        code = group_join(&m->f, settings);
     }
-    return code;
+    if (code == STATUS_OK && part->fd >= 0 && p->n_open > PARTS_MAX_OPEN && !is_whole(m->f.job)) {
+        code = status_fail(STATUS_BAD_INPUT,
+                           "'%s': %d files of archives wait for the other parts of their jobs; put "
+                           "the parts of a job next to each other",
+                           part->path, PARTS_MAX_OPEN);
+    }
+    if (code != STATUS_OK) {
+        if (m != NULL) {
+            forget(p, m);
+        }
+        job_settings_free(settings);
+        out->parts[0] = *part;
+        return code;
+    }
+    return take_out_complete(p, m->f.job, out, complete);
 }
 
 bool parts_would_complete(const struct parts *p, const char *path,
                           const struct job_settings *settings)
 {
-    const struct waiting key = {.key = key_of(path, settings->stem)};
-    struct waiting **found = key.key != NULL ? tfind(&key, &p->jobs, compare) : NULL;
-    free(key.key);
-    return settings->n_parts == (found != NULL ? (*found)->input.n_parts : 0) + 1;
+    const struct member *m;
+    struct group_file f = {.path = path, .kind = INPUT_OF_JOB};
+    struct groups groups = p->groups; /* as it is now: the file leaves it again */
+    size_t n = 1;
+    if (group_add(&groups, &f) != STATUS_OK) {
+        return false;
+    }
+    TAILQ_FOREACH(m, &p->members, place)
+    {
+        const bool is_here = m->f.group == f.group;
+        n += is_here && m->f.job != NULL && m->f.job->stage == settings->stage &&
+             strcmp(m->f.job->stem, settings->stem) == 0;
+        n += is_here && m->f.kind == INPUT_PROJECTION && m->text == NULL ? STAGE_MAX_PARTS : 0;
+    }
+    group_remove(&groups, &f);
+    return n == settings->n_parts;
+}
+
+/* --- projections ------------------------------------------------------------------------------ */
+
+static enum status add_projection(struct parts *p, const char *path, struct member **out)
+{
+    struct job_part part = {.fd = -1, .path = strdup(path)};
+    *out = NULL;
+    if (part.path == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    const enum status code = add(p, INPUT_PROJECTION, part, (struct job_settings){0}, out);
+    if (code != STATUS_OK) {
+        free(part.path);
+        return code;
+    }
+    /* An archive has the name twice, or it was expected: the last text counts. */
+    struct group_file *f, *const mine = &(*out)->f;
+    TAILQ_FOREACH(f, &mine->group->files, place)
+    {
+        if (f != mine && f->kind == INPUT_PROJECTION &&
+            strcmp(file_name_last(f->path), file_name_last(path)) == 0) {
+            drop(p, *out);
+            *out = member_of(f);
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status parts_expect(struct parts *p, const char *path)
+{
+    struct member *m;
+    return p->n_texts < PARTS_MAX_OPEN ? add_projection(p, path, &m) : STATUS_OK;
+}
+
+enum status parts_add_projection(struct parts *p, const char *path, char *text,
+                                 struct job_input *out, bool *complete)
+{
+    struct member *m;
+    *complete = false;
+    enum status code = add_projection(p, path, &m);
+    if (code != STATUS_OK) {
+        free(text);
+        return code;
+    }
+    free(m->text);
+    m->text = text;
+    m->f.is_complete = true;
+    if (p->n_texts > PARTS_MAX_OPEN) {
+        log_warning("'%s': %d .prj files wait for their grids already, so this one is not carried; "
+                    "put the files of a job next to each other",
+                    path, PARTS_MAX_OPEN);
+        drop(p, m);
+        return STATUS_OK;
+    }
+    const struct group_file *const owner = group_owner(&p->groups, &m->f);
+    return owner != NULL ? take_out_complete(p, owner->job, out, complete) : STATUS_OK;
 }
 
 /* --- what is missing -------------------------------------------------------------------------- */
 
-/* "X.source.*", the first part that is not there. */
-static enum status lacks(const struct waiting *w)
+/* FOLDER as in keys: "" or "FOLDER/". */
+static bool is_beneath(const char *key, const char *folder, bool anywhere)
 {
-    const struct stage_ops *stage = w->input.settings.stage;
-    size_t missing = 0, there = 0;
-    while (w->input.parts[missing].path != NULL) {
-        missing++;
+    if (folder[0] == '\0') { /* "." */
+        return anywhere || (key[0] != '/' && strncmp(key, "../", 3) != 0);
     }
-    while (w->input.parts[there].path == NULL) {
-        there++;
-    }
-    const struct stage_part *const part = w->input.settings.parts[missing];
-    const struct stage_part *const came = w->input.settings.parts[there];
-    const char *const stem = w->input.settings.stem;
-    char parameter[STAGE_INSTEAD_BYTES], instead[256] = "";
-    if (*stage_instead(stage, part, parameter) != '\0') {
-        snprintf(instead, sizeof instead, ", or the parameter %s", parameter);
-    } else if (*stage_instead(stage, came, parameter) != '\0') { /* a route may have set it */
-        snprintf(instead, sizeof instead,
-                 " and without the parameter %s, which takes the place of %.64s.%s.*", parameter,
-                 stem, came->suffix);
-    }
-    return status_fail(STATUS_BAD_INPUT,
-                       "'%s': the other part of the job is missing: %s needs %s.%s.* too, in the "
-                       "same folder%s",
-                       w->input.parts[there].path, stage->name, stem, part->suffix, instead);
+    return strncmp(key, folder, strlen(folder)) == 0;
 }
 
-struct search {
-    const char *folder; /* as in keys: "" or "FOLDER/" */
-    bool anywhere;
-    void *found;
-};
-
-static bool is_beneath(const char *key, const struct search *s)
+/* The first member beneath; of a job, or a .prj. NULL: none. */
+static struct member *find_beneath(const struct parts *p, const char *folder, bool anywhere,
+                                   bool of_job)
 {
-    if (s->folder[0] == '\0') { /* "." */
-        return s->anywhere || (key[0] != '/' && strncmp(key, "../", 3) != 0);
+    struct member *m;
+    TAILQ_FOREACH(m, &p->members, place)
+    {
+        if ((m->f.job != NULL) == of_job && is_beneath(m->f.group->key, folder, anywhere)) {
+            return m;
+        }
     }
-    return strncmp(key, s->folder, strlen(s->folder)) == 0;
-}
-
-static void look(const void *node, VISIT visit, void *closure)
-{
-    struct search *s = closure;
-    void *found = *(void *const *)node;
-    if ((visit == postorder || visit == leaf) && s->found == NULL &&
-        is_beneath(*(char *const *)found, s)) {
-        s->found = found;
-    }
-}
-
-/* One of the tree; NULL: none. */
-static void *find_beneath(const void *tree, const char *folder, enum status *code)
-{
-    struct search s = {.anywhere = folder[0] == '\0'};
-    char *path, *spelt = NULL;
-    if (asprintf(&path, "%s%s", folder, s.anywhere ? "" : "/") >= 0) {
-        spelt = key_of(path, "");
-        free(path);
-    }
-    *code = spelt != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    if (spelt != NULL) {
-        s.folder = spelt;
-        twalk_r(tree, look, &s);
-    }
-    free(spelt);
-    return s.found;
+    return NULL;
 }
 
 /* What no grid has taken. */
-static enum status give_up_projections(struct parts *p, const char *folder)
+static void give_up_projections(struct parts *p, const char *folder, bool anywhere)
 {
-    enum status code;
-    struct projection *prj;
-    while ((prj = find_beneath(p->projections, folder, &code)) != NULL) {
-        log_warning("'%s': no grid came after it in its archive, so its coordinate system is not "
-                    "carried; put it in front of the grid",
-                    prj->key);
-        forget_projection(p, prj);
+    struct member *m;
+    while ((m = find_beneath(p, folder, anywhere, false)) != NULL) {
+        if (m->text != NULL) {
+            log_warning("'%s': no grid came after it in its archive, so its coordinate system is "
+                        "not carried; put it in front of the grid",
+                        m->f.path);
+        }
+        drop(p, m);
     }
-    return code;
 }
 
-enum status parts_give_up(struct parts *p, const char *folder, struct job_input *out)
+static enum status give_up_job(struct parts *p, struct member *m, struct job_input *out,
+                               bool *complete)
 {
-    enum status code;
-    struct waiting *w = find_beneath(p->jobs, folder, &code);
-    if (code != STATUS_OK || w == NULL) {
-        return code != STATUS_OK ? code : give_up_projections(p, folder);
+    char why[GROUP_WHY_BYTES];
+    enum status code = STATUS_OK;
+    if (group_lacks(&m->f, why)) {
+        code = status_fail(STATUS_BAD_INPUT,
+                           "'%s': the other part of the job is missing: %s needs %s, in the same "
+                           "folder",
+                           m->f.path, m->f.job->stage->name, why);
     }
-    code = take_projections(p, &w->input); /* they are not reported as left over */
-    if (code == STATUS_OK) {
-        code = lacks(w);
-    }
-    take_out(p, w, out);
+    const enum status taken = take_out(p, m->f.job, out);
+    code = taken != STATUS_OK ? taken : code;
+    *complete = code == STATUS_OK;
     for (size_t i = 1; out->parts[0].path == NULL; i++) { /* the first part names the input */
         out->parts[0] = out->parts[i];
         out->parts[i] = (struct job_part){.fd = -1};
     }
+    return code;
+}
+
+enum status parts_give_up(struct parts *p, const char *folder, struct job_input *out,
+                          bool *complete)
+{
+    char *path, *spelt;
+    const bool anywhere = folder[0] == '\0';
+    *complete = false;
+    if (asprintf(&path, "%s%s", folder, anywhere ? "" : "/") < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    spelt = group_key(path);
+    free(path);
+    if (spelt == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    enum status code = STATUS_OK;
+    struct member *const m = find_beneath(p, spelt, anywhere, true);
+    if (m != NULL) {
+        code = give_up_job(p, m, out, complete);
+    } else {
+        give_up_projections(p, spelt, anywhere);
+    }
+    free(spelt);
     return code;
 }

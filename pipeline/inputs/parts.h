@@ -1,7 +1,7 @@
 /*
  * parts - files on their way to becoming jobs. A file that is only a part of its job (X.dem.asc)
- * waits here for the others (X.source.asc): they lie in the same folder and share the stem X. The
- * text of a .prj in an archive waits for its grid in the same way; which that is says projection.h.
+ * waits here for the others (X.source.asc), and a grid for the text of the .prj that its archive is
+ * known to hold; which belong together says group.h.
  */
 #ifndef LEAT_PIPELINE_INPUTS_PARTS_H
 #define LEAT_PIPELINE_INPUTS_PARTS_H
@@ -30,13 +30,20 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
 bool parts_would_complete(const struct parts *p, const char *path,
                           const struct job_settings *settings);
 
-/* Takes the text (over, in every case) of the .prj at `path` for the job whose last part comes
- * after it. Too many, and those for which none comes, are warned of and not carried. */
-enum status parts_add_projection(struct parts *p, const char *path, char *text) STATUS_MUST_CHECK;
+/* The .prj at `path` is going to come: the job of a part that it lies beside, which comes before,
+ * waits for it. */
+enum status parts_expect(struct parts *p, const char *path) STATUS_MUST_CHECK;
+
+/* Takes the text (over, in every case) of the .prj at `path` for the job of the part that it lies
+ * beside, which may be complete with it. Too many, and those that no part came for, are warned of
+ * and not carried. */
+enum status parts_add_projection(struct parts *p, const char *path, char *text,
+                                 struct job_input *out, bool *complete) STATUS_MUST_CHECK;
 
 /* Gives up one job that still waits and lies beneath `folder` ("": anywhere): STATUS_BAD_INPUT,
- * with the missing parts in the message and *out holding what came. STATUS_OK: none waits. */
-enum status parts_give_up(struct parts *p, const char *folder,
-                          struct job_input *out) STATUS_MUST_CHECK;
+ * with the missing parts in the message and *out holding what came; or *complete: only a .prj did
+ * not come, and *out is the job without it. STATUS_OK and not *complete: none waits. */
+enum status parts_give_up(struct parts *p, const char *folder, struct job_input *out,
+                          bool *complete) STATUS_MUST_CHECK;
 
 #endif

@@ -85,14 +85,35 @@ size_t input_name_asks_for(const char *path, const char *suffix)
     return n;
 }
 
-bool input_name_is_sidecar(const char *path)
+/* Length of name[0..n) without the ending of a sidecar file; n when it has none. */
+static size_t without_sidecar(const char *name, size_t n)
 {
     for (size_t i = 0; i < COUNT(sidecar_endings); i++) {
-        if (file_name_ends(file_name_last(path), sidecar_endings[i])) {
-            return true;
+        const size_t shorter = without(name, n, sidecar_endings[i]);
+        if (shorter < n) {
+            return without(name, shorter, ".aux"); /* .aux.xml is one */
         }
     }
-    return false;
+    return n;
+}
+
+bool input_name_is_sidecar(const char *path)
+{
+    const char *const name = file_name_last(path);
+    return without_sidecar(name, strlen(name)) < strlen(name);
+}
+
+size_t input_name_beside(const char *path)
+{
+    const char *const name = file_name_last(path);
+    const size_t n = strlen(name), marked = without(name, n, INPUT_NAME_MARKER);
+    return marked < n ? marked : without_sidecar(name, n);
+}
+
+size_t input_name_bare(const char *name)
+{
+    const size_t n = file_name_unpacked(name, strlen(name));
+    return without_extension(name, n, COUNT(extensions));
 }
 
 enum status input_name_stem(const char *path, const char *suffix, char **out)

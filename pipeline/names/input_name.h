@@ -25,6 +25,15 @@ bool input_name_is_sidecar(const char *path);
 /* What a mask is called, behind the whole name of the grid that it is of. */
 #define INPUT_NAME_MASK ".msk"
 
+/* What the marker of a file that is complete is called, behind its whole name. */
+#define INPUT_NAME_MARKER ".done"
+
+/* Length of the last component without the ending of a sidecar file or a marker: of X.dem.asc.msk
+ * and X.dem.asc.aux.xml that of X.dem.asc; all of it when it has none. */
+size_t input_name_beside(const char *path);
+/* Length of the name without .gz .xz .zst .bz2 and without the extension of a table or grid. */
+size_t input_name_bare(const char *name);
+
 /* X.SUFFIX.*, in any case, the name's own way to say its pipeline: how long X.SUFFIX is, the last
  * one if it is there twice; 0: the name does not. */
 size_t input_name_asks_for(const char *path, const char *suffix);

@@ -62,9 +62,26 @@ static bool add(const char *path, const char *stem, size_t part, struct job_inpu
     return complete;
 }
 
+static bool project_to(const char *path, const char *text, struct job_input *out)
+{
+    bool complete;
+    assert_int_equal(parts_add_projection(parts, path, strdup(text), out, &complete), STATUS_OK);
+    return complete;
+}
+
 static void project(const char *path, const char *text)
 {
-    assert_int_equal(parts_add_projection(parts, path, strdup(text)), STATUS_OK);
+    struct job_input none;
+    assert_false(project_to(path, text, &none));
+}
+
+/* Of what waits no job is complete. */
+static enum status give_up(const char *folder, struct job_input *out)
+{
+    bool complete;
+    const enum status code = parts_give_up(parts, folder, out, &complete);
+    assert_false(complete);
+    return code;
 }
 
 static void job_is_complete_with_its_last_part_in_any_order(void **state)
@@ -82,7 +99,7 @@ static void job_is_complete_with_its_last_part_in_any_order(void **state)
         assert_int_equal(job.settings.params->count, 0); /* those of the first part */
         job_input_free(&job);
     }
-    assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+    assert_int_equal(give_up("", &job), STATUS_OK);
 }
 
 static void folder_is_the_same_however_it_is_spelt(void **state)
@@ -102,13 +119,13 @@ static void folder_is_the_same_however_it_is_spelt(void **state)
     assert_false(add("/a/x.source.tif", "x", 1, &job));
     assert_false(add("../a/x.source.tif", "x", 1, &job));
     assert_false(add(".a/x.source.tif", "x", 1, &job));
-    assert_int_equal(parts_give_up(parts, "./a", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up("./a", &job), STATUS_BAD_INPUT);
     assert_string_equal(job.parts[0].path, "a/x.dem.tif");
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, ".", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up(".", &job), STATUS_BAD_INPUT);
     assert_string_equal(job.parts[0].path, ".a/x.source.tif");
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, ".", &job), STATUS_OK);
+    assert_int_equal(give_up(".", &job), STATUS_OK);
 }
 
 static void same_stem_in_another_folder_is_another_job(void **state)
@@ -130,19 +147,19 @@ static void what_is_missing_is_named_when_a_folder_is_left(void **state)
     assert_false(add("a/x.dem.tif", "x", 0, &job));
     assert_false(add("ab/y.source.tif", "y", 1, &job));
     assert_false(add("a/c/z.source.tif", "z", 1, &job));
-    assert_int_equal(parts_give_up(parts, "a/c", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up("a/c", &job), STATUS_BAD_INPUT);
     assert_string_equal(job.parts[0].path, "a/c/z.source.tif");
     assert_non_null(strstr(status_message(), "z.dem."));
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, "a", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up("a", &job), STATUS_BAD_INPUT);
     assert_string_equal(job.parts[0].path, "a/x.dem.tif");
     assert_non_null(strstr(status_message(), "x.source."));
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, "a", &job), STATUS_OK);
-    assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up("a", &job), STATUS_OK);
+    assert_int_equal(give_up("", &job), STATUS_BAD_INPUT);
     assert_string_equal(job.parts[0].path, "ab/y.source.tif");
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+    assert_int_equal(give_up("", &job), STATUS_OK);
 }
 
 static const struct stage_part fit_parts[] = {{.suffix = "nodes"},
@@ -190,14 +207,14 @@ static void parts_of_unlike_jobs_are_told_apart(void **state)
     assert_int_equal(add_fit("x.nodes.csv", 0, 1, 0, &job, &complete), STATUS_BAD_INPUT);
     assert_non_null(strstr(status_message(), "'x.nodes.csv': its parameters ask for other files"));
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up("", &job), STATUS_BAD_INPUT);
     assert_string_equal(status_message(),
                         "'x.query.csv': the other part of the job is missing: fit needs "
-                        "x.nodes.* too, in the same folder and without the parameter query, "
-                        "which takes the place of x.query.*");
+                        "x.nodes.* without the parameter query, which takes the place of "
+                        "x.query.*, in the same folder");
     assert_string_equal(job.parts[0].path, "x.query.csv");
     job_input_free(&job);
-    assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+    assert_int_equal(give_up("", &job), STATUS_OK);
 }
 
 static void second_file_for_a_part_is_refused_and_harms_nothing(void **state)
@@ -260,7 +277,7 @@ static void file_that_is_refused_leaves_no_job_behind(void **state)
         assert_int_equal(code, i < PARTS_MAX_OPEN ? STATUS_OK : STATUS_BAD_INPUT);
     }
     job_input_free(&job);
-    for (; parts_give_up(parts, "", &job) == STATUS_BAD_INPUT; n_waiting++) {
+    for (; give_up("", &job) == STATUS_BAD_INPUT; n_waiting++) {
         assert_non_null(job.parts[0].path);
         job_input_free(&job);
     }
@@ -286,7 +303,40 @@ static void projection_joins_its_grid_whichever_comes_first(void **state)
     }
     project("z/lone.dem.prj", "UTM");
     project("z/other.prj", "UTM");
-    assert_int_equal(parts_give_up(parts, "z", &job), STATUS_OK); /* no job: only a warning */
+    assert_int_equal(give_up("z", &job), STATUS_OK); /* no job: only a warning */
+}
+
+static void grid_waits_for_the_projection_that_is_going_to_come(void **state)
+{
+    (void)state;
+    struct job_input job;
+    bool complete;
+    struct job_settings of = {.stage = &pair, .n_parts = 2, .stem = (char *)"x"};
+    assert_int_equal(parts_expect(parts, "t.tar/x.dem.prj"), STATUS_OK);
+    assert_false(add("t.tar/x.dem.asc", "x", 0, &job));
+    assert_false(parts_would_complete(parts, "t.tar/x.source.asc", &of));
+    assert_int_equal(parts_expect(parts, "t.tar/x.prj"), STATUS_OK);
+    assert_false(add("t.tar/x.source.asc", "x", 1, &job));
+    project("t.tar/x.prj", "UTM");
+    assert_true(project_to("t.tar/x.dem.prj", "New York", &job));
+    assert_string_equal(job.parts[0].prj, "New York");
+    assert_string_equal(job.parts[1].prj, "UTM");
+    job_input_free(&job);
+    /* It does not come after all: the job is without it. */
+    assert_int_equal(parts_expect(parts, "t.tar/y.dem.prj"), STATUS_OK);
+    assert_false(add("t.tar/y.dem.asc", "y", 0, &job));
+    assert_false(add("t.tar/y.source.asc", "y", 1, &job));
+    assert_int_equal(parts_give_up(parts, "t.tar", &job, &complete), STATUS_OK);
+    assert_true(complete);
+    assert_int_equal(job.n_parts, 2);
+    assert_null(job.parts[0].prj);
+    job_input_free(&job);
+    of.stem = (char *)"z";
+    assert_false(parts_would_complete(parts, "t.tar/z.source.asc", &of));
+    assert_false(add("t.tar/z.dem.asc", "z", 0, &job));
+    assert_true(parts_would_complete(parts, "t.tar/z.source.asc", &of));
+    assert_int_equal(give_up("", &job), STATUS_BAD_INPUT);
+    job_input_free(&job);
 }
 
 static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
@@ -323,7 +373,7 @@ static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
             }
         }
         job_input_free(&job);
-        assert_int_equal(parts_give_up(parts, "", &job), STATUS_OK);
+        assert_int_equal(give_up("", &job), STATUS_OK);
     }
 }
 
@@ -334,7 +384,7 @@ static void projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_
     project("x.prj", "old");
     project("x.prj", "new");
     assert_false(add("x.source.asc", "x", 1, &job));
-    assert_int_equal(parts_give_up(parts, "", &job), STATUS_BAD_INPUT);
+    assert_int_equal(give_up("", &job), STATUS_BAD_INPUT);
     assert_string_equal(job.parts[0].prj, "new");
     job_input_free(&job);
     assert_false(add("x.source.asc", "x", 1, &job));
@@ -347,15 +397,17 @@ static void projections_of_archives_do_not_use_up_the_memory(void **state)
 {
     (void)state;
     struct job_input job;
-    char path[64];
+    char path[64], stem[32];
     for (int i = 0; i <= PARTS_MAX_OPEN; i++) {
         snprintf(path, sizeof(path), "all.zip/%d.prj", i);
         project(path, "UTM");
     }
     for (int i = 0; i <= PARTS_MAX_OPEN; i += PARTS_MAX_OPEN) {
+        snprintf(stem, sizeof(stem), "%d", i);
         snprintf(path, sizeof(path), "all.zip/%d.dem.asc", i);
-        assert_false(add(path, "x", 0, &job));
-        assert_true(add("all.zip/x.source.tif", "x", 1, &job));
+        assert_false(add(path, stem, 0, &job));
+        snprintf(path, sizeof(path), "all.zip/%d.source.tif", i);
+        assert_true(add(path, stem, 1, &job));
         assert_int_equal(job.parts[0].prj != NULL, i < PARTS_MAX_OPEN); /* one is too many */
         job_input_free(&job);
     }
@@ -389,6 +441,8 @@ int main(void)
                                         close_parts),
         cmocka_unit_test_setup_teardown(projection_joins_its_grid_whichever_comes_first, open_parts,
                                         close_parts),
+        cmocka_unit_test_setup_teardown(grid_waits_for_the_projection_that_is_going_to_come,
+                                        open_parts, close_parts),
         cmocka_unit_test_setup_teardown(projection_has_the_names_that_it_may_have_in_a_folder,
                                         open_parts, close_parts),
         cmocka_unit_test_setup_teardown(

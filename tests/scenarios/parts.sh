@@ -1,6 +1,6 @@
 #!/bin/sh
 # Jobs of two files: which belong together, in folders, arguments and archives; what is said when one is missing;
-# the coordinate system that lies beside a grid.
+# the coordinate system that lies beside a grid, also where it comes after it.
 . "$(dirname "$0")/lib.sh"
 
 # grid NAME LEVEL CORNER: 4 x 5 cells.
@@ -36,7 +36,7 @@ echo '<PAMDataset/>' >in/a.dem.asc.aux.xml
 
 # A folder, two arguments, and the other way round: the same bits.
 run 1 -o all in
-says "deep/a.source.asc.*: the other part of the job is missing: sciddicat needs a.dem.\* too"
+says "deep/a.source.asc.*: the other part of the job is missing: sciddicat needs a.dem.\*, in the same folder"
 results all "a deep "
 results all/deep "b "
 run 0 -o two in/a.dem.asc in/a.source.asc
@@ -118,9 +118,15 @@ for name, files in orders.items():
     with zipfile.ZipFile(name + ".zip", "w") as z:
         for f in files:
             z.write("in/" + f, "sub/" + f)
-with tarfile.open("late.tar", "w") as t:
-    for f in ["a.dem.asc", "a.source.asc", "a.dem.prj"]:
-        t.add("in/" + f)
+with open("b.prj", "w") as f:
+    f.write('PROJCS["elsewhere"]\n')
+with tarfile.open("late.tar", "w") as t, zipfile.ZipFile("late.zip", "w") as z:
+    for f, of in [("a.dem.asc",) * 2, ("b.dem.asc", "deep/b.dem.asc"), ("a.source.asc",) * 2,
+                  ("b.source.asc", "deep/b.source.asc"), ("a.dem.prj",) * 2]:
+        t.add("in/" + of, "in/" + f)
+        z.write("in/" + of, "in/" + f)
+    t.add("b.prj", "in/b.prj")
+    z.write("b.prj", "in/b.prj")
 with tarfile.open("half.tar", "w") as t:
     t.add("in/deep/a.source.asc", "a.source.asc")
     for f in ["b.dem.asc", "b.source.asc"]:
@@ -138,8 +144,16 @@ for name in front back part whole; do
     cmp $name/sub/a/thickness.asc.gz asc/a/thickness.asc.gz || fail "$name.zip gives other numbers"
     cmp $name/sub/a/thickness.prj asc/a/thickness.prj || fail "$name.zip loses the .prj"
 done
-run 0 -o late late.tar
-says "late.tar.*prj.*not carried"
+# Wherever the .prj stands: behind its grid, too, unless the archive comes through a pipe, which says so.
+for name in late.tar late.zip; do
+    run 0 -o of-$name -s raster=asc.gz $name
+    ! grep -q "not carried" stderr || fail "$name: $(cat stderr)"
+    cmp of-$name/in/a/thickness.prj asc/a/thickness.prj || fail "$name loses the .prj"
+    cmp of-$name/in/b/thickness.prj b.prj || fail "$name: b has not its own .prj"
+done
+mkfifo fed.tar && { cat late.tar >fed.tar & }
+run 0 -o piped -s raster=asc.gz fed.tar
+says "fed.tar.*a.dem.prj.*not carried"
 run 1 -o half half.tar
 says "half.tar/a.source.asc': the other part of the job is missing"
 results half "b "

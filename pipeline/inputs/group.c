@@ -1,0 +1,354 @@
+/*
+ * group - see group.h. Groups stand in a search tree by FOLDER/STEM. The stem is what every file of
+ * a job begins with, whatever stands behind it: two jobs may be of one group (x.dem.dem.asc is of
+ * x.dem, x.dem.asc of x), so that a job has a stem of its own.
+ */
+#include "pipeline/inputs/group.h"
+
+#include "formats/base/file_name.h"
+#include "pipeline/names/input_name.h"
+
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+bool group_is_beside(enum input_kind kind)
+{
+    return kind == INPUT_MARKER || kind == INPUT_PROJECTION || kind == INPUT_MASK ||
+           kind == INPUT_SIDECAR;
+}
+
+/* Length of name[0..n) without the name of a part, "X" of "X.dem"; n when it has none. */
+static size_t without_part(const char *name, size_t n)
+{
+    const char *const dot = memrchr(name, '.', n);
+    const size_t n_suffix = dot != NULL ? n - (size_t)(dot + 1 - name) : 0;
+    for (const struct stage_ops *const *stage = stage_registry;
+         *stage != NULL && dot != NULL && dot > name; stage++) {
+        for (size_t i = 0; i < (*stage)->n_parts; i++) {
+            const char *const suffix = (*stage)->parts[i].suffix;
+            if (strlen(suffix) == n_suffix && strncasecmp(dot + 1, suffix, n_suffix) == 0) {
+                return (size_t)(dot - name);
+            }
+        }
+    }
+    return n;
+}
+
+size_t group_fits(const char *beside, const char *part)
+{
+    const char *const name = file_name_last(part), *const other = file_name_last(beside);
+    const size_t n = input_name_beside(beside), whole = strlen(name);
+    const bool is_whole = file_name_ends(beside, INPUT_NAME_MARKER) || /* of that name alone */
+                          file_name_ends(beside, INPUT_NAME_MASK);
+    const size_t bare = input_name_bare(name);
+    if (n == strlen(other) || n > whole || strncmp(other, name, n) != 0) {
+        return 0;
+    }
+    return n == whole || (!is_whole && (n == file_name_unpacked(name, whole) || n == bare ||
+                                        n == without_part(name, bare)))
+               ? n
+               : 0;
+}
+
+/* Length of what the name's group is called: without its ending, whatever that is, and then without
+ * all endings that say more of a job's file. */
+static size_t stem_of(const char *name)
+{
+    char rest[256];
+    snprintf(rest, sizeof rest, "%s", name);
+    size_t n = input_name_beside(rest);
+    rest[n] = '\0';
+    n = file_name_unpacked(rest, n);
+    const char *const dot = memrchr(rest, '.', n);
+    n = dot != NULL && dot > rest && without_part(rest, n) == n ? (size_t)(dot - rest) : n;
+    for (size_t before = n + 1; n < before;) {
+        before = n;
+        rest[n] = '\0';
+        n = input_name_bare(rest);
+        n = without_part(rest, n);
+    }
+    return n;
+}
+
+char *group_key(const char *path)
+{
+    const char *const last = file_name_last(path);
+    char *const key = malloc(strlen(path) + 1), *to = key;
+    for (const char *at = path; key != NULL && at < last; at++) {
+        const bool begins = at == path || at[-1] == '/';
+        if (begins && at[0] == '.' && at[1] == '/') {
+            at++; /* "./" */
+        } else if (!(begins && at[0] == '/' && at > path)) {
+            *to++ = *at;
+        }
+    }
+    if (key != NULL) {
+        const size_t n = stem_of(last);
+        memcpy(to, last, n);
+        to[n] = '\0';
+    }
+    return key;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const struct group *)a)->key, ((const struct group *)b)->key);
+}
+
+enum status group_add(struct groups *groups, struct group_file *f)
+{
+    struct group *g = calloc(1, sizeof(*g)), **found = NULL;
+    if (g != NULL && (g->key = group_key(f->path)) != NULL) {
+        found = tsearch(g, &groups->tree, by_key);
+    }
+    if (found == NULL || *found != g) {
+        free(g != NULL ? g->key : NULL);
+        free(g);
+    } else {
+        TAILQ_INIT(&g->files);
+        LIST_INIT(&g->jobs);
+    }
+    if (found == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the files of a job");
+    }
+    f->group = *found;
+    f->job = NULL;
+    TAILQ_INSERT_TAIL(&f->group->files, f, place);
+    return STATUS_OK;
+}
+
+void group_remove(struct groups *groups, struct group_file *f)
+{
+    struct group *const g = f->group;
+    if (g == NULL) {
+        return;
+    }
+    group_leave(f);
+    TAILQ_REMOVE(&g->files, f, place);
+    f->group = NULL;
+    if (TAILQ_EMPTY(&g->files)) {
+        tdelete(g, &groups->tree, by_key);
+        free(g->key);
+        free(g);
+    }
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+static enum status make_job(struct group_file *f, const struct job_settings *from,
+                            struct group_job **out)
+{
+    struct group_job *const job = calloc(1, sizeof(*job));
+    *out = job;
+    if (job == NULL || (job->stem = strdup(from->stem)) == NULL) {
+        free(job);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
+    }
+    job->stage = from->stage;
+    job->n_parts = from->n_parts;
+    memcpy(job->of, from->parts, sizeof job->of);
+    LIST_INSERT_HEAD(&f->group->jobs, job, place);
+    return STATUS_OK;
+}
+
+static void put_in(struct group_file *f, struct group_job *job, size_t part)
+{
+    job->parts[part] = f;
+    f->job = job;
+    f->part = part;
+}
+
+/* A file that is a whole job shares it with no other of its stem. */
+static struct group_job *find_job(const struct group_file *f, const struct job_settings *of)
+{
+    struct group_job *job;
+    LIST_FOREACH(job, &f->group->jobs, place)
+    {
+        if (job->stage == of->stage && of->stage->n_parts > 1 && !job->is_alone &&
+            strcmp(job->stem, of->stem) == 0) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+static enum status refuse(const struct group_file *f, const struct group_job *job,
+                          const struct job_settings *of)
+{
+    if (of->part < job->n_parts && job->of[of->part] == of->parts[of->part] &&
+        job->parts[of->part] != NULL) {
+        return status_fail(STATUS_BAD_INPUT, "'%s': its job has '%s' as %s already; remove one",
+                           f->path, job->parts[of->part]->path, of->parts[of->part]->suffix);
+    }
+    return memcmp(job->of, of->parts, sizeof job->of) == 0
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT,
+                             "'%s': its parameters ask for other files of its job than those of "
+                             "the others; set them alike",
+                             f->path);
+}
+
+enum status group_join(struct group_file *f, const struct job_settings *of)
+{
+    struct group_job *job = find_job(f, of);
+    STATUS_TRY(job != NULL ? refuse(f, job, of) : make_job(f, of, &job));
+    put_in(f, job, of->part);
+    return STATUS_OK;
+}
+
+enum status group_set_apart(struct group_file *f, const struct stage_ops *stage, bool is_alone)
+{
+    struct group_job *job;
+    const struct job_settings of = {
+        .stage = stage, .n_parts = 1, .parts = {stage->parts}, .stem = (char *)""};
+    STATUS_TRY(make_job(f, &of, &job));
+    job->is_alone = is_alone;
+    put_in(f, job, 0);
+    return STATUS_OK;
+}
+
+void group_leave(struct group_file *f)
+{
+    struct group_job *const job = f->job;
+    if (job == NULL) {
+        return;
+    }
+    f->job = NULL;
+    job->parts[f->part] = NULL;
+    for (size_t i = 0; i < job->n_parts; i++) {
+        if (job->parts[i] != NULL) {
+            return;
+        }
+    }
+    LIST_REMOVE(job, place);
+    free(job->stem);
+    free(job);
+}
+
+bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES])
+{
+    const struct group_job *const job = f->job;
+    char parameter[STAGE_INSTEAD_BYTES];
+    size_t i = 0;
+    while (i < job->n_parts && job->parts[i] != NULL && job->parts[i]->is_complete) {
+        i++;
+    }
+    if (i == job->n_parts) {
+        return false;
+    }
+    if (job->parts[i] != NULL) {
+        snprintf(why, GROUP_WHY_BYTES, "%s", file_name_last(job->parts[i]->path));
+        return true;
+    }
+    const struct stage_part *const part = job->of[i], *const mine = job->of[f->part];
+    if (*stage_instead(job->stage, mine, parameter) != '\0') { /* a route may set it for others */
+        snprintf(why, GROUP_WHY_BYTES,
+                 "%s.%s.* without the parameter %s, which takes the place of %s.%s.*", job->stem,
+                 part->suffix, parameter, job->stem, mine->suffix);
+        return true;
+    }
+    stage_instead(job->stage, part, parameter);
+    snprintf(why, GROUP_WHY_BYTES, "%s.%s.*%s%s", job->stem, part->suffix,
+             *parameter != '\0' ? " or the parameter " : "", parameter);
+    return true;
+}
+
+/* --- what lies beside ------------------------------------------------------------------------- */
+
+/* Whether `beside` came too early to be of the job's drop. */
+static bool is_of_earlier_drop(const struct groups *groups, const struct group_file *beside,
+                               const struct group_job *job)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < job->n_parts; i++) {
+        if (job->parts[i] != NULL && job->parts[i]->arrived_ms < first) {
+            first = job->parts[i]->arrived_ms;
+        }
+    }
+    return groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
+           beside->arrived_ms < first - groups->drop_ms;
+}
+
+/* Whether it goes with the part. */
+static size_t fits(const struct groups *groups, const struct group_file *beside,
+                   const struct group_file *part)
+{
+    return group_is_beside(beside->kind) && part->job != NULL && !part->job->is_alone &&
+                   !is_of_earlier_drop(groups, beside, part->job)
+               ? group_fits(beside->path, part->path)
+               : 0;
+}
+
+struct group_file *group_owner(const struct groups *groups, const struct group_file *beside)
+{
+    struct group_file *f, *best = NULL;
+    size_t most = 0;
+    TAILQ_FOREACH(f, &beside->group->files, place)
+    {
+        const size_t n = fits(groups, beside, f);
+        best = n > most ? f : best;
+        most = n > most ? n : most;
+    }
+    return best;
+}
+
+struct group_file *group_beside(const struct groups *groups, const struct group_file *part,
+                                enum input_kind kind)
+{
+    struct group_file *f, *best = NULL;
+    size_t most = 0;
+    TAILQ_FOREACH(f, &part->group->files, place)
+    {
+        const size_t n = f->kind == kind ? fits(groups, f, part) : 0;
+        if (n > most || (n > 0 && n == most && strcmp(f->path, best->path) > 0)) { /* .prj, .PRJ */
+            best = f;
+            most = n;
+        }
+    }
+    return best;
+}
+
+struct group_file *group_next_beside(const struct groups *groups, const struct group_job *job,
+                                     const struct group_file *f)
+{
+    size_t first = 0;
+    while (first < job->n_parts && job->parts[first] == NULL) {
+        first++;
+    }
+    struct group_file *next = f != NULL ? TAILQ_NEXT(f, place)
+                              : first == job->n_parts
+                                  ? NULL
+                                  : TAILQ_FIRST(&job->parts[first]->group->files);
+    for (; next != NULL; next = TAILQ_NEXT(next, place)) {
+        for (size_t i = first; i < job->n_parts; i++) {
+            if (job->parts[i] != NULL && fits(groups, next, job->parts[i]) > 0) {
+                return next;
+            }
+        }
+    }
+    return NULL;
+}
+
+const struct group_file *group_awaits(const struct groups *groups, const struct group_job *job)
+{
+    const struct group_file *f = group_next_beside(groups, job, NULL);
+    while (f != NULL && f->is_complete) {
+        f = group_next_beside(groups, job, f);
+    }
+    return f;
+}
+
+bool group_wants_projection(const struct group_file *part)
+{
+    const char *const name = file_name_last(part->path);
+    const size_t n = file_name_unpacked(name, strlen(name));
+    return part->job->of[part->part]->kind == STAGE_GRID && n > 4 &&
+           strncasecmp(name + n - 4, ".asc", 4) == 0;
+}
