@@ -50,6 +50,26 @@ size_t excerpt_escape(char *dst, const char *text)
     return len;
 }
 
+enum status excerpt_html(const char *text, struct bytes *out)
+{
+    static const struct {
+        char c;
+        const char *instead;
+    } special[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+    enum status code = STATUS_OK;
+    while (*text != '\0' && code == STATUS_OK) {
+        char shown[4];
+        const char *instead = NULL;
+        const size_t n = excerpt_escape_next(shown, &text);
+        for (size_t k = 0; n == 1 && k < sizeof special / sizeof *special; k++) {
+            instead = *shown == special[k].c ? special[k].instead : instead;
+        }
+        code = instead != NULL ? bytes_append(out, instead, strlen(instead))
+                               : bytes_append(out, shown, n);
+    }
+    return code;
+}
+
 struct excerpt excerpt_of(const void *text, size_t n)
 {
     static const char ellipsis[] = "...";

@@ -4,6 +4,9 @@
 #ifndef LEAT_FORMATS_BASE_EXCERPT_H
 #define LEAT_FORMATS_BASE_EXCERPT_H
 
+#include "formats/base/bytes.h"
+#include "formats/base/status.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,6 +24,10 @@ size_t excerpt_escape(char *dst, const char *text);
 /* The first character of text, which is not "", the same way: moves text past what was spelt.
  * Returns how many bytes of dst were set. */
 size_t excerpt_escape_next(char dst[4], const char **text);
+
+/* Appends the text so, and so that nothing in it is markup of HTML, between tags or in quoted
+ * attributes. STATUS_NO_MEMORY. */
+enum status excerpt_html(const char *text, struct bytes *out) STATUS_MUST_CHECK;
 
 /* True when text[0 .. n) is UTF-8 without control characters. */
 bool excerpt_is_clean(const void *text, size_t n);

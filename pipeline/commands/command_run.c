@@ -78,7 +78,8 @@ static void tell_totals(void *user, const struct runner_totals *t)
     const struct told *told = user;
     const size_t n = t->n_done + t->n_failed + t->n_skipped;
     char skipped[48] = "", by[256] = "";
-    char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
+    char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES],
+        jobs[TEXT_NUMBER_BYTES];
     if (told->settings->quiet || n == 0 ||
         (n == 1 && t->n_skipped == 0 && !told->settings->verbose)) {
         return;
@@ -93,8 +94,8 @@ static void tell_totals(void *user, const struct runner_totals *t)
     if (t->n_ranks > 1) {
         snprintf(by, sizeof(by), ", by %zu ranks", t->n_ranks);
     } else if (told->settings->verbose) {
-        snprintf(by, sizeof(by), ", %.3g jobs/s, on %s; pipeline efficiency %.2f, bound by %s",
-                 (double)t->n_done / t->wall_s, t->backend, t->efficiency.value,
+        snprintf(by, sizeof(by), ", %s, on %s; pipeline efficiency %.2f, bound by %s",
+                 text_rate(jobs, (double)t->n_done / t->wall_s), t->backend, t->efficiency.value,
                  t->efficiency.bound_by);
     }
     log_info("%zu job%s done%s, %zu failed: %s in %s (%s/s)%s", t->n_done,

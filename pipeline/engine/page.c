@@ -4,6 +4,7 @@
  */
 #include "pipeline/engine/page.h"
 
+#include "formats/base/excerpt.h"
 #include "pipeline/engine/overview.h"
 
 #include <errno.h>
@@ -63,28 +64,11 @@ static enum status put(struct page *p, const char *text)
     return bytes_append(p->out, text, strlen(text));
 }
 
-/* Text from files, which is not HTML: a control character is shown as U+FFFD. */
-static enum status put_escaped(struct page *p, const char *text)
-{
-    static const struct {
-        char c;
-        const char *instead;
-    } special[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-    for (; *text != '\0'; text++) {
-        const char *instead = (unsigned char)*text < ' ' || *text == 0x7f ? "\xef\xbf\xbd" : NULL;
-        for (size_t k = 0; k < sizeof special / sizeof *special; k++) {
-            instead = *text == special[k].c ? special[k].instead : instead;
-        }
-        STATUS_TRY(instead != NULL ? put(p, instead) : bytes_append(p->out, text, 1));
-    }
-    return STATUS_OK;
-}
-
 static enum status put_around(struct page *p, const char *before, const char *text,
                               const char *after)
 {
     STATUS_TRY(put(p, before));
-    STATUS_TRY(put_escaped(p, text));
+    STATUS_TRY(excerpt_html(text, p->out));
     return put(p, after);
 }
 

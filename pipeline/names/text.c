@@ -46,12 +46,42 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
     return out;
 }
 
+const char *text_rate(char out[TEXT_NUMBER_BYTES], double jobs_per_s)
+{
+    const bool is_slow = !(jobs_per_s >= 1);
+    const double jobs = jobs_per_s > 0 ? jobs_per_s * (is_slow ? 60 : 1) : 0;
+    snprintf(out, TEXT_NUMBER_BYTES, jobs >= 100 ? "%.0f %s" : "%.3g %s", jobs,
+             is_slow ? "jobs/min" : "jobs/s");
+    return out;
+}
+
 void text_put(FILE *out, const char *text)
 {
     while (*text != '\0') {
         char shown[4];
         fwrite(shown, 1, excerpt_escape_next(shown, &text), out);
     }
+}
+
+void text_put_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+,:@%=";
+    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    while (*word != '\0') {
+        char shown[4];
+        if (*word == '\'') {
+            fputs("'\\''", out);
+            word++;
+        } else {
+            fwrite(shown, 1, excerpt_escape_next(shown, &word), out);
+        }
+    }
+    putc('\'', out);
 }
 
 bool text_parse_count(const char *text, uint64_t *out)

@@ -23,9 +23,14 @@ const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
  * give "?". Returns out. */
 const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
 
+/* "12.3 jobs/s"; below one a second "30 jobs/min". Returns out. */
+const char *text_rate(char out[TEXT_NUMBER_BYTES], double jobs_per_s);
+
 /* Writes text that comes from outside, as the log does (excerpt_escape): a name cannot command
  * a terminal, nor forge a line. */
 void text_put(FILE *out, const char *text);
+/* Writes it as a word of a command of a shell: quoted unless it needs no quotes. */
+void text_put_word(FILE *out, const char *word);
 
 /* The whole text as a decimal number; false when it is something else, out of range or (real) not
  * finite. No blanks, no hexadecimal; a count has no sign. */

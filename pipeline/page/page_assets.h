@@ -1,19 +1,18 @@
 /*
- * page_assets - the page's style and script, page.css and page.js, which are linked into the
- * program.
+ * page_assets - the page's own files, which are linked into the program.
  */
 #ifndef LEAT_PIPELINE_PAGE_PAGE_ASSETS_H
 #define LEAT_PIPELINE_PAGE_PAGE_ASSETS_H
 
-#include <stddef.h>
-
 struct page_asset {
     const char *name, *type; /* "page.css", of its content */
-    const char *text;        /* constant; */
-    size_t bytes;
+    const char *text;
 };
 
-/* NULL: there is none of that name. */
+/* What browsers ask for: style and script. NULL: there is none of that name. */
 const struct page_asset *page_asset_find(const char *name);
+
+/* index.html and folder.html, templates (page_template.h). */
+extern const char page_index[], page_folder[];
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "pipeline/page/page_html.h"
 #include "watch/files/beneath.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -223,8 +224,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* Takes the folder's descriptor over. */
-static enum status read_folder(int folder, struct list *l)
+/* The entries whose names hold the text. Takes the folder's descriptor over. */
+static enum status read_folder(int folder, const char *search, struct list *l)
 {
     DIR *dir = fdopendir(folder);
     const struct dirent *d;
@@ -234,7 +235,7 @@ static enum status read_folder(int folder, struct list *l)
         return not_found();
     }
     while ((d = readdir(dir)) != NULL) {
-        if (find_entry(folder, d->d_name, &e)) {
+        if (strcasestr(d->d_name, search) != NULL && find_entry(folder, d->d_name, &e)) {
             take_entry(l, &e);
         }
     }
@@ -243,13 +244,14 @@ static enum status read_folder(int folder, struct list *l)
     return STATUS_OK;
 }
 
-enum status page_files_list(const struct page_files *files, const char *path, struct bytes *out)
+enum status page_files_list(const struct page_files *files, const char *path, const char *search,
+                            struct bytes *out)
 {
     const char *rest;
     char *way = NULL;
     int folder = folder_of(files, path, &rest);
-    if (folder >= 0 && (way = strdup(rest)) == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    if (folder >= 0) {
+        way = xstrdup(rest);
     }
     if (way != NULL && *way != '\0' && way[strlen(way) - 1] == '/') {
         way[strlen(way) - 1] = '\0';
@@ -259,19 +261,17 @@ enum status page_files_list(const struct page_files *files, const char *path, st
     if (folder < 0) {
         return not_found();
     }
-    struct list l = {.entries = calloc(LISTED, sizeof(*l.entries))};
-    if (l.entries == NULL) {
-        close(folder);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a list");
-    }
-    enum status code = read_folder(folder, &l);
+    struct list l = {.entries = xcalloc(LISTED, sizeof(*l.entries))};
+    enum status code = read_folder(folder, search, &l);
     if (code == STATUS_OK) {
-        code = page_html_begin_list(path, out);
-    }
-    for (size_t i = 0; i < l.n && code == STATUS_OK; i++) {
-        const struct entry *e = &l.entries[i];
-        code = page_html_entry(e->name, e->is_folder, e->bytes, out);
+        json_t *entries = json_array();
+        for (size_t i = 0; i < l.n; i++) {
+            const struct entry *e = &l.entries[i];
+            json_array_append_new(
+                entries, page_html_entry(e->name, e->is_folder, e->bytes, e->changed.tv_sec));
+        }
+        code = page_html_folder(path, search, entries, l.n_more, out);
     }
     free(l.entries);
-    return code == STATUS_OK ? page_html_end_list(l.n_more, out) : code;
+    return code;
 }

@@ -11,6 +11,7 @@
 #include "pipeline/page/page_files.h"
 #include "pipeline/page/page_server.h"
 #include "pipeline/worker/worker_protocol.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -115,6 +116,11 @@ static enum status serve(const json_t *orders)
     return code;
 }
 
+static void *allocate(size_t n)
+{
+    return xalloc_checked(malloc(n));
+}
+
 int page_process_run(int argc, char **argv)
 {
     const struct rlimit files = {256, 256};
@@ -127,6 +133,7 @@ int page_process_run(int argc, char **argv)
     setrlimit(RLIMIT_NOFILE, &files);
     setpriority(PRIO_PROCESS, 0, NICE); /* jobs come first */
     log_drop_when_blocked();
+    json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     enum status code =
         argc == 1 ? read_orders(&orders)
                   : status_fail(STATUS_BAD_ARGUMENT, "leat page is started by leat watch --http");

@@ -12,6 +12,7 @@
 #include "pipeline/page/page_assets.h"
 #include "pipeline/page/page_html.h"
 #include "pipeline/page/page_metrics.h"
+#include "pipeline/page/page_template.h"
 #include "pipeline/status/status_socket.h"
 #include "pipeline/status/status_text.h"
 
@@ -81,7 +82,7 @@ static const json_t *ask(struct page_server *s)
  * elsewhere, none at all in files. */
 static const char page_policy[] =
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src "
-    "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    "'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 static const char file_policy[] = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' "
                                   "data:; base-uri 'none'; form-action 'none'; frame-ancestors "
                                   "'none'";
@@ -144,14 +145,25 @@ static enum MHD_Result send_made(const struct answer *a, unsigned code, enum sta
 
 static const char html[] = "text/html; charset=utf-8";
 
+static const char *value_of(const struct answer *a, enum MHD_ValueKind kind, const char *key)
+{
+    return http.lookup_connection_value(a->connection, kind, key);
+}
+
+/* What names are to hold; "": any do. */
+static const char *search_of(const struct answer *a)
+{
+    const char *search = value_of(a, MHD_GET_ARGUMENT_KIND, "q");
+    return search != NULL ? search : "";
+}
+
 static enum MHD_Result send_page(const struct answer *a)
 {
     struct bytes text = {0};
     const json_t *document = ask(a->server);
     const unsigned code = document != NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
-    const enum status made = document != NULL ? page_html(document, &text)
-                                              : page_html_trouble("The service gives no answer",
-                                                                  a->server->trouble, &text);
+    const enum status made = document != NULL ? page_html(document, search_of(a), &text)
+                                              : page_html_trouble(a->server->trouble, &text);
     return send_made(a, code, made, &text, html);
 }
 
@@ -183,8 +195,7 @@ static enum MHD_Result send_health(const struct answer *a)
 
 static enum MHD_Result send_asset(const struct answer *a, const struct page_asset *asset)
 {
-    struct MHD_Response *response =
-        http.create_response_from_buffer(asset->bytes, (void *)asset->text, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response = text_response(asset->text);
     if (response != NULL) {
         http.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
     }
@@ -213,11 +224,12 @@ static enum MHD_Result send_folder(const struct answer *a)
     const size_t n = strlen(a->path);
     struct bytes text = {0};
     if (n > 0 && a->path[n - 1] == '/') {
-        return send_made(a, MHD_HTTP_OK, page_files_list(&a->server->options.files, a->path, &text),
+        return send_made(a, MHD_HTTP_OK,
+                         page_files_list(&a->server->options.files, a->path, search_of(a), &text),
                          &text, html);
     }
     const char *slash = strrchr(a->path, '/');
-    enum status made = page_html_path(slash != NULL ? slash + 1 : a->path, &text);
+    enum status made = page_template_path(slash != NULL ? slash + 1 : a->path, &text);
     struct MHD_Response *response = text_response("");
     if (made == STATUS_OK) {
         made = bytes_append(&text, "/", 2); /* with its end */
@@ -261,11 +273,6 @@ static bool is_token(const struct page_server *s, const char *text)
         differs |= (unsigned char)(text[i] ^ token[i]);
     }
     return differs == 0;
-}
-
-static const char *value_of(const struct answer *a, enum MHD_ValueKind kind, const char *key)
-{
-    return http.lookup_connection_value(a->connection, kind, key);
 }
 
 static bool has_token(const struct answer *a)

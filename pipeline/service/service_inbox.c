@@ -783,6 +783,17 @@ void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size
     }
 }
 
+double service_inbox_oldest_part_s(const struct service_inbox *inbox, uint64_t now_ms)
+{
+    uint64_t first_ms = now_ms;
+    const struct file *f;
+    TAILQ_FOREACH(f, &inbox->lists[LIST_HELD], place)
+    {
+        first_ms = f->group != NULL && f->since_ms < first_ms ? f->since_ms : first_ms;
+    }
+    return (double)(now_ms - first_ms) * 1e-3;
+}
+
 struct service_inbox *service_inbox_new(const struct settings *settings)
 {
     struct service_inbox *inbox = xcalloc(1, sizeof(*inbox));

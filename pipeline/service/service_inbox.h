@@ -66,6 +66,9 @@ size_t service_inbox_count(const struct service_inbox *inbox);
 void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size_t most,
                         json_t *list);
 
+/* How long the oldest complete file has waited for another part of its job; 0: none does. */
+double service_inbox_oldest_part_s(const struct service_inbox *inbox, uint64_t now_ms);
+
 /* Where the job's i-th file was dropped, below in/; of a job that has none, by its stem. For
  * free(). */
 char *service_inbox_path(const struct spool_job *job, size_t i);

@@ -362,13 +362,14 @@ json_t *service_status(void *service)
                           "state", state_name(s), "ready", ready, "why", text_json(why), "watching",
                           text_json(mode), "leases", s->leases);
     json_t *jobs =
-        json_pack("{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:f}", "n_waiting",
+        json_pack("{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:f, s:f}", "n_waiting",
                   (json_int_t)waiting.n, "n_troubles", (json_int_t)s->n_troubles, "waiting",
                   waiting.list, "n_queued", (json_int_t)n_queued, "queued", pack_queued(s),
                   "in_flight", pack_flight(s), "done", pack_past(s->done, s->figures.n_done),
                   "n_failed", (json_int_t)(s->figures.n_failed - s->n_failed_gone), "failed",
                   pack_past(s->failed, s->figures.n_failed), "n_running", (json_int_t)n_running,
-                  "oldest_queued_s", oldest_queued_s(s));
+                  "oldest_queued_s", oldest_queued_s(s), "oldest_part_s",
+                  service_inbox_oldest_part_s(s->inbox, service_now(s)));
     json_object_update_new(m, jobs);
     json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));

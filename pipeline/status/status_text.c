@@ -3,7 +3,6 @@
  */
 #include "pipeline/status/status_text.h"
 
-#include "formats/base/excerpt.h"
 #include "pipeline/names/text.h"
 
 #include <string.h>
@@ -40,28 +39,6 @@ static size_t not_shown(size_t n_listed, size_t most, size_t total)
 {
     const size_t n = n_listed > total ? n_listed : total;
     return n - (n_listed < most ? n_listed : most);
-}
-
-/* A word of a command: quoted unless it needs none. */
-static void put_word(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+,:@%=";
-    if (*word != '\0' && word[strspn(word, plain)] == '\0') {
-        fputs(word, out);
-        return;
-    }
-    putc('\'', out);
-    while (*word != '\0') {
-        char shown[4];
-        if (*word == '\'') {
-            fputs("'\\''", out);
-            word++;
-        } else {
-            fwrite(shown, 1, excerpt_escape_next(shown, &word), out);
-        }
-    }
-    putc('\'', out);
 }
 
 static void print_state(FILE *out, const json_t *d)
@@ -174,6 +151,7 @@ static void print_rates(FILE *out, const json_t *d)
 {
     const json_t *totals = json_object_get(d, "totals"), *rates = json_object_get(d, "rates");
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES];
+    char minute[TEXT_NUMBER_BYTES], quarter[TEXT_NUMBER_BYTES];
     double bytes = number_at(rates, "bytes_per_s_1min");
     label(out, "so far");
     fprintf(out, "%lld done, %lld failed, %lld requeued; %s read\n",
@@ -181,10 +159,10 @@ static void print_rates(FILE *out, const json_t *d)
             (long long)count_at(totals, "requeued"),
             text_size(size, (uint64_t)count_at(totals, "input_bytes")));
     label(out, "rates");
-    fprintf(out, "%.3g jobs/s and %s/s in the last minute, %.3g jobs/s in the last 15\n",
-            number_at(rates, "jobs_per_s_1min"),
+    fprintf(out, "%s and %s/s in the last minute, %s in the last 15\n",
+            text_rate(minute, number_at(rates, "jobs_per_s_1min")),
             text_size(rate, bytes > 0 && bytes < 0x1p63 ? (uint64_t)bytes : 0),
-            number_at(rates, "jobs_per_s_15min"));
+            text_rate(quarter, number_at(rates, "jobs_per_s_15min")));
 }
 
 /* What is kept no longer. */
@@ -233,10 +211,10 @@ void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size
     }
     if (n > 0) {
         fputs("After fixing the cause:  leat retry ", out);
-        put_word(out, text_at(json_array_get(failed, 0), "id"));
+        text_put_word(out, text_at(json_array_get(failed, 0), "id"));
         if (*spool != '\0') {
             fputs(" --spool ", out);
-            put_word(out, spool);
+            text_put_word(out, spool);
         }
         putc('\n', out);
     }

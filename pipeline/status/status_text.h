@@ -7,7 +7,7 @@
  *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
  *   queued [{id, name, held}] (the first hundred),
  *   socket (that was asked),
- *   n_running, oldest_queued_s,
+ *   n_running, oldest_queued_s, oldest_part_s,
  *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, for_s,
  *   waits_for "memory" | ""}],
  *   done [{id, name, pipeline, ended, result, picture, report, seconds, warnings}],

@@ -70,7 +70,7 @@ static void list_all_but_those_before(int first)
     struct bytes text = {0};
     char name[32];
     assert_int_equal(page_files_open(".", "out", &files), STATUS_OK);
-    assert_int_equal(page_files_list(&files, "results/", &text), STATUS_OK);
+    assert_int_equal(page_files_list(&files, "results/", "", &text), STATUS_OK);
     assert_int_equal(bytes_append(&text, "", 1), STATUS_OK);
     const char *html = (const char *)text.data, *at = html;
     assert_non_null(strstr(html, "and 7 more"));

@@ -2,10 +2,18 @@
  * What the page makes of a status document: HTML in which no name is markup, and metrics that
  * Prometheus reads.
  */
+#include "formats/base/excerpt.h"
 #include "pipeline/page/page_html.h"
 #include "pipeline/page/page_metrics.h"
+#include "pipeline/page/page_template.h"
 
 #include "tests/support/status_document.h"
+
+/* All of the document. */
+static enum status whole_page(const json_t *document, struct bytes *out)
+{
+    return page_html(document, "", out);
+}
 
 /* Made by `make` from the document; for free(). */
 static char *made(enum status (*make)(const json_t *, struct bytes *), json_t *document)
@@ -36,7 +44,7 @@ static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
         {"", ""}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        char *text = text_of(page_html_text, cases[i][0]);
+        char *text = text_of(excerpt_html, cases[i][0]);
         assert_string_equal(text, cases[i][1]);
         free(text);
     }
@@ -45,7 +53,7 @@ static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
 static void bytes_that_mean_something_in_an_address_are_encoded(void **state)
 {
     (void)state;
-    char *path = text_of(page_html_path, "a b/c?d#e%f\"g\xc3\xa4-._~");
+    char *path = text_of(page_template_path, "a b/c?d#e%f\"g\xc3\xa4-._~");
     assert_string_equal(path, "a%20b/c%3Fd%23e%25f%22g%C3%A4-._~");
     free(path);
 }
@@ -55,7 +63,7 @@ static void no_text_of_the_document_becomes_markup(void **state)
     static const char evil[] = "<script>alert(\"1\")</script>' onload='x";
     (void)state;
     char *text = made(
-        page_html,
+        whole_page,
         json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:i, s:[{s:s, s:s, s:s, s:s, s:s}], s:[{s:s, "
                   "s:s}], s:[{s:s, s:s, s:s, s:s}], s:[{s:s, s:s, s:s, s:s, s:[s]}], s:[{s:s, s:s, "
                   "s:s, s:s}]}",
@@ -78,33 +86,64 @@ static void no_text_of_the_document_becomes_markup(void **state)
 static void a_document_that_lacks_everything_is_a_page_all_the_same(void **state)
 {
     (void)state;
-    char *text = made(page_html, json_object());
+    char *text = made(whole_page, json_object());
     assert_non_null(strstr(text, "not ready"));
     assert_non_null(strstr(text, "</html>"));
     free(text);
-    text =
-        made(page_html, json_pack("{s:s, s:{}, s:[n, i, s], s:[[]], s:[{}], s:s}", "workers", "x",
-                                  "rates", "in_flight", 3, "y", "waiting", "done", "minutes", "z"));
+    text = made(whole_page,
+                json_pack("{s:s, s:{}, s:[n, i, s], s:[[]], s:[{}], s:s}", "workers", "x", "rates",
+                          "in_flight", 3, "y", "waiting", "done", "minutes", "z"));
     assert_non_null(strstr(text, "</html>"));
     free(text);
 }
 
-static void a_reason_names_what_mends_it(void **state)
+static void a_reason_names_its_cure(void **state)
 {
     (void)state;
-    char *text = made(page_html,
+    char *text = made(whole_page,
                       json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "spool", "/var/x", "failed",
                                 "id", "1-2", "kind", "bad-input", "id", "3-4", "kind", "deadline"));
-    assert_non_null(strstr(text, "Mend the file and drop it again."));
+    assert_non_null(strstr(text, "Fix the file and drop it again."));
     assert_non_null(strstr(text, "leat retry --spool /var/x 3-4"));
     assert_null(strstr(text, "/var/x 1-2"));
     free(text);
 }
 
+/* As a shell takes it. */
+static void a_command_holds_for_a_folder_with_blanks_in_its_name(void **state)
+{
+    (void)state;
+    char *text = made(whole_page, json_pack("{s:s, s:[{s:s, s:s}]}", "spool", "/var/my \"jobs\"'s",
+                                            "failed", "id", "3-4", "kind", "crash"));
+    assert_non_null(strstr(
+        text, "leat retry --spool &#39;/var/my &quot;jobs&quot;&#39;\\&#39;&#39;s&#39; 3-4</pre>"));
+    free(text);
+}
+
+static void a_search_leaves_those_whose_names_hold_the_text(void **state)
+{
+    struct bytes out = {0};
+    json_t *d = status_document();
+    (void)state;
+    assert_int_equal(page_html(d, "C.CLUSTERS<", &out), STATUS_OK);
+    assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+    assert_non_null(strstr((char *)out.data, "value=\"C.CLUSTERS&lt;\""));
+    assert_null(strstr((char *)out.data, "<li><span class=\"name\">c.clusters.csv"));
+    bytes_clear(&out);
+    assert_int_equal(page_html(d, "C.CLUSTERS", &out), STATUS_OK);
+    assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+    json_decref(d);
+    assert_non_null(strstr((char *)out.data, "<span class=\"name\">c.clusters.csv"));
+    assert_null(strstr((char *)out.data, "w.zip"));
+    assert_null(strstr((char *)out.data, "f.clusters.csv"));
+    assert_null(strstr((char *)out.data, ">and 1")); /* what is left out is what was searched for */
+    bytes_free(&out);
+}
+
 static void page_and_metrics_are_what_the_document_holds(void **state)
 {
     (void)state;
-    char *text = made(page_html, status_document());
+    char *text = made(whole_page, status_document());
     status_document_is(text, STATUS_DOCUMENT ".html");
     free(text);
     text = made(page_metrics, status_document());
@@ -130,8 +169,8 @@ static void long_lists_are_cut_and_say_so(void **state)
         for (int k = 0; k < cases[i].n; k++) {
             json_array_append_new(list, json_object());
         }
-        char *text = made(page_html, json_pack("{s:o, s:i}", cases[i].list, list, cases[i].total,
-                                               cases[i].n_all));
+        char *text = made(whole_page, json_pack("{s:o, s:i}", cases[i].list, list, cases[i].total,
+                                                cases[i].n_all));
         snprintf(folded, sizeof(folded), "<summary>%d more</summary>", cases[i].n_folded);
         snprintf(left, sizeof(left), ">and %d more<", cases[i].n_left);
         const bool is_right = (strstr(text, folded) != NULL) == (cases[i].n_folded > 0) &&
@@ -177,7 +216,9 @@ int main(void)
         cmocka_unit_test(bytes_that_mean_something_in_an_address_are_encoded),
         cmocka_unit_test(no_text_of_the_document_becomes_markup),
         cmocka_unit_test(a_document_that_lacks_everything_is_a_page_all_the_same),
-        cmocka_unit_test(a_reason_names_what_mends_it),
+        cmocka_unit_test(a_reason_names_its_cure),
+        cmocka_unit_test(a_command_holds_for_a_folder_with_blanks_in_its_name),
+        cmocka_unit_test(a_search_leaves_those_whose_names_hold_the_text),
         cmocka_unit_test(page_and_metrics_are_what_the_document_holds),
         cmocka_unit_test(long_lists_are_cut_and_say_so),
         cmocka_unit_test(labels_are_escaped_and_numbers_whole),

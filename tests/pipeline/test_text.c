@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,21 @@ static void sizes_for_people_have_three_digits(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[TEXT_NUMBER_BYTES];
         assert_string_equal(text_size(text, cases[i].bytes), cases[i].text);
+    }
+}
+
+static void rates_below_one_a_second_are_told_a_minute(void **state)
+{
+    (void)state;
+    static const struct {
+        double jobs_per_s;
+        const char *text;
+    } cases[] = {{0, "0 jobs/min"},         {-1, "0 jobs/min"},     {NAN, "0 jobs/min"},
+                 {0.0155, "0.93 jobs/min"}, {0.5, "30 jobs/min"},   {1, "1 jobs/s"},
+                 {12.345, "12.3 jobs/s"},   {1234.5, "1234 jobs/s"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[TEXT_NUMBER_BYTES];
+        assert_string_equal(text_rate(text, cases[i].jobs_per_s), cases[i].text);
     }
 }
 
@@ -165,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_command_is_split_at_blanks_but_for_what_is_quoted),
         cmocka_unit_test(sizes_for_people_have_three_digits),
+        cmocka_unit_test(rates_below_one_a_second_are_told_a_minute),
         cmocka_unit_test(durations_for_people_never_show_sixty),
         cmocka_unit_test(a_distance_counts_edits_and_swaps),
         cmocka_unit_test(the_nearest_word_is_meant_and_of_equally_near_ones_the_first),

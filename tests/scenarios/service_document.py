@@ -127,7 +127,7 @@ same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
         {"path": "in/alone.dem.asc", "reason": "waits for alone.source.*", "since_s": Between(0, up - before_alone)},
         {"path": "in/notes.md", "reason": Like("no pipeline takes it: .*"), "since_s": Between(0, up - before_alone)},
         {"path": "in/sub/h.clusters.csv", "reason": f"held by the administrator: leat release {HELD}", "since_s": 0}],
-    "n_queued": 1, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True}], "n_running": 1, "oldest_queued_s": up,  # of the one that was there at the start
+    "n_queued": 1, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True}], "n_running": 1, "oldest_part_s": Between(0, up - before_alone), "oldest_queued_s": up,  # of the one that was there at the start
     "in_flight": [{"id": Like(ID), "name": "in/long.dem.asc", "pipeline": "sciddicat", "worker": "cpu", "attempt": 1,
                    "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "for_s": Between(0, up - before_long), "waits_for": ""}],
     "done": [{"id": Like(ID), "name": "in/z.zip", "pipeline": "archive", "ended": Recent(), "result": "z", "picture": "in/heatmap.png",

@@ -1,0 +1,187 @@
+/*
+ * page_template - see page_template.h. The templates are ours (page_assets): a mistake in one is a
+ * programmer's.
+ */
+#include "pipeline/page/page_template.h"
+
+#include "formats/base/excerpt.h"
+#include "pipeline/names/text.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct writer {
+    struct bytes *out;
+    enum status code;
+    const json_t *document;
+};
+
+static void put(struct writer *w, const char *text)
+{
+    if (w->code == STATUS_OK) {
+        w->code = excerpt_html(text, w->out);
+    }
+}
+
+/* --- forms ------------------------------------------------------------------------------------ */
+
+/* Of a text as it is; of a number three digits, or all before its point. */
+static void put_plain(struct writer *w, const json_t *value)
+{
+    char text[64] = "";
+    const double number = json_number_value(value);
+    if (json_is_integer(value)) {
+        snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        snprintf(text, sizeof(text), number >= 100 ? "%.0f" : "%.3g", number);
+    }
+    put(w, json_is_string(value) ? json_string_value(value) : text);
+}
+
+static void put_path(struct writer *w, const json_t *value)
+{
+    if (w->code == STATUS_OK && json_is_string(value)) {
+        w->code = page_template_path(json_string_value(value), w->out);
+    }
+}
+
+static void put_size(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    const double bytes = json_number_value(value);
+    put(w, text_size(text, bytes > 0 && bytes < 0x1p63 ? (uint64_t)bytes : 0));
+}
+
+static void put_duration(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    put(w, text_duration(text, json_number_value(value)));
+}
+
+/* "2026-11-21T03:09:00Z" as people write it. */
+static void put_time(struct writer *w, const json_t *value)
+{
+    const char *iso = json_is_string(value) ? json_string_value(value) : "";
+    char text[32];
+    if (strlen(iso) == sizeof("2026-11-21T03:09:00Z") - 1) {
+        snprintf(text, sizeof(text), "%.10s %.8s UTC", iso, iso + 11);
+        put(w, text);
+    }
+}
+
+static void put_word(struct writer *w, const json_t *value)
+{
+    char *word = NULL;
+    size_t n;
+    FILE *to = json_is_string(value) ? open_memstream(&word, &n) : NULL;
+    if (to == NULL) {
+        return;
+    }
+    text_put_word(to, json_string_value(value));
+    if (fclose(to) == 0) {
+        put(w, word);
+    }
+    free(word);
+}
+
+static const struct form {
+    const char *name;
+    void (*put)(struct writer *w, const json_t *value);
+} forms[] = {{"path", put_path}, {"size", put_size}, {"duration", put_duration},
+             {"time", put_time}, {"word", put_word}, {"", put_plain}};
+
+/* --- the template ----------------------------------------------------------------------------- */
+
+static const json_t *value_of(const struct writer *w, const char *key, const json_t *at)
+{
+    return strcmp(key, ".") == 0 ? at
+           : *key == '@'         ? json_object_get(w->document, key + 1)
+                                 : json_object_get(at, key);
+}
+
+static bool holds(const json_t *value)
+{
+    return json_is_array(value)    ? json_array_size(value) > 0
+           : json_is_string(value) ? *json_string_value(value) != '\0'
+           : json_is_number(value) ? json_number_value(value) != 0
+                                   : json_is_object(value) || json_is_true(value);
+}
+
+static void put_value(struct writer *w, const char *tag, const json_t *at)
+{
+    const char *blank = strchr(tag, ' ');
+    const size_t n = blank != NULL ? (size_t)(blank - tag) : 0;
+    const struct form *form = forms;
+    while (strlen(form->name) != n || strncmp(form->name, tag, n) != 0) {
+        assert(*form->name != '\0'); /* no form is called so */
+        form++;
+    }
+    const json_t *value = value_of(w, blank != NULL ? blank + 1 : tag, at);
+    if (value != NULL) {
+        form->put(w, value);
+    }
+}
+
+/* Puts what stands before the end of the section, or of all, unless it is to be left out; returns
+ * what is behind. */
+static const char *put_section(struct writer *w, const char *text, const json_t *at, bool is_put);
+
+static const char *put_inner(struct writer *w, const char *tag, const char *text, const json_t *at,
+                             bool is_put)
+{
+    const json_t *value = value_of(w, tag + 1, at);
+    const bool is_array = json_is_array(value), is_there = holds(value) == (*tag == '#');
+    const char *end = NULL;
+    for (size_t i = 0; is_put && *tag == '#' && i < json_array_size(value); i++) {
+        end = put_section(w, text, json_array_get(value, i), true);
+    }
+    return end != NULL ? end
+                       : put_section(w, text, json_is_object(value) ? value : at,
+                                     is_put && is_there && (!is_array || *tag == '^'));
+}
+
+static const char *put_section(struct writer *w, const char *text, const json_t *at, bool is_put)
+{
+    char tag[64];
+    for (const char *open; (open = strstr(text, "{{")) != NULL;) {
+        const char *close = strstr(open, "}}");
+        assert(close != NULL && (size_t)(close - open) < sizeof(tag));
+        if (is_put) {
+            bytes_put(w->out, text, (size_t)(open - text), &w->code);
+        }
+        snprintf(tag, sizeof(tag), "%.*s", (int)(close - open - 2), open + 2);
+        text = close + 2;
+        if (*tag == '#' || *tag == '^') {
+            text = put_inner(w, tag, text, at, is_put);
+        } else if (*tag == '/') {
+            return text;
+        } else if (is_put) {
+            put_value(w, tag, at);
+        }
+    }
+    if (is_put) {
+        bytes_put(w->out, text, strlen(text), &w->code);
+    }
+    return text + strlen(text);
+}
+
+enum status page_template(const char *text, const json_t *document, struct bytes *out)
+{
+    struct writer w = {.out = out, .code = STATUS_OK, .document = document};
+    put_section(&w, text, document, true);
+    return w.code;
+}
+
+enum status page_template_path(const char *path, struct bytes *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-._~/";
+    enum status code = STATUS_OK;
+    for (; *path != '\0' && code == STATUS_OK; path++) {
+        code = strchr(plain, *path) != NULL ? bytes_append(out, path, 1)
+                                            : bytes_printf(out, "%%%02X", (unsigned char)*path);
+    }
+    return code;
+}
