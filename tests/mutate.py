@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts small faults into a copy of the tree, one at a time, and counts what the tests catch and what they pass over.
 
-    mutate.py [-k WORD] [-n] [FILE...]      FILE: lists of faults; tests/mutations/*.txt if none is named
+    mutate.py [-k WORD] [-e N] [-n] [FILE...]      FILE: lists of faults; tests/mutations/*.txt if none is named
 
 A list holds entries with an empty line between them; a line that begins with # is a remark.
     file: watch/files/disk.c          the one file that is changed; then the text as it is and as it shall be, verbatim
@@ -12,7 +12,7 @@ It is a mistake in the list, and ends the run, when `from` is not in the file ex
 no test has such a name, or those tests fail or are all skipped without the change. Tests run in the order of ctest until
 one fails, each for at most ten times what it took without the fault; to hang is to fail. The copy and its build
 (release, without CUDA) stay in build/mutate, so that each fault costs an incremental build and its tests.
--k takes the entries that hold WORD (in file, from or to); -n only checks that every `from` occurs exactly once.
+-k takes the entries that hold WORD (in file, from or to), -e every N-th of them; -n only checks that every `from` occurs exactly once.
 
 Exit status 0: all are caught; 1: some are passed over; 2: a mistake in a list, or nothing can be built.
 """
@@ -112,10 +112,11 @@ class Test:
         own = [Path(word).name for word in self.command if Path(word).parent == BUILD / "tests"]
         if own or not self.command:  # ctest does not know the command of what is not built yet
             return own or [self.name]
-        scripts = [Path(word) for word in self.command if word.endswith((".sh", ".py"))]
-        scripts += [other for script in scripts for other in script.parent.glob(script.stem + ".py")]
+        scripts = {Path(word) for word in self.command if word.endswith((".sh", ".py"))}
+        scripts |= {other for script in scripts for other in script.parent.glob(script.stem + ".py")}
         text = "".join(script.read_text() for script in scripts)
-        return ["leat"] + [name.lower() for name in ("SPOOL_HARNESS", "LEAT_FAULTY") if name in text]
+        return ["leat"] + [target for target, word in (("spool_harness", "SPOOL_HARNESS"), ("leat_faulty", "LEAT_FAULTY"),
+                                                       ("fake_cuda", "devices")) if word in text]
 
     def run(self):
         """Its exit status; None: it took too long. And its output."""
@@ -194,6 +195,7 @@ def try_fault(entry, known):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("-k", metavar="WORD", default="", help="only entries that hold this")
+    options.add_argument("-e", metavar="N", type=int, default=1, help="only every N-th of them")
     options.add_argument("-n", action="store_true", help="only check the lists")
     options.add_argument("files", metavar="FILE", nargs="*", help="lists of faults")
     given = options.parse_args()
@@ -201,7 +203,7 @@ def main():
     passed_over = []
     try:
         entries = [entry for path in files for entry in entries_of(path)
-                   if given.k in entry.file + "\n" + entry.before + "\n" + entry.after]
+                   if given.k in entry.file + "\n" + entry.before + "\n" + entry.after][::given.e]
         if not entries:
             raise Mistake("no entry holds '%s'" % given.k if files else "no list of faults")
         if given.n:

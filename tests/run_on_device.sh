@@ -76,14 +76,19 @@ for part in "$@"; do
         done
         for scenario in kmeans kmeans_oracle interpolate interpolate_oracle oracle outliers landslide \
             landslide_tessina service_device c_library_device; do
-            try $scenario 240 sh "$here/scenarios/$scenario.sh"
+            script="$here/scenarios/$scenario"
+            if [ -e "$script.sh" ]; then
+                try $scenario 240 sh "$script.sh"
+            else
+                try $scenario 240 "$PYTHON" "$script.py"
+            fi
         done
         # the way of devices before compute capability 9.0
         for t in test_pearson_bounds test_pearson_rows; do
             [ -x "$bundle/bin/$t" ] && LEAT_CUDA_WGMMA=0 try "$t.blas" 120 "$bundle/bin/$t"
         done
         LEAT_CUDA_CLUSTER=0 try test_sciddicat.grid 120 "$bundle/bin/test_sciddicat"
-        try samples 60 sh "$here/golden/samples.sh"
+        try samples 60 "$PYTHON" "$here/golden/samples.py"
         ;;
     sanitizer)
         begin 1800

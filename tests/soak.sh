@@ -4,7 +4,8 @@
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
 # usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy
-# packages; all if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts themselves are in order.
+# packages mutations; all if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts
+# themselves are in order.
 set -eu
 cd "$(dirname "$0")/.."
 sh tests/install_packages.sh test
@@ -15,6 +16,7 @@ export LEAT_TEST_TIMEOUT_S=100000
 export ASAN_OPTIONS=exitcode=86:strict_string_checks=1:detect_stack_use_after_return=1
 export LSAN_OPTIONS=exitcode=86 UBSAN_OPTIONS=exitcode=86:print_stacktrace=1
 share=${LEAT_SOAK_SHARE:-1}
+python=${PYTHON:-/usr/bin/python3}
 rounds() { echo $((($1 + share - 1) / share)); }
 
 build()
@@ -25,8 +27,11 @@ build()
 # watched NAME: a scenario under the address sanitizer, without what tests/CMakeLists.txt sets to make it short.
 watched()
 {
+    script=tests/scenarios/$1
+    set -- sh "$script.sh"
+    [ -e "$script.sh" ] || set -- "$python" "$script.py"
     LEAT=$PWD/build/asan/bin/leat LEAT_FAULTY=$PWD/build/asan/tests/leat_faulty \
-        SPOOL_HARNESS=$PWD/build/asan/tests/spool_harness LEAT_TEST_PATIENCE=5 sh "tests/scenarios/$1.sh" || [ $? -eq 77 ]
+        SPOOL_HARNESS=$PWD/build/asan/tests/spool_harness LEAT_TEST_PATIENCE=5 "$@" || [ $? -eq 77 ]
 }
 play() { ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R "$2"; }
 
@@ -68,13 +73,13 @@ part_oracle()
 {
     build asan
     # without patience: full sizes
-    LEAT_ORACLE_SERIES=1000 LEAT=$PWD/build/asan/bin/leat sh tests/scenarios/oracle.sh || [ $? -eq 77 ]
+    LEAT_ORACLE_SERIES=1000 LEAT=$PWD/build/asan/bin/leat "$python" tests/scenarios/oracle.py || [ $? -eq 77 ]
 }
 part_corpus() # takes a package index for pip
 {
     build release
     mkdir -p build/corpus
-    /usr/bin/python3 tests/corpus.py build/release/bin/leat build/corpus
+    "$python" tests/corpus.py build/release/bin/leat build/corpus
 }
 part_alloc()
 {
@@ -121,6 +126,10 @@ part_packages()
         echo "SKIPPED: a bare Debian takes root's rights"
     fi
 }
+part_mutations() # faults that the tests must catch: each is built and tried, for hours
+{
+    "$python" tests/mutate.py -e "$share"
+}
 part_tidy()
 {
     build release
@@ -134,7 +143,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy packages}; do
+for part in ${*:-spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy packages mutations}; do
     echo "== $part"
     "part_$part"
 done

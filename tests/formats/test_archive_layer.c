@@ -1,6 +1,7 @@
 /*
  * test_archive_layer - one layer of compression is taken off and no second one; a stop soon ends
  * what is made of a file that never ends, whatever comes out of it: zeros, nothing, padding.
+ * ctest: wrap=pread64 link=PkgConfig::MINIZIP
  */
 #include "formats/source/archive_input.h"
 #include "tests/support/archive_support.h"

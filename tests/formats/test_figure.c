@@ -1,6 +1,7 @@
 /*
  * Pictures: what is drawn is what libpng reads back, nothing is drawn outside, and the same calls
  * give the same file in every format.
+ * ctest: link=PNG::PNG
  */
 #include "formats/result/figure.h"
 #include "formats/result/png_file.h"

@@ -1,6 +1,7 @@
 /*
  * JSON text is read whole, or refused for what is the matter, and written whole or not at all: also
  * when the k-th of jansson's calls for memory fails, for every k.
+ * ctest: wrap=malloc
  */
 #include "formats/base/json.h"
 #include "tests/support/scratch_folder.h"

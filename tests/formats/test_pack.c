@@ -1,6 +1,7 @@
 /*
  * Pieces of packs: whatever the bytes, who deflates them and the level, what they join to is opened
  * by zlib, and is the same to the byte every time. The files they make: test_pack_file.c.
+ * ctest: tsan=yes
  */
 #include "tests/support/pack_support.h"
 

@@ -1,6 +1,7 @@
 /*
  * Files of packs: gzip and zip of members of any size and number open with readers that are not
  * ours (zlib, libarchive); a name that is there and a disk that is full are told.
+ * ctest: tsan=yes
  */
 #include "formats/pack/pack_state.h"
 #include "tests/support/pack_support.h"

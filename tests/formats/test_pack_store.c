@@ -1,6 +1,7 @@
 /*
  * test_pack_store - whole files as members of a zip: read back by our reader and by those of
  * others, whether the system copies them or not.
+ * ctest: wrap=copy_file_range
  */
 #include "tests/support/zip_file.h"
 

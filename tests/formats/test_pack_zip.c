@@ -1,6 +1,7 @@
 /*
  * test_pack_zip - at the borders of what 16 and 32 bits count, a zip is read back by our reader and
  * by those of others.
+ * ctest: wrap=copy_file_range
  */
 #include "tests/support/patience.h"
 #include "tests/support/zip_file.h"

@@ -1,6 +1,7 @@
 /*
  * Plots: ticks are round and within, numbers come to the pixel where they belong, and nothing is
  * drawn outside of the area.
+ * ctest: link=PNG::PNG
  */
 #include "formats/result/plot_axes.h"
 

@@ -1,6 +1,7 @@
 /*
  * Rasters as GDAL sees them: the same numbers, NODATA, place and coordinate system. Without GDAL's
  * programs the tests are skipped.
+ * ctest: asan=soak
  */
 #include "tests/support/raster_support.h"
 

@@ -1,6 +1,7 @@
 /*
  * test_source - files, pipes and what is compressed in them give the same bytes however they are
  * read, and say where they are damaged.
+ * ctest: wrap=pread64 link=PkgConfig::MINIZIP
  */
 #include "formats/source/source.h"
 #include "tests/support/archive_support.h"

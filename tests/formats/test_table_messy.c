@@ -1,6 +1,7 @@
 /*
  * test_table_messy - tables as people have them: each file of messy/ is read, with the numbers, the
  * names and the warnings that messy/expected says, or refused with the message that stands there.
+ * ctest: tree
  */
 #include "tests/support/table_support.h"
 
@@ -27,7 +28,7 @@ struct messy {
 static char *read_file(const char *name, size_t *n)
 {
     char path[1024];
-    snprintf(path, sizeof path, "%s/%s", MESSY_FOLDER, name);
+    snprintf(path, sizeof path, LEAT_TREE "/tests/formats/messy/%s", name);
     FILE *const f = fopen(path, "rb");
     if (!f) {
         fail_msg("%s cannot be opened", path);
@@ -236,7 +237,7 @@ static void each_file_gives_what_is_expected(void **state)
 static void each_file_is_expected_and_there(void **state)
 {
     const struct messy *const m = *state;
-    DIR *const folder = opendir(MESSY_FOLDER);
+    DIR *const folder = opendir(LEAT_TREE "/tests/formats/messy");
     assert_non_null(folder);
     size_t n_files = 0;
     for (const struct dirent *file; (file = readdir(folder));) {

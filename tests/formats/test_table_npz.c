@@ -1,6 +1,7 @@
 /*
  * test_table_npz - NumPy arrays in zip archives give their numbers; archives that are damaged or
  * leave open what is meant say so.
+ * ctest: wrap=pread64 link=PkgConfig::MINIZIP
  */
 #include "tests/support/npy_support.h"
 #include "tests/support/read_fault.h"

@@ -1,24 +1,33 @@
-"""samples.py SAMPLES OUT: reads the samples in pandas' own way and compares with leat's results in OUT.
+"""What the samples are shown to give, beside what pandas and NumPy say of them; LEAT_TEST_BACKEND chooses the backend.
 
 Everything wanted is computed here: coefficients by DataFrame.corr() (pairwise, bound 1e-10), the pairs listed,
 the anomalous series by the manual's rule; the landslide by the definition of
 sciddicaT, all cells in every step (bit for bit: NumPy rounds every operation); the curves by Lagrange's formula in
 fractions; of the clusters that they are a fixed point of Lloyd's algorithm, and silhouettes by their definition.
 """
-
+# ctest: asan=soak tsan=soak
 import csv
 import gzip
 import json
 import math
 import pathlib
 import statistics
+import subprocess
 import sys
 from fractions import Fraction
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "scenarios"))
+from lib import BACKEND, LEAT, TREE, begin
+
+begin("numpy", "pandas")
 import numpy as np
 import pandas as pd
 
-samples, out = map(pathlib.Path, sys.argv[1:])
+samples, out = pathlib.Path(TREE, "samples"), pathlib.Path("out")
+for names, *options in ((["*.clusters.*"],), (["slope.*"], "-s", "raster=asc.gz"),
+                        (["runge.*", "beans.*"], "-c", samples / "demo.conf")):
+    given = [file for name in names for file in sorted(samples.glob(name))]
+    subprocess.run([LEAT, "run", "-q", "-b", BACKEND, "-o", out, *options, *given], check=True)
 
 
 def check(holds, what):

@@ -6,6 +6,7 @@
  * by the interval: off by some 10 n 2^-113 of the condition, 10^-9 u for n = 5000. The bound is the
  * contract's, 50 u of the condition; a value below the normal numbers is off by half the least one
  * besides. LEAT_TEST_LARGE: many more queries.
+ * ctest: small=watched optimize
  */
 #include "kernels/interpolate/interpolate_cpu.h"
 #include "kernels/interpolate/interpolate_setup.h"

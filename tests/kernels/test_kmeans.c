@@ -1,6 +1,7 @@
 /*
  * test_kmeans - Lloyd's iterations against plain loops, bit for bit, on the backend
  * LEAT_TEST_BACKEND.
+ * ctest: long small=watched tsan=yes
  */
 #include "kernels/kmeans/kmeans_resident.h"
 #include "tests/support/kmeans_runner.h"

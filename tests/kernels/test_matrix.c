@@ -1,6 +1,7 @@
 /*
  * test_matrix - the questions to a matrix, on the backend LEAT_TEST_BACKEND: every answer
  * but the averages is exact.
+ * ctest: small=asan optimize
  */
 #include "kernels/matrix/matrix.h"
 #include "kernels/matrix/matrix_rule.h"

@@ -3,6 +3,7 @@
  *
  * Bounds: the mean is off by a few roundings of the largest magnitude, M2 by some (32 lanes,
  * blocks, merges: under 100) roundings of itself and by what a rounded mean moves it, n (u max)^2.
+ * ctest: tsan=yes
  */
 #include "kernels/means/means.h"
 #include "tests/support/backend_under_test.h"

@@ -6,6 +6,7 @@
  * Kernels choose their way by the data (digits or doubles) and by the sizes (tiles, chunks, splits,
  * slabs); the sizes here are meant to reach every one of them. A new kernel is a line in `kernels`,
  * a new kind one in hostile_series.c. Kinds with missing samples go to the kernels that say so.
+ * ctest: long small=watched asan=soak optimize again_cuda=blas:LEAT_CUDA_WGMMA=0
  */
 #include "kernels/pearson/pearson.h"
 #include "tests/support/columns_runner.h"

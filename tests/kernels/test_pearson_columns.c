@@ -3,6 +3,7 @@
  *
  * The bounds are those of kernels/pearson/pearson.h: 1e-12, and 1e-10 for pairs with missing
  * values.
+ * ctest: tsan=yes optimize
  */
 #include "kernels/pearson/pearson.h"
 #include "kernels/pearson/pearson_rule.h"

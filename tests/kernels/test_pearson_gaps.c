@@ -1,6 +1,7 @@
 /*
  * Coefficients of rows with missing values: the samples that two series have in common count. Runs
  * on the backend that $LEAT_TEST_BACKEND names; bounds are those of kernels/pearson/pearson.h.
+ * ctest: tsan=yes
  */
 #include "tests/support/rows_runner.h"
 

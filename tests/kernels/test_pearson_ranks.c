@@ -2,6 +2,7 @@
  * Average ranks along rows, and coefficients of ranks on the samples that pairs have in common.
  * Runs on the backend that $LEAT_TEST_BACKEND names; the reference counts what is below and what is
  * equal.
+ * ctest: tsan=yes optimize
  */
 #include "tests/support/rows_runner.h"
 

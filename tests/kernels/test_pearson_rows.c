@@ -4,6 +4,7 @@
  *
  * The bounds are those that kernels/pearson/pearson.h promises: 1e-12 for the exact form, 1e-6 for
  * f32, 1e-10 with missing values.
+ * ctest: long tsan=yes
  */
 #include "tests/support/rows_runner.h"
 

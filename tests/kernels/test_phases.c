@@ -1,6 +1,7 @@
 /*
  * test_phases - phases follow each other, and every piece of each is done once, by any number of
  * threads, also by such as come late or never.
+ * ctest: tsan=yes
  */
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/phases_cpu.h"

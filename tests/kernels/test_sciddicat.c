@@ -4,6 +4,7 @@
  *
  * The Tessina landslide, with hashes known from the published programs, is read from $LEAT_TESSINA
  * or from ../shared/data/tessina beside the source tree, where it is there.
+ * ctest: long small=watched tsan=yes
  */
 #include "kernels/sciddicat/sciddicat.h"
 #include "tests/support/backend_under_test.h"

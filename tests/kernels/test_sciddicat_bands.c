@@ -2,6 +2,8 @@
  * test_sciddicat_bands - a landslide that several members compute has the bits of one run: h,
  * largest h, arrivals and every figure of each report. With $LEAT_TEST_RANKS all members but the
  * first are other ranks'.
+ * ctest: long small=watched tsan=yes wrap=cpu_run_phases
+ * ctest: again_plain=ranks:LEAT_TEST_RANKS=1:LEAT_TEST_SMALL=1
  */
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/bands.h"

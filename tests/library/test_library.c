@@ -1,6 +1,7 @@
 /*
  * library - libleat as a program meets it, through leat.h alone, on the backend of
  * LEAT_TEST_BACKEND: clusters, curves, progress, contexts.
+ * ctest: tsan=yes
  */
 #include "tests/support/library_support.h"
 

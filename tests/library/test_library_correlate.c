@@ -1,5 +1,6 @@
 /*
  * library_correlate - correlations of libleat, on the backend of LEAT_TEST_BACKEND.
+ * ctest: tsan=yes
  */
 #include "tests/support/library_support.h"
 

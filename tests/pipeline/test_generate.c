@@ -1,6 +1,7 @@
 /*
  * Made-up series: the same bits however they are cut, on either backend, in either layout; files
  * that appear whole or not at all. $LEAT_TEST_BACKEND chooses the backend.
+ * ctest: tsan=yes
  */
 #include "formats/base/bytes.h"
 #include "kernels/philox/philox.h"

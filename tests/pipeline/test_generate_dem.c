@@ -1,6 +1,7 @@
 /*
  * Made-up ground: every cell is the same however it is asked for, the slopes go down, the debris is
  * what was asked for and stays in its channel. The files it comes in: test_generate_dem_files.c.
+ * ctest: tsan=yes
  */
 #include "tests/support/sciddicat_reference.h"
 #include "tests/support/table_support.h"

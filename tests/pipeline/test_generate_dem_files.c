@@ -1,5 +1,6 @@
 /*
  * Files of made-up ground: the pair of files holds a map's very numbers, and replaces nothing.
+ * ctest: tsan=yes
  */
 #include "tests/support/table_support.h"
 #include "tests/support/terrain_support.h"

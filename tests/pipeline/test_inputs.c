@@ -1,5 +1,6 @@
 /*
  * The inputs of a command line: their size, what ends the search for it, and shares of them.
+ * ctest: wrap=scratch_room
  */
 #include "pipeline/inputs/inputs.h"
 #include "tests/support/scratch_folder.h"

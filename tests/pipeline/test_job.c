@@ -1,6 +1,7 @@
 /*
  * Jobs through the engine with a stage of the test's own: order of cells, failures at every step,
  * deadlines, many pieces; nothing left behind. Memory that is waited for: test_job_memory.c.
+ * ctest: long tsan=yes optimize
  */
 #include "tests/support/job_runner.h"
 #include "tests/support/patience.h"

@@ -1,6 +1,7 @@
 /*
  * Jobs whose files leave in one zip: what is in the folder then, and what is left when that fails
  * or is cancelled.
+ * ctest: tsan=yes wrap=copy_file_range
  */
 #include "tests/support/job_runner.h"
 

@@ -1,5 +1,6 @@
 /*
  * Jobs whose memory is not there: they wait, reserve more, start over, or say what they need.
+ * ctest: long tsan=yes optimize
  */
 #include "tests/support/job_runner.h"
 #include "tests/support/patience.h"

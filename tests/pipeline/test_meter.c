@@ -1,6 +1,7 @@
 /*
  * How long resources were busy: unions of intervals, never more than the time that went by, and
  * what is made of them.
+ * ctest: tsan=yes wrap=pread64 link=PkgConfig::MINIZIP
  */
 #include "formats/base/busy_union.h"
 #include "formats/pack/pack.h"

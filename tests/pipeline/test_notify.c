@@ -1,5 +1,6 @@
 /*
  * What systemd hears, on a socket of the test's own.
+ * ctest: systemd
  */
 #include "pipeline/service/notify.h"
 

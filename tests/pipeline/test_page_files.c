@@ -1,5 +1,6 @@
 /*
  * Lists of folders: what they have of a folder of more entries than are listed.
+ * ctest: wrap=readdir64
  */
 #include "pipeline/page/page_files.h"
 #include "tests/support/scratch_folder.h"

@@ -1,6 +1,7 @@
 /*
  * What the page makes of a status document: HTML in which no name is markup, and metrics that
  * Prometheus reads.
+ * ctest: tree
  */
 #include "formats/base/excerpt.h"
 #include "pipeline/page/page_html.h"
@@ -144,10 +145,10 @@ static void page_and_metrics_are_what_the_document_holds(void **state)
 {
     (void)state;
     char *text = made(whole_page, status_document());
-    status_document_is(text, STATUS_DOCUMENT ".html");
+    status_document_is(text, LEAT_TREE "/tests/support/status_document.html");
     free(text);
     text = made(page_metrics, status_document());
-    status_document_is(text, STATUS_DOCUMENT ".metrics");
+    status_document_is(text, LEAT_TREE "/tests/support/status_document.metrics");
     free(text);
 }
 

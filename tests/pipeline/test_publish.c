@@ -1,6 +1,7 @@
 /*
  * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
  * behind; also where the file system knows no flags of renameat2, no locks, or loses replies.
+ * ctest: wrap=renameat2,renameat,flock,fstatat64,file_system_network
  */
 #include "pipeline/engine/publish.h"
 #include "tests/support/scratch_folder.h"

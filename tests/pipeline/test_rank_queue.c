@@ -2,6 +2,7 @@
  * test_rank_queue - a queue of another rank: memory comes back as it was, failures come with the
  * next call that waits, and what a rank cannot or may not do is refused, and nothing of it stays.
  * That members there give the bits of one run: test_sciddicat_bands.
+ * ctest: tsan=yes wrap=ranks_write
  */
 #include "kernels/sciddicat/bands.h"
 #include "pipeline/engine/job_state.h"

@@ -3,6 +3,7 @@
  * whom, and how all end when one of them falls silent. Each rank is a thread of its own, beside
  * this one, which acts for all. Time is the test's: it goes on once all ranks have looked for
  * messages, however long that takes.
+ * ctest: tsan=yes wrap=clock_gettime,log_error,pthread_cond_timedwait
  */
 #include "pipeline/ranks/ranks.h"
 #include "tests/support/letters.h"

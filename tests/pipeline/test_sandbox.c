@@ -1,5 +1,6 @@
 /*
  * What the page's process and a worker can do once they are shut in: each in a process of its own.
+ * ctest: wrap=syscall
  */
 #include "pipeline/names/sandbox.h"
 #include "pipeline/page/page_files.h"

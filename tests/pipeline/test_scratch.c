@@ -1,5 +1,6 @@
 /*
  * Scratch files: where they lie, and whose room counts.
+ * ctest: wrap=openat64
  */
 #include "pipeline/engine/scratch.h"
 #include "tests/support/scratch_folder.h"

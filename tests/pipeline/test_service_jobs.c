@@ -1,5 +1,6 @@
 /*
  * A job of the service: what it is called, how long it may take, and which failures are its own.
+ * ctest: wrap=uv_now,percent_encode
  */
 #include "pipeline/service/service_state.h"
 #include "watch/files/xalloc.h"

@@ -1,6 +1,7 @@
 /*
  * The table of a job's life: every row is visited by what brings it about, does what it says, and
  * stands in ARCHITECTURE.md. With an argument: prints what is to stand there.
+ * ctest: tree wrap=uv_now
  */
 #include "pipeline/service/service_state.h"
 #include "tests/support/settings_given.h"
@@ -329,7 +330,7 @@ static void the_table_stands_in_architecture_md(void **state)
 {
     (void)state;
     char *page = calloc(1, 1 << 20), *table = print_table();
-    FILE *from = fopen(LEAT_ARCHITECTURE_MD, "r");
+    FILE *from = fopen(LEAT_TREE "/ARCHITECTURE.md", "r");
     assert_non_null(from);
     assert_non_null(page);
     assert_true(fread(page, 1, (1 << 20) - 1, from) > 0);

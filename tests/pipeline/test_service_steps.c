@@ -1,6 +1,7 @@
 /*
  * The service's steps: what becomes of files in in/ around a claim that did not succeed at once.
  * Nobody looks through the folder again by himself: what is not noticed waits for ever.
+ * ctest: wrap=renameat2
  */
 #include "pipeline/service/service_state.h"
 #include "tests/support/patience.h"

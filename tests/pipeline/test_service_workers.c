@@ -3,6 +3,7 @@
  * settings of before begins again, one that shares its device fails no job for its memory. The
  * clock is the test's, and so are the workers: this program as `leat worker`, with a line of text
  * for every word of the service.
+ * ctest: wrap=uv_now,spool_unchanged
  */
 #include "pipeline/service/service_state.h"
 #include "tests/support/patience.h"

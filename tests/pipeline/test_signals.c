@@ -1,6 +1,7 @@
 /*
  * Signals that cannot be watched for: the service and the run end before they begin, say why, and
  * leave nothing open.
+ * ctest: wrap=uv_signal_init,uv_loop_close
  */
 #include "pipeline/commands/runner.h"
 #include "pipeline/service/service.h"

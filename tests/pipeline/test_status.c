@@ -1,5 +1,6 @@
 /*
  * Statuses, growable bytes and the log: what is kept, what is escaped, what is cut.
+ * ctest: tsan=yes
  */
 #include "formats/base/bytes.h"
 #include "formats/base/log.h"

@@ -1,5 +1,6 @@
 /*
  * What people see of the service's status document, also of one that is not what it should be.
+ * ctest: tree
  */
 #include "pipeline/status/status_text.h"
 
@@ -43,7 +44,7 @@ static void the_page_is_what_the_document_holds(void **state)
     (void)state;
     json_t *document = status_document();
     char *text = printed(document);
-    status_document_is(text, STATUS_DOCUMENT ".txt");
+    status_document_is(text, LEAT_TREE "/tests/support/status_document.txt");
     assert_true(status_text_is_ready(document));
     free(text);
     json_decref(document);

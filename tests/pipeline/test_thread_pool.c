@@ -1,6 +1,7 @@
 /*
  * Thread pools: every task runs once, priorities hold, loops cover every index on any thread, time
  * is booked.
+ * ctest: tsan=yes
  */
 #include "formats/base/moves.h"
 #include "pipeline/engine/thread_pool.h"

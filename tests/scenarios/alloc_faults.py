@@ -1,8 +1,12 @@
-"""The k-th call for memory, or of the system, fails; see alloc_faults.sh and tests/support/call_fault.c.
+"""The k-th call for memory, or of the system, fails (tests/support/call_fault.c): a job of each pipeline is then complete or
+has failed with the reason, and a watched folder loses nothing, though its service may end, to be started again.
+LEAT_FAULT_STRIDE=1: every k (minutes; the release run), 2: every second; without it, of each place that such calls are made
+from one (where a sanitizer watches, of a third of the places), and a few of the service. LEAT_FAULT_SEED chooses.
 
 What `leat run` may do then: exit 0 with the whole right result, or 1 or 2 with a reason that names memory (or the
 system's error). Never: a signal, a sanitizer's report, silence, half a result, something left over.
 """
+# ctest: long slots=1 slots_watched=2 tsan=no
 import collections
 import concurrent.futures
 import errno
@@ -20,14 +24,15 @@ import time
 import zipfile
 import zlib
 
+from lib import LEAT, begin, needs_faulty
+
+begin("numpy", in_memory=True)
 import numpy
-
 from service import WAIT_S, WATCHED, grid, table
+from service_bench import Content, Failure, Ledger, Service
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from service_bench import Content, Failure, Ledger, Service  # noqa: E402
-
-LEAT, FAULTY = os.environ["LEAT"], os.environ["LEAT_FAULTY"]
+needs_faulty()
+FAULTY = os.environ["LEAT_FAULTY"]
 SEED = int(os.environ.get("LEAT_FAULT_SEED", "1"))
 STRIDE = int(os.environ.get("LEAT_FAULT_STRIDE", "0"))  # 0: one call for each place that makes such calls
 SPARSE = 3 if WATCHED else 1  # where a process takes several times as long: of so many one

@@ -2,6 +2,7 @@
 # Archives of every kind give what their files give; those whose compression is damaged give no results at all, those
 # that are compressed twice are refused; what is bad in one fails by itself; what unpacks to too much is stopped; and a
 # signal ends the walk through one that holds nothing but zeros.
+# ctest: long
 . "$(dirname "$0")/lib.sh"
 command -v zstd >/dev/null || skip "no zstd here (Debian: zstd)"
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One binary: without a driver `auto` uses the CPU, and says why in one line where a job is large and the machine has a
 # device (else with -v); `cuda` fails with the reason. What takes long to load is loaded only when it is needed.
+# ctest: asan=soak tsan=soak
 . "$(dirname "$0")/lib.sh"
 printf 'a,b\n1,2\n3,5\n4,4\n' >t.clusters.csv
 

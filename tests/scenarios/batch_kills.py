@@ -1,7 +1,8 @@
-"""Processes that share an output folder are killed at random and resumed until done; see batch_kills.sh.
+"""Processes that share an output folder are killed at random and resumed until all is done: each result once, and whole.
 
 Each in several ways: shares of the inputs, or all inputs for everybody, also where all results are there and damaged;
 with a file system that knows the flags of renameat2 or not; where files can be locked or not."""
+# ctest: long asan=soak tsan=no
 import errno
 import json
 import os
@@ -13,7 +14,11 @@ import sys
 import time
 import zlib
 
-LEAT = sys.argv[1]
+from lib import begin, needs_faulty
+
+begin(in_memory=True)
+needs_faulty()
+LEAT = os.environ["LEAT_FAULTY"]
 PROCESSES = 4
 INPUTS = int(os.environ.get("LEAT_BATCH_INPUTS", "120"))
 ROUNDS = int(os.environ.get("LEAT_BATCH_ROUNDS", "1"))

@@ -1,8 +1,15 @@
-"""Series, points, curves and landslides of arrays of CuPy or PyTorch, made in a stream of their own, against the same on the
-host: the same bits. c_library_device.py LIBRARY; exit status 77: neither is installed."""
+"""libleat on arrays of CuPy or PyTorch, made in a stream of their own and left where they are: series, points, curves and
+landslides have the same bits as on the host. For a device alone (LEAT_TEST_BACKEND=cuda)."""
 import ctypes
+import glob
+import os
 import sys
 
+from lib import BACKEND, LEAT, begin, skip
+
+begin()
+if BACKEND != "cuda":
+    skip("no CUDA device is asked for")
 try:
     import cupy
 
@@ -19,11 +26,11 @@ except ImportError:
             lambda shape: torch.empty(shape, device="cuda", dtype=torch.float64))
         numpy_of = lambda x: x.cpu().numpy()
     except ImportError:
-        print("SKIPPED: neither CuPy nor PyTorch is installed")
-        sys.exit(77)
+        skip("neither CuPy nor PyTorch is installed")
 import numpy as np
 
-library = ctypes.CDLL(sys.argv[1])
+at = os.path.dirname(LEAT)
+library = ctypes.CDLL((glob.glob(at + "/../lib/libleat.so.*") + [at + "/../libleat.so"])[0])
 size, pointer, u64 = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_uint64
 
 

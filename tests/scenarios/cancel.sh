@@ -1,5 +1,6 @@
 #!/bin/sh
 # A run that is stopped, or passes its deadline, leaves no part of a result.
+# ctest: long asan=soak tsan=soak
 . "$(dirname "$0")/lib.sh"
 # On one thread it takes seconds to compute after the file has been read, and seconds to compress the matrix.
 n=4000

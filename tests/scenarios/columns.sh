@@ -1,5 +1,6 @@
 #!/bin/sh
 # Every column of every table and every array of a result is defined in leat(1), RESULTS, and nothing else is.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 "$python" "$here/warnings_made.py" || fail "inputs"
 mkdir in

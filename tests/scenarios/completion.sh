@@ -1,5 +1,6 @@
 #!/bin/sh
 # What the shell offers for a command line that is begun: as bash asks for it, with its own splitting of words.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 command -v bash >/dev/null || skip "no bash"
 mkdir bin && ln -s "$LEAT" bin/leat

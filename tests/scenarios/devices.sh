@@ -1,6 +1,7 @@
 #!/bin/sh
 # Several devices, played by the CPU (tests/support/fake_cuda.c): they open when there is work for them, jobs are spread
 # over them, and with `auto` a job's shape alone decides.
+# ctest: long
 . "$(dirname "$0")/lib.sh"
 . "$here/lib_devices.sh"
 mkdir big

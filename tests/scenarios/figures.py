@@ -1,5 +1,6 @@
-"""figures.py LEAT SAMPLES: pictures, report.html and leat show, in the present folder."""
-
+"""Pictures, report.html and leat show, whole program: every pipeline in every format, twice the same bytes; the heat map's
+order against SciPy; names that are not what they seem; the pictures of README.md."""
+# ctest: long asan=soak tsan=soak
 import base64
 import csv
 import gzip
@@ -13,10 +14,13 @@ import sys
 import xml.dom.minidom
 import zlib
 
+from lib import LEAT, TREE, begin
+
+begin("numpy", "scipy.cluster")
 import numpy
 import scipy.cluster.hierarchy
 
-leat, samples = sys.argv[1], os.path.abspath(sys.argv[2])
+samples = os.path.join(TREE, "samples")
 random = numpy.random.default_rng(20)
 PICTURES = {"greenhouse": ["heatmap"], "slope": ["map"], "runge": ["curve"], "beans": ["scatter", "ks"]}
 INPUTS = ["greenhouse.clusters.csv", "slope.dem.asc", "slope.source.asc", "runge.nodes.csv", "runge.query.csv",
@@ -24,7 +28,7 @@ INPUTS = ["greenhouse.clusters.csv", "slope.dem.asc", "slope.source.asc", "runge
 
 
 def run(*arguments, status=0):
-    done = subprocess.run([leat, *arguments], capture_output=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run([LEAT, *arguments], capture_output=True, stdin=subprocess.DEVNULL)
     assert done.returncode == status, (arguments, done.returncode, done.stderr)
     return done.stdout.decode(), done.stderr.decode()
 

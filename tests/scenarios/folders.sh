@@ -1,5 +1,6 @@
 #!/bin/sh
 # Folders, archives and many small files in one run; each result once, an existing one kept without --force.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 mkdir -p in/deep/pearson in/.hidden
 for i in $(seq 1 200); do

@@ -1,6 +1,7 @@
 #!/bin/sh
 # leat generate: the same bytes twice and on any number of threads, an independent Philox in Python agrees,
 # NumPy and GDAL open it; nothing is left behind by a failure, a signal or a reader that goes away.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 
 is_writing() {

@@ -1,4 +1,6 @@
-"""Walks through the help of every command; see help.sh."""
+"""Every line of the help is true: options and parameters are accepted and in the manual, by their own commands alone, and
+commands end with the exit statuses that are told."""
+# ctest: long asan=soak tsan=soak
 import json
 import os
 import re
@@ -8,10 +10,14 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import WAIT_S  # noqa: E402
+from lib import LEAT, TREE, WAIT_S, begin, skip
 
-LEAT, MANUALS = sys.argv[1:]
+begin()
+MANUALS = os.path.join(TREE, "pipeline")
+if not os.path.isdir(MANUALS):
+    skip("the manual is not here")
+os.environ.pop("RUNTIME_DIRECTORY", None)
+os.environ["XDG_RUNTIME_DIR"] = os.path.abspath("nobody")
 VALUES = {"FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
           "COMMAND": "true", "AGE,SIZE": "30d,1G", "SECONDS": "5", "I/N|auto": "1/2", "LIST": "exp", "X": "0.5", "METRES": "5"}
 LARGE = bool(os.environ.get("LEAT_TEST_LARGE"))
@@ -171,7 +177,7 @@ def of_service(bad):
 
 def of_hands():
     """With two jobs that wait behind a long one."""
-    samples = os.path.join(MANUALS, "..", "samples")
+    samples = os.path.join(TREE, "samples")
     os.makedirs("h/in")
     for part in "dem", "source":
         shutil.copy(os.path.join(samples, f"slope.{part}.asc"), f"h/in/long.{part}.asc")
@@ -259,7 +265,7 @@ def walk_keys(what, value, manual):
 
 
 def walk_json():
-    samples, manual = os.path.join(MANUALS, "..", "samples"), section("leat.1", "JSON")
+    samples, manual = os.path.join(TREE, "samples"), section("leat.1", "JSON")
     jobs = {"pearson": ["-s", "order=cluster", "-s", "missing_value=-200", "greenhouse.clusters.csv"],
             "sciddicat": ["-s", "steps=5", "slope.dem.asc", "slope.source.asc"],
             "interpolate": ["runge.nodes.csv", "runge.query.csv"], "kmeans": ["-s", "k=2-3", "beans.points.csv"]}

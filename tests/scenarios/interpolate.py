@@ -1,4 +1,7 @@
-"""Nodes and queries in, curves out: what is said, and what the numbers are; see interpolate.sh."""
+"""The pipeline interpolate, whole program: nodes and queries in every form, against sums in 60 decimal digits; the
+same bytes for any number of threads and any size of blocks; every mistake with its message; in bounded memory; and
+through the service. LEAT_TEST_BACKEND chooses the backend."""
+# ctest: long small=watched
 import decimal
 import glob
 import gzip
@@ -14,13 +17,12 @@ import time
 import zipfile
 import zlib
 
+from lib import BACKEND, HERE, LEAT, THREADS_ALONE, begin
+
+begin("numpy")
 import numpy
-
 from service import Service
-from patience import THREADS_ALONE
 
-LEAT = os.environ["LEAT"]
-BACKEND = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 SMALL = bool(os.environ.get("LEAT_TEST_SMALL"))
 # The same bytes for any number of threads: more than a piece of each kind, or, before a release, several.
 FEW = not os.environ.get("LEAT_TEST_LARGE")
@@ -385,7 +387,7 @@ def same_bytes():
 
 def peak_run(bound_mib, *arguments):
     """Runs within a bound of resident memory; from a small process, whose own memory counts, too."""
-    peak = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peak.py")
+    peak = os.path.join(HERE, "peak.py")
     done = subprocess.run([sys.executable, peak, str(bound_mib * 2**20), LEAT, "run", "-q", "-b", BACKEND, "--force",
                            "-o", "out", *arguments], stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, arguments

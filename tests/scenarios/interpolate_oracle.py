@@ -1,16 +1,19 @@
-"""The polynomials of leat against scipy.interpolate; see interpolate_oracle.sh.
+"""Curves against SciPy's, on the examples of its documentation and on what leat is made for. LEAT_TEST_BACKEND chooses
+the backend.
 
 SciPy states no bound. Its barycentric form (the second) is held to 1000 u of sum |l_j y_j| times the Lebesgue constant,
 with which its error may grow where leat's does not; what is measured is printed.
 """
+# ctest: asan=soak tsan=no
 import os
 import subprocess
 
+from lib import BACKEND, LEAT, begin
+
+begin("numpy", "scipy.interpolate")
 import numpy
 from scipy.interpolate import BarycentricInterpolator, KroghInterpolator, barycentric_interpolate, krogh_interpolate
 
-LEAT = os.environ["LEAT"]
-BACKEND = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 U = 2.0**-53
 
 

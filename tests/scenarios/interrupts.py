@@ -1,4 +1,6 @@
-"""Runs that a signal stops: at events, and LEAT_INTERRUPTS times at random instants; see interrupts.sh."""
+"""A run that SIGINT or SIGTERM stops, at events and LEAT_INTERRUPTS times at random instants, leaves nothing half made, dies of
+that signal, and is completed by --resume."""
+# ctest: tsan=soak
 import fcntl
 import json
 import os
@@ -10,10 +12,9 @@ import sys
 import time
 import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import WAIT_S  # noqa: E402
+from lib import LEAT, WAIT_S, begin
 
-LEAT = sys.argv[1]
+begin()
 ROUNDS = int(os.environ.get("LEAT_INTERRUPTS", "0"))
 SEED = int(os.environ.get("LEAT_INTERRUPTS_SEED", "1"))
 RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-j", "2", "--memory", "64M", "--json", "-o", "out", "in"]

@@ -1,7 +1,6 @@
-"""Runs leat -p kmeans on files and folders, and compares with NumPy; see kmeans.sh.
-
-usage: kmeans.py LEAT SCRATCH_FOLDER
-"""
+"""The pipeline kmeans, whole program: every way that points come, the definition with NumPy, the same bytes for any
+number of threads and any memory, edges, and what is refused. LEAT_TEST_BACKEND chooses the backend."""
+# ctest: long asan=soak
 import gzip
 import hashlib
 import json
@@ -13,14 +12,11 @@ import subprocess
 import sys
 import time
 
+from lib import BACKEND, LEAT, THREADS_ALONE, WATCHED, begin
+
+begin("numpy")
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import THREADS_ALONE, WATCHED  # noqa: E402
-
-leat, scratch = sys.argv[1:3]
-os.chdir(scratch)
-backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 rng = np.random.default_rng(12)
 NUMBERS = ["kmeans.npz", "labels.csv.gz", "centroids.csv.gz"]
 FILES = [*NUMBERS, "scatter.png"]
@@ -28,7 +24,7 @@ FILES = [*NUMBERS, "scatter.png"]
 
 def run(*arguments, status=0, says=None, verb="run"):
     """Runs the program; its standard output."""
-    command = [leat, verb, "-b", backend, *(["-q"] if verb == "run" else []), *arguments]
+    command = [LEAT, verb, "-b", BACKEND, *(["-q"] if verb == "run" else []), *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     said = done.stderr.decode()
     assert done.returncode == status, (arguments, done.returncode, said)
@@ -187,7 +183,7 @@ def flat():
     for flags in ([], ["--threads", "2", "--memory", "30M"]):
         _, told = cluster("flat.points.npy", "k=3", "max_iter=3", flags=flags)
         assert told["shape"] == {"n_points": n, "n_columns": 1}, told["shape"]
-        if backend == "cpu":  # elsewhere --memory does not bound what points take
+        if BACKEND == "cpu":  # elsewhere --memory does not bound what points take
             assert (told["memory"]["backend_bytes"] > x.nbytes) == (flags == []), told["memory"]
         assert hashes("out", "flat", NUMBERS) == hashes("out", "column", NUMBERS), flags
 
@@ -315,7 +311,7 @@ def larger_than_memory():
         cluster(path, *options, out="whole", figure="png")
         _, told = cluster(path, *options, out="parts", flags=few, figure="png")
         assert hashes("whole", stem) == hashes("parts", stem), (path, options)
-        if backend == "cpu":
+        if BACKEND == "cpu":
             assert told["memory"]["backend_bytes"] + told["memory"]["host_bytes"] < 12 << 20
     os.remove("y.points.csv")
 
@@ -332,14 +328,14 @@ def more_lines_than_fit():
     few = ["--threads", "2", "--memory", "30M"]
     _, told = cluster("over.points.csv", *options, out="parts", flags=few, figure="png")
     assert hashes("whole", "over") == hashes("parts", "over")
-    assert backend != "cpu" or told["memory"]["backend_bytes"] < 24 * n  # they do not stay in memory
+    assert BACKEND != "cpu" or told["memory"]["backend_bytes"] < 24 * n  # they do not stay in memory
     os.remove("over.points.csv")
 
 
 def cancelled():
     """An interrupt ends a long job soon, and leaves nothing."""
     for flags in ([], ["--threads", "2", "--memory", "30M"]):
-        command = [leat, "run", "-b", backend, "-o", "stop", *flags, "x.points.npy", "-s", "k=200", "-s", "tol=0",
+        command = [LEAT, "run", "-b", BACKEND, "-o", "stop", *flags, "x.points.npy", "-s", "k=200", "-s", "tol=0",
                    "-s", "max_iter=1000000", "-s", "n_init=1000"]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             while not os.path.isdir("stop"):

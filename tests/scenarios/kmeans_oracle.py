@@ -1,29 +1,30 @@
-"""Runs leat on tables and compares with scikit-learn's KMeans(algorithm="lloyd") from the same points.
-
-usage: kmeans_oracle.py LEAT SCRATCH_FOLDER
+"""Clusters against those of scikit-learn's KMeans(algorithm="lloyd") from the same points, through files, whole program.
+LEAT_TEST_BACKEND chooses the backend.
 
 Labels and numbers of iterations must be equal, centroids within 1e-9 of the columns' ranges, inertia and silhouette
 within 1e-9.
 """
+# ctest: asan=soak tsan=no
 import json
 import os
 import subprocess
 import sys
 
+from lib import BACKEND, LEAT, begin
+
+begin("numpy", "sklearn")
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import silhouette_score
 
-leat, scratch = sys.argv[1:3]
-backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 rng = np.random.default_rng(4)
 
 
 def run(x, options):
-    path, out = os.path.join(scratch, "x.points.npy"), os.path.join(scratch, "out")
+    path, out = "x.points.npy", "out"
     np.save(path, x)
-    command = [leat, "run", "-q", "--force", "-b", backend, "-o", out, path]
+    command = [LEAT, "run", "-q", "--force", "-b", BACKEND, "-o", out, path]
     for option in options:
         command += ["-s", option]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Landslides through the program: grids that no landslide can be made of, warnings, what stands for NODATA.
+# ctest: asan=soak
 . "$(dirname "$0")/lib.sh"
 backend=${LEAT_TEST_BACKEND:-cpu}
 

@@ -2,6 +2,7 @@
 # Landslides between leat and GDAL: what gdal_translate writes is read, whatever its type, compression and cut; what
 # leat writes is read by GDAL with the place, coordinate system, NODATA, unit and statistics that are to be expected;
 # GeoTIFFs that are cut short, have two bands or lie are refused.
+# ctest: long asan=soak tsan=soak
 . "$(dirname "$0")/lib.sh"
 command -v gdal_translate >/dev/null && command -v gdalinfo >/dev/null || skip "no GDAL here (Debian: gdal-bin)"
 "$python" -c 'import numpy' 2>/dev/null || skip "no Python with NumPy"

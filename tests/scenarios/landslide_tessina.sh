@@ -2,6 +2,7 @@
 # The Tessina landslide through the program: the bits of the published programs after 1, 100, 1000 and 4000 steps,
 # for one and two threads, whatever is thought of NODATA. LEAT_TEST_SMALL: no further than 100.
 # The data set is read from $LEAT_TESSINA or ../shared/data/tessina beside the tree.
+# ctest: small=watched asan=soak tsan=soak
 . "$(dirname "$0")/lib.sh"
 backend=${LEAT_TEST_BACKEND:-cpu}
 tessina=${LEAT_TESSINA:-$here/../../../shared/data/tessina}

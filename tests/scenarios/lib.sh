@@ -1,4 +1,5 @@
 # Shared by the scenarios: a scratch folder that goes away, and how to say what failed.
+# ctest: none
 set -u
 # By what the times are multiplied that something may take: more than 1 where a sanitizer watches.
 patience=${LEAT_TEST_PATIENCE:-1}

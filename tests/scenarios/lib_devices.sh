@@ -1,5 +1,6 @@
 # Four CUDA devices that the CPU plays (tests/support/fake_cuda.c); sourced after lib.sh. Any library stands in for the
 # driver, which is looked for before the module is loaded.
+# ctest: none
 mkdir driver
 library=$(ldd "$LEAT" | awk '/libz\.so/ { print $3 }')
 [ -n "$library" ] || fail "no library to stand in for the driver"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Host memory stays within --memory and 150 MB, whatever the file's size, with gaps, gzipped, and with a threshold
 # that every pair passes; what cannot fit says how many bytes it needs, at once. LEAT_TEST_SMALL: a third of the table.
+# ctest: long small=watched asan=soak tsan=no
 . "$(dirname "$0")/lib.sh"
 
 # What the address sanitizer keeps back of memory that was given back is not measured.

@@ -1,21 +1,26 @@
-"""Ranks of mpirun: see mpi.sh. LEAT_MPI_INPUTS, LEAT_MPI_ROUNDS: how many, of the rounds in which one is killed."""
+"""Ranks of Open MPI's mpirun on one host: each result once and whole, also when one of them is killed, stopped, started
+otherwise than the others, or all are interrupted. Not tried here: two hosts, a launcher of another kind. LEAT_MPI_INPUTS,
+LEAT_MPI_ROUNDS: how many, of the rounds in which one is killed."""
+# ctest: long slots=1 slots_watched=2 tsan=no
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-from patience import PATIENCE, WAIT_S, WATCHED
+from lib import LEAT, PATIENCE, WAIT_S, WATCHED, begin, fake_driver, skip
 
-LEAT = os.environ["LEAT"]
+begin()
 INPUTS = int(os.environ.get("LEAT_MPI_INPUTS", "20" if WATCHED else "100"))
 ROUNDS = int(os.environ.get("LEAT_MPI_ROUNDS", "1"))
 RUN = [LEAT, "run", "-b", "cpu", "--threads", "1", "-c", "leat.conf"]
-# What Open MPI keeps in files lies here.
+# What Open MPI keeps in files lies here; what MPI's libraries keep until the end is not leat's.
+os.environ.update(ASAN_OPTIONS=":".join([*filter(None, [os.environ.get("ASAN_OPTIONS")]), "detect_leaks=0"]),
+                  OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 ENVIRONMENT = dict(os.environ, TMPDIR=os.path.abspath("tmp"),
                    OMPI_MCA_btl_vader_backing_directory=os.path.abspath("shm"))
 
@@ -249,12 +254,13 @@ def share(n, *inputs, options=(), environment=()):
     return ranks.said()
 
 
-def share_on_devices():
-    """Of two ranks with two devices each: those of the one, and one of the other."""
-    libraries = [os.path.abspath("driver"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-    return share(2, options=("-b", "cuda"),
-                 environment={"LEAT_MODULE_DIR": os.path.abspath("both"), "LEAT_FAKE_DEVICES": "2",
-                              "LD_LIBRARY_PATH": ":".join(libraries)})
+def both_modules(mpi):
+    """A folder with that of MPI and that of devices which the CPU plays, and what tells leat of it."""
+    environment = fake_driver()
+    os.mkdir("both")
+    for module in mpi, os.path.join(environment["LEAT_MODULE_DIR"], "leat_cuda.so"):
+        os.symlink(module, os.path.join("both", os.path.basename(module)))
+    return {**environment, "LEAT_MODULE_DIR": os.path.abspath("both"), "LEAT_FAKE_DEVICES": "2"}
 
 
 def until_said(what, do):
@@ -294,6 +300,46 @@ def refuse(*other):
     check(not published(), "something was done nevertheless")
 
 
+def alone(says, **environment):
+    """One process that takes itself for one of several, but cannot be."""
+    done = subprocess.run([LEAT, "run", "--mpi", "-b", "cpu", "-o", "none", "x.clusters.csv"], capture_output=True, text=True,
+                          env={**os.environ, **environment}, stdin=subprocess.DEVNULL)
+    check(done.returncode == 2 and re.search(says, done.stderr), f"exit status {done.returncode}: {done.stderr}")
+    check(not os.path.exists("none"), "something was done without MPI")
+
+
+def watches_for_signals():
+    """Each rank, until it ends: one that is done cannot be ended by a first signal."""
+    if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode:
+        return
+    subprocess.run(["strace", "-f", "-e", "trace=rt_sigaction", "-e", "signal=none", "-o", "actions", LEAT, "run", "--mpi",
+                    "-b", "cpu", "-o", "traced", "x.clusters.csv"], check=True, stdin=subprocess.DEVNULL)
+    watched = set()
+    for pid, what in re.findall(r"^(\d+) .*SIG(?:INT|TERM), \{sa_handler=(0x|SIG_DFL)", read("actions").decode(), re.M):
+        check(what == "0x" or pid not in watched, f"a rank that is done can be ended by a first signal: {read('actions')}")
+        if what == "0x":
+            watched.add(pid)
+    check(watched, "no rank watches for signals")
+
+
+write("x.clusters.csv", "a,b\n1,2\n3,5\n4,4\n")
+os.mkdir("modules")
+write("modules/leat_mpi.so", "none\n")
+alone(r"--mpi: cannot load the MPI module: .*leat_mpi\.so", LEAT_MODULE_DIR=os.path.abspath("modules"))
+if shutil.which("mpirun") is None or b"Open MPI" not in subprocess.run(["mpirun", "--version"], capture_output=True).stdout:
+    skip("no mpirun of Open MPI")
+told = subprocess.run([LEAT, "doctor"], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+if "no MPI module" in told:
+    skip("leat_mpi.so was not built")
+check(re.search(r"^  --mpi *can be used", told, re.M), f"doctor: MPI cannot be used: {told}")
+tried = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], capture_output=True, text=True)
+if tried.returncode != 0:
+    skip(f"mpirun starts no processes here: {tried.stderr}")
+subprocess.run([LEAT, "run", "--mpi", "-b", "cpu", "-o", "alone", "x.clusters.csv"], check=True, stdin=subprocess.DEVNULL)
+check(os.path.exists("alone/x/result.json"), "one rank without mpirun did nothing")
+watches_for_signals()
+alone(r"--mpi: 4 processes have been started together, but Open MPI .* finds this one alone", PMI_RANK="0", PMI_SIZE="4")
+
 for folder in "in", "lasting":
     os.mkdir(folder)
 make_inputs(random.Random(1))
@@ -309,8 +355,10 @@ refuse("-o", "out", "lasting")
 # What ranks do when one of them is lost a sanitizer sees in test_ranks, test_rank_queue and test_sciddicat_bands.ranks:
 # of MPI it knows no more than mpirun, which ends all.
 if not WATCHED:
-    if os.path.isdir("both"):
-        until_said("in 3 parts", share_on_devices)
+    module = os.path.join(os.path.dirname(LEAT), "../lib/leat/leat_mpi.so")
+    if os.path.exists(module):
+        devices = both_modules(module)  # of two ranks with two each: those of the one, and one of the other
+        until_said("in 3 parts", lambda: share(2, options=("-b", "cuda"), environment=devices))
     interrupt(3, INPUTS)
     lose_helpers()
     for round in range(ROUNDS):

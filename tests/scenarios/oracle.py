@@ -1,25 +1,27 @@
-"""Runs leat on generated tables and compares every coefficient with numpy.corrcoef on float64.
-
-usage: oracle.py LEAT SCRATCH_FOLDER
+"""Every coefficient of generated tables against numpy.corrcoef on float64, through files, whole program. LEAT_TEST_BACKEND
+chooses the backend.
 
 Bounds (absolute error of r): exact 1e-12, f32 1e-6, which reports the pairs that exact
 reports, with r within 1e-12; with missing values pandas' DataFrame.corr() within 1e-10.
 """
+# ctest: long asan=soak tsan=no
 import json
 import os
+import re
 import subprocess
 import sys
 
+from lib import BACKEND, LEAT, WATCHED, begin
+
+begin("numpy", "pandas", "scipy")
+# NumPy multiplies as leat does, also where OpenBLAS takes the processor for an old one.
+told = subprocess.run([LEAT, "doctor", "-b", "cpu"], capture_output=True, text=True).stdout
+os.environ["OPENBLAS_CORETYPE"] = "".join(re.findall(r"OpenBLAS \S+ \((.*)\)$", told, re.M))
 import numpy as np
 import pandas as pd
 import scipy.stats
 from scipy.spatial.distance import squareform
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import WATCHED  # noqa: E402
-
-leat, scratch = sys.argv[1:3]
-backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
 rng = np.random.default_rng(20)
 n_compared = 0
 # Series of the largest tables: more than the 512 up to which panels are narrow. Sanitizers look at what is done with
@@ -30,8 +32,8 @@ MANY = int(os.environ.get("LEAT_ORACLE_SERIES", 130 if WATCHED else 520))
 
 def run_all(inputs, *options):
     """One run of the program over files and folders; the output folder."""
-    out = os.path.join(scratch, "out")
-    command = [leat, "run", "-q", "--force", "-b", backend, "-o", out, *inputs]
+    out = "out"
+    command = [LEAT, "run", "-q", "--force", "-b", BACKEND, "-o", out, *inputs]
     for option in options:
         command += ["-s", option]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
@@ -160,7 +162,7 @@ def check_moments(stem, a, got):
 
 
 def compare_matrices():
-    folder = os.path.join(scratch, "cases")
+    folder = "cases"
     os.mkdir(folder)
     cases = make_cases(folder)
     pairs = {}
@@ -196,15 +198,15 @@ def compare_gaps():
     x[7, :150] = np.nan
     x[8, 150:] = np.nan
     x[20:30] = rng.normal(size=(10, 300))
-    np.save(os.path.join(scratch, "gaps.clusters.npy"), x)
-    path = os.path.join(scratch, "gapc.clusters.csv")
+    np.save("gaps.clusters.npy", x)
+    path = "gapc.clusters.csv"
     pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)]).to_csv(path, index=False)
     kept = [i for i in range(40) if i != 6]  # a column without a number is left out
     # pandas' own sums are in double; its min_periods is 1.
     for least, option in ((3, []), (2, ["min_samples=2"]), (200, ["min_samples=200"])):
         want = pd.DataFrame(x.T).corr(min_periods=least).to_numpy()
         for precision, bound in (("exact", 1e-10), ("f32", 1e-6)):
-            where, got, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "precision=" + precision, *option)
+            where, got, _ = run("gaps.clusters.npy", "precision=" + precision, *option)
             check(f"gaps in rows {precision}, {least}", full(got["r"], 40), want, bound)
             check_pairs(f"gaps in rows {precision}, {least}", pairs_of(where), x)
         where, got, _ = run(path, *option)
@@ -213,7 +215,7 @@ def compare_gaps():
     where, _, _ = run(path, "diff=step")
     check_pairs("gaps in increments of columns", pairs_of(where), np.diff(x[kept]))
     for precision in ("exact", "f32"):
-        where, _, _ = run(os.path.join(scratch, "gaps.clusters.npy"), "diff=step", "precision=" + precision)
+        where, _, _ = run("gaps.clusters.npy", "diff=step", "precision=" + precision)
         check_pairs("gaps in increments of rows, " + precision, pairs_of(where), np.diff(x))
     if list(got["names"]) != [f"s{i}" for i in kept]:
         sys.exit("names of columns differ")
@@ -226,7 +228,7 @@ def index_left_out():
     x[5, 500:] = np.nan
     x[38:, 7] = np.nan  # of the last ones, too
     frame = pd.DataFrame(x.T, columns=[f"s{i}" for i in range(40)])
-    path = os.path.join(scratch, "index.clusters.csv")
+    path = "index.clusters.csv"
     frame.to_csv(path, index=True, index_label="t")
     for precision, bound in (("f32", 1e-6), ("exact", 1e-10)):
         where, got, manifest = run(path, "precision=" + precision)
@@ -251,7 +253,7 @@ def index_left_out():
 def constant_series():
     x = rng.normal(size=(4, 50))
     x[2] = 7.25
-    path = os.path.join(scratch, "flat.clusters.csv")
+    path = "flat.clusters.csv"
     pd.DataFrame(x.T, columns=["a", "b", "stuck", "d"]).to_csv(path, index=False)
     _, got, manifest = run(path)
     r = full(got["r"], 4)
@@ -263,7 +265,7 @@ def constant_series():
 
 def differences():
     x = walks(20, 500)
-    path = os.path.join(scratch, "diff.clusters.npy")
+    path = "diff.clusters.npy"
     np.save(path, x)
     for diff, y in (("step", np.diff(x)), ("log", np.diff(np.log(x)))):
         _, got, _ = run(path, "diff=" + diff)
@@ -288,13 +290,13 @@ def compare_ranks():
         if name == "complete":
             np.testing.assert_allclose(want[:-1, :-1], scipy.stats.spearmanr(x[:-1].T)[0], atol=1e-12)
         stem = "ranks" + str(len(name))
-        row_path = os.path.join(scratch, stem + ".clusters.npy")
+        row_path = stem + ".clusters.npy"
         np.save(row_path, rows)
-        text_path = os.path.join(scratch, stem + "t.clusters.csv")
+        text_path = stem + "t.clusters.csv"
         pd.DataFrame(rows.T, columns=[f"s{i}" for i in range(len(rows))]).to_csv(text_path, index=False)
-        np.save(os.path.join(scratch, stem + "f.clusters.npy"), np.asfortranarray(rows.T))
+        np.save(stem + "f.clusters.npy", np.asfortranarray(rows.T))
         for path, option in ((row_path, []), (row_path, ["precision=f32"]), (text_path, []),
-                             (os.path.join(scratch, stem + "f.clusters.npy"), ["series=columns"])):
+                             (stem + "f.clusters.npy", ["series=columns"])):
             where, got, manifest = run(path, *options, *option)
             check(f"ranks, {name}, {path}", full(got["r"], len(rows)), want, 1e-12)
             pairs = pairs_of(where)
@@ -305,7 +307,7 @@ def compare_ranks():
     np.save(row_path, ends)
     check("ranks, infinite", full(run(row_path, "method=spearman")[1]["r"], len(ends)),
           corrcoef(pd.DataFrame(ends.T).rank().to_numpy().T), 1e-12)
-    _, got, _ = run(os.path.join(scratch, "ranks8.clusters.npy"), "method=spearman", "precision=f32", "missing=reject")
+    _, got, _ = run("ranks8.clusters.npy", "method=spearman", "precision=f32", "missing=reject")
     if got["r"].dtype != np.float32:
         sys.exit("ranks without gaps are not of the precision that was asked for")
     check("ranks, f32", full(got["r"], len(x)), pd.DataFrame(x.T).corr(method="spearman").to_numpy(), 1e-6)
@@ -316,11 +318,11 @@ def compare_dropped():
     x = walks(15, 500)
     x[rng.random(x.shape) < 0.02] = np.nan
     x[3, 40] = -x[3, 40]  # no increment of logarithms leads there, or goes on
-    path = os.path.join(scratch, "drop.clusters.npy")
+    path = "drop.clusters.npy"
     np.save(path, x)
-    text = os.path.join(scratch, "dropt.clusters.csv")
+    text = "dropt.clusters.csv"
     pd.DataFrame(x.T, columns=[f"s{i}" for i in range(15)]).to_csv(text, index=False)
-    labelled = os.path.join(scratch, "dropl.clusters.csv")
+    labelled = "dropl.clusters.csv"
     pd.DataFrame(x, index=[f"w{i}" for i in range(15)]).to_csv(labelled, header=False)
     if list(run(labelled, "missing=drop")[1]["names"]) != [f"w{i}" for i in range(15)]:
         sys.exit("dropped: the names of rows are lost")
@@ -348,4 +350,4 @@ compare_ranks()
 index_left_out()
 constant_series()
 differences()
-print(f"{n_compared} coefficients within their bounds on {backend}")
+print(f"{n_compared} coefficients within their bounds on {BACKEND}")

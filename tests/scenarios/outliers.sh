@@ -2,6 +2,7 @@
 # Outliers and fill values outside the samples that two series share: what they share tells r, in columns and in rows,
 # against fractions, of files and by a pipe, which cannot be read again, as they are and as increments; f32 lists exact ones,
 # too. LEAT_TEST_BACKEND chooses the backend.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 backend=${LEAT_TEST_BACKEND:-cpu}
 

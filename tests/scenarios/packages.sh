@@ -1,5 +1,6 @@
 #!/bin/sh
 # The Debian package of this build: what it holds, and what is done when it comes and goes; tests/packages.sh installs it.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 [ "$patience" -gt 1 ] && skip "packages are of builds without a sanitizer"
 build=$(dirname "$LEAT")/..

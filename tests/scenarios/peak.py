@@ -2,6 +2,7 @@
 
 usage: peak.py BOUND_BYTES COMMAND...
 """
+# ctest: none
 import resource
 import subprocess
 import sys

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Standard input and named pipes give what the file gives: tables, grids, archives; so do large files in archives, which
 # pass through memory alone. What cannot be read twice says so; a signal ends the wait for a pipe that nobody writes to.
+# ctest: long
 . "$(dirname "$0")/lib.sh"
 
 run() { # FOLDER INPUT...: quietly, with columns as series

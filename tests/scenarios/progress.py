@@ -1,4 +1,4 @@
-"""What a terminal shows while a landslide is computed: see progress.sh."""
+"""On a terminal a landslide shows its steps, what part of them that is, and how long the rest takes."""
 import os
 import pty
 import re
@@ -7,10 +7,9 @@ import signal
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from patience import WAIT_S  # noqa: E402
+from lib import LEAT, WAIT_S, begin
 
-LEAT = sys.argv[1]
+begin()
 SHOWN = re.compile(rb"0 done, 1 running: step ([0-9]+) of 100000000, ([0-9]+) %, [0-9a-z .]+ left")
 
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The same input gives byte-identical data files: twice, with other numbers of threads and jobs, with other
 # --memory, with the file gzipped. LEAT_TEST_SMALL: fewer and shorter series.
+# ctest: long small=asan tsan=soak
 . "$(dirname "$0")/lib.sh"
 
 part=1

@@ -1,5 +1,6 @@
 #!/bin/sh
 # What run and check say: check answers whether run would do; -q and -v; names that are not UTF-8; many jobs.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 json() { # json FILE EXPRESSION: holds for o, the list of the objects in FILE
     "$python" -c 'import json, sys

@@ -1,9 +1,6 @@
-"""Runs leat on small inputs and compares all that it says: warnings in their order, a refusal, numbers of the summary.
-
-usage: said.py LEAT, in a scratch folder
-
-The numbers are worked out here from the inputs, or by hand. LEAT_TEST_BACKEND chooses the backend.
-"""
+"""All that run says of small inputs: every warning, word by word, in their order and no other, or the refusal, and numbers of
+the summary, which are worked out here from the inputs, or by hand."""
+# ctest: tsan=soak
 import concurrent.futures
 import csv
 import gzip
@@ -16,8 +13,9 @@ import subprocess
 import sys
 from fractions import Fraction
 
-leat = os.path.abspath(sys.argv[1])
-backend = os.environ.get("LEAT_TEST_BACKEND", "cpu")
+from lib import BACKEND, LEAT, begin
+
+begin()
 cases = []
 
 
@@ -563,7 +561,7 @@ def run(work):
     for name, text in files.items():
         with open(os.path.join(folder, name), "wb") as f:
             f.write(text.encode() if isinstance(text, str) else text)
-    command = [leat, "run", "-q", "-b", backend, *(word for option in options for word in ("-s", option)),
+    command = [LEAT, "run", "-q", "-b", BACKEND, *(word for option in options for word in ("-s", option)),
                *(name for name in sorted(files) if not name.endswith(".prj"))]
     ended = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                            check=False)

@@ -1,4 +1,7 @@
-"""Runs the pipelines of tests/seams and compares what they write with NumPy; see seams.sh."""
+"""What a pipeline may ask of the engine, with the two that tests have (tests/seams), against NumPy: parts of unknown length,
+results that leave while input streams, several passes over a part, columns by part, text from the user; in bounded memory,
+and nothing left where a job fails on the way."""
+# ctest: long asan=soak tsan=soak
 import gzip
 import json
 import os
@@ -8,8 +11,12 @@ import sys
 import zipfile
 import zlib
 
+from lib import begin, needs_faulty
+
+begin("numpy")
 import numpy
 
+needs_faulty()
 LEAT = os.environ["LEAT_FAULTY"]
 SMALL = ["--threads", "2", "--memory", "28M"]
 N, COLUMNS = 400_000, 3  # 9.6 MB of numbers and more text, beside some 8 MB for jobs

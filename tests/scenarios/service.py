@@ -1,4 +1,5 @@
 """What the scenarios of the service do again and again: start it, ask it, wait for something to become true."""
+# ctest: none
 import ctypes
 import json
 import os
@@ -7,12 +8,11 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from ask_status import ask_status  # noqa: E402
-from patience import PATIENCE, THREADS_ALONE, WAIT_S, WATCHED, report  # noqa: E402, F401
-from service_bench import KINDS, LINE, ROUTES, Content, Drop, identity  # noqa: E402, F401
+from lib import LEAT, PATIENCE, THREADS_ALONE, WAIT_S, WATCHED  # noqa: F401
+from ask_status import ask_status
+from patience import report
+from service_bench import KINDS, LINE, ROUTES, Content, Drop, identity  # noqa: F401
 
-LEAT = os.environ["LEAT"]
 LIBC = ctypes.CDLL(None)
 OTHER = 65534  # a user who is not root
 

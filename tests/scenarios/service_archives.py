@@ -1,9 +1,11 @@
 """Archives in the watched folder: each is one drop and one result, with the results of its files in it; killed at any
-time, each is there once and whole. See service_archives.sh."""
+time, each is there once and whole."""
+# ctest: long slots=1 tsan=soak
 import filecmp
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tarfile
@@ -11,8 +13,12 @@ import tempfile
 import time
 import zipfile
 
+from lib import begin, skip
 from service import LEAT, PATIENCE, WATCHED, Service, grid, table
 
+begin()
+if shutil.which("zstd") is None:
+    skip("no zstd here (Debian: zstd)")
 FAULTY = os.environ.get("LEAT_FAULTY", "")
 
 TABLES = {f"t{i}.clusters.csv": table(rows=20, seed=i).encode() for i in range(6)}

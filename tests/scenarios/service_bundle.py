@@ -1,13 +1,15 @@
-"""Bundles of the service; see service_bundle.sh."""
+"""bundle = yes: what the service leaves of a job is one zip, as leat run --bundle makes it."""
 import json
 import os
 import signal
 import subprocess
 import tarfile
 
+from lib import begin
 import bundle
 from service import LEAT, Service, grid, table
 
+begin()
 FILES = {**{f"t{i}.clusters.csv": table(seed=i) for i in range(3)}, "g.dem.asc": grid(False), "g.source.asc": grid(True),
          "below/größe.clusters.csv": table(seed=4)}
 

@@ -1,14 +1,17 @@
-"""An injected device error, and how long the service takes to say so and to be ready again; see service_device.sh."""
+"""The device fails under the service: it says so within 2 s, has a new worker within 10 s, and every job gets its result.
+LEAT_TEST_BACKEND chooses the BACKEND."""
+# ctest: slots=1
 import os
-import sys
 import time
 
+from lib import BACKEND, begin, needs_faulty
 from service import PATIENCE, Service, table
 
-backend = sys.argv[1]
-s = Service("device", "-b", backend, program=os.environ["LEAT_FAULTY"], env={"LEAT_WORKER_FAULT": "device #3"})
+begin()
+needs_faulty()
+s = Service("device", "-b", BACKEND, program=os.environ["LEAT_FAULTY"], env={"LEAT_WORKER_FAULT": "device #3"})
 worker = s.status()["workers"][0]
-s.check(worker["name"].startswith(backend), f"not on {backend}: {worker}")
+s.check(worker["name"].startswith(BACKEND), f"not on {BACKEND}: {worker}")
 for k in range(2):
     s.drop(f"before{k}.clusters.csv", table(seed=k))
 s.until(lambda: s.status()["totals"]["done"] == 2, "two jobs done")
@@ -26,7 +29,7 @@ while time.monotonic() - start < 10 * PATIENCE:
 ready = time.monotonic() - start
 s.check(now["ready"] and ready < 10 * PATIENCE, f"not ready again after {ready} s")
 # A worker on the CPU is back before anybody can ask; one on a device takes its time.
-s.check(backend == "cpu" or (not_ready is not None and not_ready < 2 * PATIENCE),
+s.check(BACKEND == "cpu" or (not_ready is not None and not_ready < 2 * PATIENCE),
         f"not ready was told after {not_ready} s")
 s.until(lambda: s.status()["totals"]["done"] == 4, "all done")
 s.check(s.status()["workers"][0]["deaths"] == 1, "one death")

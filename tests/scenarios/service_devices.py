@@ -1,9 +1,16 @@
-"""A worker a device, or a group of devices; see service_devices.sh."""
+"""The service keeps a worker for each device, or for each group of them; the CPU plays the devices."""
+# ctest: long
 import json
 import os
 import signal
+import subprocess
 
+from lib import LEAT, begin, fake_devices
 from service import Service, table
+
+begin()
+fake_devices()
+subprocess.run([LEAT, "generate", "-q", "dem", "--rows", "100", "--columns", "25", "-o", "slope"], check=True)
 
 
 def workers(s):

@@ -1,4 +1,4 @@
-"""The whole status document of a service with something of everything; see service_document.sh."""
+"""The whole status document of a service with something of everything."""
 import io
 import json
 import os
@@ -7,8 +7,10 @@ import subprocess
 import zipfile
 from datetime import datetime, timedelta, timezone
 
+from lib import begin
 from service import LEAT, Service, grid, table
 
+begin()
 HELD = "20200102-030405-000006"
 ID = r"\d{8}-\d{6}-\d{6}"
 

@@ -1,11 +1,15 @@
-"""Told to stop while jobs run: they may end, or are put back without a charge; deadlines; see service_drain.sh."""
+"""The service is told to stop while jobs run: they may end, or are put back without a charge; jobs that pass their
+deadline."""
+# ctest: long slots=1 slots_watched=2 tsan=soak
 import os
 import signal
 import subprocess
 import time
 
+from lib import begin
 from service import LEAT, LINE, PATIENCE, WATCHED, Drop, Service, grid, table
 
+begin()
 n = 1000 if WATCHED else 1500  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", str(n), "--samples", str(n), "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)

@@ -1,9 +1,14 @@
-"""What `leat status` shows of jobs that have ended; see service_ended.sh."""
+"""The last jobs, as `leat status` shows them: those that ended with recovery are among them, failures that have left failed/
+not."""
+# ctest: slots=1 tsan=soak
 import json
 import os
 import subprocess
 
+from lib import begin
 from service import LEAT, Service, part_of, table
+
+begin()
 
 
 def failures(s):

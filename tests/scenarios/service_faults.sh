@@ -5,6 +5,7 @@
 # Before a release: LEAT_SERVICE_ROUNDS=10000 LEAT_SERVICE_FULL_ROUNDS=500 LEAT_SERVICE_FAULTS=200
 # LEAT_SERVICE_SOAK_DROPS=100000 LEAT_SERVICE_SOAK_S=3600 LEAT=... sh service_faults.sh; LEAT_SERVICE_SEED repeats what a
 # run has dropped and killed.
+# ctest: long slots=1 slots_watched=2 tsan=no
 in_memory=yes
 . "$(dirname "$0")/lib.sh"
 "$LEAT" watch --help >/dev/null 2>&1 || skip "this leat has no watch"

@@ -1,4 +1,4 @@
-"""First use of the service, what waits and why, restarts, signals; see service.sh."""
+"""The service: first use, what waits and why, parts, restarts, signals."""
 import glob
 import json
 import os
@@ -7,8 +7,10 @@ import signal
 import subprocess
 import time
 
+from lib import begin
 from service import LEAT, WAIT_S, Service, grid, table
 
+begin()
 s = Service("spool")
 
 # A file dropped becomes a result; the input goes to done/, also from a sub-folder.

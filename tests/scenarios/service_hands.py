@@ -1,4 +1,4 @@
-"""What an administrator asks of a service; see service_hands.sh."""
+"""leat hold, release, delete and flush: what they do to jobs, that a hold outlives the service, and who may."""
 import json
 import os
 import shutil
@@ -6,8 +6,10 @@ import signal
 import socket
 import subprocess
 
+from lib import begin
 from service import LEAT, OTHER, Service, grid, table
 
+begin()
 N = 24
 AT_WORKER = 16  # jobs that are sent to a worker that works on one at a time
 

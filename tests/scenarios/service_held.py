@@ -1,10 +1,16 @@
-"""Folders in out/ and done/ that the service cannot use, and a long job while the disk is full; see service_held.sh."""
+"""Jobs that nobody else is to wait for: folders in out/ and done/ that the service cannot use, and a long job while the disk
+is full."""
+# ctest: long slots=1 asan=soak tsan=soak
 import os
 import re
 import subprocess
 
+from lib import begin, needs_another_user, small_disk
 from service import LEAT, OTHER, Service, grid, service_of_another, table
 
+begin()
+needs_another_user()
+small_disk("64m")
 # One job's result cannot be published, nor its input archived: it waits, says why, and nobody waits for it.
 s = service_of_another()
 os.makedirs("other/spool/done/sub")

@@ -1,9 +1,11 @@
-"""Every way in which a file may come to the service, and what may happen to it there; see service_inputs.sh. argv: the
-part.
+"""Every way in which a file may come to the running service, and what may happen to it there. Parts of it may be named;
+else all run side by side, since each waits most of its time for a service of its own.
+LEAT_SERVICE_SLOW_MB (16; 8 where a sanitizer watches): the size of the file that is written slowly; before a release 1000.
 
 Every drop has bytes of its own, and result.json says of which bytes a result is: that is how this tells what became
 of which drop.
 """
+# ctest: long slots=1 slots_watched=2 asan=soak tsan=soak
 import glob
 import json
 import os
@@ -16,8 +18,10 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+from lib import begin
 from service import LEAT, WAIT_S, WATCHED, Service, grid, table
 
+begin()
 SETTLE = 0.3  # of Service
 PAUSE = 2.5 * SETTLE
 SLOW_MB = float(os.environ.get("LEAT_SERVICE_SLOW_MB", "8" if WATCHED else "16"))
@@ -464,4 +468,12 @@ def queue():
 
 
 write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (100000 if WATCHED else 2000000))
-{"arriving": arriving, "changed": changed, "removed": queue, "without_leases": without_leases}[sys.argv[1]]()
+PARTS = {"arriving": arriving, "changed": changed, "removed": queue, "without_leases": without_leases}
+for part in sys.argv[1:]:
+    PARTS[part]()
+if len(sys.argv) == 1:
+    started = [subprocess.Popen([sys.executable, __file__, part], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+               for part in PARTS]
+    said = [process.communicate()[0].decode(errors="replace") for process in started]
+    print("".join(said))
+    sys.exit(any(process.returncode for process in started))

@@ -1,10 +1,12 @@
-"""What done/ and failed/ keep; see service_keep.sh."""
+"""What done/ and failed/ keep, and a service that is killed while it removes what they do not."""
 import os
 import signal
 import time
 
+from lib import begin
 from service import Service, table
 
+begin()
 N = 4000
 MORE_THAN_A_SWEEP = 9500
 

@@ -1,10 +1,13 @@
-"""The service is killed again and again: no good job fails for it; a job tried alone is named; see service_kills.sh."""
+"""The service is killed again and again while jobs run: no good job fails for it; a job tried alone is named."""
+# ctest: long slots=1 slots_watched=2
 import os
 import signal
 import time
 
+from lib import begin
 from service import KINDS, ROUTES, THREADS_ALONE, WATCHED, Content, Drop, Service, grid, table
 
+begin()
 with open("leat.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
 with open("routes.conf", "w") as f:

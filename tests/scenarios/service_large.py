@@ -1,12 +1,16 @@
-"""Results that never fit on their disk: nobody else waits for them; see service_large.sh. argv: the small disk."""
+"""Jobs whose results are larger than the disk, among others that fit, which do not wait for them."""
+# ctest: long slots=1 tsan=soak
 import os
 import subprocess
 import sys
 import time
 
+from lib import begin, small_disk
 from service import LEAT, WAIT_S, Service, table
 
-out = os.path.abspath(sys.argv[1])
+begin()
+small_disk("12m")
+out = os.path.abspath("small")
 LARGE = ("large1", "large2", "large3")
 subprocess.run([LEAT, "generate", "clusters", "--series", "2000", "--samples", "40", "--type", "f64", "-q", "-o",
                 "large.clusters.npy"], check=True)  # 16 MB of coefficients

@@ -1,12 +1,16 @@
-"""stderr is a pipe, or a socket as the journal's is, that nobody reads for a while; see service_log.sh."""
+"""Nobody reads what the service says, to a pipe or to a socket as the journal's is: it works on, and says later how many lines
+are missing."""
+# ctest: slots=1 tsan=soak
 import fcntl
 import os
 import re
 import socket
 import threading
 
+from lib import begin
 from service import Service, table
 
+begin()
 SIZE = 4096
 N = 150  # jobs, a line each
 

@@ -1,11 +1,15 @@
-"""Thousands of files at once, and how fast they become results that survive a power cut; see service_many.sh."""
+"""Thousands of files are dropped while the service stands still: all become results that survive a power cut, and how fast.
+LEAT_SERVICE_FILES: how many."""
+# ctest: slots=1 slots_watched=2 asan=soak tsan=soak
 import os
 import shutil
 import signal
 import time
 
+from lib import begin
 from service import PATIENCE, WAIT_S, WATCHED, Service, table
 
+begin()
 n_files = int(os.environ.get("LEAT_SERVICE_FILES", "500" if WATCHED else "1000"))
 os.makedirs("source")
 text = table(rows=16, columns=64)

@@ -1,10 +1,12 @@
-"""Names that would turn or break a line, or are no text, in the log and on the page; see service_names.sh."""
+"""Names that would turn or break a line, or are no text: the log and the status page show them in one spelling."""
 import os
 import re
 import subprocess
 
+from lib import begin
 from service import LEAT, Service
 
+begin()
 NAMES = {b"b\xffq \xe2\x82": rb"b\xffq \xe2\x82", "turned\u202ecod".encode(): rb"turned\xe2\x80\xaecod",
          "line\u2028forged\n".encode(): rb"line\xe2\x80\xa8forged\x0a", "c1\u009b31m".encode(): rb"c1\xc2\x9b31m",
          "größe замер…".encode(): "größe замер…".encode()}

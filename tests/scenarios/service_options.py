@@ -1,4 +1,4 @@
-"""Options of how to work: a service's results are those of leat run with the same; see service_options.sh."""
+"""Workers obey the options of their service, of how to work: its results are those of leat run with the same."""
 import filecmp
 import grp
 import gzip
@@ -8,8 +8,10 @@ import signal
 import subprocess
 import zipfile
 
+from lib import begin
 from service import LEAT, Service, grid, table
 
+begin()
 with open("x.clusters.csv.gz", "wb") as f:
     f.write(gzip.compress(table(rows=40, columns=60).encode(), mtime=0))
 with zipfile.ZipFile("z.zip", "w") as z:

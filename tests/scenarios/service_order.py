@@ -1,10 +1,13 @@
-"""Jobs whose results have the same name, with replace = yes: the one dropped last stays; see service_order.sh."""
+"""Jobs whose results have the same name, with replace = yes: the one dropped last stays."""
+# ctest: long slots=1 tsan=soak
 import json
 import os
 import subprocess
 
+from lib import begin
 from service import LEAT, WATCHED, Service, grid, table
 
+begin()
 with open("leat.conf", "w") as f:
     f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {20000 if WATCHED else 1000000}\n"
             "[pipeline kmeans]\nk = 1000\n")

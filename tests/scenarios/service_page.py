@@ -1,4 +1,6 @@
-"""The page over HTTP, its metrics, files and limits; its process, and what becomes of it; see service_page.sh."""
+"""The page over HTTP, its metrics, files and limits: what they show, to whom, and that nobody harms the service there; its
+process, and what becomes of it."""
+# ctest: slots=1
 import contextlib
 import glob
 import json
@@ -11,10 +13,12 @@ import socket
 import subprocess
 import time
 
+from lib import TREE, begin
 from service import LEAT, LIBC, WAIT_S, Service, identity, table
 
+begin()
 TOKEN = "abcdefgh-0123456789"
-SAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "samples")
+SAMPLES = os.path.join(TREE, "samples")
 
 
 class Answer:

@@ -1,11 +1,15 @@
-"""Files that may not be moved, folders that may not be read, in/ made anew; see service_places.sh."""
+"""Places that the service may not enter, read or take files from, and in/ itself made anew."""
+# ctest: long slots=1 tsan=soak
 import errno
 import os
 import subprocess
 import time
 
+from lib import begin, needs_another_user
 from service import LEAT, OTHER, Service, service_of_another, table
 
+begin()
+needs_another_user()
 seed = 0
 
 

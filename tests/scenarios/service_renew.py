@@ -1,10 +1,13 @@
-"""SIGHUP with other settings while a long job runs; see service_renew.sh."""
+"""The configuration is changed (SIGHUP) while a long job runs: nobody waits for it, and it is not disturbed."""
+# ctest: slots=1 slots_watched=2 tsan=soak
 import os
 import signal
 import subprocess
 
+from lib import begin
 from service import LEAT, WATCHED, Service, grid, table
 
+begin()
 n = "1000" if WATCHED else "2000"  # no part of it may take the seconds after which a worker that is told to stop is killed
 subprocess.run([LEAT, "generate", "clusters", "--series", n, "--samples", n, "--type", "f32", "-q", "-o",
                 "big.clusters.npy"], check=True)

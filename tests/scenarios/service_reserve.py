@@ -1,8 +1,15 @@
-"""Nothing to do, and no room to do it in: said before a file comes; see service_reserve.sh."""
+"""A service that has nothing to do says that it could not, before a file comes: below its reserve, and when results cannot be
+written."""
+# ctest: long slots=1
 import os
 import signal
 
+from lib import begin, needs_another_user, small_disk
 from service import Service, service_of_another, table
+
+begin()
+needs_another_user()
+small_disk("12m")
 
 
 def is_paused_for(s, *words):

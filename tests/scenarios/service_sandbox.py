@@ -1,12 +1,18 @@
-"""What the service's processes are kept from; see service_sandbox.sh."""
+"""What a worker, the page's process and a command of the service cannot do. By root alone, since the service is another
+user's here, with the one capability that its unit gives it."""
+# ctest: slots=1
 import json
 import os
 import re
 import subprocess
 import sys
 
+from lib import begin, needs_another_user, needs_faulty
 from service import LEAT, OTHER, Service, table
 
+begin()
+needs_faulty()
+needs_another_user()
 FAULTY = os.environ["LEAT_FAULTY"]
 TRIED = 48
 CAP_LEASE = 1 << 28

@@ -1,6 +1,10 @@
-"""A table gets its result while more landslides than a worker has places for go on for ever; see service_short.sh."""
+"""Short jobs do not wait for long ones, neither for a place at the worker nor for a thread, a block or a buffer: a table gets
+its result while more landslides than a worker has places for go on for ever."""
+# ctest: slots=1
+from lib import begin
 from service import Service, grid, table
 
+begin()
 THREADS = 2
 PLACES = THREADS + 6
 LONG = PLACES + 2

@@ -1,10 +1,17 @@
-"""Devices that fail, and one that is shared; see service_sick.sh. Landslides fail on device 0 alone."""
+"""Devices that fail under the service, and one whose memory is another job's at the moment; the CPU plays them. Landslides
+fail on device 0 alone."""
+# ctest: slots=1
 import json
 import os
 import subprocess
 
+from lib import begin, fake_devices, needs_faulty
 from service import LEAT, Service, table
 
+begin()
+needs_faulty()
+fake_devices()
+subprocess.run([LEAT, "generate", "-q", "dem", "--rows", "100", "--columns", "25", "-o", "slope"], check=True)
 LOST = {"LEAT_FAKE_LOST": "0"}
 with open("leat.conf", "w") as f:
     f.write("[pipeline sciddicat]\nsteps = 100000000\nsettle = 10\np_epsilon = 0.3\nfigure = none\n"

@@ -1,8 +1,13 @@
-"""Work that does not move, and work that is slow; see service_still.sh. No job has a deadline here."""
+"""A job whose work does not move is ended and charged, whatever its worker says of itself; one that is slow is not. No job
+has a deadline here."""
+# ctest: slots=1
 import os
 
+from lib import begin, needs_faulty
 from service import WATCHED, Service, table
 
+begin()
+needs_faulty()
 FAULTS = {"LEAT_WORKER_FAULT": "still stuck, slow snail", "LEAT_WORKER_ALIVE_MS": "8" if WATCHED else "2"}
 
 

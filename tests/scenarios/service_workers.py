@@ -1,11 +1,15 @@
-"""Workers that die, hang and fail: nobody but the file to blame pays for it; see service_workers.sh."""
+"""The service's workers die, hang and fail: only the file that is to blame fails, after its attempts."""
+# ctest: long slots=1
 import os
 import signal
 import subprocess
 import time
 
+from lib import begin, needs_faulty
 from service import WATCHED, Service, grid, table
 
+begin()
+needs_faulty()
 FAULTY = os.environ["LEAT_FAULTY"]
 FAULTS = {"LEAT_WORKER_FAULT": "abort poison, kill eater, hang sleeper"}
 

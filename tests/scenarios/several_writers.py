@@ -1,4 +1,4 @@
-"""Runs and services that work into one output folder at the same time; see several_writers.sh.
+"""Runs and services that work into one output folder at the same time.
 
 Nobody waits for another, whoever is killed; what the killed have left goes, and nothing else."""
 import os
@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 
+from lib import begin
 from service import LEAT, WAIT_S, Service, grid, table
 
+begin()
 OUT = os.path.abspath("one/out")
 LONG = ["-s", "steps=2000000000", "-s", "snapshot_every=20000", "-s", "raster=asc.gz"]
 

@@ -6,6 +6,7 @@
 # SPOOL_ROUNDS (50) sets the number of rounds, of some three deaths each; SPOOL_STRIDE: at every so many
 # changes, and without every so manyth sync, 1: at and without each; without it, as spool_harness.c says, and without
 # every fifth.
+# ctest: long tsan=no
 . "$(dirname "$0")/lib.sh"
 harness=${SPOOL_HARNESS:-}
 [ -x "$harness" ] || skip "no harness (SPOOL_HARNESS names it)"

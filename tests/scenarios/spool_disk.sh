@@ -2,6 +2,7 @@
 # The watched folder on ext4 and XFS that lose their power at random instants: loop devices, shut down before
 # contents (and at times the journal) are written. Then the results alone on an XFS whose disk dies before an
 # fsync while the service goes on. For root, where loop devices may be mounted. SPOOL_CUTS (30) sets the rounds on each.
+# ctest: tsan=no
 . "$(dirname "$0")/lib.sh"
 harness=${SPOOL_HARNESS:-}
 [ -x "$harness" ] || skip "no harness (SPOOL_HARNESS names it)"

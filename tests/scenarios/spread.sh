@@ -1,6 +1,7 @@
 #!/bin/sh
 # One landslide on several devices, played by the CPU (tests/support/fake_cuda.c): it begins on one, goes on on those that
 # are idle when it is large, and the results are the same, bit by bit.
+# ctest: long asan=no tsan=no
 . "$(dirname "$0")/lib.sh"
 . "$here/lib_devices.sh"
 running=

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One correlation on several devices, played by the CPU (tests/support/fake_cuda.c): it begins on one; once others are
 # open they take panels of the matrix, and the results are the same, byte by byte.
+# ctest: long asan=soak tsan=soak
 . "$(dirname "$0")/lib.sh"
 . "$here/lib_devices.sh"
 export LEAT_FAKE_LOG="$PWD/log"

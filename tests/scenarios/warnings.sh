@@ -1,6 +1,7 @@
 #!/bin/sh
 # What a result is warned of, said once each: by run on the terminal, in result.json, by check, and by a service in its
 # log and its status. And what no warning is due for.
+# ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 "$python" "$here/warnings_made.py" || fail "inputs"
 

@@ -1,4 +1,5 @@
 """Tables for warnings.sh, into the working folder; without NumPy."""
+# ctest: none
 import math
 import random
 import struct

@@ -1,4 +1,5 @@
-"""A service says what a result is warned of, in its log and in its status; see warnings.sh."""
+"""A service says what a result is warned of, in its log and in its status."""
+# ctest: none
 from service import Service
 
 s = Service("spool")

@@ -3,6 +3,7 @@
  * of a portion stay, what it takes of memory, and that it ends well where memory or patience does.
  * Runs on the backend that $LEAT_TEST_BACKEND names. The numbers themselves are held against 200
  * decimal digits in tests/scenarios/interpolate.py.
+ * ctest: wrap=figure_text,figure_text_up
  */
 #include "kernels/interpolate/interpolate.h"
 #include "stages/base/pull.h"

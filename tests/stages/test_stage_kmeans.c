@@ -5,6 +5,7 @@
  * test_stage_kmeans_memory; rows that are left out: test_stage_kmeans_drop.
  *
  * Centroids: a mean of numbers below 2^5 in size, rounded once, is within 2^-49 of the exact one.
+ * ctest: long wrap=figure_text,figure_text_up
  */
 #include "kernels/kmeans/kmeans.h"
 #include "tests/support/drawn_texts.h"

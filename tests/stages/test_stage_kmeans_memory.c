@@ -2,6 +2,7 @@
  * What the stage `kmeans` plans and takes of memory, and what it does where that is less: runs that
  * share a pass, points that are read again, jobs that start over. Runs on the backend that
  * $LEAT_TEST_BACKEND names.
+ * ctest: long asan=soak
  */
 #include "tests/support/kmeans_job_runner.h"
 

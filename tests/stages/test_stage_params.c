@@ -1,5 +1,6 @@
 /*
  * The registry of stages and the text of parameters.
+ * ctest: tree
  */
 #include "stages/stage.h"
 
@@ -285,7 +286,7 @@ static void numbers_stand_in_json_as_numbers(void **state)
 
 static char *read_man_page(void)
 {
-    FILE *f = fopen(MAN_PAGE, "r");
+    FILE *f = fopen(LEAT_TREE "/pipeline/leat.1", "r");
     if (f == NULL) { /* the program has been taken to another machine */
         skip();
     }

@@ -4,6 +4,7 @@
  *
  * Tolerances on r are the contract's (kernels/pearson/pearson.h): 1e-12 exact, 1e-6 f32, to which
  * the rounding of a matrix in f32 (2^-24 of a number up to 1) is added.
+ * ctest: long small=asan optimize again=slabs:LEAT_TEST_SLABS=1
  */
 #include "tests/support/pearson_runner.h"
 

@@ -1,6 +1,7 @@
 /*
  * What the stage `pearson` refuses, and the memory that it asks for. Runs on the backend that
  * $LEAT_TEST_BACKEND names.
+ * ctest: again=slabs:LEAT_TEST_SLABS=1
  */
 #include "tests/support/pearson_runner.h"
 

@@ -4,6 +4,7 @@
  *
  * Its steps are in test_stage_sciddicat_steps.c, what it refuses and warns of in
  * test_stage_sciddicat_report.c, its figures in test_stage_sciddicat_figures.c.
+ * ctest: long optimize
  */
 #include "tests/support/patience.h"
 #include "tests/support/sciddicat_expected.h"

@@ -1,6 +1,7 @@
 /*
  * The picture of a landslide, map.png: its size, what its cells show, its legend; on the backend
  * LEAT_TEST_BACKEND.
+ * ctest: link=PNG::PNG wrap=figure_text,figure_text_up
  */
 #include "tests/support/sciddicat_runner.h"
 

@@ -1,6 +1,7 @@
 /*
  * The steps of the stage `sciddicat`: snapshots, rest, calls that are cut, none at all; against the
  * plain form of the automaton, on the backend LEAT_TEST_BACKEND.
+ * ctest: long asan=soak optimize wrap=clock_gettime
  */
 #include "kernels/sciddicat/sciddicat.h"
 #include "tests/support/sciddicat_expected.h"

@@ -1,5 +1,6 @@
 /*
  * The watcher: what arrives is found, whatever way it came and whether or not there are events.
+ * ctest: tsan=yes
  */
 #include "tests/support/watcher_fixture.h"
 

@@ -1,6 +1,7 @@
 /*
  * The watcher's folders: made, renamed, removed and moved away, each is watched as long as it is
  * there, and not longer.
+ * ctest: tsan=yes wrap=fstatat64
  */
 #include "tests/support/watcher_fixture.h"
 
