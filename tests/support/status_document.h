@@ -19,7 +19,8 @@
 static inline json_t *status_document(void)
 {
     json_error_t error;
-    json_t *const document = json_load_file(LEAT_TREE "/tests/support/status_document.json", 0, &error);
+    json_t *const document =
+        json_load_file(LEAT_TREE "/tests/support/status_document.json", 0, &error);
     if (document == NULL) {
         fail_msg("%s, line %d: %s", error.source, error.line, error.text);
     }
