@@ -11,6 +11,7 @@ int command_watch(int argc, char **argv)
 {
     struct settings settings;
     bool done = false;
+    service_await_signals();
     const enum status code = settings_parse(argc, argv, &settings, &done);
     if (code == STATUS_NO_MEMORY) {
         xalloc_end(); /* so that it is begun again, which what is wrong for good is not */

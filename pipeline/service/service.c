@@ -475,6 +475,19 @@ static void on_signal(uv_signal_t *signal, int number)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
+static void mask_hangup(int how)
+{
+    sigset_t hangup;
+    sigemptyset(&hangup);
+    sigaddset(&hangup, SIGHUP);
+    pthread_sigmask(how, &hangup, NULL);
+}
+
+void service_await_signals(void)
+{
+    mask_hangup(SIG_BLOCK);
+}
+
 static enum status start_handles(struct service *s)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -497,6 +510,7 @@ static enum status start_handles(struct service *s)
     if (failed != 0) {
         return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
     }
+    mask_hangup(SIG_UNBLOCK);
     open_socket(s);
     return service_page_open(s);
 }

@@ -38,6 +38,8 @@
 
 #include "pipeline/settings/settings.h"
 
+/* From now on until service_run can heed it, SIGHUP waits, and is not the end of the process. */
+void service_await_signals(void);
 /* Runs until SIGTERM or SIGINT, and drains: running jobs may end for `drain` seconds. SIGHUP reads
  * the configuration again with argc and argv. The settings are taken over, in every case. Returns
  * the exit status: 0, or 2 when it could not start (told in the log). */

@@ -36,6 +36,12 @@ def is_paused_for(s, *words):
     return status["state"] == "paused" and not status["ready"] and all(word in status["why"] for word in words)
 
 
+def blocks_hangup(pid):
+    with open(f"/proc/{pid}/status") as f:
+        blocked = [line.split()[1] for line in f if line.startswith("SigBlk:")]
+    return int(blocked[0], 16) >> (signal.SIGHUP - 1) & 1 == 1
+
+
 # No i-node for the folders, then none for the lock alone; stopped meanwhile it ends well.
 os.mkdir("small/spool")
 os.symlink("small/spool", "spool")  # its log and its socket lie elsewhere
@@ -96,6 +102,57 @@ os.rename("small/gone", "small/here")
 s.done(["b.clusters.csv", "c.clusters.csv"], "both once it is there again")
 s.check(s.status()["totals"]["requeued"] == 0, "made again")
 s.stop()
+
+# Another file system on top of it, with that file, too: nothing is put into the hidden one.
+s = Service("spool", "--output", OUT, "--require-mount", "here/.leat")
+worker = s.status()["workers"][0]["pid"]
+os.kill(worker, signal.SIGSTOP)
+s.drop("d.clusters.csv", table())
+s.until(lambda: [n for n in os.listdir("small") if n.endswith(".part")], "an attempt")
+hidden = os.open("small", os.O_RDONLY)
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "leat", "small"], check=True)
+os.mkdir("small/here")
+open("small/here/.leat", "w").close()
+os.kill(worker, signal.SIGCONT)
+s.until(lambda: "its result is made" in s.waits().get("in/d.clusters.csv", ""), "a result that waits")
+s.check("another file system is mounted on" in s.status()["why"], s.status()["why"])
+s.check("d" not in os.listdir(hidden) and os.listdir("small") == ["here"], "put there")
+os.close(hidden)
+subprocess.run(["umount", "small"], check=True)
+s.done(["d.clusters.csv"], "once the one of before is there again")
+s.stop()
+
+# Results, then the spool, may only be read: paused at the start as later on.
+subprocess.run(["mount", "-o", "remount,ro", "small"], check=True)
+s = Service("spool", "--output", OUT, wait=False)
+s.until(lambda: is_paused_for(s, OUT, "Read-only", "mount its file system for writing"), "a pause at the start")
+subprocess.run(["mount", "-o", "remount,rw", "small"], check=True)
+s.until(lambda: s.status()["ready"] and s.status()["state"] == "running", "the end of it")
+subprocess.run(["mount", "-o", "remount,ro", "small"], check=True)
+s.until(lambda: s.status()["state"] == "paused" and "mount its file system for writing" in s.status()["why"], "a pause later on")
+subprocess.run(["mount", "-o", "remount,rw", "small"], check=True)
+s.until(lambda: s.status()["state"] == "running", "the end of it")
+s.stop()
+os.mkdir("small/inside")
+os.symlink("small/inside", "inside")
+subprocess.run(["mount", "-o", "remount,ro", "small"], check=True)
+s = Service("inside", wait=False)
+s.until(lambda: is_paused_for(s, s.spool + "/in", "Read-only"), "a pause at the start")
+subprocess.run(["mount", "-o", "remount,rw", "small"], check=True)
+s.until(lambda: s.status()["ready"], "the end of it")
+s.drop("e.clusters.csv", table())
+s.done(["e.clusters.csv"], "a job then")
+s.stop()
+
+# Told to reload before it can: the lock is another's for the first second. It is not the end, and not forgotten.
+with open("inside/.work/lock", "a") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    s = Service("inside", wait=False)
+    s.until(lambda: blocks_hangup(s.process.pid), "a start that has begun")
+    s.process.send_signal(signal.SIGHUP)
+s.until(lambda: "the configuration has been read again" in s.said(), "it reloads when it can")
+s.stop()
+
 # Told to reload, and to stop, while it waits for that.
 os.rename("small/here", "small/gone")
 s = Service("spool", "--output", OUT, "--require-mount", "here/.leat", wait=False)

@@ -38,18 +38,33 @@ void spool_set_outcome(struct spool_job *job, enum spool_outcome outcome, const 
     job->outcome = outcome;
 }
 
-void spool_set_outcome_errno(struct spool_job *job, int error, const char *what)
+/* Not names, nor what a call may be asked for: a disk's, a server's, the system's. */
+static bool may_pass(int error)
 {
-    /* Names, and what a call may be asked for; all else is a disk's, a server's, the system's. */
     static const int ours[] = {ENOENT, ENOTDIR, EISDIR, EEXIST,       ENOTEMPTY, ELOOP,
                                EXDEV,  EINVAL,  EBADF,  ENAMETOOLONG, EFAULT};
-    enum spool_outcome outcome = SPOOL_TRANSIENT;
+    bool may = true;
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++) {
-        if (error == ours[i]) {
-            outcome = SPOOL_INTERNAL;
-        }
+        may = may && error != ours[i];
     }
-    spool_set_outcome(job, outcome, "%s: %s", what, strerror(error));
+    return may;
+}
+
+void spool_set_outcome_errno(struct spool_job *job, int error, const char *what)
+{
+    spool_set_outcome(job, may_pass(error) ? SPOOL_TRANSIENT : SPOOL_INTERNAL, "%s: %s", what,
+                      strerror(error));
+}
+
+enum status spool_cannot_open(int error, const char *format, ...)
+{
+    char text[STATUS_MESSAGE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    const enum status code = status_fail_errno(error, "%s", text);
+    return may_pass(error) && error != EACCES && error != EPERM ? STATUS_NO_SPACE : code;
 }
 
 void spool_set_outcome_folder(struct spool_job *job, int error, const char *what, const char *above,
@@ -440,11 +455,11 @@ static enum status take_lock(struct spool *s)
     char pid[24];
     s->lock_fd = openat(s->work_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (s->lock_fd < 0) {
-        return status_fail_errno(errno, "the lock '%s/.work/lock' cannot be opened", s->root);
+        return spool_cannot_open(errno, "the lock '%s/.work/lock' cannot be opened", s->root);
     }
     if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) {
-            return status_fail_errno(errno, "'%s/.work/lock' cannot be locked", s->root);
+            return spool_cannot_open(errno, "'%s/.work/lock' cannot be locked", s->root);
         }
         ssize_t n = pread(s->lock_fd, pid, sizeof(pid) - 1, OWNER_LINE);
         pid[n > 0 ? n : 0] = '\0';
@@ -536,9 +551,8 @@ bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes
     for (size_t i = 0; i < 2; i++) {
         struct statvfs v;
         if (faccessat(places[i].fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
-            snprintf(why, why_bytes,
-                     "'%s%s' cannot be written: %s; give the service's user the right to it",
-                     places[i].path, places[i].name, strerror(errno));
+            snprintf(why, why_bytes, "'%s%s' cannot be written: %s; %s", places[i].path,
+                     places[i].name, strerror(errno), spool_cure_of(errno));
             return false;
         }
         if (fstatvfs(places[i].fd, &v) != 0) {

@@ -151,7 +151,8 @@ struct spool;
 /* Opens and checks the folders and takes the lock. STATUS_BAD_ARGUMENT: folders that must be on one
  * file system are not (says which), one is not a folder, or OUT is ROOT, lies in a folder of it or
  * cannot be written; STATUS_EXISTS: another process has the lock (says which one);
- * STATUS_NO_SPACE: no room, or OUT is not mounted; STATUS_IO. *out is NULL on failure. */
+ * STATUS_NO_SPACE: no room, OUT is not mounted, or a disk, a server or the system lacks what may
+ * come; STATUS_IO. *out is NULL on failure. */
 enum status spool_open(const struct spool_options *options, struct spool **out) STATUS_MUST_CHECK;
 /* Gives the lock back; jobs stay where they are. NULL is fine. */
 void spool_close(struct spool *s);
@@ -238,7 +239,7 @@ enum spool_outcome spool_outcome_of(enum status code);
  * lead to, and spool_check_mount; else whatever a step does is lost or ends where nobody looks.
  * `why` says which one has been removed or replaced; with why_bytes 0 it may be NULL. */
 bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes);
-/* Whether `require_mount` is in OUT. */
+/* Whether `require_mount` is in OUT, and OUT still what its path leads to. */
 bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes);
 /* Whether another folder than the one that is open is called ROOT/in: *fd is that, tried as at the
  * start. *fd < 0: none is, or (with a status that says why) it cannot be used. */

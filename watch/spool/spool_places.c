@@ -22,7 +22,7 @@ static enum status open_folder(int at_fd, const char *above, const char *name, m
 {
     const char *const slash = *above != '\0' ? "/" : "";
     if (mkdirat(at_fd, name, mode) != 0 && errno != EEXIST) {
-        return status_fail_errno(errno, "the folder '%s%s%s' cannot be made", above, slash, name);
+        return spool_cannot_open(errno, "the folder '%s%s%s' cannot be made", above, slash, name);
     }
     *fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
     if (*fd >= 0) {
@@ -41,7 +41,7 @@ static enum status open_folder(int at_fd, const char *above, const char *name, m
                            "'%s%s%s' must be a folder and is none; move it away", above, slash,
                            name);
     }
-    return status_fail_errno(error, "the folder '%s%s%s' cannot be opened", above, slash, name);
+    return spool_cannot_open(error, "the folder '%s%s%s' cannot be opened", above, slash, name);
 }
 
 static bool is_same(const struct stat *st, int fd)
@@ -61,7 +61,7 @@ enum status spool_check_out(const struct spool *s, int in_fd)
                  {"/.work", "it is for jobs under way", s->work_fd}};
     struct stat st, above;
     if (fstat(s->out_fd, &st) != 0) {
-        return status_fail_errno(errno, "'%s' cannot be looked at", s->out);
+        return spool_cannot_open(errno, "'%s' cannot be looked at", s->out);
     }
     if (is_same(&st, s->root_fd)) {
         return status_fail(
@@ -92,10 +92,34 @@ enum status spool_check_out(const struct spool *s, int in_fd)
     return STATUS_OK;
 }
 
+/* Whether at_fd/path still leads to the open folder. What cannot be seen now does not count. */
+static bool leads_to(int at_fd, const char *path, int fd)
+{
+    struct stat own, there;
+    if (fstat(fd, &own) != 0) {
+        return true;
+    }
+    if (own.st_nlink == 0) {
+        return false;
+    }
+    if (fstatat(at_fd, path, &there, 0) != 0) {
+        return errno != ENOENT && errno != ENOTDIR;
+    }
+    return there.st_dev == own.st_dev && there.st_ino == own.st_ino;
+}
+
 bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes)
 {
     if (s->require_mount == NULL) {
         return true;
+    }
+    if (!leads_to(AT_FDCWD, s->out, s->out_fd)) {
+        snprintf(why, why_bytes,
+                 "another file system is mounted on '%s' since the start, or it has been replaced, "
+                 "and require_mount asks for the one of before: mount that one, or restart the "
+                 "service",
+                 s->out);
+        return false;
     }
     const int fd = beneath_open(s->out_fd, s->require_mount, O_PATH);
     if (fd < 0) {
@@ -106,6 +130,12 @@ bool spool_check_mount(const struct spool *s, char *why, size_t why_bytes)
     }
     beneath_close(fd);
     return fd >= 0;
+}
+
+const char *spool_cure_of(int error)
+{
+    return error == EROFS ? "mount its file system for writing"
+                          : "give the service's user the right to write to it";
 }
 
 static enum status open_out(struct spool *s)
@@ -129,12 +159,12 @@ static enum status open_out(struct spool *s)
     }
     STATUS_TRY(code);
     if (faccessat(s->out_fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "results cannot be written to '%s': %s; give the service's user the "
-                           "right to write to it, or name another folder (--output)",
-                           s->out, strerror(errno));
+        code = status_fail(errno == EACCES ? STATUS_BAD_ARGUMENT : STATUS_NO_SPACE,
+                           "results cannot be written to '%s': %s; %s, or name another folder "
+                           "(--output)",
+                           s->out, strerror(errno), spool_cure_of(errno));
     }
-    return STATUS_OK;
+    return code;
 }
 
 enum status spool_open_places(struct spool *s)
@@ -155,7 +185,7 @@ enum status spool_open_places(struct spool *s)
     }
     struct stat st;
     if (fstat(s->work_fd, &st) == 0 && (st.st_mode & 0077) != 0 && fchmod(s->work_fd, 0700) != 0) {
-        return status_fail_errno(errno, "'%s/.work' is open to others and cannot be closed to them",
+        return spool_cannot_open(errno, "'%s/.work' is open to others and cannot be closed to them",
                                  s->root);
     }
     STATUS_TRY(open_out(s));
@@ -163,26 +193,10 @@ enum status spool_open_places(struct spool *s)
     const bool synced = fsync(s->root_fd) == 0 && (above < 0 || fsync(above) == 0);
     beneath_close(above);
     return synced ? STATUS_OK
-                  : status_fail_errno(errno, "the folders in '%s' cannot be synced", s->root);
+                  : spool_cannot_open(errno, "the folders in '%s' cannot be synced", s->root);
 }
 
 /* --- later ---------------------------------------------------------------------- */
-
-/* Whether at_fd/path still leads to the open folder. What cannot be seen now does not count. */
-static bool leads_to(int at_fd, const char *path, int fd)
-{
-    struct stat own, there;
-    if (fstat(fd, &own) != 0) {
-        return true;
-    }
-    if (own.st_nlink == 0) {
-        return false;
-    }
-    if (fstatat(at_fd, path, &there, 0) != 0) {
-        return errno != ENOENT && errno != ENOTDIR;
-    }
-    return there.st_dev == own.st_dev && there.st_ino == own.st_ino;
-}
 
 bool spool_check_folders(const struct spool *s, char *why, size_t why_bytes)
 {
@@ -244,7 +258,7 @@ enum status spool_try_renames(const struct spool *s, int in_fd)
     char probe[32];
     int fd = make_probe(way, N, probe);
     if (fd < 0) {
-        return status_fail_errno(errno, "'%s/in' cannot be written", s->root);
+        return spool_cannot_open(errno, "'%s/in' cannot be written", s->root);
     }
     close(fd);
     size_t at = 0;
@@ -263,7 +277,7 @@ enum status spool_try_renames(const struct spool *s, int in_fd)
                            s->root, way[at].name, s->root, way[at + 1].name);
     }
     return error == 0 ? STATUS_OK
-                      : status_fail_errno(error, "files cannot be moved from '%s/%s' to '%s/%s'",
+                      : spool_cannot_open(error, "files cannot be moved from '%s/%s' to '%s/%s'",
                                           s->root, way[at].name, s->root, way[at + 1].name);
 }
 
@@ -277,7 +291,7 @@ enum status spool_find_in(const struct spool *s, int *fd)
     if (found < 0) {
         return errno == ENOENT
                    ? STATUS_OK
-                   : status_fail_errno(errno, "the folder '%s/in' cannot be opened", s->root);
+                   : spool_cannot_open(errno, "the folder '%s/in' cannot be opened", s->root);
     }
     enum status code = spool_check_out(s, found);
     code = code == STATUS_OK ? spool_try_renames(s, found) : code;

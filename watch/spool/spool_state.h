@@ -99,6 +99,12 @@ void spool_other_name(const char *name, const char *stem, const char *id, unsign
 
 /* Makes, opens and checks the folders, where they can serve; the lock is not taken yet. */
 enum status spool_open_places(struct spool *s) STATUS_MUST_CHECK;
+/* What to do about a folder that cannot be written. */
+const char *spool_cure_of(int error);
+/* status_fail_errno at the opening: STATUS_NO_SPACE for what a disk, a server or the system lacks,
+ * since it may come; rights and names are an administrator's. */
+enum status spool_cannot_open(int error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Whether OUT is neither ROOT nor in one of its folders (in/ is in_fd); says where it is. */
 enum status spool_check_out(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
 
