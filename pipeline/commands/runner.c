@@ -67,7 +67,7 @@ static struct progress look(const struct runner *r)
     struct progress p = {.bytes = r->totals->input_bytes,
                          .n_dealt_with = (double)r->totals->input_bytes};
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        const struct job *job = r->engine.jobs[i];
+        const struct job *job = job_in_flight(&r->engine, i);
         const uint64_t bytes = job_bytes_read(job);
         uint64_t n_done, n_steps;
         double part = 1;
@@ -288,7 +288,7 @@ static void interrupt(struct runner *r, const char *why)
         ranks_stop(r->ranks);
     }
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, why);
+        job_cancel(job_in_flight(&r->engine, i), STATUS_CANCELLED, why);
     }
     feed(r);
 }

@@ -10,7 +10,7 @@
  */
 #include "formats/base/log.h"
 #include "formats/base/moves.h"
-#include "pipeline/engine/job_state.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/names/machine.h"
 
 #include <math.h>
@@ -234,7 +234,7 @@ static void find_finished(struct engine_task *task)
         (is_expected ? log_info : log_debug)("on the CPU: %s", reason(task));
     }
     engine_task_clear(task);
-    job_advance_all(e);
+    engine_advance_jobs(e);
 }
 
 static void open_finished(struct engine_task *task)
@@ -242,7 +242,7 @@ static void open_finished(struct engine_task *task)
     struct engine_device *d = task->owner;
     end_opening(d, task->code, reason(task));
     engine_task_clear(task);
-    job_advance_all(d->engine);
+    engine_advance_jobs(d->engine);
 }
 
 static void look_for_devices(struct engine *e)
@@ -266,7 +266,7 @@ static bool open_next(struct engine *e)
         const enum status code = begin_opening(d);
         if (code == STATUS_OK) {
             d->opening = (struct engine_task){
-                .owner = d, .work = open_work, .finished = open_finished, .device = d};
+                .owner = d, .work = open_work, .finished = open_finished, .device = d->pool};
             engine_start(e, &d->opening, LANE_DEVICE, NULL);
             return true;
         }
@@ -281,9 +281,8 @@ static bool is_worth_opening(const struct engine *e, size_t n_opening)
     double work = 0;
     size_t n = 0;
     for (size_t i = 0; i < e->n_jobs; i++) {
-        const struct job *job = e->jobs[i];
-        if (job->phase == JOB_PLACING && job->wants_device && job->code == STATUS_OK) {
-            work += job->work;
+        if (e->jobs[i]->waits == WAITS_FOR_DEVICE) {
+            work += e->jobs[i]->work;
             n++;
         }
     }
@@ -319,20 +318,17 @@ bool engine_leave_device(struct engine_device *d, const char *why)
     return true;
 }
 
-struct engine_device *engine_place(struct engine *e, const struct job *job)
+struct engine_device *engine_place(struct engine *e, uint64_t bytes)
 {
     struct engine_device *best = NULL, *small = NULL;
     size_t n_opening = 0, n_open = 0, n_fit = 0;
-    if (!job->wants_device) {
-        return &e->cpu;
-    }
     if (!e->have_looked) {
         look_for_devices(e);
         return NULL;
     }
     for (size_t i = 0; i < e->n_devices; i++) {
         struct engine_device *d = &e->devices[i];
-        const bool fits = d->state == DEVICE_OPEN && d->memory_limit >= job->device_least;
+        const bool fits = d->state == DEVICE_OPEN && d->memory_limit >= bytes;
         n_opening += d->state == DEVICE_OPENING;
         n_open += d->state == DEVICE_OPEN;
         n_fit += fits;
@@ -362,8 +358,7 @@ static bool is_awaited(const struct engine *e)
 {
     bool any = false;
     for (size_t i = 0; i < e->n_jobs; i++) {
-        const struct job *job = e->jobs[i];
-        any |= job->phase == JOB_PLACING && job->wants_device && job->code == STATUS_OK;
+        any |= e->jobs[i]->waits == WAITS_FOR_DEVICE;
     }
     return any;
 }

@@ -1,7 +1,5 @@
 /*
- * engine - see engine.h. What runs where: reading and writing have thread pools of their own (they
- * wait for disks), decoding, CPU kernels and encoding share the compute pool, later lanes first; a
- * CUDA device has a thread pool that feeds it (device.c).
+ * engine - see engine.h: memory shared out to the pools of blocks and encode buffers, and to jobs.
  */
 #include "pipeline/engine/engine.h"
 
@@ -11,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-const char *const engine_lane_names[ENGINE_LANES] = {"read", "decode", "device", "encode", "write"};
 
 enum {
     FILES_PER_JOB = 16, /* inputs and their copies, part folder, outputs that grow, and room */
@@ -26,84 +22,6 @@ enum {
     DATA_BESIDE = 80 << 20,        /* of libraries, figures, lists, and what malloc keeps */
     DATA_BESIDE_THREAD = 1 << 20
 };
-
-/* --- tasks ------------------------------------------------------------------------------------ */
-
-static void run_work(struct thread_pool_task *base)
-{
-    struct engine_task *task = (struct engine_task *)base;
-    task->code = task->work(task->owner);
-    if (task->code != STATUS_OK) {
-        free(task->message);
-        task->message = strdup(status_message());
-    }
-}
-
-static void report_done(struct thread_pool_task *base)
-{
-    struct engine_task *task = (struct engine_task *)base;
-    struct engine *e = task->engine;
-    task->next = NULL;
-    pthread_mutex_lock(&e->finished_lock);
-    bool first = e->finished_first == NULL;
-    *e->finished_last = task;
-    e->finished_last = &task->next;
-    pthread_mutex_unlock(&e->finished_lock);
-    if (first) {
-        uv_async_send(&e->wake);
-    }
-}
-
-static void on_wake(uv_async_t *wake)
-{
-    struct engine *e = wake->data;
-    pthread_mutex_lock(&e->finished_lock);
-    struct engine_task *task = e->finished_first;
-    e->finished_first = NULL;
-    e->finished_last = &e->finished_first;
-    pthread_mutex_unlock(&e->finished_lock);
-    while (task != NULL) {
-        struct engine_task *next = task->next;
-        task->finished(task);
-        task = next;
-    }
-}
-
-void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
-                  struct thread_pool_account *account)
-{
-    struct thread_pool *pool = e->compute;
-    unsigned priority = 0;
-    switch (lane) {
-    case LANE_READ:
-        pool = e->reading;
-        break;
-    case LANE_WRITE:
-        pool = e->writing;
-        break;
-    case LANE_ENCODE:
-        priority = 2;
-        break;
-    case LANE_DEVICE:
-        pool = task->device != NULL ? task->device->pool : e->compute;
-        priority = 1;
-        break;
-    default:
-        break;
-    }
-    task->base =
-        (struct thread_pool_task){.work = run_work, .done = report_done, .account = account};
-    task->engine = e;
-    task->code = STATUS_OK;
-    thread_pool_submit(pool, priority, &task->base);
-}
-
-void engine_task_clear(struct engine_task *task)
-{
-    free(task->message);
-    task->message = NULL;
-    task->code = STATUS_OK;
-}
 
 /* --- the pools -------------------------------------------------------------------------------- */
 
@@ -193,7 +111,7 @@ static enum status make_encode_buffers(struct engine *e, int level)
 
 static enum status make_jobs(struct engine *e)
 {
-    e->jobs = calloc(e->max_jobs + 1, sizeof(struct job *)); /* a short one, too */
+    e->jobs = calloc(e->max_jobs + 1, sizeof(struct engine_job *)); /* a short one, too */
     return e->jobs != NULL ? STATUS_OK
                            : status_fail(STATUS_NO_MEMORY, "no memory for %zu jobs", e->max_jobs);
 }
@@ -263,14 +181,7 @@ static enum status open_all(struct engine *e, const struct settings *settings)
 enum status engine_open(uv_loop_t *loop, const struct settings *settings, struct engine *e)
 {
     *e = (struct engine){.settings = settings, .loop = loop};
-    pthread_mutex_init(&e->finished_lock, NULL);
-    e->finished_last = &e->finished_first;
-    int failed = uv_async_init(loop, &e->wake, on_wake);
-    if (failed != 0) {
-        pthread_mutex_destroy(&e->finished_lock);
-        return status_fail(STATUS_IO, "cannot watch for finished work: %s", uv_strerror(failed));
-    }
-    e->wake.data = e;
+    STATUS_TRY(engine_open_lanes(e));
     e->disks = disk_meter_of(NULL);
     e->n_cpus = machine_cpus();
     e->n_threads = settings->threads > 0 ? settings->threads : e->n_cpus;
@@ -324,6 +235,5 @@ void engine_close(struct engine *e)
     thread_pool_free(e->compute);
     free_pools(e);
     engine_close_cpu(e);
-    uv_close((uv_handle_t *)&e->wake, NULL);
-    pthread_mutex_destroy(&e->finished_lock);
+    engine_close_lanes(e);
 }

@@ -33,14 +33,15 @@ enum engine_lane { LANE_READ, LANE_DECODE, LANE_DEVICE, LANE_ENCODE, LANE_WRITE,
 extern const char *const engine_lane_names[ENGINE_LANES];
 
 struct engine;
-struct job;
-struct job_result;
+struct reading;
+struct writing;
+struct writing_result;
 
 /* Work for a lane. `work` runs on the lane's pool; then `finished` runs on the loop thread. */
 struct engine_task {
     struct thread_pool_task base;
     struct engine *engine;
-    struct engine_device *device; /* of LANE_DEVICE: where; NULL: the CPU */
+    struct thread_pool *device; /* of LANE_DEVICE: whose; NULL: the CPU's */
     enum status (*work)(void *owner);
     void (*finished)(struct engine_task *task);
     void *owner;              /* the task's own business */
@@ -61,7 +62,7 @@ enum block_state {
 
 struct block {
     struct table_chunk chunk;
-    struct job *job;         /* whose block it is at present */
+    struct reading *reading; /* that has it at present */
     size_t part;             /* of the job's inputs */
     struct table *table;     /* that it is read from */
     struct table_look *look; /* at its numbers; NULL: none */
@@ -78,10 +79,10 @@ struct encode_buffer {
     struct deflater *deflater;
     struct bytes raw;
     struct pack_piece pieces[ENCODE_BUFFER_PIECES];
-    struct job *job; /* whose buffer it is at present */
+    struct writing *writing; /* that has it at present */
     struct engine_task task;
-    struct job_result *of; /* of the job's; these pieces of it: */
-    size_t file, member;   /* of the first piece */
+    struct writing_result *of; /* of the job's; these pieces of it: */
+    size_t file, member;       /* of the first piece */
     uint64_t piece;
     size_t n_pieces; /* pieces of one member, or the only pieces of so many members */
     bool ready;
@@ -108,6 +109,18 @@ struct engine_device {
     struct engine_task opening;
 };
 
+/* A job in flight, as the engine and other jobs see it; a job's first member. */
+enum engine_wait { WAITS_FOR_NOTHING, WAITS_FOR_DEVICE, WAITS_FOR_MEMORY };
+
+struct engine_job {
+    void (*advance)(struct engine_job *job); /* looks again, since something has become free */
+    enum engine_wait waits;
+    double work;                         /* of its shape, in operations */
+    struct engine_device *device;        /* where it is computed; NULL: not known yet */
+    uint64_t host_wanted, device_wanted; /* while it waits for memory */
+    uint64_t host_reserved, device_reserved;
+};
+
 struct engine {
     const struct settings *settings; /* borrowed, as is: */
     struct ranks *ranks;             /* that may help; set once it is open; NULL: there are none */
@@ -132,7 +145,7 @@ struct engine {
     size_t n_encode_buffers;
     uint64_t host_limit, host_used; /* bytes for jobs, within --memory */
     struct disk_meter disks;        /* as all tasks meet them */
-    struct job **jobs;              /* in flight, oldest first */
+    struct engine_job **jobs;       /* in flight, oldest first */
     size_t n_jobs;
 };
 
@@ -148,12 +161,6 @@ void engine_close(struct engine *e);
  * --memory from now on, whatever a file makes a library ask for. (CUDA's driver takes as it likes.)
  */
 void engine_limit_memory(const struct engine *e);
-
-/* Starts a task; `account` may be NULL. */
-void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
-                  struct thread_pool_account *account);
-/* For finished(): forgets the message. */
-void engine_task_clear(struct engine_task *task);
 
 /* Whether another job may be started; whether a short one may in the place for those. A job that
  * lasts in that place counts as one of the others, of which there may be one too many then: so it
@@ -176,9 +183,22 @@ void engine_give_block(struct engine *e, struct block *b);
 struct encode_buffer *engine_take_encode_buffer(struct engine *e, bool may_wait);
 void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s);
 
-/* device.c. Where a job is to be computed. NULL: it has to wait, and job_advance_all comes when a
- * device has opened, or none can be. The CPU where no device is usable. */
-struct engine_device *engine_place(struct engine *e, const struct job *job);
+/* lanes.c. For engine_open and engine_close: what tells of finished tasks. */
+enum status engine_open_lanes(struct engine *e) STATUS_MUST_CHECK;
+void engine_close_lanes(struct engine *e);
+/* Starts a task; `account` may be NULL. */
+void engine_start(struct engine *e, struct engine_task *task, enum engine_lane lane,
+                  struct thread_pool_account *account);
+/* For finished(): forgets the message. */
+void engine_task_clear(struct engine_task *task);
+/* Lets every job look again, since memory, a block, an encode buffer or a device has become free.
+ */
+void engine_advance_jobs(struct engine *e);
+
+/* device.c. Where a job that wants a device is to be computed, one that has so many bytes for jobs.
+ * NULL: it has to wait, and is told when a device has opened, or none can be. The CPU where no
+ * device is usable. */
+struct engine_device *engine_place(struct engine *e, uint64_t bytes);
 /* Whether another device is, or may be once open, one that has so many bytes for jobs. */
 bool engine_has_other(const struct engine_device *d, uint64_t bytes);
 /* After a failure of the device itself: it gets no more jobs. False: it is the last one, and stays.

@@ -1,313 +1,23 @@
 /*
- * job - life and death of a job; see job.h. Its memory is in job_memory.c, reading in job_stream.c,
- * writing in job_output.c.
+ * job - life and death of a job; see job.h, and job_state.h for what it is made of.
  */
-#include "formats/base/file_name.h"
-#include "formats/source/archive_member.h"
-#include "formats/table/foreign.h"
 #include "pipeline/engine/job_state.h"
-#include "pipeline/names/input_name.h"
-#include "pipeline/names/machine.h"
 #include "pipeline/names/projection.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-const char *job_part_name(const struct job_part *part)
+static void fail(struct job *job, enum status code, const char *message)
 {
-    return part->name != NULL ? part->name : file_name_last(part->path);
+    job_tasks_fail(&job->tasks, code, message);
 }
 
-/* A stream that was not opened goes back to whom it came from. */
-static void give_stream_back(struct job_part *part)
+static struct job *job_of(struct engine_job *base)
 {
-    if (part->stream.close != NULL) {
-        part->stream.close(part->stream.user);
-    }
-    part->stream = (struct source_stream){0};
-}
-
-void job_part_free(struct job_part *part)
-{
-    if (part->path != NULL && part->fd >= 0) {
-        close(part->fd);
-    }
-    give_stream_back(part);
-    free(part->archive);
-    free(part->path);
-    free(part->prj);
-    *part = (struct job_part){.fd = -1};
-}
-
-void job_input_free(struct job_input *input)
-{
-    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        job_part_free(&input->parts[i]);
-    }
-    job_settings_free(&input->settings);
-    free(input->part_folder);
-    free(input->id);
-    *input = (struct job_input){0};
-}
-
-/* It starts over elsewhere, once; or, where several compute it, alone: which of them has failed
- * shows then. */
-static void leave_device(struct job *job, const char *why)
-{
-    if (job->n_helpers > 0) {
-        job->restart_pending = job->has_lost_help = true;
-    } else if (!job->has_lost_device) {
-        job->restart_pending = job->has_lost_device = engine_leave_device(job->device, why);
-    }
-}
-
-/* Another rank computes with it, whose memory may be what is lacking. */
-static bool has_rank(const struct job *job)
-{
-    bool has = false;
-    for (size_t i = 0; i < job->n_helpers; i++) {
-        has = has || job->helpers[i].device == NULL;
-    }
-    return has;
-}
-
-void job_fail(struct job *job, enum status code, const char *message)
-{
-    if (job->code == STATUS_OK) {
-        const bool on_device = job->device != NULL && !job->device->on_cpu;
-        const bool has_failed =
-            (code == STATUS_DEVICE && on_device) || (code == STATUS_NO_MEMORY && has_rank(job));
-        if (has_failed && job->phase < JOB_COMPLETING) {
-            leave_device(job, message);
-        }
-        job->code = code;
-        job->message = strdup(message);
-        __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
-        atomic_store(&job->unpack_stop, true);
-    }
-}
-
-bool job_check(struct job *job, enum status code)
-{
-    if (code != STATUS_OK) {
-        job_fail(job, code, status_message());
-    }
-    return code == STATUS_OK;
-}
-
-static void set_short(struct job *job, bool is)
-{
-    job->is_long = !is;
-    for (size_t i = 0; i < ENGINE_LANES; i++) {
-        atomic_store_explicit(&job->accounts[i].is_short, is, memory_order_relaxed);
-    }
-}
-
-static void leave_short_place(struct job *job)
-{
-    job->engine->n_short_only -= job->context.short_only;
-    job->context.short_only = false;
-}
-
-/* Shapes predict little of a result's size, or of text whose length is not known. CPU time is known
- * of tasks that have ended, and a device's is none. */
-static void heed_time_taken(struct job *job)
-{
-    static const uint64_t most_ns = 2000000000, most_in_place_ns = 10 * most_ns;
-    uint64_t ns = 0;
-    for (size_t i = 0; i < ENGINE_LANES; i++) {
-        ns += job->accounts[i].cpu_ns;
-    }
-    if (ns > most_ns) {
-        set_short(job, false);
-    }
-    if (ns > most_ns || thread_pool_now_ns() - job->begun_ns > most_in_place_ns) {
-        leave_short_place(job);
-    }
-}
-
-void job_run(struct job *job, struct engine_task *task, enum engine_lane lane,
-             enum status (*work)(void *owner), void (*finished)(struct engine_task *))
-{
-    task->device = job->device;
-    task->work = work;
-    task->finished = finished;
-    job->running++;
-    heed_time_taken(job);
-    engine_start(job->engine, task, lane, &job->accounts[lane]);
-}
-
-bool job_task_ended(struct job *job, struct engine_task *task)
-{
-    job->running--;
-    if (task->code == STATUS_START_OVER && !job->started_over && job->code == STATUS_OK) {
-        job->restart_pending = true;
-    }
-    if (task->code != STATUS_OK) {
-        job_fail(job, task->code, task->message != NULL ? task->message : status_text(task->code));
-    }
-    engine_task_clear(task);
-    return job->code == STATUS_OK;
-}
-
-void job_advance_all(struct engine *e)
-{
-    for (size_t i = 0; i < e->n_jobs; i++) {
-        job_advance(e->jobs[i]);
-    }
+    return (struct job *)base;
 }
 
 /* --- open: the inputs' heads ------------------------------------------------------------------ */
-
-/* A line is held whole while a table is opened, before any memory is reserved for the job. */
-static size_t longest_line(const struct engine *e)
-{
-    uint64_t share = e->host_limit / 4 / e->max_jobs;
-    return share < (1u << 20) ? 1u << 20 : share > (64u << 20) ? 64u << 20 : (size_t)share;
-}
-
-struct table_options job_table_options(const struct job *job, size_t part)
-{
-    const struct job_settings *settings = &job->input.settings;
-    const char *key = settings->parts[part]->columns;
-    struct table_options options = settings->table;
-    options.prj = job->input.parts[part].prj;
-    options.for_grid = settings->parts[part]->kind == STAGE_GRID;
-    if (key != NULL) {
-        const char *text = stage_text(settings->stage, settings->params, key);
-        options.columns = *text != '\0' ? text : NULL;
-    }
-    return options;
-}
-
-enum status job_open_source(const struct job_part *part, struct source **out)
-{
-    *out = NULL;
-    int fd = part->fd >= 0 ? fcntl(part->fd, F_DUPFD_CLOEXEC, 3)
-                           : open(part->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) {
-        return status_fail_errno(errno, "cannot open '%s'", part->path);
-    }
-    if (part->fd >= 0 && lseek(fd, 0, SEEK_SET) != 0) {
-        int error = errno;
-        close(fd);
-        return status_fail_errno(error, "cannot read '%s' from its begin", part->path);
-    }
-    return source_open(fd, part->path, out);
-}
-
-static uint64_t at_least(uint64_t bytes, uint64_t least)
-{
-    return bytes < least ? least : bytes;
-}
-
-struct archive_input_options job_archive_options(const struct settings *settings,
-                                                 const atomic_bool *stop)
-{
-    const uint64_t memory = settings->memory > 0 ? settings->memory : machine_memory() / 2;
-    struct archive_input_options options = {.stop = stop,
-                                            .limits = settings->unpack,
-                                            .max_entries = settings->max_entries,
-                                            .max_header_bytes = at_least(memory / 16, 16 << 20)};
-    options.limits.max_window = at_least(memory / 4, 16 << 20);
-    return options;
-}
-
-/* A second time, for a job that starts over or reads it twice, from the archive that it is in. */
-static enum status open_stream(struct job *job, struct job_part *part, struct source **out)
-{
-    const struct archive_input_options options =
-        job_archive_options(job->engine->settings, &job->unpack_stop);
-    *out = NULL;
-    if (part->stream.read == NULL && part->archive == NULL) {
-        const bool no_room = job->copies[part - job->input.parts].given_up;
-        return status_fail(STATUS_UNSUPPORTED,
-                           "'%s' would have to be read again, which a pipe cannot be%s; give it as "
-                           "a file%s",
-                           part->path,
-                           no_room ? ", and there is no room for a copy of its numbers beside the "
-                                     "result"
-                                   : "",
-                           no_room && !job->need.rereads ? ", or raise --memory" : "");
-    }
-    if (part->stream.read == NULL) {
-        STATUS_TRY(
-            archive_member_open(part->archive, part->entry, part->path, &options, &part->stream));
-    }
-    const struct source_stream stream = part->stream;
-    part->stream = (struct source_stream){0};
-    return source_open_stream(&stream, part->path, &job->unpack_stop, out);
-}
-
-enum status job_open_part(struct job *job, struct job_part *part,
-                          const struct table_options *options, struct table **out)
-{
-    struct source *source;
-    STATUS_TRY(part->is_stream ? open_stream(job, part, &source) : job_open_source(part, &source));
-    const struct executor readers = thread_pool_executor(job->engine->reading);
-    source_set_helpers(source, &(struct source_helpers){readers.run, readers.context});
-    source_set_limits(source, &job->engine->settings->unpack);
-    source_stop_at(source, &job->unpack_stop);
-    struct table_options all = *options;
-    all.max_line_bytes = longest_line(job->engine);
-    return table_open(source, &all, out);
-}
-
-/* The result may be there already. */
-static enum status look_for_earlier(struct job *job)
-{
-    const struct job_context *c = &job->context;
-    if (c->check_only || job->input.part_folder != NULL) {
-        return STATUS_OK;
-    }
-    if (c->settings->resume) {
-        return job_resume(job);
-    }
-    job->replaces = c->settings->force;
-    job->replaced = (struct publish_folder){0};
-    return publish_vacant(c->out_fd, job_settings_result(&job->input.settings), job->replaces);
-}
-
-/* The first part's numbers are looked at as they pass. */
-static enum status open_watch(struct job *job)
-{
-    const struct stage_ops *const stage = job->input.settings.stage;
-    const struct table_info *const info = table_info(job->tables[0]);
-    struct stage_args args = {.params = job->input.settings.params};
-    args.inputs[job_stage_part(job, 0)].table = info;
-    const bool by_lines =
-        stage->by_lines != NULL ? stage->by_lines(&args) : info->lines_are_columns;
-    return table_watch_new(info,
-                           job->input.settings.parts[0]->kind == STAGE_GRID ? TABLE_WATCH_HEIGHTS
-                           : by_lines                                       ? TABLE_WATCH_LINES
-                                                                            : TABLE_WATCH_ACROSS,
-                           &job->watch);
-}
-
-/* A mask may lie beside a grid on disk or in an archive. */
-static enum status check_mask(const struct job_part *part, const struct grid *g)
-{
-    const bool is_on_disk = part->fd < 0 && !part->is_stream;
-    char *path = NULL;
-    if (g == NULL) {
-        return STATUS_OK;
-    }
-    if (asprintf(&path, "%s%s", part->path, INPUT_NAME_MASK) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
-    enum status st = STATUS_OK;
-    if (part->has_mask || (is_on_disk && access(path, F_OK) == 0)) {
-        st = foreign_refuse_mask(g, part->path, file_name_last(path),
-                                 part->has_mask ? "unpack the archive, then " : "");
-    }
-    free(path);
-    return st;
-}
 
 static enum status open_work(void *owner)
 {
@@ -319,25 +29,8 @@ static enum status open_work(void *owner)
             STATUS_TRY(projection_beside(part->path, &part->prj));
         }
     }
-    STATUS_TRY(look_for_earlier(job));
-    for (size_t i = 0; i < job->input.n_parts; i++) {
-        struct job_part *part = &job->input.parts[i];
-        const struct table_options options = job_table_options(job, i);
-        STATUS_TRY(job_open_part(job, part, &options, &job->tables[i]));
-        STATUS_TRY(check_mask(part, table_info(job->tables[i])->grid));
-    }
-    return open_watch(job);
-}
-
-/* With --backend auto the shape alone decides, and once, so that the bits of a result depend
- * neither on what else runs nor on what is open: a device is for jobs that keep a core busy for a
- * second or more, of which opening it takes half. */
-static const double second_work = 2e10;
-
-static bool wants_device(const struct job *job)
-{
-    const char *backend = job->engine->settings->backend;
-    return strcmp(backend, "auto") == 0 ? job->work >= second_work : strcmp(backend, "cuda") == 0;
+    STATUS_TRY(job->context.check_only ? STATUS_OK : writing_look(&job->writing));
+    return reading_open(&job->reading);
 }
 
 static double work_of(const struct job *job)
@@ -345,7 +38,8 @@ static double work_of(const struct job *job)
     const struct stage_ops *stage = job->input.settings.stage;
     struct stage_args args = {.params = job->input.settings.params};
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        args.inputs[job_stage_part(job, i)] = (struct stage_input){.table = &job->shapes[i]};
+        args.inputs[job_input_stage_part(&job->input, i)] =
+            (struct stage_input){.table = &job->memory.shapes[i]};
     }
     return stage->work != NULL ? stage->work(&args) : 0;
 }
@@ -356,78 +50,43 @@ static bool is_short(const struct job *job)
     static const double most_cells = 1 << 23; /* 64 MiB of doubles */
     double cells = 0;
     for (size_t i = 0; i < job->input.n_parts; i++) {
-        const struct table_info *t = &job->shapes[i];
+        const struct table_info *t = &job->memory.shapes[i];
         const size_t lines = t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
         cells += (double)lines * (double)t->cells_per_line;
     }
-    return job->work < second_work && cells < most_cells;
+    return place_is_short(job->base.work) && cells < most_cells;
 }
 
 static void open_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
-    if (job_task_ended(job, task)) {
-        job_take_shapes(job);
-        if (!job->has_chosen) {
-            job->work = work_of(job);
-            job->wants_device = wants_device(job);
-            job->has_chosen = true;
-        }
-        set_short(job, is_short(job));
+    if (job_tasks_ended(&job->tasks, task)) {
+        memory_take_shapes(&job->memory);
+        place_choose(&job->place, work_of(job));
+        job_tasks_set_short(&job->tasks, is_short(job));
         job->phase = JOB_PLACING;
-        if (job->is_long && job->context.short_only) {
-            job_fail(job, STATUS_CANCELLED, "it is not short");
+        if (job->tasks.is_long && job->tasks.in_short_place) {
+            fail(job, STATUS_CANCELLED, "it is not short");
             job->is_sent_back = true;
         }
     }
-    job_advance(job);
-}
-
-static void leave_place(struct job *job)
-{
-    job->queue->stop = NULL;
-    engine_give_queue(job->device, job->queue);
-    job->queue = NULL;
+    job_tasks_changed(&job->tasks);
 }
 
 /* False: it waits for a device to open. */
-static bool place(struct job *job)
+static bool find_place(struct job *job)
 {
     bool fits = false;
-    while (!fits && job->code == STATUS_OK) {
-        job->device = engine_place(job->engine, job);
-        if (job->device == NULL) {
+    while (!fits && job->tasks.code == STATUS_OK) {
+        if (!place_take(&job->place)) {
             return false;
         }
-        job->queue = engine_take_queue(job->device);
-        job->queue->stop = &job->stop;
-        fits = job_plan(job);
-        if (!fits && job->code == STATUS_OK) { /* another may have the memory */
-            leave_place(job);
+        fits = memory_plan(&job->memory, &job->place.least_bytes);
+        if (!fits && job->tasks.code == STATUS_OK) { /* another may have the memory */
+            place_leave(&job->place);
         }
     }
-    if (fits) {
-        job->phase = JOB_WAITING;
-    }
     return true;
-}
-
-/* --- start ------------------------------------------------------------------------------------ */
-
-static enum status start_work(void *owner)
-{
-    struct job *job = owner;
-    struct stage_args args = job_args(job);
-    return pull_open(job->input.settings.stage, &args, &job->method);
-}
-
-static void start_finished(struct engine_task *task)
-{
-    struct job *job = task->owner;
-    if (job_task_ended(job, task)) {
-        job->phase = JOB_STREAMING;
-    }
-    job_advance(job);
 }
 
 /* --- deadline --------------------------------------------------------------------------------- */
@@ -446,10 +105,10 @@ static void set_deadline(struct job *job, double seconds)
 {
     job->deadline = calloc(1, sizeof(*job->deadline));
     if (job->deadline == NULL) {
-        job_fail(job, STATUS_NO_MEMORY, "no memory for a timer");
+        fail(job, STATUS_NO_MEMORY, "no memory for a timer");
         return;
     }
-    uv_timer_init(job->engine->loop, job->deadline);
+    uv_timer_init(job->context.engine->loop, job->deadline);
     job->deadline->data = job;
     job->deadline_s = seconds;
     count_deadline(job);
@@ -474,75 +133,70 @@ static void put_off_deadline(struct job *job, bool waits)
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-static bool starts_over(const struct job *job)
+bool job_starts_over(const struct job *job)
 {
-    return job->restart_pending
-               ? job->code == STATUS_TOO_LARGE || job->code == STATUS_START_OVER ||
-                     job->code == STATUS_DEVICE || job->code == STATUS_NO_MEMORY
-               : job->code == STATUS_NO_SPACE && job->has_copied && !job->without_copies;
+    if (job->has_given_up) {
+        return false;
+    }
+    switch (job->tasks.code) {
+    case STATUS_START_OVER:
+        return !job->memory.started_over;
+    case STATUS_TOO_LARGE:
+        return job->memory.starts_over;
+    case STATUS_DEVICE:
+    case STATUS_NO_MEMORY:
+        return job->place.starts_over;
+    case STATUS_NO_SPACE: /* the results may have the room of the copies */
+        return job->reading.has_copied && !job->reading.without_copies;
+    default:
+        return false;
+    }
 }
 
-/* A queue goes on to the next job: nothing of this one may be left in it. */
-static enum status end_queue(struct job *job)
+static void heed_failure(struct job *job)
 {
-    const struct backend_ops *ops = job->queue->backend->ops;
-    const bool failed = ops->finish(job->queue) != STATUS_OK && job->code_at_end == STATUS_OK;
-    char why[STATUS_MESSAGE_BYTES];
-    struct queue_busy unused;
-    snprintf(why, sizeof(why), "%s", status_message());
-    ops->busy(job->queue, &unused, true);
-    ops->trim(job->queue);
-    return failed ? status_set(STATUS_DEVICE, why) : STATUS_OK;
+    if (job->tasks.code != STATUS_OK && job->phase < JOB_COMPLETING) {
+        place_heed_failure(&job->place, job->tasks.code, job->tasks.message);
+    }
 }
 
 static enum status end_work(void *owner)
 {
     struct job *job = owner;
-    job_output_drop(job);
-    pull_free(job->method);
-    job->method = NULL;
-    job_helpers_end(job);
-    enum status code = job->queue != NULL ? end_queue(job) : STATUS_OK;
-    table_free(job->again);
-    job->again = NULL;
-    job_copies_close(job);
-    table_watch_free(job->watch);
-    job->watch = NULL;
-    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        if (job->tables[i] != NULL && job->code_at_end == STATUS_BAD_INPUT && code == STATUS_OK) {
-            /* the content is wrong: was it whole? */
-            code = source_check_unchanged(table_source(job->tables[i]));
-        }
-        table_free(job->tables[i]);
-        job->tables[i] = NULL;
-    }
-    return code;
+    writing_drop(&job->writing, job->restarts);
+    method_free(&job->method);
+    place_end_helpers(&job->place);
+    const enum status code = place_empty_queue(&job->place, job->code_at_end == STATUS_OK);
+    const bool was_bad = code == STATUS_OK && job->code_at_end == STATUS_BAD_INPUT;
+    const enum status of_files = reading_close(&job->reading, was_bad);
+    return code == STATUS_OK ? of_files : code;
 }
 
 static void report(struct job *job)
 {
+    const struct job_tasks *const t = &job->tasks;
     struct job_report r = {.path = job->input.parts[0].path,
                            .result = job_settings_result(&job->input.settings),
-                           .code = job->code,
-                           .message = job->message != NULL ? job->message : status_text(job->code),
-                           .manifest = job->code == STATUS_OK ? job->manifest : NULL,
-                           .input_bytes = job->bytes_read,
+                           .code = t->code,
+                           .message = t->message != NULL ? t->message : status_text(t->code),
+                           .manifest = t->code == STATUS_OK ? job->manifest : NULL,
+                           .input_bytes = job->reading.bytes_read,
                            .is_long = job->is_sent_back};
     job->context.ended(job->context.user, &r);
 }
 
 static void forget(struct job *job)
 {
-    struct engine *e = job->engine;
+    struct engine *e = job->context.engine;
     size_t i = 0;
-    while (e->jobs[i] != job) {
+    while (e->jobs[i] != &job->base) {
         i++;
     }
     memmove(&e->jobs[i], &e->jobs[i + 1], (e->n_jobs - i - 1) * sizeof(e->jobs[0]));
     e->n_jobs--;
-    leave_short_place(job);
+    job_tasks_leave_short_place(&job->tasks);
     for (i = 0; i < e->n_jobs; i++) { /* the place that is free now may be one that lasts */
-        heed_time_taken(e->jobs[i]);
+        job_tasks_heed_time(&job_of(e->jobs[i])->tasks);
     }
 }
 
@@ -555,33 +209,32 @@ static void begin(struct job *job);
 
 static void replace_failure(struct job *job, enum status code, const char *message)
 {
-    job->restart_pending = job->has_copied = false;
-    free(job->message);
-    job->code = code;
-    job->message = strdup(message);
+    job->has_given_up = true;
+    free(job->tasks.message);
+    job->tasks.code = code;
+    job->tasks.message = strdup(message);
 }
 
 static void end_finished(struct engine_task *task)
 {
     struct job *job = task->owner;
-    struct engine *e = job->engine;
+    struct engine *e = job->context.engine;
     if (task->code == STATUS_CHANGED) {
         replace_failure(job, STATUS_CHANGED,
                         task->message != NULL ? task->message : status_text(STATUS_CHANGED));
     }
-    job_task_ended(job, task);
-    job_stream_drop(job);
-    job_output_give_encode_buffers(job);
-    job_helpers_give(job);
-    if (job->queue != NULL) {
-        job->device->memory_used -= job->device_reserved;
-        leave_place(job);
+    job_tasks_ended(&job->tasks, task);
+    reading_drop(&job->reading);
+    method_drop(&job->method);
+    writing_give_buffers(&job->writing);
+    place_give_helpers(&job->place);
+    memory_give_back(&job->memory);
+    if (job->place.queue != NULL) {
+        place_leave(&job->place);
     }
-    e->host_used -= job->host_reserved;
-    job->host_reserved = job->device_reserved = 0;
-    if (starts_over(job)) {
+    if (job_starts_over(job)) {
         begin(job);
-        job_advance_all(e);
+        engine_advance_jobs(e);
         return;
     }
     forget(job);
@@ -589,73 +242,138 @@ static void end_finished(struct engine_task *task)
         uv_close((uv_handle_t *)job->deadline, close_timer);
     }
     for (size_t i = 0; i < job->input.n_parts; i++) { /* `ended` asks for what comes after it */
-        give_stream_back(&job->input.parts[i]);
+        job_part_give_back(&job->input.parts[i]);
     }
     report(job);
     json_decref(job->manifest);
-    free(job->message);
+    free(job->tasks.message);
     job_input_free(&job->input);
     free(job);
-    job_advance_all(e);
+    engine_advance_jobs(e);
 }
 
 static void begin_ending(struct job *job)
 {
+    struct job_tasks *const t = &job->tasks;
     job->phase = JOB_ENDING;
-    job->code_at_end = job->code;
-    job->restarts = starts_over(job);
-    if (job->restarts && job->code == STATUS_TOO_LARGE) {
-        job_expect_all_lines(job);
+    job->base.waits = WAITS_FOR_NOTHING;
+    job->code_at_end = t->code;
+    job->restarts = job_starts_over(job);
+    if (job->restarts && t->code == STATUS_TOO_LARGE) {
+        memory_expect_all_lines(&job->memory, job->method.pushing); /* none for its lines */
     }
-    job_run(job, &job->device_task, LANE_DEVICE, end_work, end_finished);
+    job_tasks_run(t, &job->task, LANE_DEVICE, end_work, end_finished);
 }
 
-void job_advance(struct job *job)
+/* --- from one phase to the next --------------------------------------------------------------- */
+
+static enum status complete_work(void *owner)
 {
+    struct job *job = owner;
+    const struct manifest_of of = {.input = &job->input,
+                                   .tasks = &job->tasks,
+                                   .place = &job->place,
+                                   .reading = &job->reading,
+                                   .memory = &job->memory,
+                                   .result = &job->writing.result,
+                                   .is_check = job->context.check_only,
+                                   .started_ns = job->started_ns};
+    return writing_complete(&job->writing, &of, &job->manifest);
+}
+
+static enum status publish_work(void *owner)
+{
+    struct job *job = owner;
+    return job->context.check_only ? STATUS_OK : writing_publish(&job->writing);
+}
+
+static void task_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    (void)job_tasks_ended(&job->tasks, task);
+    job_tasks_changed(&job->tasks);
+}
+
+static void complete_finished(struct engine_task *task)
+{
+    struct job *job = task->owner;
+    if (job_tasks_ended(&job->tasks, task)) {
+        job->phase = JOB_PUBLISHING;
+        job_tasks_run(&job->tasks, task, LANE_WRITE, publish_work, task_finished);
+    } else {
+        job_tasks_changed(&job->tasks);
+    }
+}
+
+static void compute(struct job *job)
+{
+    method_advance(&job->method);
+    if (job->tasks.code != STATUS_OK) {
+        job_tasks_changed(&job->tasks);
+    } else if (method_has_ended(&job->method)) {
+        job->phase = JOB_COMPLETING;
+        if (job->method.pull != NULL) {
+            place_stop_clock(&job->place);
+        }
+        job_tasks_run(&job->tasks, &job->task, LANE_WRITE, complete_work, complete_finished);
+    }
+}
+
+static void start(struct job *job)
+{
+    job->base.waits = WAITS_FOR_NOTHING;
+    put_off_deadline(job, false);
+    if (job->context.check_only) { /* which makes no stage */
+        job->phase = JOB_COMPUTING;
+        compute(job);
+    } else {
+        job->phase = JOB_STARTING;
+        method_start(&job->method);
+    }
+}
+
+static void advance(struct engine_job *base)
+{
+    struct job *const job = job_of(base);
+    heed_failure(job);
     if (job->phase == JOB_ENDING) {
         return;
     }
-    if (job->code != STATUS_OK) {
-        if (job->running == 0) {
+    if (job->tasks.code != STATUS_OK || job->phase == JOB_PUBLISHING) {
+        if (job->tasks.n_running == 0) {
             begin_ending(job);
         }
         return;
     }
     switch (job->phase) {
     case JOB_PLACING:
-        if (place(job)) {
-            job_advance(job);
-        } else {
+        base->waits = job->place.wants_device ? WAITS_FOR_DEVICE : WAITS_FOR_NOTHING;
+        if (!find_place(job)) {
             put_off_deadline(job, true);
+            break;
         }
+        base->waits = WAITS_FOR_MEMORY;
+        job->phase = JOB_WAITING;
+        advance(base);
         break;
     case JOB_WAITING:
-        if (job_reserve(job)) {
-            put_off_deadline(job, false);
-            if (job->context.check_only) {
-                job->phase = JOB_STREAMING;
-                job_stream_advance(job);
-                break;
-            }
-            job->phase = JOB_STARTING;
-            job_run(job, &job->device_task, LANE_DEVICE, start_work, start_finished);
-        } else if (job->code != STATUS_OK) {
-            job_advance(job);
+        if (job->context.check_only ? memory_reserve_decoding(&job->memory)
+                                    : memory_reserve(&job->memory)) {
+            start(job);
+        } else if (job->tasks.code != STATUS_OK) {
+            advance(base);
         } else {
             put_off_deadline(job, true);
         }
         break;
-    case JOB_STREAMING:
-        job_output_write(job); /* portions, if the stage hands out any */
-        job_stream_advance(job);
-        break;
-    case JOB_FINISHING:
-        job_output_advance(job);
-        break;
-    case JOB_PUBLISHING:
-        if (job->running == 0) {
-            begin_ending(job);
+    case JOB_STARTING:
+        if (!job->method.is_busy) {
+            job->phase = JOB_COMPUTING;
+            compute(job);
         }
+        break;
+    case JOB_COMPUTING:
+        compute(job);
         break;
     default:
         break;
@@ -664,45 +382,40 @@ void job_advance(struct job *job)
 
 /* --- birth ------------------------------------------------------------------------------------ */
 
-/* Also a second time, when a job starts over: everything but its input and estimate is anew. */
+/* Also a second time, when a job starts over: everything but its input, and what it has learnt of
+ * lines, devices and copies, is anew. */
 static void begin(struct job *job)
 {
-    size_t lines_estimate[STAGE_MAX_PARTS];
-    memcpy(lines_estimate, job->lines_estimate, sizeof lines_estimate);
-    free(job->message);
+    struct job_tasks *const t = &job->tasks;
+    const struct job_context *const c = &job->context;
+    const bool without_copies = job->reading.without_copies || t->code == STATUS_NO_SPACE;
+    job->memory.started_over |= t->code == STATUS_START_OVER;
+    job->base.waits = WAITS_FOR_NOTHING;
+    job->phase = JOB_OPENING;
     json_decref(job->manifest);
-    *job = (struct job){.context = job->context,
-                        .engine = job->engine,
-                        .input = job->input,
-                        .deadline = job->deadline,
-                        .deadline_s = job->deadline_s,
-                        .begun_ns = job->begun_ns,
-                        .end_part = job->input.n_parts,
-                        .open_task = {.owner = job},
-                        .device_task = {.owner = job},
-                        .write_task = {.owner = job},
-                        .without_copies = job->without_copies || job->code == STATUS_NO_SPACE,
-                        .has_chosen = job->has_chosen,
-                        .wants_device = job->wants_device,
-                        .work = job->work,
-                        .device_least = job->device_least,
-                        .has_lost_device = job->has_lost_device,
-                        .has_lost_help = job->has_lost_help,
-                        .started_over = job->started_over || job->code == STATUS_START_OVER,
-                        .started_ns = thread_pool_now_ns()};
-    memcpy(job->lines_estimate, lines_estimate, sizeof lines_estimate);
-    for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        job->copies[i].fd = -1;
-    }
-    job->disks = disk_meter_of(&job->engine->disks);
-    for (size_t i = 0; i < ENGINE_LANES; i++) {
-        job->accounts[i].watch = &job->disks.watch;
-    }
-    job->last_block = &job->first_block;
-    job->last_encoded = &job->first_encoded;
-    job->last_result = &job->results;
-    job->publish.part_fd = -1;
-    job_run(job, &job->open_task, LANE_READ, open_work, open_finished);
+    job->manifest = NULL;
+    job->task = (struct engine_task){.owner = job};
+    job->started_ns = thread_pool_now_ns();
+    job_tasks_begin(t, c->engine, &job->base);
+    place_begin(&job->place, t, job->input.settings.stage);
+    job->reading = (struct reading){.tasks = t,
+                                    .input = &job->input,
+                                    .need = &job->memory.need,
+                                    .folder_fd = c->out_fd,
+                                    .without_copies = without_copies};
+    reading_begin(&job->reading);
+    memory_begin(&job->memory);
+    job->writing = (struct writing){
+        .tasks = t, .input = &job->input, .settings = c->settings, .out_fd = c->out_fd};
+    writing_begin(&job->writing);
+    job->method = (struct method){.tasks = t,
+                                  .place = &job->place,
+                                  .reading = &job->reading,
+                                  .memory = &job->memory,
+                                  .writing = &job->writing,
+                                  .only_counts = c->check_only,
+                                  .task = {.owner = &job->method}};
+    job_tasks_run(t, &job->task, LANE_READ, open_work, open_finished);
 }
 
 enum status job_start(const struct job_context *context, struct job_input *input)
@@ -713,13 +426,17 @@ enum status job_start(const struct job_context *context, struct job_input *input
         return status_fail(STATUS_NO_MEMORY, "no memory for a job");
     }
     struct engine *e = context->engine;
+    job->base.advance = advance;
     job->context = *context;
-    job->engine = e;
     job->input = *input;
     *input = (struct job_input){0};
-    e->jobs[e->n_jobs++] = job;
+    e->jobs[e->n_jobs++] = &job->base;
     e->n_short_only += context->short_only;
-    job->begun_ns = thread_pool_now_ns();
+    job->tasks.in_short_place = context->short_only;
+    job->memory.tasks = &job->tasks;
+    job->memory.input = &job->input;
+    job->memory.place = &job->place;
+    job->memory.reading = &job->reading;
     begin(job);
     if (context->settings->deadline_s > 0) {
         set_deadline(job, context->settings->deadline_s);
@@ -729,11 +446,12 @@ enum status job_start(const struct job_context *context, struct job_input *input
 
 void job_cancel(struct job *job, enum status code, const char *message)
 {
-    if (starts_over(job)) { /* it would have started over: that is no reason any more */
+    heed_failure(job);
+    if (job_starts_over(job)) { /* it would have started over: that is no reason any more */
         replace_failure(job, code, message);
     } else if (job->phase < JOB_PUBLISHING) {
-        job_fail(job, code, message);
-        job_advance(job);
+        fail(job, code, message);
+        advance(&job->base);
     }
 }
 
@@ -749,7 +467,7 @@ const void *job_context_user(const struct job *job)
 
 uint64_t job_bytes_read(const struct job *job)
 {
-    return job->bytes_read;
+    return job->reading.bytes_read;
 }
 
 bool job_is_at_work(const struct job *job, uint64_t *n_moves)
@@ -757,14 +475,14 @@ bool job_is_at_work(const struct job *job, uint64_t *n_moves)
     bool is = false;
     *n_moves = 0;
     for (size_t i = 0; i < ENGINE_LANES; i++) {
-        is = thread_pool_account_is_at_work(&job->accounts[i], n_moves) || is;
+        is = thread_pool_account_is_at_work(&job->tasks.accounts[i], n_moves) || is;
     }
     return is;
 }
 
 bool job_steps(const struct job *job, uint64_t *n_done, uint64_t *n_steps)
 {
-    *n_done = job->n_steps_done;
-    *n_steps = job->n_steps;
+    *n_done = job->method.n_steps_done;
+    *n_steps = job->method.n_steps;
     return job->input.settings.stage->simulates;
 }

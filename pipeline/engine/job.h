@@ -1,52 +1,24 @@
 /*
  * job - one input set on its way to one result folder: a state machine on the loop thread.
  *
- *   open -> (wait for memory) -> start -> stream: read | decode | push
- *        -> finish | encode | write -> publish
+ *   open -> place -> (wait for memory) -> start -> read | decode | pull | encode | write
+ *        -> complete -> publish
  *
- * Every arrow is a task on a lane; what follows is decided here, when the task has finished. A job
- * that has failed or was cancelled waits for its running tasks, gives everything back, and leaves
- * no folder behind.
+ * A job calls what it is made of (job_state.h), each of which starts its own tasks on lanes and
+ * has the job look again when one has finished: engine_job.advance. What follows is decided there.
+ * A job that has failed or was cancelled waits for its running tasks, gives everything back, and
+ * leaves no folder behind.
  */
 #ifndef LEAT_PIPELINE_ENGINE_JOB_H
 #define LEAT_PIPELINE_ENGINE_JOB_H
 
-#include "formats/result/result.h"
-#include "formats/source/archive_input.h"
 #include "pipeline/engine/engine.h"
+#include "pipeline/engine/job_input.h"
 #include "pipeline/engine/publish.h"
 
 #include <jansson.h>
 
-/* One file of a job. */
-struct job_part {
-    char *path;       /* as messages name it; owned */
-    const char *name; /* how result.json names it: the end of `path` that is beneath the folder or
-                         archive that was given; NULL: its last component */
-    int fd;           /* open file (a member taken from an archive); -1: open `path`, or a stream */
-    /* A pipe, or a member that is read as it is unpacked: taken when it is opened. */
-    bool is_stream;
-    struct source_stream stream;
-    char *archive; /* of a stream: the archive in which it is found again; owned. NULL: it is not */
-    uint64_t entry; /* its number there */
-    bool has_mask;  /* of a member: its archive holds a mask of it */
-    char *prj; /* text of the .prj beside a grid; owned. NULL: none, or (fd < 0) not yet read */
-};
-
-/* What a job is made from; handed over with job_start. */
-struct job_input {
-    struct job_part parts[STAGE_MAX_PARTS]; /* as settings.parts */
-    size_t n_parts;
-    struct job_settings settings; /* resolved; owned */
-    char *part_folder; /* of the output folder: the result is left there under that name, complete
-                          but unpublished; owned; NULL: it is published */
-    char *id;          /* of the service's job, for result.json; owned; NULL: it has none */
-};
-
-const char *job_part_name(const struct job_part *part);
-void job_part_free(struct job_part *part);
-/* Frees everything the input holds; *input is empty then. */
-void job_input_free(struct job_input *input);
+struct job;
 
 /* How a job ended. Valid during the callback. */
 struct job_report {
@@ -75,16 +47,17 @@ struct job_context {
     void *user;
 };
 
-/* How an archive is read with these settings, within --memory. */
-struct archive_input_options job_archive_options(const struct settings *settings,
-                                                 const atomic_bool *stop);
-
 /* Starts a job, for which there is a place: engine_has_place, or with short_only
  * engine_has_short_place. The input is taken over in every case. */
 enum status job_start(const struct job_context *context, struct job_input *input) STATUS_MUST_CHECK;
 /* Stops a job as soon as its running tasks have ended; one that is being published already is let
  * through. */
 void job_cancel(struct job *job, enum status code, const char *message);
+/* The i-th of those in flight. */
+static inline struct job *job_in_flight(const struct engine *e, size_t i)
+{
+    return (struct job *)e->jobs[i];
+}
 /* Its first part's. */
 const char *job_path(const struct job *job);
 /* The `user` of its context. */

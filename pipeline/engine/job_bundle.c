@@ -7,9 +7,12 @@
  * else is packed already, and stored. Each file is removed once it is in the zip: on its way the
  * result takes up to its largest file more than it will.
  */
+#include "pipeline/engine/job_bundle.h"
+
 #include "formats/base/io_watch.h"
 #include "formats/base/utf8.h"
-#include "pipeline/engine/job_state.h"
+#include "formats/pack/pack.h"
+#include "pipeline/engine/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +22,8 @@
 #include <unistd.h>
 
 struct bundle {
-    const struct job *job;
+    const struct job_bundle *of;
+    json_t *manifest;
     struct pack *pack;
     struct deflater *deflater;
     struct bytes raw; /* of text, from its file */
@@ -40,7 +44,7 @@ static size_t piece_of(uint64_t left)
 
 static enum status add_manifest(struct bundle *b)
 {
-    json_t *const lasting = manifest_lasting(b->job->manifest);
+    json_t *const lasting = manifest_lasting(b->manifest);
     char *const text = manifest_text(lasting);
     json_decref(lasting);
     if (text == NULL) {
@@ -109,7 +113,7 @@ static enum status add_output(struct bundle *b, const json_t *output)
     const char *const name = json_string_value(json_object_get(output, "name"));
     const char *const crc = json_string_value(json_object_get(output, "crc32"));
     const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(output, "bytes"));
-    const int folder = b->job->publish.part_fd;
+    const int folder = b->of->folder;
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return status_fail_errno(errno, "cannot read %s again", name);
@@ -117,7 +121,7 @@ static enum status add_output(struct bundle *b, const json_t *output)
     const enum status code =
         is_text(name)
             ? deflate_file(b, name, fd, bytes)
-            : pack_store(b->pack, name, fd, bytes, (uint32_t)strtoul(crc, NULL, 16), &b->job->stop);
+            : pack_store(b->pack, name, fd, bytes, (uint32_t)strtoul(crc, NULL, 16), b->of->stop);
     close(fd);
     return code == STATUS_OK ? remove_file(folder, name) : code;
 }
@@ -127,7 +131,7 @@ static enum status add_all(struct bundle *b)
     const json_t *output;
     size_t i;
     STATUS_TRY(add_manifest(b));
-    json_array_foreach(json_object_get(b->job->manifest, "outputs"), i, output)
+    json_array_foreach(json_object_get(b->manifest, "outputs"), i, output)
     {
         STATUS_TRY(add_output(b, output));
     }
@@ -135,46 +139,30 @@ static enum status add_all(struct bundle *b)
 }
 
 /* NAME.zip: as text, since the manifest names it, and no longer than names may be. */
-static enum status name_zip(const struct job *job, struct bytes *out)
+static enum status name_zip(struct job_bundle *b)
 {
     static const char ending[] = ".zip";
     bool is_cut;
-    STATUS_TRY(
-        utf8_append_cut(out, job->input.settings.stem, NAME_MAX + 1 - sizeof ending, &is_cut));
-    return bytes_append(out, ending, sizeof ending);
+    STATUS_TRY(utf8_append_cut(&b->name, b->stem, NAME_MAX + 1 - sizeof ending, &is_cut));
+    return bytes_append(&b->name, ending, sizeof ending);
 }
 
-static enum status pack_all(struct job *job, const char *name, uint64_t *bytes, uint32_t *crc)
+enum status job_bundle_make(struct job_bundle *to, json_t *manifest)
 {
-    struct bundle b = {.job = job};
-    enum status code = deflater_new(job->engine->settings->level, &b.deflater);
-    code = code == STATUS_OK ? pack_open(job->publish.part_fd, name, PACK_ZIP, &b.pack) : code;
+    struct bundle b = {.of = to, .manifest = manifest};
+    STATUS_TRY(name_zip(to));
+    enum status code = deflater_new(to->level, &b.deflater);
+    if (code == STATUS_OK) {
+        code = pack_open(to->folder, (const char *)to->name.data, PACK_ZIP, &b.pack);
+    }
     code = code == STATUS_OK ? add_all(&b) : code;
     if (code == STATUS_OK) {
-        code = pack_close(b.pack, bytes, crc);
+        code = pack_close(b.pack, &to->bytes, &to->crc);
     } else {
         pack_abandon(b.pack);
     }
     deflater_free(b.deflater);
     bytes_free(&b.raw);
     bytes_free(&b.piece.packed);
-    return code;
-}
-
-enum status job_bundle(struct job *job)
-{
-    struct bytes name = {.len = 0};
-    uint64_t bytes;
-    uint32_t crc;
-    enum status code = name_zip(job, &name);
-    if (code == STATUS_OK) {
-        code = pack_all(job, (const char *)name.data, &bytes, &crc);
-    }
-    if (code == STATUS_OK) {
-        job->wall_ns = thread_pool_now_ns() - job->started_ns;
-        job->lane_bytes[LANE_WRITE] += bytes;
-        code = manifest_set_bundle(job, job->manifest, (const char *)name.data, bytes, crc);
-    }
-    bytes_free(&name);
     return code;
 }

@@ -1,9 +1,10 @@
 /*
- * manifest - result.json: what was computed from what, with what, how well, and how fast.
+ * manifest - see the header.
  */
+#include "pipeline/engine/manifest.h"
+
 #include "formats/base/json.h"
 #include "pipeline/engine/efficiency.h"
-#include "pipeline/engine/job_state.h"
 #include "pipeline/names/text.h"
 
 #include <isa-l.h>
@@ -54,14 +55,14 @@ json_t *manifest_prj_crc(const char *prj)
     return manifest_crc(crc32_gzip_refl(0, (const unsigned char *)prj, strlen(prj)));
 }
 
-static json_t *pack_input(const struct job *job, size_t i)
+static json_t *pack_input(const struct manifest_of *job, size_t i)
 {
-    const struct job_part *part = &job->input.parts[i];
-    const struct source *source = table_source(job->tables[i]);
-    json_t *o =
-        json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(job_part_name(part)), "format",
-                  table_info(job->tables[i])->format, "bytes",
-                  (json_int_t)source_file_bytes(source), "crc32", manifest_crc(job->crc[i]));
+    const struct job_part *part = &job->input->parts[i];
+    const struct source *source = table_source(job->reading->tables[i]);
+    json_t *o = json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(job_part_name(part)), "format",
+                          table_info(job->reading->tables[i])->format, "bytes",
+                          (json_int_t)source_file_bytes(source), "crc32",
+                          manifest_crc(job->reading->crc[i]));
     if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
         put(&o, "modified", manifest_time(source_modified(source)));
         put(&o, "inode", json_integer((json_int_t)source_inode(source)));
@@ -72,10 +73,10 @@ static json_t *pack_input(const struct job *job, size_t i)
     return o;
 }
 
-static json_t *pack_inputs(const struct job *job)
+static json_t *pack_inputs(const struct manifest_of *job)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < job->input.n_parts; i++) {
+    for (size_t i = 0; i < job->input->n_parts; i++) {
         add(&list, pack_input(job, i));
     }
     return list;
@@ -95,34 +96,24 @@ enum status manifest_add_output(json_t *manifest, const char *name, uint64_t byt
                : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
 }
 
-static json_t *pack_outputs(const struct job *job)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < job->n_outputs; i++) {
-        const struct job_output_file *o = job->outputs[i];
-        add(&list, output(o->name, o->bytes, o->crc));
-    }
-    return list;
-}
-
 /* What the stage notices of the first part, all of which has been read. */
-static enum status notice(const struct job *job, struct result *out)
+static enum status notice(const struct manifest_of *job, struct result *out)
 {
-    const struct stage_ops *const stage = job->input.settings.stage;
-    struct stage_args args = job_args(job);
-    struct table_info read = *args.inputs[job_stage_part(job, 0)].table;
-    read.n_lines = (size_t)(job->cells[0] / read.cells_per_line);
-    args.inputs[job_stage_part(job, 0)].table = &read;
+    const struct stage_ops *const stage = job->input->settings.stage;
+    struct stage_args args = memory_args(job->memory);
+    struct table_info read = *args.inputs[job_input_stage_part(job->input, 0)].table;
+    read.n_lines = (size_t)(job->reading->cells[0] / read.cells_per_line);
+    args.inputs[job_input_stage_part(job->input, 0)].table = &read;
     return stage->notice != NULL ? stage->notice(&args, out) : STATUS_OK;
 }
 
 /* Adds what has been noticed of the numbers as they passed. */
-static enum status add_noticed(const struct job *job, json_t **list)
+static enum status add_noticed(const struct manifest_of *job, json_t **list)
 {
     struct bytes codes = {0};
     struct result noticed = {0};
     enum status st = result_init(&noticed);
-    st = st == STATUS_OK ? table_watch_codes(job->watch, &codes) : st;
+    st = st == STATUS_OK ? table_watch_codes(job->reading->watch, &codes) : st;
     st = st == STATUS_OK ? notice(job, &noticed) : st;
     for (size_t i = 0; i < codes.len && st == STATUS_OK;) {
         const char *const sentence = (const char *)codes.data + i;
@@ -138,14 +129,15 @@ static enum status add_noticed(const struct job *job, json_t **list)
 }
 
 /* A warning of a table; the job is named after its first file, so that others are named here. */
-static json_t *table_warning(const struct job *job, size_t part, const char *text)
+static json_t *table_warning(const struct manifest_of *job, size_t part, const char *text)
 {
     struct bytes named = {0};
     json_t *o = NULL;
     if (part == 0) {
         return text_json(text);
     }
-    if (bytes_printf(&named, "%s: %s", job_part_name(&job->input.parts[part]), text) == STATUS_OK &&
+    if (bytes_printf(&named, "%s: %s", job_part_name(&job->input->parts[part]), text) ==
+            STATUS_OK &&
         bytes_append(&named, "", 1) == STATUS_OK) {
         o = text_json((const char *)named.data);
     }
@@ -153,12 +145,12 @@ static json_t *table_warning(const struct job *job, size_t part, const char *tex
     return o;
 }
 
-static json_t *pack_warnings(const struct job *job)
+static json_t *pack_warnings(const struct manifest_of *job)
 {
     json_t *list = json_array();
-    for (size_t k = 0; k < job->input.n_parts; k++) {
-        const struct table_info *info = table_info(job->tables[k]);
-        if (table_end(job->tables[k]) != STATUS_OK) {
+    for (size_t k = 0; k < job->input->n_parts; k++) {
+        const struct table_info *info = table_info(job->reading->tables[k]);
+        if (table_end(job->reading->tables[k]) != STATUS_OK) {
             json_decref(list);
             return NULL;
         }
@@ -170,7 +162,7 @@ static json_t *pack_warnings(const struct job *job)
         json_decref(list);
         return NULL;
     }
-    if (job->result.warnings != NULL && json_array_extend(list, job->result.warnings) != 0) {
+    if (job->result->warnings != NULL && json_array_extend(list, job->result->warnings) != 0) {
         json_decref(list);
         return NULL;
     }
@@ -186,15 +178,15 @@ static json_t *option_json(const struct table_options *o, enum table_option opti
                                                                            : text_json(text);
 }
 
-static json_t *pack_reader(const struct job *job)
+static json_t *pack_reader(const struct manifest_of *job)
 {
-    const struct table_options *o = &job->input.settings.table;
+    const struct table_options *o = &job->input->settings.table;
     json_t *reader = json_object();
     for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
         bool used = false; /* some part's format looks at it */
-        for (size_t i = 0; i < job->input.n_parts; i++) {
-            const bool own = k == TABLE_COLUMNS && job->input.settings.parts[i]->columns;
-            used = used || (table_info(job->tables[i])->used[k] && !own);
+        for (size_t i = 0; i < job->input->n_parts; i++) {
+            const bool own = k == TABLE_COLUMNS && job->input->settings.parts[i]->columns;
+            used = used || (table_info(job->reading->tables[i])->used[k] && !own);
         }
         if (used) {
             put(&reader, table_option_key(k), option_json(o, k));
@@ -203,58 +195,60 @@ static json_t *pack_reader(const struct job *job)
     return reader;
 }
 
-static double cpu_of(const struct job *job, enum engine_lane lane)
+static double cpu_of(const struct manifest_of *job, enum engine_lane lane)
 {
-    return seconds(atomic_load(&job->accounts[lane].cpu_ns));
+    return seconds(atomic_load(&job->tasks->accounts[lane].cpu_ns));
 }
 
 /* Reading and writing are busy in calls to files; what else their tasks do is CPU time. */
-static json_t *pack_lanes(const struct job *job, const struct efficiency_times *times)
+static json_t *pack_lanes(const struct manifest_of *job, const struct efficiency_times *times)
 {
     json_t *lanes = json_object();
     for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
-        const double busy = i == LANE_READ    ? times->disk_in_s
-                            : i == LANE_WRITE ? times->disk_out_s
-                                              : seconds(atomic_load(&job->accounts[i].busy_ns));
+        const double busy = i == LANE_READ ? times->disk_in_s
+                            : i == LANE_WRITE
+                                ? times->disk_out_s
+                                : seconds(atomic_load(&job->tasks->accounts[i].busy_ns));
         put(&lanes, engine_lane_names[i],
-            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->lane_bytes[i], "busy_s", busy,
-                      "cpu_s", cpu_of(job, i)));
+            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->tasks->lane_bytes[i], "busy_s",
+                      busy, "cpu_s", cpu_of(job, i)));
     }
     return lanes;
 }
 
 /* What the tasks of the job used of each resource. */
-static struct efficiency_times times_of(const struct job *job, double *cpu_s)
+static struct efficiency_times times_of(const struct manifest_of *job, double *cpu_s)
 {
-    const struct engine *e = job->engine;
+    const struct engine *e = job->tasks->engine;
     const uint64_t now = thread_pool_now_ns();
-    struct disk_meter *disks = (struct disk_meter *)&job->disks;
+    struct disk_meter *disks = &job->tasks->disks;
     double compute = cpu_of(job, LANE_DECODE) + cpu_of(job, LANE_ENCODE);
-    compute += job->device->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
+    compute += place_device(job->place)->on_cpu ? cpu_of(job, LANE_DEVICE) : 0;
     *cpu_s = 0;
     for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
         *cpu_s += cpu_of(job, i);
     }
     return (struct efficiency_times){.cpu_s =
                                          efficiency_cpu_s(compute, e->n_threads, *cpu_s, e->n_cpus),
-                                     .device_s = job->busy.device_s,
-                                     .upload_s = job->busy.upload_s,
-                                     .download_s = job->busy.download_s,
+                                     .device_s = job->place->busy.device_s,
+                                     .upload_s = job->place->busy.upload_s,
+                                     .download_s = job->place->busy.download_s,
                                      .disk_in_s = meter_s(&disks->in, now),
                                      .disk_out_s = meter_s(&disks->out, now)};
 }
 
-static json_t *pack_device(const struct job *job)
+static json_t *pack_device(const struct manifest_of *job)
 {
-    const struct queue_busy *b = &job->busy;
+    const struct queue_busy *b = &job->place->busy;
     return json_pack("{s:f, s:f, s:f, s:I, s:I}", "device_s", b->device_s, "upload_s", b->upload_s,
                      "download_s", b->download_s, "upload_bytes", (json_int_t)b->upload_bytes,
                      "download_bytes", (json_int_t)b->download_bytes);
 }
 
-static json_t *pack_timing(const struct job *job)
+static json_t *pack_timing(const struct manifest_of *job)
 {
-    double cpu_s, wall_s = seconds(job->wall_ns);
+    const double wall_s = seconds(thread_pool_now_ns() - job->started_ns);
+    double cpu_s;
     const struct efficiency_times times = times_of(job, &cpu_s);
     json_t *lanes = pack_lanes(job, &times);
     struct efficiency e = efficiency_of(&times, wall_s);
@@ -264,16 +258,16 @@ static json_t *pack_timing(const struct job *job)
 }
 
 /* check: the shape from the table alone, since no stage was run. */
-static json_t *pack_checked_shape(const struct job *job)
+static json_t *pack_checked_shape(const struct manifest_of *job)
 {
-    const struct table_info *info = table_info(job->tables[0]);
-    return json_pack("{s:I, s:I}", "lines", (json_int_t)(job->cells[0] / info->cells_per_line),
-                     "cells_per_line", (json_int_t)info->cells_per_line);
+    const struct table_info *info = table_info(job->reading->tables[0]);
+    return json_pack("{s:I, s:I}", "lines",
+                     (json_int_t)(job->reading->cells[0] / info->cells_per_line), "cells_per_line",
+                     (json_int_t)info->cells_per_line);
 }
 
-static json_t *asked_parameters(const struct job *job)
+static json_t *asked_parameters(const struct job_settings *s)
 {
-    const struct job_settings *s = &job->input.settings;
     json_t *list = json_object();
     for (size_t i = 0; i < s->stage->n_specs; i++) {
         put(&list, s->stage->specs[i].key, stage_param_json(&s->stage->specs[i], &s->params[i]));
@@ -281,10 +275,10 @@ static json_t *asked_parameters(const struct job *job)
     return list;
 }
 
-json_t *manifest_asked(const struct job *job)
+json_t *manifest_asked(const struct job_settings *settings)
 {
-    const struct table_options *o = &job->input.settings.table;
-    json_t *list = asked_parameters(job);
+    const struct table_options *o = &settings->table;
+    json_t *list = asked_parameters(settings);
     for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
         if (table_option_get(o, k) != NULL) {
             put(&list, table_option_key(k), option_json(o, k));
@@ -304,9 +298,9 @@ const json_t *manifest_recorded(const json_t *manifest, const char *key)
 }
 
 /* What was asked for where that is not what the rest of the manifest says. */
-static json_t *pack_requested(const struct job *job, const json_t *manifest)
+static json_t *pack_requested(const struct manifest_of *job, const json_t *manifest)
 {
-    json_t *list = json_object(), *asked = manifest_asked(job), *value;
+    json_t *list = json_object(), *asked = manifest_asked(&job->input->settings), *value;
     const char *key;
     json_object_foreach(asked, key, value)
     {
@@ -324,11 +318,11 @@ static json_t *pack_requested(const struct job *job, const json_t *manifest)
 }
 
 /* As they were asked for, and over them what the stage has made of them: check runs no stage. */
-static json_t *pack_parameters(const struct job *job)
+static json_t *pack_parameters(const struct manifest_of *job)
 {
-    json_t *list = asked_parameters(job);
-    if (list != NULL && job->result.parameters != NULL &&
-        json_object_update(list, job->result.parameters) != 0) {
+    json_t *list = asked_parameters(&job->input->settings);
+    if (list != NULL && job->result->parameters != NULL &&
+        json_object_update(list, job->result->parameters) != 0) {
         json_decref(list);
         return NULL;
     }
@@ -341,12 +335,12 @@ static json_t *shared(json_t *object)
 }
 
 /* What has multiplied is named, too: the CPU's products are a library's. */
-static json_t *pack_detail(const struct job *job)
+static json_t *pack_detail(const struct manifest_of *job)
 {
-    const struct engine_device *d = job->device;
+    const struct engine_device *d = place_device(job->place);
     struct backend_info info = d->info;
     char text[sizeof(info.detail) + sizeof(info.products)];
-    if (!d->on_cpu || !job->input.settings.stage->multiplies || job->context.check_only ||
+    if (!d->on_cpu || !job->input->settings.stage->multiplies || job->is_check ||
         backend_load_products(0) != STATUS_OK) {
         return text_json(info.detail);
     }
@@ -355,32 +349,32 @@ static json_t *pack_detail(const struct job *job)
     return text_json(text);
 }
 
-enum status manifest_make(const struct job *job, json_t **out)
+enum status manifest_make(const struct manifest_of *job, json_t **out)
 {
-    const struct backend_info *info = &job->device->info;
-    bool check = job->context.check_only;
+    const struct backend_info *info = &place_device(job->place)->info;
+    const bool check = job->is_check;
     json_t *m =
         json_pack("{s:i, s:s, s:s*, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
-                  LEAT_VERSION, "job", job->input.id, "pipeline", job->input.settings.stage->name,
+                  LEAT_VERSION, "job", job->input->id, "pipeline", job->input->settings.stage->name,
                   "parameters", pack_parameters(job), "reader", pack_reader(job), "inputs",
                   pack_inputs(job), "backend", "name", info->name, "device",
                   text_json(info->device), "detail", pack_detail(job));
-    put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result.shape));
+    put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result->shape));
     put(&m, "warnings", pack_warnings(job));
     put(&m, "memory",
-        json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->need.memory_bytes, "host_bytes",
-                  (json_int_t)job->need.host_bytes));
+        json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->memory->need.memory_bytes,
+                  "host_bytes", (json_int_t)job->memory->need.host_bytes));
     if (!check) {
         put(&m, "requested", pack_requested(job, m));
-        put(&m, "summary", shared(job->result.summary));
+        put(&m, "summary", shared(job->result->summary));
         put(&m, "timing", pack_timing(job));
-        put(&m, "outputs", pack_outputs(job));
+        put(&m, "outputs", json_array());
     }
     *out = m;
     return m != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
 }
 
-enum status manifest_set_bundle(const struct job *job, json_t *manifest, const char *name,
+enum status manifest_set_bundle(const struct manifest_of *job, json_t *manifest, const char *name,
                                 uint64_t bytes, uint32_t crc)
 {
     json_t *const before = json_object_get(manifest, "outputs");

@@ -5,8 +5,10 @@
  * they may not. An input is the same when its name, length, time of modification and inode are;
  * when only these two differ (or are not known, as of members of archives), its checksum decides.
  */
+#include "pipeline/engine/resume.h"
+
 #include "formats/base/json.h"
-#include "pipeline/engine/job_state.h"
+#include "pipeline/engine/manifest.h"
 #include "pipeline/names/text.h"
 
 #include <errno.h>
@@ -19,7 +21,8 @@ enum { MANIFEST_MAX_BYTES = 64 << 20 };
 
 /* The earlier result, and what is found out about it. */
 struct earlier {
-    const struct job *job;
+    const struct job_input *input;
+    const struct settings *settings;
     int fd;           /* its folder */
     json_t *manifest; /* NULL: there is none */
     char differs[96]; /* what makes it another job's; "": nothing */
@@ -35,7 +38,7 @@ static enum status read_manifest(struct earlier *e)
     }
     if (fd < 0) {
         return status_fail_errno(errno, "cannot open the earlier result.json of '%s'",
-                                 job_settings_result(&e->job->input.settings));
+                                 job_settings_result(&e->input->settings));
     }
     enum status code = json_read_fd(fd, MANIFEST_MAX_BYTES, &e->manifest);
     if (code == STATUS_BAD_INPUT) {
@@ -74,7 +77,7 @@ static const char *find_unasked(const json_t *manifest, const json_t *asked)
 
 static enum status compare_request(struct earlier *e)
 {
-    json_t *asked = manifest_asked(e->job), *value;
+    json_t *asked = manifest_asked(&e->input->settings), *value;
     const char *key, *other = asked != NULL ? find_unasked(e->manifest, asked) : NULL,
                      *how = "with another";
     if (asked == NULL) {
@@ -82,7 +85,7 @@ static enum status compare_request(struct earlier *e)
     }
     if (!is_text(e->manifest, "leat", LEAT_VERSION)) {
         snprintf(e->differs, sizeof(e->differs), "another version of leat made it");
-    } else if (!is_text(e->manifest, "pipeline", e->job->input.settings.stage->name)) {
+    } else if (!is_text(e->manifest, "pipeline", e->input->settings.stage->name)) {
         snprintf(e->differs, sizeof(e->differs), "another pipeline made it");
     } else {
         json_object_foreach(asked, key, value)
@@ -96,7 +99,7 @@ static enum status compare_request(struct earlier *e)
         const bool is_bundled = manifest_is_bundled(e->manifest);
         if (other != NULL) {
             snprintf(e->differs, sizeof(e->differs), "it was made %s %s", how, other);
-        } else if (is_bundled != e->job->context.settings->bundle) {
+        } else if (is_bundled != e->settings->bundle) {
             snprintf(e->differs, sizeof(e->differs), "it was made %s --bundle",
                      is_bundled ? "with" : "without");
         }
@@ -148,7 +151,7 @@ static enum status same_content(const json_t *there, const struct job_part *part
 
 static enum status compare_input(struct earlier *e, size_t i)
 {
-    const struct job_part *part = &e->job->input.parts[i];
+    const struct job_part *part = &e->input->parts[i];
     const json_t *there = json_array_get(json_object_get(e->manifest, "inputs"), i);
     const char *name = job_part_name(part);
     bool same = false;
@@ -158,7 +161,7 @@ static enum status compare_input(struct earlier *e, size_t i)
     }
     if (same) {
         struct source *source;
-        STATUS_TRY(job_open_source(part, &source));
+        STATUS_TRY(job_part_open(part, &source));
         const enum status code = same_content(there, part, source, &same);
         source_free(source);
         STATUS_TRY(code);
@@ -171,7 +174,7 @@ static enum status compare_input(struct earlier *e, size_t i)
 
 static enum status compare_inputs(struct earlier *e)
 {
-    const size_t n = e->job->input.n_parts;
+    const size_t n = e->input->n_parts;
     if (json_array_size(json_object_get(e->manifest, "inputs")) != n) {
         snprintf(e->differs, sizeof(e->differs), "it was made from other files");
     }
@@ -217,16 +220,15 @@ static enum status compare(struct earlier *e, bool *damaged)
 }
 
 /* What the job makes of what was found. */
-static enum status decide(struct job *job, const struct earlier *e, bool damaged)
+static enum status decide(const struct earlier *e, bool damaged, struct resume *out)
 {
     struct stat st;
-    const char *result = job_settings_result(&job->input.settings);
-    if (damaged || (job->context.settings->force && e->differs[0] != '\0')) {
+    const char *result = job_settings_result(&e->input->settings);
+    if (damaged || (e->settings->force && e->differs[0] != '\0')) {
         if (fstat(e->fd, &st) != 0) {
             return status_fail_errno(errno, "cannot look at the earlier result '%s'", result);
         }
-        job->replaces = true;
-        job->replaced = (struct publish_folder){st.st_dev, st.st_ino};
+        *out = (struct resume){true, {st.st_dev, st.st_ino}};
         return STATUS_OK;
     }
     return e->differs[0] == '\0'
@@ -238,36 +240,37 @@ static enum status decide(struct job *job, const struct earlier *e, bool damaged
 }
 
 /* *gone: there is no manifest, since this is no result, or another process has replaced it. */
-static enum status look(struct job *job, int fd, bool *gone)
+static enum status look(struct earlier *e, struct resume *out, bool *gone)
 {
-    struct earlier e = {.job = job, .fd = fd};
     bool damaged;
-    enum status code = read_manifest(&e);
-    *gone = code == STATUS_OK && e.manifest == NULL && e.differs[0] == '\0';
+    enum status code = read_manifest(e);
+    *gone = code == STATUS_OK && e->manifest == NULL && e->differs[0] == '\0';
     if (code == STATUS_OK && !*gone) {
-        code = compare(&e, &damaged);
-        code = code == STATUS_OK ? decide(job, &e, damaged) : code;
+        code = compare(e, &damaged);
+        code = code == STATUS_OK ? decide(e, damaged, out) : code;
     }
-    json_decref(e.manifest);
+    json_decref(e->manifest);
     return code;
 }
 
-enum status job_resume(struct job *job)
+enum status resume_look(const struct job_input *input, const struct settings *settings, int out_fd,
+                        struct resume *out)
 {
     enum { MOST_TRIES = 16 };
-    const char *result = job_settings_result(&job->input.settings);
+    const char *result = job_settings_result(&input->settings);
     bool gone = true;
-    job->replaces = false;
+    *out = (struct resume){.replaces = false};
     for (int i = 0; gone && i < MOST_TRIES; i++) {
-        int fd = publish_open_result(job->context.out_fd, result);
-        if (fd < 0) {
+        struct earlier e = {
+            .input = input, .settings = settings, .fd = publish_open_result(out_fd, result)};
+        if (e.fd < 0) {
             break;
         }
-        const enum status code = look(job, fd, &gone);
-        close(fd);
+        const enum status code = look(&e, out, &gone);
+        close(e.fd);
         if (!gone) {
             return code;
         }
     }
-    return publish_vacant(job->context.out_fd, result, true);
+    return publish_vacant(out_fd, result, true);
 }

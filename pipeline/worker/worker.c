@@ -253,7 +253,7 @@ static void begin_end(struct worker *w, enum status code, const char *why)
     w->is_ending = true;
     begin_drain(w, why);
     for (size_t i = 0; i < w->engine.n_jobs; i++) {
-        job_cancel(w->engine.jobs[i], code, why);
+        job_cancel(job_in_flight(&w->engine, i), code, why);
     }
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
         if (t->archive != NULL) {
@@ -443,7 +443,7 @@ static enum status begin_one(struct worker *w, struct task *t)
         job_input_free(&input);
     }
     if (code == STATUS_OK) {
-        t->job = w->engine.jobs[w->engine.n_jobs - 1];
+        t->job = job_in_flight(&w->engine, w->engine.n_jobs - 1);
         worker_fault_begun(t->job);
     }
     return code;

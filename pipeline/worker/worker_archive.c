@@ -63,9 +63,10 @@ bool worker_archive_is_at_work(const struct worker_archive *a, uint64_t *n_moves
     *n_moves = a->n_done + a->n_failed;
     bool is = thread_pool_account_is_at_work(&a->account, n_moves);
     for (size_t i = 0; i < e->n_jobs; i++) {
+        const struct job *const job = job_in_flight(e, i);
         uint64_t n = 0;
-        if (job_context_user(e->jobs[i]) == a) {
-            is = job_is_at_work(e->jobs[i], &n) || is;
+        if (job_context_user(job) == a) {
+            is = job_is_at_work(job, &n) || is;
             *n_moves += n;
         }
     }

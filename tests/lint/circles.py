@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Which files call each other both ways? `circles.py BUILD` reads the symbols of BUILD's room libraries
-(libleat_*.a), prints such pairs within a room, and those of rooms. Exit status 1: two rooms call each other, or two
-files of a room in ORDERED; 2: there is nothing to read."""
+"""Which files call each other in a circle? `circles.py BUILD` reads the symbols of BUILD's room libraries
+(libleat_*.a), prints the circles within each room, and rooms that do so. Exit status 1: there is a circle of rooms,
+or of files of a room in ORDERED; 2: there is nothing to read."""
 import collections
 import pathlib
 import re
 import subprocess
 import sys
 
-ORDERED = {"pipeline_service"}
+ORDERED = {"pipeline_engine", "pipeline_service"}
 LINE = re.compile(r".*/libleat_(\w+)\.a\[(.+)\.o\]: (\S+) (\w)")
 
 
@@ -27,8 +27,22 @@ def read_symbols(build):
     return defined, needed
 
 
-def both_ways(calls):
-    return sorted((a, b) for a, b in calls if a < b and (b, a) in calls)
+def reach(calls, begin):
+    found, next_ones = set(), [begin]
+    while next_ones:
+        new = calls[next_ones.pop()] - found
+        found |= new
+        next_ones += new
+    return found
+
+
+def circles(pairs):
+    """Sets of two or more that all reach each other."""
+    calls = collections.defaultdict(set)
+    for caller, callee in pairs:
+        calls[caller].add(callee)
+    reached = {a: reach(calls, a) for a in list(calls)}
+    return sorted({tuple(sorted(b for b in reached[a] if a in reached.get(b, ()))) for a in reached} - {()})
 
 
 def main():
@@ -36,17 +50,16 @@ def main():
     files, rooms = set(), set()
     for caller, symbols in needed.items():
         for callee in {defined[s] for s in symbols if s in defined} - {caller}:
-            files.add((caller, callee))
-            if caller[0] != callee[0]:
-                rooms.add((caller[0], callee[0]))
+            (files if caller[0] == callee[0] else rooms).add((caller, callee))
     wrong = False
-    for a, b in both_ways(files):
-        wrong = wrong or a[0] == b[0] and a[0] in ORDERED
-        print(f"within {a[0]}: {a[1]} and {b[1]}" if a[0] == b[0] else f"between rooms: {a} and {b}")
-    circles = both_ways(rooms)
-    for a, b in circles:
-        print(f"rooms that call each other: {a} and {b}")
-    sys.exit(1 if circles or wrong else 0)
+    for circle in circles(files):
+        room = circle[0][0]
+        wrong = wrong or room in ORDERED
+        print(f"within {room}: {len(circle)} files, {', '.join(name for _, name in circle)}")
+    for circle in circles({(a[0], b[0]) for a, b in rooms}):
+        wrong = True
+        print(f"rooms that call each other: {', '.join(circle)}")
+    sys.exit(wrong)
 
 
 main()

@@ -328,25 +328,25 @@ static struct settings batched_settings(void)
 }
 
 /* Whether blocks wait, and what is read is decoded but for what has failed. */
-static bool all_decoded(const struct job *job)
+static bool all_decoded(const struct reading *r)
 {
-    const struct block *b = job->first_block;
+    const struct block *b = r->first_block;
     while (b != NULL && b->state == BLOCK_READY) {
         b = b->next;
     }
-    return job->read_ended && job->first_block != NULL && (b == NULL || b->state == BLOCK_FAILED);
+    return r->has_ended && r->first_block != NULL && (b == NULL || b->state == BLOCK_FAILED);
 }
 
 /* The first push ends when all blocks have been read, so that the second task takes all the others.
  * Portions are not encoded until as many wait as may: then the stage waits, too. */
 static void hold_back(struct running *r)
 {
-    const struct job *job = r->engine.n_jobs > 0 ? r->engine.jobs[0] : NULL;
-    const bool failed = job != NULL && job->code != STATUS_OK;
-    if (failed || (job != NULL && all_decoded(job))) {
+    const struct job *job = r->engine.n_jobs > 0 ? job_in_flight(&r->engine, 0) : NULL;
+    const bool failed = job != NULL && job->tasks.code != STATUS_OK;
+    if (failed || (job != NULL && all_decoded(&job->reading))) {
         atomic_store(&fake.gate_shut, false);
     }
-    if (failed || (job != NULL && job->n_results == 2 && !job->on_device)) {
+    if (failed || (job != NULL && job->writing.n_results == 2 && !job->method.is_busy)) {
         atomic_store(&fake.n_to_meet, 0);
     }
 }
@@ -437,7 +437,7 @@ static void jobs_book_what_they_used(void **state)
 static void cancel_what_finishes(struct running *r)
 {
     for (size_t i = 0; atomic_load(&fake.is_finishing) && i < r->engine.n_jobs; i++) {
-        job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
+        job_cancel(job_in_flight(&r->engine, i), STATUS_CANCELLED, "on purpose");
     }
 }
 
@@ -488,14 +488,14 @@ static void fill_short_place(struct running *r)
         assert_true(!engine_has_place(e) && engine_has_short_place(e));
         r->context.short_only = true;
         start_next(r);
-        in_short_place.job = e->jobs[e->n_jobs - 1];
+        in_short_place.job = job_in_flight(e, e->n_jobs - 1);
         assert_true(!engine_has_place(e) && !engine_has_short_place(e));
     } else if (job != NULL && job->phase > JOB_PLACING && !in_short_place.has_cancelled) {
-        atomic_store(&job->accounts[LANE_READ].cpu_ns, in_short_place.cpu_ns);
-        job->begun_ns = in_short_place.is_old ? 1 : job->begun_ns;
+        atomic_store(&job->tasks.accounts[LANE_READ].cpu_ns, in_short_place.cpu_ns);
+        job->tasks.begun_ns = in_short_place.is_old ? 1 : job->tasks.begun_ns;
         in_short_place.has_cancelled = true;
         for (size_t i = 0; i < e->max_jobs; i++) {
-            job_cancel(e->jobs[i], STATUS_CANCELLED, "on purpose");
+            job_cancel(job_in_flight(e, i), STATUS_CANCELLED, "on purpose");
         }
     } else if (in_short_place.has_cancelled && e->n_jobs == 1) {
         in_short_place.is_free = engine_has_short_place(e);

@@ -147,7 +147,7 @@ static void cancel_what_copies(struct running *r)
 {
     if (copying.n_calls > 0 && !atomic_load(&copying.has_been_cancelled)) {
         assert_int_equal(r->engine.n_jobs, 1);
-        job_cancel(r->engine.jobs[0], STATUS_CANCELLED, "on purpose");
+        job_cancel(job_in_flight(&r->engine, 0), STATUS_CANCELLED, "on purpose");
         atomic_store(&copying.has_been_cancelled, true);
     }
 }

@@ -279,7 +279,7 @@ static void start_named(struct line *l)
 
 static void assert_that_waiting_is_not_counted(const struct job *job)
 {
-    if (job->phase == JOB_WAITING && job->code == STATUS_OK) {
+    if (job->phase == JOB_WAITING && job->tasks.code == STATUS_OK) {
         assert_true(job->waits);
         assert_false(uv_is_active((uv_handle_t *)job->deadline));
     } else if (job->phase >= JOB_STARTING && job->phase < JOB_ENDING) {
@@ -294,8 +294,9 @@ static void watch_line(uv_check_t *check)
     const struct engine *e = &l->r.engine;
     bool all_opened = true;
     for (size_t i = 0; i < e->n_jobs; i++) {
-        all_opened = all_opened && e->jobs[i]->phase != JOB_OPENING;
-        assert_that_waiting_is_not_counted(e->jobs[i]);
+        const struct job *const job = job_in_flight(e, i);
+        all_opened = all_opened && job->phase != JOB_OPENING;
+        assert_that_waiting_is_not_counted(job);
     }
     if (!all_opened || !fake.gate_shut) {
         return;
@@ -305,8 +306,9 @@ static void watch_line(uv_check_t *check)
         return;
     }
     for (size_t i = 0, n = 0; i < e->n_jobs; i++) {
-        if (e->jobs[i]->phase > JOB_WAITING) {
-            l->had_memory[n++] = letter_of(e->jobs[i]->input.parts[0].path);
+        const struct job *const job = job_in_flight(e, i);
+        if (job->phase > JOB_WAITING) {
+            l->had_memory[n++] = letter_of(job_path(job));
         }
     }
     atomic_store(&fake.gate_shut, false);
@@ -389,15 +391,15 @@ static void small_jobs_pass_one_that_waits_as_far_as_it_leaves_room(void **state
 }
 
 /* A job in flight as the rule sees it. */
-static struct job as_seen(struct engine *e, enum job_phase phase, uint64_t wanted, uint64_t held)
+static struct engine_job as_seen(struct engine *e, enum engine_wait waits, uint64_t wanted,
+                                 uint64_t held)
 {
-    return (struct job){.engine = e,
-                        .device = e->devices,
-                        .phase = phase,
-                        .host_wanted = wanted,
-                        .host_reserved = held,
-                        .device_wanted = 2 * wanted,
-                        .device_reserved = 2 * held};
+    return (struct engine_job){.device = e->devices,
+                               .waits = waits,
+                               .host_wanted = wanted,
+                               .host_reserved = held,
+                               .device_wanted = 2 * wanted,
+                               .device_reserved = 2 * held};
 }
 
 static void job_that_grows_takes_nothing_that_an_earlier_one_waits_for(void **state)
@@ -405,24 +407,24 @@ static void job_that_grows_takes_nothing_that_an_earlier_one_waits_for(void **st
     (void)state;
     struct engine_device device = {.memory_limit = 200, .memory_used = 80};
     struct engine e = {.host_limit = 100, .host_used = 40, .devices = &device, .n_jobs = 4};
-    struct job first = as_seen(&e, JOB_STREAMING, 20, 20),
-               waiting = as_seen(&e, JOB_WAITING, 70, 0),
-               grows = as_seen(&e, JOB_STREAMING, 10, 10),
-               last = as_seen(&e, JOB_STREAMING, 10, 10);
-    struct job *jobs[] = {&first, &waiting, &grows, &last};
+    struct engine_job first = as_seen(&e, WAITS_FOR_NOTHING, 20, 20),
+                      waiting = as_seen(&e, WAITS_FOR_MEMORY, 70, 0),
+                      grows = as_seen(&e, WAITS_FOR_NOTHING, 10, 10),
+                      last = as_seen(&e, WAITS_FOR_NOTHING, 10, 10);
+    struct engine_job *jobs[] = {&first, &waiting, &grows, &last};
     e.jobs = jobs;
-    assert_true(job_memory_may_take(&grows, 10, 0)); /* it and the last hold 30 then */
-    assert_false(job_memory_may_take(&grows, 11, 0));
-    assert_true(job_memory_may_take(&last, 10, 20));
-    assert_false(job_memory_may_take(&last, 0, 21));
-    assert_true(job_memory_may_take(&first, 60, 120)); /* it came before */
-    assert_false(job_memory_may_take(&first, 61, 0));
-    assert_false(job_memory_may_take(&first, 0, 121));
+    assert_true(memory_may_take(&e, &grows, 10, 0)); /* it and the last hold 30 then */
+    assert_false(memory_may_take(&e, &grows, 11, 0));
+    assert_true(memory_may_take(&e, &last, 10, 20));
+    assert_false(memory_may_take(&e, &last, 0, 21));
+    assert_true(memory_may_take(&e, &first, 60, 120)); /* it came before */
+    assert_false(memory_may_take(&e, &first, 61, 0));
+    assert_false(memory_may_take(&e, &first, 0, 121));
     waiting.host_wanted = 90; /* nothing is asked of what is short */
-    assert_true(job_memory_may_take(&grows, 0, 20));
-    assert_false(job_memory_may_take(&grows, 1, 0));
-    waiting.code = STATUS_CANCELLED; /* it waits no more */
-    assert_true(job_memory_may_take(&grows, 60, 0));
+    assert_true(memory_may_take(&e, &grows, 0, 20));
+    assert_false(memory_may_take(&e, &grows, 1, 0));
+    waiting.waits = WAITS_FOR_NOTHING;
+    assert_true(memory_may_take(&e, &grows, 60, 0));
 }
 
 int main(void)

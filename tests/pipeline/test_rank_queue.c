@@ -5,7 +5,7 @@
  * ctest: tsan=yes wrap=ranks_write
  */
 #include "kernels/sciddicat/bands.h"
-#include "pipeline/engine/job_state.h"
+#include "pipeline/engine/place.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/rank_queues.h"
 
@@ -193,13 +193,13 @@ static void job_that_a_rank_helps_goes_on_alone_without_memory(void **state)
 {
     (void)state;
     struct engine_device d = {.on_cpu = true};
-    struct job alone = {.device = &d}, helped = {.device = &d, .n_helpers = 1};
-    job_fail(&alone, STATUS_NO_MEMORY, "no memory");
-    assert_false(alone.restart_pending);
-    job_fail(&helped, STATUS_NO_MEMORY, "rank 1: no memory");
-    assert_true(helped.restart_pending && helped.has_lost_help);
-    free(alone.message);
-    free(helped.message);
+    struct engine_job job = {.device = &d};
+    struct job_tasks tasks = {.job = &job};
+    struct place alone = {.tasks = &tasks}, helped = {.tasks = &tasks, .n_helpers = 1};
+    place_heed_failure(&alone, STATUS_NO_MEMORY, "no memory");
+    assert_false(alone.starts_over);
+    place_heed_failure(&helped, STATUS_NO_MEMORY, "rank 1: no memory");
+    assert_true(helped.starts_over && helped.has_lost_help);
 }
 
 static void rank_has_room_for_one_landslide(void **state)

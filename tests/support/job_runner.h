@@ -364,8 +364,9 @@ static inline void cancel_what_starts_over(uv_check_t *check)
 {
     struct running *r = check->data;
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
-        if (r->engine.jobs[i]->restart_pending) {
-            job_cancel(r->engine.jobs[i], STATUS_CANCELLED, "on purpose");
+        struct job *const job = job_in_flight(&r->engine, i);
+        if (job_starts_over(job)) {
+            job_cancel(job, STATUS_CANCELLED, "on purpose");
         }
     }
 }

@@ -105,7 +105,8 @@ static void slow_piece(void *arg, size_t index)
 
 static enum status be_slow(void *owner)
 {
-    const struct executor e = thread_pool_executor(((struct burden *)owner)->job->engine->compute);
+    const struct executor e =
+        thread_pool_executor(((struct burden *)owner)->job->tasks.engine->compute);
     e.run(e.context, SLOW_PIECES, slow_piece, NULL);
     return STATUS_OK;
 }
@@ -114,9 +115,9 @@ static void burden_ended(struct engine_task *task)
 {
     struct burden *const b = task->owner;
     struct job *const job = b->job;
-    (void)job_task_ended(job, task);
+    (void)job_tasks_ended(&job->tasks, task);
     free(b);
-    job_advance(job);
+    job_tasks_changed(&job->tasks);
 }
 
 void worker_fault_begun(struct job *job)
@@ -128,6 +129,6 @@ void worker_fault_begun(struct job *job)
     }
     struct burden *const b = calloc(1, sizeof(*b));
     *b = (struct burden){.task = {.owner = b}, .job = job};
-    job_run(job, &b->task, LANE_DECODE, strcmp(kind, "still") == 0 ? be_still : be_slow,
-            burden_ended);
+    job_tasks_run(&job->tasks, &b->task, LANE_DECODE,
+                  strcmp(kind, "still") == 0 ? be_still : be_slow, burden_ended);
 }
