@@ -411,7 +411,7 @@ int main(int argc, char **argv)
         return work();
     }
     signal(SIGPIPE, SIG_IGN);
-    alarm((unsigned)(60 * patience())); /* what is waited for may never come */
+    alarm(WAIT_S); /* what is waited for may never come */
     unsetenv("CUDA_VISIBLE_DEVICES");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(worker_is_told_the_settings_that_are_its_own),

@@ -7,7 +7,7 @@ for i in range(20):
     print(",".join(f"{(i * 7919 + k * 104729) % 1009 / 7:.4f}" for k in range(200)))
 P
 under() {
-    (ulimit "$1" "$2" && shift 2 && exec timeout -s KILL 60 "$@") >stdout 2>stderr </dev/null
+    (ulimit "$1" "$2" && shift 2 && exec timeout -s KILL $wait_s "$@") >stdout 2>stderr </dev/null
     got=$?
 }
 for limit in -v -d; do

@@ -107,7 +107,7 @@ class Job:
         env = {**ENVIRONMENT, "LEAT_FAULT": fault, "LEAT_FAULT_LOG": log}
         try:
             done = subprocess.run([FAULTY, "run", *self.options, "-o", os.path.join(self.name, output), *self.inputs],
-                                  env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                                  env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_S)
         except subprocess.TimeoutExpired:
             raise Wrong("it hangs") from None
         return done, (read(log).decode() if os.path.exists(log) else "")

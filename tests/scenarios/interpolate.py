@@ -17,7 +17,7 @@ import time
 import zipfile
 import zlib
 
-from lib import BACKEND, HERE, LEAT, THREADS_ALONE, begin
+from lib import BACKEND, HERE, LEAT, THREADS_ALONE, WAIT_S, begin
 
 begin("numpy")
 import numpy
@@ -26,7 +26,6 @@ from service import Service
 SMALL = bool(os.environ.get("LEAT_TEST_SMALL"))
 # The same bytes for any number of threads: more than a piece of each kind, or, before a release, several.
 FEW = not os.environ.get("LEAT_TEST_LARGE")
-PATIENCE_S = 240 * max(1, int(float(os.environ.get("LEAT_TEST_PATIENCE", "1"))))
 U = 2.0**-53
 decimal.getcontext().prec = 60  # of each basis polynomial there are nearly as many; there is no cancellation in the bound
 
@@ -544,13 +543,13 @@ def cancelled():
     os.makedirs("stopped", exist_ok=True)
     child = subprocess.Popen([LEAT, "run", "-q", "-b", BACKEND, "--memory", "256M", "-o", "stopped",
                               "-s", "query=linspace(-1, 1, 1e9)", "z.nodes.csv"], stderr=subprocess.PIPE, text=True)
-    give_up = time.monotonic() + PATIENCE_S
+    give_up = time.monotonic() + WAIT_S
     while not glob.glob("stopped/.leat.*/curve.npz*") and not glob.glob("stopped/.*/*"):
         assert child.poll() is None and time.monotonic() < give_up, (child.poll(), os.listdir("stopped"))
         time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     begun = time.monotonic()
-    assert child.wait(PATIENCE_S) == -signal.SIGINT, child.returncode
+    assert child.wait(WAIT_S) == -signal.SIGINT, child.returncode
     took = time.monotonic() - begun
     assert os.listdir("stopped") == [], os.listdir("stopped")
     print("a billion queries, stopped: gone in %.2f s" % took)

@@ -25,7 +25,7 @@ ENVIRONMENT = dict(os.environ, TMPDIR=os.path.abspath("tmp"),
                    OMPI_MCA_btl_vader_backing_directory=os.path.abspath("shm"))
 
 # mpirun waits for so long before it tells ranks to stop, and once more before it kills them; 1 s by itself.
-SLOW_TO_KILL = {"OMPI_MCA_odls_base_sigkill_timeout": f"{2 * PATIENCE:.0f}"}
+SLOW_TO_KILL = {"OMPI_MCA_odls_base_sigkill_timeout": f"{max(4, 2 * PATIENCE):.0f}"}
 
 
 def check(right, what):
@@ -227,7 +227,7 @@ def kill_one(n, victim, n_done):
 
 def stop_one(n, victim, n_done):
     shutil.rmtree("out", ignore_errors=True)
-    ranks = Ranks(n, "--mpi-timeout", f"{max(5, 2 * PATIENCE)}", "lasting", "in")
+    ranks = Ranks(n, "--mpi-timeout", f"{max(10, 2 * PATIENCE)}", "lasting", "in")
     ranks.until_lasting(n_done)
     pid = ranks.process(victim)
     os.kill(pid, signal.SIGSTOP)
@@ -287,7 +287,7 @@ def lose_helpers():
     ranks = Ranks(2, "--resume", "wide")
     check(ranks.end() == 0, f"--resume: {ranks.said()[-3000:]}")
     is_as_of_one_process("wide", small=False)
-    victim, said = lose_helper(3, signal.SIGSTOP, "--mpi-timeout", f"{max(5, 2 * PATIENCE)}")
+    victim, said = lose_helper(3, signal.SIGSTOP, "--mpi-timeout", f"{max(10, 2 * PATIENCE)}")
     check(said.count(f"leat: error: rank {victim} (") == 1 and "has not answered for" in said, said)
 
 

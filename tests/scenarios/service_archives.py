@@ -14,7 +14,7 @@ import time
 import zipfile
 
 from lib import begin, skip
-from service import LEAT, PATIENCE, WATCHED, Service, grid, table
+from service import LEAT, WATCHED, Service, grid, table
 
 begin()
 if shutil.which("zstd") is None:
@@ -99,7 +99,7 @@ assert len(os.listdir("reference")) == 7, os.listdir("reference")
 
 # Files in archives that hang the worker or kill it, and one that meets an error of the program; looked at again below.
 if FAULTY:
-    faults = Service("faults", "--config", "conf", "--deadline", "20" if WATCHED else "3", "--max-attempts", "2",
+    faults = Service("faults", "--config", "conf", "--deadline", "20" if WATCHED else "6", "--max-attempts", "2",
                      program=FAULTY, env={"LEAT_WORKER_FAULT": "hang sleeper, kill eater, internal odd"})
     for name in "sleeper", "eater", "odd":
         drop(faults, name[0] + ".tar", {**TABLES, name + ".clusters.csv": TABLES["t0.clusters.csv"]})
@@ -111,7 +111,7 @@ s = Service("long", "--config", "long.conf", "--threads", "1", "--drain", "0")
 drop(s, "long.tar", {"t.clusters.csv": TABLES["t0.clusters.csv"], **GRIDS, "u.clusters.csv": TABLES["t1.clusters.csv"]})
 s.until(lambda: any(0 < job["bytes"] <= job["total_bytes"] for job in s.status()["in_flight"]), "bytes of an archive")
 s.stop()
-s = Service("long", "--config", "long.conf", "--threads", "1", "--deadline", str(2 * PATIENCE))
+s = Service("long", "--config", "long.conf", "--threads", "1", "--deadline", "20" if WATCHED else "6")
 s.done(["long.tar"], "an archive of which one file takes too long")
 found = {name: e["code"] for name, e in entries(s, "long").items()}
 s.check(found == {"in/long.tar/deep/g.dem.asc": "deadline", "in/long.tar/t.clusters.csv": "ok",

@@ -37,7 +37,7 @@ def run(name, env, files, bad, *options):
 
 
 # A worker that hangs is killed at the deadline of the job that is to blame. Looked at again below.
-hang = dropped("hang", FAULTS, ["one", "sleeper", "two"], "--deadline", "10" if WATCHED else "1", "--max-attempts", "2")
+hang = dropped("hang", FAULTS, ["one", "sleeper", "two"], "--deadline", "10" if WATCHED else "5", "--max-attempts", "2")
 
 # A long job dies beside one that kills its worker: each gets a worker of its own, and nobody waits for the long one.
 with open("leat.conf", "w") as f:

@@ -8,6 +8,7 @@
 #include "pipeline/engine/job_state.h"
 #include "stages/base/job_io.h"
 #include "stages/base/pull.h"
+#include "tests/support/patience.h"
 #include "tests/support/scratch_folder.h"
 
 #include <dirent.h>
@@ -24,7 +25,7 @@
 
 #include <cmocka.h>
 
-enum { PATIENCE_MS = 240000 }; /* for what comes at some time, on any machine */
+enum { PATIENCE_MS = 1000 * WAIT_S };
 enum failing { NOWHERE, AT_PLAN, AT_OPEN, AT_PUSH, AT_FINISH, AT_PIECE };
 
 struct running;

@@ -341,7 +341,7 @@ def workers(b):
         for kind, (faults, n_bad, attempts) in kinds.items():
             w = benches[kind] = Bench(b.arguments, os.path.join(os.path.basename(b.folder), kind))
             w.service.leat = program
-            w.service.configure(max_attempts=attempts, deadline=0 if "hang" not in kind else 20 if WATCHED else 3)
+            w.service.configure(max_attempts=attempts, deadline=0 if "hang" not in kind else 20 if WATCHED else 10)
             for i in range(3 * rounds + n_bad):
                 drop = w.content.good(KINDS[i % len(KINDS)])  # an archive would meet "device #3" for ever
                 drop.good = i >= n_bad
