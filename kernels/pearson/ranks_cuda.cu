@@ -1,19 +1,22 @@
 /*
  * ranks_cuda - average ranks of rows, and of the samples that two rows of ranks have in common.
  *
- * CUB sorts the samples of all rows at once, by their row and then by a pattern that rises with the
- * value; the rank of a sample follows from where its equals begin and end in its sorted row. A pair
- * is not sorted: the whole part of its rank in its row numbers what a sample is equal to; the
+ * Samples are sorted by a pattern that rises with the value; the rank of a sample follows from
+ * where its equals begin and end in its sorted row. A row that fits in shared memory is sorted
+ * there, by a block; CUB sorts longer ones all at once, by their row and then by the pattern. A
+ * pair is not sorted: the whole part of its rank in its row numbers what a sample is equal to; the
  * common samples of each number are counted, and their ranks follow.
  *
- * Mapping: rows, a thread a sample; a pair, a block. Bytes: of a row, about 600 a sample, by the
- * sort; of a pair, 16 a sample twice, and its counts, 8 a sample five times.
+ * Mapping: short rows, a block; longer ones, a thread a sample; a pair, a block. Bytes: of a short
+ * row, 24 a sample; of a longer one, about 600, by the sort; of a pair, 16 a sample twice, and its
+ * counts, 8 a sample five times.
  * Error of r for N <= 2^20: the sums are of integers, twice the ranks less their mean; those of a
  * thread (N / PAIR_THREADS + 16) u, of r twice that: 1.8e-12, and 0 up to 2^17 common samples.
  */
 #include "kernels/pearson/pairs_cuda.h"
 #include "kernels/pearson/pearson_cuda.h"
 
+#include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
@@ -23,14 +26,133 @@ namespace
 const int THREADS = 256;
 const size_t PAIR_BLOCKS = 2112;
 
+__device__ uint64_t pattern_of(const struct series_rows &x, size_t k)
+{
+    return pearson_key(x.type == DTYPE_F32 ? (double)((const float *)x.at.at)[k]
+                                           : ((const double *)x.at.at)[k]);
+}
+
+/* The first of sorted keys [from, end) that is not below `key`. */
+template <class Sorted, class Key, class Index>
+__device__ Index first_of(const Sorted &sorted, Index from, Index end, Key key)
+{
+    while (from < end) {
+        const Index middle = from + (end - from) / 2;
+        if (sorted[middle] < key) {
+            from = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return from;
+}
+
+/* The rank of `key`, which is among the sorted keys [row, end) of its row. */
+template <class Sorted, class Key, class Index>
+__device__ double rank_of(const Sorted &sorted, Index row, Index end, Key key)
+{
+    if ((uint64_t)key == UINT64_MAX) {
+        return NAN;
+    }
+    const Index first = first_of(sorted, row, end, key);
+    Index next = first + 1;
+    if (next < end && sorted[next] == key) {
+        next = first_of(sorted, next, end, (Key)(key + 1));
+    }
+    return (double)(first - row + next - row + 1) / 2;
+}
+
+/* --- short rows ------------------------------------------------------------------------------ */
+
+/* Sorted keys in shared memory, of which those at a search's middles lie in unlike banks. */
+struct spread_keys {
+    uint64_t *at;
+    __device__ uint64_t &operator[](unsigned k) const
+    {
+        return at[k + k / 16];
+    }
+};
+
+/* A block's way of rows of up to MOST samples. Keys of f32 differ from bit 29 on. */
+template <int N_THREADS, int ITEMS> struct row_sort {
+    typedef cub::BlockRadixSort<uint64_t, N_THREADS, ITEMS, cub::NullType, 5> block;
+    enum { MOST = N_THREADS * ITEMS };
+    union memory {
+        typename block::TempStorage sorting;
+        uint64_t sorted[MOST + MOST / 16];
+    };
+};
+
+template <int N_THREADS, int ITEMS>
+__global__ void __launch_bounds__(N_THREADS) rank_row(struct series_rows x, double *rank)
+{
+    typedef row_sort<N_THREADS, ITEMS> way;
+    extern __shared__ __align__(16) unsigned char shared[];
+    typename way::memory &memory = *(typename way::memory *)shared;
+    const spread_keys sorted = {memory.sorted};
+    const size_t row = blockIdx.x * x.n_samples;
+    const unsigned n = (unsigned)x.n_samples;
+    uint64_t keys[ITEMS];
+#pragma unroll
+    for (unsigned i = 0, k = threadIdx.x; i < ITEMS; i++, k += N_THREADS) {
+        keys[i] = k < n ? pattern_of(x, row + k) : UINT64_MAX;
+    }
+    typename way::block(memory.sorting)
+        .SortBlockedToStriped(keys, x.type == DTYPE_F32 ? 29 : 0, 64);
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0, k = threadIdx.x; i < ITEMS; i++, k += N_THREADS) {
+        sorted[k] = keys[i];
+    }
+    __syncthreads();
+    for (unsigned k = threadIdx.x; k < n; k += N_THREADS) {
+        rank[row + k] = rank_of(sorted, 0U, n, pattern_of(x, row + k));
+    }
+}
+
+template <int N_THREADS, int ITEMS>
+enum status launch_rank_row(const struct series_rows &x, double *rank, cudaStream_t stream)
+{
+    const int bytes = (int)sizeof(typename row_sort<N_THREADS, ITEMS>::memory);
+    auto kernel = rank_row<N_THREADS, ITEMS>;
+    CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+             "shared memory of ranks");
+    kernel<<<(unsigned)x.n_series, N_THREADS, bytes, stream>>>(x, rank);
+    return cuda_launched("ranks of short rows");
+}
+
+struct short_rows {
+    size_t most, shared_bytes;
+    enum status (*launch)(const struct series_rows &x, double *rank, cudaStream_t stream);
+};
+
+template <int N_THREADS, int ITEMS> constexpr short_rows short_rows_of()
+{
+    typedef row_sort<N_THREADS, ITEMS> way;
+    return {way::MOST, sizeof(typename way::memory), launch_rank_row<N_THREADS, ITEMS>};
+}
+
+/* The way of rows of so many samples; NULL: none that fits in the device's shared memory. */
+const short_rows *short_rows_for(const struct cuda_queue *q, size_t n_samples)
+{
+    static const short_rows ways[] = {short_rows_of<128, 16>(), short_rows_of<256, 32>(),
+                                      short_rows_of<512, 32>()};
+    for (const short_rows &way : ways) {
+        if (n_samples <= way.most) {
+            return way.shared_bytes <= q->backend->properties.sharedMemPerBlockOptin ? &way : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* --- longer rows ----------------------------------------------------------------------------- */
+
 /* The number of the row, then the value's pattern. */
 typedef unsigned __int128 row_key;
 
 __device__ row_key key_of(const struct series_rows &x, size_t k)
 {
-    const double v =
-        x.type == DTYPE_F32 ? (double)((const float *)x.at.at)[k] : ((const double *)x.at.at)[k];
-    return (row_key)(k / x.n_samples) << 64 | pearson_key(v);
+    return (row_key)(k / x.n_samples) << 64 | pattern_of(x, k);
 }
 
 __global__ void make_keys(struct series_rows x, row_key *key)
@@ -41,29 +163,12 @@ __global__ void make_keys(struct series_rows x, row_key *key)
     }
 }
 
-/* The first of sorted keys [from, end) that is not below `key`. */
-__device__ size_t first_of(const row_key *sorted, size_t from, size_t end, row_key key)
-{
-    while (from < end) {
-        const size_t middle = from + (end - from) / 2;
-        if (sorted[middle] < key) {
-            from = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
-    return from;
-}
-
 __global__ void rank_samples(struct series_rows x, const row_key *sorted, double *rank)
 {
-    const size_t k = blockIdx.x * (size_t)THREADS + threadIdx.x, n = x.n_samples;
-    if (k < x.n_series * n) {
-        const row_key key = key_of(x, k);
-        const size_t row = k / n * n, first = first_of(sorted, row, row + n, key);
-        const size_t end = first_of(sorted, first + 1, row + n, key + 1);
-        rank[k] =
-            (uint64_t)key == UINT64_MAX ? (double)NAN : (double)(first - row + end - row + 1) / 2;
+    const size_t k = blockIdx.x * (size_t)THREADS + threadIdx.x,
+                 row = k / x.n_samples * x.n_samples;
+    if (k < x.n_series * x.n_samples) {
+        rank[k] = rank_of(sorted, row, row + x.n_samples, key_of(x, k));
     }
 }
 
@@ -171,13 +276,16 @@ __global__ void __launch_bounds__(PAIR_THREADS) rank_pairs(cuda_rank_pairs l)
 
 } // namespace
 
-size_t cuda_rank_bytes(const struct queue *q, size_t n_series, size_t n_samples)
+size_t cuda_rank_bytes(const struct queue *queue, size_t n_series, size_t n_samples)
 {
-    (void)q;
-    return n_series * n_samples * 2 * sizeof(row_key);
+    const struct cuda_queue *q = (const struct cuda_queue *)queue;
+    return short_rows_for(q, n_samples) != NULL ? 0 : n_series * n_samples * 2 * sizeof(row_key);
 }
 
-enum status cuda_rank_rows(struct queue *queue, const struct series_rows *x, struct span out)
+namespace
+{
+
+enum status rank_long_rows(struct queue *queue, const struct series_rows *x, struct span out)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     const size_t n = x->n_series * x->n_samples;
@@ -185,11 +293,6 @@ enum status cuda_rank_rows(struct queue *queue, const struct series_rows *x, str
     int bits = 64;
     while (x->n_series > (size_t)1 << (bits - 64)) {
         bits++;
-    }
-    STATUS_TRY(cuda_expect(x->at, 1, series_rows_bytes(x), "ranks"));
-    STATUS_TRY(cuda_expect(out, n, sizeof(double), "ranks"));
-    if (n == 0) {
-        return STATUS_OK;
     }
     cuda_span space(queue);
     STATUS_TRY(space.alloc(cuda_rank_bytes(queue, x->n_series, x->n_samples)));
@@ -209,6 +312,29 @@ enum status cuda_rank_rows(struct queue *queue, const struct series_rows *x, str
              "sort of samples");
     rank_samples<<<blocks, THREADS, 0, work.stream>>>(*x, keys.Current(), (double *)out.at);
     STATUS_TRY(cuda_launched("ranks"));
+    return work.done();
+}
+
+} // namespace
+
+enum status cuda_rank_rows(struct queue *queue, const struct series_rows *x, struct span out)
+{
+    struct cuda_queue *q = cuda_queue_of(queue);
+    const size_t n = x->n_series * x->n_samples;
+    const short_rows *const way = short_rows_for(q, x->n_samples);
+    STATUS_TRY(cuda_expect(x->at, 1, series_rows_bytes(x), "ranks"));
+    STATUS_TRY(cuda_expect(out, n, sizeof(double), "ranks"));
+    if (n == 0) {
+        return STATUS_OK;
+    }
+    if (way == NULL) {
+        return rank_long_rows(queue, x, out);
+    }
+    cuda_work work(
+        q, STREAM_COMPUTE,
+        {queue_reads(x->at.at, series_rows_bytes(x)), queue_writes(out.at, n * sizeof(double))});
+    STATUS_TRY(work.status);
+    STATUS_TRY(way->launch(*x, (double *)out.at, work.stream));
     return work.done();
 }
 
