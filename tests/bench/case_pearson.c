@@ -353,7 +353,7 @@ static const struct pearson_variant
     exact_16k = VARIANT(PEARSON_EXACT, DTYPE_F64, 16384, 16384, .mark_s = 88e-3),
     exact_hostile = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 16384, .spike = 1e6),
     f32 = VARIANT(PEARSON_F32, DTYPE_F32, 8192, 8192, .mark_s = 6.0e-3),
-    ranks = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 8192, .ranks = true),
+    ranks = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 8192, .ranks = true, .mark_s = 15.3e-3),
     gaps = VARIANT(PEARSON_EXACT, DTYPE_F64, 1024, 8192, .missing = 0.1),
     ranks_gaps = VARIANT(PEARSON_EXACT, DTYPE_F64, 1024, 8192, .ranks = true, .missing = 0.1),
     survey = VARIANT(PEARSON_EXACT, DTYPE_F64, 8192, 257, .survey = true);
