@@ -17,8 +17,7 @@ enum {
     DEFER_MOST_MS = 60000, /* a minute */
     CAREFUL_AFTER = 2,     /* deferrals after which a job is tried beside no other such one */
     IN_ROW = 8,            /* jobs deferred while none ended: no job alone is the cause */
-    NARROW_MS = 2000,      /* from then on: between two claims, and two attempts */
-    ALL_MS = 60000         /* between two times that all are tried since one had room at once */
+    NARROW_MS = 2000       /* from then on: between two claims, and two attempts */
 };
 
 /* --- the gate --------------------------------------------------------------------------------- */
@@ -40,7 +39,7 @@ void gate_shut(struct service *s, const char *why, bool for_reserve)
     say(s, why, was_open);
 }
 
-/* Deferred jobs are tried now, as if they had been deferred once. */
+/* Deferred jobs are tried now, as if they had not been. */
 static void let_all_try(struct service *s)
 {
     struct service_job *job;
@@ -48,7 +47,8 @@ static void let_all_try(struct service *s)
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
             if (job->n_deferrals > 0) {
-                job->n_deferrals = 1;
+                s->n_deferred--;
+                job->n_deferrals = 0;
                 job->again_ms = job->attempt_ms = 0;
             }
         }
@@ -63,7 +63,6 @@ void gate_open(struct service *s)
     }
     s->gate.state = GATE_OPEN;
     s->gate.n_in_row = 0;
-    s->gate.row++;
 }
 
 void gate_found_room(struct service *s)
@@ -115,14 +114,13 @@ void deferral_add(struct service *s, struct service_job *job, const char *why)
         job->deferred_ms = now;
         log_warning("%s: %s; it is tried again later, and others go on", job->name, why);
     }
-    s->n_deferred += job->n_deferrals++ == 0;
+    if (job->n_deferrals++ == 0) {
+        s->n_deferred++;
+        deferral_note(s, why);
+    }
     job->n_done_then = s->figures.n_done;
     job->attempt_ms = job->again_ms =
         now + service_wait_ms(job->n_deferrals, DEFER_MS, DEFER_MOST_MS);
-    if (job->row != s->gate.row + 1) {
-        job->row = s->gate.row + 1;
-        deferral_note(s, why);
-    }
 }
 
 void deferral_tick(struct service *s)
@@ -168,14 +166,11 @@ bool deferral_is_busy(const struct service *s)
 void deferral_end(struct service *s, const struct service_job *job)
 {
     const bool was_narrow = gate_is_narrow(s);
-    const uint64_t now = service_now(s);
     s->gate.n_in_row = 0;
-    s->gate.row++;
     if (was_narrow && s->gate.state == GATE_OPEN) {
         log_info("there is room again");
     }
-    if (job->n_deferrals > 0 || (was_narrow && now >= s->gate.all_ms + ALL_MS)) {
-        s->gate.all_ms = now;
+    if (job->n_deferrals > 0 || was_narrow) {
         let_all_try(s);
     }
 }

@@ -11,15 +11,15 @@
  *
  * Blame. A worker that dies takes all jobs with it that it had begun. When that was one, it is
  * charged with an attempt. When they were several, nobody is, but they are suspects: from then on
- * each is tried in a process of its own, beside the others, so that a poisonous file is charged for
- * its own deaths and its neighbours for none. A job that passes its deadline and does not stop is
- * known by name, and is alone in being charged, as long as its worker gives signs of life; so is
- * one that is at work and does not move for ten minutes, or for twenty times what it has taken for
- * a move so far. A worker that hangs as a whole counts as dead. Jobs that were not yet begun, as
- * far as is known, are sent back without a charge. A service that ends without warning leaves
- * attempts charged to jobs that were at its workers. That is seldom their fault: they are tried
- * again, those with two or more such attempts as suspects, and fail only when they are charged once
- * more, or when it goes on like that for long.
+ * each is tried in a process of its own, which is started for it beside the others and ends with
+ * it, so that a poisonous file is charged for its own deaths and its neighbours for none. A job
+ * that passes its deadline and does not stop is known by name, and is alone in being charged, as
+ * long as its worker gives signs of life; so is one that is at work and does not move for ten
+ * minutes. A worker that hangs as a whole counts as dead. Jobs that were not yet begun, as far as
+ * is known, are sent back without a charge. A service that ends without warning leaves attempts
+ * charged to jobs that were at its workers. That is seldom their fault: they are tried again, those
+ * with two or more such attempts as suspects, and fail only when they are charged once more, or
+ * when it goes on like that for long.
  *
  * No room (space, quota, memory, I/O errors on our side) is nobody's fault, and nothing is charged.
  * Two things follow from it. A gate: every second or, while all is well, every few, it is looked

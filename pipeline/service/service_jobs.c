@@ -115,27 +115,15 @@ size_t service_jobs_wanted(const struct service *s, bool suspects)
     const struct service_job *job;
     size_t n = 0, taken = 0;
     for (size_t i = 0; i < s->n_all; i++) {
-        n += s->workers[i]->is_alone == suspects ? n_free(s->workers[i]) : 0;
+        const struct service_worker *w = s->workers[i];
+        n += w->is_alone != suspects ? 0 : suspects ? w->n_jobs == 0 : n_free(w);
     }
     TAILQ_FOREACH(job, &s->lists[WAIT_WORKER], place)
     {
         taken += job->suspect == suspects;
     }
+    n = suspects && service_workers_home(s) == NULL ? 0 : n;
     return n > taken ? n - taken : 0;
-}
-
-static size_t count_suspects(const struct service *s)
-{
-    const struct service_job *job;
-    size_t n = 0;
-    for (enum service_list list = WAIT_ATTEMPT; list <= WAIT_RESULT; list++) {
-        TAILQ_FOREACH(job, &s->lists[list], place)
-        {
-            const bool may = !job->spool->held && job->again_ms <= service_now(s);
-            n += job->suspect && (list != WAIT_ATTEMPT || may);
-        }
-    }
-    return n;
 }
 
 static void give(struct service *s, struct service_worker *w, struct service_job *job)
@@ -157,6 +145,10 @@ static void give(struct service *s, struct service_worker *w, struct service_job
         json_object_set_new(message, "alone", json_true());
     }
     worker_link_send(&w->link, message);
+    if (w->is_alone) {
+        w->capacity = 0; /* it ends with this one */
+        s->n_suspects--;
+    }
     job->worker = w;
     job->begun = false;
     job->bytes = job->begun_ms = job->n_moves = 0;
@@ -186,8 +178,11 @@ static struct service_worker *choose(const struct service *s, const struct servi
 void service_dispatch(struct service *s)
 {
     struct service_job *job, *next;
-    const size_t n = count_suspects(s); /* but for those that a step has */
-    s->n_suspects = s->step != NULL && n < s->n_suspects ? s->n_suspects : n;
+    s->n_suspects = 0;
+    TAILQ_FOREACH(job, &s->lists[WAIT_WORKER], place)
+    {
+        s->n_suspects += job->suspect;
+    }
     for (job = TAILQ_FIRST(&s->lists[WAIT_WORKER]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
         struct service_worker *w = choose(s, job);
@@ -246,16 +241,15 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
 static void on_transient_failure(struct service *s, struct service_job *job, enum status code,
                                  const char *text)
 {
-    const bool is_again = job->transient_code == code && job->n_deferrals > 0 &&
+    const bool is_again = job->transient_code == code &&
                           s->figures.n_done > job->n_done_then; /* others have ended since */
     if (job->transient_code != code) {
         job->transient_code = code;
-        job->transient_ms = service_now(s);
+        job->deferred_ms = 0;
     }
     const bool is_memory = code == STATUS_NO_MEMORY || code == STATUS_TOO_LARGE;
-    const bool charge =
-        is_again &&
-        (code == STATUS_IO || (is_memory && service_now(s) >= job->transient_ms + MEMORY_MS));
+    const bool charge = is_again && (code == STATUS_IO ||
+                                     (is_memory && service_now(s) >= job->deferred_ms + MEMORY_MS));
     if (charge) {
         job->n_done_then = s->figures.n_done;
     } else if (code != STATUS_CANCELLED) {

@@ -50,9 +50,7 @@ struct service_job {
     uint64_t deferred_ms;               /* when it was deferred first; 0: it was not */
     unsigned n_deferrals;               /* in a row */
     size_t n_done_then;         /* jobs that were done when it was deferred or charged last */
-    size_t row;                 /* the last row that it counts in, + 1; 0: none */
     enum status transient_code; /* that the worker last deferred it with, in a row */
-    uint64_t transient_ms;      /* since when */
     char *deferred_why;         /* NULL: it was not */
     uint64_t found_ms;          /* when its last file was found in in/; 0: before the start */
     uint64_t bytes, total_bytes, begun_ms;
@@ -71,8 +69,8 @@ enum worker_state {
     WORKER_DISABLED, /* until again_ms */
 };
 
-/* A process, or its place. Behind the places that the settings ask for there are some for suspects,
- * which take one job at a time and are empty when no job is one. A worker that is to have other
+/* A process, or its place. Behind the places that the settings ask for there are some for suspects:
+ * a process there is started for one job, and ends with it. A worker that is to have other
  * settings, or is not wanted any more, retires: it gets no jobs, and ends once it has none. */
 struct service_worker {
     struct service *service;
@@ -84,8 +82,8 @@ struct service_worker {
     struct worker_link link;
     bool is_running, has_exited, is_broken; /* the process; it ended; its link did */
     bool is_stopped;                        /* has been told to end */
-    bool is_alone;                          /* for suspects, with the devices of the worker: */
-    size_t home;
+    bool is_alone;                          /* for a suspect, with the devices of the worker: */
+    struct service_worker *home;            /* NULL: there was none yet */
     bool was_ready;
     uint64_t stale_ms;          /* since when its settings are not in force; 0: are */
     bool is_sick, is_unfit;     /* its device has failed; it could not begin */
@@ -103,7 +101,7 @@ struct service_worker {
     char exit_text[64];
 };
 enum {
-    SERVICE_ALONE = 2, /* for suspects */
+    SERVICE_ALONE = 2, /* suspects at a time: one that takes long does not hold up the others */
     SERVICE_WORKERS = SETTINGS_MOST_DEVICES + 1 /* the CPU */ + SERVICE_ALONE
 };
 enum { SERVICE_SHOWN = 20, SERVICE_WHY_BYTES = 512 };
@@ -163,15 +161,14 @@ struct service {
     const struct service_worker_events *worker_events;
     struct service_worker *workers[SERVICE_WORKERS];
     size_t n_workers, n_all; /* that the settings ask for; and with those for suspects */
-    size_t n_suspects;       /* that are at a worker of their own, or could be */
+    size_t n_suspects;       /* that wait for a process of their own to begin */
 
     struct {
         enum { GATE_OPEN, GATE_RESERVE, GATE_SHUT } state;
         char why[SERVICE_WHY_BYTES]; /* it is not open */
         uint64_t look_ms;            /* the next look at the folders */
         size_t n_in_row;             /* jobs deferred since one ended */
-        size_t row;                  /* how often one ended */
-        uint64_t let_ms, all_ms;     /* when one was last tried before its time; all were */
+        uint64_t let_ms;             /* when one was last tried before its time */
     } gate;
     uint64_t claimed_ms, tried_ms; /* when a job was last claimed, or attempted */
 
@@ -351,6 +348,9 @@ void service_workers_free(struct service *s);
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes);
 /* Whether jobs may be sent to it. */
 bool service_worker_takes(const struct service_worker *w);
+/* The one whose devices a suspect's process has: it takes jobs, and failed least. NULL: none does.
+ */
+struct service_worker *service_workers_home(const struct service *s);
 bool service_workers_running(const struct service *s);
 /* Whether there is a worker for those who asked; `why` says why not, or what is missing. */
 bool service_workers_ready(const struct service *s, char *why, size_t why_bytes);

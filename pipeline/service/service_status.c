@@ -196,7 +196,7 @@ static json_t *pack_workers(const struct service *s)
         snprintf(why, sizeof(why), "%s", w->why);
         bool retires = service_worker_retires(w, why, sizeof(why));
         if ((w->state == WORKER_BACKOFF && w->again_ms == 0 && s->n_workers > 1) ||
-            (w->is_alone && !w->is_running && w->place - s->n_workers >= s->n_suspects)) {
+            (w->is_alone && !w->is_running && s->n_suspects == 0)) {
             continue; /* the CPU, while a device does the work; no job is a suspect */
         }
         bool waits = !w->is_running && w->again_ms > now;
@@ -218,7 +218,7 @@ static bool has_reason(const struct service *s, const struct service_job *job, c
     const bool is_ending = job->list == WAIT_FINISH || job->list == WAIT_FAIL;
     const uint64_t now = service_now(s);
     why[0] = '\0';
-    if (job->list == WAIT_WORKER || job->list == WAIT_RESULT) {
+    if ((job->list == WAIT_WORKER && !job->suspect) || job->list == WAIT_RESULT) {
         return false;
     }
     if (job->spool->held) {
@@ -234,7 +234,7 @@ static bool has_reason(const struct service *s, const struct service_job *job, c
         snprintf(why, why_bytes, "%s after the pause",
                  job->list == WAIT_FINISH ? "its result is made, and is put in place"
                                           : "it has failed, and is put away");
-    } else if (job->suspect && job->list == WAIT_ATTEMPT) {
+    } else if (job->suspect && (job->list == WAIT_ATTEMPT || job->list == WAIT_WORKER)) {
         snprintf(why, why_bytes,
                  "waits for a process of its own: it may have ended its worker, or the service");
     } else if ((job->list == WAIT_CLAIM || job->list == WAIT_VERIFY) &&

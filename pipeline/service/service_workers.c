@@ -155,11 +155,20 @@ static bool cpu_is_wanted(const struct service *s)
     return wanted;
 }
 
-/* One for suspects is wanted as long as there is one for it. */
+/* Whether a suspect waits for this process, or has it. */
+static bool is_wanted_alone(const struct service_worker *w)
+{
+    const bool had_its_job = w->state == WORKER_READY && w->capacity == 0;
+    size_t n = w->service->n_suspects;
+    for (size_t i = w->service->n_workers; i < w->place && n > 0; i++) {
+        n -= w->service->workers[i]->n_jobs == 0;
+    }
+    return w->n_jobs > 0 || (n > 0 && !had_its_job);
+}
+
 static bool is_wanted(const struct service_worker *w)
 {
-    const struct service *s = w->service;
-    return w->is_alone ? w->place - s->n_workers < s->n_suspects : !is_cpu(w) || cpu_is_wanted(s);
+    return w->is_alone ? is_wanted_alone(w) : !is_cpu(w) || cpu_is_wanted(w->service);
 }
 
 /* What has other settings than are in force begins again once it has no job; and gets none for a
@@ -174,10 +183,9 @@ static bool is_renewed(const struct service_worker *w)
 static const char *reason_to_end(const struct service_worker *w)
 {
     return w->service->is_draining ? "the service stops"
-           : !is_wanted(w)
-               ? (w->is_alone ? "no job is to be tried alone any more" : "a device works again")
-           : is_renewed(w) ? "the configuration has changed"
-                           : NULL;
+           : !is_wanted(w)         ? (w->is_alone ? "its job has ended" : "a device works again")
+           : is_renewed(w)         ? "the configuration has changed"
+                                   : NULL;
 }
 
 bool service_worker_retires(const struct service_worker *w, char *why, size_t why_bytes)
@@ -202,14 +210,25 @@ bool service_worker_takes(const struct service_worker *w)
 static bool is_beside_jobs(const struct service_worker *w)
 {
     const struct service *s = w->service;
-    const size_t home = w->is_alone ? w->home : w->place;
+    const struct service_worker *const home = w->is_alone ? w->home : w;
     bool any = false;
     for (size_t i = 0; i < s->n_all; i++) {
         const struct service_worker *o = s->workers[i];
-        any = any ||
-              (o != w && o->n_jobs > 0 && !is_cpu(o) && (o->is_alone ? o->home : o->place) == home);
+        any = any || (o != w && o->n_jobs > 0 && !is_cpu(o) && (o->is_alone ? o->home : o) == home);
     }
     return any;
+}
+
+struct service_worker *service_workers_home(const struct service *s)
+{
+    struct service_worker *home = NULL;
+    for (size_t i = 0; i < s->n_workers; i++) {
+        struct service_worker *o = s->workers[i];
+        if (service_worker_takes(o) && (home == NULL || o->n_in_row < home->n_in_row)) {
+            home = o;
+        }
+    }
+    return home;
 }
 
 bool service_workers_running(const struct service *s)
@@ -269,8 +288,8 @@ static void back_off(struct service_worker *w, bool unfit)
                                                      : service_wait_ms(n, AGAIN_MS, AGAIN_MOST_MS));
 }
 
-/* One for suspects has ended, which shared the device of `home`: there is more of its memory now;
- * and it is the device that is at fault when nothing is done there any more. */
+/* One for suspects has ended, which shared the device of `home`: there is more of its memory
+ * now; and it is the device that is at fault when nothing is done there any more. */
 static void note_end_beside(const struct service_worker *w, struct service_worker *home,
                             bool was_told)
 {
@@ -295,7 +314,7 @@ static void reap(struct service_worker *w)
     w->is_running = false;
     if (!wanted) {
         w->n_in_row++;
-        s->workers[w->is_alone ? w->home : w->place]->n_deaths += !unfit;
+        (w->is_alone ? w->home : w)->n_deaths += !unfit;
         if (!unfit && !w->is_sick && w->kill_ms != UINT64_MAX) {
             snprintf(w->why, sizeof(w->why), "%s", w->exit_text);
         }
@@ -307,7 +326,7 @@ static void reap(struct service_worker *w)
     }
     const bool is_blamed = s->worker_events->ended(w);
     if (w->is_alone && !is_cpu(w)) {
-        note_end_beside(w, s->workers[w->home], wanted);
+        note_end_beside(w, w->home, wanted);
     }
     if (is_blamed && (is_cpu(w) || w->is_alone)) {
         w->n_in_row = 0; /* a processor is not at fault; a device might be */
@@ -539,26 +558,19 @@ static void stop(struct service_worker *w)
     }
 }
 
-/* One for suspects has the devices of one that takes jobs, of that whose devices failed least.
- * False: there is none. */
+/* One for suspects has the devices of another. False: there is none. */
 static bool choose_devices(struct service_worker *w)
 {
-    const struct service *s = w->service;
-    if (w->is_alone && w->unfit_why[0] != '\0' && strcmp(s->settings->backend, "auto") == 0) {
+    struct service_worker *const home = w->is_alone ? service_workers_home(w->service) : NULL;
+    if (w->is_alone && w->unfit_why[0] != '\0' &&
+        strcmp(w->service->settings->backend, "auto") == 0) {
         w->devices.n = 0; /* the device has no place for a second process */
         put_name(w);
         return true;
     }
-    const struct service_worker *home = NULL;
-    for (size_t i = 0; i < s->n_workers && w->is_alone; i++) {
-        const struct service_worker *o = s->workers[i];
-        if (service_worker_takes(o) && (home == NULL || o->n_in_row < home->n_in_row)) {
-            home = o;
-        }
-    }
     if (home != NULL) {
         w->devices = home->devices;
-        w->home = home->place;
+        w->home = home;
         put_name(w);
     }
     return home != NULL || !w->is_alone;

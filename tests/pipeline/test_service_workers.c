@@ -271,7 +271,7 @@ static void job_whose_device_failed_is_tried_on_another(void **state)
     job->suspect = true;
     try_again(job);
     UNTIL(job->list, WAIT_FINISH);
-    assert_int_equal(service.workers[service.n_workers]->home, 1);
+    assert_ptr_equal(service.workers[service.n_workers]->home, second);
     end();
 }
 
@@ -290,6 +290,32 @@ static void deaths_of_suspects_are_those_of_the_device(void **state)
     }
     UNTIL(device->state, WORKER_DISABLED);
     assert_int_equal(device->n_deaths, 6); /* with its own */
+    end();
+}
+
+static void a_suspects_process_is_started_for_it_and_ends_with_it(void **state)
+{
+    (void)state;
+    begin("-b cpu", "");
+    struct service_worker *first = service.workers[service.n_workers];
+    struct service_worker *second = service.workers[service.n_workers + 1];
+    struct service_job *jobs[3];
+    jobs[0] = add_suspect("held");
+    UNTIL(jobs[0]->begun, true);
+    assert_ptr_equal(jobs[0]->worker, first);
+    assert_false(second->is_running); /* nobody is there for it */
+    jobs[1] = add_suspect("held2");
+    jobs[2] = add_suspect("held3");
+    UNTIL(jobs[1]->begun, true);
+    assert_ptr_equal(jobs[1]->worker, second); /* the long one before it holds nobody up */
+    const int pid = second->process.pid;
+    let_end(second);
+    UNTIL(jobs[2]->begun, true);
+    assert_ptr_equal(jobs[2]->worker, second);
+    assert_int_not_equal(second->process.pid, pid);
+    let_end(second);
+    UNTIL(second->is_running, false);
+    assert_true(first->is_running);
     end();
 }
 
@@ -418,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(device_that_keeps_failing_is_out_and_tried_again_later),
         cmocka_unit_test(job_whose_device_failed_is_tried_on_another),
         cmocka_unit_test(deaths_of_suspects_are_those_of_the_device),
+        cmocka_unit_test(a_suspects_process_is_started_for_it_and_ends_with_it),
         cmocka_unit_test(worker_with_settings_of_before_begins_again_and_holds_nobody_up),
         cmocka_unit_test(job_is_too_large_only_for_what_the_whole_device_has),
         cmocka_unit_test(suspect_is_too_large_for_a_device_where_nobody_else_is_at_work),
