@@ -422,9 +422,9 @@ enum { OWNER_LINE = SPOOL_OWNER_BYTES }; /* the first of the lock's file, with i
 
 enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES])
 {
-    char line[OWNER_LINE] = "";
+    char line[OWNER_LINE + 1] = "";
     const int fd = beneath_open(work_fd, "lock", O_RDONLY);
-    const ssize_t n = fd >= 0 ? pread(fd, line, sizeof(line), 0) : -1;
+    const ssize_t n = fd >= 0 ? pread(fd, line, OWNER_LINE, 0) : -1;
     beneath_close(fd);
     snprintf(owner, SPOOL_OWNER_BYTES, "%.8s", line);
     return n == OWNER_LINE && strspn(line, "0123456789abcdef") == OWNER_LINE - 1
