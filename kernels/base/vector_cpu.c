@@ -221,7 +221,8 @@ CPU_INLINE void pair_step(struct pair_acc *p, const double *x, const double *y, 
     EACH_VEC(k)
     {
         vec u = LOAD(x + k * VEC), v = LOAD(y + k * VEC);
-        mask both = (u == u) & (v == v);
+        vec either = PICK(v == v, u, v); /* of two masks at once GCC makes scalar code */
+        mask both = either == either;
         vec du = KEEP(both, u - shift_x), dv = KEEP(both, v - shift_y);
         p->n[k] += KEEP(both, SPLAT(1.0));
         p->x[k] += du;

@@ -50,21 +50,51 @@ static bool first_common(const struct pair_series *a, const struct pair_series *
     return false;
 }
 
-struct pearson_sums cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples)
+/* As of cpu_pair_common; x and y of the sums are about these points. */
+static struct pearson_sums common(const struct pair_series *x, const struct pair_series *y,
+                                  size_t n_samples, double *about_x, double *about_y)
 {
-    double about_x, about_y;
-    if (!first_common(&x, &y, n_samples, &about_x, &about_y)) {
+    if (!first_common(x, y, n_samples, about_x, about_y)) {
         return (struct pearson_sums){0};
     }
-    const struct pearson_sums raw = sums_about(&x, &y, n_samples, about_x, about_y);
+    const struct pearson_sums raw = sums_about(x, y, n_samples, *about_x, *about_y);
     struct pearson_sums s = raw;
     if (!pearson_centre_sums(&s) && (raw.xx > 0 || raw.yy > 0)) {
-        about_x += raw.x / raw.n;
-        about_y += raw.y / raw.n;
-        s = sums_about(&x, &y, n_samples, about_x, about_y);
+        *about_x += raw.x / raw.n;
+        *about_y += raw.y / raw.n;
+        s = sums_about(x, y, n_samples, *about_x, *about_y);
         (void)pearson_centre_sums(&s);
     }
     return s;
+}
+
+struct pearson_sums cpu_pair_common(struct pair_series x, struct pair_series y, size_t n_samples)
+{
+    double about_x, about_y;
+    return common(&x, &y, n_samples, &about_x, &about_y);
+}
+
+struct pair_part cpu_pair_part(struct pair_series x, struct pair_series y, size_t n_samples)
+{
+    double about_x, about_y;
+    const struct pearson_sums s = common(&x, &y, n_samples, &about_x, &about_y);
+    return s.n > 0
+               ? (struct pair_part){.x = {.n = s.n, .base = about_x, .mean = s.x / s.n, .m2 = s.xx},
+                                    .y = {.n = s.n, .base = about_y, .mean = s.y / s.n, .m2 = s.yy},
+                                    .xy = s.xy}
+               : (struct pair_part){0};
+}
+
+void cpu_pair_merge(struct pair_part *a, const struct pair_part *b)
+{
+    if (a->x.n > 0 && b->x.n > 0) {
+        a->xy += b->xy + part_moments_delta(&a->x, &b->x) * part_moments_delta(&a->y, &b->y) *
+                             (a->x.n * b->x.n / (a->x.n + b->x.n));
+    } else if (b->x.n > 0) {
+        a->xy = b->xy;
+    }
+    part_moments_merge(&a->x, &b->x);
+    part_moments_merge(&a->y, &b->y);
 }
 
 /* --- samples that come in parts --------------------------------------------------------------- */

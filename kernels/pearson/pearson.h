@@ -181,9 +181,15 @@ struct pearson_kernels {
     enum status (*columns_add)(struct queue *q, void *state, struct span slab, enum dtype type,
                                size_t n_samples) STATUS_MUST_CHECK;
     /* Fills moments (all fields, entries 0 .. n_series - 1) and the panels (f64) of the matrix;
-     * pairs of which a series has missing samples are left to column_gaps.h. */
+     * pairs of which a series has missing samples are left to column_gaps.h, but of up to
+     * columns_few series. Comes last. */
     enum status (*columns_finish)(struct queue *q, void *state, struct moments moments,
                                   const struct matrix *matrix) STATUS_MUST_CHECK;
+    /* Few series, which take their slabs on all cores, and pairs with missing samples at once;
+     * after the end columns_common sets r of n pairs to the number of samples they have in common.
+     * 0: there is no such road. */
+    size_t columns_few;
+    void (*columns_common)(const void *state, struct matrix_pair *pairs, size_t n);
 };
 
 #endif

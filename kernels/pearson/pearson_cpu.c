@@ -204,4 +204,6 @@ const struct pearson_kernels cpu_pearson = {
     .columns_free = cpu_columns_free,
     .columns_add = cpu_columns_add,
     .columns_finish = cpu_columns_finish,
+    .columns_few = CPU_COLUMNS_FEW,
+    .columns_common = cpu_columns_common,
 };

@@ -37,6 +37,7 @@ enum status cpu_rank_rows(struct queue *q, const struct series_rows *x,
 size_t cpu_rank_bytes(const struct queue *q, size_t n_series, size_t n_samples);
 
 /* columns_cpu */
+enum { CPU_COLUMNS_FEW = 64 /* one tile */ };
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples);
 enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
                             enum pearson_diff diff, void **state) STATUS_MUST_CHECK;
@@ -45,5 +46,6 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
                             size_t n_samples) STATUS_MUST_CHECK;
 enum status cpu_columns_finish(struct queue *q, void *state, struct moments moments,
                                const struct matrix *matrix) STATUS_MUST_CHECK;
+void cpu_columns_common(const void *state, struct matrix_pair *pairs, size_t n);
 
 #endif

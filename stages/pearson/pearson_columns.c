@@ -1,8 +1,8 @@
 /*
- * pearson_columns - series across lines that do not fit into memory: slabs of samples of every
- * series, into the accumulators of the kernels. Co-moments are accumulated in double whatever
- * precision was asked, and the samples are forgotten: where some are missing, all come again
- * (kernels/pearson/column_gaps.h).
+ * pearson_columns - series across lines that do not fit into memory, and few very long ones: slabs
+ * of samples of every series, into the accumulators of the kernels. Co-moments are accumulated in
+ * double whatever precision was asked, and the samples are forgotten: where some are missing, all
+ * come again (kernels/pearson/column_gaps.h), unless the series are few.
  */
 #include "stages/pearson/pearson_job.h"
 
@@ -35,7 +35,7 @@ enum status pearson_columns_count(struct pearson_job *job)
     const uint64_t whole = job->ops->pearson->columns_bytes(l->cells, l->unit_lines);
     struct room gaps = {0};
     struct span slab;
-    STATUS_TRY(job->choice.reject ? STATUS_OK : gaps_room(job, &gaps));
+    STATUS_TRY(job->choice.reject || pearson_has_few(job) ? STATUS_OK : gaps_room(job, &gaps));
     room_count(&job->work, gaps.host, whole > gaps.backend ? whole : gaps.backend);
     STATUS_TRY(pearson_stage(job, &job->units, &slab));
     STATUS_TRY(l->lines > l->unit_lines ? pearson_stage(job, &job->units, &slab) : STATUS_OK);
@@ -116,7 +116,10 @@ static enum status add_again(struct pearson_job *job)
 
 enum status pearson_columns_gaps(struct pearson_job *job)
 {
-    bool again = true;
+    bool again = !pearson_has_few(job);
+    if (!again) {
+        return STATUS_OK;
+    }
     room_free(&job->slabs);
     STATUS_TRY(gaps_room(job, &job->work));
     while (again) {
@@ -128,6 +131,10 @@ enum status pearson_columns_gaps(struct pearson_job *job)
 
 enum status pearson_columns_common(struct pearson_job *job, struct matrix_pair *pairs, size_t n)
 {
+    if (pearson_has_few(job)) {
+        job->ops->pearson->columns_common(job->columns, pairs, n);
+        return STATUS_OK;
+    }
     for (size_t done = 0, part; done < n; done += part) {
         part = n - done < job->gaps.most ? n - done : job->gaps.most;
         STATUS_TRY(column_gaps_count(&job->gaps, pairs + done, part));

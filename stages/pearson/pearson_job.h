@@ -42,7 +42,7 @@ struct pearson_choice {
 
 /* How a job is laid out follows from the parameters and from the shape, never from the threads or
  * how the bytes were cut, and from the backend and the memory limit only where series across lines
- * hardly fit: whether they are turned. */
+ * hardly fit or are few and very long: whether they are turned. */
 struct pearson_layout {
     bool by_lines; /* a line of the table holds a series; else a line holds a sample of each, and */
     bool turned;   /* is one of many that are kept and turned; else slabs are added up */
@@ -151,6 +151,12 @@ struct pearson_job {
     uint32_t *place;           /* [n_series]: where each of them is then */
 };
 
+/* Of series across lines: so few that their accumulators take gaps, too. */
+static inline bool pearson_has_few(const struct pearson_job *job)
+{
+    return job->layout.cells <= job->ops->pearson->columns_few;
+}
+
 /* "column" or "row": what one series is. */
 static inline const char *pearson_kind(const struct pearson_job *job)
 {
@@ -180,6 +186,9 @@ static inline double pearson_level(const void *values, enum dtype type, size_t k
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out);
 /* Lays the job out for the lines that layout.lines has: known, estimated, or come. */
 enum status pearson_lay_out(struct pearson_job *job, bool turned) STATUS_MUST_CHECK;
+/* Laid out as turned: of few series with very many samples slabs are faster, if the backend has it.
+ */
+bool pearson_prefers_slabs(const struct pearson_job *job);
 /* As of struct stage_ops. */
 double pearson_work(const struct stage_args *args);
 bool pearson_by_lines(const struct stage_args *args);

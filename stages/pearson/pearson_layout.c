@@ -260,6 +260,17 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     return STATUS_OK;
 }
 
+/* Samples from which on few series are slabs: no room for them all is filled, nor cleared. */
+enum { MANY_SAMPLES = 1 << 16 };
+
+bool pearson_prefers_slabs(const struct pearson_job *job)
+{
+    const struct pearson_choice *const c = &job->choice;
+    const struct pearson_layout *const l = &job->layout;
+    return !l->by_lines && pearson_has_few(job) && l->lines >= MANY_SAMPLES &&
+           c->asked == PEARSON_EXACT && !c->ranks && !c->drop;
+}
+
 bool pearson_by_lines(const struct stage_args *args)
 {
     struct pearson_choice choice;

@@ -176,7 +176,9 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
     pearson_choose(args, &job->choice);
     job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));
-    return job->layout.by_lines || pearson_fits(job) ? STATUS_OK : pearson_lay_out(job, false);
+    return job->layout.by_lines || (!pearson_prefers_slabs(job) && pearson_fits(job))
+               ? STATUS_OK
+               : pearson_lay_out(job, false);
 }
 
 enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
@@ -192,13 +194,15 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
     }
     const struct panels_config shared = correlate_shared(&job.c);
     const size_t of_helper = pearson_shares(&job) ? panels_helper_bytes(&shared) : 0;
-    *out = (struct stage_need){.memory_bytes = all.backend,
-                               .host_bytes = all.host,
-                               .helper_bytes = of_helper,
-                               .estimated = !job.layout.lines_known,
-                               .rereads = job.choice.drop,
-                               .may_reread = job.choice.pairwise && !job.layout.by_lines &&
-                                             !(job.layout.turned && job.layout.lines_known &&
-                                               (job.layout.keep_x || job.choice.ranks))};
+    *out = (struct stage_need){
+        .memory_bytes = all.backend,
+        .host_bytes = all.host,
+        .helper_bytes = of_helper,
+        .estimated = !job.layout.lines_known,
+        .rereads = job.choice.drop,
+        .may_reread =
+            job.choice.pairwise && !job.layout.by_lines &&
+            !(job.layout.turned ? job.layout.lines_known && (job.layout.keep_x || job.choice.ranks)
+                                : pearson_has_few(&job))};
     return pearson_check_sides(args);
 }

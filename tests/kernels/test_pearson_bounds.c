@@ -165,7 +165,9 @@ static void take_pairs(const struct kernel *kernel, const struct series *in, str
     rows_done(&rows, out);
 }
 
-static void take_columns(const struct kernel *kernel, const struct series *in, struct answer *out)
+/* once: few series take their gaps with the rest. */
+static void take_slabs(const struct kernel *kernel, const struct series *in, bool once,
+                       struct answer *out)
 {
     const size_t n = in->n_series, whole = in->n_samples;
     const struct columns_table table = {
@@ -173,7 +175,8 @@ static void take_columns(const struct kernel *kernel, const struct series *in, s
         .n_samples = whole,
         .slab = kernel->slab > 0 && kernel->slab < whole ? kernel->slab : whole,
         .type = in->type,
-        .x = in->x};
+        .x = in->x,
+        .once = once};
     struct moments moments = {.at = under_test_room(moments_bytes(n)), .capacity = n};
     struct under_test_matrix m = under_test_matrix(n, in->panel, DTYPE_F64);
     const size_t n_passes = columns_run(&table, moments, &m.m, NULL, 0);
@@ -182,6 +185,16 @@ static void take_columns(const struct kernel *kernel, const struct series *in, s
     under_test_get(out->moments, moments.at, moments_bytes(n));
     under_test_matrix_done(&m);
     under_test_release(moments.at);
+}
+
+static void take_columns(const struct kernel *kernel, const struct series *in, struct answer *out)
+{
+    take_slabs(kernel, in, false, out);
+}
+
+static void take_few(const struct kernel *kernel, const struct series *in, struct answer *out)
+{
+    take_slabs(kernel, in, true, out);
 }
 
 static const struct kernel kernels[] = {
@@ -196,6 +209,8 @@ static const struct kernel kernels[] = {
     {".. pairs", take_pairs, PEARSON_F32, 0, true},
     {".. columns", take_columns, PEARSON_EXACT, (size_t)1 << 19, true},
     {".. of 256", take_columns, PEARSON_EXACT, 256, true},
+    {".. few", take_few, PEARSON_EXACT, (size_t)1 << 19, true},
+    {".. of 256", take_few, PEARSON_EXACT, 256, true},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -268,6 +283,7 @@ static bool is_quick(void)
 static bool is_for(const struct kernel *kernel, const struct series *in)
 {
     return kernel->has_gaps == in->kind->has_gaps &&
+           (kernel->take != take_few || in->n_series <= under_test_ops()->pearson->columns_few) &&
            !(is_quick() && kernel->slab > 0 && in->n_samples / kernel->slab > 1000);
 }
 

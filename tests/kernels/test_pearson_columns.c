@@ -25,6 +25,7 @@ struct columns_case {
     const double *x;
     double bound;
     size_t most; /* pairs that are taken by themselves at a time; 0: all */
+    bool once;   /* gaps are taken with the rest, if the backend has that for so few series */
 };
 
 struct columns_answer {
@@ -74,7 +75,7 @@ static struct columns_answer run(const struct columns_case *c)
     struct columns_answer a = {room(c->n_series * c->n_series / 2 + 1),
                                room(MOMENTS_FIELDS * c->n_series), 0};
     const struct columns_table table = {c->n_series, c->n_samples, c->slab, c->type,
-                                        c->diff,     c->x,         c->most};
+                                        c->diff,     c->x,         c->most, c->once};
     struct under_test_matrix m = under_test_matrix(c->n_series, c->panel, DTYPE_F64);
     struct moments moments = {.at = under_test_room(moments_bytes(c->n_series)),
                               .capacity = c->n_series};
@@ -115,7 +116,7 @@ static double *increments(const struct columns_case *c, size_t *n)
     return d;
 }
 
-static void check(const struct columns_case *c)
+static void check_once(const struct columns_case *c)
 {
     size_t n, pairs = c->n_series * (c->n_series - 1) / 2;
     double *x = increments(c, &n), *want = room(pairs);
@@ -144,6 +145,17 @@ static void check(const struct columns_case *c)
     answer_free(a);
     free(x);
     free(want);
+}
+
+/* Both ways that there are for gaps. */
+static void check(const struct columns_case *c)
+{
+    struct columns_case once = *c;
+    once.once = true;
+    check_once(c);
+    if (c->n_series <= under_test_ops()->pearson->columns_few) {
+        check_once(&once);
+    }
 }
 
 /* --- complete series ------------------------------------------------------------------------- */
@@ -277,27 +289,67 @@ static void columns_without_variance_or_samples_yield_nan(void **state)
     free(x);
 }
 
+static void check_bits(const struct columns_case *c)
+{
+    under_test_threads(1);
+    struct columns_answer one = run(c);
+    under_test_threads(4);
+    struct columns_answer four = run(c);
+    under_test_threads(3);
+    assert_memory_equal(one.r, four.r, c->n_series * (c->n_series - 1) / 2 * sizeof(double));
+    assert_memory_equal(one.moments, four.moments, moments_bytes(c->n_series));
+    answer_free(one);
+    answer_free(four);
+}
+
 static void columns_are_the_same_bits_on_every_run(void **state)
 {
     (void)state;
-    struct columns_case c = {.n_series = under_test_size(300, 70),
-                             .n_samples = depth(500, 120),
-                             .slab = depth(200, 50),
-                             .panel = 300,
-                             .type = DTYPE_F64};
-    double *x = room(c.n_series * c.n_samples);
-    reference_noise(5, c.n_series, c.n_samples, x);
-    reference_punch(6, 0.05, c.n_series * c.n_samples / 2, x);
-    c.x = x;
-    under_test_threads(1);
-    struct columns_answer one = run(&c);
-    under_test_threads(4);
-    struct columns_answer four = run(&c);
-    under_test_threads(3);
-    assert_memory_equal(one.r, four.r, c.n_series * (c.n_series - 1) / 2 * sizeof(double));
-    assert_memory_equal(one.moments, four.moments, moments_bytes(c.n_series));
-    answer_free(one);
-    answer_free(four);
+    const size_t most = under_test_size(300, 70), samples = depth(3000, 1200);
+    double *x = room(most * samples);
+    for (size_t k = 0; k < 2; ++k) {
+        const struct columns_case c = {.n_series = k == 0 ? most : 64,
+                                       .n_samples = k == 0 ? samples / 6 : samples,
+                                       .slab = k == 0 ? samples / 15 : samples / 2 + 100,
+                                       .panel = 300,
+                                       .type = DTYPE_F64,
+                                       .x = x,
+                                       .once = true};
+        reference_noise(5, c.n_series, c.n_samples, x);
+        reference_punch(6, 0.05, c.n_series * c.n_samples / 2, x);
+        check_bits(&c);
+    }
+    free(x);
+}
+
+/* Slabs of few series in several parts: complete, with gaps in some of them, and in all. */
+static void columns_of_few_series_match_in_parts(void **state)
+{
+    (void)state;
+    enum { SERIES = 64, SAMPLES = 3333, SLAB = 1400, PART = 512 };
+    double *x = room(SERIES * SAMPLES);
+    for (size_t k = 0; k < 9; ++k) {
+        const size_t gaps = k / 3;
+        const struct columns_case c = {.n_series = SERIES,
+                                       .n_samples = SAMPLES,
+                                       .slab = SLAB,
+                                       .panel = SERIES,
+                                       .type = DTYPE_F64,
+                                       .diff = (enum pearson_diff)(k % 3),
+                                       .x = x,
+                                       .bound = gaps > 0 ? 1e-10 : 1e-12,
+                                       .once = true};
+        reference_walks(11, SERIES, SAMPLES, x);
+        for (size_t s = 0; s < SERIES && gaps > 0; s += 3) {
+            /* the second part of the second slab, but for its ends; every part */
+            const size_t first = gaps == 1 ? SLAB + PART + 7 : 5,
+                         end = gaps == 1 ? SLAB + 2 * PART - 9 : SAMPLES;
+            for (size_t t = first + s; t < end; t += 11 + s) {
+                x[s * SAMPLES + t] = (double)NAN;
+            }
+        }
+        check_once(&c);
+    }
     free(x);
 }
 
@@ -519,6 +571,7 @@ static void columns_bytes_grow_with_every_argument(void **state)
     assert_true(least >= 100 * 99 / 2 * sizeof(double));
     assert_true(k->columns_bytes(200, 64) > least);
     assert_true(k->columns_bytes(100, 640) > least);
+    assert_true(k->columns_bytes(64, 1 << 20) > k->columns_bytes(64, 1 << 10));
 }
 
 /* Lines of a table, of any shape, into rows that lie further apart, beside what is there. */
@@ -574,6 +627,7 @@ int main(void)
         cmocka_unit_test(columns_take_increments_across_the_edges_of_slabs),
         cmocka_unit_test(columns_without_variance_or_samples_yield_nan),
         cmocka_unit_test(columns_are_the_same_bits_on_every_run),
+        cmocka_unit_test(columns_of_few_series_match_in_parts),
         cmocka_unit_test(columns_with_gaps_match_the_reference),
         cmocka_unit_test(columns_that_first_show_a_gap_late_keep_what_came_before),
         cmocka_unit_test(columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs),

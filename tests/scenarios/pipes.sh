@@ -133,9 +133,9 @@ cat large.tar | "$LEAT" run -q -b cpu --memory 56M -s series=columns -s top=5 -o
 same large-pipe large && same large-pipe b
 # Where samples are missing they are wanted again: by a pipe, from what was kept of it.
 "$python" - <<'P' || fail "no table with gaps"
-lines = b"".join(b",".join(b"" if (i * 7 + k * k) % 53 == 0 else b"%d.5" % ((i * (k + 3) * 2654435761 >> 7) % 997) for k in range(12)) + b"\n"
+lines = b"".join(b",".join(b"" if (i * 7 + k * k) % 53 == 0 else b"%d.5" % ((i * (k + 3) * 2654435761 >> 7) % 997) for k in range(80)) + b"\n"
                  for i in range(1000))
-open("gaps.clusters.csv", "wb").write(lines * 900)
+open("gaps.clusters.csv", "wb").write(lines * 135)
 P
 "$LEAT" run -q -b cpu --memory 56M -s series=columns -o by-file gaps.clusters.csv || fail "slabs with gaps"
 cat gaps.clusters.csv | "$LEAT" run -q -b cpu --memory 56M -s series=columns -o by-pipe - --name gaps.clusters.csv ||

@@ -272,7 +272,7 @@ static void columns_that_outgrow_the_memory_become_slabs(void **state)
 static void slabs_come_again_where_samples_are_missing(void **state)
 {
     (void)state;
-    enum { SERIES = 7, SAMPLES = 500 };
+    enum { SERIES = 70, SAMPLES = 500 };
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
         sheet.memory_limit = 1;
@@ -292,6 +292,40 @@ static void slabs_come_again_where_samples_are_missing(void **state)
         struct outcome changed = run_sheet(&sheet);
         assert_int_equal(changed.status, STATUS_CHANGED);
         outcome_free(&changed);
+        sheet_free(&sheet);
+    }
+}
+
+/* Few series are slabs from 65,536 samples on, where the backend has it: in memory for them alone,
+ * and once, with gaps, too. Fewer samples, and what slabs do not do, are turned as ever. */
+static void few_long_columns_are_slabs_that_come_once(void **state)
+{
+    (void)state;
+    enum { SERIES = 5, SAMPLES = 1 << 16, BYTES = SERIES * SAMPLES * sizeof(double) };
+    static const struct {
+        size_t samples;
+        const char *param;
+        bool slabs;
+    } cases[] = {{SAMPLES, "diff=none", true},        {SAMPLES, "diff=step", true},
+                 {SAMPLES - 1, "diff=none", false},   {SAMPLES, "precision=f32", false},
+                 {SAMPLES, "method=spearman", false}, {SAMPLES, "missing=drop", false}};
+    const bool has_few = under_test_ops()->pearson->columns_few >= SERIES;
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
+        const size_t samples = cases[k / 2].samples;
+        struct sheet sheet = shape_of(SERIES, samples, false, DTYPE_F64);
+        sheet.memory_limit = UINT64_MAX;
+        sheet_set(&sheet, cases[k / 2].param);
+        for (size_t c = 3; k % 2 == 1 && c < SERIES * samples; c += 101) {
+            sheet.cells[c] = NAN;
+        }
+        struct outcome o = run_well(&sheet);
+        const bool slabs = cases[k / 2].slabs && has_few;
+        assert_true((counted.peak_bytes < 3 * (size_t)BYTES / 2) == slabs);
+        assert_false(slabs && (o.n_passes > 1 || o.need.may_reread));
+        outcome_free(&o);
+        if (k < 2) {
+            check_matrix(&sheet, SERIES, samples, false, k == 1 ? 1e-10 : exact_bound);
+        }
         sheet_free(&sheet);
     }
 }
@@ -524,6 +558,7 @@ int main(void)
         cmocka_unit_test(wrong_guesses_of_the_number_of_lines_do_no_harm),
         cmocka_unit_test(columns_that_outgrow_the_memory_become_slabs),
         cmocka_unit_test(slabs_come_again_where_samples_are_missing),
+        cmocka_unit_test(few_long_columns_are_slabs_that_come_once),
         cmocka_unit_test(missing_values_leave_the_samples_in_common),
         cmocka_unit_test(pairs_of_fewer_than_min_samples_have_no_coefficient),
         cmocka_unit_test(series_without_variance_are_counted_and_named),
