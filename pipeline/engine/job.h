@@ -14,7 +14,7 @@
 
 #include "pipeline/engine/engine.h"
 #include "pipeline/engine/job_input.h"
-#include "pipeline/engine/publish.h"
+#include "watch/files/publish_part.h"
 
 #include <jansson.h>
 

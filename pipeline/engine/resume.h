@@ -5,7 +5,7 @@
 #define LEAT_PIPELINE_ENGINE_RESUME_H
 
 #include "pipeline/engine/job_input.h"
-#include "pipeline/engine/publish.h"
+#include "watch/files/publish_part.h"
 
 /* An earlier result that the job replaces. */
 struct resume {

@@ -9,8 +9,8 @@
 #include "formats/result/result.h"
 #include "pipeline/engine/job_tasks.h"
 #include "pipeline/engine/manifest.h"
-#include "pipeline/engine/publish.h"
 #include "pipeline/engine/resume.h"
+#include "watch/files/publish_part.h"
 
 struct writing_file {
     char name[48];

@@ -3,7 +3,7 @@
  */
 #include "pipeline/inputs/input_walk.h"
 
-#include "pipeline/engine/publish.h"
+#include "watch/files/publish.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -46,7 +46,7 @@ printf '%s\n' "$sources" | xargs awk -v topics="$families" '
         for (p = 1; p <= n_rooms; p++) {
             lower = lower " pipeline/" pipeline[p] "/"
             if (pipeline[p] == "engine")
-                lower = lower " stages/base/pull[.]h"
+                lower = lower " stages/base/pull[.]h watch/files/"
             if (pipeline[p] == "worker")
                 lower = lower " watch/"
             room("pipeline/" pipeline[p] "/", lower)

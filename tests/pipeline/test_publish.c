@@ -3,7 +3,7 @@
  * behind; also where the file system knows no flags of renameat2, no locks, or loses replies.
  * ctest: wrap=renameat2,renameat,flock,fstatat64,file_system_network
  */
-#include "pipeline/engine/publish.h"
+#include "watch/files/publish_part.h"
 #include "tests/support/scratch_folder.h"
 
 #include <errno.h>

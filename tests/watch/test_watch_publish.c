@@ -174,6 +174,33 @@ static void result_that_was_replaced_before_its_inputs_were_archived_is_publishe
 
 /* Jobs that end in the other order than they came in; at whatever instant the older one is cut off.
  */
+/* By another service, say, which knows nothing of the job; and no mark of it is left. */
+static void result_of_a_younger_job_in_place_of_one_that_was_not_marked_is_enough(void **state)
+{
+    (void)state;
+    char text[128];
+    spool_configure(s, false, true, 3, 0);
+    struct spool_job *job = new_committed_job("1");
+    put("in/b.csv", "2");
+    struct spool_job *younger = new_job("", "b", "b.csv", NULL);
+    spool_claim(s, &younger, 1);
+    strcpy(spool_fault->fail_step, "publish.mark");
+    spool_fault->error = EIO;
+    spool_publish(s, &job, 1);
+    spool_fault_clear();
+    expect(job, SPOOL_OK, SPOOL_PUBLISHED);
+    assert_int_equal(renameat(root_fd, "out/a", root_fd, "taken"), 0);
+    snprintf(text, sizeof(text), "{\"schema\": 1, \"leat\": \"1.2.3\", \"job\": \"%s\"}",
+             younger->id);
+    put("out/a/result.json", text);
+    spool_job_free(job);
+    spool_job_free(younger);
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("out/a/result.json", text);
+    holds("done/a.csv", "1");
+}
+
 static void older_result_does_not_replace_that_of_a_younger_job(void **state)
 {
     (void)state;
@@ -668,6 +695,7 @@ int main(void)
         PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
         PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
+        PUBLISH_TEST(result_of_a_younger_job_in_place_of_one_that_was_not_marked_is_enough),
         PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
         PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
         PUBLISH_TEST(job_of_inputs_that_were_claimed_apart_is_as_young_as_the_younger),

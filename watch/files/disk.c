@@ -119,7 +119,14 @@ int disk_remove_folder(const char *step, int at_fd, const char *name)
 static int remove_one(void *user, int at_fd, const char *name, const char *path, bool is_folder)
 {
     (void)path;
-    return is_folder ? disk_remove_folder(user, at_fd, name) : disk_unlink(user, at_fd, name);
+    const int failed =
+        is_folder ? disk_remove_folder(user, at_fd, name) : disk_unlink(user, at_fd, name);
+    return failed != 0 && errno == ENOENT ? 0 : failed;
+}
+
+int disk_empty(const char *step, int fd)
+{
+    return disk_walk(fd, REMOVE_DEPTH, remove_one, (void *)(size_t)step);
 }
 
 int disk_remove_tree(const char *step, int at_fd, const char *name)
@@ -132,9 +139,9 @@ int disk_remove_tree(const char *step, int at_fd, const char *name)
         return disk_unlink(step, at_fd, name);
     }
     int fd = beneath_open(at_fd, name, O_RDONLY | O_DIRECTORY);
-    int result = fd >= 0 ? disk_walk(fd, REMOVE_DEPTH, remove_one, (void *)(size_t)step) : -1;
+    const int result = fd >= 0 ? disk_empty(step, fd) : -1;
     beneath_close(fd);
-    return result == 0 ? disk_remove_folder(step, at_fd, name) : result;
+    return result == 0 ? remove_one((void *)(size_t)step, at_fd, name, name, true) : result;
 }
 
 /* Writes all, and has the system begin to put it on disk. */

@@ -28,8 +28,10 @@ int disk_unlink(const char *step, int at_fd, const char *name);
 /* A symbolic link with that text. */
 int disk_link(const char *step, int at_fd, const char *name, const char *text);
 int disk_remove_folder(const char *step, int at_fd, const char *name);
-/* Removes a file, or a folder with everything in it (up to 64 levels). That nothing is there is
- * fine. */
+/* Removes what is in an open folder (up to 64 levels); that something has gone meanwhile is fine.
+ */
+int disk_empty(const char *step, int fd);
+/* Removes a file, or a folder with everything in it. That nothing is there is fine. */
 int disk_remove_tree(const char *step, int at_fd, const char *name);
 
 /* Writes NAME.new and has the system begin to put it on disk. */

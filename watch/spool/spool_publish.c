@@ -23,6 +23,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/publish.h"
 #include "watch/files/xalloc.h"
 
 #include <errno.h>
@@ -36,82 +37,37 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Of the first n bytes of a path, how many are those of the folder that it lies in; 0: OUT. */
-static size_t above(const char *path, size_t n)
-{
-    while (n > 0 && path[--n] != '/') {
-    }
-    return n;
-}
-
-/* How long the FOLDER of FOLDER/NAME is; 0: it lies in OUT itself. */
-static size_t folder_bytes(const char *result)
-{
-    return above(result, strlen(result));
-}
-
-static const char *last_of(const char *result)
-{
-    const size_t n = folder_bytes(result);
-    return n > 0 ? result + n + 1 : result;
-}
-
 static bool is_in_one_folder(const char *a, const char *b)
 {
-    const size_t n = folder_bytes(a);
-    return n == folder_bytes(b) && strncmp(a, b, n) == 0;
+    const size_t n = publish_folder_bytes(a);
+    return n == publish_folder_bytes(b) && strncmp(a, b, n) == 0;
 }
 
-/* Opens the first n bytes of the path, a folder in OUT; -1 with errno. */
-static int open_above(const struct spool *s, const char *path, size_t n, int flags)
+/* The text of result.json in an open folder, as much of it as there is room for; -1, with errno: it
+ * cannot be read now. */
+static int read_head(int folder, char *text, size_t bytes)
 {
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%.*s", (int)n, path);
-    return beneath_open(s->out_fd, folder, flags | O_DIRECTORY);
-}
-
-/* Whether the folder at the path is an earlier result of leat. */
-static bool is_result(const struct spool *s, const char *path, size_t n)
-{
-    struct stat st;
-    int fd = open_above(s, path, n, O_PATH);
-    bool found =
-        fd >= 0 && fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-    beneath_close(fd);
-    return found;
-}
-
-/* The text of result.json in the folder at the path, as much of it as there is room for; -1, with
- * errno: it cannot be read now. */
-static int read_head(const struct spool *s, const char *path, char *text, size_t bytes)
-{
-    char file[PATH_MAX];
     struct stat st;
     text[0] = '\0';
-    if ((size_t)snprintf(file, sizeof(file), "%s/result.json", path) >= sizeof(file)) {
-        return 0;
-    }
-    const int fd = beneath_open(s->out_fd, file, O_RDONLY | O_NONBLOCK);
+    const int fd = beneath_open(folder, "result.json", O_RDONLY | O_NONBLOCK);
     if (fd < 0) {
         return spool_is_absent(errno) || errno == EACCES ? 0 : -1;
     }
     const bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     const ssize_t n = is_file ? pread(fd, text, bytes - 1, 0) : 0;
-    const int error = errno;
-    close(fd);
-    errno = error;
+    beneath_close(fd);
     text[n > 0 ? n : 0] = '\0';
     return n < 0 ? -1 : 0;
 }
 
-/* Whether the folder at the path is the result of a younger job: 1, or 0; -1, with errno: that
- * cannot be seen now. An id that is yet to come is none of this spool's. */
-static int is_younger(const struct spool *s, const char *path, const struct spool_job *job)
+/* Whether the open folder is the result of a younger job: 1, or 0; -1, with errno: that cannot be
+ * seen now. An id that is yet to come is none of this spool's. */
+static int is_younger(const struct spool *s, int folder, const struct spool_job *job)
 {
     char text[512];
     char id[SPOOL_ID_BYTES];
     struct timespec now;
-    if (read_head(s, path, text, sizeof(text)) != 0) {
+    if (read_head(folder, text, sizeof(text)) != 0) {
         return -1;
     }
     clock_gettime(CLOCK_REALTIME, &now);
@@ -132,33 +88,14 @@ static bool is_taken(const struct spool *s, const char *path)
     return taken;
 }
 
-/* Whether the error says that something else than a folder is in the way. */
-static bool is_in_the_way(int error)
+/* Whether the folder of the result can hold none. What is not there yet can. */
+static bool is_blocked(const struct spool *s, const char *result)
 {
-    return error == ENOTDIR || error == ELOOP || error == EEXIST || error == EXDEV ||
-           error == ENAMETOOLONG;
-}
-
-/* Whether FOLDER can hold no results: it is one, or lies in one, is a file or a link. What is not
- * there yet can. */
-static bool is_blocked(const struct spool *s, const char *folder)
-{
-    const size_t len = strlen(folder);
-    if (len + NAME_MAX + 2 > PATH_MAX) {
-        return true;
-    }
-    for (size_t n = 0; n < len;) {
-        n += n > 0;
-        n += strcspn(folder + n, "/");
-        const int fd = open_above(s, folder, n, O_PATH);
-        const bool blocked = fd < 0 ? is_in_the_way(errno) : is_result(s, folder, n);
-        const bool is_there = fd >= 0;
-        beneath_close(fd);
-        if (blocked || !is_there) {
-            return blocked;
-        }
-    }
-    return false;
+    size_t at;
+    const int fd = publish_enter(s->out_fd, result, false, &at);
+    const bool blocked = fd < 0 && publish_is_in_the_way(errno);
+    beneath_close(fd);
+    return blocked;
 }
 
 /* Names the result FOLDER/NAME, of the first n bytes of a path, or NAME. */
@@ -181,13 +118,11 @@ void spool_choose_name(const struct spool *s, struct spool_job *job)
 {
     const size_t n = strlen(job->folder);
     job->replace = s->replace;
-    if (is_blocked(s, job->folder)) {
-        set_other_name(job, "", 0, 1);
-        return;
-    }
     set_name(job, job->folder, n, job->stem);
-    if (is_taken(s, job->published) &&
-        !(s->replace && is_result(s, job->published, strlen(job->published)))) {
+    if (is_blocked(s, job->published)) {
+        set_other_name(job, "", 0, 1);
+    } else if (is_taken(s, job->published) &&
+               !(s->replace && publish_is_result(s->out_fd, job->published))) {
         set_other_name(job, job->folder, n, 1);
     }
 }
@@ -206,7 +141,7 @@ static bool has_name(const struct spool *s, const struct spool_job *job, const c
 
 static void set_trouble(const struct spool *s, struct spool_job *job, int error, const char *what)
 {
-    char *const folder = xstrndup(job->published, folder_bytes(job->published));
+    char *const folder = xstrndup(job->published, publish_folder_bytes(job->published));
     spool_set_outcome_folder(job, error, what, s->out, folder);
     free(folder);
 }
@@ -222,27 +157,24 @@ static bool find_part(const struct spool *s, const struct spool_job *job, struct
 /* The folder that the result is to lie in; where it cannot be had, the name is one in OUT. */
 static void make_folder(const struct spool *s, struct spool_job *job)
 {
-    char *const folder = xstrndup(job->published, folder_bytes(job->published));
-    const bool blocked = is_blocked(s, folder);
-    const int fd =
-        blocked ? -1 : disk_make_folders("publish.folder", s->out_fd, folder, 0777, false);
-    const int error = fd < 0 ? errno : 0;
-    beneath_close(fd);
-    free(folder);
-    if (blocked || is_in_the_way(error)) {
+    size_t at;
+    const int fd = publish_enter(s->out_fd, job->published, true, &at);
+    if (fd < 0 && publish_is_in_the_way(errno)) {
         set_other_name(job, "", 0, 1);
-    } else if (error != 0) {
-        set_trouble(s, job, error, "the folder of the result cannot be made");
+    } else if (fd < 0) {
+        set_trouble(s, job, errno, "the folder of the result cannot be made");
     }
+    beneath_close(fd);
 }
 
 /* fsync of every folder above FOLDER, which hold the names of those below them. */
 static int sync_above(const struct spool *s, const char *result)
 {
     int failed = 0;
-    for (size_t n = folder_bytes(result); n > 0 && failed == 0;) {
-        n = above(result, n);
-        const int fd = open_above(s, result, n, O_RDONLY);
+    for (size_t n = publish_folder_bytes(result); n > 0 && failed == 0;) {
+        while (--n > 0 && result[n] != '/') {
+        }
+        const int fd = publish_open_above(s->out_fd, result, n, O_RDONLY);
         failed = fd < 0 ? -1 : disk_sync("publish.folder", fd);
         beneath_close(fd);
     }
@@ -252,7 +184,7 @@ static int sync_above(const struct spool *s, const char *result)
 /* fsync of FOLDER. One that has been removed meanwhile holds nothing that could be lost. */
 static int sync_folder(const struct spool *s, const char *result)
 {
-    const int fd = open_above(s, result, folder_bytes(result), O_RDONLY);
+    const int fd = publish_open_above(s->out_fd, result, publish_folder_bytes(result), O_RDONLY);
     const int failed = fd >= 0 ? disk_sync("publish.out", fd) : errno == ENOENT ? 0 : -1;
     beneath_close(fd);
     return failed;
@@ -278,7 +210,7 @@ static int sync_folders(const struct spool *s, struct spool_job *const jobs[], s
     int met = 0;
     for (size_t i = 0; i < n; i++) {
         n_folders += jobs[i]->folder_error == SPOOL_UNSYNCED &&
-                     folder_bytes(jobs[i]->published) > 0 && !is_seen(jobs, i);
+                     publish_folder_bytes(jobs[i]->published) > 0 && !is_seen(jobs, i);
     }
     const bool shared = n_folders >= SPOOL_SHARES;
     if (shared) {
@@ -314,7 +246,8 @@ static void prepare_folders(const struct spool *s, struct spool_job *const jobs[
         job->folder_error = 0;
         if (spool_is_at(job, SPOOL_COMMITTED) && !job->named && find_part(s, job, &st)) {
             make_folder(s, job);
-            const bool is_made = job->outcome == SPOOL_OK && folder_bytes(job->published) > 0;
+            const bool is_made =
+                job->outcome == SPOOL_OK && publish_folder_bytes(job->published) > 0;
             job->folder_error = is_made ? SPOOL_UNSYNCED : 0;
         }
     }
@@ -322,24 +255,6 @@ static void prepare_folders(const struct spool *s, struct spool_job *const jobs[
 }
 
 /* --- publish ---------------------------------------------------------------------------------- */
-
-/* The part takes the place of an earlier result, which becomes the part; where names cannot be
- * exchanged in one step, the earlier one steps aside first. */
-static int replace(const struct spool *s, const struct spool_job *job, const char *part, int folder)
-{
-    char old[SPOOL_PART_BYTES];
-    const char *name = last_of(job->published);
-    if (disk_exchange("publish.exchange", s->out_fd, part, folder, name) == 0) {
-        return 0;
-    }
-    if (errno != EINVAL && errno != ENOSYS) {
-        return -1;
-    }
-    snprintf(old, sizeof(old), ".%s.%s.old", job->id, s->owner);
-    return disk_rename("publish.aside", folder, name, s->out_fd, old) == 0
-               ? disk_rename("publish.name", s->out_fd, part, folder, name)
-               : -1;
-}
 
 /* Whether it has a name that set_other_name gives. */
 static bool has_other_name(const struct spool *s, const struct spool_job *job, size_t n_folder)
@@ -366,16 +281,27 @@ static int is_marked(const struct spool *s, const struct spool_job *job)
                                                                          : -1;
 }
 
+/* Whether a younger job's result has its name: then it was replaced, by another service perhaps,
+ * which knows nothing of this job, or would be. */
+static bool was_replaced(const struct spool *s, const struct spool_job *job)
+{
+    const int fd =
+        job->replace ? beneath_open(s->out_fd, job->published, O_PATH | O_DIRECTORY) : -1;
+    const bool was = fd >= 0 && is_younger(s, fd, job) > 0;
+    beneath_close(fd);
+    return was;
+}
+
 /* Whether a part that is missing is known to have been published: 1; 0: it is not; -1, with errno:
  * the job's folder cannot be looked into now. */
 static int was_published(struct spool *s, const struct spool_job *job)
 {
     struct stat st;
     char path[SPOOL_ID_BYTES + 16 + 256];
-    const size_t n_folder = folder_bytes(job->published);
+    const size_t n_folder = publish_folder_bytes(job->published);
     bool found = job->n_files == 0 || has_name(s, job, job->published) ||
                  has_other_name(s, job, n_folder) || (n_folder > 0 && has_other_name(s, job, 0));
-    found = found || is_marked(s, job) > 0;
+    found = found || is_marked(s, job) > 0 || was_replaced(s, job);
     for (size_t i = 0; !found && i < job->n_files; i++) {
         snprintf(path, sizeof(path), "%s/in/%s", job->id, job->files[i].name);
         if (fstatat(s->work_fd, path, &st, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -424,64 +350,63 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
     return error != 0 ? error : unmarked;
 }
 
-/* Before jobs[at] replaces a result: whatever job that is of is known on disk to be published.
- * *known: those of earlier calls are. */
-static bool may_replace(struct spool *s, struct spool_job *const jobs[], size_t at, bool *known)
+/* A part that gets its name; those before it have been published. */
+struct naming {
+    struct spool *s;
+    struct spool_job *const *jobs;
+    size_t at;
+    uint64_t part_inode;
+    bool *known; /* on disk, that those of earlier calls are */
+};
+
+/* Before jobs[at] replaces a result: whatever job that is of is known on disk to be published. */
+static bool know_published(const struct naming *n)
 {
     bool same = false;
-    for (size_t i = 0; i < at; i++) {
-        same = same || (spool_is_at(jobs[i], SPOOL_COMMITTED) &&
-                        strcmp(jobs[i]->published, jobs[at]->published) == 0);
+    for (size_t i = 0; i < n->at; i++) {
+        same = same || (spool_is_at(n->jobs[i], SPOOL_COMMITTED) &&
+                        strcmp(n->jobs[i]->published, n->jobs[n->at]->published) == 0);
     }
-    const int error = same ? settle(s, jobs, at) : 0;
+    const int error = same ? settle(n->s, n->jobs, n->at) : 0;
     if (error != 0) {
         errno = error;
         return false;
     }
-    *known = (*known && !same) || disk_sync_all("publish.marks", s->work_fd) == 0;
-    return *known;
+    *n->known = (*n->known && !same) || disk_sync_all("publish.marks", n->s->work_fd) == 0;
+    return *n->known;
 }
 
-/* Renames jobs[at], whose part has that inode number, or has it replace an earlier result. 0, or an
- * errno. */
-static int rename_part(struct spool *s, struct spool_job *const jobs[], size_t at,
-                       uint64_t part_inode, bool *known)
+static int may_replace(void *user, int earlier_fd)
 {
-    struct spool_job *job = jobs[at];
-    char part[SPOOL_PART_BYTES];
-    spool_part_name(s->owner, job->id, part);
-    const int folder = open_above(s, job->published, folder_bytes(job->published), O_PATH);
-    if (folder < 0) {
-        return errno;
+    const struct naming *const n = user;
+    struct spool_job *const job = n->jobs[n->at];
+    if (!job->replace || n->part_inode != job->part_inode) {
+        return EEXIST;
     }
-    const char *name = last_of(job->published);
-    int error = disk_rename("publish.name", s->out_fd, part, folder, name) == 0 ? 0 : errno;
-    if (error == EEXIST && job->replace && part_inode == job->part_inode &&
-        is_result(s, job->published, strlen(job->published))) {
-        const int younger = is_younger(s, job->published, job);
-        job->outdated = younger > 0;
-        if (job->outdated) {
-            log_info("'%s/%s' stays: it is of a younger job than %s, whose result is given up",
-                     s->out, job->published, job->id);
-        }
-        const bool done = job->outdated || (younger == 0 && may_replace(s, jobs, at, known) &&
-                                            replace(s, job, part, folder) == 0);
-        error = done ? 0 : errno;
+    const int younger = is_younger(n->s, earlier_fd, job);
+    job->outdated = younger > 0;
+    if (job->outdated) {
+        log_info("'%s/%s' stays: it is of a younger job than %s, whose result is given up",
+                 n->s->out, job->published, job->id);
+        return ECANCELED;
     }
-    close(folder);
-    return error;
+    return younger == 0 && know_published(n) ? 0 : errno;
 }
 
 /* The rename, under the first name that can be had. 0, or an errno. */
-static int give_name(struct spool *s, struct spool_job *const jobs[], size_t at,
-                     uint64_t part_inode, bool *known)
+static int give_name(struct naming *n)
 {
-    struct spool_job *job = jobs[at];
+    struct spool_job *const job = n->jobs[n->at];
+    char part[SPOOL_PART_BYTES];
     int error = EEXIST;
+    spool_part_name(n->s->owner, job->id, part);
     for (unsigned tries = 1; error == EEXIST && tries <= SPOOL_NAMES_TRIED; tries++) {
-        error = rename_part(s, jobs, at, part_inode, known);
+        error = publish_give_name(n->s->out_fd, part, job->published, may_replace, n) == 0 ||
+                        job->outdated
+                    ? 0
+                    : errno;
         if (error == EEXIST) {
-            set_other_name(job, job->published, folder_bytes(job->published), tries);
+            set_other_name(job, job->published, publish_folder_bytes(job->published), tries);
         }
     }
     return error;
@@ -514,7 +439,8 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
     if (marked > 0 || (job->replace && has_name(s, job, job->published))) {
         return;
     }
-    const int error = marked < 0 ? errno : give_name(s, jobs, at, (uint64_t)st.st_ino, known);
+    struct naming naming = {s, jobs, at, (uint64_t)st.st_ino, known};
+    const int error = marked < 0 ? errno : give_name(&naming);
     job->named = error == 0;
     if (error != 0) {
         set_trouble(s, job, error, "the result cannot be published");

@@ -1,16 +1,11 @@
 /*
- * publish - a result folder that is either absent or complete.
+ * publish_part - a result that a process makes for itself: its part, and how that ends.
  *
  * Files are made in OUTPUT/.leat.HOST.BOOT.PROCESS.RANDOM.part, or in a folder that somebody else
- * has made and is going to publish; one rename gives the folder its name. Several processes, on one
- * machine or on many, may publish into one output folder: of those that make the same result one
- * does, also where the file system knows no flags of renameat2, since a rename never replaces a
- * folder that holds files. Nothing is read or written through a link: every step is relative to the
- * opened output folder. A result may lie in folders beneath OUTPUT, but in no other result:
- * `result` is FOLDER/NAME, of safe components.
+ * has made and is going to publish; publish.h gives the folder its name. Nobody waits for another.
  */
-#ifndef LEAT_PIPELINE_ENGINE_PUBLISH_H
-#define LEAT_PIPELINE_ENGINE_PUBLISH_H
+#ifndef LEAT_WATCH_FILES_PUBLISH_PART_H
+#define LEAT_WATCH_FILES_PUBLISH_PART_H
 
 #include "formats/base/status.h"
 
@@ -24,8 +19,6 @@ struct publish {
     int part_fd;          /* the folder being made; -1: none */
     char part[96];        /* its name within OUTPUT */
     char final[PATH_MAX]; /* the one it will have: FOLDER/NAME */
-    int final_fd;         /* FOLDER while it gets that */
-    const char *name;     /* NAME, in `final` */
 };
 
 /* A folder, whatever its name. */
@@ -39,8 +32,6 @@ enum status publish_open_output(const char *path, int *fd, bool *made) STATUS_MU
 /* Closes it (fd -1: nothing to do). One that this process has `made`, and that has remained empty,
  * is removed, unless another process has it open. */
 void publish_close_output(const char *path, int fd, bool made);
-/* Whether the path, from `at_fd`, is a folder that leat made: one that holds a result.json. */
-bool publish_is_result(int at_fd, const char *path);
 /* STATUS_EXISTS when OUTPUT/result is there already; with `replace` only when it is no earlier
  * result, since that is all that may be replaced. Also when FOLDER, or a folder above it, is a
  * result itself, a file or a link. */
@@ -51,18 +42,17 @@ int publish_open_result(int out_fd, const char *result);
  * name `part`, unless that is NULL. STATUS_INTERNAL: no such folder. */
 enum status publish_begin(int out_fd, const char *result, const char *part,
                           struct publish *p) STATUS_MUST_CHECK;
-/* Renames it to its final name, in FOLDER, which is made where it is missing. An existing one is
- * STATUS_EXISTS, unless it is the result that is
- * to be replaced: that is exchanged in one step (two, with no result between them, where the file
- * system cannot) and then removed. `replace` NULL: none. On failure the part folder is still there:
- * abandon it; folders that were made for it are gone, unless something is in them. */
+/* Gives it its name, in FOLDER, which is made where it is missing. An existing result is
+ * STATUS_EXISTS, unless it is the one to be replaced, which is then removed; `replace` NULL: none.
+ * On failure the part folder is still there: abandon it; folders that were made for it are gone,
+ * unless something is in them. */
 enum status publish_commit(struct publish *p,
                            const struct publish_folder *replace) STATUS_MUST_CHECK;
 /* Removes part folders that earlier runs left when they were killed: those of processes of this
  * kernel that have ended; else those older than a minute that nobody has a lock on (publish_begin
- * takes one). On a network file system only those of this boot,
- * since a lock may not be seen elsewhere; of others, older than a day, the log speaks. Earlier
- * results that stepped aside for one that never came stay; the log speaks of them, too. */
+ * takes one). On a network file system only those of this boot, since a lock may not be seen
+ * elsewhere; of others, older than a day, the log speaks. Earlier results that stepped aside for
+ * one that never came stay; the log speaks of them, too. */
 void publish_sweep(int out_fd);
 /* Leaves the complete part folder to whoever named it. */
 void publish_leave(struct publish *p);
