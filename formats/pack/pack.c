@@ -58,9 +58,9 @@ static enum status make_folder(int dir_fd, const char *name)
 
 static enum status write_all(const struct pack *p, const unsigned char *data, size_t n)
 {
-    return io_watch_write_all(p->fd, data, n)
-               ? STATUS_OK
-               : status_fail_errno(errno, "cannot write %s", p->name);
+    return io_watch_write_all(p->fd, data, n) ? STATUS_OK
+           : errno == EPIPE ? status_fail(STATUS_CANCELLED, "%s: the reader has closed it", p->name)
+                            : status_fail_errno(errno, "cannot write %s", p->name);
 }
 
 static enum status flush(struct pack *p)
@@ -281,15 +281,10 @@ static const struct pack_container containers[] = {
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-enum status pack_open(int dir_fd, const char *name, enum pack_kind kind, struct pack **out)
+enum status pack_take(int fd, const char *name, enum pack_kind kind, struct pack **out)
 {
     assert((size_t)kind < sizeof containers / sizeof containers[0]);
     *out = NULL;
-    STATUS_TRY(make_folder(dir_fd, name));
-    const int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        return status_fail_errno(errno, "cannot create %s", name);
-    }
     struct pack *p = calloc(1, sizeof *p);
     if (p == NULL || (p->name = strdup(name)) == NULL) {
         free(p);
@@ -297,9 +292,22 @@ enum status pack_open(int dir_fd, const char *name, enum pack_kind kind, struct 
         return status_fail(STATUS_NO_MEMORY, "no memory to write %s", name);
     }
     p->fd = fd;
-    p->dir_fd = dir_fd;
+    p->dir_fd = -1;
     p->container = &containers[kind];
     *out = p;
+    return STATUS_OK;
+}
+
+enum status pack_open(int dir_fd, const char *name, enum pack_kind kind, struct pack **out)
+{
+    *out = NULL;
+    STATUS_TRY(make_folder(dir_fd, name));
+    const int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return status_fail_errno(errno, "cannot create %s", name);
+    }
+    STATUS_TRY(pack_take(fd, name, kind, out));
+    (*out)->dir_fd = dir_fd;
     return STATUS_OK;
 }
 

@@ -54,6 +54,11 @@ enum status pack_zlib(const void *raw, size_t n, struct bytes *out) STATUS_MUST_
  * "FOLDER/NAME" is made when it is not there. */
 enum status pack_open(int dir_fd, const char *name, enum pack_kind kind,
                       struct pack **out) STATUS_MUST_CHECK;
+/* The same to what is open for writing, perhaps a pipe; `fd` is the pack's in every case. Members
+ * of a PACK_ZIP cannot grow there. Writing is STATUS_CANCELLED when the reader of a pipe has gone
+ * (SIGPIPE is ignored). */
+enum status pack_take(int fd, const char *name, enum pack_kind kind,
+                      struct pack **out) STATUS_MUST_CHECK;
 /* PACK_ZIP: ends the member before it, if any, and begins one. */
 enum status pack_member(struct pack *p, const char *member) STATUS_MUST_CHECK;
 /* Appends the next piece of the current member; the piece stays the caller's. A member that has got

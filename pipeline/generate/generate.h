@@ -27,9 +27,7 @@ struct generate_order {
     bool force;
 };
 
-/* Generates on the backend and writes the file; *bytes is its size. Progress goes to the terminal.
- * SIGINT and SIGTERM end it as STATUS_CANCELLED, with nothing left behind. STATUS_TOO_LARGE,
- * STATUS_EXISTS, STATUS_IO and others. */
+/* Generates on the backend and writes the file, as piece_writer_run does. STATUS_TOO_LARGE, too. */
 enum status generate_file(const struct generate_order *order, struct backend *backend,
                           const struct executor *executor, uint64_t *bytes) STATUS_MUST_CHECK;
 

@@ -6,14 +6,11 @@
 #include "pipeline/generate/generate_dem.h"
 
 #include "pipeline/generate/piece_writer.h"
-#include "pipeline/names/interrupt.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <zlib.h>
 
 /* --- names ----------------------------------------------------------------------------------- */
 
@@ -103,211 +100,64 @@ static enum status fetch(void *context, uint64_t first, size_t n, void *dst)
     return STATUS_OK;
 }
 
-/* --- pieces, each up to 1 MiB ----------------------------------------------------------------- */
-
-struct work {
-    const struct generate_dem_order *order;
-    const struct executor *executor;
-    struct terrain terrain;
-    size_t batch_pieces;
-    struct deflater *deflaters[PIECE_WRITER_BATCH]; /* when gzipped, like `raw` */
-    struct bytes raw[PIECE_WRITER_BATCH];
-    uint64_t bytes; /* written */
-};
-
-/* Of a piece before it was deflated. */
-struct trailer {
-    uint32_t crc;
-    uint64_t n_bytes;
-};
-
-/* One of the two files while it is written. */
-struct writing {
-    struct work *work;
-    const struct result_member *member;
-    struct trailer *trailers; /* [n_pieces], when gzipped */
-    double share;             /* of all work, that is done before this file */
-};
-
-static size_t n_pieces(void *context, uint64_t batch)
-{
-    const struct writing *const g = context;
-    const uint64_t most = g->work->batch_pieces, first = batch * most, n = g->member->n_pieces;
-    return first >= n ? 0 : (size_t)(n - first < most ? n - first : most);
-}
-
-static double share_before(const void *context, uint64_t batch)
-{
-    const struct writing *const g = context;
-    const double first = (double)(batch * g->work->batch_pieces);
-    return g->share + fmin(first / (double)g->member->n_pieces, 1) / 2;
-}
-
-static enum status make_piece(void *context, uint64_t batch, size_t index, struct bytes *out)
-{
-    const struct writing *const g = context;
-    const uint64_t at = batch * g->work->batch_pieces + index;
-    if (g->trailers == NULL) {
-        return g->member->piece(g->member->context, at, out);
-    }
-    struct bytes *const raw = &g->work->raw[index];
-    struct pack_piece piece = {.packed = *out};
-    bytes_clear(raw);
-    STATUS_TRY(g->member->piece(g->member->context, at, raw));
-    const enum status status = pack_deflate(g->work->deflaters[index], PACK_GZIP, raw->data,
-                                            raw->len, at + 1 == g->member->n_pieces, &piece);
-    *out = piece.packed;
-    g->trailers[at] = (struct trailer){piece.crc, piece.raw_bytes};
-    return status;
-}
-
-static enum status write_pieces(struct writing *g, struct new_file *file)
-{
-    const struct piece_source pieces = {.name = g->work->order->pair->dem,
-                                        .context = g,
-                                        .n_pieces = n_pieces,
-                                        .make = make_piece,
-                                        .share_before = share_before};
-    return piece_writer_run(&pieces, g->work->executor, file, &g->work->bytes);
-}
-
-static enum status put(struct writing *g, struct new_file *file, const void *data, size_t n)
-{
-    g->work->bytes += n;
-    return new_file_write(file, data, n);
-}
-
-/* The frame of RFC 1952 around what has been deflated. */
-static enum status write_gzip(struct writing *g, struct new_file *file)
-{
-    static const unsigned char head[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
-    unsigned char tail[8];
-    uint32_t crc = 0, n_bytes = 0;
-    STATUS_TRY(put(g, file, head, sizeof(head)));
-    STATUS_TRY(write_pieces(g, file));
-    for (uint64_t i = 0; i < g->member->n_pieces; i++) {
-        crc = (uint32_t)crc32_combine(crc, g->trailers[i].crc, (off_t)g->trailers[i].n_bytes);
-        n_bytes += (uint32_t)g->trailers[i].n_bytes; /* modulo 2^32, as the format has it */
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        tail[i] = (unsigned char)(crc >> (8 * i));
-        tail[4 + i] = (unsigned char)(n_bytes >> (8 * i));
-    }
-    return put(g, file, tail, sizeof(tail));
-}
-
 /* --- the pair -------------------------------------------------------------------------------- */
 
-static enum status write_header(const struct result_member *member, struct new_file *file)
-{
-    STATUS_TRY(new_file_rewind(file));
-    return new_file_write(file, member->header(member->context), PACK_HEADER_BYTES);
-}
+/* One of the two files. */
+struct writing {
+    struct cells cells;
+    struct result result; /* with it alone */
+};
 
-static enum status write_member(struct work *w, const struct result_member *member, bool is_dem,
-                                struct new_file *file)
-{
-    struct writing g = {.work = w, .member = member, .share = is_dem ? 0.5 : 0};
-    if (!w->order->pair->is_gzipped) {
-        STATUS_TRY(write_pieces(&g, file));
-        return member->header != NULL ? write_header(member, file) : STATUS_OK;
-    }
-    g.trailers = calloc((size_t)member->n_pieces, sizeof(*g.trailers));
-    const enum status status = g.trailers != NULL
-                                   ? write_gzip(&g, file)
-                                   : status_fail(STATUS_NO_MEMORY, "no memory to generate with");
-    free(g.trailers);
-    return status;
-}
-
-static enum status write_grid(struct work *w, const struct grid *grid, bool is_dem,
-                              struct new_file *file)
+static enum status begin(const struct generate_dem_order *o, const struct terrain *t,
+                         const struct grid *grid, bool is_dem, struct writing *w,
+                         struct piece_file *file)
 {
     const struct raster raster = {.grid = grid,
-                                  .format = w->order->pair->format,
-                                  .type = w->order->type,
-                                  .has_nodata = is_dem && w->terrain.order.nodata > 0,
+                                  .format = o->pair->format,
+                                  .type = o->type,
+                                  .has_nodata = is_dem && t->order.nodata > 0,
                                   .nodata = TERRAIN_NODATA};
-    struct cells cells = {.terrain = &w->terrain,
-                          .type = raster.type,
-                          .fill = is_dem ? terrain_surface : terrain_debris};
-    struct result result;
-    STATUS_TRY(result_init(&result));
-    enum status status =
-        result_add_raster(&result, is_dem ? "dem" : "source", &raster, fetch, &cells, NULL);
-    if (status == STATUS_OK) {
-        status = write_member(w, result.files[0].members, is_dem, file);
-    }
-    result_free(&result);
-    return status;
+    w->cells = (struct cells){
+        .terrain = t, .type = raster.type, .fill = is_dem ? terrain_surface : terrain_debris};
+    STATUS_TRY(result_init(&w->result));
+    STATUS_TRY(
+        result_add_raster(&w->result, is_dem ? "dem" : "source", &raster, fetch, &w->cells, NULL));
+    *file = (struct piece_file){.path = is_dem ? o->pair->dem : o->pair->source,
+                                .force = o->force,
+                                .kind = o->pair->is_gzipped ? PACK_GZIP : PACK_RAW,
+                                .member = w->result.files[0].members,
+                                .work = 1};
+    return STATUS_OK;
 }
 
-static enum status write_both(struct work *w, struct new_file *source, struct new_file *dem)
+static enum status write_pair(const struct generate_dem_order *o, const struct terrain *t,
+                              const struct executor *executor, uint64_t *bytes)
 {
+    struct writing writing[2] = {0};
+    struct piece_file files[2] = {0};
     struct grid *grid;
-    STATUS_TRY(grid_new((size_t)w->terrain.order.rows, (size_t)w->terrain.order.columns, &grid));
+    STATUS_TRY(grid_new((size_t)t->order.rows, (size_t)t->order.columns, &grid));
     grid->has_origin = true;
-    grid->cell_x = grid->cell_y = w->terrain.order.cell_m;
-    enum status status = write_grid(w, grid, false, source);
+    grid->cell_x = grid->cell_y = t->order.cell_m;
+    enum status status = begin(o, t, grid, false, &writing[0], &files[0]);
     if (status == STATUS_OK) {
-        status = write_grid(w, grid, true, dem);
+        status = begin(o, t, grid, true, &writing[1], &files[1]);
     }
+    if (status == STATUS_OK) {
+        status = piece_writer_run(files, 2, executor, bytes);
+    }
+    result_free(&writing[0].result);
+    result_free(&writing[1].result);
     grid_free(grid);
-    return status;
-}
-
-static enum status write_pair(struct work *w)
-{
-    const struct generate_dem_order *const o = w->order;
-    struct new_file *source, *dem;
-    STATUS_TRY(new_file_open(o->pair->source, o->force, &source));
-    enum status status = new_file_open(o->pair->dem, o->force, &dem);
-    if (status != STATUS_OK) {
-        new_file_abandon(source);
-        return status;
-    }
-    if (o->pair->format == RASTER_TIF) { /* whose header comes last */
-        status = new_file_rewind(source);
-        status = status == STATUS_OK ? new_file_rewind(dem) : status;
-    }
-    status = status == STATUS_OK ? write_both(w, source, dem) : status;
-    if (status != STATUS_OK) {
-        new_file_abandon(source);
-    } else {
-        status = new_file_commit(source);
-    }
-    if (status != STATUS_OK) {
-        new_file_abandon(dem);
-        return status;
-    }
-    return new_file_commit(dem);
-}
-
-static enum status generate(struct work *w)
-{
-    const size_t wanted = 2 * w->executor->n_threads;
-    struct interrupt interrupt;
-    STATUS_TRY(terrain_plan(&w->order->terrain, &w->terrain));
-    w->batch_pieces = wanted < PIECE_WRITER_BATCH ? wanted : PIECE_WRITER_BATCH;
-    for (size_t i = 0; w->order->pair->is_gzipped && i < w->batch_pieces; i++) {
-        STATUS_TRY(deflater_new(PACK_LEVEL, &w->deflaters[i]));
-    }
-    interrupt_watch(&interrupt);
-    const enum status status = write_pair(w);
-    interrupt_leave(&interrupt);
     return status;
 }
 
 enum status generate_dem(const struct generate_dem_order *order, const struct executor *executor,
                          uint64_t *bytes, size_t *n_slides)
 {
-    struct work w = {.order = order, .executor = executor};
-    const enum status status = generate(&w);
-    *bytes = w.bytes;
-    *n_slides = w.terrain.n_slides;
-    for (size_t i = 0; i < PIECE_WRITER_BATCH; i++) {
-        deflater_free(w.deflaters[i]);
-        bytes_free(&w.raw[i]);
-    }
-    return status;
+    struct terrain terrain;
+    *bytes = *n_slides = 0;
+    STATUS_TRY(terrain_plan(&order->terrain, &terrain));
+    *n_slides = terrain.n_slides;
+    return write_pair(order, &terrain, executor, bytes);
 }

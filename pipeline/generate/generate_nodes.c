@@ -95,7 +95,7 @@ static double node_at(const struct generate_nodes_order *o, uint64_t k)
     return round_to(o->type, (double)x);
 }
 
-void generate_nodes_fill(const void *order, uint64_t k, size_t first, size_t n, double *out)
+void generate_nodes_fill(const void *order, uint64_t k, uint64_t first, size_t n, double *out)
 {
     const struct generate_nodes_order *const o = order;
     const double x = node_at(o, k);
@@ -105,7 +105,7 @@ void generate_nodes_fill(const void *order, uint64_t k, size_t first, size_t n, 
     }
 }
 
-static enum status put_name(const void *order, size_t column, struct bytes *out)
+static enum status put_name(const void *order, uint64_t column, struct bytes *out)
 {
     const struct generate_nodes_order *const o = order;
     return bytes_printf(out, "%s",

@@ -52,7 +52,7 @@ struct generate_nodes_order {
 };
 
 /* Cells first .. first + n - 1 of node k: x is cell 0. `order` is a struct generate_nodes_order. */
-void generate_nodes_fill(const void *order, uint64_t k, size_t first, size_t n, double *out);
+void generate_nodes_fill(const void *order, uint64_t k, uint64_t first, size_t n, double *out);
 
 /* Writes the file, in CSV under a header of x and the functions' names. STATUS_BAD_ARGUMENT: an
  * interval that is none, or so many nodes that two would be one number, or infinite values; and

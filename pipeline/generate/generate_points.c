@@ -25,7 +25,7 @@ static double approximately_normal(uint64_t seed, uint64_t i, uint64_t column)
     return (double)((int64_t)(sum + 6) - (INT64_C(6) << 32)) * 0x1p-32;
 }
 
-void generate_points_fill(const void *order, uint64_t i, size_t first, size_t n, double *out)
+void generate_points_fill(const void *order, uint64_t i, uint64_t first, size_t n, double *out)
 {
     const struct generate_points_order *const o = order;
     const uint64_t centre = CENTRES + generate_points_cluster(o, i);
@@ -39,20 +39,20 @@ void generate_points_fill(const void *order, uint64_t i, size_t first, size_t n,
     }
 }
 
-static void fill_label(const void *order, uint64_t i, size_t first, size_t n, double *out)
+static void fill_label(const void *order, uint64_t i, uint64_t first, size_t n, double *out)
 {
     (void)first;
     (void)n; /* a line has one cell */
     *out = (double)generate_points_cluster(order, i);
 }
 
-static enum status put_name(const void *order, size_t column, struct bytes *out)
+static enum status put_name(const void *order, uint64_t column, struct bytes *out)
 {
     (void)order;
     return bytes_printf(out, "x%zu", column + 1);
 }
 
-static enum status put_label_name(const void *order, size_t column, struct bytes *out)
+static enum status put_label_name(const void *order, uint64_t column, struct bytes *out)
 {
     (void)order;
     (void)column;

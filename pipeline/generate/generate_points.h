@@ -34,7 +34,7 @@ struct generate_points_order {
 };
 
 /* Columns first .. first + n - 1 of point i. `order` is a struct generate_points_order. */
-void generate_points_fill(const void *order, uint64_t i, size_t first, size_t n, double *out);
+void generate_points_fill(const void *order, uint64_t i, uint64_t first, size_t n, double *out);
 /* The cluster of a point, 0 to n_clusters - 1. */
 uint64_t generate_points_cluster(const struct generate_points_order *order, uint64_t i);
 

@@ -6,26 +6,26 @@
 #include "formats/base/checked.h"
 #include "formats/result/result.h"
 #include "pipeline/generate/piece_writer.h"
-#include "pipeline/names/interrupt.h"
 
 #include <stdio.h>
 
 enum {
     PIECE_CELLS = 1 << 14,
+    RUN_CELLS = 256,
     BYTES_PER_CELL_MAX = 32 /* of text; for the check that the file's size can be counted */
 };
+_Static_assert(GENERATE_BATCH_CELLS / PIECE_CELLS == PIECE_WRITER_BATCH, "a batch of pieces");
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
 /* NumPy's format 1.0: magic, length, a dictionary padded with blanks to a multiple of 64 bytes. */
-enum status generate_put_npy_head(struct bytes *out, enum generate_cell type, uint64_t n_lines,
-                                  uint64_t cells_per_line)
+static enum status put_npy_head(const struct generate_table *t, struct bytes *out)
 {
     static const char *const types[] = {"<f8", "<f4", "<i4"};
     char dict[192];
     const int n = snprintf(
         dict, sizeof(dict), "{'descr': '%s', 'fortran_order': False, 'shape': (%llu, %llu), }",
-        types[type], (unsigned long long)n_lines, (unsigned long long)cells_per_line);
+        types[t->type], (unsigned long long)t->n_lines, (unsigned long long)t->cells_per_line);
     const int padded = (10 + n + 1 + 63) / 64 * 64 - 10;
     const unsigned char head[10] = {
         0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)};
@@ -33,159 +33,160 @@ enum status generate_put_npy_head(struct bytes *out, enum generate_cell type, ui
     return bytes_printf(out, "%-*s\n", padded - 1, dict);
 }
 
-enum status generate_put_cell(struct bytes *out, enum generate_cell type, bool csv, double value)
-{
-    if (type == GENERATE_F32) {
-        const float narrow = (float)value;
-        return csv ? result_put_f32(out, narrow) : bytes_append(out, &narrow, sizeof(narrow));
-    }
-    if (type == GENERATE_I32) {
-        const int32_t whole = (int32_t)value;
-        return csv ? bytes_printf(out, "%d", whole) : bytes_append(out, &whole, sizeof(whole));
-    }
-    return csv ? result_put_f64(out, value) : bytes_append(out, &value, sizeof(value));
-}
-
 static enum status put_head(const struct generate_table *t, struct bytes *out)
 {
     if (!t->csv) {
-        return generate_put_npy_head(out, t->type, t->n_lines, t->cells_per_line);
+        return put_npy_head(t, out);
     }
-    for (size_t column = 0; column < t->cells_per_line; column++) {
+    for (uint64_t column = 0; t->put_name != NULL && column < t->cells_per_line; column++) {
         STATUS_TRY(t->put_name(t->context, column, out));
         STATUS_TRY(bytes_append(out, column + 1 == t->cells_per_line ? "\n" : ",", 1));
     }
     return STATUS_OK;
 }
 
-/* --- pieces: whole lines ---------------------------------------------------------------------- */
+static enum status put_text(struct bytes *out, enum generate_cell type, double value)
+{
+    return type == GENERATE_F64   ? result_put_f64(out, value)
+           : type == GENERATE_F32 ? result_put_f32(out, (float)value)
+                                  : bytes_printf(out, "%d", (int32_t)value);
+}
+
+enum status generate_put_cells(struct bytes *out, enum generate_cell type, bool csv,
+                               const double *values, size_t n)
+{
+    union {
+        float f32[RUN_CELLS];
+        int32_t i32[RUN_CELLS];
+    } narrow;
+    for (size_t i = 0; csv && i < n; i++) {
+        STATUS_TRY(put_text(out, type, values[i]));
+        STATUS_TRY(i + 1 < n ? bytes_append(out, ",", 1) : STATUS_OK);
+    }
+    if (csv) {
+        return STATUS_OK;
+    }
+    if (type == GENERATE_F64) {
+        return bytes_append(out, values, n * sizeof(*values));
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (type == GENERATE_F32) {
+            narrow.f32[i] = (float)values[i];
+        } else {
+            narrow.i32[i] = (int32_t)values[i];
+        }
+    }
+    return bytes_append(out, &narrow, n * sizeof(float));
+}
+
+/* --- pieces ---------------------------------------------------------------------------------- */
 
 /* One of the files while it is written. */
 struct writing {
     const struct generate_table *table;
-    uint64_t lines_per_piece, n_pieces;
-    size_t batch_pieces;
-    double share_before, share; /* of all work: before this file, and of it */
+    struct result_member member;
+    struct bytes head;
+    uint64_t n_cells;
+    size_t batch_cells, batch_pieces; /* 0: a piece follows the other */
 };
 
-static size_t n_pieces(void *context, uint64_t batch)
+static enum status put_run(const struct generate_table *t, uint64_t cell, size_t n,
+                           struct bytes *out)
 {
-    const struct writing *const w = context;
-    const uint64_t first = batch * w->batch_pieces;
-    const uint64_t left = first < w->n_pieces ? w->n_pieces - first : 0;
-    return (size_t)(left < w->batch_pieces ? left : w->batch_pieces);
+    double values[RUN_CELLS];
+    const uint64_t first = cell % t->cells_per_line;
+    t->fill(t->context, cell / t->cells_per_line, first, n, values);
+    STATUS_TRY(generate_put_cells(out, t->type, t->csv, values, n));
+    return t->csv ? bytes_append(out, first + n == t->cells_per_line ? "\n" : ",", 1) : STATUS_OK;
 }
 
-static double share_before(const void *context, uint64_t batch)
+static uint64_t at_most(uint64_t n, uint64_t most)
 {
-    const struct writing *const w = context;
-    const double part = (double)(batch * w->batch_pieces) / (double)w->n_pieces;
-    return w->share_before + w->share * (part < 1 ? part : 1);
+    return n < most ? n : most;
 }
 
-static enum status put_line(const struct generate_table *t, uint64_t line, struct bytes *out)
+static enum status make_piece(void *context, uint64_t index, struct bytes *out)
 {
-    enum { RUN = 256 };
-    double cell[RUN];
-    for (size_t first = 0; first < t->cells_per_line; first += RUN) {
-        const size_t left = t->cells_per_line - first, n = left < RUN ? left : RUN;
-        t->fill(t->context, line, first, n, cell);
-        for (size_t i = 0; i < n; i++) {
-            STATUS_TRY(generate_put_cell(out, t->type, t->csv, cell[i]));
-            if (t->csv) {
-                STATUS_TRY(bytes_append(out, first + i + 1 == t->cells_per_line ? "\n" : ",", 1));
-            }
-        }
+    const struct writing *const w = context;
+    uint64_t cell = index * PIECE_CELLS, end = w->n_cells;
+    if (w->batch_cells > 0) {
+        const uint64_t batch = index / w->batch_pieces * w->batch_cells;
+        cell = batch + index % w->batch_pieces * PIECE_CELLS;
+        end = at_most(end, batch + w->batch_cells);
+    }
+    end = at_most(end, cell + PIECE_CELLS);
+    while (cell < end) {
+        const uint64_t in_line = w->table->cells_per_line - cell % w->table->cells_per_line;
+        const size_t n = (size_t)at_most(at_most(end - cell, in_line), RUN_CELLS);
+        STATUS_TRY(put_run(w->table, cell, n, out));
+        cell += n;
     }
     return STATUS_OK;
 }
 
-static enum status make_piece(void *context, uint64_t batch, size_t index, struct bytes *out)
+static uint64_t pieces_of(uint64_t n_cells)
+{
+    return n_cells / PIECE_CELLS + (n_cells % PIECE_CELLS > 0);
+}
+
+static enum status prepare(void *context, uint64_t batch)
 {
     const struct writing *const w = context;
-    const uint64_t first = (batch * w->batch_pieces + index) * w->lines_per_piece;
-    const uint64_t left = w->table->n_lines - first;
-    const uint64_t end = first + (left < w->lines_per_piece ? left : w->lines_per_piece);
-    for (uint64_t line = first; line < end; line++) {
-        STATUS_TRY(put_line(w->table, line, out));
-    }
-    return STATUS_OK;
+    return w->table->prepare((void *)(size_t)w->table->context, batch);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static enum status write_table(struct writing *w, const struct executor *executor,
-                               struct new_file *file, uint64_t *bytes)
-{
-    const struct piece_source pieces = {.name = w->table->path,
-                                        .context = w,
-                                        .n_pieces = n_pieces,
-                                        .make = make_piece,
-                                        .share_before = share_before};
-    struct bytes head = {0};
-    enum status status = put_head(w->table, &head);
-    if (status == STATUS_OK) {
-        *bytes += head.len;
-        status = new_file_write(file, head.data, head.len);
-    }
-    bytes_free(&head);
-    return status == STATUS_OK ? piece_writer_run(&pieces, executor, file, bytes) : status;
-}
-
-static enum status check_size(const struct generate_table *t)
+enum status generate_table_check(const struct generate_table *t)
 {
     size_t cells, bytes;
     return checked_mul(t->n_lines, t->cells_per_line, &cells) &&
                    checked_mul(cells, BYTES_PER_CELL_MAX, &bytes)
                ? STATUS_OK
                : status_fail(STATUS_TOO_LARGE,
-                             "%s: %llu lines of %zu cells: more than a file holds", t->path,
-                             (unsigned long long)t->n_lines, t->cells_per_line);
+                             "%s: %llu lines of %llu cells: more than a file holds", t->path,
+                             (unsigned long long)t->n_lines, (unsigned long long)t->cells_per_line);
 }
 
-/* Files of tables 0 .. n - 1 are opened into `files`; those of a failure are abandoned later. */
-static enum status write_all(const struct generate_table *tables, size_t n,
-                             const struct executor *executor, struct new_file **files,
-                             uint64_t *bytes)
+static enum status begin(const struct generate_table *t, struct writing *w, struct piece_file *file)
 {
-    const size_t wanted = 2 * executor->n_threads;
-    double cells[GENERATE_TABLES], all = 0, before = 0;
-    for (size_t i = 0; i < n; i++) {
-        STATUS_TRY(check_size(&tables[i]));
-        STATUS_TRY(new_file_open(tables[i].path, tables[i].force, &files[i]));
-        cells[i] = (double)tables[i].n_lines * (double)tables[i].cells_per_line;
-        all += cells[i];
+    STATUS_TRY(generate_table_check(t));
+    *w = (struct writing){.table = t,
+                          .member = {.piece = make_piece, .context = w},
+                          .n_cells = t->n_lines * t->cells_per_line,
+                          .batch_cells = t->batch_cells,
+                          .batch_pieces = (size_t)pieces_of(t->batch_cells)};
+    w->member.n_pieces = pieces_of(w->n_cells);
+    if (w->batch_cells > 0) {
+        w->member.n_pieces =
+            w->n_cells / w->batch_cells * w->batch_pieces + pieces_of(w->n_cells % w->batch_cells);
     }
-    for (size_t i = 0; i < n; i++) {
-        struct writing w = {.table = &tables[i],
-                            .lines_per_piece = (PIECE_CELLS - 1) / tables[i].cells_per_line + 1,
-                            .batch_pieces =
-                                wanted < PIECE_WRITER_BATCH ? wanted : PIECE_WRITER_BATCH,
-                            .share_before = before / all,
-                            .share = cells[i] / all};
-        w.n_pieces = (tables[i].n_lines - 1) / w.lines_per_piece + 1;
-        STATUS_TRY(write_table(&w, executor, files[i], bytes));
-        before += cells[i];
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct new_file *const file = files[i];
-        files[i] = NULL; /* committing frees it */
-        STATUS_TRY(new_file_commit(file));
-    }
-    return STATUS_OK;
+    *file = (struct piece_file){.path = t->path,
+                                .force = t->force,
+                                .kind = PACK_RAW,
+                                .head = &w->head,
+                                .member = &w->member,
+                                .batch = w->batch_pieces,
+                                .prepare = t->prepare != NULL ? prepare : NULL,
+                                .work = (double)w->n_cells};
+    return put_head(t, &w->head);
 }
 
 enum status generate_tables(const struct generate_table *tables, size_t n,
                             const struct executor *executor, uint64_t *bytes)
 {
-    struct new_file *files[GENERATE_TABLES] = {NULL};
-    struct interrupt interrupt;
+    struct writing writing[GENERATE_TABLES] = {0};
+    struct piece_file files[GENERATE_TABLES] = {0};
+    enum status status = STATUS_OK;
     *bytes = 0;
-    interrupt_watch(&interrupt);
-    const enum status status = write_all(tables, n, executor, files, bytes);
-    interrupt_leave(&interrupt);
+    for (size_t i = 0; i < n && status == STATUS_OK; i++) {
+        status = begin(&tables[i], &writing[i], &files[i]);
+    }
+    if (status == STATUS_OK) {
+        status = piece_writer_run(files, n, executor, bytes);
+    }
     for (size_t i = 0; i < n; i++) {
-        new_file_abandon(files[i]);
+        bytes_free(&writing[i].head);
     }
     return status;
 }

@@ -1,6 +1,5 @@
 /*
- * generate_table - writes tables of any size in bounded memory, each of whose cells is a formula of
- * where it lies: so cells are made in any order and by any thread.
+ * generate_table - writes tables of any size in bounded memory.
  */
 #ifndef LEAT_PIPELINE_GENERATE_GENERATE_TABLE_H
 #define LEAT_PIPELINE_GENERATE_GENERATE_TABLE_H
@@ -14,39 +13,40 @@
 #include <stdint.h>
 
 enum {
-    GENERATE_WIDEST = 1 << 16, /* cells of a line */
+    GENERATE_WIDEST = 1 << 16, /* cells of a line of points */
     GENERATE_TABLES = 2        /* of one call */
 };
 
 enum generate_cell { GENERATE_F64, GENERATE_F32, GENERATE_I32 };
 
 struct generate_table {
-    uint64_t n_lines;      /* >= 1 */
-    size_t cells_per_line; /* 1 to GENERATE_WIDEST */
+    uint64_t n_lines, cells_per_line; /* >= 1 */
     enum generate_cell type;
     const void *context;
-    /* Cells first .. first + n - 1 of a line. They are rounded to the type; whole for I32. */
-    void (*fill)(const void *context, uint64_t line, size_t first, size_t n, double *out);
-    /* Appends a column's name, for the header of a CSV. */
-    enum status (*put_name)(const void *context, size_t column, struct bytes *out);
+    /* Cells first .. first + n - 1 of a line. They are rounded to the type; whole for I32. In any
+     * order, on any thread. */
+    void (*fill)(const void *context, uint64_t line, uint64_t first, size_t n, double *out);
+    /* Makes batch_cells cells, row by row, ready to be asked for: batches in order, on one thread,
+     * each while the one before is asked for. NULL: each cell is a formula of where it lies. */
+    enum status (*prepare)(void *context, uint64_t batch);
+    size_t batch_cells; /* at most GENERATE_BATCH_CELLS; 0 without `prepare` */
+    /* Appends a column's name, for the header of a CSV; NULL: it has none. */
+    enum status (*put_name)(const void *context, uint64_t column, struct bytes *out);
     const char *path; /* as new_file.h has it */
     bool csv;         /* else .npy */
     bool force;
 };
 
-/* Writes n of them, at most GENERATE_TABLES, one after the other; they get their names in this
- * order, once all are whole. *bytes is the size of all. Progress goes to the terminal. SIGINT and
- * SIGTERM end it as STATUS_CANCELLED, with nothing left behind. STATUS_TOO_LARGE, STATUS_EXISTS,
- * STATUS_IO and others. */
+enum { GENERATE_BATCH_CELLS = 1 << 20 };
+
+/* STATUS_TOO_LARGE: no file can hold it. */
+enum status generate_table_check(const struct generate_table *table) STATUS_MUST_CHECK;
+/* Writes n of them, at most GENERATE_TABLES, as piece_writer_run does. */
 enum status generate_tables(const struct generate_table *tables, size_t n,
                             const struct executor *executor, uint64_t *bytes) STATUS_MUST_CHECK;
 
-/* What any generated file is made of. */
-/* The head of a .npy file. */
-enum status generate_put_npy_head(struct bytes *out, enum generate_cell type, uint64_t n_lines,
-                                  uint64_t cells_per_line) STATUS_MUST_CHECK;
-/* A cell, as text or as it lies in a .npy file. */
-enum status generate_put_cell(struct bytes *out, enum generate_cell type, bool csv,
-                              double value) STATUS_MUST_CHECK;
+/* Cells, as text or as they lie in a .npy file. */
+enum status generate_put_cells(struct bytes *out, enum generate_cell type, bool csv,
+                               const double *values, size_t n) STATUS_MUST_CHECK;
 
 #endif

@@ -4,28 +4,17 @@
 #include "pipeline/generate/new_file.h"
 
 #include "formats/base/file_name.h"
+#include "watch/files/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Bytes handed to the system at once: an interrupted write has then not done much. */
-enum { WRITE_BYTES = 8 << 20 };
-
-struct new_file {
-    char *path;       /* as messages call it */
-    const char *name; /* its last component */
-    char *part;       /* beside it, under a hidden name; NULL: written to directly, or named */
-    int fd;
-    bool force;
-};
 
 static bool stat_folder(const char *path, struct stat *out)
 {
@@ -43,55 +32,65 @@ bool new_file_is_same(const char *a, const char *b)
             stat_folder(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
 }
 
-static enum status open_part(struct new_file *f)
+static enum status open_part(struct new_file *f, int *fd)
 {
     uint64_t random;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
         return status_fail_errno(errno, "%s: no random number for a hidden name", f->path);
     }
-    if (asprintf(&f->part, "%.*s.leat.%016llx.tmp", (int)(f->name - f->path), f->path,
-                 (unsigned long long)random) < 0) {
+    if (asprintf(&f->part, "%.*s.leat.%016llx.tmp", (int)(file_name_last(f->path) - f->path),
+                 f->path, (unsigned long long)random) < 0) {
         f->part = NULL;
         return status_fail(STATUS_NO_MEMORY, "%s: no memory", f->path);
     }
-    f->fd = open(f->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (f->fd < 0) {
-        const enum status status =
-            status_fail_errno(errno, "%s: cannot create a file beside it", f->path);
+    *fd = open(f->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (*fd < 0) {
+        const int error = errno;
         free(f->part);
         f->part = NULL;
-        return status;
+        return status_fail_errno(error, "%s: cannot create a file beside it", f->path);
     }
     return STATUS_OK;
 }
 
-static enum status open_direct(struct new_file *f, bool is_stdout)
-{
-    f->fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-                      : open(f->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    return f->fd >= 0 ? STATUS_OK : status_fail_errno(errno, "%s: cannot open", f->path);
-}
-
-static enum status open_any(struct new_file *f)
+static enum status open_any(struct new_file *f, int *fd)
 {
     struct stat st;
-    if (strcmp(f->path, "-") == 0) {
-        return open_direct(f, true);
-    }
-    bool exists = stat(f->path, &st) == 0;
-    if (*f->name == '\0' || (exists && S_ISDIR(st.st_mode))) {
+    const bool is_stdout = strcmp(f->path, "-") == 0;
+    const bool exists = !is_stdout && stat(f->path, &st) == 0;
+    if (*file_name_last(f->path) == '\0' || (exists && S_ISDIR(st.st_mode))) {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: is a folder; name a file in it", f->path);
     }
-    if (exists && !S_ISREG(st.st_mode)) {
-        return open_direct(f, false);
-    }
-    if (exists && !f->force) {
+    if (exists && S_ISREG(st.st_mode) && !f->force) {
         return status_fail(STATUS_EXISTS, "%s: is there already (--force replaces it)", f->path);
     }
-    return open_part(f);
+    if (!is_stdout && (!exists || S_ISREG(st.st_mode))) {
+        return open_part(f, fd);
+    }
+    *fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                    : open(f->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return *fd >= 0 ? STATUS_OK : status_fail_errno(errno, "%s: cannot open", f->path);
 }
 
-enum status new_file_open(const char *path, bool force, struct new_file **out)
+static enum status open_pack(struct new_file *f, enum pack_kind kind, bool rewinds)
+{
+    int fd = -1;
+    STATUS_TRY(open_any(f, &fd));
+    if (rewinds && lseek(fd, 0, SEEK_SET) != 0) {
+        const int error = errno;
+        close(fd);
+        return error == ESPIPE
+                   ? status_fail(
+                         STATUS_BAD_ARGUMENT,
+                         "%s: is a pipe, which cannot take a GeoTIFF; write .asc, or to a file",
+                         f->path)
+                   : status_fail_errno(error, "%s: cannot be written at its beginning", f->path);
+    }
+    return pack_take(fd, f->path, kind, &f->pack);
+}
+
+enum status new_file_open(const char *path, enum pack_kind kind, bool rewinds, bool force,
+                          struct new_file **out)
 {
     *out = NULL;
     struct new_file *f = calloc(1, sizeof(*f));
@@ -99,10 +98,8 @@ enum status new_file_open(const char *path, bool force, struct new_file **out)
         free(f);
         return status_fail(STATUS_NO_MEMORY, "%s: no memory", path);
     }
-    f->name = file_name_last(f->path);
-    f->fd = -1;
     f->force = force;
-    enum status status = open_any(f);
+    const enum status status = open_pack(f, kind, rewinds);
     if (status == STATUS_OK) {
         *out = f;
     } else {
@@ -111,43 +108,12 @@ enum status new_file_open(const char *path, bool force, struct new_file **out)
     return status;
 }
 
-enum status new_file_write(struct new_file *f, const void *data, size_t n)
-{
-    const char *at = data;
-    while (n > 0) {
-        ssize_t written = write(f->fd, at, n < WRITE_BYTES ? n : (size_t)WRITE_BYTES);
-        if (written >= 0) {
-            at += written;
-            n -= (size_t)written;
-        } else if (errno == EPIPE) {
-            return status_fail(STATUS_CANCELLED, "%s: the reader has closed it", f->path);
-        } else if (errno != EINTR) {
-            return status_fail_errno(errno, "%s: cannot write", f->path);
-        }
-    }
-    return STATUS_OK;
-}
-
-enum status new_file_rewind(struct new_file *f)
-{
-    return lseek(f->fd, 0, SEEK_SET) == 0 ? STATUS_OK
-           : errno == ESPIPE
-               ? status_fail(STATUS_BAD_ARGUMENT,
-                             "%s: is a pipe, which cannot take a GeoTIFF; write .asc, or to a file",
-                             f->path)
-               : status_fail_errno(errno, "%s: cannot be written at its beginning", f->path);
-}
-
-/* One step where the file system can rename without replacing; link and unlink where it cannot. */
 static enum status give_name(struct new_file *f)
 {
-    const unsigned flags = f->force ? 0 : RENAME_NOREPLACE;
-    bool is_named = renameat2(AT_FDCWD, f->part, AT_FDCWD, f->path, flags) == 0;
-    if (!is_named && (errno == EINVAL || errno == ENOSYS)) {
-        is_named = f->force ? rename(f->part, f->path) == 0
-                            : link(f->part, f->path) == 0 && unlink(f->part) == 0;
-    }
-    if (!is_named) {
+    const int failed = f->force
+                           ? disk_replace("generate.name", AT_FDCWD, f->part, AT_FDCWD, f->path)
+                           : disk_rename("generate.name", AT_FDCWD, f->part, AT_FDCWD, f->path);
+    if (failed != 0) {
         return status_fail_errno(errno, "%s: cannot give the file its name", f->path);
     }
     free(f->part);
@@ -155,14 +121,14 @@ static enum status give_name(struct new_file *f)
     return STATUS_OK;
 }
 
-enum status new_file_commit(struct new_file *f)
+enum status new_file_commit(struct new_file *f, uint64_t *bytes)
 {
-    const int fd = f->fd;
-    f->fd = -1;
-    const enum status status = close(fd) != 0
-                                   ? status_fail_errno(errno, "%s: cannot write", f->path)
-                               : f->part != NULL ? give_name(f)
-                                                 : STATUS_OK;
+    uint32_t crc;
+    enum status status = pack_close(f->pack, bytes, &crc);
+    f->pack = NULL;
+    if (status == STATUS_OK && f->part != NULL) {
+        status = give_name(f);
+    }
     new_file_abandon(f);
     return status;
 }
@@ -172,9 +138,7 @@ void new_file_abandon(struct new_file *f)
     if (f == NULL) {
         return;
     }
-    if (f->fd >= 0) {
-        close(f->fd);
-    }
+    pack_abandon(f->pack);
     if (f->part != NULL) {
         unlink(f->part);
     }

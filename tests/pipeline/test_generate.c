@@ -6,7 +6,7 @@
 #include "formats/base/bytes.h"
 #include "kernels/philox/philox.h"
 #include "pipeline/generate/generate.h"
-#include "pipeline/generate/generate_source.h"
+#include "pipeline/generate/generate_table.h"
 #include "pipeline/generate/new_file.h"
 #include "pipeline/generate/walk.h"
 #include "tests/support/backend_under_test.h"
@@ -139,38 +139,6 @@ static void gaps_do_not_depend_on_the_walk(void **state)
     assert_true(fabs(sum / (double)n_gaps) < 6 * walk.epsilon / sqrt(3.0 * (double)n_gaps));
 }
 
-/* --- blocks ----------------------------------------------------------------------------------- */
-
-static void blocks_hold_every_cell_once_and_in_order(void **state)
-{
-    (void)state;
-    static const uint64_t shapes[][2] = {{1, 1},
-                                         {1, GENERATE_BLOCK_CELLS},
-                                         {1, GENERATE_BLOCK_CELLS + 1},
-                                         {3, GENERATE_BLOCK_CELLS - 1},
-                                         {2, 3 * GENERATE_BLOCK_CELLS},
-                                         {GENERATE_BLOCK_CELLS, 1},
-                                         {GENERATE_BLOCK_CELLS + 1, 1},
-                                         {1000003, 31},
-                                         {7, UINT64_C(10000000)}};
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-        struct generate_source g = {.n_lines = shapes[i][0], .cells_per_line = shapes[i][1]};
-        struct generate_block blocks[2] = {0};
-        uint64_t cell = 0;
-        size_t k = 0;
-        for (bool is = generate_source_next(&g, NULL, &blocks[0]); is; k++) {
-            const struct generate_block *s = &blocks[k % 2];
-            assert_int_equal(s->first_line * g.cells_per_line + s->first_cell, cell);
-            size_t n = s->n_lines * s->cells_per_line;
-            assert_in_range(n, 1, GENERATE_BLOCK_CELLS);
-            assert_true(s->cells_per_line == g.cells_per_line || s->n_lines == 1);
-            cell += n;
-            is = generate_source_next(&g, s, &blocks[(k + 1) % 2]);
-        }
-        assert_int_equal(cell, g.n_lines * g.cells_per_line);
-    }
-}
-
 /* --- files ----------------------------------------------------------------------------------- */
 
 static struct bytes read_file(const char *path)
@@ -243,7 +211,7 @@ static void rows_and_columns_hold_the_same_numbers(void **state)
 static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
 {
     (void)state;
-    size_t n = GENERATE_BLOCK_CELLS + 4097;
+    size_t n = GENERATE_BATCH_CELLS + 4097;
     struct generate_order order = {.n_series = 2, .n_samples = n, .type = DTYPE_F32};
     struct bytes file = generated(order);
     struct span room = under_test_room(2 * n * sizeof(float));
@@ -330,15 +298,28 @@ static void what_no_file_can_hold_is_refused(void **state)
     }
 }
 
+static enum status open_new(const char *path, bool force, struct new_file **out)
+{
+    return new_file_open(path, PACK_RAW, false, force, out);
+}
+
+static enum status put_into(struct new_file *f, const char *text)
+{
+    const struct pack_piece piece = {.packed = {(unsigned char *)(size_t)text, strlen(text), 0},
+                                     .raw_bytes = strlen(text)};
+    return pack_append(f->pack, &piece);
+}
+
 static void a_new_file_appears_when_it_is_whole(void **state)
 {
     (void)state;
     struct new_file *f;
-    ASSERT_OK(new_file_open("whole", false, &f));
-    ASSERT_OK(new_file_write(f, "abc", 3));
+    uint64_t bytes;
+    ASSERT_OK(open_new("whole", false, &f));
+    ASSERT_OK(put_into(f, "abc"));
     assert_int_equal(access("whole", F_OK), -1);
-    ASSERT_OK(new_file_write(f, "", 0));
-    ASSERT_OK(new_file_commit(f));
+    ASSERT_OK(put_into(f, ""));
+    ASSERT_OK(new_file_commit(f, &bytes));
     assert_holds("whole", "abc");
     struct stat st;
     mode_t mask = umask(0);
@@ -346,15 +327,15 @@ static void a_new_file_appears_when_it_is_whole(void **state)
     assert_int_equal(stat("whole", &st), 0);
     assert_int_equal(st.st_mode & 0777, 0666 & ~mask);
 
-    assert_int_equal(new_file_open("whole", false, &f), STATUS_EXISTS);
+    assert_int_equal(open_new("whole", false, &f), STATUS_EXISTS);
     assert_null(f);
-    ASSERT_OK(new_file_open("whole", true, &f));
-    ASSERT_OK(new_file_write(f, "x", 1));
+    ASSERT_OK(open_new("whole", true, &f));
+    ASSERT_OK(put_into(f, "x"));
     new_file_abandon(f);
     assert_holds("whole", "abc");
-    ASSERT_OK(new_file_open("whole", true, &f));
-    ASSERT_OK(new_file_write(f, "x", 1));
-    ASSERT_OK(new_file_commit(f));
+    ASSERT_OK(open_new("whole", true, &f));
+    ASSERT_OK(put_into(f, "x"));
+    ASSERT_OK(new_file_commit(f, &bytes));
     assert_holds("whole", "x");
     assert_int_equal(unlink("whole"), 0);
 }
@@ -363,12 +344,13 @@ static void a_name_taken_meanwhile_is_not_replaced(void **state)
 {
     (void)state;
     struct new_file *f;
-    ASSERT_OK(new_file_open("taken", false, &f));
+    uint64_t bytes;
+    ASSERT_OK(open_new("taken", false, &f));
     int fd = open("taken", O_WRONLY | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "old", 3), 3);
     close(fd);
-    assert_int_equal(new_file_commit(f), STATUS_EXISTS);
+    assert_int_equal(new_file_commit(f, &bytes), STATUS_EXISTS);
     assert_holds("taken", "old");
     assert_int_equal(unlink("taken"), 0);
 }
@@ -378,10 +360,10 @@ static void what_is_no_file_name_is_refused(void **state)
     (void)state;
     struct new_file *f;
     assert_int_equal(mkdir("sub", 0777), 0);
-    assert_int_equal(new_file_open("sub", true, &f), STATUS_BAD_ARGUMENT);
-    assert_int_equal(new_file_open("sub/", true, &f), STATUS_BAD_ARGUMENT);
-    assert_int_equal(new_file_open("", true, &f), STATUS_BAD_ARGUMENT);
-    assert_int_equal(new_file_open("none/x", true, &f), STATUS_NOT_FOUND);
+    assert_int_equal(open_new("sub", true, &f), STATUS_BAD_ARGUMENT);
+    assert_int_equal(open_new("sub/", true, &f), STATUS_BAD_ARGUMENT);
+    assert_int_equal(open_new("", true, &f), STATUS_BAD_ARGUMENT);
+    assert_int_equal(open_new("none/x", true, &f), STATUS_NOT_FOUND);
     assert_null(f);
     assert_int_equal(rmdir("sub"), 0);
 }
@@ -390,15 +372,16 @@ static void a_device_is_written_to_and_stays(void **state)
 {
     (void)state;
     struct new_file *f;
-    ASSERT_OK(new_file_open("/dev/null", true, &f));
-    ASSERT_OK(new_file_write(f, "x", 1));
-    ASSERT_OK(new_file_commit(f));
+    uint64_t bytes;
+    ASSERT_OK(open_new("/dev/null", true, &f));
+    ASSERT_OK(put_into(f, "x"));
+    ASSERT_OK(new_file_commit(f, &bytes));
     struct stat st;
     assert_int_equal(stat("/dev/null", &st), 0);
     assert_true(S_ISCHR(st.st_mode));
-    ASSERT_OK(new_file_open("/dev/full", false, &f));
-    assert_int_equal(new_file_write(f, "x", 1), STATUS_NO_SPACE);
-    new_file_abandon(f);
+    ASSERT_OK(open_new("/dev/full", false, &f));
+    ASSERT_OK(put_into(f, "x"));
+    assert_int_equal(new_file_commit(f, &bytes), STATUS_NO_SPACE);
 }
 
 int main(void)
@@ -409,7 +392,6 @@ int main(void)
         cmocka_unit_test(a_sample_varies_the_one_before_by_at_most_epsilon),
         cmocka_unit_test(gaps_have_the_share_asked_for),
         cmocka_unit_test(gaps_do_not_depend_on_the_walk),
-        cmocka_unit_test(blocks_hold_every_cell_once_and_in_order),
         cmocka_unit_test(rows_and_columns_hold_the_same_numbers),
         cmocka_unit_test(a_row_longer_than_a_block_has_the_bits_of_the_kernel),
         cmocka_unit_test(text_reads_back_as_the_same_numbers),
