@@ -3,8 +3,8 @@
  * behind; also where the file system knows no flags of renameat2, no locks, or loses replies.
  * ctest: wrap=renameat2,renameat,flock,fstatat64,file_system_network
  */
-#include "watch/files/publish_part.h"
 #include "tests/support/scratch_folder.h"
+#include "watch/files/publish_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
