@@ -10,13 +10,12 @@ import os
 import shutil
 import struct
 import subprocess
-import sys
 import xml.dom.minidom
 import zlib
 
 from lib import LEAT, TREE, begin
 
-begin("numpy", "scipy.cluster")
+begin("numpy", "scipy")
 import numpy
 import scipy.cluster.hierarchy
 
@@ -223,7 +222,7 @@ def hostile():
         page = check_page(f"leat-out/{stem}", [f"heatmap.{form}"])
         assert f"{stem}.clusters.csv" in "".join(page.texts)
         for name in names:
-            assert name in page.texts, name
+            assert name.replace("\u202e", r"\xe2\x80\xae") in page.texts, name  # what turns a line is spelt
     text, _ = run("show", f"leat-out/{stem}")
     assert "<script>alert(1)</script>" in text
     with open("e.clusters.csv", "w", encoding="utf-8") as f:

@@ -7,7 +7,6 @@ usage: hostile.py [NAME...]
 import bz2
 import lzma
 import os
-import resource
 import shutil
 import signal
 import struct

@@ -5,12 +5,11 @@ SciPy states no bound. Its barycentric form (the second) is held to 1000 u of su
 with which its error may grow where leat's does not; what is measured is printed.
 """
 # ctest: asan=soak tsan=no
-import os
 import subprocess
 
 from lib import BACKEND, LEAT, begin
 
-begin("numpy", "scipy.interpolate")
+begin("numpy", "scipy")
 import numpy
 from scipy.interpolate import BarycentricInterpolator, KroghInterpolator, barycentric_interpolate, krogh_interpolate
 

@@ -6,10 +6,8 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
-import sys
 import time
 
 from lib import BACKEND, LEAT, THREADS_ALONE, WATCHED, begin

@@ -8,7 +8,6 @@ within 1e-9.
 import json
 import os
 import subprocess
-import sys
 
 from lib import BACKEND, LEAT, begin
 

@@ -5,7 +5,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 
 from lib import LEAT, WAIT_S, begin
 

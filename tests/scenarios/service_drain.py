@@ -4,7 +4,6 @@ deadline."""
 import os
 import signal
 import subprocess
-import time
 
 from lib import begin
 from service import LEAT, LINE, WATCHED, Drop, Service, grid, table

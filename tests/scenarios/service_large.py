@@ -2,7 +2,6 @@
 # ctest: long slots=1 tsan=soak
 import os
 import subprocess
-import sys
 import time
 
 from lib import begin, small_disk

@@ -5,7 +5,6 @@ import errno
 import os
 import resource
 import signal
-import sys
 import time
 
 from lib import begin, small_disk

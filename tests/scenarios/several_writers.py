@@ -38,7 +38,7 @@ class Run:
         s.check(self.process.wait(WAIT_S) == -number, f"ended with {self.process.returncode} instead of signal {number}")
 
 
-def begin(spool, name):
+def begin_service(spool, name):
     """A service whose job has its part and stands still: the service and its worker."""
     s = Service(spool, "--output", OUT)
     worker = s.status()["workers"][0]["pid"]
@@ -49,9 +49,9 @@ def begin(spool, name):
 
 
 os.makedirs(OUT)
-one, one_works, one_part = begin("one", "a.clusters.csv")
+one, one_works, one_part = begin_service("one", "a.clusters.csv")
 killed = Run(one, "killed")
-two, two_works, two_part = begin("two", "b.clusters.csv")
+two, two_works, two_part = begin_service("two", "b.clusters.csv")
 living = Run(one, "living")
 one.check(one_part.rsplit(".", 2)[1] != two_part.rsplit(".", 2)[1], "two spools have one name")
 
