@@ -334,7 +334,7 @@ static enum status bundle(struct writing *w, const struct manifest_of *job, json
 {
     struct job_bundle b = {.folder = w->publish.part_fd,
                            .stem = w->input->settings.stem,
-                           .level = w->settings->level,
+                           .level = w->tasks->engine->settings->level, /* an archive's has none */
                            .stop = &w->tasks->stop};
     enum status code = job_bundle_make(&b, manifest);
     if (code == STATUS_OK) {
