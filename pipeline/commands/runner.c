@@ -11,6 +11,7 @@
 #include "pipeline/names/launcher.h"
 #include "pipeline/names/text.h"
 #include "pipeline/ranks/ranks.h"
+#include "watch/files/xalloc.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -239,9 +240,10 @@ static void feed(struct runner *r)
         } else if (f->code == STATUS_OK) {
             f->code = result_names_add(&r->results, &f->input); /* also with --force */
             if (f->code == STATUS_OK) {
-                f->code = job_start(&r->context, &f->input);
+                job_start(&r->context, &f->input);
+            } else {
+                f->message = strdup(status_message());
             }
-            f->message = f->code != STATUS_OK ? strdup(status_message()) : NULL;
         }
         if (f->code != STATUS_OK && !r->interrupted) {
             report_refused(r, f);
@@ -478,10 +480,10 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
                         const struct runner_listener *listener, struct runner_totals *totals)
 {
     const struct inputs_share share = {.find = claim, .user = ranks, .joint = true};
-    struct runner *r = calloc(1, sizeof(*r));
-    if (r == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory to begin");
-    }
+    xalloc_set_end(1,
+                   "no memory is left: the run ends; the results that are there are whole. Give it "
+                   "a lower --memory or fewer --jobs, and --resume");
+    struct runner *r = xcalloc(1, sizeof(*r));
     r->settings = settings;
     r->ranks = ranks;
     r->totals = totals;

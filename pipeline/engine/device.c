@@ -12,6 +12,7 @@
 #include "formats/base/moves.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/names/machine.h"
+#include "watch/files/xalloc.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,13 +28,7 @@ static const double opening_work = 5e10;
 
 static enum status make_queues(struct engine_device *d, size_t n)
 {
-    if (n == 0) {
-        return STATUS_OK;
-    }
-    d->queues = calloc(n, sizeof(struct queue *));
-    if (d->queues == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu queues", n);
-    }
+    d->queues = xcalloc(n, sizeof(struct queue *));
     for (; d->n_queues < n; d->n_queues++) {
         STATUS_TRY(d->backend->ops->queue_new(d->backend, &d->queues[d->n_queues]));
     }
@@ -156,10 +151,7 @@ static enum status find_work(void *owner)
     size_t n_there, n;
     STATUS_TRY(backend_count_cuda(&n_there));
     STATUS_TRY(settings_choose_devices(&e->settings->devices, n_there, numbers, &n));
-    e->devices = calloc(n, sizeof(*e->devices));
-    if (e->devices == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu devices", n);
-    }
+    e->devices = xcalloc(n, sizeof(*e->devices));
     for (size_t i = 0; i < n; i++) {
         e->devices[i] = (struct engine_device){.engine = e, .number = numbers[i]};
     }
@@ -219,11 +211,6 @@ enum status engine_open_device(struct engine *e, struct engine_device **out)
 
 /* --- on the loop thread ----------------------------------------------------------------------- */
 
-static const char *reason(const struct engine_task *task)
-{
-    return task->message != NULL ? task->message : status_text(task->code);
-}
-
 static void find_finished(struct engine_task *task)
 {
     struct engine *e = task->owner;
@@ -231,7 +218,7 @@ static void find_finished(struct engine_task *task)
     e->have_looked = true;
     if (task->code != STATUS_OK) {
         const bool is_expected = machine_has_nvidia() || e->settings->devices.n > 0;
-        (is_expected ? log_info : log_debug)("on the CPU: %s", reason(task));
+        (is_expected ? log_info : log_debug)("on the CPU: %s", task->message);
     }
     engine_task_clear(task);
     engine_advance_jobs(e);
@@ -240,7 +227,7 @@ static void find_finished(struct engine_task *task)
 static void open_finished(struct engine_task *task)
 {
     struct engine_device *d = task->owner;
-    end_opening(d, task->code, reason(task));
+    end_opening(d, task->code, task->message);
     engine_task_clear(task);
     engine_advance_jobs(d->engine);
 }

@@ -5,6 +5,7 @@
 
 #include "formats/base/data_limit.h"
 #include "pipeline/names/machine.h"
+#include "watch/files/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +76,7 @@ void engine_give_encode_buffer(struct engine *e, struct encode_buffer *s)
  */
 static enum status make_blocks(struct engine *e)
 {
-    e->blocks = calloc(e->n_blocks, sizeof(*e->blocks));
-    if (e->blocks == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu blocks", e->n_blocks);
-    }
+    e->blocks = xcalloc(e->n_blocks, sizeof(*e->blocks));
     size_t raw_bytes = e->block_bytes / 5 / 4096 * 4096;
     for (size_t i = 0; i < e->n_blocks; i++) {
         struct table_chunk *c = &e->blocks[i].chunk;
@@ -96,24 +94,13 @@ static enum status make_blocks(struct engine *e)
 
 static enum status make_encode_buffers(struct engine *e, int level)
 {
-    e->encode_buffers = calloc(e->n_encode_buffers, sizeof(*e->encode_buffers));
-    if (e->encode_buffers == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu encode buffers",
-                           e->n_encode_buffers);
-    }
+    e->encode_buffers = xcalloc(e->n_encode_buffers, sizeof(*e->encode_buffers));
     for (size_t i = 0; i < e->n_encode_buffers; i++) {
         STATUS_TRY(deflater_new(level, &e->encode_buffers[i].deflater));
         e->encode_buffers[i].task.owner = &e->encode_buffers[i];
         engine_give_encode_buffer(e, &e->encode_buffers[i]);
     }
     return STATUS_OK;
-}
-
-static enum status make_jobs(struct engine *e)
-{
-    e->jobs = calloc(e->max_jobs + 1, sizeof(struct engine_job *)); /* a short one, too */
-    return e->jobs != NULL ? STATUS_OK
-                           : status_fail(STATUS_NO_MEMORY, "no memory for %zu jobs", e->max_jobs);
 }
 
 /* Shares --memory out: an eighth for blocks within their limits, the encode buffers, the rest for
@@ -174,7 +161,7 @@ static enum status open_all(struct engine *e, const struct settings *settings)
     STATUS_TRY(start_pools(e));
     STATUS_TRY(make_blocks(e));
     STATUS_TRY(make_encode_buffers(e, settings->level));
-    STATUS_TRY(make_jobs(e));
+    e->jobs = xcalloc(e->max_jobs + 1, sizeof(struct engine_job *)); /* a short one, too */
     return on_devices ? engine_open_devices(e) : STATUS_OK;
 }
 

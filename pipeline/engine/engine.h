@@ -46,7 +46,7 @@ struct engine_task {
     void (*finished)(struct engine_task *task);
     void *owner;              /* the task's own business */
     enum status code;         /* that work returned ... */
-    char *message;            /* ... and why; owned; NULL while code is STATUS_OK */
+    char *message;            /* ... and why; owned; NULL if that is STATUS_OK */
     struct engine_task *next; /* the engine's own */
 };
 

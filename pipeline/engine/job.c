@@ -3,6 +3,7 @@
  */
 #include "pipeline/engine/job_state.h"
 #include "pipeline/names/projection.h"
+#include "watch/files/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,11 +104,7 @@ static void count_deadline(struct job *job)
 
 static void set_deadline(struct job *job, double seconds)
 {
-    job->deadline = calloc(1, sizeof(*job->deadline));
-    if (job->deadline == NULL) {
-        fail(job, STATUS_NO_MEMORY, "no memory for a timer");
-        return;
-    }
+    job->deadline = xcalloc(1, sizeof(*job->deadline));
     uv_timer_init(job->context.engine->loop, job->deadline);
     job->deadline->data = job;
     job->deadline_s = seconds;
@@ -212,7 +209,7 @@ static void replace_failure(struct job *job, enum status code, const char *messa
     job->has_given_up = true;
     free(job->tasks.message);
     job->tasks.code = code;
-    job->tasks.message = strdup(message);
+    job->tasks.message = xstrdup(message);
 }
 
 static void end_finished(struct engine_task *task)
@@ -220,8 +217,7 @@ static void end_finished(struct engine_task *task)
     struct job *job = task->owner;
     struct engine *e = job->context.engine;
     if (task->code == STATUS_CHANGED) {
-        replace_failure(job, STATUS_CHANGED,
-                        task->message != NULL ? task->message : status_text(STATUS_CHANGED));
+        replace_failure(job, STATUS_CHANGED, task->message);
     }
     job_tasks_ended(&job->tasks, task);
     reading_drop(&job->reading);
@@ -418,13 +414,9 @@ static void begin(struct job *job)
     job_tasks_run(t, &job->task, LANE_READ, open_work, open_finished);
 }
 
-enum status job_start(const struct job_context *context, struct job_input *input)
+void job_start(const struct job_context *context, struct job_input *input)
 {
-    struct job *job = calloc(1, sizeof(*job));
-    if (job == NULL) {
-        job_input_free(input);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
+    struct job *job = xcalloc(1, sizeof(*job));
     struct engine *e = context->engine;
     job->base.advance = advance;
     job->context = *context;
@@ -441,7 +433,6 @@ enum status job_start(const struct job_context *context, struct job_input *input
     if (context->settings->deadline_s > 0) {
         set_deadline(job, context->settings->deadline_s);
     }
-    return STATUS_OK;
 }
 
 void job_cancel(struct job *job, enum status code, const char *message)

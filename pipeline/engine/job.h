@@ -48,8 +48,8 @@ struct job_context {
 };
 
 /* Starts a job, for which there is a place: engine_has_place, or with short_only
- * engine_has_short_place. The input is taken over in every case. */
-enum status job_start(const struct job_context *context, struct job_input *input) STATUS_MUST_CHECK;
+ * engine_has_short_place. The input is taken over. */
+void job_start(const struct job_context *context, struct job_input *input);
 /* Stops a job as soon as its running tasks have ended; one that is being published already is let
  * through. */
 void job_cancel(struct job *job, enum status code, const char *message);

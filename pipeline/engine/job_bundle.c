@@ -47,9 +47,6 @@ static enum status add_manifest(struct bundle *b)
     json_t *const lasting = manifest_lasting(b->manifest);
     char *const text = manifest_text(lasting);
     json_decref(lasting);
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
-    }
     const size_t n = strlen(text);
     enum status code = pack_member(b->pack, "result.json");
     for (size_t at = 0, k; at < n && code == STATUS_OK; at += k) {

@@ -20,6 +20,6 @@ struct job_bundle {
 
 /* On a lane: puts all files that the manifest names, and a result.json that names them, into
  * NAME.zip. The caller frees the name in any case. */
-enum status job_bundle_make(struct job_bundle *b, json_t *manifest) STATUS_MUST_CHECK;
+enum status job_bundle_make(struct job_bundle *to, json_t *manifest) STATUS_MUST_CHECK;
 
 #endif

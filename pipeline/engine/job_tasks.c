@@ -3,8 +3,9 @@
  */
 #include "pipeline/engine/job_tasks.h"
 
+#include "watch/files/xalloc.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 void job_tasks_begin(struct job_tasks *t, struct engine *e, struct engine_job *job)
 {
@@ -22,7 +23,7 @@ void job_tasks_fail(struct job_tasks *t, enum status code, const char *message)
 {
     if (t->code == STATUS_OK) {
         t->code = code;
-        t->message = strdup(message);
+        t->message = xstrdup(message);
         __atomic_store_n(&t->stop, 1, __ATOMIC_RELAXED);
         atomic_store(&t->unpack_stop, true);
     }
@@ -81,8 +82,7 @@ bool job_tasks_ended(struct job_tasks *t, struct engine_task *task)
 {
     t->n_running--;
     if (task->code != STATUS_OK) {
-        job_tasks_fail(t, task->code,
-                       task->message != NULL ? task->message : status_text(task->code));
+        job_tasks_fail(t, task->code, task->message);
     }
     engine_task_clear(task);
     return t->code == STATUS_OK;

@@ -5,6 +5,8 @@
  */
 #include "pipeline/engine/engine.h"
 
+#include "watch/files/xalloc.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ static void run_work(struct thread_pool_task *base)
     task->code = task->work(task->owner);
     if (task->code != STATUS_OK) {
         free(task->message);
-        task->message = strdup(status_message());
+        task->message = xstrdup(status_message());
     }
 }
 

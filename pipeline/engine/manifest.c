@@ -6,26 +6,32 @@
 #include "formats/base/json.h"
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <isa-l.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* What is made step by step is NULL as soon as there was no memory for a part of it. */
-static void put(json_t **object, const char *key, json_t *value)
+static void put(json_t *object, const char *key, json_t *value)
 {
-    if (json_object_set_new(*object, key, value) != 0) {
-        json_decref(*object);
-        *object = NULL;
+    if (json_object_set_new(object, key, value) != 0) {
+        xalloc_end();
     }
 }
 
-static void add(json_t **list, json_t *value)
+static void add(json_t *list, json_t *value)
 {
-    if (json_array_append_new(*list, value) != 0) {
-        json_decref(*list);
-        *list = NULL;
+    if (json_array_append_new(list, value) != 0) {
+        xalloc_end();
+    }
+}
+
+static void add_all(json_t *list, json_t *values)
+{
+    if (values != NULL && json_array_extend(list, values) != 0) {
+        xalloc_end();
     }
 }
 
@@ -64,11 +70,11 @@ static json_t *pack_input(const struct manifest_of *job, size_t i)
                           (json_int_t)source_file_bytes(source), "crc32",
                           manifest_crc(job->reading->crc[i]));
     if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
-        put(&o, "modified", manifest_time(source_modified(source)));
-        put(&o, "inode", json_integer((json_int_t)source_inode(source)));
+        put(o, "modified", manifest_time(source_modified(source)));
+        put(o, "inode", json_integer((json_int_t)source_inode(source)));
     }
     if (part->prj != NULL) {
-        put(&o, "prj_crc32", manifest_prj_crc(part->prj));
+        put(o, "prj_crc32", manifest_prj_crc(part->prj));
     }
     return o;
 }
@@ -77,7 +83,7 @@ static json_t *pack_inputs(const struct manifest_of *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < job->input->n_parts; i++) {
-        add(&list, pack_input(job, i));
+        add(list, pack_input(job, i));
     }
     return list;
 }
@@ -88,12 +94,9 @@ static json_t *output(const char *name, uint64_t bytes, uint32_t crc)
                      manifest_crc(crc));
 }
 
-enum status manifest_add_output(json_t *manifest, const char *name, uint64_t bytes, uint32_t crc)
+void manifest_add_output(json_t *manifest, const char *name, uint64_t bytes, uint32_t crc)
 {
-    return json_array_append_new(json_object_get(manifest, "outputs"), output(name, bytes, crc)) ==
-                   0
-               ? STATUS_OK
-               : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+    add(json_object_get(manifest, "outputs"), output(name, bytes, crc));
 }
 
 /* What the stage notices of the first part, all of which has been read. */
@@ -108,7 +111,7 @@ static enum status notice(const struct manifest_of *job, struct result *out)
 }
 
 /* Adds what has been noticed of the numbers as they passed. */
-static enum status add_noticed(const struct manifest_of *job, json_t **list)
+static enum status add_noticed(const struct manifest_of *job, json_t *list)
 {
     struct bytes codes = {0};
     struct result noticed = {0};
@@ -120,53 +123,34 @@ static enum status add_noticed(const struct manifest_of *job, json_t **list)
         add(list, text_json(sentence));
         i += strlen(sentence) + 1;
     }
-    if (st == STATUS_OK && json_array_extend(*list, noticed.warnings) != 0) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory for warnings");
-    }
+    add_all(list, st == STATUS_OK ? noticed.warnings : NULL);
     bytes_free(&codes);
     result_free(&noticed);
     return st;
 }
 
 /* A warning of a table; the job is named after its first file, so that others are named here. */
-static json_t *table_warning(const struct manifest_of *job, size_t part, const char *text)
+static void add_table_warning(const struct manifest_of *job, size_t part, const char *text,
+                              json_t *list)
 {
-    struct bytes named = {0};
-    json_t *o = NULL;
-    if (part == 0) {
-        return text_json(text);
-    }
-    if (bytes_printf(&named, "%s: %s", job_part_name(&job->input->parts[part]), text) ==
-            STATUS_OK &&
-        bytes_append(&named, "", 1) == STATUS_OK) {
-        o = text_json((const char *)named.data);
-    }
-    bytes_free(&named);
-    return o;
+    const char *const name = job_part_name(&job->input->parts[part]);
+    char *const named = part > 0 ? xasprintf("%s: %s", name, text) : NULL;
+    add(list, text_json(part > 0 ? named : text));
+    free(named);
 }
 
-static json_t *pack_warnings(const struct manifest_of *job)
+static enum status add_warnings(const struct manifest_of *job, json_t *list)
 {
-    json_t *list = json_array();
     for (size_t k = 0; k < job->input->n_parts; k++) {
         const struct table_info *info = table_info(job->reading->tables[k]);
-        if (table_end(job->reading->tables[k]) != STATUS_OK) {
-            json_decref(list);
-            return NULL;
-        }
+        STATUS_TRY(table_end(job->reading->tables[k]));
         for (size_t i = 0; i < info->n_warnings; i++) {
-            add(&list, table_warning(job, k, info->warnings[i]));
+            add_table_warning(job, k, info->warnings[i], list);
         }
     }
-    if (add_noticed(job, &list) != STATUS_OK) {
-        json_decref(list);
-        return NULL;
-    }
-    if (job->result->warnings != NULL && json_array_extend(list, job->result->warnings) != 0) {
-        json_decref(list);
-        return NULL;
-    }
-    return list;
+    STATUS_TRY(add_noticed(job, list));
+    add_all(list, job->result->warnings);
+    return STATUS_OK;
 }
 
 /* An option of the tables, as text, but for a missing value that is one number. */
@@ -189,7 +173,7 @@ static json_t *pack_reader(const struct manifest_of *job)
             used = used || (table_info(job->reading->tables[i])->used[k] && !own);
         }
         if (used) {
-            put(&reader, table_option_key(k), option_json(o, k));
+            put(reader, table_option_key(k), option_json(o, k));
         }
     }
     return reader;
@@ -209,7 +193,7 @@ static json_t *pack_lanes(const struct manifest_of *job, const struct efficiency
                             : i == LANE_WRITE
                                 ? times->disk_out_s
                                 : seconds(atomic_load(&job->tasks->accounts[i].busy_ns));
-        put(&lanes, engine_lane_names[i],
+        put(lanes, engine_lane_names[i],
             json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->tasks->lane_bytes[i], "busy_s",
                       busy, "cpu_s", cpu_of(job, i)));
     }
@@ -270,7 +254,7 @@ static json_t *asked_parameters(const struct job_settings *s)
 {
     json_t *list = json_object();
     for (size_t i = 0; i < s->stage->n_specs; i++) {
-        put(&list, s->stage->specs[i].key, stage_param_json(&s->stage->specs[i], &s->params[i]));
+        put(list, s->stage->specs[i].key, stage_param_json(&s->stage->specs[i], &s->params[i]));
     }
     return list;
 }
@@ -281,7 +265,7 @@ json_t *manifest_asked(const struct job_settings *settings)
     json_t *list = asked_parameters(settings);
     for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
         if (table_option_get(o, k) != NULL) {
-            put(&list, table_option_key(k), option_json(o, k));
+            put(list, table_option_key(k), option_json(o, k));
         }
     }
     return list;
@@ -306,12 +290,8 @@ static json_t *pack_requested(const struct manifest_of *job, const json_t *manif
     {
         const json_t *recorded = manifest_recorded(manifest, key);
         if (recorded == NULL || !json_equal(recorded, value)) {
-            put(&list, key, json_incref(value));
+            put(list, key, json_incref(value));
         }
-    }
-    if (asked == NULL) {
-        json_decref(list);
-        return NULL;
     }
     json_decref(asked);
     return list;
@@ -321,10 +301,8 @@ static json_t *pack_requested(const struct manifest_of *job, const json_t *manif
 static json_t *pack_parameters(const struct manifest_of *job)
 {
     json_t *list = asked_parameters(&job->input->settings);
-    if (list != NULL && job->result->parameters != NULL &&
-        json_object_update(list, job->result->parameters) != 0) {
-        json_decref(list);
-        return NULL;
+    if (job->result->parameters != NULL && json_object_update(list, job->result->parameters) != 0) {
+        xalloc_end();
     }
     return list;
 }
@@ -353,36 +331,35 @@ enum status manifest_make(const struct manifest_of *job, json_t **out)
 {
     const struct backend_info *info = &place_device(job->place)->info;
     const bool check = job->is_check;
-    json_t *m =
+    json_t *const warnings = xalloc_checked(json_array());
+    json_t *const m = xalloc_checked(
         json_pack("{s:i, s:s, s:s*, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
                   LEAT_VERSION, "job", job->input->id, "pipeline", job->input->settings.stage->name,
                   "parameters", pack_parameters(job), "reader", pack_reader(job), "inputs",
                   pack_inputs(job), "backend", "name", info->name, "device",
-                  text_json(info->device), "detail", pack_detail(job));
-    put(&m, "shape", check ? pack_checked_shape(job) : shared(job->result->shape));
-    put(&m, "warnings", pack_warnings(job));
-    put(&m, "memory",
+                  text_json(info->device), "detail", pack_detail(job)));
+    *out = m;
+    put(m, "shape", check ? pack_checked_shape(job) : shared(job->result->shape));
+    put(m, "warnings", warnings);
+    STATUS_TRY(add_warnings(job, warnings));
+    put(m, "memory",
         json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->memory->need.memory_bytes,
                   "host_bytes", (json_int_t)job->memory->need.host_bytes));
     if (!check) {
-        put(&m, "requested", pack_requested(job, m));
-        put(&m, "summary", shared(job->result->summary));
-        put(&m, "timing", pack_timing(job));
-        put(&m, "outputs", json_array());
+        put(m, "requested", pack_requested(job, m));
+        put(m, "summary", shared(job->result->summary));
+        put(m, "timing", pack_timing(job));
+        put(m, "outputs", json_array());
     }
-    *out = m;
-    return m != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+    return STATUS_OK;
 }
 
-enum status manifest_set_bundle(const struct manifest_of *job, json_t *manifest, const char *name,
-                                uint64_t bytes, uint32_t crc)
+void manifest_set_bundle(const struct manifest_of *job, json_t *manifest, const char *name,
+                         uint64_t bytes, uint32_t crc)
 {
-    json_t *const before = json_object_get(manifest, "outputs");
-    const bool is_set =
-        json_object_set(manifest, "bundled", before) == 0 &&
-        json_object_set_new(manifest, "outputs", json_pack("[o]", output(name, bytes, crc))) == 0 &&
-        json_object_set_new(manifest, "timing", pack_timing(job)) == 0;
-    return is_set ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for result.json");
+    put(manifest, "bundled", json_incref(json_object_get(manifest, "outputs")));
+    put(manifest, "outputs", json_pack("[o]", output(name, bytes, crc)));
+    put(manifest, "timing", pack_timing(job));
 }
 
 bool manifest_is_bundled(const json_t *manifest)
@@ -390,8 +367,7 @@ bool manifest_is_bundled(const json_t *manifest)
     return json_object_get(manifest, "bundled") != NULL;
 }
 
-/* The object without two of its keys. Not json_copy(), which leaves out what it has no memory for.
- */
+/* The object without two of its keys. */
 static json_t *without(json_t *object, const char *a, const char *b)
 {
     json_t *o = json_object(), *value;
@@ -399,7 +375,7 @@ static json_t *without(json_t *object, const char *a, const char *b)
     json_object_foreach(object, key, value)
     {
         if (strcmp(key, a) != 0 && strcmp(key, b) != 0) {
-            put(&o, key, json_incref(value));
+            put(o, key, json_incref(value));
         }
     }
     return o;
@@ -411,15 +387,15 @@ json_t *manifest_lasting(json_t *manifest)
     size_t i;
     json_array_foreach(json_object_get(manifest, "inputs"), i, input)
     {
-        add(&inputs, without(input, "modified", "inode"));
+        add(inputs, without(input, "modified", "inode"));
     }
     json_object_del(m, "job");
-    put(&m, "inputs", inputs);
-    put(&m, "backend", without(json_object_get(manifest, "backend"), "device", "detail"));
+    put(m, "inputs", inputs);
+    put(m, "backend", without(json_object_get(manifest, "backend"), "device", "detail"));
     return m;
 }
 
 char *manifest_text(const json_t *manifest)
 {
-    return json_write(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    return xalloc_checked(json_write(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17)));
 }

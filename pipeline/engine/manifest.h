@@ -22,21 +22,19 @@ struct manifest_of {
 
 /* A new reference in *out; no outputs are in it yet. */
 enum status manifest_make(const struct manifest_of *job, json_t **out) STATUS_MUST_CHECK;
-/* Adds a file to its list of outputs. STATUS_NO_MEMORY. */
-enum status manifest_add_output(json_t *manifest, const char *name, uint64_t bytes,
-                                uint32_t crc) STATUS_MUST_CHECK;
+/* Adds a file to its list of outputs. */
+void manifest_add_output(json_t *manifest, const char *name, uint64_t bytes, uint32_t crc);
 /* Has it name as output the file of that name alone, in which those are that were named before, and
- * tell the time until now. STATUS_NO_MEMORY. */
-enum status manifest_set_bundle(const struct manifest_of *job, json_t *manifest, const char *name,
-                                uint64_t bytes, uint32_t crc) STATUS_MUST_CHECK;
+ * tell the time until now. */
+void manifest_set_bundle(const struct manifest_of *job, json_t *manifest, const char *name,
+                         uint64_t bytes, uint32_t crc);
 /* Whether it does so. */
 bool manifest_is_bundled(const json_t *manifest);
-/* What of it every run of the job tells: no times, memory, inodes, processor; a new reference.
- * NULL: no memory. */
+/* What of it every run of the job tells: no times, memory, inodes, processor; a new reference. */
 json_t *manifest_lasting(json_t *manifest);
-/* The text of a file, for free(); NULL: no memory. */
+/* The text of a file, for free(). */
 char *manifest_text(const json_t *manifest);
-/* How it writes some things; new references, NULL when there is no memory. */
+/* How it writes some things; new references, NULL when there is no memory: for the next call. */
 json_t *manifest_time(struct timespec t);
 json_t *manifest_crc(uint32_t crc);
 json_t *manifest_prj_crc(const char *prj);

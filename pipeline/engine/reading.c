@@ -8,8 +8,8 @@
 #include "formats/source/archive_member.h"
 #include "formats/table/foreign.h"
 #include "pipeline/names/input_name.h"
+#include "watch/files/xalloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,13 +97,10 @@ static enum status open_watch(struct reading *r)
 static enum status check_mask(const struct job_part *part, const struct grid *g)
 {
     const bool is_on_disk = part->fd < 0 && !part->is_stream;
-    char *path = NULL;
     if (g == NULL) {
         return STATUS_OK;
     }
-    if (asprintf(&path, "%s%s", part->path, INPUT_NAME_MASK) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    char *const path = xasprintf("%s%s", part->path, INPUT_NAME_MASK);
     enum status st = STATUS_OK;
     if (part->has_mask || (is_on_disk && access(path, F_OK) == 0)) {
         st = foreign_refuse_mask(g, part->path, file_name_last(path),
@@ -331,9 +328,7 @@ bool reading_fail(struct reading *r)
     if (b == NULL || b->state != BLOCK_FAILED) {
         return false;
     }
-    const struct engine_task *task = &b->task;
-    job_tasks_fail(r->tasks, task->code,
-                   task->message != NULL ? task->message : status_text(task->code));
+    job_tasks_fail(r->tasks, b->task.code, b->task.message);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "formats/base/json.h"
 #include "pipeline/engine/manifest.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,14 +76,10 @@ static const char *find_unasked(const json_t *manifest, const json_t *asked)
     return NULL;
 }
 
-static enum status compare_request(struct earlier *e)
+static void compare_request(struct earlier *e)
 {
     json_t *asked = manifest_asked(&e->input->settings), *value;
-    const char *key, *other = asked != NULL ? find_unasked(e->manifest, asked) : NULL,
-                     *how = "with another";
-    if (asked == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the parameters");
-    }
+    const char *key, *other = find_unasked(e->manifest, asked), *how = "with another";
     if (!is_text(e->manifest, "leat", LEAT_VERSION)) {
         snprintf(e->differs, sizeof(e->differs), "another version of leat made it");
     } else if (!is_text(e->manifest, "pipeline", e->input->settings.stage->name)) {
@@ -105,48 +102,37 @@ static enum status compare_request(struct earlier *e)
         }
     }
     json_decref(asked);
-    return STATUS_OK;
 }
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
 /* Whether the object has that value, whose reference is taken over. */
-static enum status has(const json_t *object, const char *key, json_t *value, bool *same)
+static bool has(const json_t *object, const char *key, json_t *value)
 {
-    if (value == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory to compare results");
-    }
-    const json_t *there = json_object_get(object, key);
-    *same = there != NULL && json_equal(there, value);
+    const bool same = json_equal(json_object_get(object, key), xalloc_checked(value));
     json_decref(value);
-    return STATUS_OK;
+    return same;
 }
 
-static enum status same_prj(const json_t *there, const char *prj, bool *same)
+static bool same_prj(const json_t *there, const char *prj)
 {
-    *same = json_object_get(there, "prj_crc32") == NULL;
-    return prj == NULL ? STATUS_OK : has(there, "prj_crc32", manifest_prj_crc(prj), same);
+    return prj == NULL ? json_object_get(there, "prj_crc32") == NULL
+                       : has(there, "prj_crc32", manifest_prj_crc(prj));
 }
 
 static enum status same_content(const json_t *there, const struct job_part *part,
                                 struct source *source, bool *same)
 {
     uint32_t crc;
-    STATUS_TRY(has(there, "bytes", json_integer((json_int_t)source_file_bytes(source)), same));
-    if (!*same) {
-        return STATUS_OK;
+    *same = has(there, "bytes", json_integer((json_int_t)source_file_bytes(source)));
+    const bool is_untouched = *same && part->fd < 0 &&
+                              has(there, "inode", json_integer((json_int_t)source_inode(source))) &&
+                              has(there, "modified", manifest_time(source_modified(source)));
+    if (*same && !is_untouched) {
+        STATUS_TRY(source_crc(source, &crc));
+        *same = has(there, "crc32", manifest_crc(crc));
     }
-    if (part->fd < 0) {
-        STATUS_TRY(has(there, "inode", json_integer((json_int_t)source_inode(source)), same));
-        if (*same) {
-            STATUS_TRY(has(there, "modified", manifest_time(source_modified(source)), same));
-        }
-        if (*same) {
-            return STATUS_OK;
-        }
-    }
-    STATUS_TRY(source_crc(source, &crc));
-    return has(there, "crc32", manifest_crc(crc), same);
+    return STATUS_OK;
 }
 
 static enum status compare_input(struct earlier *e, size_t i)
@@ -154,11 +140,7 @@ static enum status compare_input(struct earlier *e, size_t i)
     const struct job_part *part = &e->input->parts[i];
     const json_t *there = json_array_get(json_object_get(e->manifest, "inputs"), i);
     const char *name = job_part_name(part);
-    bool same = false;
-    STATUS_TRY(has(there, "name", text_json(name), &same));
-    if (same) {
-        STATUS_TRY(same_prj(there, part->prj, &same));
-    }
+    bool same = has(there, "name", text_json(name)) && same_prj(there, part->prj);
     if (same) {
         struct source *source;
         STATUS_TRY(job_part_open(part, &source));
@@ -210,7 +192,7 @@ static enum status compare(struct earlier *e, bool *damaged)
 {
     *damaged = false;
     if (e->differs[0] == '\0') {
-        STATUS_TRY(compare_request(e));
+        compare_request(e);
     }
     if (e->differs[0] == '\0') {
         STATUS_TRY(compare_inputs(e));

@@ -8,6 +8,7 @@
 
 #include "pipeline/engine/job_bundle.h"
 #include "pipeline/engine/page.h"
+#include "watch/files/xalloc.h"
 
 #include <isa-l.h>
 #include <stdlib.h>
@@ -269,12 +270,9 @@ static enum status write_text(const struct writing *w, const char *name, void *t
 
 static enum status write_manifest(const struct writing *w, const json_t *manifest)
 {
-    char *text = manifest_text(manifest);
+    char *const text = manifest_text(manifest);
     uint64_t bytes;
     uint32_t crc;
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
-    }
     const enum status code = write_text(w, "result.json", text, strlen(text), &bytes, &crc);
     free(text);
     return code;
@@ -292,7 +290,10 @@ static enum status write_page(const struct writing *w, json_t *manifest)
         code = write_text(w, name, page.data, page.len, &bytes, &crc);
     }
     bytes_free(&page);
-    return code == STATUS_OK ? manifest_add_output(manifest, name, bytes, crc) : code;
+    if (code == STATUS_OK) {
+        manifest_add_output(manifest, name, bytes, crc);
+    }
+    return code;
 }
 
 static enum status end_files(const struct writing *w)
@@ -339,7 +340,7 @@ static enum status bundle(struct writing *w, const struct manifest_of *job, json
     enum status code = job_bundle_make(&b, manifest);
     if (code == STATUS_OK) {
         w->tasks->lane_bytes[LANE_WRITE] += b.bytes;
-        code = manifest_set_bundle(job, manifest, (const char *)b.name.data, b.bytes, b.crc);
+        manifest_set_bundle(job, manifest, (const char *)b.name.data, b.bytes, b.crc);
     }
     bytes_free(&b.name);
     return code;
@@ -354,7 +355,7 @@ enum status writing_complete(struct writing *w, const struct manifest_of *job, j
     }
     for (size_t i = 0; i < w->n_files; i++) {
         const struct writing_file *const f = w->files[i];
-        STATUS_TRY(manifest_add_output(*manifest, f->name, f->bytes, f->crc));
+        manifest_add_output(*manifest, f->name, f->bytes, f->crc);
     }
     STATUS_TRY(write_page(w, *manifest));
     STATUS_TRY(w->settings->bundle ? bundle(w, job, *manifest) : STATUS_OK);
@@ -372,7 +373,7 @@ enum status writing_publish(struct writing *w)
 
 /* --- one result after the other --------------------------------------------------------------- */
 
-/* The file that it goes on with, or a new one; NULL: there is no memory for it. */
+/* The file that it goes on with, or a new one. */
 static struct writing_file *find_file(struct writing *w, const struct result_file *f)
 {
     for (size_t i = 0; i < w->n_files; i++) {
@@ -380,42 +381,16 @@ static struct writing_file *find_file(struct writing *w, const struct result_fil
             return w->files[i];
         }
     }
-    struct writing_file *output = calloc(1, sizeof(*output));
-    if (output != NULL) {
-        memcpy(output->name, f->name, sizeof(f->name));
-        w->files[w->n_files++] = output;
-    }
-    return output;
-}
-
-static enum status find_files(struct writing *w, struct writing_result *r)
-{
-    const size_t n = r->result.n_files;
-    struct writing_file **all =
-        reallocarray(w->files, w->n_files + n + 1, sizeof(struct writing_file *));
-    w->files = all != NULL ? all : w->files;
-    r->files = calloc(n + 1, sizeof(struct writing_file *));
-    bool found = all != NULL && r->files != NULL;
-    for (size_t i = 0; i < n && found; i++) {
-        const struct result_file *f = &r->result.files[i];
-        if (f->n_members == 0) {
-            return status_fail(STATUS_INTERNAL, "%s holds nothing", f->name);
-        }
-        r->files[i] = find_file(w, f);
-        found = r->files[i] != NULL;
-        if (found) {
-            r->files[i]->more = f->more;
-        }
-    }
-    return found ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for the list of outputs");
+    struct writing_file *new = xcalloc(1, sizeof(*new));
+    memcpy(new->name, f->name, sizeof(f->name));
+    w->files = xrealloc(w->files, w->n_files + 1, sizeof(struct writing_file *));
+    w->files[w->n_files++] = new;
+    return new;
 }
 
 enum status writing_add(struct writing *w, struct result *next)
 {
-    struct writing_result *r = calloc(1, sizeof(*r));
-    if (r == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a result");
-    }
+    struct writing_result *r = xcalloc(1, sizeof(*r));
     result_free(&w->result);
     r->result = *next;
     *next = (struct result){0};
@@ -423,7 +398,15 @@ enum status writing_add(struct writing *w, struct result *next)
     w->last_result = &r->next;
     w->n_results++;
     r->all_encoding = r->result.n_files == 0;
-    STATUS_TRY(find_files(w, r));
+    r->files = xcalloc(r->result.n_files, sizeof(struct writing_file *));
+    for (size_t i = 0; i < r->result.n_files; i++) {
+        const struct result_file *f = &r->result.files[i];
+        if (f->n_members == 0) {
+            return status_fail(STATUS_INTERNAL, "%s holds nothing", f->name);
+        }
+        r->files[i] = find_file(w, f);
+        r->files[i]->more = f->more;
+    }
     if (w->encoding == NULL && !r->all_encoding) {
         w->encoding = r;
     }

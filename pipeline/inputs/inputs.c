@@ -6,6 +6,7 @@
 #include "pipeline/inputs/input_walk.h"
 #include "pipeline/inputs/inputs_state.h"
 #include "pipeline/names/input_name.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +29,8 @@ static enum status find_in_shard(void *settings, uint64_t key, bool *own)
 enum status inputs_open(const struct settings *settings, const struct inputs_share *share,
                         int scratch_fd, struct inputs **out)
 {
-    struct inputs *in = calloc(1, sizeof(*in));
+    struct inputs *in = xcalloc(1, sizeof(*in));
     *out = in;
-    if (in == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the list of inputs");
-    }
     in->settings = settings;
     in->first_fd = -1;
     in->share = share != NULL
@@ -46,16 +44,8 @@ enum status inputs_open(const struct settings *settings, const struct inputs_sha
 enum status inputs_open_archive(const struct settings *settings, const char *path,
                                 const char *found_at, int fd, int scratch_fd, struct inputs **out)
 {
-    enum status code = inputs_open(settings, NULL, scratch_fd, out);
-    if (code == STATUS_OK) {
-        (*out)->found_at = strdup(found_at);
-        code =
-            (*out)->found_at != NULL ? code : status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
-    if (*out == NULL) {
-        close(fd);
-        return code;
-    }
+    const enum status code = inputs_open(settings, NULL, scratch_fd, out);
+    (*out)->found_at = xstrdup(found_at);
     (*out)->next = settings->n_inputs;
     (*out)->argument = path;
     (*out)->first_fd = fd;
@@ -157,7 +147,7 @@ static enum status next_in_folder(struct inputs *in, struct job_input *out, bool
                 in, out, entry->fts_path,
                 status_fail_errno(entry->fts_errno, "cannot read '%s'", entry->fts_path));
         case FTS_DP:
-            in->leaving = strdup(entry->fts_path);
+            in->leaving = xstrdup(entry->fts_path);
             break;
         case FTS_SL:
         case FTS_SLNONE:
@@ -307,10 +297,10 @@ static enum status next_source(struct inputs *in, struct job_input *out, bool *g
     }
     out->settings = settings;
     out->n_parts = 2;
-    out->parts[0] = (struct job_part){.fd = -1, .path = strdup(in->settings->dem)};
-    out->parts[1] = (struct job_part){.fd = -1, .path = strdup(source)};
-    *got = out->parts[0].path != NULL && out->parts[1].path != NULL;
-    return *got ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    out->parts[0] = (struct job_part){.fd = -1, .path = xstrdup(in->settings->dem)};
+    out->parts[1] = (struct job_part){.fd = -1, .path = xstrdup(source)};
+    *got = true;
+    return STATUS_OK;
 }
 
 /* A folder or an archive that was given has come to its end. */

@@ -9,6 +9,7 @@
 #include "pipeline/inputs/inputs_state.h"
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,10 +49,7 @@ enum status inputs_archive_open(struct inputs *in, const char *path, int fd,
     }
     enum status code = fd >= 0 ? archive_input_open(fd, path, &options, &in->archive)
                                : archive_input_open_stream(stream, path, &options, &in->archive);
-    if (code == STATUS_OK && (in->archive_path = strdup(path)) == NULL) {
-        inputs_archive_close(in);
-        code = status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    in->archive_path = code == STATUS_OK ? xstrdup(path) : NULL;
     return code;
 }
 
@@ -217,9 +215,7 @@ static enum status lend_member(struct inputs *in, const struct archive_input_ent
     part->is_stream = true;
     part->entry = entry->number;
     const char *found_at = in->found_at != NULL ? in->found_at : in->archive_path;
-    if (!in->archive_comes_once && (part->archive = strdup(found_at)) == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    part->archive = in->archive_comes_once ? NULL : xstrdup(found_at);
     part->stream = (struct source_stream){
         .read = read_lent, .close = give_back, .user = in, .bytes = entry->bytes};
     atomic_store(&in->is_lent, true);
@@ -280,8 +276,8 @@ static bool is_named(void *context, const char *name)
     const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, name);
     const bool is = names->len > 0 && bsearch(&number, names->data, names->len / sizeof(number),
                                               sizeof(number), by_number) != NULL;
-    if (is && s->found == NULL && asprintf(&s->found, "%s/%s", s->in->archive_path, name) < 0) {
-        s->found = NULL;
+    if (is && s->found == NULL) {
+        s->found = xasprintf("%s/%s", s->in->archive_path, name);
     }
     return is;
 }
@@ -290,11 +286,8 @@ static bool is_named(void *context, const char *name)
 static enum status look_beside(struct inputs *in, const char *name, bool *has_mask)
 {
     struct search prj = {.in = in}, mask = {.in = in};
-    char *mask_name;
     STATUS_TRY(in->knows_names ? STATUS_OK : find_names(in));
-    if (asprintf(&mask_name, "%s%s", name, INPUT_NAME_MASK) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    char *const mask_name = xasprintf("%s%s", name, INPUT_NAME_MASK);
     *has_mask = is_named(&mask, mask_name);
     free(mask_name);
     free(mask.found);
@@ -343,20 +336,13 @@ enum status inputs_archive_next(struct inputs *in, struct job_input *out, bool *
     bool end;
     enum status code = archive_input_next(in->archive, &entry, &end);
     count_bytes(in);
-    char *raw_path = NULL, *path = NULL;
     if (code != STATUS_OK || end) {
         code = inputs_take_about_walk(in, out, in->archive_path, code);
         inputs_archive_close(in);
         return code;
     }
-    if (asprintf(&raw_path, "%s/%s", in->archive_path, entry.raw) < 0 ||
-        asprintf(&path, "%s/%s", in->archive_path, entry.name) < 0) {
-        code = inputs_take_about(out, in->archive_path,
-                                 status_fail(STATUS_NO_MEMORY, "no memory for a path"));
-        inputs_archive_close(in);
-        free(raw_path);
-        return code;
-    }
+    char *const raw_path = xasprintf("%s/%s", in->archive_path, entry.raw);
+    char *const path = xasprintf("%s/%s", in->archive_path, entry.name);
     switch (judge_member(in, entry.raw, raw_path)) {
     case INPUT_OF_JOB:
         code = take_member(in, &entry, path, out, got);

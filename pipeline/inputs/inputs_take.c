@@ -7,6 +7,7 @@
 #include "formats/base/text_hash.h"
 #include "pipeline/inputs/inputs_state.h"
 #include "pipeline/names/input_name.h"
+#include "watch/files/xalloc.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -52,19 +53,16 @@ static const char *beneath_given(const struct inputs *in, const char *path)
 }
 
 /* The X of the archive that is being read, beneath a folder that was given; "" where the archive
- * was given itself. Owned; NULL: no memory. */
+ * was given itself. Owned. */
 static char *archive_folder(const struct inputs *in)
 {
     const char *beneath = beneath_given(in, in->archive_path);
     const char *name = file_name_last(beneath);
-    char *stem = NULL, *folder = NULL;
-    if (in->walk == NULL) {
-        return strdup("");
+    char *stem;
+    if (in->walk == NULL || xalloc_status(archive_input_stem(name, &stem)) != STATUS_OK) {
+        return xstrdup("");
     }
-    if (archive_input_stem(name, &stem) != STATUS_OK ||
-        asprintf(&folder, "%.*s%s/", (int)(name - beneath), beneath, stem) < 0) {
-        folder = NULL;
-    }
+    char *const folder = xasprintf("%.*s%s/", (int)(name - beneath), beneath, stem);
     free(stem);
     return folder;
 }
@@ -73,15 +71,10 @@ enum status inputs_take_result(const struct inputs *in, const char *path, const 
                                char **out)
 {
     const bool is_member = in->archive_path != NULL;
-    char *archive = is_member ? archive_folder(in) : strdup("");
+    char *const archive = is_member ? archive_folder(in) : xstrdup("");
     const char *beneath = is_member ? path + strlen(in->archive_path) + 1 : beneath_given(in, path);
     const int n = (int)(file_name_last(beneath) - beneath);
-    *out = NULL;
-    if (archive == NULL || asprintf(out, "%s%.*s%s", archive, n, beneath, stem) < 0) {
-        *out = NULL;
-        free(archive);
-        return status_fail(STATUS_NO_MEMORY, "no memory for the name of a result");
-    }
+    *out = xasprintf("%s%.*s%s", archive, n, beneath, stem);
     free(archive);
     size_t depth = 0;
     for (const char *at = *out; (at = strchr(at, '/')) != NULL; at++) {
@@ -131,15 +124,7 @@ enum status inputs_take_part(struct inputs *in, const char *path, const struct j
 {
     struct job_part part = *from;
     *got = false;
-    part.path = strdup(path);
-    if (part.path == NULL) {
-        if (part.fd >= 0) {
-            close(part.fd);
-        }
-        job_part_free(&part);
-        job_settings_free(settings);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    part.path = xstrdup(path);
     part.name = part.path + (beneath_given(in, path) - path);
     if (settings->n_parts > 1) {
         return parts_add(in->parts, &part, settings, out, got);
@@ -154,7 +139,7 @@ enum status inputs_take_part(struct inputs *in, const char *path, const struct j
 enum status inputs_take_about(struct job_input *out, const char *path, enum status code)
 {
     if (code != STATUS_OK) {
-        out->parts[0] = (struct job_part){.fd = -1, .path = strdup(path)};
+        out->parts[0] = (struct job_part){.fd = -1, .path = xstrdup(path)};
     }
     return code;
 }
@@ -207,14 +192,12 @@ void inputs_take_pass_over(struct inputs *in, const char *path)
         return;
     }
     if (kind == INPUT_MASK || kind == INPUT_SIDECAR) {
-        in->sidecar = in->n_sidecars++ == 0 ? strdup(path) : in->sidecar;
+        in->sidecar = in->n_sidecars++ == 0 ? xstrdup(path) : in->sidecar;
     } else if (kind != INPUT_PROJECTION) {
         in->n_foreign++;
         char *const how =
             kind == INPUT_FOREIGN && in->unread == NULL ? settings_conversion(path) : NULL;
-        if (how != NULL && asprintf(&in->unread, "'%s' %s", path, how) < 0) {
-            in->unread = NULL;
-        }
+        in->unread = how != NULL ? xasprintf("'%s' %s", path, how) : in->unread;
         free(how);
     }
 }

@@ -2,6 +2,7 @@
  * result_names - see result_names.h. The folders above results are in the tree, too.
  */
 #include "pipeline/inputs/result_names.h"
+#include "watch/files/xalloc.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -26,29 +27,20 @@ static void free_name(void *entry)
     free(e);
 }
 
-/* The entry of the first n bytes of `name`, which is made where there is none: *fresh. NULL: no
- * memory. */
+/* The entry of the first n bytes of `name`, which is made where there is none: *fresh. */
 static const struct result_name *get(struct result_names *names, const char *name, size_t n,
                                      const char *path, bool is_folder, bool *fresh)
 {
-    struct result_name *e = calloc(1, sizeof(*e)), **found = NULL;
-    if (e != NULL) {
-        e->name = strndup(name, n);
-        e->path = path != NULL ? strdup(path) : NULL;
-        e->is_folder = is_folder;
-        const bool whole = e->name != NULL && (path == NULL || e->path != NULL);
-        found = whole ? tsearch(e, &names->tree, by_name) : NULL;
-    }
-    *fresh = found != NULL && *found == e;
-    if (!*fresh && e != NULL) {
+    struct result_name *e = xcalloc(1, sizeof(*e)), **found;
+    e->name = xstrndup(name, n);
+    e->path = path != NULL ? xstrdup(path) : NULL;
+    e->is_folder = is_folder;
+    found = xalloc_checked(tsearch(e, &names->tree, by_name));
+    *fresh = *found == e;
+    if (!*fresh) {
         free_name(e);
     }
-    return found != NULL ? *found : NULL;
-}
-
-static enum status no_memory(void)
-{
-    return status_fail(STATUS_NO_MEMORY, "no memory for the names of results");
+    return *found;
 }
 
 /* What is wrong with a result that another input's stands in the way of. */
@@ -88,24 +80,18 @@ enum status result_names_add(struct result_names *names, const struct job_input 
     for (const char *slash = result; (slash = strchr(slash, '/')) != NULL; slash++) {
         const struct result_name *above =
             get(names, result, (size_t)(slash - result), path, true, &fresh);
-        if (above == NULL) {
-            return no_memory();
-        }
         if (!above->is_folder) {
             return refuse(input, above);
         }
     }
     const struct result_name *own = get(names, result, strlen(result), path, false, &fresh);
-    if (own == NULL) {
-        return no_memory();
-    }
     return fresh ? STATUS_OK : refuse(input, own);
 }
 
-enum status result_names_reserve(struct result_names *names, const char *name)
+void result_names_reserve(struct result_names *names, const char *name)
 {
     bool fresh;
-    return get(names, name, strlen(name), NULL, false, &fresh) != NULL ? STATUS_OK : no_memory();
+    (void)get(names, name, strlen(name), NULL, false, &fresh);
 }
 
 void result_names_free(struct result_names *names)

@@ -17,7 +17,7 @@ struct result_names {
 enum status result_names_add(struct result_names *names,
                              const struct job_input *input) STATUS_MUST_CHECK;
 /* Nothing may be called so. */
-enum status result_names_reserve(struct result_names *names, const char *name) STATUS_MUST_CHECK;
+void result_names_reserve(struct result_names *names, const char *name);
 void result_names_free(struct result_names *names);
 
 #endif

@@ -437,12 +437,10 @@ static enum status begin_one(struct worker *w, struct task *t)
     w->context.short_only = !engine_has_place(&w->engine);
     say_begun(w, t, false, w->settings.deadline_s);
     enum status code = open_input(w, t, &input);
-    if (code == STATUS_OK) {
-        code = job_start(&w->context, &input);
-    } else {
+    if (code != STATUS_OK) {
         job_input_free(&input);
-    }
-    if (code == STATUS_OK) {
+    } else {
+        job_start(&w->context, &input);
         t->job = job_in_flight(&w->engine, w->engine.n_jobs - 1);
         worker_fault_begun(t->job);
     }

@@ -289,9 +289,9 @@ static enum status begin_job(struct worker_archive *a, const char *path)
 {
     const struct worker_archive_order *o = &a->order;
     a->settings.deadline_s = o->settings->deadline_s; /* as it is now */
-    enum status code = o->begins(o->user, path, a->settings.deadline_s);
+    const enum status code = o->begins(o->user, path, a->settings.deadline_s);
     if (code == STATUS_OK) {
-        code = job_start(&a->context, &a->found);
+        job_start(&a->context, &a->found);
     }
     a->n_jobs += code == STATUS_OK;
     return code;
@@ -375,7 +375,7 @@ static enum status open_all(struct worker_archive *a)
         a->entries == NULL || a->outputs == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
     }
-    STATUS_TRY(result_names_reserve(&a->results, "result.json")); /* which is the index */
+    result_names_reserve(&a->results, "result.json"); /* which is the index */
     a->context = (struct job_context){.engine = a->order.engine,
                                       .settings = &a->settings,
                                       .out_fd = a->order.part_fd,

@@ -331,7 +331,7 @@ static inline void start_next(struct running *r)
     }
     input.settings.n_parts = stage_parts(input.settings.stage, NULL, input.settings.parts);
     input.settings.stem = strdup(fake.stem != NULL ? fake.stem : stem);
-    assert_int_equal(job_start(&r->context, &input), STATUS_OK);
+    job_start(&r->context, &input);
 }
 
 static inline void on_ended(void *user, const struct job_report *report)

@@ -11,10 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
+static struct {
+    int status;
+    const char *said;
+} end = {XALLOC_EXIT,
+         "no memory is left: the process ends, nothing is lost, and the next start goes on"};
+
+void xalloc_set_end(int exit_status, const char *said)
+{
+    end.status = exit_status;
+    end.said = said;
+}
+
 void xalloc_end(void)
 {
-    log_error("no memory is left: the process ends, nothing is lost, and the next start goes on");
-    _exit(XALLOC_EXIT);
+    log_error("%s", end.said);
+    _exit(end.status);
 }
 
 void *xalloc_checked(void *memory)

@@ -1,11 +1,11 @@
 /*
  * xalloc - memory, or the end of the process.
  *
- * For the watched folder and its service. Nothing is lost when they end at any instant (spool.h),
- * the service manager starts them again, and a process that has no memory for a file's name can do
- * little else. So nobody there asks whether there was memory: without it one line is logged, and
- * the process ends with XALLOC_EXIT. Work on data, whose size is a user's choice, happens in other
- * processes and fails there with STATUS_NO_MEMORY.
+ * For names, lists and records. Nothing is lost when a service or a worker ends at any instant
+ * (spool.h), a run that was cut off is begun again, and a process that has no memory for a file's
+ * name can do little else. So nobody asks whether there was memory: without it one line is logged,
+ * and the process ends, with XALLOC_EXIT unless xalloc_set_end() was called. Memory whose size data
+ * decide is asked for otherwise, and work on it fails with STATUS_NO_MEMORY.
  *
  * On any thread. What is returned is for free().
  */
@@ -19,6 +19,8 @@
 enum { XALLOC_EXIT = 71 /* EX_OSERR */ };
 
 _Noreturn void xalloc_end(void);
+/* How the process ends then, from now on; said: what is logged. */
+void xalloc_set_end(int exit_status, const char *said);
 /* The same pointer; the end, if it is NULL: for what libraries allocate (jansson, tsearch). */
 void *xalloc_checked(void *memory);
 /* The same status; the end, if it is STATUS_NO_MEMORY: for what others have met. */
