@@ -51,7 +51,7 @@ may_not stages/pearson/x.h stages/sciddicat/sciddicat_job.h
 may_not stages/x.c neighbour.h
 may_not watch/files/x.c watch/spool/spool.h
 may_not watch/spool/x.c formats/table/table.h
-may_not pipeline/engine/x.c watch/files/disk.h
+may_not pipeline/engine/x.c watch/spool/spool.h
 may_not pipeline/engine/x.c pipeline/service/service.h
 may_not pipeline/commands/x.c pipeline/service/service_state.h
 may_not formats/x.c formats/base/status.h
