@@ -58,13 +58,15 @@ class Entry:
 
 
 def entries_of(path):
-    entries, values, begin = [], {}, 0
+    entries, mistakes, values, begin = [], [], {}, 0
     for number, line in enumerate(Path(path).read_text().split("\n") + [""], 1):
         if line.startswith("#"):
             continue
         if not line.strip():
-            if values:
-                entries.append(Entry(path, begin, values))
+            try:
+                entries += [Entry(path, begin, values)] if values else []
+            except Mistake as mistake:
+                mistakes.append(str(mistake))
             values = {}
             continue
         match = re.fullmatch(r"(%s):(?: (.*))?" % "|".join(KEYS), line)
@@ -74,6 +76,8 @@ def entries_of(path):
         begin = begin if values else number
         key, text = match[1], match[2] or ""
         values[key] = values[key] + "\n" + text if key in values else text
+    if mistakes:
+        raise Mistake("\n".join(mistakes))
     return entries
 
 
