@@ -121,7 +121,8 @@ static void write_one(void *arg, size_t index)
     struct writing *w = arg;
     if (index < w->executor.n_threads) {
         atomic_fetch_add(&w->n_there, 1);
-        for (uint64_t ms = 0; w->n_there < (int)w->executor.n_threads && ms < 1000 * WAIT_S; ms++) {
+        for (uint64_t ms = 0;
+             w->n_there < (int)w->executor.n_threads && ms < UINT64_C(1000) * WAIT_S; ms++) {
             usleep(1000);
         }
     }

@@ -316,7 +316,7 @@ static bool is_killed(size_t rank)
 
 static void wait_for_killed(size_t rank)
 {
-    for (uint64_t i = 0; i < 10000 * WAIT_S && !letters_links[rank].killed; i++) {
+    for (uint64_t i = 0; i < UINT64_C(10000) * WAIT_S && !letters_links[rank].killed; i++) {
         letters_sleep(0.0001);
     }
     assert_true(is_killed(rank));

@@ -184,7 +184,7 @@ static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
     drop("x.source.asc");
     claim_in_vain();
     assert_int_equal(uv_timer_init(&service.loop, &guard), 0);
-    uv_timer_start(&guard, on_late, 1000 * WAIT_S, 0);
+    uv_timer_start(&guard, on_late, UINT64_C(1000) * WAIT_S, 0);
     assert_int_equal(watcher_open(&service.loop, &options, &service.watcher), STATUS_OK);
     while (service.watcher->n_scans == 0) {
         uv_run(&service.loop, UV_RUN_ONCE);

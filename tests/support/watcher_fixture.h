@@ -76,7 +76,7 @@ static inline void run_until(const char *path)
 {
     seen.until = path;
     seen.timed_out = false;
-    uv_timer_start(&guard, on_guard, 1000 * WAIT_S, 0);
+    uv_timer_start(&guard, on_guard, UINT64_C(1000) * WAIT_S, 0);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_timer_stop(&guard);
     if (seen.timed_out) {
