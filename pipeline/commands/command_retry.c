@@ -5,10 +5,9 @@
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/status/failed_jobs.h"
-#include "pipeline/status/status_ask.h"
 #include "watch/spool/spool.h"
 
-#include <stdlib.h>
+#include <stdint.h>
 
 struct retried {
     size_t n_done, n_failed;
@@ -29,8 +28,8 @@ static void retry_one(const char *spool, const char *id, struct retried *r)
 static enum status retry_all(const char *spool, struct retried *r)
 {
     json_t *list, *job;
-    size_t i;
-    STATUS_TRY(failed_jobs_list(spool, &list));
+    size_t i, n;
+    STATUS_TRY(failed_jobs_list(spool, SIZE_MAX, &list, &n));
     json_array_foreach(list, i, job)
     {
         retry_one(spool, json_string_value(json_object_get(job, "id")), r);
@@ -44,20 +43,18 @@ static enum status retry_all(const char *spool, struct retried *r)
 
 enum status command_retry(const struct settings *s, int *exit_status)
 {
-    char *spool;
+    enum status code = STATUS_OK;
     struct retried r = {0};
     if (s->all && s->n_inputs > 0) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "--all means every failed job: leave it out, or '%s'", s->inputs[0]);
     }
-    enum status code = status_ask_spool(s, &spool);
-    if (code == STATUS_OK && s->all) {
-        code = retry_all(spool, &r);
+    if (s->all) {
+        code = retry_all(s->spool, &r);
     }
-    for (size_t i = 0; code == STATUS_OK && i < s->n_inputs && !s->all; i++) {
-        retry_one(spool, s->inputs[i], &r);
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        retry_one(s->spool, s->inputs[i], &r);
     }
-    free(spool);
     *exit_status = r.n_failed == 0 ? 0 : r.n_done > 0 ? 1 : 2;
     return code;
 }

@@ -4,6 +4,7 @@
 #include "pipeline/page/page_files.h"
 
 #include "pipeline/page/page_html.h"
+#include "pipeline/status/status_file.h"
 #include "watch/files/beneath.h"
 #include "watch/files/xalloc.h"
 
@@ -47,15 +48,24 @@ static enum status open_folder(const char *path, int *out)
                : status_fail_errno(errno, "cannot open '%s'", path);
 }
 
-enum status page_files_open(const char *spool, const char *output, struct page_files *out)
+static enum status open_in(const char *spool, const char *name, int *out)
 {
     char *path;
-    *out = (struct page_files){-1, -1};
-    if (asprintf(&path, "%s/failed", spool) < 0) {
+    if (asprintf(&path, "%s/%s", spool, name) < 0) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    enum status code = open_folder(path, &out->failed_fd);
+    const enum status code = open_folder(path, out);
     free(path);
+    return code;
+}
+
+enum status page_files_open(const char *spool, const char *output, struct page_files *out)
+{
+    *out = (struct page_files){-1, -1, -1};
+    enum status code = open_in(spool, "failed", &out->failed_fd);
+    if (code == STATUS_OK) {
+        code = open_in(spool, STATUS_FOLDER, &out->status_fd);
+    }
     if (code == STATUS_OK) {
         code = open_folder(output, &out->results_fd);
     }
@@ -69,7 +79,8 @@ void page_files_close(struct page_files *files)
 {
     beneath_close(files->results_fd);
     beneath_close(files->failed_fd);
-    *files = (struct page_files){-1, -1};
+    beneath_close(files->status_fd);
+    *files = (struct page_files){-1, -1, -1};
 }
 
 /* --- one file --------------------------------------------------------------------------------- */

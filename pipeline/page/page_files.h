@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct page_files {
-    int results_fd, failed_fd; /* folders; -1: not there when the process began */
+    int results_fd, failed_fd, status_fd; /* folders; -1: not there when the process began */
 };
 
 struct page_file {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { BACKLOG = 64, FIRST_PASSED = 3 };
@@ -138,8 +139,8 @@ enum status page_listen(const char *http, bool has_token, struct page_listener *
     static const char local[] = "unix:";
     *out = (struct page_listener){.fd = -1};
     enum status code = strncmp(http, local, sizeof(local) - 1) == 0
-                           ? socket_name_bind(http + sizeof(local) - 1, 0660, socket_name_no_group,
-                                              "page's socket", option, &out->fd, &out->name)
+                           ? socket_name_bind(http + sizeof(local) - 1, 0660, "page's socket",
+                                              option, &out->fd, &out->name)
                            : listen_tcp(http, has_token, out);
     if (code == STATUS_OK && listen(out->fd, BACKLOG) != 0) {
         code = status_fail_errno(errno, "--http: cannot listen at '%s'", http);

@@ -5,7 +5,7 @@
 #define LEAT_PIPELINE_PAGE_PAGE_LISTEN_H
 
 #include "formats/base/status.h"
-#include "pipeline/status/socket_name.h"
+#include "pipeline/page/socket_name.h"
 
 #include <stdbool.h>
 

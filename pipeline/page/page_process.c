@@ -28,9 +28,8 @@ enum { NICE = 10, ORDERS_BYTES_MAX = 1 << 16, LOOK_MS = 1000 };
 char *page_process_orders(const struct page_process_orders *o)
 {
     json_t *line =
-        json_pack("{s:o, s:o, s:o, s:s?, s:b}", "spool", worker_pack_name(o->spool), "output",
-                  worker_pack_name(o->output), "status_socket", worker_pack_name(o->status_socket),
-                  "token", o->token, "is_loopback", o->is_loopback);
+        json_pack("{s:o, s:o, s:s?, s:b}", "spool", worker_pack_name(o->spool), "output",
+                  worker_pack_name(o->output), "token", o->token, "is_loopback", o->is_loopback);
     char *text = json_write(line, JSON_COMPACT), *whole = NULL;
     json_decref(line);
     if (text != NULL && asprintf(&whole, "%s\n", text) < 0) {
@@ -73,11 +72,12 @@ static void wait_for_end(struct page_server *server)
     }
 }
 
-/* It reads results and failures, and asks at the status socket. */
+/* It reads results, failures and the status. */
 static enum status shut_in(const struct page_files *files)
 {
     const struct sandbox_place places[] = {{.right = SANDBOX_READ, .fd = files->results_fd},
-                                           {.right = SANDBOX_READ, .fd = files->failed_fd}};
+                                           {.right = SANDBOX_READ, .fd = files->failed_fd},
+                                           {.right = SANDBOX_READ, .fd = files->status_fd}};
     STATUS_TRY(sandbox_shut_files(places, sizeof(places) / sizeof(*places), false));
     return sandbox_shut_calls(true);
 }
@@ -86,14 +86,12 @@ static enum status serve(const json_t *orders)
 {
     char *spool = worker_unpack_name(json_object_get(orders, "spool"));
     char *output = worker_unpack_name(json_object_get(orders, "output"));
-    char *status_socket = worker_unpack_name(json_object_get(orders, "status_socket"));
     struct page_server_options options = {
         .listen_fd = PAGE_LISTEN_FD,
-        .status_socket = status_socket,
         .token = json_string_value(json_object_get(orders, "token")),
         .is_loopback = json_is_true(json_object_get(orders, "is_loopback"))};
     struct page_server *server = NULL;
-    enum status code = spool != NULL && output != NULL && status_socket != NULL
+    enum status code = spool != NULL && output != NULL
                            ? page_files_open(spool, output, &options.files)
                            : status_fail(STATUS_NO_MEMORY, "no orders, or no memory for them");
     if (code == STATUS_OK) {
@@ -112,7 +110,6 @@ static enum status serve(const json_t *orders)
     page_files_close(&options.files);
     free(spool);
     free(output);
-    free(status_socket);
     return code;
 }
 

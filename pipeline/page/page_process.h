@@ -3,8 +3,7 @@
  * for Prometheus, and the files of results.
  *
  * It is started by the service with a socket that listens, knows what its orders say, and can read
- * the folders of results and failures, and nothing else (names/sandbox.h). It asks the service at
- * its status socket, once a second at most, and only when it is asked itself.
+ * the folders of results, failures and the status, and nothing else (names/sandbox.h).
  */
 #ifndef LEAT_PIPELINE_PAGE_PAGE_PROCESS_H
 #define LEAT_PIPELINE_PAGE_PAGE_PROCESS_H
@@ -17,7 +16,7 @@ enum {
 };
 
 struct page_process_orders {
-    const char *spool, *output, *status_socket;
+    const char *spool, *output;
     const char *token; /* NULL: none is asked for */
     bool is_loopback;  /* only names of this machine are answered to */
 };

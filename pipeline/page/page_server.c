@@ -13,7 +13,7 @@
 #include "pipeline/page/page_html.h"
 #include "pipeline/page/page_metrics.h"
 #include "pipeline/page/page_template.h"
-#include "pipeline/status/status_socket.h"
+#include "pipeline/status/status_file.h"
 #include "pipeline/status/status_text.h"
 
 #include <jansson.h>
@@ -69,7 +69,7 @@ static const json_t *ask(struct page_server *s)
     }
     json_decref(s->document);
     s->document = NULL;
-    if (status_socket_ask(s->options.status_socket, &s->document) != STATUS_OK) {
+    if (status_file_read_at(s->options.files.status_fd, &s->document) != STATUS_OK) {
         snprintf(s->trouble, sizeof(s->trouble), "%s", status_message());
     }
     s->asked_ms = now_ms();

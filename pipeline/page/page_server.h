@@ -24,18 +24,16 @@ enum {
     PAGE_SILENT_S = 20,        /* that nothing may be read of an answer; as a whole it may take as
                                   long as its reader needs */
     PAGE_HEADER_BYTES = 16384, /* of a request, with what else a connection keeps */
-    PAGE_FRESH_MS = 1000       /* that the service's answer is good for */
+    PAGE_FRESH_MS = 500        /* before the status is read again */
 };
 
 struct page_server;
 
 struct page_server_options {
-    int listen_fd;             /* borrowed; listens, does not block */
-    const char *status_socket; /* borrowed, as the token and the folders */
-    const char *token;         /* NULL: none is asked for */
-    bool is_loopback;          /* only names of this machine are answered to:
-                                  a name of elsewhere that leads here is an attempt of a page
-                                  in somebody's browser */
+    int listen_fd;     /* borrowed, as the token and the folders; listens, does not block */
+    const char *token; /* NULL: none is asked for */
+    bool is_loopback;  /* only names of this machine are answered to: a name of elsewhere that
+                          leads here is an attempt of a page in somebody's browser */
     struct page_files files;
 };
 

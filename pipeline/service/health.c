@@ -17,11 +17,6 @@ void health_probe_room(struct spool *spool, struct health *health)
 
 void health_probe(struct spool *spool, struct health *health)
 {
-    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        if (health->failed[i][0] != '\0' && !spool_has_failed(spool, health->failed[i])) {
-            health->failed[i][0] = '\0';
-        }
-    }
     if (spool_find_in(spool, &health->in_fd) != STATUS_OK) {
         health->is_good = false;
         snprintf(health->why, sizeof(health->why), "%s", status_message());
@@ -45,7 +40,6 @@ static void take_up(struct service *s, int in_fd)
 void health_apply(struct service *s, const struct health *health)
 {
     s->gate.look_ms = service_now(s) + LOOK_MS;
-    service_past_prune(s, health);
     if (health->in_fd >= 0) {
         take_up(s, health->in_fd);
     } else if (!health->is_good) {

@@ -30,12 +30,11 @@ static void close_all(struct service *s)
     retention_stop(s);
     watcher_close(s->watcher, NULL, NULL);
     s->watcher = NULL;
-    status_socket_close(s->socket);
-    s->socket = NULL;
-    hands_close(s);
+    service_folders_close(s);
     service_page_close(s);
     uv_close((uv_handle_t *)&s->tick, NULL);
     uv_close((uv_handle_t *)&s->soon, NULL);
+    uv_close((uv_handle_t *)&s->said.later, NULL);
     uv_close((uv_handle_t *)&s->prepare, NULL);
     for (size_t i = 0; i < s->n_signals; i++) {
         uv_close((uv_handle_t *)&s->signals[i], NULL);
@@ -58,7 +57,7 @@ static bool is_drained(const struct service *s)
             left += !is_left(s, job);
         }
     }
-    return left == 0 && s->step == NULL && s->hands.n_working == 0;
+    return left == 0 && s->step == NULL && s->requests.n_working == 0;
 }
 
 /* Jobs that do not end any more leave without a charge. */
@@ -159,7 +158,6 @@ static void read_again(struct service *s)
                differs("require_mount", old->require_mount, fresh->require_mount) ||
                differs("backend", old->backend, fresh->backend) ||
                devices_differ(&old->devices, &fresh->devices) ||
-               differs("status_socket", old->status_socket, fresh->status_socket) ||
                differs("status_group", old->status_group, fresh->status_group) ||
                differs("http", old->http, fresh->http) ||
                differs("http_token_file", old->http_token_file, fresh->http_token_file)) {
@@ -215,6 +213,13 @@ static void on_found(void *user, struct watcher_findings *findings)
     s->is_changed = true;
 }
 
+static void on_gone(void *user, const char *path)
+{
+    struct service *s = user;
+    service_inbox_gone(s->inbox, path, service_now(s));
+    s->is_changed = true;
+}
+
 static void on_trouble(void *user, const char *why, size_t n)
 {
     struct service *s = user;
@@ -239,6 +244,7 @@ static void open_watcher(struct service *s)
                                       .poll_ms = POLL_MS,
                                       .gather_ms = GATHER_MS,
                                       .found = on_found,
+                                      .gone = on_gone,
                                       .trouble = on_trouble,
                                       .user = s};
     if (watcher_open(&s->loop, &options, &s->watcher) != STATUS_OK) {
@@ -287,21 +293,16 @@ static void arm(struct service *s)
     }
 }
 
-/* Decides what comes next, after every change. */
-static void on_prepare(uv_prepare_t *prepare)
+/* Decides what comes next. */
+static void decide(struct service *s)
 {
-    struct service *s = prepare->data;
-    if (!s->is_changed) {
-        return;
-    }
-    s->is_changed = false;
     if (s->is_closing || (!s->is_recovered && !s->is_draining)) {
         return;
     }
     if (s->next_settings != NULL && s->step == NULL && s->spool != NULL) {
         adopt_settings(s);
     }
-    hands_step(s);
+    service_requests_step(s);
     if (s->watcher == NULL && !s->is_draining) {
         open_watcher(s);
     }
@@ -321,6 +322,17 @@ static void on_prepare(uv_prepare_t *prepare)
     }
     if (!s->is_closing) {
         arm(s);
+    }
+}
+
+/* After every change. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct service *s = prepare->data;
+    if (s->is_changed) {
+        s->is_changed = false;
+        decide(s);
+        service_status_step(s);
     }
 }
 
@@ -349,16 +361,6 @@ static enum status open_spool_patiently(struct service *s)
         code = open_spool(s);
     }
     return code;
-}
-
-static void open_socket(struct service *s)
-{
-    if (s->socket == NULL &&
-        status_socket_open(&s->loop, s->settings->status_socket, s->settings->status_group,
-                           service_status, s, &s->socket) != STATUS_OK) {
-        log_warning("status socket unavailable: %s", status_message());
-    }
-    hands_open(s);
 }
 
 /* Whether a folder lies in another. */
@@ -413,7 +415,6 @@ static void try_again(struct service *s)
     const enum status code = open_spool(s);
     if (code == STATUS_OK) {
         gate_open(s);
-        open_socket(s); /* which may have its place in the spool */
         service_page_renew(s);
         begin(s);
     } else if (code == STATUS_NO_SPACE || (code == STATUS_EXISTS && ++s->lock_ticks < LOCK_TICKS)) {
@@ -450,10 +451,12 @@ static void on_tick(uv_timer_t *timer)
     notify_status("%zu done, %zu failed, %zu at work%s%s", s->figures.n_done, s->figures.n_failed,
                   s->n_listed[WAIT_RESULT],
                   gate_is_open(s) ? "" : "; paused: ", gate_is_open(s) ? "" : s->gate.why);
+    s->requests.is_due = s->requests.is_due || s->requests.is_blind;
     if (s->watcher != NULL && rescan_s > 0 &&
         service_now(s) >= s->scan_ms + (uint64_t)(rescan_s * 1000)) {
         s->scan_ms = service_now(s);
         watcher_rescan(s->watcher);
+        s->said.looks_due = true;
     }
     s->is_changed = true;
 }
@@ -492,10 +495,13 @@ static enum status start_handles(struct service *s)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     int failed = 0;
+    service_folders_open(s);
+    service_requests_open(s);
     uv_timer_init(&s->loop, &s->tick);
     uv_timer_init(&s->loop, &s->soon);
+    uv_timer_init(&s->loop, &s->said.later);
     uv_prepare_init(&s->loop, &s->prepare);
-    s->tick.data = s->soon.data = s->prepare.data = s;
+    s->tick.data = s->soon.data = s->prepare.data = s->said.later.data = s;
     uv_prepare_start(&s->prepare, on_prepare);
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_start(&s->soon, on_soon, 0, 0);
@@ -511,7 +517,7 @@ static enum status start_handles(struct service *s)
         return status_fail(STATUS_IO, "cannot watch for signals: %s", uv_strerror(failed));
     }
     mask_hangup(SIG_UNBLOCK);
-    open_socket(s);
+    service_status_open(s);
     return service_page_open(s);
 }
 
@@ -590,7 +596,8 @@ int service_run(int argc, char **argv, struct settings *settings)
     uv_loop_close(&s->loop);
     free_jobs(s);
     service_workers_free(s);
-    service_past_free(s);
+    service_status_free(s);
+    service_requests_free(s);
     hooks_free(s);
     service_page_free(s);
     service_inbox_free(s->inbox);

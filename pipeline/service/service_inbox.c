@@ -51,6 +51,7 @@ struct file {
     char *reason;                          /* NULL: by the list */
     struct ready_memory memory;
     uint64_t since_ms, look_ms, never_since_ms;
+    double came_s;       /* since 1970 */
     unsigned long found; /* the number of the complete look that found it */
 };
 TAILQ_HEAD(files, file);
@@ -482,10 +483,16 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
+static double changed_s(const struct stat *st)
+{
+    return (double)st->st_ctim.tv_sec + (double)st->st_ctim.tv_nsec * 1e-9;
+}
+
 static struct file *add(struct service_inbox *inbox, struct watcher_file *found, uint64_t now_ms)
 {
     struct file *f = xcalloc(1, sizeof(*f));
-    *f = (struct file){.path = found->path, .st = found->st, .since_ms = now_ms};
+    *f = (struct file){
+        .path = found->path, .st = found->st, .since_ms = now_ms, .came_s = changed_s(&found->st)};
     found->path = NULL;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     inbox->n_files++;
@@ -523,6 +530,16 @@ void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *f
             }
         }
         free(all);
+    }
+}
+
+void service_inbox_gone(struct service_inbox *inbox, const char *path, uint64_t now_ms)
+{
+    struct file *f = find_file(inbox, path);
+    if (f != NULL && f->list != LIST_TAKEN) {
+        f->is_complete = false;
+        look_at(inbox, f, now_ms);
+        judge_file(inbox, f);
     }
 }
 
@@ -598,7 +615,9 @@ static void take_answer(struct service_inbox *inbox, struct file *f,
         return;
     }
     f->st = answer->st;
-    if (answer->state == READY_YES) {
+    if (answer->state == READY_YES && f->group == NULL && !is_beside(f)) {
+        route(inbox, f, now_ms); /* it had gone for a moment */
+    } else if (answer->state == READY_YES) {
         f->is_complete = true;
         f->never_since_ms = 0;
         move_to(inbox, f, LIST_HELD);
@@ -744,6 +763,7 @@ void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *j
         }
         f->memory = (struct ready_memory){0};
         f->since_ms = job->id[0] != '\0' ? now_ms : f->since_ms;
+        f->came_s = job->id[0] != '\0' ? changed_s(&f->st) : f->came_s;
         f->again = false;
         route(inbox, f, now_ms);
         if (f->list == LIST_LOOK && later) {
@@ -760,8 +780,7 @@ size_t service_inbox_count(const struct service_inbox *inbox)
     return inbox->n_files;
 }
 
-void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size_t most,
-                        json_t *list)
+void service_inbox_list(const struct service_inbox *inbox, double now_s, size_t most, json_t *list)
 {
     static const char *const by_list[LISTS] = {"is being looked at", "is complete",
                                                "is complete and waits for its turn",
@@ -774,24 +793,24 @@ void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size
                 return;
             }
             char *path = xasprintf("in/%s", f->path);
-            json_array_append_new(list,
-                                  json_pack("{s:o, s:o, s:f}", "path", text_json(path), "reason",
-                                            text_json(f->reason != NULL ? f->reason : by_list[l]),
-                                            "since_s", (double)(now_ms - f->since_ms) * 1e-3));
+            json_array_append_new(
+                list, json_pack("{s:o, s:o, s:f}", "path", text_json(path), "reason",
+                                text_json(f->reason != NULL ? f->reason : by_list[l]), "since_s",
+                                now_s > f->came_s ? now_s - f->came_s : 0.0));
             free(path);
         }
     }
 }
 
-double service_inbox_oldest_part_s(const struct service_inbox *inbox, uint64_t now_ms)
+double service_inbox_oldest_part_s(const struct service_inbox *inbox, double now_s)
 {
-    uint64_t first_ms = now_ms;
+    double first_s = now_s;
     const struct file *f;
     TAILQ_FOREACH(f, &inbox->lists[LIST_HELD], place)
     {
-        first_ms = f->group != NULL && f->since_ms < first_ms ? f->since_ms : first_ms;
+        first_s = f->group != NULL && f->came_s < first_s ? f->came_s : first_s;
     }
-    return (double)(now_ms - first_ms) * 1e-3;
+    return now_s - first_s;
 }
 
 struct service_inbox *service_inbox_new(const struct settings *settings)

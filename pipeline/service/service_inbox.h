@@ -30,6 +30,8 @@ void service_inbox_free(struct service_inbox *inbox);
 /* What the watcher has found. Paths that are kept are taken over. */
 void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *findings,
                          uint64_t now_ms);
+/* Somebody has taken the file away, it seems: it is looked at again. */
+void service_inbox_gone(struct service_inbox *inbox, const char *path, uint64_t now_ms);
 /* The configuration has changed: every file is judged again. */
 void service_inbox_reroute(struct service_inbox *inbox, const struct settings *settings,
                            uint64_t now_ms);
@@ -62,12 +64,12 @@ void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *j
 
 /* Files in in/ that have not been claimed. */
 size_t service_inbox_count(const struct service_inbox *inbox);
-/* Appends up to `most` of them to a JSON array: {"path": "in/...", "reason", "since_s"}. */
-void service_inbox_list(const struct service_inbox *inbox, uint64_t now_ms, size_t most,
-                        json_t *list);
+/* Appends up to `most` of them to a JSON array: {"path": "in/...", "reason", "since_s"}: since they
+ * came, also before the start. now_s: since 1970. */
+void service_inbox_list(const struct service_inbox *inbox, double now_s, size_t most, json_t *list);
 
 /* How long the oldest complete file has waited for another part of its job; 0: none does. */
-double service_inbox_oldest_part_s(const struct service_inbox *inbox, uint64_t now_ms);
+double service_inbox_oldest_part_s(const struct service_inbox *inbox, double now_s);
 
 /* Where the job's i-th file was dropped, below in/; of a job that has none, by its stem. For
  * free(). */

@@ -150,11 +150,20 @@ static void give(struct service *s, struct service_worker *w, struct service_job
         s->n_suspects--;
     }
     job->worker = w;
-    job->begun = false;
-    job->bytes = job->begun_ms = job->n_moves = 0;
+    job->begun = job->is_called = false;
+    job->bytes = job->begun_ms = job->n_moves = job->n_steps = job->total_steps = 0;
     job->n_still = 0;
     w->n_jobs++;
     service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
+}
+
+void service_job_call_back(struct service_job *job)
+{
+    if (!job->is_called) {
+        worker_link_send(&job->worker->link,
+                         json_pack("{s:s, s:s}", "do", "return", "id", job->spool->id));
+        job->is_called = true;
+    }
 }
 
 /* The worker that has most room, of those for suspects, or of the others; the one that the job has
@@ -271,6 +280,12 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
         free(told);
         return;
     }
+    if (code == STATUS_CANCELLED && job->is_called) {
+        leave(job);
+        service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
+        free(told);
+        return;
+    }
     service_job_set_failure(job, status_name(code), text);
     leave(job);
     const bool is_passing = code == STATUS_TOO_LARGE && w->has_part;
@@ -311,6 +326,15 @@ static void note_moves(struct service_job *job, const json_t *moves)
     job->n_moves = n;
 }
 
+/* [DONE, ALL], of a simulation. */
+static void note_steps(struct service_job *job, const json_t *steps)
+{
+    const json_int_t n = json_integer_value(json_array_get(steps, 0)),
+                     n_all = json_integer_value(json_array_get(steps, 1));
+    job->total_steps = n_all > 0 ? (uint64_t)n_all : 0;
+    job->n_steps = n > 0 ? (uint64_t)n : 0;
+}
+
 static void on_alive(struct service_worker *w, const json_t *message)
 {
     const json_t *bytes = json_object_get(message, "bytes"),
@@ -325,6 +349,7 @@ static void on_alive(struct service_worker *w, const json_t *message)
         const json_int_t n = json_integer_value(json_object_get(bytes, job->spool->id));
         job->bytes = n > 0 ? (uint64_t)n : job->bytes;
         note_moves(job, json_object_get(moves, job->spool->id));
+        note_steps(job, json_object_get(json_object_get(message, "steps"), job->spool->id));
         if (job->begun && !w->is_late && is_still(job)) {
             w->is_late = true;
             w->overdue = job;
@@ -415,13 +440,9 @@ static void on_message(struct service_worker *w, const json_t *message)
         job->waits = json_is_true(json_object_get(message, "waits"));
         job->begun_ms = service_now(s);
         job->deadline_s = json_number_value(json_object_get(message, "deadline_s"));
-        return; /* nothing follows from it */
-    }
-    if (strcmp(what, "back") == 0) {
-        job->begun = job->waits = false;
-        return;
-    }
-    if (strcmp(what, "done") == 0) {
+    } else if (strcmp(what, "back") == 0) {
+        job->begun = job->waits = job->is_called = false;
+    } else if (strcmp(what, "done") == 0) {
         on_done(s, job, message);
     } else if (strcmp(what, "failed") == 0) {
         on_failed(s, job, message);

@@ -110,7 +110,6 @@ static int make_leash(const struct service_page *p, int ends[2])
     char *orders = xalloc_checked(
         page_process_orders(&(struct page_process_orders){.spool = t->spool,
                                                           .output = t->output,
-                                                          .status_socket = t->status_socket,
                                                           .token = p->token,
                                                           .is_loopback = p->listener.is_loopback}));
     const size_t n = strlen(orders);

@@ -11,9 +11,10 @@
  *   deferral.c           the gate, and jobs that are tried again later
  *   readiness_batch.c    files in in/; service_inbox.c: the jobs that they make
  *   service_life.c       where a job goes
- *   service_hands.c      hold, release, delete, flush
+ *   service_requests.c   hold, release, delete, retry, flush
  *   hooks.c              on_done, on_failed
  *   retention.c          what done/ and failed/ keep
+ *   service_folders.c    events of failed/ and of the folder of requests
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_STATE_H
@@ -22,7 +23,7 @@
 #include "pipeline/service/service_figures.h"
 #include "pipeline/service/service_inbox.h"
 #include "pipeline/service/service_life.h"
-#include "pipeline/status/status_socket.h"
+#include "pipeline/status/status_file.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "watch/arrival/watcher.h"
 #include "watch/spool/spool.h"
@@ -40,6 +41,7 @@ struct service_job {
     bool suspect;    /* is tried in a process of its own */
     bool begun;      /* by the worker, with that deadline (0: none): */
     bool waits;      /* there, for memory that others have */
+    bool is_called;  /* back from there, unless it is begun */
     double deadline_s;
     json_t *members; /* of an archive, that are begun: file -> when its deadline is over, in
                         milliseconds, or 0: it has none. NULL: there were none yet */
@@ -54,7 +56,8 @@ struct service_job {
     char *deferred_why;         /* NULL: it was not */
     uint64_t found_ms;          /* when its last file was found in in/; 0: before the start */
     uint64_t bytes, total_bytes, begun_ms;
-    uint64_t n_moves;  /* as its worker said last */
+    uint64_t n_steps, total_steps; /* of a simulation; else 0 */
+    uint64_t n_moves;              /* as its worker said last */
     unsigned n_still;  /* signs of life in a row in which it was at work and did not move */
     double seconds;    /* that the work took */
     json_t *warnings;  /* of its result: an array of sentences; NULL: none */
@@ -128,7 +131,6 @@ struct service {
     struct spool *spool;
     struct watcher *watcher;
     struct service_inbox *inbox;
-    struct status_socket *socket;
     uv_signal_t signals[3];
     size_t n_signals;      /* that can be watched for */
     uv_timer_t tick, soon; /* every second; when something is due */
@@ -152,10 +154,11 @@ struct service {
 
     struct service_retention retention;
     struct {
-        struct status_socket *socket; /* NULL: none */
-        STAILQ_HEAD(, hand) pending;
-        size_t n_working; /* whose job is in no list */
-    } hands;
+        STAILQ_HEAD(, service_request) pending;
+        bool is_due, is_looking; /* through the folder, on the pool */
+        bool is_blind;           /* no event tells when to */
+        size_t n_working;        /* are being done, or answered; their jobs are in no list */
+    } requests;
     struct service_hooks *hooks; /* NULL: none has been asked for yet */
 
     const struct service_worker_events *worker_events;
@@ -179,10 +182,21 @@ struct service {
     size_t n_troubles;               /* folders, and what is in them, that cannot be looked at */
     uint64_t trouble_ms;             /* since when */
     bool is_troubled;                /* by the look that is being reported */
-    size_t n_failed_gone;            /* of the last failures: have left failed/ */
-    /* Rings of the last jobs that have ended, as `leat status` shows them; NULL: none, or it has
-     * left failed/. */
-    json_t *done[SERVICE_SHOWN], *failed[SERVICE_SHOWN];
+    json_t *done[SERVICE_SHOWN];     /* a ring of those that were done last; NULL: none */
+    struct {
+        struct status_file file; /* this, and what is in failed/, is the pool's while is_writing */
+        json_t *failed;          /* the last of them; NULL: none */
+        size_t n_failed;
+        json_t *last;                        /* as it was written last; NULL: it was not */
+        uint64_t as_of_ms;                   /* that is of this time, */
+        double as_of_s;                      /* in seconds since 1970 */
+        uint64_t next_ms;                    /* not before */
+        uv_timer_t later;                    /* when it is not before that */
+        bool is_writing, looks_due, is_late; /* late: the page began before it was there */
+        char why[STATUS_MESSAGE_BYTES];      /* it was not written; "": it was */
+    } said;
+    int folders_fd; /* inotify's; -1: none */
+    uv_poll_t folders;
     struct service_figures figures;
     struct figures_busy busy[SERVICE_WORKERS]; /* by the place of workers */
     struct service_page *page;                 /* NULL: none is asked for */
@@ -254,8 +268,6 @@ struct health {
     bool for_room, is_good, is_short; /* short: of the reserve, and of nothing else */
     int in_fd;                        /* another folder is in/ now; -1: none is */
     char why[SERVICE_WHY_BYTES];
-    char failed[SERVICE_SHOWN][SPOOL_ID_BYTES]; /* last failures, "" where there is none or it has
-                                                   left failed/ */
 };
 /* On any thread, between steps of the spool; the second looks only for room. */
 void health_probe(struct spool *spool, struct health *health);
@@ -294,20 +306,21 @@ void hooks_free(struct service *s);
 /* {waiting, running, run, failed, dropped}. */
 json_t *hooks_status(const struct service *s);
 
-/* --- service_hands.c */
+/* --- service_requests.c */
 
-/* Requests are taken from now on. */
-void hands_open(struct service *s);
-/* Those that wait are dropped. */
-void hands_close(struct service *s);
-/* Does what can be done of those that wait. */
-void hands_step(struct service *s);
+void service_requests_open(struct service *s);
+/* Does what can be done of those that wait, and looks for more. */
+void service_requests_step(struct service *s);
+/* Once the loop has ended. */
+void service_requests_free(struct service *s);
 
 /* --- service_jobs.c */
 
 /* Takes the spool's job over. */
 struct service_job *service_job_new(struct spool_job *spool);
 void service_job_free(struct service_job *job);
+/* Asks its worker for the job, which comes back unless it is begun. */
+void service_job_call_back(struct service_job *job);
 /* Puts the job at the end of a list; takes it out of the one it is in. */
 void service_job_list(struct service *s, struct service_job *job, enum service_list list);
 void service_job_unlist(struct service *s, struct service_job *job);
@@ -373,17 +386,24 @@ void service_worker_sick(struct service_worker *w, const char *why);
 
 /* --- service_status.c */
 
-/* What a service is doing: the document of `leat status`. */
-json_t *service_status(void *service);
+/* Takes the place of the document of `leat status`, for the first time. */
+void service_status_open(struct service *s);
+/* Replaces the document if it has changed. */
+void service_status_step(struct service *s);
+/* Once the loop has ended. */
+void service_status_free(struct service *s);
 void service_count_done(struct service *s, const struct service_job *job);
 void service_count_failed(struct service *s, const struct service_job *job);
-void service_past_free(struct service *s);
 /* Jobs that have ended with recovery. */
 void service_count_recovered(struct service *s, struct spool_recovery *found);
-/* The ids of the last failures, to be looked for in failed/; forgets those that are not there. */
-void service_past_ask(const struct service *s, struct health *health);
-void service_past_prune(struct service *s, const struct health *health);
 
+/* --- service_folders.c */
+
+/* Begins to listen to events of folders; that there are none is not a failure. */
+void service_folders_open(struct service *s);
+/* Asks for those of the folders as they are now, on any thread; whether they are to be had. */
+bool service_folders_watch(const struct service *s, const char *folder);
+void service_folders_close(struct service *s);
 /* --- service_page.c */
 
 /* Begins to listen, where the settings or systemd ask for the page, and starts its process.

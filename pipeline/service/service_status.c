@@ -1,11 +1,18 @@
 /*
- * service_status - what the service says of itself: the document of `leat status`, and the last
- * jobs.
+ * service_status - what the service says of itself: the document of `leat status`, and the jobs
+ * that were done last.
+ *
+ * The document is made on the loop's thread and written on libuv's pool, when it would be another
+ * one as of the same instant, once a second at most; and once a minute, since its rates are of
+ * minutes. What lies in failed/ is looked at there, when an event has told that it is otherwise.
  */
 #include "pipeline/service/service_state.h"
 
+#include "formats/base/log.h"
 #include "pipeline/names/text.h"
+#include "pipeline/status/failed_jobs.h"
 #include "pipeline/worker/worker_routes.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +21,7 @@
 #include <unistd.h>
 
 enum { WAITING_SHOWN = 100, FLIGHT_SHOWN = 200, QUEUED_SHOWN = 100 };
+enum { AGAIN_MS = 1000, EVERY_MS = 60000 };
 
 /* --- jobs that have ended --------------------------------------------------------------------- */
 
@@ -26,33 +34,10 @@ static json_t *iso_time(time_t seconds)
     return json_string(text);
 }
 
-/* NULL: it is an archive; "": it is refused, or this version does not know its pipeline. */
-static const char *pipeline_of(const struct service_job *job)
-{
-    const char *name = json_string_value(json_object_get(job->spool->parameters, "pipeline"));
-    if (worker_is_archive(job->spool->parameters)) {
-        return NULL;
-    }
-    const struct stage_ops *stage = name != NULL ? stage_find(name) : NULL;
-    return stage != NULL ? stage->name : "";
-}
-
 static json_t *pack_pipeline(const struct service_job *job)
 {
-    const char *const pipeline = pipeline_of(job);
+    const char *const pipeline = worker_pipeline_of(job->spool->parameters);
     return json_string(pipeline != NULL ? pipeline : "archive");
-}
-
-/* Takes the entry over, which becomes the last one of its ring. */
-static void remember(json_t *ring[SERVICE_SHOWN], size_t n, const struct service_job *job,
-                     json_t *entry)
-{
-    json_object_set_new(entry, "id", json_string(job->spool->id));
-    json_object_set_new(entry, "name", text_json(job->name));
-    json_object_set_new(entry, "pipeline", pack_pipeline(job));
-    json_object_set_new(entry, "ended", iso_time(time(NULL)));
-    json_decref(ring[n % SERVICE_SHOWN]);
-    ring[n % SERVICE_SHOWN] = entry;
 }
 
 /* The name of the first output that ends so; "": none. */
@@ -71,9 +56,15 @@ static const char *output_that_ends(const struct service_job *job, const char *e
     return "";
 }
 
-static double age_s(const struct service *s, uint64_t since_ms)
+static double since_s(const struct service *s, uint64_t since_ms)
 {
     return (double)(service_now(s) - since_ms) * 1e-3;
+}
+
+/* In the document, which is as of a certain time. */
+static double age_s(const struct service *s, uint64_t since_ms)
+{
+    return (double)(s->said.as_of_ms - since_ms) * 1e-3;
 }
 
 void service_count_done(struct service *s, const struct service_job *job)
@@ -84,22 +75,23 @@ void service_count_done(struct service *s, const struct service_job *job)
     }
     const char *result = job->spool->published, *picture = output_that_ends(job, ".png");
     picture = *picture != '\0' ? picture : output_that_ends(job, ".svg");
-    remember(s->done, s->figures.n_done, job,
-             json_pack("{s:o, s:s, s:s, s:f, s:o}", "result",
-                       text_json(result != NULL ? result : ""), "picture", picture, "report",
-                       output_that_ends(job, "report.html"), "seconds", job->seconds, "warnings",
-                       job->warnings != NULL ? json_incref(job->warnings) : json_array()));
-    service_figures_done(&s->figures, pipeline_of(job), bytes,
-                         job->found_ms > 0 ? age_s(s, job->found_ms) : -1.0,
-                         (uint64_t)age_s(s, s->started_ms));
+    json_t **const last = &s->done[s->figures.n_done % SERVICE_SHOWN];
+    json_decref(*last);
+    *last = json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:f, s:o}", "id", job->spool->id, "name",
+                      text_json(job->name), "pipeline", pack_pipeline(job), "ended",
+                      iso_time(time(NULL)), "result", text_json(result != NULL ? result : ""),
+                      "picture", picture, "report", output_that_ends(job, "report.html"), "seconds",
+                      job->seconds, "warnings",
+                      job->warnings != NULL ? json_incref(job->warnings) : json_array());
+    service_figures_done(&s->figures, worker_pipeline_of(job->spool->parameters), bytes,
+                         job->found_ms > 0 ? since_s(s, job->found_ms) : -1.0,
+                         (uint64_t)since_s(s, s->started_ms));
 }
 
 void service_count_failed(struct service *s, const struct service_job *job)
 {
-    remember(s->failed, s->figures.n_failed, job,
-             json_pack("{s:s, s:o}", "kind", job->kind != NULL ? job->kind : "", "text",
-                       text_json(job->text != NULL ? job->text : "")));
-    service_figures_failed(&s->figures, pipeline_of(job), (uint64_t)age_s(s, s->started_ms));
+    service_figures_failed(&s->figures, worker_pipeline_of(job->spool->parameters),
+                           (uint64_t)since_s(s, s->started_ms));
 }
 
 void service_count_recovered(struct service *s, struct spool_recovery *found)
@@ -124,32 +116,6 @@ void service_count_recovered(struct service *s, struct spool_recovery *found)
     }
 }
 
-void service_past_ask(const struct service *s, struct health *health)
-{
-    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        snprintf(health->failed[i], sizeof(health->failed[i]), "%s", text_at(s->failed[i], "id"));
-    }
-}
-
-void service_past_prune(struct service *s, const struct health *health)
-{
-    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        if (s->failed[i] != NULL && health->failed[i][0] == '\0') {
-            json_decref(s->failed[i]);
-            s->failed[i] = NULL;
-            s->n_failed_gone++;
-        }
-    }
-}
-
-void service_past_free(struct service *s)
-{
-    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
-        json_decref(s->done[i]);
-        json_decref(s->failed[i]);
-    }
-}
-
 /* --- the document ----------------------------------------------------------------------------- */
 
 static json_t *pack_flight(const struct service *s)
@@ -166,21 +132,23 @@ static json_t *pack_flight(const struct service *s)
         }
         json_array_append_new(
             list,
-            json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:f, s:s}", "id", job->spool->id, "name",
-                      text_json(job->name), "pipeline", pack_pipeline(job), "worker",
-                      job->worker->name, "attempt", (int)job->spool->n_attempts, "bytes",
-                      (json_int_t)job->bytes, "total_bytes", (json_int_t)job->total_bytes, "for_s",
-                      age_s(s, job->begun_ms), "waits_for", job->waits ? "memory" : ""));
+            json_pack("{s:s, s:o, s:o, s:s, s:i, s:I, s:I, s:I, s:I, s:f, s:s}", "id",
+                      job->spool->id, "name", text_json(job->name), "pipeline", pack_pipeline(job),
+                      "worker", job->worker->name, "attempt", (int)job->spool->n_attempts, "bytes",
+                      (json_int_t)job->bytes, "total_bytes", (json_int_t)job->total_bytes, "steps",
+                      (json_int_t)job->n_steps, "total_steps", (json_int_t)job->total_steps,
+                      "for_s", age_s(s, job->begun_ms), "waits_for", job->waits ? "memory" : ""));
     }
     return list;
 }
 
 /* The last one first. */
-static json_t *pack_past(json_t *const ring[SERVICE_SHOWN], size_t n)
+static json_t *pack_done(const struct service *s)
 {
+    const size_t n = s->figures.n_done;
     json_t *list = json_array();
     for (size_t i = n; i > 0 && n - i < SERVICE_SHOWN; i--) {
-        json_array_append(list, ring[(i - 1) % SERVICE_SHOWN]); /* but for NULL */
+        json_array_append(list, s->done[(i - 1) % SERVICE_SHOWN]);
     }
     return list;
 }
@@ -266,24 +234,25 @@ static void add_waiting(const struct service *s, struct waiting *w)
             w->n++;
             w->n_unqueued += order[i] != WAIT_FINISH && order[i] != WAIT_FAIL;
             if (json_array_size(w->list) < WAITING_SHOWN) {
-                const double since_s = job->deferred_ms != 0 ? age_s(s, job->deferred_ms) : 0.0;
-                json_array_append_new(w->list,
-                                      json_pack("{s:o, s:o, s:f}", "path", text_json(job->name),
-                                                "reason", text_json(why), "since_s", since_s));
+                const double came_s = (double)spool_id_time(job->spool->id) * 1e-6;
+                const double s_ago = s->said.as_of_s - came_s;
+                json_array_append_new(
+                    w->list, json_pack("{s:o, s:o, s:f}", "path", text_json(job->name), "reason",
+                                       text_json(why), "since_s", s_ago > 0 ? s_ago : 0.0));
             }
         }
     }
 }
 
-/* The first jobs that wait for their turn, so that they have names. */
+/* The first jobs that wait for their turn, also at a worker, so that they have names. */
 static json_t *pack_queued(const struct service *s)
 {
     json_t *list = json_array();
     const struct service_job *job;
-    for (enum service_list which = WAIT_VERIFY; which <= WAIT_WORKER; which++) {
+    for (enum service_list which = WAIT_VERIFY; which <= WAIT_RESULT; which++) {
         TAILQ_FOREACH(job, &s->lists[which], place)
         {
-            if (json_array_size(list) < QUEUED_SHOWN) {
+            if (!job->begun && json_array_size(list) < QUEUED_SHOWN) {
                 json_array_append_new(list,
                                       json_pack("{s:s, s:o, s:b}", "id", job->spool->id, "name",
                                                 text_json(job->name), "held", job->spool->held));
@@ -310,7 +279,7 @@ static struct waiting find_waiting(const struct service *s)
                                         "since_s", age_s(s, s->trouble_ms)));
     }
     add_waiting(s, &w);
-    service_inbox_list(s->inbox, service_now(s), WAITING_SHOWN, w.list);
+    service_inbox_list(s->inbox, s->said.as_of_s, WAITING_SHOWN, w.list);
     return w;
 }
 
@@ -340,9 +309,8 @@ static double oldest_queued_s(const struct service *s)
     return first != UINT64_MAX ? age_s(s, first) : 0;
 }
 
-json_t *service_status(void *service)
+static json_t *pack_document(const struct service *s)
 {
-    const struct service *s = service;
     char why[SERVICE_WHY_BYTES];
     bool ready = service_workers_ready(s, why, sizeof(why)) && s->is_open && !s->is_draining;
     if (!gate_is_open(s)) {
@@ -361,15 +329,12 @@ json_t *service_status(void *service)
                           "since", iso_time(s->started_at), "uptime_s", age_s(s, s->started_ms),
                           "state", state_name(s), "ready", ready, "why", text_json(why), "watching",
                           text_json(mode), "leases", s->leases);
-    json_t *jobs =
-        json_pack("{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:o, s:I, s:f, s:f}", "n_waiting",
-                  (json_int_t)waiting.n, "n_troubles", (json_int_t)s->n_troubles, "waiting",
-                  waiting.list, "n_queued", (json_int_t)n_queued, "queued", pack_queued(s),
-                  "in_flight", pack_flight(s), "done", pack_past(s->done, s->figures.n_done),
-                  "n_failed", (json_int_t)(s->figures.n_failed - s->n_failed_gone), "failed",
-                  pack_past(s->failed, s->figures.n_failed), "n_running", (json_int_t)n_running,
-                  "oldest_queued_s", oldest_queued_s(s), "oldest_part_s",
-                  service_inbox_oldest_part_s(s->inbox, service_now(s)));
+    json_t *jobs = json_pack(
+        "{s:I, s:I, s:o, s:I, s:o, s:o, s:o, s:I, s:f, s:f}", "n_waiting", (json_int_t)waiting.n,
+        "n_troubles", (json_int_t)s->n_troubles, "waiting", waiting.list, "n_queued",
+        (json_int_t)n_queued, "queued", pack_queued(s), "in_flight", pack_flight(s), "done",
+        pack_done(s), "n_running", (json_int_t)n_running, "oldest_queued_s", oldest_queued_s(s),
+        "oldest_part_s", service_inbox_oldest_part_s(s->inbox, s->said.as_of_s));
     json_object_update_new(m, jobs);
     json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));
@@ -377,4 +342,127 @@ json_t *service_status(void *service)
     json_object_set_new(m, "page", service_page_pack(s));
     service_figures_put(&s->figures, age_s(s, s->started_ms), m);
     return m;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+struct said_write {
+    uv_work_t work;
+    struct service *service;
+    json_t *document;
+    bool looks, is_watched; /* at failed/, which is */
+    char why[STATUS_MESSAGE_BYTES];
+};
+
+/* The folder is watched before it is listed. */
+static void look_at_failed(struct said_write *w)
+{
+    struct service *const s = w->service;
+    json_t *list;
+    size_t n;
+    w->is_watched = service_folders_watch(s, "failed");
+    if (failed_jobs_list(s->settings->spool, SERVICE_SHOWN, &list, &n) == STATUS_OK) {
+        json_decref(s->said.failed);
+        s->said.failed = list;
+        s->said.n_failed = n;
+    }
+}
+
+static void run(uv_work_t *work)
+{
+    struct said_write *const w = work->data;
+    struct service *const s = w->service;
+    if (w->looks) {
+        look_at_failed(w);
+    }
+    json_object_set_new(w->document, "n_failed", json_integer((json_int_t)s->said.n_failed));
+    json_object_set_new(w->document, "failed",
+                        s->said.failed != NULL ? json_incref(s->said.failed) : json_array());
+    if (status_file_write(&s->said.file, w->document) != STATUS_OK) {
+        snprintf(w->why, sizeof(w->why), "%s", status_message());
+    }
+    json_object_del(w->document, "n_failed");
+    json_object_del(w->document, "failed");
+    json_object_del(w->document, "written");
+}
+
+static void after(uv_work_t *work, int failed)
+{
+    struct said_write *const w = work->data;
+    struct service *const s = w->service;
+    (void)failed;
+    if (w->why[0] != '\0' && strcmp(w->why, s->said.why) != 0) {
+        log_warning("%s", w->why);
+    }
+    s->said.looks_due = s->said.looks_due || (w->looks && !w->is_watched);
+    if (w->why[0] == '\0') {
+        s->said.last = json_incref(w->document);
+    }
+    if (w->why[0] == '\0' && s->said.is_late) { /* the page has not found it */
+        s->said.is_late = false;
+        service_page_renew(s);
+    }
+    snprintf(s->said.why, sizeof(s->said.why), "%s", w->why);
+    s->said.is_writing = false;
+    s->is_changed = true; /* as it may be meanwhile */
+    json_decref(w->document);
+    free(w);
+}
+
+void service_status_open(struct service *s)
+{
+    s->said.file = (struct status_file){
+        .spool = s->settings->spool, .group = s->settings->status_group, .folder_fd = -1};
+    s->said.file.lock_fd = -1;
+    s->said.looks_due = true;
+    if (status_file_open(&s->said.file) != STATUS_OK) {
+        s->said.is_late = true; /* the next one may be written */
+    }
+}
+
+void service_status_step(struct service *s)
+{
+    const uint64_t now = service_now(s);
+    if (s->is_closing || s->said.is_writing) {
+        return;
+    }
+    if (now < s->said.next_ms) {
+        uv_timer_start(&s->said.later, s->soon.timer_cb, s->said.next_ms - now, 0);
+        return;
+    }
+    if (s->said.last != NULL && !s->said.looks_due && now < s->said.as_of_ms + EVERY_MS) {
+        json_t *const same = pack_document(s);
+        const bool is_same = json_equal(same, s->said.last) == 1;
+        json_decref(same);
+        if (is_same) {
+            return;
+        }
+    }
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    s->said.as_of_ms = now;
+    s->said.as_of_s = (double)real.tv_sec + (double)real.tv_nsec * 1e-9;
+    s->said.next_ms = now + AGAIN_MS;
+    json_decref(s->said.last);
+    s->said.last = NULL;
+    struct said_write *const w = xcalloc(1, sizeof(*w));
+    *w = (struct said_write){.work.data = w,
+                             .service = s,
+                             .document = pack_document(s),
+                             .looks = s->said.looks_due && s->is_recovered};
+    s->said.looks_due = s->said.looks_due && !w->looks;
+    s->said.is_writing = true;
+    uv_queue_work(&s->loop, &w->work, run, after);
+}
+
+void service_status_free(struct service *s)
+{
+    if (s->said.file.spool != NULL) {
+        status_file_close(&s->said.file);
+    }
+    json_decref(s->said.last);
+    json_decref(s->said.failed);
+    for (size_t i = 0; i < SERVICE_SHOWN; i++) {
+        json_decref(s->done[i]);
+    }
 }

@@ -425,9 +425,6 @@ void service_step(struct service *s)
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
     step->health.for_room = s->gate.state != GATE_OPEN || s->n_jobs == 0;
-    if (look) {
-        service_past_ask(s, &step->health);
-    }
     for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];

@@ -108,10 +108,8 @@ const struct settings_key settings_keys[] = {
      "Pause while the folder for results has no FILE: it is not mounted (default: none)"},
     {"drain", WATCH, 0, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
      "When told to stop, let running jobs end for that long (default 60)"},
-    {"status_socket", SPOOL, 0, SETTINGS_TEXT, FIELD(status_socket), 0, 0, NULL, "PATH",
-     "Where the service answers leat status (default: in the runtime folder)"},
     {"status_group", WATCH, 0, SETTINGS_TEXT, FIELD(status_group), 0, 0, NULL, "GROUP",
-     "Whose members leat status answers, beside root and the service's user (default: none)"},
+     "Whose members may read the status, beside root and the service's user (default: none)"},
     {"on_done", WATCH, 0, SETTINGS_COMMAND, FIELD(on_done), 0, 0, NULL, "COMMAND",
      "Run for each job that is done, with its result's folder (default: nothing)"},
     {"on_failed", WATCH, 0, SETTINGS_COMMAND, FIELD(on_failed), 0, 0, NULL, "COMMAND",
@@ -547,7 +545,6 @@ void settings_free(struct settings *s)
     free(s->backend);
     free(s->spool);
     free(s->require_mount);
-    free(s->status_socket);
     free(s->status_group);
     free(s->on_done);
     free(s->on_failed);

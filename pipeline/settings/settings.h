@@ -75,7 +75,8 @@ struct settings {
     bool mpi;                    /* the ranks of mpirun or srun share the inputs */
     double mpi_timeout_s; /* default 30: a rank that is silent for longer is lost; 0: never */
     /* Of the service. Files of the configuration may have these keys whatever the command is. */
-    char *spool;      /* holds in/ done/ failed/ .work/; for watch absolute, never NULL */
+    char *spool; /* holds in/ done/ failed/ .work/; for watch absolute; of the commands that ask a
+                    service never NULL, either */
     bool keep_inputs; /* default true: processed inputs go to done/ */
     struct settings_keep keep_done, keep_failed;
     bool replace;        /* an earlier result of the same name is replaced */
@@ -86,8 +87,7 @@ struct settings {
     size_t max_attempts; /* default 3; at least 1 */
     uint64_t reserve_bytes;    /* default 256 MiB: kept free on the spool's and the results' disk */
     char *require_mount;       /* a path in the output folder that must be there; NULL: none */
-    char *status_socket;       /* never NULL for watch; else NULL when not given */
-    char *status_group;        /* whose members may ask for the status; NULL: none */
+    char *status_group;        /* whose members may read the status; NULL: none */
     char *on_done, *on_failed; /* commands for jobs that have ended; NULL: none */
     double hook_timeout_s;     /* default 60: that long they may take; 0: any time */
     char *http;                /* where the page is asked for: ADDRESS:PORT, unix:PATH; NULL: not */
@@ -119,12 +119,6 @@ uint64_t settings_digest(const struct settings *s);
 enum status settings_choose_devices(const struct settings_devices *devices, size_t n_there,
                                     int numbers[SETTINGS_MOST_DEVICES],
                                     size_t *n) STATUS_MUST_CHECK;
-/* The places where a service answers that was not given one, in their order, and owned by the
- * caller; begin with *at = 0. NULL: no more (or no memory). `own`: for a service, which takes the
- * first; else for one who asks. The last of them, in the spool, leaves *at == SETTINGS_SOCKETS.
- * --status-socket is the only place where it is given. */
-enum { SETTINGS_SOCKETS = 4 };
-char *settings_next_socket(const struct settings *s, bool own, size_t *at);
 /* What standard input is called without --name, and then it is a table. */
 #define SETTINGS_STDIN "stdin"
 /* Whether the input is standard input: "-", "/dev/stdin". */

@@ -21,7 +21,8 @@ struct command {
 
 #define JOBS_NOTES                                                                                 \
     "ID is that of a claimed job (leat status --json: queued), FILE one of its inputs, in/X.csv. " \
-    "Exit status: 0 all of them, 1 some not, 2 none, or no service answers."
+    "Without a service the next one to start does it. Exit status: 0 all of them, 1 some not, 2 "  \
+    "none."
 
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
@@ -47,8 +48,7 @@ static const struct command commands[] = {
      "configuration again. Exit status: 0 stopped as asked, 2 could not start."},
     {"status", SETTINGS_OF_STATUS, "",
      "Says what a running service is doing, what waits and for what, and how its last jobs ended.",
-     "Exit status: 0 running and ready, 1 running and not ready (or paused), 2 no service "
-     "answers."},
+     "Exit status: 0 running and ready, 1 running and not ready (or paused), 2 no service runs."},
     {"retry", SETTINGS_OF_RETRY, "ID...",
      "Puts failed jobs back into the watched folder, as a new drop.",
      "IDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none."},
@@ -60,7 +60,7 @@ static const struct command commands[] = {
      "Has a service give jobs up that wait for their turn: their inputs go to failed/.",
      JOBS_NOTES},
     {"flush", SETTINGS_OF_HANDS, "", "Has a service try now what it would try again later.",
-     "Exit status: 0 it does, 2 no service answers."},
+     "Exit status: 0 it does, 2 it does not."},
 };
 
 enum { LONGEST_OPTION = 24 };
@@ -228,29 +228,6 @@ static enum status set_defaults(struct settings *s)
     return s->backend != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for settings");
 }
 
-char *settings_next_socket(const struct settings *s, bool own, size_t *at)
-{
-    const char *const places[SETTINGS_SOCKETS][2] = {
-        {getenv("RUNTIME_DIRECTORY"), "status.sock"}, /* by systemd, several with ':' between */
-        {own && geteuid() != 0 ? NULL : "/run/leat", "status.sock"},
-        {getenv("XDG_RUNTIME_DIR"), "leat/status.sock"},
-        {s->spool, ".run/status.sock"}};
-    char *path = NULL;
-    if (s->status_socket != NULL) {
-        return (*at)++ == 0 ? strdup(s->status_socket) : NULL;
-    }
-    while (path == NULL && *at < SETTINGS_SOCKETS) {
-        const size_t i = (*at)++;
-        const char *folder = places[i][0];
-        if (folder != NULL && *folder != '\0' &&
-            asprintf(&path, "%.*s/%s", (int)(i == 0 ? strcspn(folder, ":") : strlen(folder)),
-                     folder, places[i][1]) < 0) {
-            return NULL;
-        }
-    }
-    return path;
-}
-
 /* A service's folders are spoken of far from where it was started. */
 static enum status make_absolute(char **path)
 {
@@ -272,6 +249,10 @@ static enum status make_absolute(char **path)
     return STATUS_OK;
 }
 
+/* The commands that ask a service, and the folder that the installed one watches. */
+enum { ASKING = SETTINGS_OF_STATUS | SETTINGS_OF_RETRY | SETTINGS_OF_HANDS };
+static const char installed_spool[] = "/var/lib/leat";
+
 /* What was not given and depends on what was. */
 static enum status fill_in(struct settings *s, const struct command *command)
 {
@@ -284,11 +265,11 @@ static enum status fill_in(struct settings *s, const struct command *command)
         asprintf(&s->output, "%s%s", watch ? s->spool : "leat-out", watch ? "/out" : "") < 0) {
         s->output = NULL;
     }
-    if (s->status_socket == NULL && watch) {
-        size_t at = 0;
-        s->status_socket = settings_next_socket(s, true, &at);
+    const bool asks = (command->where & ASKING) != 0;
+    if (s->spool == NULL && asks) {
+        s->spool = strdup(installed_spool);
     }
-    return s->output != NULL && (s->status_socket != NULL || !watch)
+    return s->output != NULL && (s->spool != NULL || !asks)
                ? STATUS_OK
                : status_fail(STATUS_NO_MEMORY, "no memory for settings");
 }

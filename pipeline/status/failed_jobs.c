@@ -6,6 +6,7 @@
 #include "formats/base/json.h"
 #include "formats/base/percent.h"
 #include "pipeline/names/text.h"
+#include "pipeline/worker/worker_routes.h"
 #include "watch/files/beneath.h"
 
 #include <dirent.h>
@@ -59,7 +60,7 @@ static json_t *name_in(int failed_fd, const char *id)
     return shown;
 }
 
-/* FOLDER/NAME of the first input. */
+/* in/FOLDER/NAME of the first input. */
 static json_t *name_of(int failed_fd, const char *id, const json_t *record)
 {
     const char *folder = text_of(record, "folder", "");
@@ -68,7 +69,7 @@ static json_t *name_of(int failed_fd, const char *id, const json_t *record)
     if (name == NULL) {
         return name_in(failed_fd, id);
     }
-    if (asprintf(&path, "%s%s%s", folder, *folder != '\0' ? "/" : "", name) < 0) {
+    if (asprintf(&path, "in/%s%s%s", folder, *folder != '\0' ? "/" : "", name) < 0) {
         return NULL;
     }
     json_t *shown = plain(path);
@@ -103,11 +104,13 @@ static json_t *describe(int failed_fd, const char *id)
         status = read_record(failed_fd, id, "job", &record);
     }
     if (n >= 0 && status != STATUS_NO_MEMORY) {
-        described = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I}", "id", text_json(id), "name",
-                              name_of(failed_fd, id, record), "kind",
+        const char *const pipeline = worker_pipeline_of(json_object_get(record, "parameters"));
+        described = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:I}", "id", text_json(id), "name",
+                              name_of(failed_fd, id, record), "pipeline",
+                              pipeline != NULL ? pipeline : "archive", "ended",
+                              plain(text_of(record, "time", "")), "kind",
                               plain(text_of(record, "kind", "unknown")), "text",
-                              text_json(text_of(record, "reason", otherwise)), "time",
-                              plain(text_of(record, "time", "")), "attempts",
+                              text_json(text_of(record, "reason", otherwise)), "attempts",
                               json_integer_value(json_object_get(record, "attempts")));
     }
     free(n >= 0 ? otherwise : NULL);
@@ -121,11 +124,12 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*b)->d_name, (*a)->d_name);
 }
 
-enum status failed_jobs_list(const char *spool, json_t **out)
+enum status failed_jobs_list(const char *spool, size_t most, json_t **out, size_t *n_all)
 {
     struct dirent **entries = NULL;
     int n = -1;
     *out = NULL;
+    *n_all = 0;
     int root_fd = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int failed_fd =
         root_fd >= 0 ? openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -136,7 +140,8 @@ enum status failed_jobs_list(const char *spool, json_t **out)
         n >= 0 ? STATUS_OK : status_fail_errno(errno, "'%s/failed': cannot be listed", spool);
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
-        if (json_array_append_new(list, describe(failed_fd, entries[i]->d_name)) != 0) {
+        if ((size_t)i < most &&
+            json_array_append_new(list, describe(failed_fd, entries[i]->d_name)) != 0) {
             status = status_fail(STATUS_NO_MEMORY, "'%s/failed': no memory for the list", spool);
         }
         free(entries[i]);
@@ -146,21 +151,9 @@ enum status failed_jobs_list(const char *spool, json_t **out)
     beneath_close(root_fd);
     if (status == STATUS_OK) {
         *out = list;
+        *n_all = (size_t)n;
     } else {
         json_decref(list);
     }
     return status;
-}
-
-void failed_jobs_drop_gone(const char *spool, json_t *list)
-{
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        char *path;
-        if (asprintf(&path, "%s/failed/%s", spool, text_at(json_array_get(list, i), "id")) >= 0) {
-            if (access(path, F_OK) != 0 && errno == ENOENT) {
-                json_array_remove(list, i);
-            }
-            free(path);
-        }
-    }
 }

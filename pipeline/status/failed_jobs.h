@@ -10,12 +10,11 @@
 
 #include <jansson.h>
 
-/* An array, newest first, of {"id", "name", "kind", "text", "time", "attempts"}: `name` is the
- * first input's path below in/, `kind` a status_name(). A folder without a reason that can be read
- * is listed with the kind "unknown". STATUS_NOT_FOUND: no such folder; STATUS_IO, STATUS_NO_MEMORY.
- */
-enum status failed_jobs_list(const char *spool, json_t **out) STATUS_MUST_CHECK;
-/* Takes out of such a list what is no longer in failed/: tried again, or removed by hand. */
-void failed_jobs_drop_gone(const char *spool, json_t *list);
+/* An array, newest first, of {"id", "name", "pipeline", "ended", "kind", "text", "attempts"}:
+ * `name` is the first input's path, "in/X.csv", `kind` a status_name(), `ended` a time of UTC. A
+ * folder without a reason that can be read is listed with the kind "unknown". At most `most`;
+ * *n_all is how many there are. STATUS_NOT_FOUND: no such folder; STATUS_IO, STATUS_NO_MEMORY. */
+enum status failed_jobs_list(const char *spool, size_t most, json_t **out,
+                             size_t *n_all) STATUS_MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include "pipeline/status/status_text.h"
 
 #include "pipeline/names/text.h"
+#include "pipeline/status/status_file.h"
 
 #include <string.h>
 
@@ -50,6 +51,11 @@ static void print_state(FILE *out, const json_t *d)
     text_put(out, text_at(d, "state"));
     fputs(json_is_true(json_object_get(d, "ready")) ? ", ready" : ", not ready", out);
     fprintf(out, ", up for %s\n", text_duration(duration, number_at(d, "uptime_s")));
+    if (status_file_silent_s(d) > 0) {
+        label(out, "");
+        fprintf(out, "it has said nothing for %s: it stands still, or its disk does\n",
+                text_duration(duration, status_file_silent_s(d)));
+    }
     if (*why != '\0') {
         label(out, "");
         put_pair(out, "", why, "\n");
@@ -71,10 +77,6 @@ static void print_state(FILE *out, const json_t *d)
         label(out, "page");
         put_pair(out, "", text_at(page, "address"), *text_at(page, "why") != '\0' ? ": " : "");
         put_pair(out, "", text_at(page, "why"), "\n");
-    }
-    if (*text_at(d, "socket") != '\0') {
-        label(out, "asked at");
-        put_pair(out, "", text_at(d, "socket"), "\n");
     }
 }
 
@@ -102,9 +104,21 @@ static void print_worker(FILE *out, const json_t *w)
     putc('\n', out);
 }
 
+static void print_steps(FILE *out, const json_t *j, double total)
+{
+    char left[TEXT_NUMBER_BYTES];
+    const double done = number_at(j, "steps");
+    fprintf(out, ", step %.0f of %.0f", done, total);
+    if (done > 0 && done < total) {
+        fprintf(out, ", %.0f %%, %s left", 100 * done / total,
+                text_duration(left, number_at(j, "for_s") / done * (total - done)));
+    }
+}
+
 static void print_job(FILE *out, const json_t *j)
 {
     char size[TEXT_NUMBER_BYTES], duration[TEXT_NUMBER_BYTES];
+    const double n_steps = number_at(j, "total_steps");
     const char *const pipeline = text_at(j, "pipeline");
     double bytes = number_at(j, "bytes"), total = number_at(j, "total_bytes");
     put_pair(out, "", text_at(j, "name"), "");
@@ -112,6 +126,8 @@ static void print_job(FILE *out, const json_t *j)
     put_pair(out, "on ", text_at(j, "worker"), ")");
     if (*text_at(j, "waits_for") != '\0') {
         put_pair(out, ", waits for ", text_at(j, "waits_for"), "");
+    } else if (n_steps > 0) {
+        print_steps(out, j, n_steps);
     } else if (total > 0 && total < 0x1p63) {
         double share = bytes > 0 ? bytes / total : 0;
         fprintf(out, ", %.0f %% of %s read", share < 1 ? 100 * share : 100,
@@ -271,5 +287,6 @@ void status_text_print(FILE *out, const json_t *document)
 bool status_text_is_ready(const json_t *document)
 {
     return json_is_true(json_object_get(document, "ready")) &&
+           status_file_silent_s(document) == 0 &&
            strcmp(text_at(document, "state"), "running") == 0;
 }

@@ -2,22 +2,20 @@
  * status_text - what the service does, for people: its status document as a page.
  *
  * The document has the keys
- *   schema 1, leat, pid, spool, output, since, uptime_s,
+ *   schema 1, written (status_file.h), leat, pid, spool, output, since, uptime_s,
  *   state "starting" | "running" | "paused" | "draining", ready, why ("" or words), watching,
  *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
  *   queued [{id, name, held}] (the first hundred),
- *   socket (that was asked),
  *   n_running, oldest_queued_s, oldest_part_s,
- *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, for_s,
- *   waits_for "memory" | ""}],
+ *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, steps, total_steps (of a
+ *   simulation; else 0), for_s, waits_for "memory" | ""}],
  *   done [{id, name, pipeline, ended, result, picture, report, seconds, warnings}],
- *   failed [{id, name, pipeline, ended, kind, text}] (the last twenty each,
- * newest first), totals {done, failed, requeued, input_bytes}, rates {jobs_per_s_1min,
- * jobs_per_s_15min, bytes_per_s_1min}, hooks {waiting, running, run, failed, dropped}, removed
- * {inputs, jobs, bytes, why}, page {address, pid, restarts, why} or null, and those of
- * service_figures.h; workers [{name, device, pid, state, deaths, again_in_s, why, busy}], a
- * worker's state being "starting" | "ready" | "retiring" | "backing off" | "out". What is missing
- * or of another type is left out of the page, never trusted.
+ *   n_failed, failed (failed_jobs.h) (the last twenty each, newest first), totals {done, failed,
+ * requeued, input_bytes}, rates {jobs_per_s_1min, jobs_per_s_15min, bytes_per_s_1min}, hooks
+ * {waiting, running, run, failed, dropped}, removed {inputs, jobs, bytes, why}, page {address, pid,
+ * restarts, why} or null, and those of service_figures.h; workers [{name, device, pid, state,
+ * deaths, again_in_s, why, busy}], a worker's state being "starting" | "ready" | "retiring" |
+ * "backing off" | "out". What is missing or of another type is left out of the page, never trusted.
  */
 #ifndef LEAT_PIPELINE_STATUS_STATUS_TEXT_H
 #define LEAT_PIPELINE_STATUS_STATUS_TEXT_H

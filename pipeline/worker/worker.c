@@ -230,18 +230,24 @@ static void end_if_idle(struct worker *w)
     }
 }
 
-/* No job is begun any more: those that wait go back. */
-static void begin_drain(struct worker *w, const char *why)
+/* What is not begun goes back: that job, or (NULL) all. */
+static void send_back(struct worker *w, const char *id, const char *why)
 {
     struct task *next;
-    w->is_draining = true;
     for (struct task *t = w->tasks; t != NULL; t = next) {
         next = t->next;
-        if (t->job == NULL && t->archive == NULL) {
+        if (t->job == NULL && t->archive == NULL && (id == NULL || strcmp(t->id, id) == 0)) {
             say_failed(w, t->id, STATUS_CANCELLED, why);
             forget(w, t);
         }
     }
+}
+
+/* No job is begun any more. */
+static void begin_drain(struct worker *w, const char *why)
+{
+    w->is_draining = true;
+    send_back(w, NULL, why);
 }
 
 /* Nor does one go on: those in flight are cancelled; then the process ends. */
@@ -560,13 +566,17 @@ static void on_alive(uv_timer_t *timer)
     if (w->tasks == NULL) { /* for the last time, since jobs have ended since the one before */
         uv_timer_stop(timer);
     }
-    json_t *bytes = json_object(), *moves = json_object();
+    json_t *bytes = json_object(), *moves = json_object(), *steps = json_object();
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
-        uint64_t n = 0, n_moves = 0;
+        uint64_t n = 0, n_moves = 0, n_steps, n_all;
         bool at_work = false;
         if (t->job != NULL) {
             n = job_bytes_read(t->job);
             at_work = job_is_at_work(t->job, &n_moves);
+            if (job_steps(t->job, &n_steps, &n_all)) {
+                json_object_set_new(steps, t->id,
+                                    json_pack("[I, I]", (json_int_t)n_steps, (json_int_t)n_all));
+            }
         } else if (t->archive != NULL) {
             n = worker_archive_bytes(t->archive);
             at_work = worker_archive_is_at_work(t->archive, &n_moves);
@@ -578,8 +588,8 @@ static void on_alive(uv_timer_t *timer)
             json_object_set_new(moves, t->id, json_integer((json_int_t)n_moves));
         }
     }
-    worker_link_send(&w->link, json_pack("{s:s, s:o, s:o, s:o}", "is", "alive", "bytes", bytes,
-                                         "moves", moves, "busy", take_busy(w)));
+    worker_link_send(&w->link, json_pack("{s:s, s:o, s:o, s:o, s:o}", "is", "alive", "bytes", bytes,
+                                         "moves", moves, "steps", steps, "busy", take_busy(w)));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -717,6 +727,9 @@ static void on_message(void *user, const json_t *message)
         add_job(w, message);
     } else if (strcmp(what, "set") == 0 && w->is_open) {
         w->settings.deadline_s = json_number_value(json_object_get(message, "deadline_s"));
+    } else if (strcmp(what, "return") == 0) {
+        const char *const id = json_string_value(json_object_get(message, "id"));
+        send_back(w, id != NULL ? id : "", "it was asked back");
     } else if (strcmp(what, "drain") == 0) {
         begin_drain(w, "the service is stopping");
     } else if (strcmp(what, "stop") == 0) {

@@ -9,6 +9,7 @@
  *    "files": [NAME]}                      first: the "job" of result.json, without it the id;
  *                                          files: the parts in their order, then what lies beside
  *   {"do": "job", "id", "first", "archive": ..., "folder", "files"}  worker_routes.h
+ *   {"do": "return", "id"}                 it fails as cancelled, unless it is begun
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits
  *   {"do": "stop"}                         cancel what runs, too, and say so of each job
@@ -23,7 +24,8 @@
  *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
  *   {"is": "ended", "id", "member"}                         member: its file, packed as names are
  *   {"is": "alive", "bytes": {ID: BYTES},                   every WORKER_ALIVE_MS while jobs run,
- *    "moves": {ID: COUNT}, "busy"}                          and once after that; moves: of jobs at
+ *    "moves": {ID: COUNT}, "steps": {ID: [DONE, ALL]},      of simulations alone
+ *    "busy"}                                                and once after that; moves: of jobs at
  *                                                           work now, changes whenever a piece of
  *                                                           the job's work has ended; busy: seconds
  *                                                           that jobs which were done since the

@@ -104,3 +104,10 @@ enum status worker_unpack_routes(const json_t *packed, struct settings *out)
     settings_free(out);
     return status_fail(STATUS_NO_MEMORY, "no memory for the routes of an archive");
 }
+
+const char *worker_pipeline_of(const json_t *packed)
+{
+    const char *const name = json_string_value(json_object_get(packed, "pipeline"));
+    const struct stage_ops *const stage = name != NULL ? stage_find(name) : NULL;
+    return worker_is_archive(packed) ? NULL : stage != NULL ? stage->name : "";
+}

@@ -16,5 +16,8 @@ json_t *worker_pack_routes(const struct settings *settings);
 enum status worker_unpack_routes(const json_t *packed, struct settings *out) STATUS_MUST_CHECK;
 /* Whether a job is one of an archive. */
 bool worker_is_archive(const json_t *packed);
+/* Which pipeline the parameters of a job name. NULL: it is an archive; "": it is refused, or this
+ * version does not know it. */
+const char *worker_pipeline_of(const json_t *packed);
 
 #endif

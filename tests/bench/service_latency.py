@@ -28,13 +28,13 @@ def rss_mib(pid, key):
 def main():
     leat, folder = sys.argv[1], os.path.abspath(sys.argv[2])
     rate, seconds, flood = [float(v) for v in (sys.argv[3:] + ["200", "20", "20000"][len(sys.argv) - 3:])]
-    spool, socket = folder + "/spool", folder + "/socket"
+    spool = folder + "/spool"
     os.makedirs(spool + "/in")
     os.mkdir(folder + "/aside")
-    service = subprocess.Popen([leat, "watch", "--spool", spool, "--status-socket", socket, "-b", "cpu"],
+    service = subprocess.Popen([leat, "watch", "--spool", spool, "-b", "cpu"],
                                stderr=subprocess.DEVNULL)
     try:
-        while not (ask_status(socket) or {}).get("ready"):
+        while not (ask_status(spool) or {}).get("ready"):
             time.sleep(0.05)
         n = int(rate * seconds)
         dropped = []
@@ -45,7 +45,7 @@ def main():
             dropped.append(time.time())
             os.rename(f"{folder}/aside/f", f"{spool}/in/t{i}.clusters.csv")
         late = time.time() - dropped[0] - n / rate
-        while ask_status(socket)["totals"]["done"] < n:
+        while ask_status(spool)["totals"]["done"] < n:
             time.sleep(0.1)
         took = sorted(os.stat(f"{spool}/out/t{i}").st_ctime - dropped[i] for i in range(n))
         print(f"{n} drops at {rate:.0f} a second (the last {late * 1e3:.0f} ms late): p50 {took[n // 2] * 1e3:.1f} ms, "
@@ -60,7 +60,7 @@ def main():
         slowest = 0
         while True:
             asked = time.monotonic()
-            done = ask_status(socket)["totals"]["done"]
+            done = ask_status(spool)["totals"]["done"]
             slowest = max(slowest, time.monotonic() - asked)
             if done >= n + flood:
                 break

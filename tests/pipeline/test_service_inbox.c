@@ -64,7 +64,7 @@ static const char *reason(const char *path)
     json_t *list = json_array(), *entry;
     size_t i;
     text[0] = '\0';
-    service_inbox_list(inbox, now, 100, list);
+    service_inbox_list(inbox, 0, 100, list);
     json_array_foreach(list, i, entry)
     {
         if (strcmp(json_string_value(json_object_get(entry, "path")), path) == 0) {

@@ -54,7 +54,7 @@ static int tear_down(void **state)
             service_job_free(job);
         }
     }
-    service_past_free(s);
+    service_status_free(s);
     service_inbox_free(s->inbox);
     settings_free(s->settings);
     free(s->settings);

@@ -208,7 +208,7 @@ static void settle_of_months_is_not_cut(void **state)
     assert_true(put_file(root_fd, "in/a.clusters.csv", "")); /* it could yet be filled */
     tell("a.clusters.csv");
     look();
-    service_inbox_list(service.inbox, service_now(&service), 1, list);
+    service_inbox_list(service.inbox, 0, 1, list);
     const char *why = json_string_value(json_object_get(json_array_get(list, 0), "reason"));
     assert_non_null(why);
     assert_string_equal(why, "is empty; must stand still for 5e+06 s");

@@ -155,23 +155,17 @@ static void the_folders_of_a_service_are_absolute(void **state)
     settings_free(&s);
 }
 
-static void the_status_socket_is_where_systemd_or_the_user_has_room_for_it(void **state)
+static void who_asks_a_service_means_the_installed_one_unless_told(void **state)
 {
     (void)state;
-    assert_int_equal(setenv("RUNTIME_DIRECTORY", "/run/one:/run/two", 1), 0);
-    struct settings s = must_parse("watch --spool a");
-    assert_string_equal(s.status_socket, "/run/one/status.sock");
+    struct settings s = must_parse("status");
+    assert_string_equal(s.spool, "/var/lib/leat");
     settings_free(&s);
-    assert_int_equal(unsetenv("RUNTIME_DIRECTORY"), 0);
-    assert_int_equal(setenv("XDG_RUNTIME_DIR", "/run/user/7", 1), 0);
-    s = must_parse("watch --spool a");
-    assert_string_equal(s.status_socket,
-                        geteuid() == 0 ? "/run/leat/status.sock" : "/run/user/7/leat/status.sock");
+    s = must_parse("hold --spool a x");
+    assert_string_equal(s.spool, "a");
     settings_free(&s);
-    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
-    s = must_parse("watch --spool /a");
-    assert_string_equal(s.status_socket,
-                        geteuid() == 0 ? "/run/leat/status.sock" : "/a/.run/status.sock");
+    s = must_parse("run x");
+    assert_null(s.spool);
     settings_free(&s);
 }
 
@@ -225,7 +219,7 @@ static void one_configuration_serves_run_and_watch(void **state)
     (void)state;
     struct settings s = with_config("spool = /srv/leat\nkeep_inputs = no\nreplace = yes\n"
                                     "settle = 1\nrescan = 9\ndone_file = yes\nmax_attempts = 2\n"
-                                    "reserve = 5M\ndrain = 4\nstatus_socket = /tmp/t\n"
+                                    "reserve = 5M\ndrain = 4\n"
                                     "status_group = leat\n",
                                     "");
     assert_string_equal(s.output, "leat-out");
@@ -238,7 +232,6 @@ static void one_configuration_serves_run_and_watch(void **state)
     snprintf(line, sizeof(line), "watch -c %s --max-attempts 4 --keep-inputs yes", config_path);
     s = must_parse(line);
     assert_string_equal(s.output, "/srv/leat/out");
-    assert_string_equal(s.status_socket, "/tmp/t");
     assert_string_equal(s.status_group, "leat");
     assert_true(s.keep_inputs && s.replace);
     assert_int_equal(s.max_attempts, 4);
@@ -424,7 +417,6 @@ static char *described(const struct settings *s)
                  {"source", s->n_sources == 1 ? s->sources[0] : NULL},
                  {"spool", s->spool},
                  {"require_mount", s->require_mount},
-                 {"status_socket", s->status_socket},
                  {"status_group", s->status_group},
                  {"on_done", s->on_done},
                  {"on_failed", s->on_failed},
@@ -526,11 +518,11 @@ static void must_change(const char *from, const char *line, const char *changes)
 static void all_defaults_are_those_of_the_manual(void **state)
 {
     (void)state;
-    char *text = described_line("watch --spool /a --status-socket /s");
+    char *text = described_line("watch --spool /a");
     assert_string_equal(
         text,
         " pipeline=-  output=/a/out  backend=auto  dem=-  source=-  spool=/a  require_mount=-  "
-        "status_socket=/s  status_group=-  on_done=-  on_failed=-  http=-  http_token_file=-  "
+        "status_group=-  on_done=-  on_failed=-  http=-  http_token_file=-  "
         "name=-  set=-  route=-  jobs=0  threads=0  memory=0  deadline=0  level=1  "
         "max_unpacked=1099511627776  max_ratio=250  max_entries=1000000  force=0  json=0  quiet=0  "
         "verbose=0  bundle=0  n_devices=0  device=-1  spread=0  resume=0  shard_index=0  "
@@ -539,15 +531,14 @@ static void all_defaults_are_those_of_the_manual(void **state)
         "settle=2  rescan=60  drain=60  max_attempts=3  reserve=268435456  hook_timeout=60  "
         "failed=0  all=0  n_inputs=0 ");
     free(text);
-    must_change("watch --spool /a --status-socket /s", "run x",
-                "output=leat-out spool=- status_socket=- n_inputs=1");
+    must_change("watch --spool /a", "run x", "output=leat-out spool=- n_inputs=1");
 }
 
 /* Each key as an option of a command, and in a file, where the option is stronger; it changes what
  * it is for, and nothing else. Of numbers the bounds are among the values. */
 static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
 {
-    static const char run[] = "run x", watch[] = "watch --spool /a --status-socket /s";
+    static const char run[] = "run x", watch[] = "watch --spool /a";
     static const struct {
         const char *command, *key, *value, *changes, *other,
             *other_changes; /* NULL: not in files */
@@ -579,8 +570,7 @@ static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
         {run, "json", NULL, "json=1", "1", "json=1"},
         {run, "quiet", NULL, "quiet=1", "yes", "quiet=1"},
         {run, "verbose", NULL, "verbose=1", "yes", "verbose=1"},
-        {"status --status-socket /s", "spool", "/b", "spool=/b", "/c", "spool=/c"},
-        {"status", "status_socket", "/b", "status_socket=/b", "/c", "status_socket=/c"},
+        {"status", "spool", "/b", "spool=/b", "/c", "spool=/c"},
         {"status", "failed", NULL, "failed=1", NULL, NULL},
         {"retry x", "all", NULL, "all=1", NULL, NULL},
         {watch, "keep_inputs", "no", "keep_inputs=0", "0", "keep_inputs=0"},
@@ -675,7 +665,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_folders_of_a_service_are_absolute),
-        cmocka_unit_test(the_status_socket_is_where_systemd_or_the_user_has_room_for_it),
+        cmocka_unit_test(who_asks_a_service_means_the_installed_one_unless_told),
         cmocka_unit_test(what_is_kept_is_an_age_a_size_or_both),
         cmocka_unit_test(one_configuration_serves_run_and_watch),
         cmocka_unit_test(sizes_are_powers_of_1024_and_nothing_else),

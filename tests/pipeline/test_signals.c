@@ -54,7 +54,7 @@ static void service_without_a_signal_ends_with_nothing_open(void **state)
     static char leat[] = "leat", watch[] = "watch";
     char *argv[] = {leat, watch, NULL};
     for (int k = 1; k <= 3; k++) {
-        struct settings settings = must_parse("watch --spool spool --status-socket s.sock");
+        struct settings settings = must_parse("watch --spool spool");
         signals_until_failure = k;
         loop_closed = 1;
         assert_int_equal(service_run(2, argv, &settings), 2);

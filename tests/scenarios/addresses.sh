@@ -37,11 +37,11 @@ under -d 150000 "$LEAT" run -b cpu --threads 1 --memory 100M --force a.clusters.
 says "OpenBLAS takes 160 MiB for each; raise it$"
 
 # The service is not ready, and says why.
-(ulimit -v 300000 && exec "$LEAT" watch --spool spool --status-socket socket -b cpu --threads 2 --reserve 0 2>log) &
+(ulimit -v 300000 && exec "$LEAT" watch --spool spool -b cpu --threads 2 --reserve 0 2>log) &
 service=$!
 trap 'kill $service; wait $service; rm -rf "$scratch"' EXIT
 says_why() {
-    "$LEAT" status --status-socket "$scratch/socket" >stdout 2>/dev/null
+    "$LEAT" status --spool spool >stdout 2>/dev/null
     [ $? -eq 1 ] && grep -q "not ready" stdout && grep -Eq "ulimit -v|no memory" stdout
 }
 wait_for "the service says what it lacks" says_why

@@ -33,11 +33,11 @@ ln -sf "$library" module/leat_blas.so
 expect 1 env LEAT_MODULE_DIR="$PWD/module" "$LEAT" run -b cpu -o alone t.clusters.csv
 says 'leat_blas\.so is not a module of this leat: no symbol cblas_dgemm'
 # The service is not ready, so that no job fails for it.
-env LEAT_MODULE_DIR="$PWD/module" "$LEAT" watch --spool spool --status-socket socket -b cpu --reserve 0 2>log &
+env LEAT_MODULE_DIR="$PWD/module" "$LEAT" watch --spool spool -b cpu --reserve 0 2>log &
 service=$!
 trap 'kill $service; wait $service; rm -rf "$scratch"' EXIT
 says_why() {
-    "$LEAT" status --status-socket "$scratch/socket" >stdout 2>/dev/null
+    "$LEAT" status --spool spool >stdout 2>/dev/null
     [ $? -eq 1 ] && grep -q "cannot load the cairo module" stdout
 }
 wait_for "the service says what it lacks" says_why

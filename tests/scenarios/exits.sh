@@ -63,11 +63,11 @@ is 2 "unknown kind 'poins'" generate poins -o q.csv
 mkdir -p spool/in spool/failed/a/in spool/failed/b/in spool/failed/c
 touch spool/failed/a/in/a.clusters.csv spool/failed/b/in/b.clusters.csv
 for what in hold release delete; do
-    is 2 "no service answers" $what --spool spool x
+    is 2 "'spool/.work': cannot be asked for anything, nobody has watched it yet" $what --spool spool x
     is 2 "no job named|no input given" $what --spool spool
 done
-is 2 "no service answers" flush --spool spool
-is 2 "no service answers" status --spool spool
+is 2 "no service watches .spool." flush --spool spool
+is 2 "no service watches .spool." status --spool spool
 is 0 "" status --spool spool --failed
 is 2 "no job 'x'" retry --spool spool x
 is 2 "no job 'x'" retry --spool spool x y

@@ -788,7 +788,7 @@ def limits_of_children(pid):
 def by_worker(names):
     """As dropped files; ends when all are in done/ or failed/."""
     with open("service-said", "wb") as said:
-        service = subprocess.Popen([LEAT, "watch", "--spool", "spool", "--settle", "0", "--status-socket", "status.sock", *OPTIONS, *ON_CPU],
+        service = subprocess.Popen([LEAT, "watch", "--spool", "spool", "--settle", "0", *OPTIONS, *ON_CPU],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
     give_up = time.monotonic() + 2 * WAIT_S
     while not os.path.isdir("spool/failed"):

@@ -1,8 +1,6 @@
 #!/bin/sh
 # leat status --failed and leat retry on a folder of failed jobs, without a service.
 . "$(dirname "$0")/lib.sh"
-unset RUNTIME_DIRECTORY
-export XDG_RUNTIME_DIR="$scratch/nobody"
 
 # failed ID FOLDER NAME REASON: as the spool leaves a failed job.
 failed() {
@@ -33,10 +31,10 @@ failed $c '' 'c%1B[2J.csv' 'strange name'
 mv "s/failed/$c/in/c%1B[2J.csv" "s/failed/$c/in/$(printf 'c\033[2J.csv')"
 mkdir s/failed/$d
 expect 0 "$LEAT" status --failed --spool s
-grep -q "^  $a  a.clusters.csv: bad-input$" stdout || { cat stdout; fail "$a is not listed"; }
+grep -q "^  $a  in/a.clusters.csv: bad-input$" stdout || { cat stdout; fail "$a is not listed"; }
 grep -q '^      line 2, column 3: 50% of it is not a number$' stdout || { cat stdout; fail "no reason"; }
-grep -q "^  $b  sub/deep/b.clusters.csv: bad-input$" stdout || { cat stdout; fail "$b is not listed"; }
-grep -q "^  $c  c.x1b\[2J.csv: bad-input$" stdout || { cat stdout; fail "$c is not listed, or not escaped"; }
+grep -q "^  $b  in/sub/deep/b.clusters.csv: bad-input$" stdout || { cat stdout; fail "$b is not listed"; }
+grep -q "^  $c  in/c.x1b\[2J.csv: bad-input$" stdout || { cat stdout; fail "$c is not listed, or not escaped"; }
 grep -q "^  $d  (no input): unknown$" stdout || { cat stdout; fail "what has no reason is not listed"; }
 grep -q "leat retry $d --spool s\$" stdout || { cat stdout; fail "no word about retry"; }
 expect 0 "$LEAT" status --failed --json --spool s
@@ -44,9 +42,9 @@ expect 0 "$LEAT" status --failed --json --spool s
 import json, sys
 jobs = {j["id"]: j for j in json.load(open("stdout"))}
 assert len(jobs) == 4, jobs
-assert jobs[sys.argv[1]] == {"id": sys.argv[1], "name": "a.clusters.csv", "kind": "bad-input", "attempts": 1,
-    "text": "line 2, column 3: 50% of it is not a number", "time": "2026-11-21T03:04:41Z"}, jobs
-assert jobs[sys.argv[2]]["name"] == "c\x1b[2J.csv", jobs
+assert jobs[sys.argv[1]] == {"id": sys.argv[1], "name": "in/a.clusters.csv", "pipeline": "", "kind": "bad-input", "attempts": 1,
+    "text": "line 2, column 3: 50% of it is not a number", "ended": "2026-11-21T03:04:41Z"}, jobs
+assert jobs[sys.argv[2]]["name"] == "in/c\x1b[2J.csv", jobs
 P
 
 # One, with its sub-folder; none; some of several.
@@ -104,7 +102,7 @@ expect 0 "$LEAT" retry --spool s $a
 failed $a sub n.clusters.csv 'no number'
 rm s/failed/$a/reason.json
 expect 0 "$LEAT" status --failed --spool s
-grep -q "^  $a  sub/n.clusters.csv: unknown$" stdout || { cat stdout; fail "no name by the record"; }
+grep -q "^  $a  in/sub/n.clusters.csv: unknown$" stdout || { cat stdout; fail "no name by the record"; }
 grep -q 'there is no reason.json' stdout || { cat stdout; fail "no word that there is no reason"; }
 rm s/failed/$a/job
 expect 0 "$LEAT" status --failed --spool s
@@ -124,7 +122,7 @@ done
 # failed/ may be a link, as for the service.
 mkdir l && mkdir l/in && cp -r s/failed kept && ln -s ../kept l/failed
 expect 0 "$LEAT" status --failed --spool l
-grep -q "^  $a  n.clusters.csv: bad-input$" stdout || { cat stdout; fail "failed/ that is a link is not listed"; }
+grep -q "^  $a  in/n.clusters.csv: bad-input$" stdout || { cat stdout; fail "failed/ that is a link is not listed"; }
 expect 0 "$LEAT" retry --spool l --all
 [ -f l/in/n.clusters.csv ] && [ -z "$(ls -A kept)" ] || fail "failed/ that is a link is not retried"
 

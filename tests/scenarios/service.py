@@ -27,19 +27,18 @@ class Service:
 
     def __init__(self, spool, *options, program=LEAT, env=None, wait=True, stderr=None):
         self.spool = os.path.abspath(spool)
-        self.socket = self.spool + ".sock"
         self.log = self.spool + ".log"
         os.makedirs(self.spool, exist_ok=True)
         with open(self.log, "a") as log:
             self.process = subprocess.Popen(
-                [program, "watch", "--spool", self.spool, "--status-socket", self.socket, "-b", "cpu", "--settle",
+                [program, "watch", "--spool", self.spool, "-b", "cpu", "--settle",
                  "0.3", "--reserve", "0", *options], stderr=stderr or log, env={**os.environ, **(env or {})},
                 preexec_fn=die_with_parent)
         if wait:
             self.until(lambda: self.status()["ready"], "ready")
 
     def status(self):
-        return ask_status(self.socket) or {"ready": False, "state": "silent", "totals": {"done": -1}, "n_queued": 0,
+        return ask_status(self.spool) or {"ready": False, "state": "silent", "totals": {"done": -1}, "n_queued": 0,
                                            "n_waiting": 0, "in_flight": [], "waiting": [], "workers": []}
 
     def until(self, ask, what, seconds=WAIT_S):
@@ -128,7 +127,7 @@ class Service:
 
     def is_clean(self):
         """Nothing is left over in .work and in out."""
-        work = set(os.listdir(os.path.join(self.spool, ".work"))) - {"lock"}
+        work = set(os.listdir(os.path.join(self.spool, ".work"))) - {"lock", "requests"}
         parts = [n for n in os.listdir(os.path.join(self.spool, "out")) if n.startswith(".")]
         self.check(not work and not parts, f"left over: {work} {parts}")
 

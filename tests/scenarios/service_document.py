@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 import zipfile
 from datetime import datetime, timedelta, timezone
 
@@ -90,7 +91,7 @@ good, dem, source, archive = table(), grid(False), grid(True), packed()
 s.drop("sub/a.clusters.csv", good)
 s.done(["sub/a.clusters.csv"], "a job that is done")
 s.drop("bad.clusters.csv", "1,2\n3,x\n")
-s.until(lambda: s.status()["failed"], "one that has failed")
+s.until(lambda: s.status().get("failed"), "one that has failed")
 s.drop("z.zip", archive)
 s.done(["z.zip"], "an archive")
 before_alone = s.status()["uptime_s"]
@@ -102,12 +103,13 @@ s.drop("long.source.asc", source)
 s.until(lambda: s.status()["in_flight"], "a long job")
 s.drop("later.dem.asc", dem)
 s.drop("later.source.asc", source)
-s.until(lambda: len(s.status()["in_flight"]) == 1 and s.status()["n_queued"] == 1 and s.status()["in_flight"][0]["bytes"] == len(dem) + len(source) and
+s.until(lambda: len(s.status()["in_flight"]) == 1 and s.status()["n_queued"] == 1 and s.status()["in_flight"][0]["bytes"] == len(dem) + len(source) and s.status()["in_flight"][0]["steps"] and
         s.status()["hooks"]["run"] == 3 and s.status()["hooks"]["running"] == 0 and s.waits().keys() >= {"in/notes.md", "in/alone.dem.asc"} and
         s.status()["workers"][0]["busy"]["cpu_s"] > 0 and s.status()["page"]["pid"], "all of it")
 d = s.status()
 d["waiting"].sort(key=lambda w: w["path"])
 up = d["uptime_s"]
+years = (datetime.now(timezone.utc) - datetime(2020, 1, 2, 3, 4, 5, tzinfo=timezone.utc)).total_seconds() - 10  # what is held came then
 past = Between(0, up)
 n_input = len(good) + len(archive)
 busy = {"lanes": [{"lane": lane, "busy_s": past} for lane in ("read", "decode", "device", "encode", "write")], "cpu_s": past,
@@ -123,21 +125,23 @@ s.check(counts == sorted(counts) and counts[-1] == 2 and [bucket["le_s"] for buc
         [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800], d["latency"])
 last_s = min(max(up, 1), 60)
 same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
-    "schema": 1, "leat": version, "pid": s.process.pid, "spool": s.spool, "output": s.spool + "/out", "since": Recent(), "uptime_s": past,
+    "schema": 1, "written": Between(time.time() - 3600, time.time()), "leat": version, "pid": s.process.pid, "spool": s.spool, "output": s.spool + "/out", "since": Recent(), "uptime_s": past,
     "state": "running", "ready": True, "why": "", "watching": "inotify", "leases": "" if os.geteuid() == 0 else Like(".*CAP_LEASE.*"),
     "n_waiting": 3, "n_troubles": 0, "waiting": [
         {"path": "in/alone.dem.asc", "reason": "waits for alone.source.*", "since_s": Between(0, up - before_alone)},
         {"path": "in/notes.md", "reason": Like("no pipeline takes it: .*"), "since_s": Between(0, up - before_alone)},
-        {"path": "in/sub/h.clusters.csv", "reason": f"held by the administrator: leat release {HELD}", "since_s": 0}],
-    "n_queued": 1, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True}], "n_running": 1, "oldest_part_s": Between(0, up - before_alone), "oldest_queued_s": up,  # of the one that was there at the start
+        {"path": "in/sub/h.clusters.csv", "reason": f"held by the administrator: leat release {HELD}", "since_s": Between(years, years + 10)}],
+    "n_queued": 1, "queued": [{"id": HELD, "name": "in/sub/h.clusters.csv", "held": True},
+                              {"id": Like(ID), "name": "in/later.dem.asc", "held": False}], "n_running": 1, "oldest_part_s": Between(0, up - before_alone), "oldest_queued_s": up,  # of the one that was there at the start
     "in_flight": [{"id": Like(ID), "name": "in/long.dem.asc", "pipeline": "sciddicat", "worker": "cpu", "attempt": 1,
-                   "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "for_s": Between(0, up - before_long), "waits_for": ""}],
+                   "bytes": len(dem) + len(source), "total_bytes": len(dem) + len(source), "steps": Between(1, 2e9), "total_steps": 2000000000,
+                   "for_s": Between(0, up - before_long), "waits_for": ""}],
     "done": [{"id": Like(ID), "name": "in/z.zip", "pipeline": "archive", "ended": Recent(), "result": "z", "picture": "in/heatmap.png",
               "report": "in/report.html", "seconds": past, "warnings": ["2 of its files failed; result.json says which and why"]},
              {"id": Like(ID), "name": "in/sub/a.clusters.csv", "pipeline": "pearson", "ended": Recent(), "result": "sub/a",
               "picture": "heatmap.png", "report": "report.html", "seconds": past, "warnings": [Like("line 1 holds no names, so the rows are taken as the series.*")]}],
     "n_failed": 1, "failed": [{"id": os.listdir("spool/failed")[0], "name": "in/bad.clusters.csv", "pipeline": "pearson", "ended": Recent(),
-                               "kind": "bad-input", "text": Like('in/bad.clusters.csv: line 2, column 2: "x" is not a number.*')}],
+                               "kind": "bad-input", "text": Like('in/bad.clusters.csv: line 2, column 2: "x" is not a number.*'), "attempts": 1}],
     "hooks": {"waiting": 0, "running": 0, "run": 3, "failed": 1, "dropped": 0},
     "removed": {"inputs": 0, "jobs": 0, "bytes": 0, "why": ""},
     "workers": [{"name": "cpu", "device": Like(".+"), "pid": next(pid for pid in children if pid != d["page"]["pid"]), "state": "ready",
@@ -183,8 +187,8 @@ for line in lines:
     del said[one]
 s.check(not said, f"more lines: {said}")
 for folder, _, names in os.walk("spool"):
-    private = folder.split("/")[1:2] == [".work"]
-    s.check(os.stat(folder).st_mode & 0o777 == (0o700 if folder == "spool/.work" else 0o777), f"rights of {folder}")
+    private = folder.split("/")[1:2] in ([".work"], ["status"])
+    s.check(os.stat(folder).st_mode & 0o777 == (0o700 if folder in ("spool/.work", "spool/.work/requests", "spool/status") else 0o777), f"rights of {folder}")
     for name in names:
         s.check(private or os.stat(f"{folder}/{name}").st_mode & 0o777 == 0o666, f"rights of {folder}/{name}")
 print("every key of the document has its value")

@@ -3,6 +3,7 @@ not."""
 # ctest: slots=1 tsan=soak
 import json
 import os
+import shutil
 import subprocess
 
 from lib import begin
@@ -16,7 +17,7 @@ def failures(s):
 
 
 def page(s):
-    return subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_output=True, text=True).stdout
+    return subprocess.run([LEAT, "status", "--spool", s.spool], capture_output=True, text=True).stdout
 
 
 s = Service("spool")
@@ -25,10 +26,13 @@ for name in "abc":
 s.until(lambda: len(failures(s)) == 3, "three failures")
 ids = {name: job["id"] for name, job in failures(s).items()}
 os.rename(f"spool/failed/{ids['in/a.clusters.csv']}", "spool/failed/looked-at")
-s.until(lambda: set(failures(s)) == {"in/b.clusters.csv", "in/c.clusters.csv"}, "one that was renamed is not shown")
-s.check("more" not in page(s) and s.status()["totals"]["failed"] == 3, page(s))
+s.until(lambda: [job["id"] for job in s.status()["failed"]] == ["looked-at", ids["in/c.clusters.csv"], ids["in/b.clusters.csv"]],
+        "one that was renamed is still one that lies there")
+s.check("more" not in page(s) and s.status()["totals"]["failed"] == s.status()["n_failed"] == 3, page(s))
+shutil.rmtree("spool/failed/looked-at")
+s.until(lambda: s.status()["n_failed"] == 2 and "looked-at" not in page(s), "one that was removed")
 subprocess.run([LEAT, "retry", "--spool", "spool", ids["in/b.clusters.csv"]], check=True)
-s.until(lambda: ids["in/b.clusters.csv"] not in str(s.status()["failed"]), "nor one that was put back")
+s.until(lambda: ids["in/b.clusters.csv"] not in str(s.status()["failed"]), "nor is one shown that was put back")
 s.stop()
 
 # Found in .work: one that has failed and was not moved, and one that was committed.
@@ -77,5 +81,19 @@ def used():
 
 
 s.until(lambda: all(abs(told - is_so) < 1e-6 for told, is_so in zip(*used())), "what all jobs together have used")
+s.stop()
+
+# What is in failed/ is counted there: also after a restart, and when more than are shown have been removed.
+for i in range(38):
+    os.makedirs(f"many/failed/20200102-030405-{i:06}/in")
+    with open(f"many/failed/20200102-030405-{i:06}/in/x.csv", "w") as f:
+        f.write("1,2\n")
+s = Service("many")
+s.until(lambda: s.status()["n_failed"] == 60 == len(os.listdir("many/failed")), "those of before, and what others have put there")
+s.check([job["name"] for job in s.status()["failed"]] == [f"in/bad{i}.clusters.csv" for i in reversed(range(2, 22))], s.status()["failed"])
+s.check("  and 52 more" in page(s) and s.status()["totals"]["failed"] == 0, page(s))
+for name in os.listdir("many/failed"):
+    shutil.rmtree(f"many/failed/{name}")
+s.until(lambda: s.status()["n_failed"] == 0 == len(s.status()["failed"]) and "failures" not in page(s), "none that is left")
 s.stop()
 print("the last jobs are those that ended, and the failures those in failed/")

@@ -21,7 +21,7 @@ s.drop("sub/a.clusters.csv", table())
 for folder in "out/sub", "done/sub":
     s.until(lambda: all(word in s.waits().get("in/sub/a.clusters.csv", "") for word in (folder, "ermission denied")),
             f"a job that is held for {folder}, and why")
-    s.until(lambda: "1 jobs that waited" in subprocess.run([LEAT, "flush", "--status-socket", s.socket], stderr=subprocess.PIPE,
+    s.until(lambda: "1 jobs that waited" in subprocess.run([LEAT, "flush", "--spool", s.spool], stderr=subprocess.PIPE,
                                                            text=True).stderr, "a flush, which tries it at once")
     if folder == "out/sub":
         os.chown("other/spool/out/sub", OTHER, OTHER)

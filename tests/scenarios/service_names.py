@@ -20,7 +20,7 @@ for name in NAMES:
 s.until(lambda: s.status()["totals"].get("failed") == len(NAMES) and len(s.waits()) == len(NAMES), "all are known")
 with open(s.log, "rb") as f:
     log = f.read()
-page = subprocess.run([LEAT, "status", "--status-socket", s.socket], capture_output=True).stdout
+page = subprocess.run([LEAT, "status", "--spool", s.spool], capture_output=True).stdout
 for text in (log, page):
     s.check(not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", text.decode()),
             f"it turns a line: {text}")
@@ -28,7 +28,7 @@ for name, shown in NAMES.items():
     lines = [line for line in log.split(b"\n") if b"moved to failed" in line and shown in line]
     s.check(len(lines) == 1 and lines[0].count(b".clusters.csv") == 1, f"{shown} once: {log.decode()}")
     valid = name.decode(errors="replace")
-    s.check("in/" + valid + ".unknown" in s.waits(), f"{shown} as data")
+    s.until(lambda: "in/" + valid + ".unknown" in s.waits(), f"{shown} as data")
     if valid.encode() == name:
         s.check(b"in/" + shown + b".unknown" in page, f"{shown} on the page: {page.decode()}")
 s.stop()

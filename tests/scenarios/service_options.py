@@ -99,14 +99,14 @@ os.makedirs("results")
 for marker in "marker", "other":
     open(f"results/{marker}", "w").close()
 here = os.getcwd()
-FIXED = {"spool": here + "/fixed", "status_socket": here + "/fixed.sock", "output": here + "/results", "require_mount": "marker", "backend": "cpu",
+FIXED = {"spool": here + "/fixed", "output": here + "/results", "require_mount": "marker", "backend": "cpu",
          "devices": 1, "status_group": grp.getgrgid(os.getegid()).gr_name, "http": f"unix:{here}/page", "http_token_file": "token", "reserve": 0}
 configure()
 s = Service("fixed", program="./leat-fixed")
 n = 0
 for key, value in (("spool", "elsewhere"), ("output", "elsewhere"), ("require_mount", "other"), ("backend", "auto"), ("devices", 2), ("devices", "0,"),
-                   ("status_socket", "elsewhere"), ("status_group", None), ("http", f"unix:{here}/other"), ("http", None),
-                   ("http_token_file", None), ("status_socket", None), ("require_mount", None)):
+                   ("status_group", None), ("http", f"unix:{here}/other"), ("http", None),
+                   ("http_token_file", None), ("require_mount", None)):
     configure(**{key: value}, max_attempts=9)
     s.process.send_signal(signal.SIGHUP)
     n += 1

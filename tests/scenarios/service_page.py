@@ -198,7 +198,7 @@ for path in ("results/link.json", "results/up/secret.json", "results/up/", "resu
              "results/fifo", "results/.hidden.json", "results/../in/notes.md", "results/%2e%2e/in/notes.md", "results/..%2fin/notes.md",
              "results/a/../../in/notes.md", "results//etc/passwd", "results/%2fetc/passwd", "../../etc/passwd", "results/a/%00",
              "failed/", f"failed/{failure}/", f"failed/{failure}/in/x", f"failed/../failed/{failure}/reason.json", "failed/reason.json",
-             f"failed/{failure}/../../in/reason.json", "nothing", "spool.sock", "results/" + "x" * 3000, "results/" + "a/" * 1500):
+             f"failed/{failure}/../../in/reason.json", "nothing", "status/status.json", "results/" + "x" * 3000, "results/" + "a/" * 1500):
     a = get(page, "/" + path)
     # One that is cut at a NUL is a folder's, which is listed.
     s.check(a.status == (200 if "%00" in path else 404) and b"root:" not in a.body, f"{path[:60]}: {a.status}")
@@ -349,7 +349,7 @@ os.execv("{LEAT}", ["leat", *sys.argv[1:]])
 os.chmod("leat-activated", 0o755)
 popen = subprocess.Popen
 subprocess.Popen = lambda *a, **k: popen(*a, close_fds=False, **k)
-no_token = subprocess.Popen(["./leat-activated", "watch", "-b", "cpu", "--spool", "spool", "--status-socket", "o.sock"],
+no_token = subprocess.Popen(["./leat-activated", "watch", "-b", "cpu", "--spool", "spool"],
                             stderr=subprocess.PIPE, text=True)
 said = no_token.communicate(timeout=WAIT_S)[1]
 s.check(no_token.returncode == 2 and "needs a token" in said, f"an address of systemd's without a token: {said}")
@@ -407,7 +407,7 @@ for options, word in ((["--http", "0.0.0.0:0"], "token"), (["--http", "[::]:0"],
                       (["--http", "127.0.0.1:0", "--http-token-file", "absent"], "absent"),
                       (["--http", "127.0.0.1:0", "--http-token-file", "open-token"], "others may read"),
                       (["--http", "127.0.0.1:0", "--http-token-file", "short-token"], "not a token")):
-    bad = subprocess.run([LEAT, "watch", "-b", "cpu", "--spool", "spool", "--status-socket", "o.sock", *options],
+    bad = subprocess.run([LEAT, "watch", "-b", "cpu", "--spool", "spool", *options],
                          capture_output=True, timeout=WAIT_S, text=True)
     s.check(bad.returncode == 2 and word in bad.stderr, f"{options}: {bad}")
 bad = subprocess.run([LEAT, "page", "x"], capture_output=True, timeout=WAIT_S, text=True, stdin=subprocess.DEVNULL)
@@ -415,7 +415,7 @@ s.check(bad.returncode == 2 and "leat watch --http" in bad.stderr, f"leat page: 
 
 # Somebody else has the port: the service runs, and says so.
 s = Service("spool", "--http", "127.0.0.1:%d" % listener.getsockname()[1], "--http-token-file", "token")
-s.check("no page: --http: cannot listen" in s.said() and "in use" in s.status()["page"]["why"], s.said())
+s.until(lambda: "no page: --http: cannot listen" in s.said() and "in use" in s.status()["page"]["why"], s.said())
 s.stop()
 os.remove("spool/out/.hidden.json")
 s.is_clean()

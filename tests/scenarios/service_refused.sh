@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 
 watch() {
-    expect 2 timeout $wait_s "$LEAT" watch -b cpu --status-socket "$scratch/socket" "$@"
+    expect 2 timeout $wait_s "$LEAT" watch -b cpu "$@"
 }
 
 mkdir -p spool/done
@@ -30,7 +30,7 @@ says "'$scratch/file/done' must be a folder and is none"
 [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || skip "the rest needs another user's folders"
 as_other() {
     expect 2 timeout $wait_s setpriv --reuid 65534 --regid 65534 --clear-groups "$LEAT" watch -b cpu \
-        --status-socket "$scratch/socket" "$@"
+        "$@"
 }
 chmod 755 .
 mkdir mine theirs

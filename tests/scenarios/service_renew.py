@@ -58,18 +58,18 @@ first = workers(s)[0]["pid"]
 drop_long(s)
 os.kill(first, signal.SIGSTOP)  # a job that never ends; it need not take a processor meanwhile
 renew(s, jobs=3)
-s.check(states(s) == ["retiring"] and "configuration" in workers(s)[0]["why"], f"{workers(s)}")
+s.until(lambda: states(s) == ["retiring"] and "configuration" in workers(s)[0]["why"], f"{workers(s)}")
 for part in ("dem", "source"):
     s.drop(f"long2.{part}.asc", grid(part == "source"))
 s.until(lambda: states(s) == ["ready"] and "configuration of before" in workers(s)[0]["why"], "it goes on")
 os.kill(first, signal.SIGCONT)
-s.check(workers(s)[0]["pid"] == first and s.status()["ready"] and s.status()["why"] == "", f"{s.status()['why']}")
+s.until(lambda: workers(s)[0]["pid"] == first and s.status()["ready"] and s.status()["why"] == "", f"{s.status()['why']}")
 s.check(len(s.status()["in_flight"]) == 1, "two long jobs at a time")
 
 # With its end the settings are in force: both long ones at a time, and others beside them.
 os.kill(first, signal.SIGKILL)
 s.until(lambda: len(s.status()["in_flight"]) == 2, "two long jobs at a time")
-s.check(workers(s)[0]["why"] == "" and workers(s)[0]["deaths"] == 1, f"{workers(s)}")
+s.until(lambda: workers(s)[0]["why"] == "" and workers(s)[0]["deaths"] == 1, f"{workers(s)}")
 others_are_done(s)
 s.stop()
 

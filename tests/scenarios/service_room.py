@@ -109,7 +109,7 @@ def fill_and_empty(s, k, done, leave, with_long):
 def is_whole(s, out, drops):
     """Every result once, every input in done/, nothing left."""
     s.has_once(drops, out)
-    s.check(os.listdir(os.path.join(s.spool, ".work")) == ["lock"] and not os.listdir(os.path.join(s.spool, "in")) and
+    s.check(set(os.listdir(os.path.join(s.spool, ".work"))) == {"lock", "requests"} and not os.listdir(os.path.join(s.spool, "in")) and
             not os.listdir(os.path.join(s.spool, "failed")), "left over")
 
 

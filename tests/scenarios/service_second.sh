@@ -1,27 +1,38 @@
 #!/bin/sh
-# Two services of one user with the same place for the status socket: what the second and `leat status` say.
+# Two services of one user: each is asked by its spool, whoever started it, and neither hides the other.
 . "$(dirname "$0")/lib.sh"
-export LEAT RUNTIME_DIRECTORY="$scratch/leat" XDG_RUNTIME_DIR="$scratch"
+export LEAT
 unset NOTIFY_SOCKET
 begin() {
     "$LEAT" watch --spool "$1" -b cpu --reserve 0 2>"$1.log" &
     eval "$1=\$!"
-    wait_for "$1 is ready" grep -q "ready: results go to" "$1.log"
+    wait_for "$1 is ready" "$LEAT" status --spool "$1" >/dev/null 2>&1
 }
 trap 'status=$?; [ $status -eq 0 ] || cat ./*.log >&2; kill ${one:-} ${two:-} 2>/dev/null; wait; rm -rf "$scratch"' EXIT
 begin one
 begin two
-grep -q "status socket unavailable: '$scratch/leat/status.sock'.*--status-socket" two.log ||
-    { cat two.log >&2; fail "the second does not say that it has no status"; }
+for name in one two; do
+    expect 0 "$LEAT" status --spool $name
+    grep -q "^  folder *$scratch/$name (" stdout || { cat stdout; fail "the status of $name"; }
+    expect 0 "$LEAT" flush --spool $name
+done
+printf '1,2\n3,x\n' >two/in/bad.clusters.csv
+failed_in() { "$LEAT" status --spool "$1" --json | grep -q '"n_failed": *1,'; }
+wait_for "the failure of two" failed_in two
+! failed_in one || fail "it is told of one"
+# A third one for the same folder does not begin, and does not touch the status.
+expect 2 "$LEAT" watch --spool one -b cpu --reserve 0
+says 'already watched'
 expect 0 "$LEAT" status --spool one
-grep -q "asked at *$scratch/leat/status.sock" stdout || { cat stdout; fail "which socket was asked"; }
-expect 0 "$LEAT" status --spool one --json
-grep -q "\"socket\": *\"$scratch/leat/status.sock\"" stdout || { cat stdout; fail "which socket was asked"; }
+kill -9 "$two"
+wait "$two"
 expect 2 "$LEAT" status --spool two
-says "no service answers at .*'$scratch/leat/status.sock' \(where that of '.*one' does\)"
+says "no service watches 'two'; start one"
+begin two
+wait_for "the failure of two, after a restart" failed_in two
 for pid in $one $two; do
     kill "$pid"
     wait "$pid" || fail "exit status $? after SIGTERM"
 done
 ! grep -E 'Sanitizer|runtime error' ./*.log || fail "a sanitizer has found something"
-echo "a second service without a socket of its own says so"
+echo "two services of one user, each with its own status"

@@ -56,14 +56,14 @@ names = [f"s{i}" for i in range(4)]
 for name in names:
     drop_slope(two, name)
 two.check(done_on(two, names) == {"fake 1"}, "done on the device that fails")
-two.check(two.status()["workers"][0]["deaths"] > 0, "the first device was not tried")
+two.until(lambda: two.status()["workers"][0]["deaths"] > 0, "the first device was not tried")
 two.stop()
 two.is_clean()
 
 sick.check(done_on(sick, ["a", "b"]) == {"cpu"}, "done on the device that fails")
 sick.check(states(sick) == {"cuda:0": "out", "cpu": "ready"}, f"{states(sick)}")
-sick.check(sick.status()["workers"][0]["deaths"] == 5 and not sick.status()["ready"], f"{sick.status()}")
-text = subprocess.run([LEAT, "status", "--status-socket", sick.socket], capture_output=True, text=True).stdout
+sick.until(lambda: sick.status()["workers"][0]["deaths"] == 5 and not sick.status()["ready"], f"{sick.status()}")
+text = subprocess.run([LEAT, "status", "--spool", sick.spool], capture_output=True, text=True).stdout
 sick.check("cuda:0: out, again in" in text and "5 deaths: the device is lost" in text, text)
 sick.stop()
 sick.is_clean()

@@ -29,7 +29,7 @@ still.until(lambda: still.status()["totals"]["done"] == 3, "the others have resu
 reason = still.reasons()["stuck.clusters.csv"]
 still.check(reason["kind"] == "stalled" and reason["attempts"] == 2, f"{reason}")
 still.check("did not move for 600 s" in reason["reason"], f"{reason}")
-still.check(still.status()["workers"][0]["deaths"] == 2, f"{still.status()['workers']}")
+still.until(lambda: still.status()["workers"][0]["deaths"] == 2, f"{still.status()['workers']}")
 still.stop()
 still.is_clean()
 

@@ -63,7 +63,7 @@ s, reasons = run("deaths", FAULTS, good[:12] + ["poison", "eater"] + good[12:], 
 for name in ("poison", "eater"):
     s.check(reasons[name]["attempts"] == 3 and reasons[name]["kind"] == "crash", f"{name}: {reasons[name]}")
 s.check("3 attempts" in reasons["poison"]["reason"] and "signal 6" in reasons["poison"]["reason"], f"{reasons}")
-s.check(s.status()["workers"][0]["deaths"] >= 6, "deaths are counted")
+s.until(lambda: s.status()["workers"][0]["deaths"] >= 6, "deaths are counted")
 s.until(lambda: s.status()["ready"], "ready again")
 with open(f"/proc/{s.status()['workers'][0]['pid']}/comm") as f:
     s.check(f.read() == "leat-worker\n", "top and ps do not name the worker")
@@ -72,7 +72,7 @@ s.is_clean()
 
 # The device fails with the third job of every worker; memory is out for the first: all end well.
 s, _ = run("device", {"LEAT_WORKER_FAULT": "device #3"}, good[:8], [], "--max-attempts", "9")
-s.check(s.status()["workers"][0]["deaths"] > 0, "no worker ended by its device")
+s.until(lambda: s.status()["workers"][0]["deaths"] > 0, "no worker ended by its device")
 s.stop()
 s.is_clean()
 s, _ = run("memory", {"LEAT_WORKER_FAULT": "memory #1"}, good[:8], [])
@@ -97,7 +97,7 @@ s.until(lambda: n_attempted() == 7, "all are at the worker")
 os.kill(worker, signal.SIGCONT)
 s.until(lambda: s.status()["totals"]["done"] == 6 and s.status()["totals"]["failed"] == 1, "all jobs have ended")
 s.check(s.reasons()["b-poison.clusters.csv"]["kind"] == "device", f"{s.reasons()}")
-s.check(s.status()["workers"][0]["deaths"] == 3, f"{s.status()['workers']}")
+s.until(lambda: s.status()["workers"][0]["deaths"] == 3, f"{s.status()['workers']}")
 s.stop()
 s.is_clean()
 
@@ -136,7 +136,7 @@ with open("auto.conf", "w") as f:
 s, _ = run("auto", absent, good[:3], [], "-b", "auto", "--config", "auto.conf")
 workers = {w["name"]: w["state"] for w in s.status()["workers"]}
 s.check(workers == {"cuda:0": "out", "cpu": "ready"}, f"{workers}")
-s.check(s.status()["workers"][0]["again_in_s"] > 0, "it is never tried again")
+s.until(lambda: s.status()["workers"][0]["again_in_s"] > 0, "it is never tried again")
 with open("auto.conf", "w") as f:
     f.write("level = 2\n")
 s.process.send_signal(signal.SIGHUP)
@@ -146,7 +146,7 @@ s.check(s.said().count("cuda:0: the worker cannot begin") == 1, "the same reason
 s.stop()
 s = Service("cuda", "-b", "cuda", program=FAULTY, env=absent, wait=False)
 s.until(lambda: s.status()["state"] == "running" and not s.status()["ready"], "running, but not ready")
-s.check("cuda:0" in s.status()["why"], "why it is not ready")
+s.until(lambda: "cuda:0" in s.status()["why"], "why it is not ready")
 s.drop("patient.clusters.csv", table())
 s.until(lambda: s.status()["n_queued"] == 1, "a job that waits for a device")
 s.stop()

@@ -16,7 +16,7 @@ done
 grep -q "standard output" stderr || fail "it does not say what was not printed: $(cat stderr)"
 
 trap 'kill -9 ${service:-} 2>/dev/null; rm -rf "$scratch"' EXIT
-"$LEAT" watch --spool "$scratch/spool" --status-socket "$scratch/s.sock" -b cpu --settle 0.1 --reserve 0 <&- >&- 2>&- &
+"$LEAT" watch --spool "$scratch/spool" -b cpu --settle 0.1 --reserve 0 <&- >&- 2>&- &
 service=$!
 wait_for "the service makes in/" test -d spool/in
 cp x.clusters.csv spool/in/.x && mv spool/in/.x spool/in/x.clusters.csv

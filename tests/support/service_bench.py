@@ -210,7 +210,6 @@ class Service:
         self.leat = leat
         self.spool = os.path.join(folder, "spool")
         self.out = settings.pop("output", os.path.join(self.spool, "out"))
-        self.socket = os.path.join(folder, "s.sock")
         self.config = os.path.join(folder, "leat.conf")
         self.log = open(os.path.join(folder, "log"), "ab")
         self.seen = set()  # identities of all processes there have been
@@ -220,7 +219,7 @@ class Service:
 
     def configure(self, **settings):
         values = {"spool": self.spool, "output": self.out, "backend": "cpu", "settle": 0.4, "rescan": 5,
-                  "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2, "status_socket": self.socket}
+                  "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2}
         values.update(settings)
         with open(self.config, "w") as f:
             f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES + "[pipeline sciddicat]\nsteps = 200\n")
@@ -274,7 +273,7 @@ class Service:
             raise Failure("exit status %d after SIGTERM" % code)
 
     def status(self):
-        return ask_status(self.socket)
+        return ask_status(self.spool)
 
     def must_live(self):
         if self.process.poll() is not None:
@@ -426,7 +425,7 @@ class Ledger:
 
     def check_work(self, ignored):
         for name in os.listdir(self.service.folder(".work")):
-            if name != "lock":
+            if name not in ("lock", "requests"):
                 self.blame("left over", ".work/%s" % name)
         for name in names_below(self.service.folder("in")):
             if name not in ignored:

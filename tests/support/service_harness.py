@@ -130,7 +130,7 @@ def kinds(b):
 def try_again(b, ignored):
     """leat retry, beside a running service: what failed comes back, and fails once more under another id."""
     before = set(os.listdir(b.service.folder("failed")))
-    said = subprocess.run([b.service.leat, "retry", "--all", "--status-socket", b.service.socket],
+    said = subprocess.run([b.service.leat, "retry", "--all", "--spool", b.service.spool],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     b.service.settle(ignored)
     after = set(os.listdir(b.service.folder("failed")))

@@ -152,8 +152,6 @@ static void reach_over_sockets(void)
 {
     char path[108];
     int ends[2];
-    snprintf(path, sizeof(path), "%.90s.sock", root);
-    tell("the status socket", connects(path));
     snprintf(path, sizeof(path), "%.80s/../http.sock", root);
     tell("the page's socket", connects(path));
     tell("a Unix socket", socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) >= 0);

@@ -103,6 +103,18 @@ static void follow(struct watcher *w, const char *folder)
     }
 }
 
+/* A name has gone. Of a folder that was moved away nothing tells what was in it. */
+static void on_gone(struct watcher *w, const char *folder, const struct inotify_event *e)
+{
+    if ((e->mask & IN_ISDIR) != 0) {
+        want_scan(w);
+    } else if (w->options.gone != NULL) {
+        char *const path = xasprintf("%s%s%s", folder, *folder != '\0' ? "/" : "", e->name);
+        w->options.gone(w->options.user, path);
+        free(path);
+    }
+}
+
 static void on_event(struct watcher *w, const struct inotify_event *e)
 {
     if ((e->mask & IN_Q_OVERFLOW) != 0) {
@@ -120,6 +132,8 @@ static void on_event(struct watcher *w, const struct inotify_event *e)
     }
     if (folder != NULL && (e->mask & IN_MOVE_SELF) != 0) {
         follow(w, folder);
+    } else if (folder != NULL && (e->mask & (IN_MOVED_FROM | IN_DELETE)) != 0) {
+        on_gone(w, folder, e);
     } else if (folder != NULL && e->len > 0) {
         add_hint(w, folder, e->name);
     }

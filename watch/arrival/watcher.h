@@ -48,6 +48,9 @@ struct watcher_options {
     /* What a look found; take over what is kept (files[i].path: set to NULL), the rest is freed
      * afterwards. */
     void (*found)(void *user, struct watcher_findings *findings);
+    /* An event has told that the path, of no folder, is not there any more; it may be there again.
+     * NULL: nobody asks. */
+    void (*gone)(void *user, const char *path);
     /* The folder, or places below it, could not be listed (removed, no permission): `why` says it
      * of the first, n is how many, or 0 when it was not everything that was looked at; then all is
      * counted within poll_ms. Comes before that look's found(). */

@@ -571,12 +571,6 @@ bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes
     return true;
 }
 
-bool spool_has_failed(const struct spool *s, const char *id)
-{
-    struct stat st;
-    return fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
-}
-
 enum spool_outcome spool_outcome_of(enum status code)
 {
     switch (code) {

@@ -252,8 +252,8 @@ void spool_adopt_in(struct spool *s, int fd);
  * reserve alone, so what is made already can be put in place. */
 bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes);
 
-/* Whether a job of that id lies in failed/, as far as can be seen. */
-bool spool_has_failed(const struct spool *s, const char *id);
+/* The time that an id holds, in microseconds since 1970; -1 when it is not an id. */
+int64_t spool_id_time(const char *id);
 
 /* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
  * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.

@@ -280,7 +280,8 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
         const char *name = list.names[i];
         if (spool_id_time(name) >= 0) {
             recover_one(s, out, name);
-        } else if (strcmp(name, "lock") != 0 && !spool_keep_note(s, name)) {
+        } else if (strcmp(name, "lock") != 0 && strcmp(name, "requests") != 0 &&
+                   !spool_keep_note(s, name)) {
             set_aside(s, out, name);
         }
     }

@@ -49,8 +49,6 @@ bool spool_enter_step(struct spool_job *job, enum spool_state state);
  * now.
  */
 bool spool_is_absent(int error);
-/* The time that an id holds, in microseconds; -1 when it is not an id. */
-int64_t spool_id_time(const char *id);
 /* Ids to come are greater than one of this time, unless no id could follow it. */
 void spool_learn_id(struct spool *s, int64_t us);
 /* Makes .work/ID and .work/ID/in. Returns 0, or -1 with errno. */

@@ -1,22 +1,22 @@
 /*
  * socket_name - see socket_name.h.
  */
-#include "pipeline/status/socket_name.h"
+#include "pipeline/page/socket_name.h"
 
-#include "formats/base/log.h"
 #include "watch/files/xalloc.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum status socket_name_address(const char *path, const char *option, struct sockaddr_un *out)
+/* The address of that path. */
+static enum status make_address(const char *path, const char *option, struct sockaddr_un *out)
 {
     memset(out, 0, sizeof(*out));
     out->sun_family = AF_UNIX;
@@ -31,27 +31,8 @@ enum status socket_name_address(const char *path, const char *option, struct soc
     return STATUS_OK;
 }
 
-/* Gives what has just been made, and is the service's alone so far, to the group. A process needs
- * no right to do so where the group is its own, which what it makes mostly has. */
-static bool give_to_group(const char *path, gid_t group, mode_t mode)
-{
-    struct stat st;
-    return lstat(path, &st) == 0 && (st.st_gid == group || lchown(path, (uid_t)-1, group) == 0) &&
-           chmod(path, mode) == 0;
-}
-
-static bool can_enter(const struct stat *folder, gid_t group)
-{
-    return (folder->st_mode & (folder->st_gid == group ? S_IXGRP : S_IXOTH)) != 0;
-}
-
-static void say_refused(const char *path, const char *why)
-{
-    log_warning("'%s': %s; only root and the service's own user may ask for the status", path, why);
-}
-
 /* The socket's folder: made, and one in which no other user can replace the socket. */
-static enum status make_folder(const char *path, gid_t group, const char *what, const char *option)
+static enum status make_folder(const char *path, const char *what, const char *option)
 {
     const char *slash = strrchr(path, '/');
     char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -61,12 +42,8 @@ static enum status make_folder(const char *path, gid_t group, const char *what, 
                              : (int)(slash - path),
              slash == NULL ? "." : path);
     struct stat st;
-    const bool made = mkdir(folder, 0700) == 0;
-    if (!made && errno != EEXIST) {
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
         return status_fail_errno(errno, "'%s': cannot make the folder of the %s", folder, what);
-    }
-    if (made && group != socket_name_no_group) {
-        (void)give_to_group(folder, group, 0710); /* whether that has helped is seen below */
     }
     if (stat(folder, &st) != 0) {
         return status_fail_errno(errno, "'%s': cannot look at the folder of the %s", folder, what);
@@ -77,11 +54,6 @@ static enum status make_folder(const char *path, gid_t group, const char *what, 
         return status_fail(STATUS_BAD_ARGUMENT,
                            "'%s': others may write to the folder of the %s: give another with %s",
                            folder, what, option);
-    }
-    if (group != socket_name_no_group && !can_enter(&st, group)) {
-        say_refused(folder,
-                    "the group may not enter the folder of the status socket (chgrp it, and "
-                    "chmod g+x)");
     }
     return STATUS_OK;
 }
@@ -141,25 +113,17 @@ static enum status bind_name(const struct sockaddr_un *address, mode_t mode, con
     return STATUS_OK;
 }
 
-enum status socket_name_bind(const char *path, mode_t mode, gid_t group, const char *what,
-                             const char *option, int *fd, struct socket_name *out)
+enum status socket_name_bind(const char *path, mode_t mode, const char *what, const char *option,
+                             int *fd, struct socket_name *out)
 {
     struct sockaddr_un address;
     struct stat st;
     *fd = -1;
     *out = (struct socket_name){0};
-    STATUS_TRY(socket_name_address(path, option, &address));
-    STATUS_TRY(make_folder(path, group, what, option));
+    STATUS_TRY(make_address(path, option, &address));
+    STATUS_TRY(make_folder(path, what, option));
     STATUS_TRY(clear_name(&address, option));
     STATUS_TRY(bind_name(&address, mode, what, fd));
-    if (group != socket_name_no_group && !give_to_group(path, group, 0660)) {
-        char why[STATUS_MESSAGE_BYTES];
-        const char *error = strerror(errno);
-        const struct group *entry = getgrgid(group);
-        snprintf(why, sizeof(why), "cannot be given to the group '%s' (%s)",
-                 entry != NULL ? entry->gr_name : "", error);
-        say_refused(path, why);
-    }
     if (lstat(path, &st) != 0) {
         const enum status code =
             status_fail_errno(errno, "'%s': cannot look at the %s", path, what);

@@ -1,0 +1,377 @@
+/*
+ * service_requests - what an administrator asks of the service (request.h): hold, release, delete,
+ * retry and flush. The folder of requests is looked through at the start and when an event tells
+ * that there is something new; each request is answered once it is done, and on disk. One that
+ * cannot be decided yet waits; a service that ends leaves it to the next.
+ *
+ * Only a job that waits for its turn can be held or deleted; one that was sent ahead to a worker is
+ * asked back first. A hold is a file of the job's (spool_hold), written on libuv's pool while the
+ * job is in no list, so that no step of the spool takes it. A deleted job fails, so that its inputs
+ * and the reason are in failed/.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/log.h"
+#include "pipeline/names/text.h"
+#include "pipeline/status/request.h"
+#include "watch/files/beneath.h"
+#include "watch/files/xalloc.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOKED = 256 }; /* requests of one look */
+
+struct service_request {
+    STAILQ_ENTRY(service_request) place;
+    uv_work_t work;
+    struct service *service;
+    char name[REQUEST_NAME_BYTES];
+    char *what, *which;           /* "hold"; ID, or the path of an input: "" for none */
+    struct service_job *job;      /* whose file is being made or removed */
+    enum service_list list;       /* that the job was in */
+    char deleted[SPOOL_ID_BYTES]; /* the job that is on its way to failed/; "": none is */
+    bool done;
+    char text[REQUEST_TEXT_BYTES];
+};
+
+struct request_look {
+    uv_work_t work;
+    struct service *service;
+    size_t n;
+    bool is_watched, is_more;
+    struct {
+        char name[REQUEST_NAME_BYTES];
+        json_t *request;
+    } found[LOOKED];
+};
+
+static bool is(const struct service_request *r, const char *what)
+{
+    return strcmp(r->what, what) == 0;
+}
+
+static void free_request(struct service_request *r)
+{
+    free(r->what);
+    free(r->which);
+    free(r);
+}
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+static bool is_pending(const struct service *s, const char *name)
+{
+    const struct service_request *r;
+    bool is = false;
+    STAILQ_FOREACH(r, &s->requests.pending, place)
+    {
+        is = is || strcmp(r->name, name) == 0;
+    }
+    return is;
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && strlen(entry->d_name) < REQUEST_NAME_BYTES;
+}
+
+/* On the pool. Nothing is pending that is not known to the loop's thread, which waits for this. */
+static void look(uv_work_t *work)
+{
+    struct request_look *const l = work->data;
+    struct dirent **entries = NULL;
+    int folder_fd;
+    if (request_open_folder(l->service->settings->spool, &folder_fd) != STATUS_OK) {
+        return;
+    }
+    l->is_watched = service_folders_watch(l->service, REQUEST_FOLDER);
+    const int n = scandirat(folder_fd, ".", &entries, is_shown, alphasort);
+    for (int i = 0; i < n; i++) {
+        json_t *const request = l->n < LOOKED && !is_pending(l->service, entries[i]->d_name)
+                                    ? request_read(folder_fd, entries[i]->d_name)
+                                    : NULL;
+        if (request != NULL) {
+            memcpy(l->found[l->n].name, entries[i]->d_name, strlen(entries[i]->d_name) + 1);
+            l->found[l->n++].request = request;
+        }
+        free(entries[i]);
+    }
+    l->is_more = l->n == LOOKED;
+    free(entries);
+    beneath_close(folder_fd);
+}
+
+static void looked(uv_work_t *work, int failed)
+{
+    struct request_look *const l = work->data;
+    struct service *const s = l->service;
+    (void)failed;
+    for (size_t i = 0; i < l->n; i++) {
+        const json_t *const request = l->found[i].request;
+        struct service_request *const r = xcalloc(1, sizeof(*r));
+        char *const which = worker_unpack_name(json_object_get(request, "job"));
+        *r = (struct service_request){.work.data = r, .service = s};
+        snprintf(r->name, sizeof(r->name), "%s", l->found[i].name);
+        r->what = xstrdup(text_at(request, "do"));
+        r->which = which != NULL ? which : xstrdup("");
+        STAILQ_INSERT_TAIL(&s->requests.pending, r, place);
+        json_decref(l->found[i].request);
+    }
+    s->requests.is_due = s->requests.is_due || l->is_more;
+    s->requests.is_blind = !l->is_watched;
+    s->requests.is_looking = false;
+    s->is_changed = s->is_changed || l->n > 0;
+    free(l);
+}
+
+static void begin_look(struct service *s)
+{
+    struct request_look *const l = xcalloc(1, sizeof(*l));
+    l->work.data = l;
+    l->service = s;
+    s->requests.is_due = false;
+    s->requests.is_looking = true;
+    uv_queue_work(&s->loop, &l->work, look, looked);
+}
+
+/* --- which job -------------------------------------------------------------------------------- */
+
+static bool is_meant(const struct service *s, const struct service_job *job, const char *which)
+{
+    const size_t n_root = strlen(s->settings->spool);
+    bool is_it = strcmp(job->spool->id, which) == 0;
+    if (strncmp(which, s->settings->spool, n_root) == 0 && which[n_root] == '/') {
+        which += n_root + 1;
+    }
+    which += strncmp(which, "in/", 3) == 0 ? 3 : 0;
+    for (size_t i = 0; i < job->spool->n_files && !is_it; i++) {
+        char *path = service_inbox_path(job->spool, i);
+        is_it = strcmp(path, which) == 0;
+        free(path);
+    }
+    return is_it;
+}
+
+/* How many jobs are called so, and the last of them. */
+static size_t find(struct service *s, const char *which, struct service_job **out)
+{
+    struct service_job *job;
+    size_t n = 0;
+    for (size_t list = 0; list < SERVICE_LISTS; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            if (is_meant(s, job, which)) {
+                *out = job;
+                n++;
+            }
+        }
+    }
+    return n;
+}
+
+/* --- on disk ---------------------------------------------------------------------------------- */
+
+static void run(uv_work_t *work)
+{
+    struct service_request *const r = work->data;
+    struct service *const s = r->service;
+    int folder_fd;
+    enum status code = STATUS_OK;
+    if (r->job != NULL) {
+        code = spool_hold(s->spool, r->job->spool->id, is(r, "hold"));
+    } else if (is(r, "retry")) {
+        code = spool_retry(s->settings->spool, r->which);
+    }
+    if (code != STATUS_OK) {
+        r->done = false;
+        snprintf(r->text, sizeof(r->text), "%.*s", REQUEST_TEXT_BYTES - 1, status_message());
+    }
+    if (request_open_folder(s->settings->spool, &folder_fd) == STATUS_OK) {
+        if (request_answer(folder_fd, r->name, r->done, r->text) != STATUS_OK) {
+            log_warning("%s: %s", r->which, status_message());
+        }
+        beneath_close(folder_fd);
+    }
+}
+
+static void after(uv_work_t *work, int failed)
+{
+    struct service_request *const r = work->data;
+    struct service *const s = r->service;
+    (void)failed;
+    s->requests.n_working--;
+    if (r->job != NULL) {
+        service_job_list(s, r->job, r->list);
+        r->job->spool->held = r->done ? is(r, "hold") : r->job->spool->held;
+    }
+    log_info("%s %s by the administrator: %s", r->what, r->which, r->text);
+    free_request(r);
+    s->is_changed = true;
+}
+
+/* The request leaves for the pool, where it is done, if it is not yet, and answered. */
+static void answer(struct service_request *r, bool done, const char *text)
+{
+    struct service *const s = r->service;
+    r->done = done;
+    snprintf(r->text, sizeof(r->text), "%s", text);
+    STAILQ_REMOVE(&s->requests.pending, r, service_request, place);
+    s->requests.n_working++;
+    uv_queue_work(&s->loop, &r->work, run, after);
+}
+
+/* --- a request -------------------------------------------------------------------------------- */
+
+/* Everything that waits for its time is tried now. */
+static void flush(struct service_request *r)
+{
+    struct service *const s = r->service;
+    const uint64_t now = service_now(s);
+    char text[REQUEST_TEXT_BYTES];
+    struct service_job *job;
+    size_t n = 0;
+    for (size_t list = 0; list < SERVICE_LISTS; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            n += job->again_ms > now;
+            job->again_ms = job->attempt_ms = 0;
+        }
+    }
+    if (s->watcher != NULL) {
+        watcher_rescan(s->watcher);
+    }
+    snprintf(text, sizeof(text), "%zu jobs that waited for their time are tried now", n);
+    answer(r, true, text);
+}
+
+/* A job that is at its worker, or on its way there. */
+static void ask_back(struct service_request *r, struct service_job *job)
+{
+    if (is(r, "release")) {
+        answer(r, false, "it is not held: it is at a worker");
+    } else if (job->begun) {
+        answer(r, false,
+               is(r, "hold") ? "it is being worked on, and can be held only before"
+                             : "it is being worked on, and can be deleted only before; a deadline "
+                               "ends such jobs");
+    } else if (job->list == WAIT_WORKER) {
+        service_job_happens(r->service, job, WAIT_WORKER, EVENT_SENT_BACK);
+    } else {
+        service_job_call_back(job);
+    }
+}
+
+/* One that waits for its turn. */
+static void act(struct service_request *r, struct service_job *job)
+{
+    if (is(r, "delete")) {
+        service_job_set_failure(job, "deleted", "deleted by the administrator");
+        service_job_happens(r->service, job, job->list, EVENT_DELETED);
+        job->again_ms = 0;
+        snprintf(r->deleted, sizeof(r->deleted), "%s", job->spool->id);
+    } else if (job->spool->held == is(r, "hold")) {
+        answer(r, is(r, "hold"), is(r, "hold") ? "held already" : "it is not held");
+    } else {
+        r->job = job;
+        r->list = job->list;
+        service_job_unlist(r->service, job);
+        answer(r, true, is(r, "hold") ? "held" : "released");
+    }
+}
+
+/* About a job that is not found. While a step of the spool, or another request, has some, it may be
+ * one of these. */
+static void miss(struct service_request *r, size_t n)
+{
+    const struct service *const s = r->service;
+    char text[REQUEST_TEXT_BYTES];
+    if (n == 0 && (s->step != NULL || s->requests.n_working > 0)) {
+        return;
+    }
+    if (r->deleted[0] != '\0') {
+        snprintf(text, sizeof(text), "deleted; its inputs are in failed/%s", r->deleted);
+        answer(r, true, text);
+        return;
+    }
+    snprintf(text, sizeof(text),
+             n == 0 ? "no such job among those that are claimed (leat status --json has the queued "
+                      "ones); a file that waits in in/ can be moved away"
+                    : "%zu jobs have such an input; give the job's ID (leat status --json)",
+             n);
+    answer(r, false, text);
+}
+
+static void deal_with(struct service_request *r)
+{
+    struct service_job *job = NULL;
+    if (is(r, "flush")) {
+        flush(r);
+        return;
+    }
+    if (is(r, "retry")) {
+        answer(r, true, "back in in/");
+        return;
+    }
+    if (!is(r, "hold") && !is(r, "release") && !is(r, "delete")) {
+        answer(r, false, "not understood");
+        return;
+    }
+    const size_t n = find(r->service, r->deleted[0] != '\0' ? r->deleted : r->which, &job);
+    if (n != 1) {
+        miss(r, n);
+        return;
+    }
+    switch (job->list) {
+    case WAIT_VERIFY:
+    case WAIT_ATTEMPT:
+        act(r, job);
+        break;
+    case WAIT_WORKER:
+    case WAIT_RESULT:
+        ask_back(r, job);
+        break;
+    case WAIT_FINISH:
+        answer(r, false, "its result is made, and is being put in place");
+        break;
+    case WAIT_FAIL:
+        if (r->deleted[0] == '\0') {
+            answer(r, false, "it has failed already, and is being moved to failed/");
+        }
+        break;
+    default: /* it is between two steps */
+        break;
+    }
+}
+
+void service_requests_step(struct service *s)
+{
+    struct service_request *r, *next;
+    if (s->is_draining || s->requests.is_looking) {
+        return;
+    }
+    for (r = STAILQ_FIRST(&s->requests.pending); r != NULL; r = next) {
+        next = STAILQ_NEXT(r, place);
+        deal_with(r);
+    }
+    if (s->requests.is_due && s->requests.n_working == 0) {
+        begin_look(s);
+    }
+}
+
+void service_requests_open(struct service *s)
+{
+    STAILQ_INIT(&s->requests.pending);
+    s->requests.is_due = true;
+}
+
+void service_requests_free(struct service *s)
+{
+    struct service_request *r;
+    while ((r = STAILQ_FIRST(&s->requests.pending)) != NULL) {
+        STAILQ_REMOVE_HEAD(&s->requests.pending, place);
+        free_request(r);
+    }
+}

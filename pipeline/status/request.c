@@ -1,0 +1,184 @@
+/*
+ * request - see request.h.
+ */
+#include "pipeline/status/request.h"
+
+#include "formats/base/json.h"
+#include "pipeline/names/text.h"
+#include "pipeline/status/status_file.h"
+#include "pipeline/worker/worker_protocol.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LONGEST = 16384,
+    PATIENCE_S = 15, /* for an answer */
+    OLD_S = 600      /* an answer that nobody has fetched */
+};
+
+/* Root asks for the service, which has to read it. */
+static bool give(int fd, const struct stat *owner)
+{
+    return owner->st_uid == geteuid() || fchown(fd, owner->st_uid, owner->st_gid) == 0;
+}
+
+enum status request_open_folder(const char *spool, int *out)
+{
+    struct stat owner;
+    char *path;
+    *out = -1;
+    if (asprintf(&path, "%s/.work", spool) < 0) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    }
+    const int work_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const bool is_made = work_fd >= 0 && mkdirat(work_fd, "requests", 0700) == 0;
+    if (work_fd >= 0) {
+        *out = openat(work_fd, "requests", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    enum status code = STATUS_OK;
+    if (*out < 0 ||
+        (is_made && (fstat(work_fd, &owner) != 0 || !give(*out, &owner) || fsync(work_fd) != 0))) {
+        const int error = errno;
+        code = status_fail_errno(error, "'%s': cannot be asked for anything%s", path,
+                                 error == EACCES   ? ", only root and its own user may"
+                                 : error == ENOENT ? ", nobody has watched it yet"
+                                                   : "");
+        beneath_close(*out);
+        *out = -1;
+    }
+    beneath_close(work_fd);
+    free(path);
+    return code;
+}
+
+/* The object under that name, replaced by one rename, on disk. Takes the object over. */
+static enum status put(int folder_fd, const char *name, json_t *object)
+{
+    char *const text = json_write(object, JSON_COMPACT);
+    char temp[REQUEST_NAME_BYTES + 8];
+    struct stat owner;
+    json_decref(object);
+    if (text == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for a request");
+    }
+    snprintf(temp, sizeof(temp), ".%s", name);
+    const size_t n = strlen(text);
+    const int fd =
+        openat(folder_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const bool is_put = fd >= 0 && fstat(folder_fd, &owner) == 0 && give(fd, &owner) &&
+                        write(fd, text, n) == (ssize_t)n && disk_sync("request.file", fd) == 0 &&
+                        disk_replace("request.name", folder_fd, temp, folder_fd, name) == 0 &&
+                        disk_sync("request.folder", folder_fd) == 0;
+    const int error = errno;
+    beneath_close(fd);
+    free(text);
+    if (!is_put) {
+        unlinkat(folder_fd, temp, 0);
+    }
+    return is_put ? STATUS_OK
+                  : status_fail_errno(error, "'" REQUEST_FOLDER "': the request cannot be written");
+}
+
+enum status request_write(int folder_fd, const char *what, const char *job,
+                          char name[REQUEST_NAME_BYTES])
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    snprintf(name, REQUEST_NAME_BYTES, "%011lld-%09ld-%d", (long long)t.tv_sec, t.tv_nsec,
+             (int)getpid());
+    json_t *const request = json_pack("{s:s}", "do", what);
+    if (job != NULL && json_object_set_new(request, "job", worker_pack_name(job)) != 0) {
+        json_decref(request);
+        return status_fail(STATUS_NO_MEMORY, "no memory for a request");
+    }
+    return put(folder_fd, name, request);
+}
+
+enum status request_answer(int folder_fd, const char *name, bool done, const char *text)
+{
+    return put(folder_fd, name, json_pack("{s:b, s:o}", "done", done, "text", text_json(text)));
+}
+
+/* Whatever object lies there; NULL: none. */
+static json_t *read_object(int folder_fd, const char *name, struct stat *st)
+{
+    json_t *object = NULL;
+    int fd;
+    if (beneath_open_file(folder_fd, name, st, &fd) != STATUS_OK) {
+        return NULL;
+    }
+    if (json_read_fd(fd, LONGEST, &object) != STATUS_OK) {
+        object = NULL;
+    }
+    close(fd);
+    return object;
+}
+
+json_t *request_read(int folder_fd, const char *name)
+{
+    struct stat st = {0};
+    json_t *const object = read_object(folder_fd, name, &st);
+    if (json_is_string(json_object_get(object, "do"))) {
+        return object;
+    }
+    json_decref(object);
+    if (st.st_mtim.tv_sec + OLD_S < time(NULL)) {
+        unlinkat(folder_fd, name, 0);
+    }
+    return NULL;
+}
+
+/* Whether the answer is there; it is taken away then. */
+static bool fetch(int folder_fd, const char *name, bool *done, char text[REQUEST_TEXT_BYTES])
+{
+    struct stat st;
+    json_t *const object = read_object(folder_fd, name, &st);
+    const bool is_answer = json_is_boolean(json_object_get(object, "done"));
+    if (is_answer) {
+        *done = json_is_true(json_object_get(object, "done"));
+        snprintf(text, REQUEST_TEXT_BYTES, "%s", text_at(object, "text"));
+        unlinkat(folder_fd, name, 0);
+    }
+    json_decref(object);
+    return is_answer;
+}
+
+enum status request_ask(const char *spool, const char *what, const char *job, bool *done,
+                        char text[REQUEST_TEXT_BYTES])
+{
+    char name[REQUEST_NAME_BYTES], folder[64], events[4096];
+    int folder_fd;
+    bool is_answered = false, is_alive = true;
+    STATUS_TRY(request_open_folder(spool, &folder_fd));
+    snprintf(folder, sizeof(folder), "/proc/self/fd/%d", folder_fd);
+    struct pollfd told = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN};
+    (void)inotify_add_watch(told.fd, folder, IN_MOVED_TO); /* else it is looked every second */
+    const enum status code = request_write(folder_fd, what, job, name);
+    for (int i = 0; code == STATUS_OK && !is_answered && is_alive && i < PATIENCE_S;) {
+        is_alive = status_file_lives(spool);
+        is_answered = fetch(folder_fd, name, done, text);
+        i += is_alive && !is_answered && poll(&told, 1, 1000) <= 0;
+        while (read(told.fd, events, sizeof(events)) > 0) { /* it is looked again */
+        }
+    }
+    if (code == STATUS_OK && !is_answered) {
+        *done = true;
+        snprintf(text, REQUEST_TEXT_BYTES, "%s",
+                 is_alive ? "asked for; the service has not come to it yet, and will"
+                          : "asked for; no service runs: the next one does it when it starts");
+    }
+    beneath_close(told.fd);
+    beneath_close(folder_fd);
+    return code;
+}
