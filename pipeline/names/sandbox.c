@@ -17,6 +17,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -197,13 +198,46 @@ enum status sandbox_shut_files(const struct sandbox_place *places, size_t n_plac
 
 /* --- system calls ----------------------------------------------------------------------------- */
 
+#ifdef __x86_64__
+/* What workers may not do, whatever libraries and drivers do. */
+static const int refused[] = {
+    SYS_execve, SYS_execveat, SYS_io_uring_setup, /* which makes sockets, too */
+    SYS_socket, SYS_socketpair,                   /* whose ends reach others as well */
+    SYS_unshare, SYS_mount, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
+    SYS_pidfd_send_signal, SYS_setpriority, /* also of a group, and of all that the user has */
+    SYS_ioprio_set,
+#ifndef __SANITIZE_ADDRESS__ /* which looks for leaks by it, at the end */
+    SYS_ptrace,
+#endif
+    SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd, SYS_open_by_handle_at,
+    /* What Landlock leaves to the owner of a file, or did before version CUTS. */
+    SYS_chmod, SYS_fchmod, SYS_fchmodat, 452 /* fchmodat2 */, SYS_chown, SYS_fchown, SYS_lchown,
+    SYS_fchownat, SYS_utime, SYS_utimes, SYS_futimesat, SYS_utimensat, SYS_setxattr, SYS_lsetxattr,
+    SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_truncate};
+
+/* All that the page may do: to answer on one thread, from files. */
+static const int allowed[] = {
+    /* Connections. */
+    SYS_accept, SYS_accept4, SYS_recvfrom, SYS_recvmsg, SYS_sendto, SYS_sendmsg, SYS_sendfile,
+    SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_getsockopt, SYS_setsockopt,
+    SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait, 441 /* epoll_pwait2 */,
+    SYS_eventfd2, SYS_poll, SYS_ppoll,
+    /* Files; openat has a rule. */
+    SYS_openat2, SYS_read, SYS_readv, SYS_pread64, SYS_write, SYS_writev, SYS_lseek, SYS_close,
+    SYS_getdents64, SYS_stat, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_fadvise64, SYS_fcntl,
+    /* Memory, threads, time, the end. */
+    SYS_brk, SYS_mmap, SYS_mprotect, SYS_mremap, SYS_munmap, SYS_madvise, SYS_clone, SYS_clone3,
+    SYS_set_robust_list, SYS_rseq, SYS_futex, SYS_sched_yield, SYS_sched_getaffinity, SYS_getpid,
+    SYS_gettid, SYS_prctl, SYS_capget, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
+    SYS_sigaltstack, SYS_getrandom, SYS_clock_gettime, SYS_clock_nanosleep, SYS_nanosleep,
+    SYS_restart_syscall, SYS_exit, SYS_exit_group};
+
 #define LOAD(field)                                                                                \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offsetof(struct seccomp_data, field))
 /* Goes on with the next statement if it is equal, or passes over one. */
-#define IF_EQUAL(value)     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1)
-#define ANSWER(what)        BPF_STMT(BPF_RET | BPF_K, (what))
-#define REFUSE              ANSWER(SECCOMP_RET_ERRNO | EACCES)
-#define REFUSE_CALL(number) IF_EQUAL(number), REFUSE
+#define IF_EQUAL(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1)
+#define ANSWER(what)    BPF_STMT(BPF_RET | BPF_K, (what))
+#define REFUSE          ANSWER(SECCOMP_RET_ERRNO | EACCES)
 /* Allows the call with that first argument alone; passes over it for another call. */
 #define ALLOW_CALL_WITH(number, value)                                                             \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 4), LOAD(args[0]),                            \
@@ -221,69 +255,46 @@ enum status sandbox_shut_files(const struct sandbox_place *places, size_t n_plac
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), REFUSE,                     \
         ANSWER(SECCOMP_RET_ALLOW)
 
-enum status sandbox_shut_calls(bool unix_sockets)
+struct filter {
+    struct sock_filter all[256];
+    unsigned short n;
+};
+
+static void put(struct filter *f, const struct sock_filter *statements, size_t n)
 {
-#ifdef __x86_64__
-    enum { X32 = 0x40000000, FCHMODAT2 = 452 };
-    const unsigned family = unix_sockets ? AF_UNIX : UINT32_MAX;
+    memcpy(f->all + f->n, statements, n * sizeof(*statements));
+    f->n = (unsigned short)(f->n + n);
+}
+
+static void put_calls(struct filter *f, const int *calls, size_t n, unsigned answer)
+{
+    for (size_t i = 0; i < n; i++) {
+        put(f, (const struct sock_filter[]){IF_EQUAL((unsigned)calls[i]), ANSWER(answer)}, 2);
+    }
+}
+
+static void put_rules(struct filter *f)
+{
+    enum { X32 = 0x40000000 };
     const long version = landlock_version();
     /* A filter does not see its flags; openat(2) takes its place. */
     const unsigned unseen = version > 0 && version < CUTS ? SYS_openat2 : UINT32_MAX;
-    struct sock_filter filter[] = {
+    const struct sock_filter rules[] = {
         LOAD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
         REFUSE,
         LOAD(nr),
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1), /* the same calls by other numbers */
         REFUSE,
-        REFUSE_CALL(SYS_execve),
-        REFUSE_CALL(SYS_execveat),
-        REFUSE_CALL(SYS_io_uring_setup), /* which makes sockets, too */
-        REFUSE_CALL(SYS_unshare),
-        REFUSE_CALL(SYS_mount),
-        REFUSE_CALL(SYS_kill),
-        REFUSE_CALL(SYS_tkill),
-        REFUSE_CALL(SYS_rt_sigqueueinfo),
-        REFUSE_CALL(SYS_rt_tgsigqueueinfo),
-        REFUSE_CALL(SYS_pidfd_send_signal),
         /* Whom the kernel signals when there is something to read. */
         REFUSE_CALL_WITH(SYS_fcntl, F_SETOWN),
         REFUSE_CALL_WITH(SYS_fcntl, F_SETOWN_EX),
         REFUSE_CALL_WITH(SYS_ioctl, FIOSETOWN),
         REFUSE_CALL_WITH(SYS_ioctl, SIOCSPGRP),
-        REFUSE_CALL(SYS_setpriority), /* also of a group, and of all that the user has */
-        REFUSE_CALL(SYS_ioprio_set),
-#ifndef __SANITIZE_ADDRESS__ /* which looks for leaks by it, at the end */
-        REFUSE_CALL(SYS_ptrace),
-#endif
-        REFUSE_CALL(SYS_process_vm_readv),
-        REFUSE_CALL(SYS_process_vm_writev),
-        REFUSE_CALL(SYS_pidfd_getfd),
-        REFUSE_CALL(SYS_open_by_handle_at),
-        /* What Landlock leaves to the owner of a file, or did before version CUTS. */
-        REFUSE_CALL(SYS_chmod),
-        REFUSE_CALL(SYS_fchmod),
-        REFUSE_CALL(SYS_fchmodat),
-        REFUSE_CALL(FCHMODAT2),
-        REFUSE_CALL(SYS_chown),
-        REFUSE_CALL(SYS_fchown),
-        REFUSE_CALL(SYS_lchown),
-        REFUSE_CALL(SYS_fchownat),
-        REFUSE_CALL(SYS_utime),
-        REFUSE_CALL(SYS_utimes),
-        REFUSE_CALL(SYS_futimesat),
-        REFUSE_CALL(SYS_utimensat),
-        REFUSE_CALL(SYS_setxattr),
-        REFUSE_CALL(SYS_lsetxattr),
-        REFUSE_CALL(SYS_fsetxattr),
-        REFUSE_CALL(SYS_removexattr),
-        REFUSE_CALL(SYS_lremovexattr),
-        REFUSE_CALL(SYS_fremovexattr),
-        REFUSE_CALL(SYS_truncate),
-        REFUSE_CUT(SYS_open, args[1]),
-        REFUSE_CUT(SYS_openat, args[2]),
         IF_EQUAL(unseen),
         ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
+        REFUSE_CUT(SYS_open, args[1]),
+        REFUSE_CUT(SYS_openat, args[2]),
         ALLOW_CALL_WITH(SYS_tgkill, (unsigned)getpid()), /* by which a process aborts */
         /* 0: of itself. A limit of processor time would end another. */
         ALLOW_CALL_WITH(SYS_prlimit64, 0),
@@ -291,11 +302,27 @@ enum status sandbox_shut_calls(bool unix_sockets)
         ALLOW_CALL_WITH(SYS_sched_setscheduler, 0),
         ALLOW_CALL_WITH(SYS_sched_setparam, 0),
         ALLOW_CALL_WITH(SYS_sched_setattr, 0),
-        ALLOW_CALL_WITH(SYS_socket, family),
-        ALLOW_CALL_WITH(SYS_socketpair, family), /* whose ends reach others as well */
-        ANSWER(SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog program = {.len = sizeof(filter) / sizeof(*filter), .filter = filter};
+    put(f, rules, sizeof(rules) / sizeof(*rules));
+}
+#endif
+
+enum status sandbox_shut_calls(enum sandbox_calls calls)
+{
+#ifdef __x86_64__
+    struct filter f = {.n = 0};
+    put_rules(&f);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* they do more at the end */
+    calls = SANDBOX_HARMLESS;
+#endif
+    if (calls == SANDBOX_ANSWERS) {
+        put_calls(&f, allowed, sizeof(allowed) / sizeof(*allowed), SECCOMP_RET_ALLOW);
+        put(&f, (const struct sock_filter[]){REFUSE}, 1);
+    } else {
+        put_calls(&f, refused, sizeof(refused) / sizeof(*refused), SECCOMP_RET_ERRNO | EACCES);
+        put(&f, (const struct sock_filter[]){ANSWER(SECCOMP_RET_ALLOW)}, 1);
+    }
+    const struct sock_fprog program = {.len = f.n, .filter = f.all};
     const long failed =
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
     if (failed > 0 || (failed < 0 && errno != EINVAL && errno != ENOSYS && errno != EPERM)) {

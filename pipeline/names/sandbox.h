@@ -30,10 +30,12 @@ struct sandbox_place {
 enum status sandbox_shut_files(const struct sandbox_place *places, size_t n_places,
                                bool reads_all) STATUS_MUST_CHECK;
 
-/* From now on no thread of it starts a program, makes a socket (but Unix ones, if it may), signals
- * other processes, limits or schedules them, reaches into them, or changes whose a file is, its
- * mode, times or length by name (seccomp(2)). After sandbox_shut_files. STATUS_IO. */
-enum status sandbox_shut_calls(bool unix_sockets) STATUS_MUST_CHECK;
+/* From now on no thread of it starts a program, makes a socket, signals other processes, limits or
+ * schedules them, reaches into them, or changes whose a file is, its mode, times or length by name
+ * (seccomp(2)): calls that can do harm are refused, or all but those by which a server answers on
+ * sockets and from files that it has. After sandbox_shut_files. STATUS_IO. */
+enum sandbox_calls { SANDBOX_HARMLESS, SANDBOX_ANSWERS };
+enum status sandbox_shut_calls(enum sandbox_calls calls) STATUS_MUST_CHECK;
 
 /* For the process that starts those: nobody but root looks into it from now on, nor has what it
  * starts any capability from it; root's programs have all that root has, until they give it up.

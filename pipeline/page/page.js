@@ -15,8 +15,8 @@
     }
     old.replaceWith(fresh);
     if (active) {
-      const again = [...fresh.querySelectorAll("a, summary")].find(
-        (e) => e.tagName === active.tagName && e.getAttribute("href") === active.getAttribute("href"));
+      const what = (e) => [e.tagName, e.getAttribute("href"), e.value, e.form?.job?.value].join();
+      const again = [...fresh.querySelectorAll("a, summary, button")].find((e) => what(e) === what(active));
       if (again) again.focus({ preventScroll: true });
     }
   };

@@ -155,7 +155,6 @@ enum status page_files_find(const struct page_files *files, const char *path, st
 
 /* --- a folder --------------------------------------------------------------------------------- */
 
-/* What is listed of a folder: the newest, in a heap whose first is the oldest of them. */
 struct entry {
     struct timespec changed;
     uint64_t bytes;
@@ -163,56 +162,27 @@ struct entry {
     char name[NAME_MAX + 1];
 };
 
+/* What is listed of a folder: the newest. */
 struct list {
-    struct entry *entries; /* LISTED */
-    size_t n, n_more;      /* more: that are not listed */
+    struct entry *entries; /* 2 * LISTED */
+    size_t n, n_more;      /* more: that are left out */
 };
 
-static bool is_older(const struct entry *a, const struct entry *b)
+static int by_age(const void *a, const void *b)
 {
-    return a->changed.tv_sec != b->changed.tv_sec     ? a->changed.tv_sec < b->changed.tv_sec
-           : a->changed.tv_nsec != b->changed.tv_nsec ? a->changed.tv_nsec < b->changed.tv_nsec
-                                                      : strcmp(a->name, b->name) > 0;
+    const struct entry *x = a, *y = b;
+    return x->changed.tv_sec != y->changed.tv_sec ? (x->changed.tv_sec < y->changed.tv_sec ? 1 : -1)
+           : x->changed.tv_nsec != y->changed.tv_nsec
+               ? (x->changed.tv_nsec < y->changed.tv_nsec ? 1 : -1)
+               : strcmp(x->name, y->name);
 }
 
-static void swap(struct entry *a, struct entry *b)
+static void leave_oldest_out(struct list *l)
 {
-    const struct entry was = *a;
-    *a = *b;
-    *b = was;
-}
-
-static void sift_up(struct list *l, size_t at)
-{
-    for (; at > 0 && is_older(&l->entries[at], &l->entries[(at - 1) / 2]); at = (at - 1) / 2) {
-        swap(&l->entries[at], &l->entries[(at - 1) / 2]);
-    }
-}
-
-static void sift_down(struct list *l)
-{
-    size_t at = 0, child;
-    while ((child = 2 * at + 1) < l->n) {
-        child += child + 1 < l->n && is_older(&l->entries[child + 1], &l->entries[child]);
-        if (!is_older(&l->entries[child], &l->entries[at])) {
-            return;
-        }
-        swap(&l->entries[child], &l->entries[at]);
-        at = child;
-    }
-}
-
-static void take_entry(struct list *l, const struct entry *e)
-{
-    if (l->n < LISTED) {
-        l->entries[l->n] = *e;
-        sift_up(l, l->n++);
-        return;
-    }
-    l->n_more++;
-    if (is_older(&l->entries[0], e)) {
-        l->entries[0] = *e;
-        sift_down(l);
+    if (l->n > LISTED) {
+        qsort(l->entries, l->n, sizeof(*l->entries), by_age);
+        l->n_more += l->n - LISTED;
+        l->n = LISTED;
     }
 }
 
@@ -247,10 +217,14 @@ static enum status read_folder(int folder, const char *search, struct list *l)
     }
     while ((d = readdir(dir)) != NULL) {
         if (strcasestr(d->d_name, search) != NULL && find_entry(folder, d->d_name, &e)) {
-            take_entry(l, &e);
+            l->entries[l->n++] = e;
+        }
+        if (l->n == (size_t)2 * LISTED) {
+            leave_oldest_out(l);
         }
     }
     closedir(dir);
+    leave_oldest_out(l);
     qsort(l->entries, l->n, sizeof(*l->entries), by_name);
     return STATUS_OK;
 }
@@ -272,7 +246,7 @@ enum status page_files_list(const struct page_files *files, const char *path, co
     if (folder < 0) {
         return not_found();
     }
-    struct list l = {.entries = xcalloc(LISTED, sizeof(*l.entries))};
+    struct list l = {.entries = xcalloc((size_t)2 * LISTED, sizeof(*l.entries))};
     enum status code = read_folder(folder, search, &l);
     if (code == STATUS_OK) {
         json_t *entries = json_array();

@@ -95,7 +95,13 @@ static void complete_result(json_t *job)
 static void complete_job(json_t *job)
 {
     const json_int_t attempt = count_at(job, "attempt");
+    const double done = (double)count_at(job, "steps"), all = (double)count_at(job, "total_steps");
     json_object_set_new(job, "again", json_integer(attempt > 1 ? attempt : 0));
+    if (done > 0) {
+        json_object_set_new(
+            job, "left_s",
+            json_real(json_number_value(json_object_get(job, "for_s")) / done * (all - done)));
+    }
 }
 
 static void complete_all(json_t *list, void (*complete)(json_t *entry))
@@ -142,10 +148,13 @@ static enum status fill(const char *template, json_t *document, struct bytes *ou
     return code;
 }
 
-enum status page_html(const json_t *document, const char *search, struct bytes *out)
+enum status page_html(const json_t *document, const struct page_view *view, struct bytes *out)
 {
+    const char *search = view->search;
     json_t *d = xalloc_checked(json_deep_copy(document));
     json_object_set_new(d, "search", json_string_nocheck(search));
+    json_object_set_new(d, "key", json_string(view->key));
+    json_object_set_new(d, "notice", json_string_nocheck(view->notice));
     json_object_set_new(d, "is_well", json_boolean(status_text_is_ready(d)));
     complete_rates(d);
     complete_all(json_object_get(d, "in_flight"), complete_job);

@@ -17,9 +17,15 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The page of a status document (status_text.h). What it lacks is left out; so are jobs whose names
- * do not hold the text `search`, in any case. STATUS_NO_MEMORY, here and below. */
-enum status page_html(const json_t *document, const char *search,
+struct page_view {
+    const char *search; /* jobs whose names do not hold the text, in any case, are left out */
+    const char *key;    /* of the page's forms; "": it has none, but tells commands */
+    const char *notice; /* stands above all; "": none */
+};
+
+/* The page of a status document (status_text.h). What it lacks is left out. STATUS_NO_MEMORY, here
+ * and below. */
+enum status page_html(const json_t *document, const struct page_view *view,
                       struct bytes *out) STATUS_MUST_CHECK;
 /* The page that says why there is none. */
 enum status page_html_trouble(const char *text, struct bytes *out) STATUS_MUST_CHECK;

@@ -30,31 +30,18 @@ char *page_process_orders(const struct page_process_orders *o)
     json_t *line =
         json_pack("{s:o, s:o, s:s?, s:b}", "spool", worker_pack_name(o->spool), "output",
                   worker_pack_name(o->output), "token", o->token, "is_loopback", o->is_loopback);
-    char *text = json_write(line, JSON_COMPACT), *whole = NULL;
+    char *text = json_write(line, JSON_COMPACT);
     json_decref(line);
-    if (text != NULL && asprintf(&whole, "%s\n", text) < 0) {
-        whole = NULL;
-    }
-    free(text);
-    return whole;
+    return text;
 }
 
-/* The line of orders. */
+/* The first message. */
 static enum status read_orders(json_t **out)
 {
-    char *line = malloc(ORDERS_BYTES_MAX);
-    size_t n = 0;
-    ssize_t got = 1;
-    enum status code = line != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory");
-    while (code == STATUS_OK && got > 0 && n < ORDERS_BYTES_MAX &&
-           (n == 0 || line[n - 1] != '\n')) {
-        got = read(PAGE_LEASH_FD, line + n, ORDERS_BYTES_MAX - n);
-        n += got > 0 ? (size_t)got : 0;
-    }
-    if (code == STATUS_OK) {
-        code = json_read(line, n, out);
-    }
-    free(line);
+    char *text = xcalloc(1, ORDERS_BYTES_MAX);
+    const ssize_t n = read(PAGE_LEASH_FD, text, ORDERS_BYTES_MAX);
+    const enum status code = json_read(text, n > 0 ? (size_t)n : 0, out);
+    free(text);
     return code;
 }
 
@@ -62,12 +49,17 @@ static enum status read_orders(json_t **out)
 static void wait_for_end(struct page_server *server)
 {
     struct pollfd leash = {.fd = PAGE_LEASH_FD, .events = POLLIN};
-    char byte;
+    char notice[PAGE_NOTICE_BYTES];
     for (;;) {
         const int n = poll(&leash, 1, LOOK_MS);
         page_server_look(server);
-        if (n > 0 && read(PAGE_LEASH_FD, &byte, 1) <= 0) {
-            return;
+        if (n > 0) {
+            const ssize_t got = read(PAGE_LEASH_FD, notice, sizeof(notice) - 1);
+            if (got <= 0) {
+                return;
+            }
+            notice[got] = '\0';
+            page_server_tell(server, notice);
         }
     }
 }
@@ -79,7 +71,7 @@ static enum status shut_in(const struct page_files *files)
                                            {.right = SANDBOX_READ, .fd = files->failed_fd},
                                            {.right = SANDBOX_READ, .fd = files->status_fd}};
     STATUS_TRY(sandbox_shut_files(places, sizeof(places) / sizeof(*places), false));
-    return sandbox_shut_calls(true);
+    return sandbox_shut_calls(SANDBOX_ANSWERS);
 }
 
 static enum status serve(const json_t *orders)
@@ -88,6 +80,7 @@ static enum status serve(const json_t *orders)
     char *output = worker_unpack_name(json_object_get(orders, "output"));
     struct page_server_options options = {
         .listen_fd = PAGE_LISTEN_FD,
+        .service_fd = PAGE_LEASH_FD,
         .token = json_string_value(json_object_get(orders, "token")),
         .is_loopback = json_is_true(json_object_get(orders, "is_loopback"))};
     struct page_server *server = NULL;
@@ -120,7 +113,7 @@ static void *allocate(size_t n)
 
 int page_process_run(int argc, char **argv)
 {
-    const struct rlimit files = {256, 256};
+    const struct rlimit files = {2 * PAGE_CONNECTIONS + 88, 2 * PAGE_CONNECTIONS + 88};
     json_t *orders = NULL;
     (void)argv;
     signal(SIGINT, SIG_IGN); /* the service ends this process when it has ended its jobs */

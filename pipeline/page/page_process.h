@@ -11,7 +11,8 @@
 #include <stdbool.h>
 
 enum {
-    PAGE_LEASH_FD = 3,  /* the orders come here; its end is the service's */
+    PAGE_LEASH_FD = 3,  /* a SOCK_SEQPACKET: the orders come here, then notices
+                           (page_server_tell); what forms ask for goes; its end is the service's */
     PAGE_LISTEN_FD = 4, /* connections come here */
 };
 
@@ -21,7 +22,7 @@ struct page_process_orders {
     bool is_loopback;  /* only names of this machine are answered to */
 };
 
-/* The line that the service writes to the leash before the process begins; for free(). NULL: no
+/* The message that the service sends before the process begins; for free(). NULL: no
  * memory. */
 char *page_process_orders(const struct page_process_orders *orders);
 

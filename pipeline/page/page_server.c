@@ -10,11 +10,13 @@
 #include "pipeline/names/text.h"
 #include "pipeline/page/http_calls.h"
 #include "pipeline/page/page_assets.h"
+#include "pipeline/page/page_form.h"
 #include "pipeline/page/page_html.h"
 #include "pipeline/page/page_metrics.h"
 #include "pipeline/page/page_template.h"
 #include "pipeline/status/status_file.h"
 #include "pipeline/status/status_text.h"
+#include "watch/files/xalloc.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -41,7 +43,10 @@ struct page_server {
     json_t *document;                   /* what the service said last; NULL: it gave no answer */
     char trouble[STATUS_MESSAGE_BYTES]; /* why */
     uint64_t asked_ms;                  /* 0: never */
-    pthread_mutex_t lock;               /* of the connections */
+    char key[PAGE_KEY_BYTES];           /* of forms */
+    pthread_mutex_t lock;               /* of the connections and: */
+    char notice[PAGE_NOTICE_BYTES];     /* what the service said last to a form; "": nothing */
+    uint64_t notice_ms;                 /* when */
     struct connection connections[PAGE_CONNECTIONS];
 };
 
@@ -72,6 +77,15 @@ static const json_t *ask(struct page_server *s)
     if (status_file_read_at(s->options.files.status_fd, &s->document) != STATUS_OK) {
         snprintf(s->trouble, sizeof(s->trouble), "%s", status_message());
     }
+    const double silent_s = s->document != NULL ? status_file_silent_s(s->document) : 0;
+    if (silent_s > 0) {
+        char text[TEXT_NUMBER_BYTES], why[128];
+        snprintf(why, sizeof(why), "it stands still: what stands here is %s old",
+                 text_duration(text, silent_s));
+        json_object_set_new(s->document, "state", json_string("silent"));
+        json_object_set_new(s->document, "ready", json_false());
+        json_object_set_new(s->document, "why", json_string(why));
+    }
     s->asked_ms = now_ms();
     return s->document;
 }
@@ -97,7 +111,8 @@ static enum MHD_Result send_response(const struct answer *a, unsigned code,
     http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     http.add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     http.add_response_header(response, "X-Content-Type-Options", "nosniff");
-    http.add_response_header(response, "Referrer-Policy", "no-referrer");
+    /* With "no-referrer" browsers do not say whose page posts a form. */
+    http.add_response_header(response, "Referrer-Policy", "same-origin");
     http.add_response_header(response, "Content-Security-Policy", policy);
     const enum MHD_Result result = http.queue_response(a->connection, code, response);
     http.destroy_response(response);
@@ -125,9 +140,22 @@ static struct MHD_Response *text_response(const char *text)
     return http.create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT);
 }
 
+static const char plain[] = "text/plain; charset=utf-8";
+
+/* With one header more. */
+static enum MHD_Result send_with(const struct answer *a, unsigned code, const char *text,
+                                 const char *header, const char *value)
+{
+    struct MHD_Response *response = text_response(text);
+    if (response != NULL) {
+        http.add_response_header(response, header, value);
+    }
+    return send_response(a, code, response, plain, page_policy);
+}
+
 static enum MHD_Result send_text(const struct answer *a, unsigned code, const char *text)
 {
-    return send_response(a, code, text_response(text), "text/plain; charset=utf-8", page_policy);
+    return send_response(a, code, text_response(text), plain, page_policy);
 }
 
 /* A page, or why it could not be made. */
@@ -157,12 +185,26 @@ static const char *search_of(const struct answer *a)
     return search != NULL ? search : "";
 }
 
+/* What the service has said to a form, for a while. */
+static const char *notice_of(struct page_server *s, char out[PAGE_NOTICE_BYTES])
+{
+    pthread_mutex_lock(&s->lock);
+    const bool is_new = now_ms() - s->notice_ms < PAGE_NOTICE_MS;
+    snprintf(out, PAGE_NOTICE_BYTES, "%s", is_new ? s->notice : "");
+    pthread_mutex_unlock(&s->lock);
+    return out;
+}
+
 static enum MHD_Result send_page(const struct answer *a)
 {
     struct bytes text = {0};
     const json_t *document = ask(a->server);
     const unsigned code = document != NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
-    const enum status made = document != NULL ? page_html(document, search_of(a), &text)
+    char notice[PAGE_NOTICE_BYTES];
+    const struct page_view view = {.search = search_of(a),
+                                   .key = a->server->options.token != NULL ? a->server->key : "",
+                                   .notice = notice_of(a->server, notice)};
+    const enum status made = document != NULL ? page_html(document, &view, &text)
                                               : page_html_trouble(a->server->trouble, &text);
     return send_made(a, code, made, &text, html);
 }
@@ -190,7 +232,7 @@ static enum MHD_Result send_health(const struct answer *a)
                                  ? bytes_printf(&text, "no answer: %s\n", a->server->trouble)
                                  : bytes_printf(&text, "%s%s%s\n", text_at(document, "state"),
                                                 *why != '\0' ? ": " : "", why);
-    return send_made(a, MHD_HTTP_SERVICE_UNAVAILABLE, made, &text, "text/plain; charset=utf-8");
+    return send_made(a, MHD_HTTP_SERVICE_UNAVAILABLE, made, &text, plain);
 }
 
 static enum MHD_Result send_asset(const struct answer *a, const struct page_asset *asset)
@@ -230,15 +272,13 @@ static enum MHD_Result send_folder(const struct answer *a)
     }
     const char *slash = strrchr(a->path, '/');
     enum status made = page_template_path(slash != NULL ? slash + 1 : a->path, &text);
-    struct MHD_Response *response = text_response("");
-    if (made == STATUS_OK) {
-        made = bytes_append(&text, "/", 2); /* with its end */
-    }
-    if (made == STATUS_OK && response != NULL) {
-        http.add_response_header(response, MHD_HTTP_HEADER_LOCATION, (const char *)text.data);
-    }
+    bytes_put(&text, "/", 2, &made); /* with its end */
+    const enum MHD_Result result =
+        made == STATUS_OK
+            ? send_with(a, MHD_HTTP_FOUND, "", MHD_HTTP_HEADER_LOCATION, (const char *)text.data)
+            : MHD_NO;
     bytes_free(&text);
-    return send_response(a, MHD_HTTP_FOUND, response, "text/plain; charset=utf-8", page_policy);
+    return result;
 }
 
 static enum MHD_Result send_below(const struct answer *a)
@@ -260,19 +300,9 @@ static enum MHD_Result send_below(const struct answer *a)
 
 /* --- who may ask ------------------------------------------------------------------------------ */
 
-/* Takes the same time for all of one length. */
 static bool is_token(const struct page_server *s, const char *text)
 {
-    const char *token = s->options.token;
-    const size_t n = strlen(token);
-    if (text == NULL || strlen(text) != n) {
-        return false;
-    }
-    unsigned differs = 0;
-    for (size_t i = 0; i < n; i++) {
-        differs |= (unsigned char)(text[i] ^ token[i]);
-    }
-    return differs == 0;
+    return page_form_is_secret(text, s->options.token);
 }
 
 static bool has_token(const struct answer *a)
@@ -342,49 +372,45 @@ static enum MHD_Result send_cookie(const struct answer *a)
         http.add_response_header(response, MHD_HTTP_HEADER_SET_COOKIE, text);
         http.add_response_header(response, MHD_HTTP_HEADER_LOCATION, "./");
     }
-    return send_response(a, MHD_HTTP_SEE_OTHER, response, "text/plain; charset=utf-8", page_policy);
-}
-
-static enum MHD_Result send_refusal(const struct answer *a)
-{
-    struct MHD_Response *response =
-        text_response("A token is needed: Authorization: Bearer TOKEN, or once /?token=TOKEN.\n");
-    if (response != NULL) {
-        http.add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-    }
-    return send_response(a, MHD_HTTP_UNAUTHORIZED, response, "text/plain; charset=utf-8",
-                         page_policy);
+    return send_response(a, MHD_HTTP_SEE_OTHER, response, plain, page_policy);
 }
 
 static enum MHD_Result send_method(const struct answer *a)
 {
-    struct MHD_Response *response = text_response("GET and HEAD alone.\n");
-    if (response != NULL) {
-        http.add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    }
-    return send_response(a, MHD_HTTP_METHOD_NOT_ALLOWED, response, "text/plain; charset=utf-8",
-                         page_policy);
+    return send_with(a, MHD_HTTP_METHOD_NOT_ALLOWED,
+                     "GET and HEAD alone, but for the forms of a page that has a token.\n",
+                     MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 }
 
-static enum MHD_Result answer(const struct answer *a)
+/* Whether it is answered with no more than a refusal, which is queued then. */
+static bool is_refused(const struct answer *a, enum MHD_Result *result)
+{
+    const struct page_server_options *options = &a->server->options;
+    const char *host;
+    size_t n_host;
+    if (!find_host(a, &host, &n_host)) {
+        *result = send_text(a, MHD_HTTP_BAD_REQUEST, "One name, and perhaps a port, in Host.\n");
+    } else if (options->token != NULL && !has_token(a)) {
+        *result = is_token(a->server, value_of(a, MHD_GET_ARGUMENT_KIND, "token"))
+                      ? send_cookie(a)
+                      : send_with(a, MHD_HTTP_UNAUTHORIZED,
+                                  "A token is needed: Authorization: Bearer TOKEN, or once "
+                                  "/?token=TOKEN.\n",
+                                  MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    } else if (options->is_loopback && !is_ours(host, n_host)) {
+        *result = send_text(a, MHD_HTTP_BAD_REQUEST, "Ask by localhost or 127.0.0.1.\n");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static enum MHD_Result send_asked(const struct answer *a)
 {
     static const struct {
         const char *path;
         enum MHD_Result (*send)(const struct answer *);
     } pages[] = {{"", send_page}, {"metrics", send_metrics}, {"healthz", send_health}};
-    const struct page_server_options *options = &a->server->options;
-    const char *host;
-    size_t n_host;
-    if (!find_host(a, &host, &n_host)) {
-        return send_text(a, MHD_HTTP_BAD_REQUEST, "One name, and perhaps a port, in Host.\n");
-    }
-    if (options->token != NULL && !has_token(a)) {
-        return is_token(a->server, value_of(a, MHD_GET_ARGUMENT_KIND, "token")) ? send_cookie(a)
-                                                                                : send_refusal(a);
-    }
-    if (options->is_loopback && !is_ours(host, n_host)) {
-        return send_text(a, MHD_HTTP_BAD_REQUEST, "Ask by localhost or 127.0.0.1.\n");
-    }
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         if (strcmp(a->path, pages[i].path) == 0) {
             return pages[i].send(a);
@@ -394,37 +420,106 @@ static enum MHD_Result answer(const struct answer *a)
     return asset != NULL ? send_asset(a, asset) : send_below(a);
 }
 
-/* --- connections ------------------------------------------------------------------------------ */
+/* --- forms ------------------------------------------------------------------------------------ */
 
-static struct connection *connection_of(struct page_server *s, struct MHD_Connection *c)
+/* Whether another site's page asks: browsers say whose page it is. */
+static bool is_of_another_site(const struct answer *a)
 {
-    const union MHD_ConnectionInfo *info =
-        http.get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    (void)s;
-    return info != NULL ? info->socket_context : NULL;
+    const char *origin = value_of(a, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
+    const char *host = value_of(a, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *name = origin != NULL ? strstr(origin, "://") : NULL;
+    return origin != NULL && (name == NULL || host == NULL || strcasecmp(name + 3, host) != 0);
 }
 
-/* A request has come whole; nothing of a body is waited for. */
+/* A form is on its way; what may not ask is told so at once. */
+static enum MHD_Result begin_form(const struct answer *a, struct page_form **form)
+{
+    enum MHD_Result refusal;
+    if (*a->path != '\0' || a->server->options.token == NULL) {
+        return send_method(a);
+    }
+    if (is_refused(a, &refusal)) {
+        return refusal;
+    }
+    if (is_of_another_site(a)) {
+        return send_text(a, MHD_HTTP_FORBIDDEN, "Another site's page asks.\n");
+    }
+    *form = page_form_new(a->connection);
+    return *form != NULL ? MHD_YES : send_text(a, MHD_HTTP_BAD_REQUEST, "That is no form.\n");
+}
+
+/* The service is told, which says later what became of it (page_server_tell). */
+static enum MHD_Result send_done(const struct answer *a, const struct page_form *form)
+{
+    if (!page_form_has_key(form, a->server->key)) {
+        return send_text(a, MHD_HTTP_FORBIDDEN, "This form is not of the page: load it again.\n");
+    }
+    char *ask = page_form_ask(form);
+    const bool is_sent = ask != NULL && send(a->server->options.service_fd, ask, strlen(ask),
+                                             MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)strlen(ask);
+    free(ask);
+    if (!is_sent) {
+        return send_text(a, MHD_HTTP_SERVICE_UNAVAILABLE, "The service takes no requests now.\n");
+    }
+    return send_with(a, MHD_HTTP_SEE_OTHER, "", MHD_HTTP_HEADER_LOCATION, "./");
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static void set_asked(struct page_server *s, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct connection *c = info != NULL ? info->socket_context : NULL;
+    if (c != NULL) {
+        pthread_mutex_lock(&s->lock);
+        c->is_asked = true;
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+/* Called when a request's head has come, then for each piece of its body, and once it is whole; the
+ * body of a form alone is waited for. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *n_upload, void **own)
 {
     struct page_server *s = user;
     const struct answer a = {s, connection, *url == '/' ? url + 1 : url};
-    struct connection *c = connection_of(s, connection);
+    struct page_form *form = *own;
+    enum MHD_Result refusal;
     (void)version;
-    (void)upload;
-    (void)n_upload;
-    (void)own;
-    if (c != NULL) {
-        pthread_mutex_lock(&s->lock);
-        c->is_asked = true;
-        pthread_mutex_unlock(&s->lock);
+    if (form != NULL && *n_upload > 0) {
+        page_form_take(form, upload, *n_upload);
+        *n_upload = 0;
+        return MHD_YES;
+    }
+    if (*url == '/' && form == NULL && strcmp(method, MHD_HTTP_METHOD_POST) == 0) {
+        const enum MHD_Result result = begin_form(&a, &form);
+        *own = form;
+        return result;
+    }
+    set_asked(s, connection);
+    if (form != NULL) {
+        return send_done(&a, form);
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         return send_method(&a);
     }
-    return *url == '/' ? answer(&a) : send_text(&a, MHD_HTTP_BAD_REQUEST, "No such address.\n");
+    if (*url != '/') {
+        return send_text(&a, MHD_HTTP_BAD_REQUEST, "No such address.\n");
+    }
+    return is_refused(&a, &refusal) ? refusal : send_asked(&a);
+}
+
+static void on_completed(void *user, struct MHD_Connection *connection, void **own,
+                         enum MHD_RequestTerminationCode how)
+{
+    (void)user;
+    (void)connection;
+    (void)how;
+    page_form_free(*own);
+    *own = NULL;
 }
 
 static void on_connection(void *user, struct MHD_Connection *connection, void **own,
@@ -447,6 +542,14 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         *(struct connection *)*own = (struct connection){0}; /* before its descriptor is closed */
         *own = NULL;
     }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void page_server_tell(struct page_server *s, const char *notice)
+{
+    pthread_mutex_lock(&s->lock);
+    snprintf(s->notice, sizeof(s->notice), "%s", notice);
+    s->notice_ms = now_ms();
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -476,12 +579,10 @@ static void on_log(void *user, const char *format, va_list arguments)
 
 enum status page_server_start(const struct page_server_options *options, struct page_server **out)
 {
-    struct page_server *s = calloc(1, sizeof(*s));
+    struct page_server *s = xcalloc(1, sizeof(*s));
     *out = NULL;
-    if (s == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the server");
-    }
     s->options = *options;
+    page_form_make_key(s->key);
     pthread_mutex_init(&s->lock, NULL);
     s->daemon = http.start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0, NULL,
@@ -489,7 +590,7 @@ enum status page_server_start(const struct page_server_options *options, struct 
         options->listen_fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)PAGE_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PAGE_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)PAGE_HEADER_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, s, MHD_OPTION_END);
+        on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
     if (s->daemon == NULL) {
         pthread_mutex_destroy(&s->lock);
         free(s);

@@ -7,8 +7,9 @@
  *   /metrics                 for Prometheus
  *   /healthz                 200 when the service is ready, else 503 and why not
  *
- * GET and HEAD alone; one request a connection. Where there is a token, who asks has it as
- * "Authorization: Bearer TOKEN" or in a cookie, which ?token=TOKEN sets.
+ * GET and HEAD; where there is a token POST to "/", too, of the forms that the page has
+ * (page_form.h): the service is told what they ask for. One request a connection. Where there is a
+ * token, who asks has it as "Authorization: Bearer TOKEN" or in a cookie, which ?token=TOKEN sets.
  */
 #ifndef LEAT_PIPELINE_PAGE_PAGE_SERVER_H
 #define LEAT_PIPELINE_PAGE_PAGE_SERVER_H
@@ -19,12 +20,14 @@
 #include <stdbool.h>
 
 enum {
-    PAGE_CONNECTIONS = 64,     /* at a time; further ones wait to be accepted */
+    PAGE_CONNECTIONS = 256,    /* at a time; further ones wait to be accepted */
     PAGE_REQUEST_S = 10,       /* that a request may take to come */
     PAGE_SILENT_S = 20,        /* that nothing may be read of an answer; as a whole it may take as
                                   long as its reader needs */
     PAGE_HEADER_BYTES = 16384, /* of a request, with what else a connection keeps */
-    PAGE_FRESH_MS = 500        /* before the status is read again */
+    PAGE_NOTICE_BYTES = 1024,
+    PAGE_NOTICE_MS = 30000,
+    PAGE_FRESH_MS = 500 /* before the status is read again */
 };
 
 struct page_server;
@@ -35,11 +38,14 @@ struct page_server_options {
     bool is_loopback;  /* only names of this machine are answered to: a name of elsewhere that
                           leads here is an attempt of a page in somebody's browser */
     struct page_files files;
+    int service_fd; /* takes what forms ask for, a message each; borrowed */
 };
 
 /* Starts a thread that answers. STATUS_IO: it cannot. */
 enum status page_server_start(const struct page_server_options *options,
                               struct page_server **out) STATUS_MUST_CHECK;
+/* What the service has said to a form: the page shows it for a while. */
+void page_server_tell(struct page_server *server, const char *notice);
 /* Ends connections whose request takes too long to come; to be called once a second. */
 void page_server_look(struct page_server *server);
 /* Ends the thread and all connections. NULL is fine. */

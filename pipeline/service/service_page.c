@@ -7,10 +7,12 @@
  */
 #include "pipeline/service/service_state.h"
 
+#include "formats/base/json.h"
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
 #include "pipeline/page/page_listen.h"
 #include "pipeline/page/page_process.h"
+#include "pipeline/status/request.h"
 #include "watch/files/xalloc.h"
 
 #include <errno.h>
@@ -29,13 +31,20 @@ enum {
     END_MS = 2000 /* that it may take to end */
 };
 
+/* The service's end of the socket of the two. */
+struct leash {
+    uv_poll_t poll;
+    int fd;
+    struct service_page *page;
+};
+
 struct service_page {
     struct service *service;
     struct page_listener listener;
     char *token; /* NULL: none */
     uv_process_t process;
-    uv_timer_t timer; /* to begin again; once it closes, to kill */
-    int leash;        /* -1: none */
+    uv_timer_t timer;    /* to begin again; once it closes, to kill */
+    struct leash *leash; /* NULL: none */
     bool is_running, is_closing, is_renewed;
     uint64_t since_ms;
     unsigned n_in_row, n_restarts;
@@ -49,12 +58,104 @@ static void on_again(uv_timer_t *timer)
     start(timer->data);
 }
 
+static void on_let_go(uv_handle_t *poll)
+{
+    struct leash *leash = poll->data;
+    close(leash->fd);
+    free(leash);
+}
+
 static void let_go(struct service_page *p)
 {
-    if (p->leash >= 0) {
-        close(p->leash);
+    if (p->leash != NULL) {
+        uv_close((uv_handle_t *)&p->leash->poll, on_let_go);
     }
-    p->leash = -1;
+    p->leash = NULL;
+}
+
+/* --- what its forms ask for ------------------------------------------------------------------- */
+
+struct page_ask {
+    uv_work_t work;
+    struct service *service;
+    json_t *ask;
+    char why[STATUS_MESSAGE_BYTES]; /* it is not asked; "": it is */
+};
+
+void service_page_tell(const struct service *s, const char *notice)
+{
+    if (s->page != NULL && s->page->leash != NULL) { /* a page that does not read misses some */
+        (void)send(s->page->leash->fd, notice, strlen(notice), MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+/* On the pool: a request as the commands write it, of which the page is told when it is done. */
+static void write_ask(uv_work_t *work)
+{
+    struct page_ask *const a = work->data;
+    char name[REQUEST_NAME_BYTES];
+    int folder_fd;
+    enum status code = request_open_folder(a->service->settings->spool, &folder_fd);
+    if (code == STATUS_OK) {
+        code = request_write(folder_fd, text_at(a->ask, "do"), text_at(a->ask, "job"), name);
+        close(folder_fd);
+    }
+    if (code != STATUS_OK) {
+        snprintf(a->why, sizeof(a->why), "%s", status_message());
+    }
+}
+
+static void on_ask(uv_poll_t *poll, int status, int events);
+
+static void ask_written(uv_work_t *work, int failed)
+{
+    struct page_ask *const a = work->data;
+    struct leash *const leash = a->service->page->leash;
+    (void)failed;
+    if (leash != NULL) {
+        uv_poll_start(&leash->poll, UV_READABLE, on_ask);
+    }
+    if (a->why[0] != '\0') {
+        service_page_tell(a->service, a->why);
+    }
+    json_decref(a->ask);
+    free(a);
+}
+
+/* The process reads what others send it: it may ask for little, and about IDs alone. */
+static bool may_ask(const struct service_page *p, const json_t *ask)
+{
+    static const char *const actions[] = {"hold", "release", "delete", "retry"};
+    const char *what = text_at(ask, "do"), *job = text_at(ask, "job");
+    bool is_action = false;
+    for (size_t i = 0; i < sizeof(actions) / sizeof(*actions); i++) {
+        is_action = is_action || strcmp(what, actions[i]) == 0;
+    }
+    return p->token != NULL && is_action && *job != '\0' && job[strspn(job, "0123456789-")] == '\0';
+}
+
+static void on_ask(uv_poll_t *poll, int status, int events)
+{
+    const struct leash *const leash = poll->data;
+    char text[512];
+    json_t *ask = NULL;
+    (void)events;
+    const ssize_t n = status == 0 ? recv(leash->fd, text, sizeof(text), MSG_DONTWAIT) : 0;
+    if (n <= 0) {
+        if (n == 0 || errno != EAGAIN) {
+            uv_poll_stop(poll); /* it has ended, which is told by itself */
+        }
+        return;
+    }
+    if (json_read(text, (size_t)n, &ask) != STATUS_OK || !may_ask(leash->page, ask)) {
+        service_page_tell(leash->page->service, "This cannot be asked for here.");
+        json_decref(ask);
+        return;
+    }
+    struct page_ask *const a = xcalloc(1, sizeof(*a));
+    *a = (struct page_ask){.work.data = a, .service = leash->page->service, .ask = ask};
+    uv_poll_stop(poll); /* one at a time */
+    uv_queue_work(&a->service->loop, &a->work, write_ask, ask_written);
 }
 
 /* --- its end ---------------------------------------------------------------------------------- */
@@ -104,7 +205,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 static int make_leash(const struct service_page *p, int ends[2])
 {
     const struct settings *t = p->service->settings;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return -errno;
     }
     char *orders = xalloc_checked(
@@ -145,7 +246,10 @@ static int spawn(struct service_page *p)
                                     .exit_cb = on_ended};
     const int failed = uv_spawn(&p->service->loop, &p->process, &options);
     close(ends[1]);
-    p->leash = ends[0];
+    struct leash *const leash = p->leash = xcalloc(1, sizeof(*leash));
+    *leash = (struct leash){.poll.data = leash, .fd = ends[0], .page = p};
+    uv_poll_init_socket(&p->service->loop, &leash->poll, leash->fd);
+    uv_poll_start(&leash->poll, UV_READABLE, on_ask);
     return failed;
 }
 
@@ -197,7 +301,7 @@ enum status service_page_open(struct service *s)
         return code == STATUS_NOT_FOUND ? STATUS_OK : code;
     }
     struct service_page *p = xcalloc(1, sizeof(*p));
-    *p = (struct service_page){.service = s, .listener = passed, .token = token, .leash = -1};
+    *p = (struct service_page){.service = s, .listener = passed, .token = token};
     uv_timer_init(&s->loop, &p->timer);
     p->timer.data = p;
     s->page = p;

@@ -208,6 +208,9 @@ static void after(uv_work_t *work, int failed)
         r->job->spool->held = r->done ? is(r, "hold") : r->job->spool->held;
     }
     log_info("%s %s by the administrator: %s", r->what, r->which, r->text);
+    char *const notice = xasprintf("%s %s: %s", r->what, r->which, r->text);
+    service_page_tell(s, notice);
+    free(notice);
     free_request(r);
     s->is_changed = true;
 }

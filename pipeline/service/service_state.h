@@ -414,6 +414,8 @@ enum status service_page_open(struct service *s) STATUS_MUST_CHECK;
 void service_page_renew(struct service *s);
 /* Ends the process; the loop must run until it has. NULL is fine. */
 void service_page_close(struct service *s);
+/* What became of a request, which the page shows for a while. */
+void service_page_tell(const struct service *s, const char *notice);
 void service_page_free(struct service *s);
 /* {"address", "pid", "restarts", "why"}; null when there is none. */
 json_t *service_page_pack(const struct service *s);

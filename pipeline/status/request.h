@@ -35,7 +35,8 @@ enum status request_ask(const char *spool, const char *what, const char *job, bo
 /* The service's side: what lies there, NULL where that is no request (any more): it is an answer,
  * or nonsense; both go once they are old. */
 json_t *request_read(int folder_fd, const char *name);
-/* Puts the answer in the place of the request, on disk. */
+/* Puts the answer in the place of the request, on disk; removes one that this process has written,
+ * for its page, since nobody waits for that answer. */
 enum status request_answer(int folder_fd, const char *name, bool done,
                            const char *text) STATUS_MUST_CHECK;
 

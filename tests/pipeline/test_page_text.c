@@ -13,7 +13,7 @@
 /* All of the document. */
 static enum status whole_page(const json_t *document, struct bytes *out)
 {
-    return page_html(document, "", out);
+    return page_html(document, &(struct page_view){"", "", ""}, out);
 }
 
 /* Made by `make` from the document; for free(). */
@@ -121,22 +121,42 @@ static void a_command_holds_for_a_folder_with_blanks_in_its_name(void **state)
     free(text);
 }
 
+static void buttons_take_the_place_of_commands_where_there_is_a_key(void **state)
+{
+    struct bytes out = {0};
+    json_t *d = status_document();
+    (void)state;
+    assert_int_equal(page_html(d, &(struct page_view){"", "00ff", "held <b>"}, &out), STATUS_OK);
+    assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
+    json_decref(d);
+    const char *html = (const char *)out.data;
+    assert_null(strstr(html, "<pre>"));
+    assert_non_null(strstr(html, "held &lt;b&gt;"));
+    assert_non_null(strstr(html, "name=\"key\" value=\"00ff\"><input type=\"hidden\" name=\"job\" "
+                                 "value=\"20261121-030441-000003\">\n<button name=\"do\" "
+                                 "value=\"retry\">"));
+    assert_non_null(strstr(html, "value=\"release\""));
+    assert_null(strstr(html, "value=\"hold\"")); /* the only one is held */
+    bytes_free(&out);
+}
+
 static void a_search_leaves_those_whose_names_hold_the_text(void **state)
 {
     struct bytes out = {0};
     json_t *d = status_document();
     (void)state;
-    assert_int_equal(page_html(d, "C.CLUSTERS<", &out), STATUS_OK);
+    assert_int_equal(page_html(d, &(struct page_view){"C.CLUSTERS<", "", ""}, &out), STATUS_OK);
     assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
     assert_non_null(strstr((char *)out.data, "value=\"C.CLUSTERS&lt;\""));
     assert_null(strstr((char *)out.data, "<li><span class=\"name\">c.clusters.csv"));
     bytes_clear(&out);
-    assert_int_equal(page_html(d, "C.CLUSTERS", &out), STATUS_OK);
+    assert_int_equal(page_html(d, &(struct page_view){"C.CLUSTERS", "", ""}, &out), STATUS_OK);
     assert_int_equal(bytes_append(&out, "", 1), STATUS_OK);
     json_decref(d);
     assert_non_null(strstr((char *)out.data, "<span class=\"name\">c.clusters.csv"));
     assert_null(strstr((char *)out.data, "w.zip"));
     assert_null(strstr((char *)out.data, "f.clusters.csv"));
+    assert_non_null(strstr((char *)out.data, "none of that name"));
     assert_null(strstr((char *)out.data, ">and 1")); /* what is left out is what was searched for */
     bytes_free(&out);
 }
@@ -219,6 +239,7 @@ int main(void)
         cmocka_unit_test(a_document_that_lacks_everything_is_a_page_all_the_same),
         cmocka_unit_test(a_reason_names_its_cure),
         cmocka_unit_test(a_command_holds_for_a_folder_with_blanks_in_its_name),
+        cmocka_unit_test(buttons_take_the_place_of_commands_where_there_is_a_key),
         cmocka_unit_test(a_search_leaves_those_whose_names_hold_the_text),
         cmocka_unit_test(page_and_metrics_are_what_the_document_holds),
         cmocka_unit_test(long_lists_are_cut_and_say_so),

@@ -89,6 +89,7 @@ enum {
     ESCAPE_IN_THREAD = 1 << 16, /* in a thread that was there before calls were filtered */
     LIMIT_OTHER = 1 << 20,      /* and schedule it */
     LIMIT_ITSELF = 1 << 21,
+    DO_MORE = 1 << 22, /* than a server needs; which does no harm */
     FAILED = 1 << 30,
 };
 
@@ -229,6 +230,11 @@ static int what_it_can(void)
     raise(SIGCHLD); /* to oneself it is none */
     can |= limits_others() ? LIMIT_OTHER : 0;
     can |= limits_itself() ? LIMIT_ITSELF : 0;
+    can |= !is_refused(syscall(SYS_inotify_init1, 0)) ||
+                   !is_refused(syscall(SYS_bind, -1, NULL, 0)) ||
+                   !is_refused(syscall(SYS_memfd_create, "", 0))
+               ? DO_MORE
+               : 0;
     can |= reaches_into_others() ? REACH_INTO_OTHER : 0;
     int ends[2];
     can |= socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_INET6, SOCK_DGRAM, 0) >= 0 ||
@@ -257,7 +263,7 @@ static int what_the_page_can(void)
                                            {.right = SANDBOX_READ, .fd = files.failed_fd},
                                            {.right = SANDBOX_READ, .fd = -1}};
     if (sandbox_shut_files(places, 3, false) != STATUS_OK ||
-        sandbox_shut_calls(true) != STATUS_OK ||
+        sandbox_shut_calls(SANDBOX_ANSWERS) != STATUS_OK ||
         page_files_find(&files, "results/a/result.json", &file) != STATUS_OK ||
         page_files_find(&files, "failed/1/reason.json", &file) != STATUS_OK) {
         return FAILED;
@@ -353,8 +359,13 @@ static void expect(int (*what)(void), int rights, long version)
 static void the_page_reads_results_and_reasons_and_nothing_else(void **state)
 {
     (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    enum { MORE = DO_MORE };
+#else
+    enum { MORE = 0 };
+#endif
     for (version_at_most = 6; version_at_most >= 0; version_at_most--) {
-        expect(what_the_page_can, READ_RESULT | READ_REASON | MAKE_UNIX | LIMIT_ITSELF, 1);
+        expect(what_the_page_can, READ_RESULT | READ_REASON | LIMIT_ITSELF | MORE, 1);
     }
 }
 
@@ -363,7 +374,7 @@ static void a_worker_reads_work_and_libraries_and_writes_results(void **state)
     (void)state;
     enum {
         CAN = READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT | USE_DEVICE |
-              LIMIT_ITSELF
+              LIMIT_ITSELF | DO_MORE
     };
     const int driver = access("/opt", F_OK) == 0 ? READ_DRIVER : 0;
     assert_int_equal(setenv("CUDA_CACHE_PATH", "cache", 1), 0);
