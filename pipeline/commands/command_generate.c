@@ -16,40 +16,6 @@
 
 enum { NOTHING_DONE = 2 };
 
-static const char *name_of(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "standard output" : path;
-}
-
-static void report_clusters(const struct generate_order *o, const struct backend *backend,
-                            uint64_t bytes, double seconds)
-{
-    char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
-    log_info("%s: %llu series of %llu samples, %s in %s (%s)", name_of(o->path),
-             (unsigned long long)o->n_series, (unsigned long long)o->n_samples,
-             text_size(size, bytes), text_duration(time, seconds), backend->ops->name);
-}
-
-static void report_dem(const struct generate_dem_order *o, size_t n_slides, uint64_t bytes,
-                       double seconds)
-{
-    char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
-    log_info("%s, %s: %llu x %llu cells, %zu %s, %s in %s", o->pair->dem, o->pair->source,
-             (unsigned long long)o->terrain.rows, (unsigned long long)o->terrain.columns, n_slides,
-             n_slides == 1 ? "slide" : "slides", text_size(size, bytes),
-             text_duration(time, seconds));
-}
-
-/* Lines of a table, and what else there is to say of them. */
-static void report_table(const char *path, uint64_t n_lines, const char *lines, size_t n_columns,
-                         const char *columns, uint64_t bytes, double seconds)
-{
-    char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
-    log_info("%s: %llu %s, %zu %s%s, %s in %s", name_of(path), (unsigned long long)n_lines, lines,
-             n_columns, columns, n_columns == 1 ? "" : "s", text_size(size, bytes),
-             text_duration(time, seconds));
-}
-
 /* The work is done on a thread of the pool, which then lends it the others. */
 struct job {
     struct thread_pool_task task;
@@ -61,8 +27,23 @@ struct job {
     sem_t finished;
 };
 
+/* What was written, and how much of it. */
+struct made {
+    char what[128];
+    const char *backend; /* NULL: not said */
+    uint64_t bytes;
+};
+
+/* "5 points, 1 column" */
+static void say_table(struct made *made, uint64_t n_lines, const char *lines, size_t n_columns,
+                      const char *column)
+{
+    snprintf(made->what, sizeof(made->what), "%llu %s, %zu %s%s", (unsigned long long)n_lines,
+             lines, n_columns, column, n_columns == 1 ? "" : "s");
+}
+
 static enum status make_clusters(const struct generate_request *r, const struct executor *executor,
-                                 bool *begun)
+                                 struct made *made)
 {
     const struct backend_config config = {.executor = *executor};
     struct backend *backend;
@@ -71,67 +52,72 @@ static enum status make_clusters(const struct generate_request *r, const struct 
     if (why[0] != '\0') {
         log_debug("%s", why);
     }
-    uint64_t bytes = 0, from = thread_pool_now_ns();
-    const enum status status = generate_file(&r->clusters, backend, executor, &bytes);
-    *begun = bytes > 0;
-    if (status == STATUS_OK) {
-        report_clusters(&r->clusters, backend, bytes, (double)(thread_pool_now_ns() - from) * 1e-9);
-    }
+    snprintf(made->what, sizeof(made->what), "%llu series of %llu samples",
+             (unsigned long long)r->clusters.n_series, (unsigned long long)r->clusters.n_samples);
+    made->backend = backend->ops->name;
+    const enum status status = generate_file(&r->clusters, backend, executor, &made->bytes);
     backend->ops->close(backend);
     return status;
 }
 
 static enum status make_dem(const struct generate_request *r, const struct executor *executor,
-                            bool *begun)
+                            struct made *made)
 {
-    uint64_t bytes = 0, from = thread_pool_now_ns();
-    size_t n_slides = 0;
-    const enum status status = generate_dem(&r->dem, executor, &bytes, &n_slides);
-    *begun = bytes > 0 || status == STATUS_CANCELLED;
-    if (status == STATUS_OK) {
-        report_dem(&r->dem, n_slides, bytes, (double)(thread_pool_now_ns() - from) * 1e-9);
-    }
+    size_t n_slides;
+    const enum status status = generate_dem(&r->dem, executor, &made->bytes, &n_slides);
+    snprintf(made->what, sizeof(made->what), "%llu x %llu cells, %zu %s",
+             (unsigned long long)r->dem.terrain.rows, (unsigned long long)r->dem.terrain.columns,
+             n_slides, n_slides == 1 ? "slide" : "slides");
     return status;
 }
 
 static enum status make_nodes(const struct generate_request *r, const struct executor *executor,
-                              bool *begun)
+                              struct made *made)
 {
-    uint64_t bytes = 0, from = thread_pool_now_ns();
-    const enum status status = generate_nodes(&r->nodes, executor, &bytes);
-    *begun = bytes > 0;
-    if (status == STATUS_OK) {
-        report_table(r->path, r->nodes.degree + 1, "nodes", r->nodes.n_functions, "curve", bytes,
-                     (double)(thread_pool_now_ns() - from) * 1e-9);
-    }
-    return status;
+    say_table(made, r->nodes.degree + 1, "nodes", r->nodes.n_functions, "curve");
+    return generate_nodes(&r->nodes, executor, &made->bytes);
 }
 
 static enum status make_points(const struct generate_request *r, const struct executor *executor,
-                               bool *begun)
+                               struct made *made)
 {
-    uint64_t bytes = 0, from = thread_pool_now_ns();
-    const enum status status = generate_points(&r->points, executor, &bytes);
-    *begun = bytes > 0;
-    if (status == STATUS_OK) {
-        report_table(r->path, r->points.n_points, "points", r->points.n_columns, "column", bytes,
-                     (double)(thread_pool_now_ns() - from) * 1e-9);
-    }
-    return status;
+    say_table(made, r->points.n_points, "points", r->points.n_columns, "column");
+    return generate_points(&r->points, executor, &made->bytes);
 }
 
 static enum status (*const make[GENERATE_KINDS])(const struct generate_request *r,
-                                                 const struct executor *executor, bool *begun) = {
+                                                 const struct executor *executor,
+                                                 struct made *made) = {
     [GENERATE_CLUSTERS] = make_clusters,
     [GENERATE_DEM] = make_dem,
     [GENERATE_NODES] = make_nodes,
     [GENERATE_POINTS] = make_points};
 
+static void report(const struct generate_request *r, const struct made *made, uint64_t ns)
+{
+    char size[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES];
+    const bool is_pair = r->kind == GENERATE_DEM;
+    log_info("%s%s%s: %s, %s in %s%s%s%s",
+             is_pair                     ? r->pair.dem
+             : strcmp(r->path, "-") == 0 ? "standard output"
+                                         : r->path,
+             is_pair ? ", " : "", is_pair ? r->pair.source : "", made->what,
+             text_size(size, made->bytes), text_duration(time, (double)ns * 1e-9),
+             made->backend != NULL ? " (" : "", made->backend != NULL ? made->backend : "",
+             made->backend != NULL ? ")" : "");
+}
+
 static void job_work(struct thread_pool_task *task)
 {
     struct job *job = (struct job *)task;
     const struct generate_request *const r = job->request;
-    job->status = make[r->kind](r, &job->executor, &job->begun);
+    struct made made = {0};
+    const uint64_t from = thread_pool_now_ns();
+    job->status = make[r->kind](r, &job->executor, &made);
+    job->begun = made.bytes > 0;
+    if (job->status == STATUS_OK) {
+        report(r, &made, thread_pool_now_ns() - from);
+    }
     snprintf(job->message, sizeof(job->message), "%s", status_message());
 }
 

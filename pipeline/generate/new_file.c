@@ -90,20 +90,12 @@ static enum status open_pack(struct new_file *f, enum pack_kind kind, bool rewin
 }
 
 enum status new_file_open(const char *path, enum pack_kind kind, bool rewinds, bool force,
-                          struct new_file **out)
+                          struct new_file *out)
 {
-    *out = NULL;
-    struct new_file *f = calloc(1, sizeof(*f));
-    if (f == NULL || (f->path = strdup(path)) == NULL) {
-        free(f);
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory", path);
-    }
-    f->force = force;
-    const enum status status = open_pack(f, kind, rewinds);
-    if (status == STATUS_OK) {
-        *out = f;
-    } else {
-        new_file_abandon(f);
+    *out = (struct new_file){.path = path, .force = force};
+    const enum status status = open_pack(out, kind, rewinds);
+    if (status != STATUS_OK) {
+        new_file_abandon(out);
     }
     return status;
 }
@@ -135,14 +127,10 @@ enum status new_file_commit(struct new_file *f, uint64_t *bytes)
 
 void new_file_abandon(struct new_file *f)
 {
-    if (f == NULL) {
-        return;
-    }
     pack_abandon(f->pack);
     if (f->part != NULL) {
         unlink(f->part);
     }
     free(f->part);
-    free(f->path);
-    free(f);
+    *f = (struct new_file){0};
 }

@@ -142,7 +142,7 @@ static enum status write_file(struct writer *w, const struct piece_file *file, s
 
 /* Files are opened into `out`; those of a failure are abandoned later. */
 static enum status write_all(struct writer *w, const struct piece_file *files, size_t n,
-                             struct new_file **out)
+                             struct new_file *out)
 {
     for (size_t i = 0; i < n; i++) {
         STATUS_TRY(new_file_open(files[i].path, files[i].kind, files[i].member->header != NULL,
@@ -150,13 +150,11 @@ static enum status write_all(struct writer *w, const struct piece_file *files, s
         w->work += files[i].work;
     }
     for (size_t i = 0; i < n; i++) {
-        STATUS_TRY(write_file(w, &files[i], out[i]->pack));
+        STATUS_TRY(write_file(w, &files[i], out[i].pack));
     }
     uint64_t bytes, all = 0;
     for (size_t i = 0; i < n; i++) {
-        struct new_file *const file = out[i];
-        out[i] = NULL; /* committing frees it */
-        STATUS_TRY(new_file_commit(file, &bytes));
+        STATUS_TRY(new_file_commit(&out[i], &bytes));
         all += bytes;
     }
     w->bytes = all;
@@ -166,7 +164,7 @@ static enum status write_all(struct writer *w, const struct piece_file *files, s
 enum status piece_writer_run(const struct piece_file *files, size_t n,
                              const struct executor *executor, uint64_t *bytes)
 {
-    struct new_file *out[PIECE_WRITER_FILES] = {NULL};
+    struct new_file out[PIECE_WRITER_FILES] = {0};
     struct interrupt interrupt;
     struct writer *const w = calloc(1, sizeof(*w));
     *bytes = 0;
@@ -181,7 +179,7 @@ enum status piece_writer_run(const struct piece_file *files, size_t n,
     log_progress(NULL);
     *bytes = w->bytes;
     for (size_t i = 0; i < n; i++) {
-        new_file_abandon(out[i]);
+        new_file_abandon(&out[i]);
     }
     pthread_mutex_destroy(&w->lock);
     for (size_t i = 0; i < PIECE_WRITER_BATCH; i++) {

@@ -298,7 +298,7 @@ static void what_no_file_can_hold_is_refused(void **state)
     }
 }
 
-static enum status open_new(const char *path, bool force, struct new_file **out)
+static enum status open_new(const char *path, bool force, struct new_file *out)
 {
     return new_file_open(path, PACK_RAW, false, force, out);
 }
@@ -313,13 +313,13 @@ static enum status put_into(struct new_file *f, const char *text)
 static void a_new_file_appears_when_it_is_whole(void **state)
 {
     (void)state;
-    struct new_file *f;
+    struct new_file f;
     uint64_t bytes;
     ASSERT_OK(open_new("whole", false, &f));
-    ASSERT_OK(put_into(f, "abc"));
+    ASSERT_OK(put_into(&f, "abc"));
     assert_int_equal(access("whole", F_OK), -1);
-    ASSERT_OK(put_into(f, ""));
-    ASSERT_OK(new_file_commit(f, &bytes));
+    ASSERT_OK(put_into(&f, ""));
+    ASSERT_OK(new_file_commit(&f, &bytes));
     assert_holds("whole", "abc");
     struct stat st;
     mode_t mask = umask(0);
@@ -328,14 +328,14 @@ static void a_new_file_appears_when_it_is_whole(void **state)
     assert_int_equal(st.st_mode & 0777, 0666 & ~mask);
 
     assert_int_equal(open_new("whole", false, &f), STATUS_EXISTS);
-    assert_null(f);
+    assert_null(f.pack);
     ASSERT_OK(open_new("whole", true, &f));
-    ASSERT_OK(put_into(f, "x"));
-    new_file_abandon(f);
+    ASSERT_OK(put_into(&f, "x"));
+    new_file_abandon(&f);
     assert_holds("whole", "abc");
     ASSERT_OK(open_new("whole", true, &f));
-    ASSERT_OK(put_into(f, "x"));
-    ASSERT_OK(new_file_commit(f, &bytes));
+    ASSERT_OK(put_into(&f, "x"));
+    ASSERT_OK(new_file_commit(&f, &bytes));
     assert_holds("whole", "x");
     assert_int_equal(unlink("whole"), 0);
 }
@@ -343,14 +343,14 @@ static void a_new_file_appears_when_it_is_whole(void **state)
 static void a_name_taken_meanwhile_is_not_replaced(void **state)
 {
     (void)state;
-    struct new_file *f;
+    struct new_file f;
     uint64_t bytes;
     ASSERT_OK(open_new("taken", false, &f));
     int fd = open("taken", O_WRONLY | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "old", 3), 3);
     close(fd);
-    assert_int_equal(new_file_commit(f, &bytes), STATUS_EXISTS);
+    assert_int_equal(new_file_commit(&f, &bytes), STATUS_EXISTS);
     assert_holds("taken", "old");
     assert_int_equal(unlink("taken"), 0);
 }
@@ -358,30 +358,30 @@ static void a_name_taken_meanwhile_is_not_replaced(void **state)
 static void what_is_no_file_name_is_refused(void **state)
 {
     (void)state;
-    struct new_file *f;
+    struct new_file f;
     assert_int_equal(mkdir("sub", 0777), 0);
     assert_int_equal(open_new("sub", true, &f), STATUS_BAD_ARGUMENT);
     assert_int_equal(open_new("sub/", true, &f), STATUS_BAD_ARGUMENT);
     assert_int_equal(open_new("", true, &f), STATUS_BAD_ARGUMENT);
     assert_int_equal(open_new("none/x", true, &f), STATUS_NOT_FOUND);
-    assert_null(f);
+    assert_null(f.pack);
     assert_int_equal(rmdir("sub"), 0);
 }
 
 static void a_device_is_written_to_and_stays(void **state)
 {
     (void)state;
-    struct new_file *f;
+    struct new_file f;
     uint64_t bytes;
     ASSERT_OK(open_new("/dev/null", true, &f));
-    ASSERT_OK(put_into(f, "x"));
-    ASSERT_OK(new_file_commit(f, &bytes));
+    ASSERT_OK(put_into(&f, "x"));
+    ASSERT_OK(new_file_commit(&f, &bytes));
     struct stat st;
     assert_int_equal(stat("/dev/null", &st), 0);
     assert_true(S_ISCHR(st.st_mode));
     ASSERT_OK(open_new("/dev/full", false, &f));
-    ASSERT_OK(put_into(f, "x"));
-    assert_int_equal(new_file_commit(f, &bytes), STATUS_NO_SPACE);
+    ASSERT_OK(put_into(&f, "x"));
+    assert_int_equal(new_file_commit(&f, &bytes), STATUS_NO_SPACE);
 }
 
 int main(void)

@@ -251,33 +251,26 @@ enum { OLD_S = 60, VERY_OLD_S = 24 * 60 * 60 };
 
 enum part_state { PART_IN_USE, PART_LEFT, PART_UNKNOWN };
 
-/* Whether that is known: of a process of this kernel, as long as no other has its number. */
-static bool has_ended(const struct maker *m)
+/* A process of this kernel lives, or not, as long as no other has its number. Besides, whoever
+ * makes a part folder holds its lock until it ends, however it ends. That is to be seen by all who
+ * share a kernel: everybody on a local file system, and on a network's those of this boot. Others'
+ * locks may hold on their machine alone, so theirs are PART_UNKNOWN. */
+static enum part_state part_state_of(int out_fd, int fd, const struct maker *m, time_t age_s)
 {
     const struct maker own = this_process();
-    return m->boot == own.boot && m->boot != 0 && strcmp(m->host, own.host) == 0 &&
-           kill((pid_t)m->process, 0) != 0 && errno == ESRCH;
-}
-
-/* Whoever makes a part folder holds its lock until it ends, however it ends. That is to be seen by
- * all who share a kernel: everybody on a local file system, and on a network's those of this boot.
- * Others' locks may hold on their machine alone, so theirs are PART_UNKNOWN. */
-static enum part_state part_state_of(int out_fd, int fd, const struct maker *m)
-{
-    const struct maker own = this_process();
-    const bool own_kernel = m->boot == own.boot && m->boot != 0;
+    const bool own_kernel = m->boot == own.boot && m->boot != 0 && strcmp(m->host, own.host) == 0;
+    if (own_kernel && kill((pid_t)m->process, 0) != 0 && errno == ESRCH) {
+        return PART_LEFT;
+    }
+    if (age_s <= OLD_S) {
+        return PART_IN_USE; /* its lock may be taken yet */
+    }
     if (!own_kernel && file_system_network(out_fd) != NULL) {
         return PART_UNKNOWN;
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        return PART_LEFT;
-    }
-    if (errno == EWOULDBLOCK) {
-        return PART_IN_USE;
-    }
-    /* no locks here: the process, which lives, is known where it shares the name of the host, too
-     */
-    return own_kernel && strcmp(m->host, own.host) == 0 ? PART_IN_USE : PART_UNKNOWN;
+    return flock(fd, LOCK_EX | LOCK_NB) == 0    ? PART_LEFT
+           : errno == EWOULDBLOCK || own_kernel ? PART_IN_USE
+                                                : PART_UNKNOWN; /* no locks here */
 }
 
 /* Folders of one kind that the log is to speak of. */
@@ -310,9 +303,7 @@ static void sweep_entry(int out_fd, const char *name, struct sweep *sweep)
         return;
     }
     const time_t age_s = fstat(fd, &st) == 0 ? time(NULL) - st.st_mtime : 0;
-    const enum part_state state = has_ended(&m)   ? PART_LEFT
-                                  : age_s > OLD_S ? part_state_of(out_fd, fd, &m)
-                                                  : PART_IN_USE; /* its lock may be taken yet */
+    const enum part_state state = part_state_of(out_fd, fd, &m, age_s);
     close(fd);
     if (!is_part) {
         if (state != PART_IN_USE) {
@@ -365,19 +356,12 @@ enum status publish_begin(int out_fd, const char *result, const char *part, stru
                    ? status_fail(STATUS_INTERNAL, "the part folder '%s' has gone", p->part)
                    : status_fail_errno(errno, "cannot open the part folder '%s'", p->part);
     }
-    bool made = false;
-    for (int tries = 0; !made && tries < 8; tries++) {
-        if (!name_hidden(p->part, sizeof(p->part))) {
-            return status_fail_errno(errno, "cannot name a part folder");
-        }
-        made = make_part(p);
-        if (!made && errno != EEXIST) {
-            break;
-        }
-    }
-    return made ? STATUS_OK
-                : status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
-                                    p->part);
+    return !name_hidden(p->part, sizeof(p->part))
+               ? status_fail_errno(errno, "cannot name a part folder")
+           : make_part(p)
+               ? STATUS_OK
+               : status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
+                                   p->part);
 }
 
 /* Whether the earlier result is the one that was judged. */
