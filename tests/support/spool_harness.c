@@ -357,6 +357,7 @@ static void cut_power(unsigned long rounds)
         struct spool *s;
         if (spool_open(&options.spool, &s) == STATUS_OK) { /* makes the folders */
             spool_close(s);
+            unlinkat(r.root_fd, ".work/lock", 0); /* whose parts they are is decided in the life */
         }
         spool_fault_clear();
         if (n % 5 == 1) { /* commits that fail, and are tried again or taken back */
