@@ -5,6 +5,7 @@
 #include "pipeline/engine/rank_queue.h"
 
 #include "pipeline/engine/rank_calls.h"
+#include "watch/files/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,11 +151,7 @@ static enum status far_open(struct queue *q, const struct sciddicat_params *p,
     *out = NULL;
     STATUS_TRY(
         ask(q, (struct rank_call){.kind = RANK_CALL_OPEN, .p = *p, .in = *in}, NULL, &answer));
-    struct rank_run *r = malloc(sizeof *r);
-    if (r == NULL) {
-        tell(q, (struct rank_call){.kind = RANK_CALL_CLOSE, .run = answer.run});
-        return status_fail(STATUS_NO_MEMORY, "no memory for a run");
-    }
+    struct rank_run *r = xcalloc(1, sizeof *r);
     *r = (struct rank_run){.run = answer.run, .p = *p, .last = p->rows};
     *out = r;
     return STATUS_OK;
@@ -327,13 +324,10 @@ static const struct backend_ops rank_ops = {.name = "rank",
 
 enum status rank_queue_new(struct ranks *ranks, size_t rank, bool on_cpu, struct queue **out)
 {
-    struct rank_queue *r = calloc(1, sizeof *r), stand_in = {.ranks = ranks, .rank = rank};
+    struct rank_queue *r = xcalloc(1, sizeof *r);
     *out = NULL;
-    if (r == NULL) {
-        tell(&stand_in.base, (struct rank_call){.kind = RANK_CALL_END});
-        return status_fail(STATUS_NO_MEMORY, "no memory for a queue");
-    }
-    *r = stand_in;
+    r->ranks = ranks;
+    r->rank = rank;
     r->backend.ops = &rank_ops;
     r->base.backend = &r->backend;
     const enum status st =
