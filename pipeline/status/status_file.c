@@ -305,7 +305,7 @@ enum status status_file_read(const char *spool, json_t **out)
     }
     for (int i = 0; i < TRIES && code != STATUS_OK && fd >= 0 && (is_alive = lives(fd)); i++) {
         if (i > 0) {
-            nanosleep(&(struct timespec){.tv_nsec = AGAIN_MS * 1000000}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = (long)AGAIN_MS * 1000000}, NULL);
         }
         code = status_file_read_at(fd, out);
     }
