@@ -23,6 +23,10 @@ static struct job *job_of(struct engine_job *base)
 static enum status open_work(void *owner)
 {
     struct job *job = owner;
+    if (job->input.open != NULL) {
+        STATUS_TRY(job->input.open(job->input.opener, &job->input));
+        job->input.open = NULL;
+    }
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
         const bool is_grid = job->input.settings.parts[i]->kind == STAGE_GRID;

@@ -30,6 +30,10 @@ struct job_input {
     char *part_folder; /* of the output folder: the result is left there under that name, complete
                           but unpublished; owned; NULL: it is published */
     char *id;          /* of the service's job, for result.json; owned; NULL: it has none */
+    /* Opens the parts' files, once, where a disk may be waited for; NULL: they are open, or are by
+     * their paths. `opener` is borrowed until the job has ended. */
+    enum status (*open)(const void *opener, struct job_input *input);
+    const void *opener;
 };
 
 /* As result.json names it. */

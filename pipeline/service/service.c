@@ -22,6 +22,45 @@ enum { LOCK_TICKS = 10 }; /* that the lock is waited for once the loop runs */
  * that brings the machine down must not do so for ever. */
 enum { RECOVERIES = 8 };
 
+/* --- what waits for a disk ---------------------------------------------------------------------
+ */
+
+/* One call, made on libuv's pool, and what follows from it. */
+struct errand {
+    uv_work_t work;
+    struct service *service;
+    enum status (*run)(struct errand *errand);
+    void (*take)(struct errand *errand); /* on the loop's thread */
+    struct settings *fresh;
+    struct spool *spool;
+    enum status code;
+    char message[STATUS_MESSAGE_BYTES];
+};
+
+static void run_errand(uv_work_t *work)
+{
+    struct errand *errand = work->data;
+    errand->code = errand->run(errand);
+    snprintf(errand->message, sizeof(errand->message), "%s", status_message());
+}
+
+static void end_errand(uv_work_t *work, int failed)
+{
+    struct errand *errand = work->data;
+    (void)failed;
+    errand->take(errand);
+    errand->service->is_changed = true;
+    free(errand);
+}
+
+static void send_errand(struct service *s, enum status (*run)(struct errand *errand),
+                        void (*take)(struct errand *errand))
+{
+    struct errand *errand = xcalloc(1, sizeof(*errand));
+    *errand = (struct errand){.work = {.data = errand}, .service = s, .run = run, .take = take};
+    uv_queue_work(&s->loop, &errand->work, run_errand, end_errand);
+}
+
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static void close_all(struct service *s)
@@ -142,16 +181,15 @@ static void free_settings(struct settings *settings)
     }
 }
 
-static void read_again(struct service *s)
+static void read_again(struct service *s);
+
+static void take_read(struct errand *errand)
 {
+    struct service *s = errand->service;
     const struct settings *old = s->settings;
-    bool done = false;
-    char **argv = xcalloc((size_t)s->argc + 1, sizeof(*argv));
-    struct settings *fresh = xcalloc(1, sizeof(*fresh));
-    notify_reloading();
-    memcpy(argv, s->argv, (size_t)s->argc * sizeof(*argv));
-    if (settings_parse(s->argc, argv, fresh, &done) != STATUS_OK) {
-        log_error("the configuration stays as it was: %s", status_message());
+    struct settings *fresh = errand->fresh;
+    if (errand->code != STATUS_OK) {
+        log_error("the configuration stays as it was: %s", errand->message);
         free(fresh);
     } else if (differs("spool", old->spool, fresh->spool) ||
                differs("output", old->output, fresh->output) ||
@@ -166,11 +204,40 @@ static void read_again(struct service *s)
         free_settings(s->next_settings);
         s->next_settings = fresh;
     }
-    free(argv);
     if (s->is_recovered && s->watcher != NULL) {
         watcher_rescan(s->watcher);
     }
-    notify_ready();
+    if (!s->is_draining) {
+        notify_ready();
+    }
+    s->is_reading = false;
+    if (s->reads_once_more) {
+        s->reads_once_more = false;
+        read_again(s);
+    }
+}
+
+static enum status read_settings(struct errand *errand)
+{
+    const struct service *s = errand->service;
+    bool done = false;
+    char **argv = xcalloc((size_t)s->argc + 1, sizeof(*argv));
+    memcpy(argv, s->argv, (size_t)s->argc * sizeof(*argv));
+    errand->fresh = xcalloc(1, sizeof(*errand->fresh));
+    const enum status code = settings_parse(s->argc, argv, errand->fresh, &done);
+    free(argv);
+    return code;
+}
+
+static void read_again(struct service *s)
+{
+    if (s->is_reading) { /* may have passed what is new */
+        s->reads_once_more = true;
+        return;
+    }
+    s->is_reading = true;
+    notify_reloading();
+    send_errand(s, read_settings, take_read);
 }
 
 /* Puts settings that were read again in force, between steps of the spool. */
@@ -338,7 +405,7 @@ static void on_prepare(uv_prepare_t *prepare)
 
 /* --- the begin -------------------------------------------------------------------------------- */
 
-static enum status open_spool(struct service *s)
+static enum status open_spool(const struct service *s, struct spool **out)
 {
     const struct settings *t = s->settings;
     const struct spool_options options = {.root = t->spool,
@@ -348,17 +415,17 @@ static enum status open_spool(struct service *s)
                                           .max_attempts = (unsigned)t->max_attempts + RECOVERIES,
                                           .reserve_bytes = t->reserve_bytes,
                                           .require_mount = t->require_mount};
-    return spool_open(&options, &s->spool);
+    return spool_open(&options, out);
 }
 
 /* A service that was killed while it was starting a worker lives on in that for a moment, and so
  * does its lock. Not for the loop's thread: this sleeps. */
 static enum status open_spool_patiently(struct service *s)
 {
-    enum status code = open_spool(s);
+    enum status code = open_spool(s, &s->spool);
     for (int tries = 0; code == STATUS_EXISTS && tries < LOCK_TRIES; tries++) {
         uv_sleep(LOCK_AGAIN_MS);
-        code = open_spool(s);
+        code = open_spool(s, &s->spool);
     }
     return code;
 }
@@ -410,20 +477,31 @@ static void begin(struct service *s)
 
 /* Once more, where there was no room for the spool's folders and its lock, or OUT was not mounted.
  */
-static void try_again(struct service *s)
+static void take_spool(struct errand *errand)
 {
-    const enum status code = open_spool(s);
-    if (code == STATUS_OK) {
+    struct service *s = errand->service;
+    s->is_opening = false;
+    s->spool = errand->spool;
+    if (s->is_draining) {
+        return;
+    }
+    if (errand->code == STATUS_OK) {
         gate_open(s);
         service_page_renew(s);
         begin(s);
-    } else if (code == STATUS_NO_SPACE || (code == STATUS_EXISTS && ++s->lock_ticks < LOCK_TICKS)) {
-        snprintf(s->gate.why, sizeof(s->gate.why), "%s", status_message());
+    } else if (errand->code == STATUS_NO_SPACE ||
+               (errand->code == STATUS_EXISTS && ++s->lock_ticks < LOCK_TICKS)) {
+        snprintf(s->gate.why, sizeof(s->gate.why), "%.*s", SERVICE_WHY_BYTES - 1, errand->message);
     } else {
-        log_error("%s", status_message());
+        log_error("%s", errand->message);
         s->exit_status = 2;
         s->is_draining = true;
     }
+}
+
+static enum status try_again(struct errand *errand)
+{
+    return open_spool(errand->service, &errand->spool);
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -444,8 +522,9 @@ static void on_tick(uv_timer_t *timer)
     deferral_tick(s);
     service_workers_tick(s);
     retention_tick(s);
-    if (s->spool == NULL && !s->is_draining) {
-        try_again(s);
+    if (s->spool == NULL && !s->is_draining && !s->is_opening) {
+        s->is_opening = true;
+        send_errand(s, try_again, take_spool);
     }
     notify_watchdog();
     notify_status("%zu done, %zu failed, %zu at work%s%s", s->figures.n_done, s->figures.n_failed,

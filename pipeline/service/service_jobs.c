@@ -150,7 +150,7 @@ static void give(struct service *s, struct service_worker *w, struct service_job
         s->n_suspects--;
     }
     job->worker = w;
-    job->begun = job->is_called = false;
+    job->begun = job->is_called = job->spool->blames_input = false;
     job->bytes = job->begun_ms = job->n_moves = job->n_steps = job->total_steps = 0;
     job->n_still = 0;
     w->n_jobs++;
@@ -291,12 +291,9 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     const bool is_passing = code == STATUS_TOO_LARGE && w->has_part;
     switch (is_passing ? SPOOL_TRANSIENT : spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
-        if (spool_unchanged(s->spool, job->spool) || job->spool->outcome != SPOOL_WAIT) {
-            service_job_happens(s, job, WAIT_RESULT, EVENT_BAD_INPUT);
-            break;
-        }
-        /* The bytes that are wrong are not those that were complete. */
-        /* fallthrough */
+        job->spool->blames_input = true;
+        service_job_happens(s, job, WAIT_RESULT, EVENT_BAD_INPUT);
+        break;
     case SPOOL_WAIT: /* as when spool_durable sees it */
         service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
         break;

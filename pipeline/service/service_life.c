@@ -55,6 +55,7 @@ static const struct service_rule rules[] = {
     {WAIT_CHARGE, EVENT_REFUSED, WAIT_FAIL, ACTION_BLAME},
 
     {WAIT_FAIL, EVENT_ENDED, WAIT_NOTHING, ACTION_TELL_FAILED},
+    {WAIT_FAIL, EVENT_CHANGED, WAIT_REQUEUE, ACTION_AWAIT_WRITER},
     {WAIT_FAIL, EVENT_BLOCKED, WAIT_FAIL, ACTION_DEFER},
 };
 
@@ -104,7 +105,7 @@ enum service_event service_event_of(enum service_list from, const struct spool_j
     case SPOOL_OK:
         return place_of(job);
     case SPOOL_WAIT:
-        return from == WAIT_FINISH ? EVENT_CHANGED : place_of(job);
+        return from == WAIT_FINISH || from == WAIT_FAIL ? EVENT_CHANGED : place_of(job);
     case SPOOL_GONE:
         return EVENT_GONE;
     case SPOOL_EXHAUSTED:

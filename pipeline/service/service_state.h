@@ -141,8 +141,10 @@ struct service {
     unsigned lock_ticks; /* that another process has had the spool's lock */
     bool is_recovered, is_open, is_draining, is_closing;
     bool is_changed; /* something has happened since it was last decided what comes next */
-    struct settings *next_settings; /* read again, and not yet in force; owned; NULL: none */
-    uint64_t drain_ms;              /* when running jobs are cancelled */
+    bool is_opening; /* the spool, on the pool */
+    bool is_reading, reads_once_more; /* the configuration, there; it was asked for meanwhile */
+    struct settings *next_settings;   /* read again, and not yet in force; owned; NULL: none */
+    uint64_t drain_ms;                /* when running jobs are cancelled */
     bool is_cancelled;
 
     struct service_jobs lists[SERVICE_LISTS];

@@ -135,20 +135,28 @@ static enum status open_prj(const struct worker *w, const struct task *t, const 
     return code;
 }
 
-static enum status open_part(const struct worker *w, const struct task *t, size_t i,
-                             struct job_part *part)
+/* On the lane that reads. */
+static enum status open_parts(const void *task, struct job_input *input)
 {
-    const json_t *file = json_array_get(files_of(t), i);
+    const struct task *t = task;
+    enum status code = STATUS_OK;
+    for (size_t i = 0; i < input->n_parts && code == STATUS_OK; i++) {
+        const json_t *file = json_array_get(files_of(t), i);
+        char *name;
+        STATUS_TRY(unpack_name(file, &name));
+        code = open_file(t->worker, t->id, file, &input->parts[i].fd);
+        code = code == STATUS_OK ? open_prj(t->worker, t, name, &input->parts[i]) : code;
+        free(name);
+    }
+    return code;
+}
+
+static enum status name_part(const struct task *t, size_t i, struct job_part *part)
+{
     char *name;
-    STATUS_TRY(unpack_name(file, &name));
-    enum status code = make_path(t, name, &part->path);
-    if (code == STATUS_OK) {
-        part->name = part->path + strlen("in/");
-        code = open_file(w, t->id, file, &part->fd);
-    }
-    if (code == STATUS_OK) {
-        code = open_prj(w, t, name, part);
-    }
+    STATUS_TRY(unpack_name(json_array_get(files_of(t), i), &name));
+    const enum status code = make_path(t, name, &part->path);
+    part->name = code == STATUS_OK ? part->path + strlen("in/") : NULL;
     free(name);
     return code;
 }
@@ -170,10 +178,10 @@ static enum status unpack_settings(const struct task *t, struct job_settings *ou
 }
 
 /* What the engine needs, from the message. */
-static enum status open_input(const struct worker *w, const struct task *t, struct job_input *input)
+static enum status make_input(const struct worker *w, const struct task *t, struct job_input *input)
 {
     char part_folder[SPOOL_PART_BYTES];
-    *input = (struct job_input){0};
+    *input = (struct job_input){.open = open_parts, .opener = t};
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         input->parts[i].fd = -1;
     }
@@ -183,7 +191,7 @@ static enum status open_input(const struct worker *w, const struct task *t, stru
                            json_array_size(files_of(t)));
     }
     for (size_t i = 0; i < input->settings.n_parts; i++) {
-        STATUS_TRY(open_part(w, t, i, &input->parts[i]));
+        STATUS_TRY(name_part(t, i, &input->parts[i]));
         input->n_parts++;
     }
     STATUS_TRY(worker_fault(input->parts[0].path));
@@ -384,39 +392,25 @@ static void archive_ended(void *task, enum status code, const char *text, json_t
     end_if_idle(w);
 }
 
-static enum status start_archive(struct worker *w, struct task *t, const char *path,
-                                 const char *file)
+/* On the lane that reads. */
+static enum status open_archive(const void *task, int *fd, int *part_fd, char **found_at)
 {
-    char part[SPOOL_PART_BYTES], *found_at;
-    struct worker_archive_order order = {.engine = &w->engine,
-                                         .settings = &w->settings,
-                                         .message = t->message,
-                                         .path = path,
-                                         .alone =
-                                             json_is_true(json_object_get(t->message, "alone")),
-                                         .begins = member_begins,
-                                         .waits = member_waits,
-                                         .member_ended = member_ended,
-                                         .went_on = archive_went_on,
-                                         .ended = archive_ended,
-                                         .user = t};
-    STATUS_TRY(worker_fault(path));
-    if (asprintf(&found_at, "/proc/self/fd/%d/%s/in/%s", w->work_fd, t->id, file) < 0) {
+    const struct task *t = task;
+    const struct worker *w = t->worker;
+    const json_t *name = json_array_get(files_of(t), 0);
+    char part[SPOOL_PART_BYTES], *file;
+    STATUS_TRY(unpack_name(name, &file));
+    if (asprintf(found_at, "/proc/self/fd/%d/%s/in/%s", w->work_fd, t->id, file) < 0) {
+        *found_at = NULL;
+    }
+    free(file);
+    if (*found_at == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    order.found_at = found_at;
     spool_part_name(w->owner, t->id, part);
-    order.part_fd = openat(w->context.out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum status code = order.part_fd >= 0
-                           ? open_file(w, t->id, json_array_get(files_of(t), 0), &order.fd)
-                           : status_fail_errno(errno, "cannot open the part folder '%s'", part);
-    if (code == STATUS_OK) {
-        code = worker_archive_begin(&order, &t->archive);
-    } else if (order.part_fd >= 0) {
-        close(order.part_fd);
-    }
-    free(found_at);
-    return code;
+    *part_fd = openat(w->context.out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *part_fd >= 0 ? open_file(w, t->id, name, fd)
+                         : status_fail_errno(errno, "cannot open the part folder '%s'", part);
 }
 
 /* An archive is worked on as one job, whose own jobs have a deadline each. */
@@ -429,8 +423,24 @@ static enum status begin_archive(struct worker *w, struct task *t)
     if (code == STATUS_OK) {
         code = make_path(t, file, &path);
     }
+    const struct worker_archive_order order = {
+        .engine = &w->engine,
+        .settings = &w->settings,
+        .message = t->message,
+        .path = path,
+        .alone = json_is_true(json_object_get(t->message, "alone")),
+        .open = open_archive,
+        .begins = member_begins,
+        .waits = member_waits,
+        .member_ended = member_ended,
+        .went_on = archive_went_on,
+        .ended = archive_ended,
+        .user = t};
     if (code == STATUS_OK) {
-        code = start_archive(w, t, path, file);
+        code = worker_fault(path);
+    }
+    if (code == STATUS_OK) {
+        code = worker_archive_begin(&order, &t->archive);
     }
     free(path);
     free(file);
@@ -442,7 +452,7 @@ static enum status begin_one(struct worker *w, struct task *t)
     struct job_input input;
     w->context.short_only = !engine_has_place(&w->engine);
     say_begun(w, t, false, w->settings.deadline_s);
-    enum status code = open_input(w, t, &input);
+    enum status code = make_input(w, t, &input);
     if (code != STATUS_OK) {
         job_input_free(&input);
     } else {

@@ -27,7 +27,9 @@ struct worker_archive {
     char *path;
     struct settings settings; /* of the members */
     struct job_context context;
-    struct inputs *inputs;
+    struct inputs *inputs, *opened; /* NULL: not yet open; opened: by the task */
+    int part_fd;
+    char *found_at;
     struct engine_task task;
     struct thread_pool_account account; /* of the task */
     bool busy, walked, written;         /* busy: the task runs; walked: all has been found */
@@ -48,13 +50,15 @@ static void fail(struct worker_archive *a, enum status code, const char *why)
     if (a->code == STATUS_OK) {
         a->code = code;
         a->message = strdup(why);
-        inputs_stop(a->inputs);
+        if (a->inputs != NULL) {
+            inputs_stop(a->inputs);
+        }
     }
 }
 
 uint64_t worker_archive_bytes(const struct worker_archive *a)
 {
-    return inputs_archive_bytes(a->inputs);
+    return a->inputs != NULL ? inputs_archive_bytes(a->inputs) : 0;
 }
 
 bool worker_archive_is_at_work(const struct worker_archive *a, uint64_t *n_moves)
@@ -203,8 +207,7 @@ static enum status write_index(struct worker_archive *a)
         return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
     }
     enum status code = STATUS_OK;
-    const int fd =
-        openat(a->order.part_fd, "result.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = openat(a->part_fd, "result.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 || !io_watch_write_all(fd, text, strlen(text)) || io_watch_close(fd) != 0) {
         code = status_fail_errno(errno, "cannot write result.json");
     }
@@ -231,9 +234,9 @@ static void archive_free(struct worker_archive *a)
     free(a->found_message);
     free(a->message);
     free(a->path);
-    close(a->order.part_fd);
-    if (a->order.fd >= 0) {
-        close(a->order.fd);
+    free(a->found_at);
+    if (a->part_fd >= 0) {
+        close(a->part_fd);
     }
     free(a);
 }
@@ -265,12 +268,30 @@ static void finish_finished(struct engine_task *task)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
+static enum status open_archive(struct worker_archive *a)
+{
+    int fd = -1;
+    const enum status code = a->order.open(a->order.user, &fd, &a->part_fd, &a->found_at);
+    if (code != STATUS_OK) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return code;
+    }
+    return inputs_open_archive(&a->settings, a->path, a->found_at, fd, a->part_fd, &a->opened);
+}
+
 static enum status find_work(void *owner)
 {
     struct worker_archive *a = owner;
-    a->found_code = inputs_next(a->inputs, &a->found, &a->walked);
-    a->walked = a->walked && a->found_code == STATUS_OK;
-    a->has_found = !a->walked;
+    if (a->inputs == NULL) {
+        a->found_code = open_archive(a);
+        a->has_found = a->found_code != STATUS_OK;
+    } else {
+        a->found_code = inputs_next(a->inputs, &a->found, &a->walked);
+        a->walked = a->walked && a->found_code == STATUS_OK;
+        a->has_found = !a->walked;
+    }
     if (a->found_code != STATUS_OK) {
         a->found_message = strdup(status_message());
     }
@@ -282,6 +303,8 @@ static void find_finished(struct engine_task *task)
     struct worker_archive *a = task->owner;
     engine_task_clear(task);
     a->busy = false;
+    a->inputs = a->opened;
+    a->context.out_fd = a->part_fd;
     worker_archive_step(a);
 }
 
@@ -356,7 +379,7 @@ void worker_archive_step(struct worker_archive *a)
 
 /* --- the begin -------------------------------------------------------------------------------- */
 
-static enum status open_all(struct worker_archive *a)
+static enum status prepare(struct worker_archive *a)
 {
     const struct settings *s = a->order.settings;
     STATUS_TRY(worker_unpack_routes(a->order.message, &a->settings));
@@ -378,14 +401,10 @@ static enum status open_all(struct worker_archive *a)
     result_names_reserve(&a->results, "result.json"); /* which is the index */
     a->context = (struct job_context){.engine = a->order.engine,
                                       .settings = &a->settings,
-                                      .out_fd = a->order.part_fd,
                                       .ended = on_ended,
                                       .waits = on_waits,
                                       .user = a};
-    const int fd = a->order.fd;
-    a->order.fd = -1;
-    return inputs_open_archive(&a->settings, a->path, a->order.found_at, fd, a->order.part_fd,
-                               &a->inputs);
+    return STATUS_OK;
 }
 
 enum status worker_archive_begin(const struct worker_archive_order *order,
@@ -393,12 +412,11 @@ enum status worker_archive_begin(const struct worker_archive_order *order,
 {
     struct worker_archive *a = *out = calloc(1, sizeof(*a));
     if (a == NULL) {
-        close(order->fd);
-        close(order->part_fd);
         return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
     }
     a->order = *order;
-    const enum status code = open_all(a);
+    a->part_fd = -1;
+    const enum status code = prepare(a);
     if (code != STATUS_OK) {
         archive_free(a);
         *out = NULL;

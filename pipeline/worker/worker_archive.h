@@ -5,7 +5,7 @@
  * of the program fails by itself; what is the fault of nobody, or of the device, ends the whole,
  * which the service tries again.
  *
- * All calls and callbacks are on the loop thread.
+ * All calls and callbacks, but for open(), are on the loop thread.
  */
 #ifndef LEAT_PIPELINE_WORKER_WORKER_ARCHIVE_H
 #define LEAT_PIPELINE_WORKER_WORKER_ARCHIVE_H
@@ -21,10 +21,10 @@ struct worker_archive_order {
     const struct settings *settings; /* the worker's: deadline, limits; borrowed */
     const json_t *message;           /* with worker_pack_routes in it */
     const char *path;                /* as messages name it */
-    const char *found_at;            /* where it is opened once more */
-    int fd;                          /* of the archive; taken over, also on failure */
-    int part_fd;                     /* the part folder; likewise */
     bool alone;                      /* its jobs run one after the other */
+    /* Opens the archive and the part folder, where a disk may be waited for. What is set is taken
+     * over, also on failure. found_at: where the archive is opened once more. */
+    enum status (*open)(const void *user, int *fd, int *part_fd, char **found_at);
     /* A job is going to begin, called by its first file; what is returned becomes of it, unless
      * that is STATUS_OK. */
     enum status (*begins)(void *user, const char *path, double deadline_s);

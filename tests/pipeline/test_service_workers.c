@@ -3,7 +3,7 @@
  * settings of before begins again, one that shares its device fails no job for its memory. The
  * clock is the test's, and so are the workers: this program as `leat worker`, with a line of text
  * for every word of the service.
- * ctest: wrap=uv_now,spool_unchanged
+ * ctest: wrap=uv_now
  */
 #include "pipeline/service/service_state.h"
 #include "tests/support/patience.h"
@@ -12,7 +12,6 @@
 #include <signal.h>
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
-bool __wrap_spool_unchanged(struct spool *s, struct spool_job *job);
 
 static uint64_t now_ms;
 static struct service service;
@@ -21,13 +20,6 @@ uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
     (void)loop;
     return now_ms;
-}
-
-bool __wrap_spool_unchanged(struct spool *s, struct spool_job *job)
-{
-    (void)s;
-    (void)job;
-    return true;
 }
 
 /* --- a worker --------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
  *                                 N system M"
  *   LEAT_FAULT=list               none fails; LEAT_FAULT_LOG has a line for each as it is made:
  *                                 "memory K", its name and the callers' addresses
+ *   LEAT_FAULT=loop               likewise of calls that may wait for a disk, by the first thread
  *   LEAT_FAULT_IN=COMMAND         only in processes of `leat COMMAND`
  *   LEAT_FAULT_LOG=FILE           which call it was: its name and the callers' addresses in the
  *                                 program, for addr2line; must be given, but for "always". Where
@@ -43,6 +44,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -53,6 +55,7 @@ static const char *const kind_names[KINDS] = {"memory", "system"};
 static struct {
     bool counts; /* to say how many there were */
     int list_fd; /* where each is listed; 0: nowhere */
+    bool loop;   /* those alone that hold up the first thread */
     bool kills;
     enum kind kind;
     char always[24];  /* the name of calls that fail; "": none */
@@ -115,12 +118,28 @@ static void list(enum kind kind, unsigned long k, const char *name, const void *
     }
 }
 
+/* But for what of it is used for pipes and sockets, too. */
+__attribute__((noinline)) static bool is_of_disk(const char *name)
+{
+    static const char *const others[] = {"read",    "write",         "close",
+                                         "socket",  "bind",          "connect",
+                                         "syscall", "inotify_init1", "inotify_add_watch",
+                                         "dlopen",  "getrandom",     "pthread_create"};
+    bool is = true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        is = is && strcmp(name, others[i]) != 0;
+    }
+    return is;
+}
+
 static bool call_fails(enum kind kind, const char *name, int likely, const void *caller)
 {
     const unsigned long k = atomic_fetch_add(&fault.n[kind], 1) + 1;
     const int before = errno;
     if (fault.list_fd > 0) {
-        list(kind, k, name, caller);
+        if (!fault.loop || (kind == SYSTEM_CALL && getpid() == gettid() && is_of_disk(name))) {
+            list(kind, k, name, caller);
+        }
         errno = before;
         return false;
     }
@@ -305,8 +324,9 @@ long __wrap_syscall(long number, ...)
         a[i] = va_arg(list, long);
     }
     va_end(list);
-    return fails(SYSTEM_CALL, "syscall", EMFILE) ? -1
-                                                 : __real_syscall(number, a[0], a[1], a[2], a[3]);
+    return fails(SYSTEM_CALL, number == SYS_openat2 ? "openat2" : "syscall", EMFILE)
+               ? -1
+               : __real_syscall(number, a[0], a[1], a[2], a[3]);
 }
 
 /* --- what is wanted --------------------------------------------------------------------------- */
@@ -326,7 +346,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv)
     fault.log_fd = __real_open64(fault.log, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const int n = sscanf(wanted, "%15s %lu %d", word, &fault.at, &fault.error);
     fault.counts = strcmp(word, "count") == 0;
-    if (strcmp(word, "list") == 0) {
+    fault.loop = strcmp(word, "loop") == 0;
+    if (fault.loop || strcmp(word, "list") == 0) {
         fault.list_fd = fault.log_fd;
         return;
     }

@@ -54,6 +54,26 @@ static void failed_job_lies_in_failed_and_goes_back_on_retry(void **state)
     spool_job_free(job);
 }
 
+static void inputs_that_have_changed_since_are_not_to_blame(void **state)
+{
+    (void)state;
+    const struct spool_reason reason = {"bad-input", "why"};
+    char path[128];
+    struct spool_job *job = new_worked_job("x");
+    snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+    put(path, "more than it was");
+    job->blames_input = true;
+    spool_fail(s, &job, &reason, 1);
+    expect(job, SPOOL_WAIT, SPOOL_WORKING);
+    is_empty("failed");
+    spool_requeue(s, &job, 1, false);
+    spool_verify(s, &job, 1);
+    attempt(job);
+    fail_job(job, "bad-input", "why");
+    spool_job_free(job);
+    nothing_but_the_lock_is_left();
+}
+
 /* Also when that is tried again, and the reason is there, but perhaps not on disk. */
 static void failed_job_moves_only_once_its_reason_is_on_disk(void **state)
 {
@@ -519,6 +539,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_never_an_input_is_put_away_with_its_reason),
         TEST(failed_job_lies_in_failed_and_goes_back_on_retry),
+        TEST(inputs_that_have_changed_since_are_not_to_blame),
         TEST(failed_job_moves_only_once_its_reason_is_on_disk),
         TEST(what_has_failed_is_open_to_others_by_the_umask),
         TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),

@@ -108,9 +108,10 @@ struct spool_job {
                             NULL until known */
     unsigned n_attempts; /* charged */
     enum spool_state state;
-    enum spool_outcome outcome;       /* of the last step */
-    char *message;                    /* why it was not SPOOL_OK; else NULL */
-    bool held;                        /* by the administrator: it is not to be attempted */
+    enum spool_outcome outcome; /* of the last step */
+    char *message;              /* why it was not SPOOL_OK; else NULL */
+    bool held;                  /* by the administrator: it is not to be attempted */
+    bool blames_input; /* it fails for bytes that were read: not if they have changed since */
     char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
     void *user;                       /* the caller's */
     /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
@@ -207,9 +208,6 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
  * is a result itself, or lies in one, or somebody has put a file or a link in its way.
  * SPOOL_TRANSIENT also when the result is not in OUT, and nothing says that it was published. */
 void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
-/* Whether the inputs of a job that is worked on are still what they were when the attempt began;
- * the outcome is SPOOL_WAIT when somebody has changed them. */
-bool spool_unchanged(struct spool *s, struct spool_job *job);
 /* Inputs to done/FOLDER/ (or deleted), then forgets the job: SPOOL_ENDED. */
 void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* durable to archive, each job as far as it comes. */
@@ -226,7 +224,8 @@ struct spool_reason {
 /* jobs[i] goes to failed/ID, with reasons[i] in reason.json: SPOOL_ENDED. From any state after
  * claim and before commit; a job that was never claimed ends without a trace. The first reason is
  * kept: a repeat, also one of what spool_recover could not do because of insufficient room, writes
- * that, and a whole reason.json that was found in .work/ID is never replaced. */
+ * that, and a whole reason.json that was found in .work/ID is never replaced. SPOOL_WAIT: the
+ * inputs, which are to blame, are not what was worked on. */
 void spool_fail(struct spool *s, struct spool_job *const jobs[],
                 const struct spool_reason reasons[], size_t n);
 

@@ -96,7 +96,9 @@ void spool_fail(struct spool *s, struct spool_job *const jobs[],
 {
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
-        if (!may_fail(job->state)) {
+        const bool asks = job->blames_input && job->state == SPOOL_WORKING;
+        if (!may_fail(job->state) ||
+            (asks && !spool_unchanged(s, job) && job->outcome == SPOOL_WAIT)) {
             continue;
         }
         if (job->id[0] != '\0' && job->reason == NULL) {

@@ -111,6 +111,12 @@ enum status spool_check_out(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
  * .leat.probe-1, or with the first number that nobody has taken; one that was left is removed. */
 enum status spool_try_renames(const struct spool *s, int in_fd) STATUS_MUST_CHECK;
 
+/* --- spool_claim.c */
+
+/* Whether the inputs of a job that is worked on are still what they were when the attempt began;
+ * the outcome is SPOOL_WAIT when somebody has changed them. */
+bool spool_unchanged(struct spool *s, struct spool_job *job);
+
 /* --- spool_record.c */
 
 /* Text of `job`, `commit` and reason.json, for free(). */
