@@ -36,6 +36,12 @@ def is_paused_for(s, *words):
     return status["state"] == "paused" and not status["ready"] and all(word in status["why"] for word in words)
 
 
+def said_pause(s, n, *words):
+    """In the log, for the n-th time: where there is room for nothing, there is none for the status."""
+    lines = [line for line in s.said().splitlines() if "paused: " in line]
+    return len(lines) == n and all(word in lines[-1] for word in words)
+
+
 def blocks_hangup(pid):
     with open(f"/proc/{pid}/status") as f:
         blocked = [line.split()[1] for line in f if line.startswith("SigBlk:")]
@@ -47,10 +53,10 @@ os.mkdir("small/spool")
 os.symlink("small/spool", "spool")  # its log and its socket lie elsewhere
 take_inodes()
 s = Service("spool", wait=False)
-s.until(lambda: is_paused_for(s, "No space left", s.spool), "a pause from the start")
+s.until(lambda: said_pause(s, 1, "No space left", s.spool), "a pause from the start")
 s.stop()
 s = Service("spool", wait=False)
-s.until(lambda: is_paused_for(s, "No space left", s.spool), "a pause from the start")
+s.until(lambda: said_pause(s, 2, "No space left", s.spool), "a pause from the start")
 give_inodes()
 s.until(lambda: s.status()["ready"] and s.status()["state"] == "running", "the end of it")
 s.check(s.said().count("paused: ") == 2, "once each")
@@ -61,7 +67,7 @@ s.is_clean()
 os.unlink("small/spool/.work/lock")
 take_inodes()
 s = Service("spool", wait=False)
-s.until(lambda: is_paused_for(s, "No space left"), "a pause for the lock")
+s.until(lambda: said_pause(s, 3, "No space left"), "a pause for the lock")
 give_inodes()
 s.until(lambda: s.status()["ready"], "the end of it")
 s.stop()
@@ -137,7 +143,7 @@ os.mkdir("small/inside")
 os.symlink("small/inside", "inside")
 subprocess.run(["mount", "-o", "remount,ro", "small"], check=True)
 s = Service("inside", wait=False)
-s.until(lambda: f"paused: the folder '{s.spool}/in' cannot be made: Read-only" in s.said(), "a pause at the start")
+s.until(lambda: said_pause(s, 1, s.spool + "/in", "Read-only"), "a pause at the start")
 subprocess.run(["mount", "-o", "remount,rw", "small"], check=True)
 s.until(lambda: s.status()["ready"], "the end of it")
 s.drop("e.clusters.csv", table())
