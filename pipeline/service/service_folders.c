@@ -41,7 +41,7 @@ void service_folders_open(struct service *s)
 
 bool service_folders_watch(const struct service *s, const char *folder)
 {
-    char *const path = xasprintf("%s/%s", s->settings->spool, folder);
+    char *const path = xasprintf("%s/%s", s->said.file.spool, folder);
     const bool is_watched =
         s->folders_fd >= 0 && inotify_add_watch(s->folders_fd, path, EVENTS) >= 0;
     free(path);

@@ -40,12 +40,9 @@ struct service_request {
 struct request_look {
     uv_work_t work;
     struct service *service;
+    struct service_request_list found;
     size_t n;
-    bool is_watched, is_more;
-    struct {
-        char name[REQUEST_NAME_BYTES];
-        json_t *request;
-    } found[LOOKED];
+    bool is_watched;
 };
 
 static bool is(const struct service_request *r, const char *what)
@@ -78,28 +75,42 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.' && strlen(entry->d_name) < REQUEST_NAME_BYTES;
 }
 
-/* On the pool. Nothing is pending that is not known to the loop's thread, which waits for this. */
+static struct service_request *new_request(struct service *s, const char *name,
+                                           const json_t *content)
+{
+    struct service_request *const r = xcalloc(1, sizeof(*r));
+    char *const which = worker_unpack_name(json_object_get(content, "job"));
+    r->work.data = r;
+    r->service = s;
+    r->what = xstrdup(text_at(content, "do"));
+    r->which = which != NULL ? which : xstrdup("");
+    memcpy(r->name, name, strlen(name) + 1);
+    return r;
+}
+
+/* On the pool, while the loop's thread leaves those that are pending as they are. */
 static void look(uv_work_t *work)
 {
     struct request_look *const l = work->data;
     struct dirent **entries = NULL;
     int folder_fd;
-    if (request_open_folder(l->service->settings->spool, &folder_fd) != STATUS_OK) {
+    if (request_open_folder(l->service->said.file.spool, &folder_fd) != STATUS_OK) {
         return;
     }
     l->is_watched = service_folders_watch(l->service, REQUEST_FOLDER);
     const int n = scandirat(folder_fd, ".", &entries, is_shown, alphasort);
     for (int i = 0; i < n; i++) {
-        json_t *const request = l->n < LOOKED && !is_pending(l->service, entries[i]->d_name)
-                                    ? request_read(folder_fd, entries[i]->d_name)
-                                    : NULL;
-        if (request != NULL) {
-            memcpy(l->found[l->n].name, entries[i]->d_name, strlen(entries[i]->d_name) + 1);
-            l->found[l->n++].request = request;
+        const char *const name = entries[i]->d_name;
+        json_t *const content =
+            l->n < LOOKED && !is_pending(l->service, name) ? request_read(folder_fd, name) : NULL;
+        if (content != NULL) {
+            struct service_request *const r = new_request(l->service, name, content);
+            STAILQ_INSERT_TAIL(&l->found, r, place);
+            l->n++;
         }
+        json_decref(content);
         free(entries[i]);
     }
-    l->is_more = l->n == LOOKED;
     free(entries);
     beneath_close(folder_fd);
 }
@@ -109,18 +120,8 @@ static void looked(uv_work_t *work, int failed)
     struct request_look *const l = work->data;
     struct service *const s = l->service;
     (void)failed;
-    for (size_t i = 0; i < l->n; i++) {
-        const json_t *const request = l->found[i].request;
-        struct service_request *const r = xcalloc(1, sizeof(*r));
-        char *const which = worker_unpack_name(json_object_get(request, "job"));
-        *r = (struct service_request){.work.data = r, .service = s};
-        snprintf(r->name, sizeof(r->name), "%s", l->found[i].name);
-        r->what = xstrdup(text_at(request, "do"));
-        r->which = which != NULL ? which : xstrdup("");
-        STAILQ_INSERT_TAIL(&s->requests.pending, r, place);
-        json_decref(l->found[i].request);
-    }
-    s->requests.is_due = s->requests.is_due || l->is_more;
+    STAILQ_CONCAT(&s->requests.pending, &l->found);
+    s->requests.is_due = s->requests.is_due || l->n == LOOKED;
     s->requests.is_blind = !l->is_watched;
     s->requests.is_looking = false;
     s->is_changed = s->is_changed || l->n > 0;
@@ -132,6 +133,7 @@ static void begin_look(struct service *s)
     struct request_look *const l = xcalloc(1, sizeof(*l));
     l->work.data = l;
     l->service = s;
+    STAILQ_INIT(&l->found);
     s->requests.is_due = false;
     s->requests.is_looking = true;
     uv_queue_work(&s->loop, &l->work, look, looked);
@@ -183,13 +185,13 @@ static void run(uv_work_t *work)
     if (r->job != NULL) {
         code = spool_hold(s->spool, r->job->spool->id, is(r, "hold"));
     } else if (is(r, "retry")) {
-        code = spool_retry(s->settings->spool, r->which);
+        code = spool_retry(s->said.file.spool, r->which);
     }
     if (code != STATUS_OK) {
         r->done = false;
         snprintf(r->text, sizeof(r->text), "%.*s", REQUEST_TEXT_BYTES - 1, status_message());
     }
-    if (request_open_folder(s->settings->spool, &folder_fd) == STATUS_OK) {
+    if (request_open_folder(s->said.file.spool, &folder_fd) == STATUS_OK) {
         if (request_answer(folder_fd, r->name, r->done, r->text) != STATUS_OK) {
             log_warning("%s: %s", r->which, status_message());
         }
@@ -352,14 +354,16 @@ static void deal_with(struct service_request *r)
 void service_requests_step(struct service *s)
 {
     struct service_request *r, *next;
-    if (s->is_draining || s->requests.is_looking) {
+    if (s->requests.is_looking) {
         return;
     }
     for (r = STAILQ_FIRST(&s->requests.pending); r != NULL; r = next) {
         next = STAILQ_NEXT(r, place);
-        deal_with(r);
+        if (!s->is_draining || r->deleted[0] != '\0') {
+            deal_with(r);
+        }
     }
-    if (s->requests.is_due && s->requests.n_working == 0) {
+    if (s->requests.is_due && s->requests.n_working == 0 && !s->is_draining) {
         begin_look(s);
     }
 }

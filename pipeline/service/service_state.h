@@ -156,7 +156,7 @@ struct service {
 
     struct service_retention retention;
     struct {
-        STAILQ_HEAD(, service_request) pending;
+        STAILQ_HEAD(service_request_list, service_request) pending;
         bool is_due, is_looking; /* through the folder, on the pool */
         bool is_blind;           /* no event tells when to */
         size_t n_working;        /* are being done, or answered; their jobs are in no list */

@@ -361,7 +361,7 @@ static void look_at_failed(struct said_write *w)
     json_t *list;
     size_t n;
     w->is_watched = service_folders_watch(s, "failed");
-    if (failed_jobs_list(s->settings->spool, SERVICE_SHOWN, &list, &n) == STATUS_OK) {
+    if (failed_jobs_list(s->said.file.spool, SERVICE_SHOWN, &list, &n) == STATUS_OK) {
         json_decref(s->said.failed);
         s->said.failed = list;
         s->said.n_failed = n;
@@ -395,12 +395,14 @@ static void after(uv_work_t *work, int failed)
         log_warning("%s", w->why);
     }
     s->said.looks_due = s->said.looks_due || (w->looks && !w->is_watched);
-    if (w->why[0] == '\0') {
+    if (w->why[0] != '\0') {
+        s->said.is_late = true;
+    } else {
         s->said.last = json_incref(w->document);
-    }
-    if (w->why[0] == '\0' && s->said.is_late) { /* the page has not found it */
+        if (s->said.is_late) { /* the page has not found it, or another one */
+            service_page_renew(s);
+        }
         s->said.is_late = false;
-        service_page_renew(s);
     }
     snprintf(s->said.why, sizeof(s->said.why), "%s", w->why);
     s->said.is_writing = false;
@@ -411,9 +413,11 @@ static void after(uv_work_t *work, int failed)
 
 void service_status_open(struct service *s)
 {
-    s->said.file = (struct status_file){
-        .spool = s->settings->spool, .group = s->settings->status_group, .folder_fd = -1};
-    s->said.file.lock_fd = -1;
+    const char *const group = s->settings->status_group;
+    s->said.file = (struct status_file){.spool = xstrdup(s->settings->spool),
+                                        .group = group != NULL ? xstrdup(group) : NULL,
+                                        .folder_fd = -1,
+                                        .lock_fd = -1};
     s->said.looks_due = true;
     if (status_file_open(&s->said.file) != STATUS_OK) {
         s->said.is_late = true; /* the next one may be written */
@@ -460,6 +464,8 @@ void service_status_free(struct service *s)
     if (s->said.file.spool != NULL) {
         status_file_close(&s->said.file);
     }
+    free(s->said.file.spool);
+    free(s->said.file.group);
     json_decref(s->said.last);
     json_decref(s->said.failed);
     for (size_t i = 0; i < SERVICE_SHOWN; i++) {

@@ -22,9 +22,9 @@
 /* The name of the folder in the spool. */
 #define STATUS_FOLDER "status"
 
-/* The service's side. Borrows spool and group (NULL: none); closed while folder_fd is -1. */
+/* The service's side: the spool, and a group or NULL; closed while folder_fd is -1. */
 struct status_file {
-    const char *spool, *group;
+    char *spool, *group; /* owned by the caller */
     int folder_fd, lock_fd;
     gid_t gid;
 };

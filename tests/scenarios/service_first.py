@@ -69,7 +69,7 @@ for path, cure in unread.items():
     reason = next((r for r in failed if f"in/{path}: " in r["reason"]), {})
     s.check(cure in reason.get("reason", "") and reason["kind"] == "bad-input", f"{path}: {failed}")
     s.check(not s.has("in/" + path), f"{path} waits")
-s.check({f["pipeline"] for f in s.status()["failed"] if f["name"][3:] in unread} == {""}, f"their pipeline: {s.status()['failed']}")
+s.until(lambda: {f["pipeline"] for f in s.status()["failed"] if f["name"][3:] in unread} == {""}, f"their pipeline: {s.status()['failed']}")
 s.until(lambda: "is NetCDF, which leat does not read; convert it: python3" in s.waits().get("in/x.nc", ""), "a format that nobody asks for")
 os.unlink("spool/in/x.nc")
 

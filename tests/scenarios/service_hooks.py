@@ -47,7 +47,7 @@ mv told.new "told.$LEAT_EVENT"
 s = Service("spool", "--on-done", f"{told} -x 'a  $HOME \"b\"'", "--on-failed", told, env={"NOTIFY_SOCKET": "", "LEAT_X": "1"})
 s.drop("sub/good one.clusters.csv", table())
 s.until(lambda: os.path.exists("told.done"), "a command for a job that is done")
-job = s.status()["done"][0]
+job = s.until(lambda: s.status()["done"], "the job in the status")[0]
 got = lines("told.done")
 result = s.spool + "/out/sub/good one"
 s.check(got[:4] == ["3", "-x", 'a  $HOME "b"', result], got)
@@ -59,7 +59,7 @@ s.until(lambda: "on_done of in/sub/good one.clusters.csv: said on output" in s.s
 s.until(lambda: "on_done of in/sub/good one.clusters.csv: and \\x1b[2J on error" in s.said(), "its last line, without an end")
 s.drop("bad.clusters.csv", "1,2\n3,x\n")
 s.until(lambda: os.path.exists("told.failed"), "a command for a job that has failed")
-id = s.status()["failed"][0]["id"]
+id = s.until(lambda: s.status()["failed"], "the failure in the status")[0]["id"]
 got = lines("told.failed")
 facts = dict(line.split("=", 1) for line in got[2:] if "=" in line)
 s.check(got[:2] == ["1", f"{s.spool}/failed/{id}"], got)
@@ -79,7 +79,7 @@ s.drop("sub/x.source.asc", grid(True))
 s.until(lambda: os.path.exists("dumped"), "its environment")
 with open("dumped") as f:
     got = dict(line.split("=", 1) for line in f.read().split("\0")[:-1])
-job = s.status()["done"][0]
+job = s.until(lambda: s.status()["done"], "the job in the status")[0]
 s.check(0 < float(got.pop("LEAT_SECONDS")), "seconds")
 want = {**{key: value for key, value in os.environ.items() if not key.startswith(("LEAT_", "OPENBLAS_NUM"))}, "KEPT": "a b\nc", "NOTIFY": "x", "OPENBLAS": "y",
         "LEAT_EVENT": "done", "LEAT_ID": job["id"], "LEAT_NAME": "in/sub/x.dem.asc", "LEAT_PIPELINE": "sciddicat", "LEAT_ATTEMPTS": "1",

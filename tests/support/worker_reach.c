@@ -112,6 +112,7 @@ static void reach_into_the_spool(void)
     tell("reading done/", opens(in_spool("done/before.clusters.csv"), O_RDONLY));
     tell("writing done/", opens(in_spool("done/before.clusters.csv"), O_WRONLY));
     tell("removing from done/", unlink(in_spool("done/before.clusters.csv")) == 0);
+    tell("writing the status", opens(in_spool("status/status.json"), O_WRONLY));
     tell("listing failed/", find(in_spool("failed"), "reason.json", reason, sizeof(reason)));
     tell("a new folder in failed/", mkdir(in_spool("failed/new"), 0700) == 0);
     tell("another mode of in/", chmod(in_spool("in"), 0700) == 0);
