@@ -72,6 +72,7 @@ for path, cure in unread.items():
 s.until(lambda: {f["pipeline"] for f in s.status()["failed"] if f["name"][3:] in unread} == {""}, f"their pipeline: {s.status()['failed']}")
 s.until(lambda: "is NetCDF, which leat does not read; convert it: python3" in s.waits().get("in/x.nc", ""), "a format that nobody asks for")
 os.unlink("spool/in/x.nc")
+s.until(lambda: "in/x.nc" not in s.waits(), "it has gone")
 
 # Copies that are kept beside inputs are counted, and a hundred of what waits listed.
 before, COPIES = s.status()["n_waiting"], 103
