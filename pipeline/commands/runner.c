@@ -138,7 +138,7 @@ static enum status feed_work(void *owner)
         struct found *f = &r->found[r->n_found];
         bool end;
         f->code = inputs_next(r->inputs, &f->input, &end);
-        f->message = f->code != STATUS_OK ? strdup(status_message()) : NULL;
+        f->message = f->code != STATUS_OK ? xstrdup(status_message()) : NULL;
         r->inputs_ended = end && f->code == STATUS_OK;
         r->n_found += r->inputs_ended ? 0 : 1;
     }
@@ -242,7 +242,7 @@ static void feed(struct runner *r)
             if (f->code == STATUS_OK) {
                 job_start(&r->context, &f->input);
             } else {
-                f->message = strdup(status_message());
+                f->message = xstrdup(status_message());
             }
         }
         if (f->code != STATUS_OK && !r->interrupted) {
@@ -517,10 +517,7 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
         }
         publish_sweep(r->context.out_fd);
     }
-    code = inputs_open(settings, ranks != NULL ? &share : NULL, r->context.out_fd, &r->inputs);
-    if (code != STATUS_OK) {
-        goto close_output;
-    }
+    r->inputs = inputs_open(settings, ranks != NULL ? &share : NULL, r->context.out_fd);
     if (settings->shard.count > 0) {
         log_info("share %zu of %zu of the inputs", settings->shard.index + 1,
                  settings->shard.count);
@@ -537,7 +534,6 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     if (ranks != NULL && code == STATUS_OK) {
         code = add_up_ranks(ranks, &r->engine, code, totals);
     }
-close_output:
     inputs_free(r->inputs);
     result_names_free(&r->results);
     publish_close_output(settings->output, r->context.out_fd, made);

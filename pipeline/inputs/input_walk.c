@@ -4,6 +4,7 @@
 #include "pipeline/inputs/input_walk.h"
 
 #include "watch/files/publish.h"
+#include "watch/files/xalloc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,10 +48,7 @@ static bool is_result(const struct stat *output, const FTSENT *entry)
 bool input_walk_is_result(const char *path)
 {
     enum { HEAD_BYTES = 64 }; /* "schema" and "leat" come first in what leat writes */
-    char head[HEAD_BYTES + 1], *name;
-    if (asprintf(&name, "%s/result.json", path) < 0) {
-        return false;
-    }
+    char head[HEAD_BYTES + 1], *const name = xasprintf("%s/result.json", path);
     const int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     free(name);
     const ssize_t n = fd >= 0 ? read(fd, head, HEAD_BYTES) : 0;

@@ -26,11 +26,10 @@ static enum status find_in_shard(void *settings, uint64_t key, bool *own)
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-enum status inputs_open(const struct settings *settings, const struct inputs_share *share,
-                        int scratch_fd, struct inputs **out)
+struct inputs *inputs_open(const struct settings *settings, const struct inputs_share *share,
+                           int scratch_fd)
 {
-    struct inputs *in = xcalloc(1, sizeof(*in));
-    *out = in;
+    struct inputs *const in = xcalloc(1, sizeof(*in));
     in->settings = settings;
     in->first_fd = -1;
     in->share = share != NULL
@@ -38,18 +37,19 @@ enum status inputs_open(const struct settings *settings, const struct inputs_sha
                     : (struct inputs_share){.find = find_in_shard, .user = (void *)settings};
     in->scratch_fd = scratch_fd;
     in->output = input_walk_output(settings->output);
-    return parts_new(&in->parts);
+    in->parts = parts_new();
+    return in;
 }
 
-enum status inputs_open_archive(const struct settings *settings, const char *path,
-                                const char *found_at, int fd, int scratch_fd, struct inputs **out)
+struct inputs *inputs_open_archive(const struct settings *settings, const char *path,
+                                   const char *found_at, int fd, int scratch_fd)
 {
-    const enum status code = inputs_open(settings, NULL, scratch_fd, out);
-    (*out)->found_at = xstrdup(found_at);
-    (*out)->next = settings->n_inputs;
-    (*out)->argument = path;
-    (*out)->first_fd = fd;
-    return code;
+    struct inputs *const in = inputs_open(settings, NULL, scratch_fd);
+    in->found_at = xstrdup(found_at);
+    in->next = settings->n_inputs;
+    in->argument = path;
+    in->first_fd = fd;
+    return in;
 }
 
 void inputs_stop(struct inputs *in)

@@ -43,14 +43,13 @@ struct inputs_share {
 /* `settings` is borrowed; share NULL: settings->shard. `scratch_fd` is a folder on whose file
  * system members of archives are kept while they are processed, in files without a name; -1: /tmp.
  */
-enum status inputs_open(const struct settings *settings, const struct inputs_share *share,
-                        int scratch_fd, struct inputs **out) STATUS_MUST_CHECK;
-/* What is in one archive: `fd`, taken over in every case, and opened by the first inputs_next. It
+struct inputs *inputs_open(const struct settings *settings, const struct inputs_share *share,
+                           int scratch_fd);
+/* What is in one archive: `fd`, taken over, and opened by the first inputs_next. It
  * is called `path` (borrowed), beneath which routes find its members, and is opened once more at
  * `found_at`, for a job that starts over. */
-enum status inputs_open_archive(const struct settings *settings, const char *path,
-                                const char *found_at, int fd, int scratch_fd,
-                                struct inputs **out) STATUS_MUST_CHECK;
+struct inputs *inputs_open_archive(const struct settings *settings, const char *path,
+                                   const char *found_at, int fd, int scratch_fd);
 void inputs_free(struct inputs *in);
 /* From any thread: inputs_next comes to its end soon, also while it unpacks an archive, and so does
  * inputs_total_bytes. */

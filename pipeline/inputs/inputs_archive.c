@@ -134,7 +134,8 @@ static enum status take_projection(struct inputs *in, const char *path, struct j
     STATUS_TRY(unpack_member(in, &fd));
     const enum status code = projection_read(fd, path, &text);
     close(fd);
-    return code == STATUS_OK ? parts_add_projection(in->parts, path, text, out, got) : code;
+    *got = code == STATUS_OK && parts_add_projection(in->parts, path, text, out);
+    return code;
 }
 
 static enum status refuse_member(const struct archive_input_entry *entry, const char *path)
@@ -147,16 +148,13 @@ static enum status take_member_projection(struct inputs *in,
                                           const struct archive_input_entry *entry, const char *path,
                                           struct job_input *out, bool *got)
 {
-    char *key = group_key(path), *result = NULL;
-    char *stem = key != NULL ? strdup(file_name_last(key)) : NULL;
+    char *const key = xalloc_checked(group_key(path)), *result = NULL;
     bool own = true;
-    enum status code = stem != NULL ? inputs_take_result(in, path, stem, &result)
-                                    : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    enum status code = inputs_take_result(in, path, file_name_last(key), &result);
     if (code == STATUS_OK) {
         code = inputs_take_share(in, result, &own);
     }
     free(result);
-    free(stem);
     free(key);
     if (own && code == STATUS_OK) {
         code = entry->refused != NULL ? refuse_member(entry, path)
@@ -291,9 +289,9 @@ static enum status look_beside(struct inputs *in, const char *name, bool *has_ma
     *has_mask = is_named(&mask, mask_name);
     free(mask_name);
     free(mask.found);
-    enum status code = projection_search(name, is_named, &prj);
+    const enum status code = projection_search(name, is_named, &prj);
     if (code == STATUS_OK && prj.found != NULL) {
-        code = parts_expect(in->parts, prj.found);
+        parts_expect(in->parts, prj.found);
     }
     free(prj.found);
     return code;

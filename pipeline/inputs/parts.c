@@ -6,6 +6,7 @@
 #include "formats/base/file_name.h"
 #include "formats/base/log.h"
 #include "pipeline/inputs/group.h"
+#include "watch/files/xalloc.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -32,16 +33,12 @@ static struct member *member_of(struct group_file *f)
     return f != NULL ? (struct member *)((char *)f - offsetof(struct member, f)) : NULL;
 }
 
-enum status parts_new(struct parts **out)
+struct parts *parts_new(void)
 {
-    struct parts *const p = calloc(1, sizeof(*p));
-    *out = p;
-    if (p == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for jobs' parts");
-    }
+    struct parts *const p = xcalloc(1, sizeof(*p));
     p->groups.drop_ms = GROUP_ANY_TIME;
     TAILQ_INIT(&p->members);
-    return STATUS_OK;
+    return p;
 }
 
 /* Takes it out; what it holds is the caller's, or freed already. */
@@ -73,26 +70,19 @@ void parts_free(struct parts *p)
     free(p);
 }
 
-static enum status add(struct parts *p, enum input_kind kind, struct job_part part,
-                       struct job_settings settings, struct member **out)
+static struct member *add(struct parts *p, enum input_kind kind, struct job_part part,
+                          struct job_settings settings)
 {
-    struct member *const m = calloc(1, sizeof(*m));
-    *out = NULL;
-    if (m == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job's parts");
-    }
+    struct member *const m = xcalloc(1, sizeof(*m));
     *m =
         (struct member){.f = {.path = part.path, .kind = kind}, .part = part, .settings = settings};
-    const enum status code = group_add(&p->groups, &m->f);
-    if (code != STATUS_OK) {
-        free(m);
-        return code;
+    if (group_add(&p->groups, &m->f) != STATUS_OK) {
+        xalloc_end();
     }
     p->n_open += kind == INPUT_OF_JOB && part.fd >= 0;
     p->n_texts += kind == INPUT_PROJECTION;
     TAILQ_INSERT_TAIL(&p->members, m, place);
-    *out = m;
-    return STATUS_OK;
+    return m;
 }
 
 /* --- jobs ------------------------------------------------------------------------------------- */
@@ -108,10 +98,9 @@ static bool is_whole(const struct group_job *job)
 }
 
 /* Moves what there is of the job to *out; what lies beside it goes. */
-static enum status take_out(struct parts *p, struct group_job *job, struct job_input *out)
+static void take_out(struct parts *p, struct group_job *job, struct job_input *out)
 {
     struct member *parts[STAGE_MAX_PARTS] = {NULL};
-    enum status code = STATUS_OK;
     *out = (struct job_input){0};
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         parts[i] = member_of(job->parts[i]);
@@ -124,8 +113,8 @@ static enum status take_out(struct parts *p, struct group_job *job, struct job_i
                 ? member_of(group_beside(&p->groups, &parts[i]->f, INPUT_PROJECTION))
                 : NULL;
         out->parts[i] = parts[i]->part;
-        if (prj != NULL && prj->text != NULL && (out->parts[i].prj = strdup(prj->text)) == NULL) {
-            code = status_fail(STATUS_NO_MEMORY, "no memory for '%s'", prj->f.path);
+        if (prj != NULL && prj->text != NULL) {
+            out->parts[i].prj = xstrdup(prj->text);
         }
         out->n_parts++;
     }
@@ -142,31 +131,25 @@ static enum status take_out(struct parts *p, struct group_job *job, struct job_i
             forget(p, parts[i]);
         }
     }
-    return code;
 }
 
-static enum status take_out_complete(struct parts *p, struct group_job *job, struct job_input *out,
-                                     bool *complete)
+/* Whether the job is complete: then it is taken out. */
+static bool take_out_complete(struct parts *p, struct group_job *job, struct job_input *out)
 {
-    *complete = is_whole(job) && group_awaits(&p->groups, job) == NULL;
-    if (*complete) {
-        const enum status code = take_out(p, job, out);
-        *complete = code == STATUS_OK;
-        return code;
+    const bool is = is_whole(job) && group_awaits(&p->groups, job) == NULL;
+    if (is) {
+        take_out(p, job, out);
     }
-    return STATUS_OK;
+    return is;
 }
 
 enum status parts_add(struct parts *p, struct job_part *part, struct job_settings *settings,
                       struct job_input *out, bool *complete)
 {
-    struct member *m;
+    struct member *const m = add(p, INPUT_OF_JOB, *part, *settings);
     *complete = false;
-    enum status code = add(p, INPUT_OF_JOB, *part, *settings, &m);
-    if (code == STATUS_OK) {
-        m->f.is_complete = true;
-        code = group_join(&m->f, settings);
-    }
+    m->f.is_complete = true;
+    enum status code = xalloc_status(group_join(&m->f, settings));
     if (code == STATUS_OK && part->fd >= 0 && p->n_open > PARTS_MAX_OPEN && !is_whole(m->f.job)) {
         code = status_fail(STATUS_BAD_INPUT,
                            "'%s': %d files of archives wait for the other parts of their jobs; put "
@@ -174,14 +157,13 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
                            part->path, PARTS_MAX_OPEN);
     }
     if (code != STATUS_OK) {
-        if (m != NULL) {
-            forget(p, m);
-        }
+        forget(p, m);
         job_settings_free(settings);
         out->parts[0] = *part;
         return code;
     }
-    return take_out_complete(p, m->f.job, out, complete);
+    *complete = take_out_complete(p, m->f.job, out);
+    return STATUS_OK;
 }
 
 bool parts_would_complete(const struct parts *p, const char *path,
@@ -192,7 +174,7 @@ bool parts_would_complete(const struct parts *p, const char *path,
     struct groups groups = p->groups; /* as it is now: the file leaves it again */
     size_t n = 1;
     if (group_add(&groups, &f) != STATUS_OK) {
-        return false;
+        xalloc_end();
     }
     TAILQ_FOREACH(m, &p->members, place)
     {
@@ -207,48 +189,34 @@ bool parts_would_complete(const struct parts *p, const char *path,
 
 /* --- projections ------------------------------------------------------------------------------ */
 
-static enum status add_projection(struct parts *p, const char *path, struct member **out)
+static struct member *add_projection(struct parts *p, const char *path)
 {
-    struct job_part part = {.fd = -1, .path = strdup(path)};
-    *out = NULL;
-    if (part.path == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
-    const enum status code = add(p, INPUT_PROJECTION, part, (struct job_settings){0}, out);
-    if (code != STATUS_OK) {
-        free(part.path);
-        return code;
-    }
+    struct member *const m =
+        add(p, INPUT_PROJECTION, (struct job_part){.fd = -1, .path = xstrdup(path)},
+            (struct job_settings){0});
     /* An archive has the name twice, or it was expected: the last text counts. */
-    struct group_file *f, *const mine = &(*out)->f;
+    struct group_file *f, *const mine = &m->f;
     TAILQ_FOREACH(f, &mine->group->files, place)
     {
         if (f != mine && f->kind == INPUT_PROJECTION &&
             strcmp(file_name_last(f->path), file_name_last(path)) == 0) {
-            drop(p, *out);
-            *out = member_of(f);
-            break;
+            drop(p, m);
+            return member_of(f);
         }
     }
-    return STATUS_OK;
+    return m;
 }
 
-enum status parts_expect(struct parts *p, const char *path)
+void parts_expect(struct parts *p, const char *path)
 {
-    struct member *m;
-    return p->n_texts < PARTS_MAX_OPEN ? add_projection(p, path, &m) : STATUS_OK;
-}
-
-enum status parts_add_projection(struct parts *p, const char *path, char *text,
-                                 struct job_input *out, bool *complete)
-{
-    struct member *m;
-    *complete = false;
-    enum status code = add_projection(p, path, &m);
-    if (code != STATUS_OK) {
-        free(text);
-        return code;
+    if (p->n_texts < PARTS_MAX_OPEN) {
+        (void)add_projection(p, path);
     }
+}
+
+bool parts_add_projection(struct parts *p, const char *path, char *text, struct job_input *out)
+{
+    struct member *const m = add_projection(p, path);
     free(m->text);
     m->text = text;
     m->f.is_complete = true;
@@ -257,10 +225,10 @@ enum status parts_add_projection(struct parts *p, const char *path, char *text,
                     "put the files of a job next to each other",
                     path, PARTS_MAX_OPEN);
         drop(p, m);
-        return STATUS_OK;
+        return false;
     }
     const struct group_file *const owner = group_owner(&p->groups, &m->f);
-    return owner != NULL ? take_out_complete(p, owner->job, out, complete) : STATUS_OK;
+    return owner != NULL && take_out_complete(p, owner->job, out);
 }
 
 /* --- what is missing -------------------------------------------------------------------------- */
@@ -313,8 +281,7 @@ static enum status give_up_job(struct parts *p, struct member *m, struct job_inp
                            "folder",
                            m->f.path, m->f.job->stage->name, why);
     }
-    const enum status taken = take_out(p, m->f.job, out);
-    code = taken != STATUS_OK ? taken : code;
+    take_out(p, m->f.job, out);
     *complete = code == STATUS_OK;
     for (size_t i = 1; out->parts[0].path == NULL; i++) { /* the first part names the input */
         out->parts[0] = out->parts[i];
@@ -326,17 +293,11 @@ static enum status give_up_job(struct parts *p, struct member *m, struct job_inp
 enum status parts_give_up(struct parts *p, const char *folder, struct job_input *out,
                           bool *complete)
 {
-    char *path, *spelt;
     const bool anywhere = folder[0] == '\0';
-    *complete = false;
-    if (asprintf(&path, "%s%s", folder, anywhere ? "" : "/") < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
-    spelt = group_key(path);
+    char *const path = xasprintf("%s%s", folder, anywhere ? "" : "/");
+    char *const spelt = xalloc_checked(group_key(path));
     free(path);
-    if (spelt == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    *complete = false;
     enum status code = STATUS_OK;
     struct member *const m = find_beneath(p, spelt, anywhere, true);
     if (m != NULL) {

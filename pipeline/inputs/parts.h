@@ -16,13 +16,13 @@ struct parts;
  * many texts of .prj files. */
 enum { PARTS_MAX_OPEN = 256 };
 
-enum status parts_new(struct parts **out) STATUS_MUST_CHECK;
+struct parts *parts_new(void);
 void parts_free(struct parts *p);
 
 /* Takes a part with the settings that were resolved for it, both over in every case. *complete:
  * *out is a job, with the first part's settings and the texts that lie beside its parts.
- * STATUS_BAD_INPUT: the job has that part already, or too many open files wait; STATUS_NO_MEMORY. A
- * failure leaves the path in out->parts[0]. */
+ * STATUS_BAD_INPUT: the job has that part already, or too many open files wait. A failure leaves
+ * the path in out->parts[0]. */
 enum status parts_add(struct parts *p, struct job_part *part, struct job_settings *settings,
                       struct job_input *out, bool *complete) STATUS_MUST_CHECK;
 
@@ -32,13 +32,12 @@ bool parts_would_complete(const struct parts *p, const char *path,
 
 /* The .prj at `path` is going to come: the job of a part that it lies beside, which comes before,
  * waits for it. */
-enum status parts_expect(struct parts *p, const char *path) STATUS_MUST_CHECK;
+void parts_expect(struct parts *p, const char *path);
 
-/* Takes the text (over, in every case) of the .prj at `path` for the job of the part that it lies
- * beside, which may be complete with it. Too many, and those that no part came for, are warned of
- * and not carried. */
-enum status parts_add_projection(struct parts *p, const char *path, char *text,
-                                 struct job_input *out, bool *complete) STATUS_MUST_CHECK;
+/* Takes the text (over) of the .prj at `path` for the job of the part that it lies beside. True: it
+ * is complete with it, and *out. Too many, and those that no part came for, are warned of and not
+ * carried. */
+bool parts_add_projection(struct parts *p, const char *path, char *text, struct job_input *out);
 
 /* Gives up one job that still waits and lies beneath `folder` ("": anywhere): STATUS_BAD_INPUT,
  * with the missing parts in the message and *out holding what came; or *complete: only a .prj did

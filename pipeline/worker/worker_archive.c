@@ -12,6 +12,7 @@
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
+#include "watch/files/xalloc.h"
 #include "watch/spool/spool.h"
 
 #include <errno.h>
@@ -278,7 +279,8 @@ static enum status open_archive(struct worker_archive *a)
         }
         return code;
     }
-    return inputs_open_archive(&a->settings, a->path, a->found_at, fd, a->part_fd, &a->opened);
+    a->opened = inputs_open_archive(&a->settings, a->path, a->found_at, fd, a->part_fd);
+    return STATUS_OK;
 }
 
 static enum status find_work(void *owner)
@@ -386,18 +388,13 @@ static enum status prepare(struct worker_archive *a)
     a->settings.unpack = s->unpack;
     a->settings.memory = s->memory;
     a->settings.bundle = s->bundle;
-    a->settings.inputs = calloc(1, sizeof(char *));
-    if (a->settings.inputs != NULL && (a->settings.inputs[0] = strdup("in")) != NULL) {
-        a->settings.n_inputs = 1;
-    }
-    a->settings.output = strdup(""); /* no folder that inputs lie in */
-    a->path = strdup(a->order.path);
-    a->entries = json_array();
-    a->outputs = json_array();
-    if (a->settings.n_inputs == 0 || a->settings.output == NULL || a->path == NULL ||
-        a->entries == NULL || a->outputs == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
-    }
+    a->settings.inputs = xcalloc(1, sizeof(char *));
+    a->settings.inputs[0] = xstrdup("in");
+    a->settings.n_inputs = 1;
+    a->settings.output = xstrdup(""); /* no folder that inputs lie in */
+    a->path = xstrdup(a->order.path);
+    a->entries = xalloc_checked(json_array());
+    a->outputs = xalloc_checked(json_array());
     result_names_reserve(&a->results, "result.json"); /* which is the index */
     a->context = (struct job_context){.engine = a->order.engine,
                                       .settings = &a->settings,
@@ -410,10 +407,7 @@ static enum status prepare(struct worker_archive *a)
 enum status worker_archive_begin(const struct worker_archive_order *order,
                                  struct worker_archive **out)
 {
-    struct worker_archive *a = *out = calloc(1, sizeof(*a));
-    if (a == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for an archive");
-    }
+    struct worker_archive *const a = *out = xcalloc(1, sizeof(*a));
     a->order = *order;
     a->part_fd = -1;
     const enum status code = prepare(a);

@@ -33,8 +33,7 @@ static void size_is_of_all_inputs_until_they_are_stopped(void **state)
     char line[128];
     snprintf(line, sizeof(line), "run -p pearson %s", folder);
     struct settings settings = must_parse(line);
-    struct inputs *in;
-    assert_int_equal(inputs_open(&settings, NULL, -1, &in), STATUS_OK);
+    struct inputs *const in = inputs_open(&settings, NULL, -1);
     assert_int_equal(inputs_total_bytes(in), 8);
     inputs_stop(in);
     assert_int_equal(inputs_total_bytes(in), 0);
@@ -92,9 +91,8 @@ static void take_share(size_t index, size_t count, struct taken *taken)
              count, folder, folder, folder);
     snprintf(name, sizeof(name), "%s/no.route", folder);
     struct settings settings = must_parse(line);
-    struct inputs *in;
+    struct inputs *const in = inputs_open(&settings, NULL, -1);
     bool end = false;
-    assert_int_equal(inputs_open(&settings, NULL, -1, &in), STATUS_OK);
     while (!end) {
         struct job_input job;
         const enum status code = inputs_next(in, &job, &end);
@@ -164,12 +162,10 @@ static void archive_that_finds_no_room_is_not_bad(void **state)
     snprintf(path, sizeof(path), "%s/room.tar", folder);
     struct settings settings = must_parse(line);
     for (room = 7; room < 10; room++) {
-        struct inputs *in;
         struct job_input job;
         bool end;
         const int fd = open(path, O_RDONLY | O_CLOEXEC);
-        assert_int_equal(inputs_open_archive(&settings, "in/room.tar", path, fd, -1, &in),
-                         STATUS_OK);
+        struct inputs *const in = inputs_open_archive(&settings, "in/room.tar", path, fd, -1);
         assert_int_equal(inputs_archive_bytes(in), 0);
         assert_int_equal(inputs_next(in, &job, &end), room < 8 ? STATUS_NO_SPACE : STATUS_OK);
         if (room < 8) {
