@@ -243,7 +243,7 @@ double grid_scale_system_unit(const struct grid *g)
     return unit_by_vertical_system(grid_key(g, KEY_VERTICAL));
 }
 
-static bool names_system(const struct grid *g)
+bool grid_scale_names_system(const struct grid *g)
 {
     return text_of(g) != NULL || grid_key(g, KEY_MODEL) != 0 || grid_key(g, KEY_PROJECTED) != 0 ||
            grid_key(g, KEY_GEODETIC) != 0;
@@ -251,7 +251,8 @@ static bool names_system(const struct grid *g)
 
 bool grid_scale_looks_like_degrees(const struct grid *g, double low, double high)
 {
-    if (!g->has_origin || names_system(g) || !(g->cell_x < 0.01) || !(fabs(g->cell_y) < 0.01)) {
+    if (!g->has_origin || grid_scale_names_system(g) || !(g->cell_x < 0.01) ||
+        !(fabs(g->cell_y) < 0.01)) {
         return false;
     }
     const struct grid_extent e = grid_extent_of(g);

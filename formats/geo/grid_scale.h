@@ -27,6 +27,8 @@ struct grid_scale grid_scale_of(const struct grid *g);
 /* True when rows and columns do not meet at right angles on the map. */
 bool grid_scale_is_sheared(const struct grid_scale *s);
 
+/* Whether the grid says its coordinate system, in whatever way. */
+bool grid_scale_names_system(const struct grid *g);
 /* True when a grid of altitudes from low to high looks like one in degrees although it names no
  * coordinate system: its cells are narrower than 0.01, it lies within longitudes and latitudes, and
  * the altitudes differ by ten times its longer side, which no ground in metres does. */

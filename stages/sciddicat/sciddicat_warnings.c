@@ -323,17 +323,23 @@ static enum status notice_codes(const struct stage_args *args, struct result *ou
 enum status sciddicat_notice(const struct stage_args *args, struct result *out)
 {
     const struct stage_input *const dem = &args->inputs[SCIDDICAT_DEM];
+    const struct grid *const g = dem->table->grid;
     double low, high;
     STATUS_TRY(notice_codes(args, out));
-    if (dem->table->grid == NULL || !table_watch_range(dem->seen, &low, &high) ||
-        !grid_scale_looks_like_degrees(dem->table->grid, low, high)) {
+    if (g == NULL || !grid_is_georeferenced(g) || grid_scale_names_system(g)) {
         return STATUS_OK;
     }
-    const struct grid_extent e = grid_extent_of(dem->table->grid);
+    if (!table_watch_range(dem->seen, &low, &high) ||
+        !grid_scale_looks_like_degrees(g, low, high)) {
+        return result_warn(out, "the altitudes name no coordinate system, so the results name "
+                                "none: put a .prj beside an .asc, or write the system into a "
+                                "GeoTIFF (gdal_translate -a_srs)");
+    }
+    const struct grid_extent e = grid_extent_of(g);
     return result_warn(out,
                        "the altitudes name no coordinate system, and their cells of %.3g x %.3g "
                        "between %.6g and %.6g east, %.6g and %.6g north look like degrees, which "
                        "are taken for metres; warp them to a projected system (gdalwarp -t_srs)",
-                       dem->table->grid->cell_x, fabs(dem->table->grid->cell_y), e.west, e.east,
-                       fmin(e.north, e.south), fmax(e.north, e.south));
+                       g->cell_x, fabs(g->cell_y), e.west, e.east, fmin(e.north, e.south),
+                       fmax(e.north, e.south));
 }

@@ -287,6 +287,8 @@ static void altitudes_that_look_like_codes_are_told(void **state)
             s.params[0] = policies[i];
             s.grids[DEM]->has_nodata = has;
             s.grids[DEM]->nodata = -99999;
+            assert_true(notices(&s, "the altitudes name no coordinate system, so the results"));
+            assert_int_equal(grid_set_prj(s.grids[DEM], "Projection UTM"), STATUS_OK);
             assert_false(notices(&s, ""));
             s.cells[DEM][7 * 12 + 3] = s.cells[DEM][7 * 12 + 8] = -32768;
             s.cells[DEM][0] = has ? -99999 : -32768;
