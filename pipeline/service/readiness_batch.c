@@ -16,7 +16,7 @@ struct readiness_batch {
     uv_work_t work;
     struct service *service;
     int in_fd; /* owned: another folder may become in/ meanwhile */
-    uint64_t now_ms, settle_ms;
+    uint64_t now_ms, settle_ms, always_ms;
     struct service_look looks[LOOKS];
     size_t n;
 };
@@ -26,7 +26,8 @@ static void look(uv_work_t *work)
     struct readiness_batch *l = work->data;
     for (size_t i = 0; i < l->n; i++) {
         struct service_look *look = &l->looks[i];
-        look->answer = ready_look(l->in_fd, look->path, l->now_ms, l->settle_ms, &look->memory);
+        look->answer =
+            ready_look(l->in_fd, look->path, l->now_ms, l->settle_ms, l->always_ms, &look->memory);
     }
 }
 
@@ -57,6 +58,7 @@ void readiness_batch_start(struct service *s)
     l->in_fd = in_fd;
     l->now_ms = service_now(s);
     l->settle_ms = (uint64_t)(s->settings->settle_s * 1000);
+    l->always_ms = (uint64_t)(s->settings->settle_always_s * 1000);
     l->n = service_inbox_due(s->inbox, l->now_ms, l->looks, LOOKS);
     l->work.data = l;
     s->readiness = l;

@@ -98,6 +98,8 @@ const struct settings_key settings_keys[] = {
      "Take X.csv only when X.csv.done is there, too"},
     {"settle", WATCH, 0, SETTINGS_SECONDS, FIELD(settle_s), 0, 0, NULL, "SECONDS",
      "Unchanged that long is complete, where the system does not tell (default 2)"},
+    {"settle_always", WATCH, 0, SETTINGS_SECONDS, FIELD(settle_always_s), 0, 0, NULL, "SECONDS",
+     "Take no file that has changed in the last so many seconds (default 0)"},
     {"rescan", WATCH, 0, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
      "Look at the whole folder again that often (default 60; 0: never)"},
     {"max_attempts", WATCH, 0, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",

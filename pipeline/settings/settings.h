@@ -79,15 +79,16 @@ struct settings {
                     service never NULL, either */
     bool keep_inputs; /* default true: processed inputs go to done/ */
     struct settings_keep keep_done, keep_failed;
-    bool replace;        /* an earlier result of the same name is replaced */
-    bool done_file;      /* X.csv is taken only when X.csv.done is there */
-    double settle_s;     /* default 2: unchanged that long is complete, where leases do not tell */
-    double rescan_s;     /* default 60; 0: never */
-    double drain_s;      /* default 60: that long running jobs may take to end after SIGTERM */
-    size_t max_attempts; /* default 3; at least 1 */
-    uint64_t reserve_bytes;    /* default 256 MiB: kept free on the spool's and the results' disk */
-    char *require_mount;       /* a path in the output folder that must be there; NULL: none */
-    char *status_group;        /* whose members may read the status; NULL: none */
+    bool replace;    /* an earlier result of the same name is replaced */
+    bool done_file;  /* X.csv is taken only when X.csv.done is there */
+    double settle_s; /* default 2: unchanged that long is complete, where leases do not tell */
+    double settle_always_s; /* default 0: every file must be unchanged for that long */
+    double rescan_s;        /* default 60; 0: never */
+    double drain_s;         /* default 60: that long running jobs may take to end after SIGTERM */
+    size_t max_attempts;    /* default 3; at least 1 */
+    uint64_t reserve_bytes; /* default 256 MiB: kept free on the spool's and the results' disk */
+    char *require_mount;    /* a path in the output folder that must be there; NULL: none */
+    char *status_group;     /* whose members may read the status; NULL: none */
     char *on_done, *on_failed; /* commands for jobs that have ended; NULL: none */
     double hook_timeout_s;     /* default 60: that long they may take; 0: any time */
     char *http;                /* where the page is asked for: ADDRESS:PORT, unix:PATH; NULL: not */

@@ -458,6 +458,7 @@ static char *described(const struct settings *s)
                    {"replace", s->replace},
                    {"done_file", s->done_file},
                    {"settle", s->settle_s},
+                   {"settle_always", s->settle_always_s},
                    {"rescan", s->rescan_s},
                    {"drain", s->drain_s},
                    {"max_attempts", (double)s->max_attempts},
@@ -528,7 +529,8 @@ static void all_defaults_are_those_of_the_manual(void **state)
         "verbose=0  bundle=0  n_devices=0  device=-1  spread=0  resume=0  shard_index=0  "
         "shard_count=0  shard_auto=0  mpi=0  mpi_timeout=30  keep_inputs=1  keep_done_age=0  "
         "keep_done_bytes=0  keep_failed_age=0  keep_failed_bytes=0  replace=0  done_file=0  "
-        "settle=2  rescan=60  drain=60  max_attempts=3  reserve=268435456  hook_timeout=60  "
+        "settle=2  settle_always=0  rescan=60  drain=60  max_attempts=3  reserve=268435456  "
+        "hook_timeout=60  "
         "failed=0  all=0  n_inputs=0 ");
     free(text);
     must_change("watch --spool /a", "run x", "output=leat-out spool=- n_inputs=1");
@@ -581,6 +583,7 @@ static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
         {watch, "replace", NULL, "replace=1", "yes", "replace=1"},
         {watch, "done_file", NULL, "done_file=1", "yes", "done_file=1"},
         {watch, "settle", "0", "settle=0", "9", "settle=9"},
+        {watch, "settle_always", "0", "settle_always=0", "9", "settle_always=9"},
         {watch, "rescan", "0", "rescan=0", "9", "rescan=9"},
         {watch, "max_attempts", "1", "max_attempts=1", "1000", "max_attempts=1000"},
         {watch, "reserve", "0", "reserve=0", "1T", "reserve=1099511627776"},

@@ -60,7 +60,7 @@ static int put(const char *name, const char *text)
 static struct ready_answer look(const char *name)
 {
     struct ready_memory memory = {0};
-    return ready_look(folder_fd, name, 1000, SETTLE_MS, &memory);
+    return ready_look(folder_fd, name, 1000, SETTLE_MS, 0, &memory);
 }
 
 static void names_of_files_being_written_are_known(void **state)
@@ -158,16 +158,32 @@ static void empty_file_must_stand_still_first(void **state)
     (void)state;
     struct ready_memory memory = {0};
     close(put("empty", ""));
-    struct ready_answer a = ready_look(folder_fd, "empty", 5000, SETTLE_MS, &memory);
+    struct ready_answer a = ready_look(folder_fd, "empty", 5000, SETTLE_MS, 0, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 2000);
-    a = ready_look(folder_fd, "empty", 6500, SETTLE_MS, &memory);
+    a = ready_look(folder_fd, "empty", 6500, SETTLE_MS, 0, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 500);
-    a = ready_look(folder_fd, "empty", 6999, SETTLE_MS, &memory);
+    a = ready_look(folder_fd, "empty", 6999, SETTLE_MS, 0, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 1);
-    assert_int_equal(ready_look(folder_fd, "empty", 7000, SETTLE_MS, &memory).state, READY_YES);
+    assert_int_equal(ready_look(folder_fd, "empty", 7000, SETTLE_MS, 0, &memory).state, READY_YES);
+}
+
+static void file_that_is_opened_again_and_again_is_ready_when_it_stands_still(void **state)
+{
+    (void)state;
+    enum { ALWAYS_MS = 3000 };
+    struct ready_memory memory = {0};
+    close(put("again", "1,2\n"));
+    struct ready_answer a = ready_look(folder_fd, "again", 5000, 0, ALWAYS_MS, &memory);
+    assert_int_equal(a.state, READY_LATER);
+    assert_int_equal(a.again_ms, ALWAYS_MS);
+    assert_string_equal(a.reason, "has changed; must stand still for 3 s");
+    close(put("again", "1,2\n3,4\n"));
+    assert_int_equal(ready_look(folder_fd, "again", 8000, 0, ALWAYS_MS, &memory).state,
+                     READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "again", 11000, 0, ALWAYS_MS, &memory).state, READY_YES);
 }
 
 static void without_leases_a_text_that_ends_within_a_line_must_stand_still_for_longer(void **state)
@@ -183,15 +199,15 @@ static void without_leases_a_text_that_ends_within_a_line_must_stand_still_for_l
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct ready_memory m = {0};
         close(put(cases[i].name, cases[i].text));
-        assert_int_equal(ready_look(folder_fd, cases[i].name, 1000, SETTLE_MS, &m).state,
+        assert_int_equal(ready_look(folder_fd, cases[i].name, 1000, SETTLE_MS, 0, &m).state,
                          READY_LATER);
-        struct ready_answer a = ready_look(folder_fd, cases[i].name, 3000, SETTLE_MS, &m);
+        struct ready_answer a = ready_look(folder_fd, cases[i].name, 3000, SETTLE_MS, 0, &m);
         assert_int_equal(a.state, cases[i].is_torn ? READY_LATER : READY_YES);
         if (cases[i].is_torn) {
             assert_int_equal(a.again_ms, SETTLE_MS);
             assert_non_null(strstr(a.reason, "last line has no end; must stand still for 4 s"));
         }
-        assert_int_equal(ready_look(folder_fd, cases[i].name, 5000, SETTLE_MS, &m).state,
+        assert_int_equal(ready_look(folder_fd, cases[i].name, 5000, SETTLE_MS, 0, &m).state,
                          READY_YES);
     }
 }
@@ -203,10 +219,10 @@ static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_eno
     snprintf(spool_fault->fail_step, sizeof(spool_fault->fail_step), "ready.lease");
     spool_fault->error = EINVAL;
     int fd = put("s", "1");
-    assert_int_equal(ready_look(folder_fd, "s", 1000, SETTLE_MS, &memory).state, READY_LATER);
-    assert_int_equal(ready_look(folder_fd, "s", 2900, SETTLE_MS, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 1000, SETTLE_MS, 0, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 2900, SETTLE_MS, 0, &memory).state, READY_LATER);
     assert_int_equal(write(fd, "2", 1), 1);
-    struct ready_answer a = ready_look(folder_fd, "s", 3100, SETTLE_MS, &memory);
+    struct ready_answer a = ready_look(folder_fd, "s", 3100, SETTLE_MS, 0, &memory);
     assert_int_equal(a.state, READY_LATER);
     assert_int_equal(a.again_ms, 2000);
     close(fd);
@@ -214,8 +230,8 @@ static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_eno
     const struct timespec same[2] = {a.st.st_atim, a.st.st_mtim};
     usleep(20000);
     assert_int_equal(utimensat(folder_fd, "s", same, 0), 0);
-    assert_int_equal(ready_look(folder_fd, "s", 5100, SETTLE_MS, &memory).state, READY_LATER);
-    assert_int_equal(ready_look(folder_fd, "s", 7100, SETTLE_MS, &memory).state, READY_YES);
+    assert_int_equal(ready_look(folder_fd, "s", 5100, SETTLE_MS, 0, &memory).state, READY_LATER);
+    assert_int_equal(ready_look(folder_fd, "s", 7100, SETTLE_MS, 0, &memory).state, READY_YES);
 }
 
 static void file_that_has_gone_is_gone(void **state)
@@ -376,6 +392,7 @@ int main(void)
         cmocka_unit_test(file_renamed_into_place_is_ready_at_once),
         cmocka_unit_test(lease_leaves_the_file_to_writers_and_the_process_alive),
         cmocka_unit_test(empty_file_must_stand_still_first),
+        cmocka_unit_test(file_that_is_opened_again_and_again_is_ready_when_it_stands_still),
         cmocka_unit_test_teardown(
             without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough, clear),
         cmocka_unit_test_teardown(

@@ -84,7 +84,7 @@ __attribute__((format(printf, 3, 4))) static void later(struct ready_answer *a, 
 }
 
 struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms, uint64_t settle_ms,
-                               struct ready_memory *memory)
+                               uint64_t always_ms, struct ready_memory *memory)
 {
     struct ready_answer a = {.state = READY_YES};
     int fd;
@@ -108,13 +108,16 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
     const enum ready_writer writer = ready_writer(fd);
     const bool is_torn =
         writer == READY_WRITER_UNKNOWN && ends_within_a_line(fd, path, a.st.st_size);
-    const uint64_t wanted_ms = is_torn ? 2 * settle_ms : settle_ms;
+    const bool is_told = writer != READY_WRITER_UNKNOWN && a.st.st_size > 0;
+    const uint64_t untold_ms = is_told ? 0 : is_torn ? 2 * settle_ms : settle_ms;
+    const uint64_t wanted_ms = untold_ms > always_ms ? untold_ms : always_ms;
     close(fd);
     if (writer == READY_WRITER_OPEN) {
         later(&a, LOOK_AGAIN_MS, "is open for writing");
-    } else if ((writer == READY_WRITER_UNKNOWN || a.st.st_size == 0) && still_ms < wanted_ms) {
+    } else if (still_ms < wanted_ms) {
         later(&a, wanted_ms - still_ms, "%s; must stand still for %g s",
               a.st.st_size == 0 ? "is empty"
+              : is_told         ? "has changed"
               : is_torn         ? "may be written to, and its last line has no end"
                                 : "may be written to",
               (double)wanted_ms / 1e3);

@@ -6,6 +6,7 @@
  * leases are not to be had - a file of somebody else, a network file system - size, mtime and
  * ctime must stand still for `settle_ms` instead; so must an empty file, since many programs make
  * the file first and open it again to fill it. Twice as long where a text's last line has no end.
+ * `always_ms`: every file must stand still for that long, for writers that open it again and again.
  *
  * Does not wait, reads no content but, without leases, a last byte, follows no link. Safe from any
  * thread.
@@ -41,7 +42,7 @@ struct ready_answer {
 /* Looks at folder_fd/path. now_ms is a clock that never goes back (uv_now, CLOCK_MONOTONIC); it and
  * `memory` must be the same ones at every look at a file. */
 struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms, uint64_t settle_ms,
-                               struct ready_memory *memory);
+                               uint64_t always_ms, struct ready_memory *memory);
 
 /* Whether this process may ask so about files of other users (CAP_LEASE). */
 bool ready_has_leases(void);
