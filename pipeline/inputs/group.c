@@ -55,6 +55,12 @@ size_t group_fits(const char *beside, const char *part)
                : 0;
 }
 
+bool group_is_asc(const char *name)
+{
+    const size_t n = file_name_unpacked(name, strlen(name)), n_ending = strlen(".asc");
+    return n > n_ending && strncasecmp(name + n - n_ending, ".asc", n_ending) == 0;
+}
+
 /* Length of what the name's group is called: without its ending, whatever that is, and then without
  * all endings that say more of a job's file. */
 static size_t stem_of(const char *name)
@@ -113,7 +119,7 @@ enum status group_add(struct groups *groups, struct group_file *f)
         free(g);
     } else {
         TAILQ_INIT(&g->files);
-        LIST_INIT(&g->jobs);
+        TAILQ_INIT(&g->jobs);
     }
     if (found == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the files of a job");
@@ -124,20 +130,19 @@ enum status group_add(struct groups *groups, struct group_file *f)
     return STATUS_OK;
 }
 
-void group_remove(struct groups *groups, struct group_file *f)
+struct group *group_remove(struct groups *groups, struct group_file *f)
 {
     struct group *const g = f->group;
-    if (g == NULL) {
-        return;
-    }
     group_leave(f);
     TAILQ_REMOVE(&g->files, f, place);
     f->group = NULL;
-    if (TAILQ_EMPTY(&g->files)) {
-        tdelete(g, &groups->tree, by_key);
-        free(g->key);
-        free(g);
+    if (!TAILQ_EMPTY(&g->files)) {
+        return g;
     }
+    tdelete(g, &groups->tree, by_key);
+    free(g->key);
+    free(g);
+    return NULL;
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */
@@ -154,7 +159,7 @@ static enum status make_job(struct group_file *f, const struct job_settings *fro
     job->stage = from->stage;
     job->n_parts = from->n_parts;
     memcpy(job->of, from->parts, sizeof job->of);
-    LIST_INSERT_HEAD(&f->group->jobs, job, place);
+    TAILQ_INSERT_TAIL(&f->group->jobs, job, place);
     return STATUS_OK;
 }
 
@@ -169,9 +174,9 @@ static void put_in(struct group_file *f, struct group_job *job, size_t part)
 static struct group_job *find_job(const struct group_file *f, const struct job_settings *of)
 {
     struct group_job *job;
-    LIST_FOREACH(job, &f->group->jobs, place)
+    TAILQ_FOREACH(job, &f->group->jobs, place)
     {
-        if (job->stage == of->stage && of->stage->n_parts > 1 && !job->is_alone &&
+        if (job->stage == of->stage && job->n_parts > 1 && of->n_parts > 1 &&
             strcmp(job->stem, of->stem) == 0) {
             return job;
         }
@@ -227,7 +232,7 @@ void group_leave(struct group_file *f)
             return;
         }
     }
-    LIST_REMOVE(job, place);
+    TAILQ_REMOVE(&f->group->jobs, job, place);
     free(job->stem);
     free(job);
 }
@@ -273,7 +278,8 @@ static bool is_of_earlier_drop(const struct groups *groups, const struct group_f
         }
     }
     return groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
-           beside->arrived_ms < first - groups->drop_ms;
+           (beside->is_late ? beside->arrived_ms <= first
+                            : beside->arrived_ms < first - groups->drop_ms);
 }
 
 /* Whether it goes with the part. */
@@ -347,8 +353,5 @@ const struct group_file *group_awaits(const struct groups *groups, const struct 
 
 bool group_wants_projection(const struct group_file *part)
 {
-    const char *const name = file_name_last(part->path);
-    const size_t n = file_name_unpacked(name, strlen(name));
-    return part->job->of[part->part]->kind == STAGE_GRID && n > 4 &&
-           strncasecmp(name + n - 4, ".asc", 4) == 0;
+    return part->job->of[part->part]->kind == STAGE_GRID && group_is_asc(part->path);
 }

@@ -23,7 +23,9 @@ struct group_file {
     const char *path; /* the caller's, as long as the file is in a group */
     enum input_kind kind;
     bool is_complete;
-    int64_t arrived_ms;    /* of its drop, by one clock; of what lies beside a part: the last */
+    int64_t arrived_ms; /* of its drop, by one clock; of what lies beside a part: the last */
+    bool is_late; /* lies beside others, and is of a job that has gone already, unless it came after
+                     the part */
     struct group *group;   /* NULL: it is in none */
     struct group_job *job; /* whose part it is; NULL: none's */
     size_t part;           /* which */
@@ -39,7 +41,7 @@ struct group_job {
     const struct stage_part *of[STAGE_MAX_PARTS];
     size_t n_parts; /* that the job needs */
     bool is_alone;  /* something of which no job can come: nothing goes with it */
-    LIST_ENTRY(group_job) place;
+    TAILQ_ENTRY(group_job) place;
     bool is_ready; /* the caller's, as is: */
     TAILQ_ENTRY(group_job) ready;
 };
@@ -47,7 +49,7 @@ struct group_job {
 struct group {
     char *key; /* FOLDER/X */
     struct group_files files;
-    LIST_HEAD(, group_job) jobs;
+    TAILQ_HEAD(, group_job) jobs; /* as they came */
 };
 
 /* Files whose arrivals are further apart than so are not of one drop: what lies beside a part and
@@ -64,14 +66,17 @@ bool group_is_beside(enum input_kind kind);
  * not. X.dem.prj is better than X.prj for X.dem.asc. */
 size_t group_fits(const char *beside, const char *part);
 
+/* Whether a grid of this name has its coordinate system in a .prj beside it, if anywhere. */
+bool group_is_asc(const char *name);
 /* FOLDER/X of a path, the same for "a/x", "./a/x" and "a//x"; "FOLDER/" of a folder's that ends in
  * '/'. For free(); NULL: no memory. */
 char *group_key(const char *path);
 
 /* Puts the file, whose path and kind are set, into its group. */
 enum status group_add(struct groups *groups, struct group_file *f) STATUS_MUST_CHECK;
-/* Takes it out of its job and its group; of the last file the group ends. */
-void group_remove(struct groups *groups, struct group_file *f);
+/* Takes it out of its job and its group. Returns the group; NULL: it has ended with its last file.
+ */
+struct group *group_remove(struct groups *groups, struct group_file *f);
 
 /* Makes the file a part of the job that its settings say. STATUS_BAD_INPUT: that has another file
  * in its place, or is of another kind. */
@@ -93,7 +98,7 @@ struct group_file *group_owner(const struct groups *groups, const struct group_f
 /* The best file of that kind that lies beside the part; NULL: none. */
 struct group_file *group_beside(const struct groups *groups, const struct group_file *part,
                                 enum input_kind kind);
-/* Whether the part is a grid whose coordinate system stands in a .prj beside it, if anywhere. */
+/* Whether the part is a grid, and group_is_asc. */
 bool group_wants_projection(const struct group_file *part);
 
 /* The files that go with the job after f (NULL: the first), not its parts; NULL: no more. */

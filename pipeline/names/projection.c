@@ -135,8 +135,3 @@ enum status projection_beside(const char *grid, char **out)
     *out = beside.text;
     return code != STATUS_OK ? code : beside.code;
 }
-
-size_t projection_stem(const char *path)
-{
-    return without_part(path, input_name_without(path, ".prj"));
-}

@@ -23,10 +23,6 @@ typedef bool projection_is_there(void *context, const char *path);
 enum status projection_search(const char *grid, projection_is_there *is_there,
                               void *context) STATUS_MUST_CHECK;
 
-/* The length of a .prj's path without ".prj" and, for X.dem.prj, without the name of the part: with
- * folders in front, the stem of the job that it belongs to. */
-size_t projection_stem(const char *path);
-
 /* The text of the file that lies beside a grid on disk. NULL: there is none. Owned by the caller.
  */
 enum status projection_beside(const char *grid, char **out) STATUS_MUST_CHECK;

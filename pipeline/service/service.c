@@ -352,6 +352,8 @@ static void arm(struct service *s)
     if (s->readiness != NULL || s->is_draining || due <= now) {
         due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
     }
+    const uint64_t late = service_inbox_next_late(s->inbox);
+    due = late > now && late < due ? late : due;
     due = s->is_changed ? now : due;
     if (due == UINT64_MAX) {
         uv_timer_stop(&s->soon);
@@ -680,6 +682,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     hooks_free(s);
     service_page_free(s);
     service_inbox_free(s->inbox);
+    free(s->late.path);
     spool_close(s->spool);
     free_settings(s->next_settings);
     free_settings(s->settings);

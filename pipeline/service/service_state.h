@@ -10,6 +10,7 @@
  *   health.c             the spool's folders
  *   deferral.c           the gate, and jobs that are tried again later
  *   readiness_batch.c    files in in/; service_inbox.c: the jobs that they make
+ *   service_late.c       what lies beside a grid and comes after it
  *   service_life.c       where a job goes
  *   service_requests.c   hold, release, delete, retry, flush
  *   hooks.c              on_done, on_failed
@@ -156,6 +157,10 @@ struct service {
 
     struct service_retention retention;
     struct {
+        size_t n;   /* files that came late and were put away, since the start */
+        char *path; /* the last, below in/; owned; NULL: none */
+    } late;
+    struct {
         STAILQ_HEAD(service_request_list, service_request) pending;
         bool is_due, is_looking; /* through the folder, on the pool */
         bool is_blind;           /* no event tells when to */
@@ -284,6 +289,19 @@ void readiness_batch_start(struct service *s);
 /* The job's claim is given up, and the inbox knows nothing of its files any more: the watcher looks
  * for those that are still there. */
 void readiness_batch_hint(struct service *s, const struct spool_job *spool);
+
+/* --- service_late.c */
+
+/* Between steps: what came late is given to jobs that have not begun; what is to be put away (NULL:
+ * nothing): run on the pool, as a step of the spool is, then ended. */
+struct late_batch;
+struct late_batch *late_begin(struct service *s);
+void late_run(struct late_batch *batch);
+void late_end(struct service *s, struct late_batch *batch);
+/* The job has been verified, with what came late for it. */
+void late_settle(struct service *s, const struct service_job *job);
+/* {n, path}. */
+json_t *late_status(const struct service *s);
 
 /* --- retention.c */
 

@@ -338,6 +338,7 @@ static json_t *pack_document(const struct service *s)
     json_object_update_new(m, jobs);
     json_object_set_new(m, "hooks", hooks_status(s));
     json_object_set_new(m, "removed", retention_status(s));
+    json_object_set_new(m, "late", late_status(s));
     json_object_set_new(m, "workers", pack_workers(s));
     json_object_set_new(m, "page", service_page_pack(s));
     service_figures_put(&s->figures, age_s(s, s->started_ms), m);

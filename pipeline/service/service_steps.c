@@ -21,7 +21,7 @@ enum {
     SUSPECT_AFTER = 2   /* attempts found without an end: the service's own may end any, once */
 };
 
-enum kind { STEP_RECOVER, STEP_LOOK, STEP_JOBS };
+enum kind { STEP_RECOVER, STEP_LOOK, STEP_LATE, STEP_JOBS };
 
 struct service_step {
     uv_work_t work;
@@ -32,7 +32,8 @@ struct service_step {
     struct service_job *jobs[BATCH];
     struct spool_job *spools[BATCH];
     struct spool_reason reasons[BATCH];
-    struct health health; /* STEP_LOOK, and for what takes room */
+    struct late_batch *late; /* STEP_LATE */
+    struct health health;    /* STEP_LOOK, and for what takes room */
     bool no_room;
     struct spool_recovery found;
     enum status code;
@@ -75,6 +76,10 @@ static void run(uv_work_t *work)
     struct spool *spool = step->service->spool;
     if (step->kind == STEP_LOOK) {
         health_probe(spool, &step->health);
+        return;
+    }
+    if (step->kind == STEP_LATE) {
+        late_run(step->late);
         return;
     }
     if (step->kind == STEP_RECOVER) {
@@ -218,6 +223,8 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
 {
     if (from == WAIT_CLAIM) {
         settle(s, job);
+    } else if (from == WAIT_VERIFY) {
+        late_settle(s, job);
     }
     const struct service_rule *rule = service_rule(from, service_event_of(from, job->spool));
     act(s, job, rule->action);
@@ -274,6 +281,8 @@ static void after(uv_work_t *work, int failed)
         after_recovery(s, step);
     } else if (step->kind == STEP_LOOK) {
         health_apply(s, &step->health);
+    } else if (step->kind == STEP_LATE) {
+        late_end(s, step->late);
     }
     if (step->no_room) {
         gate_shut(s, step->health.why, step->health.is_short);
@@ -421,11 +430,13 @@ void service_step(struct service *s)
         return;
     }
     const bool look = !s->is_draining && service_now(s) >= s->gate.look_ms;
-    struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
+    struct late_batch *const late = !look && may_run(s, WAIT_VERIFY) ? late_begin(s) : NULL;
+    struct service_step *step = begin(s, look ? STEP_LOOK : late != NULL ? STEP_LATE : STEP_JOBS);
+    step->late = late;
     /* What is done already may be put in place below the reserve; that nothing could begin is said
      * before somebody drops a file. */
     step->health.for_room = s->gate.state != GATE_OPEN || s->n_jobs == 0;
-    for (size_t i = 1; i <= KINDS && !look && step->n == 0; i++) {
+    for (size_t i = 1; i <= KINDS && step->kind == STEP_JOBS && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];
         if (may_run(s, step->list)) {
@@ -433,7 +444,7 @@ void service_step(struct service *s)
             s->last_step = step->n > 0 ? k : s->last_step;
         }
     }
-    if (look || step->n > 0) {
+    if (step->kind != STEP_JOBS || step->n > 0) {
         start(s, step);
     } else {
         free(step);

@@ -198,6 +198,17 @@ static void print_removed(FILE *out, const json_t *removed)
     }
 }
 
+/* What lies beside grids and came too late for them. */
+static void print_late(FILE *out, const json_t *late)
+{
+    if (count_at(late, "files") > 0) {
+        label(out, "too late");
+        fprintf(out, "%lld file%s for grids taken before, now in done/; the last: ",
+                (long long)count_at(late, "files"), count_at(late, "files") == 1 ? "" : "s");
+        put_pair(out, "", text_at(late, "path"), "\n");
+    }
+}
+
 /* on_done and on_failed. */
 static void print_hooks(FILE *out, const json_t *hooks)
 {
@@ -277,6 +288,7 @@ void status_text_print(FILE *out, const json_t *document)
     print_rates(out, document);
     print_hooks(out, json_object_get(document, "hooks"));
     print_removed(out, json_object_get(document, "removed"));
+    print_late(out, json_object_get(document, "late"));
     print_warnings(out, json_object_get(document, "done"));
     if (json_array_size(failed) > 0) {
         fputs("Last failures\n", out);

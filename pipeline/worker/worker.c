@@ -11,9 +11,12 @@
  * killed.
  */
 #include "pipeline/worker/worker.h"
+#include "formats/base/file_name.h"
 #include "formats/base/log.h"
 #include "formats/result/cairo_calls.h"
 #include "pipeline/engine/job.h"
+#include "pipeline/inputs/group.h"
+#include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_archive.h"
@@ -120,16 +123,55 @@ static enum status make_path(const struct task *t, const char *name, char **out)
     return STATUS_OK;
 }
 
-static enum status open_prj(const struct worker *w, const struct task *t, const char *name,
-                            struct job_part *part)
+/* The file of the job that lies beside its part `name` and ends so, for free(), and where it stands
+ * in the message; NULL: none. */
+static enum status find_beside(const struct task *t, const char *name, const char *ending,
+                               const json_t **packed, char **out)
 {
-    const json_t *prj;
+    size_t i, most = 0;
+    json_t *file;
+    *packed = NULL;
+    *out = NULL;
+    json_array_foreach(files_of(t), i, file)
+    {
+        char *other;
+        STATUS_TRY(unpack_name(file, &other));
+        const size_t n = file_name_ends(other, ending) ? group_fits(other, name) : 0;
+        if (n > most) {
+            free(*out);
+            *out = other;
+            *packed = file;
+            most = n;
+        } else {
+            free(other);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status open_beside(const struct worker *w, const struct task *t, const char *name,
+                               struct job_part *part)
+{
+    const json_t *packed;
+    char *beside;
     int fd;
-    STATUS_TRY(worker_find_prj(files_of(t), name, &prj));
-    if (prj == NULL) {
+    STATUS_TRY(find_beside(t, name, INPUT_NAME_MASK, &packed, &beside));
+    if (beside != NULL) {
+        const enum status code =
+            status_fail(STATUS_BAD_INPUT,
+                        "%s: %s is not read: write it into the grid as NODATA (leat check "
+                        "says how), or drop the grid again without it",
+                        part->path, beside);
+        free(beside);
+        return code;
+    }
+    STATUS_TRY(find_beside(t, name, ".prj", &packed, &beside));
+    if (beside == NULL || !group_is_asc(name)) {
+        free(beside);
         return STATUS_OK;
     }
-    STATUS_TRY(open_file(w, t->id, prj, &fd));
+    free(beside);
+    STATUS_TRY(open_file(w, t->id, packed, &fd));
     const enum status code = projection_read(fd, part->path, &part->prj);
     close(fd);
     return code;
@@ -145,7 +187,9 @@ static enum status open_parts(const void *task, struct job_input *input)
         char *name;
         STATUS_TRY(unpack_name(file, &name));
         code = open_file(t->worker, t->id, file, &input->parts[i].fd);
-        code = code == STATUS_OK ? open_prj(t->worker, t, name, &input->parts[i]) : code;
+        if (code == STATUS_OK && input->settings.parts[i]->kind == STAGE_GRID) {
+            code = open_beside(t->worker, t, name, &input->parts[i]);
+        }
         free(name);
     }
     return code;

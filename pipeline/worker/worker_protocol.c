@@ -5,7 +5,6 @@
 
 #include "formats/base/json.h"
 #include "formats/base/percent.h"
-#include "pipeline/names/projection.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,36 +254,6 @@ char *worker_unpack_name(const json_t *packed)
     return json_is_string(packed) && percent_decode(json_string_value(packed), &name) == STATUS_OK
                ? name
                : NULL;
-}
-
-struct search {
-    const json_t *files, *found;
-    enum status code;
-};
-
-static bool is_there(void *context, const char *path)
-{
-    struct search *s = context;
-    size_t i;
-    json_t *file;
-    char *const packed = percent_encode(path);
-    s->code = packed != NULL ? s->code
-                             : status_fail(STATUS_NO_MEMORY, "no memory for the name of a file");
-    json_array_foreach(s->files, i, file)
-    {
-        const char *const name = json_string_value(file);
-        s->found = name != NULL && packed != NULL && strcmp(name, packed) == 0 ? file : s->found;
-    }
-    free(packed);
-    return s->found != NULL || s->code != STATUS_OK;
-}
-
-enum status worker_find_prj(const json_t *files, const char *name, const json_t **out)
-{
-    struct search s = {.files = files};
-    const enum status code = projection_search(name, is_there, &s);
-    *out = s.found;
-    return code != STATUS_OK ? code : s.code;
 }
 
 enum status worker_unpack_code(const char *name)

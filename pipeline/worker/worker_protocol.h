@@ -100,11 +100,6 @@ json_t *worker_pack_name(const char *name);
 /* NULL: not such a text, or no memory. For free(). */
 char *worker_unpack_name(const json_t *packed);
 
-/* Of files, whose names are packed, the .prj of the one of that name; *out is borrowed, and NULL
- * where it has none. STATUS_NO_MEMORY. */
-enum status worker_find_prj(const json_t *files, const char *name,
-                            const json_t **out) STATUS_MUST_CHECK;
-
 /* The status of that name; STATUS_INTERNAL for any other text, and NULL. */
 enum status worker_unpack_code(const char *name);
 

@@ -10,10 +10,11 @@ static struct settings settings;
 static struct service_inbox *inbox;
 static uint64_t now = 1000, found_ms;
 
+/* Grids wait for no .prj, unless the options say for how long. */
 static void open_inbox(const char *options)
 {
     char line[256];
-    snprintf(line, sizeof(line), "watch --spool /nowhere %s", options);
+    snprintf(line, sizeof(line), "watch --spool /nowhere --settle 0 %s", options);
     settings = must_parse(line);
     inbox = service_inbox_new(&settings);
 }
@@ -31,8 +32,10 @@ static void found(bool complete, const char *const paths[])
     struct watcher_findings findings = {.files = files, .complete = complete};
     for (; paths[findings.n_files] != NULL; findings.n_files++) {
         const char *path = paths[findings.n_files];
-        files[findings.n_files] =
-            (struct watcher_file){.path = strdup(path), .st = {.st_ino = strlen(path)}};
+        files[findings.n_files] = (struct watcher_file){
+            .path = strdup(path),
+            .st = {.st_ino = strlen(path),
+                   .st_ctim = {(time_t)(now / 1000), (long)(now % 1000) * 1000000}}};
     }
     service_inbox_found(inbox, &findings, now);
     for (size_t i = 0; i < findings.n_files; i++) {
@@ -50,7 +53,10 @@ static size_t look(enum ready_state state, const char *reason)
     size_t n = service_inbox_due(inbox, now, looks, 8);
     for (size_t i = 0; i < n; i++) {
         looks[i].answer = (struct ready_answer){
-            .state = state, .again_ms = 500, .st = {.st_ino = strlen(looks[i].path)}};
+            .state = state,
+            .again_ms = 500,
+            .st = {.st_ino = strlen(looks[i].path),
+                   .st_ctim = {(time_t)(now / 1000), (long)(now % 1000) * 1000000}}};
         snprintf(looks[i].answer.reason, sizeof(looks[i].answer.reason), "%s", reason);
     }
     service_inbox_looked(inbox, looks, n, now);
@@ -216,7 +222,7 @@ static void second_file_for_a_part_waits_until_the_first_has_gone(void **state)
     FOUND("x.dem.asc");
     FOUND("x.dem.tif", "x.source.asc");
     look(READY_YES, "");
-    assert_waits("in/x.dem.tif", "x.dem.asc is the dem of its job already");
+    assert_waits("in/x.dem.tif", "its job has 'x.dem.asc' as dem already");
     take("", "x", "x.dem.asc x.source.asc", true);
     look(READY_YES, "");
     assert_waits("in/x.dem.tif", "waits for x.source.*");
@@ -233,7 +239,7 @@ static void files_for_one_part_take_its_place_one_after_the_other(void **state)
     take("", "x", "x.dem.asc x.source.asc", true);
     look(READY_YES, "");
     assert_waits("in/x.dem.tif", "waits for x.source.*");
-    assert_waits("in/x.dem.asc.gz", "x.dem.tif is the dem of its job already");
+    assert_waits("in/x.dem.asc.gz", "its job has 'x.dem.tif' as dem already");
     ALL_THERE_IS("x.dem.asc.gz");
     look(READY_YES, "");
     assert_waits("in/x.dem.asc.gz", "waits for x.source.*");
@@ -292,8 +298,112 @@ static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
     FOUND("s/X.DEM.asc", "s/X.source.tif", "s/X.DEM.Prj", "s/X.prj", "X.prj"); /* the part's own */
     look(READY_YES, "");
     assert_waits("in/s/X.prj", "waits for X.DEM.asc");
-    take("s", "X", "X.DEM.asc X.source.tif X.DEM.Prj", true);
-    assert_int_equal(service_inbox_count(inbox), 2);
+    take("s", "X", "X.DEM.asc X.source.tif X.DEM.Prj X.prj", true); /* both are of its drop */
+    assert_int_equal(service_inbox_count(inbox), 1);
+    close_inbox();
+}
+
+/* What lies beside nothing: how many files, and how many of them are due to be put away. */
+static size_t n_late(size_t *n_due)
+{
+    struct service_late late[8];
+    const size_t n = service_inbox_late(inbox, now, late, 8);
+    *n_due = 0;
+    for (size_t i = 0; i < n; i++) {
+        *n_due += late[i].is_due;
+    }
+    return n;
+}
+
+static bool is_taken(const void *taker, const char *path)
+{
+    return strcmp(taker, path) == 0;
+}
+
+static void grid_without_a_projection_waits_for_one_for_settle(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    FOUND("x.dem.asc", "x.source.tif", "y.dem.tif", "y.source.tif");
+    look(READY_YES, "");
+    take("", "y", "y.dem.tif y.source.tif", true); /* says in itself where it lies */
+    assert_waits("in/x.dem.asc", "waits 2 s for a .prj beside x.dem.asc");
+    assert_waits("in/x.source.tif", "waits 2 s for a .prj beside x.dem.asc");
+    assert_int_equal(service_inbox_next_due(inbox), now + 2000);
+    now += 1999;
+    FOUND("x.dem.prj");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.tif x.dem.prj", true);
+    FOUND("z.dem.asc", "z.source.tif");
+    look(READY_YES, "");
+    now += 1000;
+    FOUND("z.source.tif"); /* changes, and the grid's wait is over nevertheless */
+    look(READY_YES, "");
+    now += 1000;
+    look(READY_YES, "");
+    take("", "z", "z.dem.asc z.source.tif", true);
+    close_inbox();
+}
+
+static void projection_is_never_of_another_drop(void **state)
+{
+    (void)state;
+    size_t n_due;
+    open_inbox("--settle 2");
+    FOUND("x.prj"); /* long before its grid */
+    look(READY_YES, "");
+    now += 2001;
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    assert_waits("in/x.prj", "stays as long as x.dem.asc");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    assert_int_equal(n_late(&n_due), 1);
+    assert_int_equal(n_due, 1); /* a job was claimed without it */
+    service_inbox_take_late(inbox, "x.prj", "x.prj");
+    service_inbox_settle_late(inbox, "x.prj", is_taken, now);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    FOUND("x.dem.prj"); /* late for that job, and not of the next */
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    assert_int_equal(n_late(&n_due), 1);
+    assert_int_equal(n_due, 1);
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    now += 10001; /* not any more */
+    FOUND("x.dem.prj");
+    look(READY_YES, "");
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    now += 2000; /* for the other's */
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    close_inbox();
+}
+
+static void what_lies_beside_nothing_is_due_after_settle(void **state)
+{
+    (void)state;
+    size_t n_due;
+    open_inbox("--settle 2");
+    FOUND("x.dem.qml", "x.clusters.csv.aux.xml", "y.prj", "y.shp");
+    look(READY_YES, "");
+    assert_waits("in/y.prj", "stays as long as y.shp");
+    assert_int_equal(n_late(&n_due), 2);
+    assert_int_equal(n_due, 0);
+    assert_int_equal(service_inbox_next_late(inbox), now + 2000);
+    FOUND("x.clusters.csv");
+    look(READY_YES, "");
+    take("", "x", "x.clusters.csv x.clusters.csv.aux.xml", true);
+    now += 2000;
+    assert_int_equal(n_late(&n_due), 1);
+    assert_int_equal(n_due, 1);
+    service_inbox_take_late(inbox, "x.dem.qml", "another"); /* could not be moved */
+    service_inbox_settle_late(inbox, "another", is_taken, now);
+    assert_waits("in/x.dem.qml", "cannot be moved");
+    assert_int_equal(service_inbox_next_due(inbox), now + 10000);
     close_inbox();
 }
 
@@ -306,10 +416,10 @@ static void table_in_a_grids_format_waits_for_no_projection(void **state)
     open_inbox(options);
     FOUND("x.asc", "x.asc.gz", "x.prj");
     look(READY_YES, "");
-    assert_waits("in/x.prj", "not there");
-    take("", "x", "x.asc", true);
+    assert_waits("in/x.prj", "waits for x.asc");
+    take("", "x", "x.asc x.prj", true);
     take("", "x", "x.asc.gz", true);
-    assert_int_equal(service_inbox_count(inbox), 1);
+    assert_int_equal(service_inbox_count(inbox), 0);
     close_inbox();
 }
 
@@ -350,10 +460,8 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
 {
     (void)state;
     open_inbox("");
-    FOUND("notes.md", "x.dem.qml", "x.clusters.csv.aux.xml");
+    FOUND("notes.md");
     assert_int_equal(look(READY_YES, ""), 0);
-    assert_waits("in/x.dem.qml", "a sidecar file of a grid or a table");
-    assert_waits("in/x.clusters.csv.aux.xml", "a sidecar file of a grid or a table");
     assert_waits("in/notes.md", "no pipeline takes it");
     assert_waits("in/notes.md", "it is a document, which leat does not read");
     FOUND("x.parquet", "x.dat", "pearson/x.dat");
@@ -507,7 +615,7 @@ static void another_configuration_judges_again(void **state)
 static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state)
 {
     (void)state;
-    open_inbox("");
+    open_inbox("--settle 2");
     FOUND("x.dem.asc", "x.source.asc");
     look(READY_NEVER, "has 2 names");
     assert_waits("in/x.dem.asc", "has 2 names");
@@ -527,7 +635,7 @@ static void names_with_line_breaks_are_no_other_job(void **state)
 {
     (void)state;
     struct service_look looks[2];
-    open_inbox("");
+    open_inbox("--settle 2");
     FOUND("x.clusters.csv\n");
     look(READY_LATER, "is open for writing");
     FOUND("x.clusters.csv");
@@ -672,6 +780,9 @@ int main(void)
         cmocka_unit_test(files_for_one_part_take_its_place_one_after_the_other),
         cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),
         cmocka_unit_test(projection_has_the_names_that_it_may_have_in_a_folder),
+        cmocka_unit_test(grid_without_a_projection_waits_for_one_for_settle),
+        cmocka_unit_test(projection_is_never_of_another_drop),
+        cmocka_unit_test(what_lies_beside_nothing_is_due_after_settle),
         cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
         cmocka_unit_test(marker_is_waited_for_and_goes_along),
         cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),

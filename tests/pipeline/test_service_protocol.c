@@ -184,25 +184,6 @@ static void every_name_comes_back(void **state)
     }
 }
 
-static void projection_is_found_by_the_name_it_has(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"X\xFC.DEM.ASC", "X\xFC.source.asc", "X\xFC.DEM.PRJ",
-                                        "X\xFC.prj"};
-    json_t *files = json_array();
-    const json_t *prj;
-    for (size_t i = 0; i < 4; i++) {
-        json_array_append_new(files, worker_pack_name(names[i]));
-    }
-    assert_int_equal(worker_find_prj(files, names[0], &prj), STATUS_OK);
-    assert_ptr_equal(prj, json_array_get(files, 2));
-    assert_int_equal(worker_find_prj(files, names[1], &prj), STATUS_OK);
-    assert_ptr_equal(prj, json_array_get(files, 3));
-    assert_int_equal(worker_find_prj(files, "X\xFC.source.tif", &prj), STATUS_OK);
-    assert_null(prj);
-    json_decref(files);
-}
-
 static void text_that_is_no_packed_name_is_refused(void **state)
 {
     (void)state;
@@ -301,7 +282,6 @@ int main(void)
         cmocka_unit_test(end_in_the_middle_of_a_line_is_the_end),
         cmocka_unit_test(line_that_is_no_object_breaks_the_link),
         cmocka_unit_test(every_name_comes_back),
-        cmocka_unit_test(projection_is_found_by_the_name_it_has),
         cmocka_unit_test(text_that_is_no_packed_name_is_refused),
         cmocka_unit_test(codes_come_back_and_others_are_internal),
         cmocka_unit_test(parameters_come_back_to_the_bit),

@@ -154,7 +154,7 @@ static void on_found(void *user, struct watcher_findings *findings)
 {
     (void)user;
     for (size_t i = 0; i < findings->n_files; i++) {
-        is_found = is_found || strcmp(findings->files[i].path, "x.source.asc") == 0;
+        is_found = is_found || strcmp(findings->files[i].path, "x.source.tif") == 0;
     }
 }
 
@@ -168,7 +168,7 @@ static void on_trouble(void *user, const char *why, size_t n)
 static void on_late(uv_timer_t *timer)
 {
     (void)timer;
-    fail_msg("nobody looks for x.source.asc");
+    fail_msg("nobody looks for x.source.tif");
 }
 
 static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
@@ -180,8 +180,8 @@ static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
                                             .poll_ms = 60000,
                                             .found = on_found,
                                             .trouble = on_trouble};
-    drop("x.dem.asc");
-    drop("x.source.asc");
+    drop("x.dem.tif");
+    drop("x.source.tif");
     claim_in_vain();
     assert_int_equal(uv_timer_init(&service.loop, &guard), 0);
     uv_timer_start(&guard, on_late, UINT64_C(1000) * WAIT_S, 0);
@@ -189,7 +189,7 @@ static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
     while (service.watcher->n_scans == 0) {
         uv_run(&service.loop, UV_RUN_ONCE);
     }
-    assert_int_equal(unlinkat(root_fd, "in/x.dem.asc", 0), 0);
+    assert_int_equal(unlinkat(root_fd, "in/x.dem.tif", 0), 0);
     is_found = false;
     service_step(&service);
     finish();

@@ -144,6 +144,7 @@ same(s, {**d, "minutes": 0, "latency": {**d["latency"], "buckets": 0}}, {
                                "kind": "bad-input", "text": Like('in/bad.clusters.csv: line 2, column 2: "x" is not a number.*'), "attempts": 1}],
     "hooks": {"waiting": 0, "running": 0, "run": 3, "failed": 1, "dropped": 0},
     "removed": {"inputs": 0, "jobs": 0, "bytes": 0, "why": ""},
+    "late": {"files": 0, "path": ""},
     "workers": [{"name": "cpu", "device": Like(".+"), "pid": next(pid for pid in children if pid != d["page"]["pid"]), "state": "ready",
                  "deaths": 0, "again_in_s": 0, "why": "", "busy": busy}],
     "page": {"address": "unix:" + os.path.abspath("page.sock"), "pid": next(pid for pid in children if pid != d["workers"][0]["pid"]),

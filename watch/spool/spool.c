@@ -130,7 +130,7 @@ static void note_last_id(const struct spool *s)
     (void)futimens(s->lock_fd, times);
 }
 
-static void next_id(struct spool *s, char id[SPOOL_ID_BYTES])
+void spool_make_id(struct spool *s, char id[SPOOL_ID_BYTES])
 {
     struct timespec now;
     struct tm t;
@@ -149,7 +149,7 @@ int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES])
 {
     struct stat st;
     do {
-        next_id(s, id);
+        spool_make_id(s, id);
     } while (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
              fstatat(s->failed_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0);
     note_last_id(s);

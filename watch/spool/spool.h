@@ -102,6 +102,8 @@ struct spool_job {
     char *stem;   /* what the result is to be called: one component */
     struct spool_file *files;
     size_t n_files;
+    char **late; /* names in in/FOLDER that the next verify takes, too; owned */
+    size_t n_late;
     json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
     json_t *outputs;     /* the caller's, before commit: array of {"name", "bytes", ...} or NULL */
     char *published;     /* where in OUT the result is in the end: FOLDER/X, FOLDER/X~ID or X~ID;
@@ -190,6 +192,13 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Looks whether the claimed inputs are complete, unchanging files; what changed since the claim is
  * recorded again. */
 void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n);
+/* A file of that name has come to in/FOLDER for the job, which is SPOOL_UNVERIFIED or SPOOL_QUEUED:
+ * the job is SPOOL_UNVERIFIED, and verify takes the file, if it is still there. Where that is to be
+ * seen: in job->files. */
+void spool_add_late(struct spool_job *job, const char *name);
+/* Puts in/FOLDER/NAME, which came too late for any job, away to done/FOLDER, under another name
+ * where that is taken. STATUS_NOT_FOUND: it has gone. */
+enum status spool_put_away(struct spool *s, const char *folder, const char *name) STATUS_MUST_CHECK;
 /* Charges an attempt, on disk, and makes the part folder in OUT, empty. */
 void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* From SPOOL_WORKING or SPOOL_DURABLE. Takes back the part and, unless `charge`, the attempt (our

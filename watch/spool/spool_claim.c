@@ -296,6 +296,9 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n; i++) {
         struct spool_job *job = jobs[i];
         if (spool_enter_step(job, SPOOL_UNVERIFIED)) {
+            if (job->n_late > 0 && spool_take_late(s, job)) {
+                sync_moves(s, &job, 1);
+            }
             job->changed = look_at_all(s, job, false) || job->changed;
             if (job->outcome == SPOOL_OK && job->changed) {
                 job->first[0] = '\0'; /* what they are now is new */

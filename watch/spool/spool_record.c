@@ -299,6 +299,10 @@ void spool_job_free(struct spool_job *job)
     for (size_t i = 0; i < job->n_files; i++) {
         free(job->files[i].name);
     }
+    for (size_t i = 0; i < job->n_late; i++) {
+        free(job->late[i]);
+    }
+    free(job->late);
     free(job->files);
     free(job->folder);
     free(job->stem);

@@ -5,6 +5,7 @@
  *   reason.json                        it has failed: the rest of the way to failed/
  *   inputs, record, some still in in/  the claim is finished
  *   inputs, record                     verify again; too many attempts: fail
+ *   an input that is not in the record taken late: the job's
  *   inputs, no whole record or commit  fail, with that as the reason
  *   no inputs, no commit               remove
  *   anything that is not a job's folder to failed/, with that as the reason
@@ -94,6 +95,22 @@ struct found {
     size_t n_outside; /* inputs of the record that are not inside */
 };
 
+/* What lies in `in/` and is not in the job's record was taken late (spool_late.c). */
+static void adopt_late(int in_fd, struct found *f)
+{
+    const size_t n_recorded = f->job->n_files;
+    for (size_t i = 0; i < f->inside.n; i++) {
+        struct stat st;
+        size_t k = 0;
+        while (k < n_recorded && strcmp(f->job->files[k].name, f->inside.names[i]) != 0) {
+            k++;
+        }
+        if (k == n_recorded && fstatat(in_fd, f->inside.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            spool_append_file(f->job, f->inside.names[i], &st);
+        }
+    }
+}
+
 static enum status look_at(struct spool *s, int job_fd, const char *id, struct found *f)
 {
     struct stat st;
@@ -103,11 +120,16 @@ static enum status look_at(struct spool *s, int job_fd, const char *id, struct f
     }
     const enum status code =
         in_fd >= 0 ? spool_list(in_fd, "a job's folder", &f->inside) : STATUS_OK;
+    if (code == STATUS_OK) {
+        f->record = spool_read_job(job_fd, id, &f->job);
+    }
+    if (code == STATUS_OK && f->record == STATUS_OK) {
+        adopt_late(in_fd, f);
+    }
     beneath_close(in_fd);
     STATUS_TRY(code);
     f->has_reason =
         fstatat(job_fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-    f->record = spool_read_job(job_fd, id, &f->job);
     if (!is_known(f->record)) {
         return f->record;
     }

@@ -51,6 +51,8 @@ bool spool_enter_step(struct spool_job *job, enum spool_state state);
 bool spool_is_absent(int error);
 /* Ids to come are greater than one of this time, unless no id could follow it. */
 void spool_learn_id(struct spool *s, int64_t us);
+/* The next id. */
+void spool_make_id(struct spool *s, char id[SPOOL_ID_BYTES]);
 /* Makes .work/ID and .work/ID/in. Returns 0, or -1 with errno. */
 int spool_make_work(struct spool *s, char id[SPOOL_ID_BYTES]);
 /* What is in an open folder, but for "." and "..", sorted; empty on failure. */
@@ -198,6 +200,11 @@ bool spool_keep_note(const struct spool *s, const char *name);
 /* Sets job->first from the notes about its inputs: the youngest, and "" unless each has one. */
 void spool_find_first(const struct spool *s, struct spool_job *job);
 void spool_forget_notes(const struct spool *s, const struct spool_job *job);
+/* spool_late.c: moves job->late from in/ to .work/ID/in, where it can; whether any was. They are of
+ * the job then, whose record does not say so yet. */
+bool spool_take_late(struct spool *s, struct spool_job *job);
+/* A file of .work/ID/in that the job's record does not name. */
+void spool_append_file(struct spool_job *job, const char *name, const struct stat *st);
 /* spool_hold.c: whether the job is held. */
 bool spool_is_held(const struct spool *s, const char *id);
 /* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody

@@ -1,0 +1,169 @@
+/*
+ * service_late - what lies beside a grid or a table (X.dem.prj) and comes when that is not in in/
+ * any more: it is taken to the job as long as no worker has begun it, and else put away in done/,
+ * which the log and the status say.
+ */
+#include "pipeline/service/service_state.h"
+
+#include "formats/base/file_name.h"
+#include "formats/base/log.h"
+#include "pipeline/inputs/group.h"
+#include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PUT_AWAY = 64 }; /* files at a time */
+
+struct late_batch {
+    struct service *service;
+    size_t n;
+    struct late_file {
+        char *path, *why; /* why: it could not be moved; NULL: it was, or has gone */
+        bool is_gone;
+    } files[PUT_AWAY];
+};
+
+/* Whether the file at the path lies beside a part of the job, which has no file of that name. */
+static bool is_beside(const struct spool_job *job, const char *path)
+{
+    const char *const name = file_name_last(path);
+    const size_t n_folder = name > path ? (size_t)(name - path) - 1 : 0;
+    bool fits = false;
+    if (strlen(job->folder) != n_folder || strncmp(job->folder, path, n_folder) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < job->n_files; i++) {
+        if (strcmp(job->files[i].name, name) == 0) {
+            return false;
+        }
+        fits = fits || group_fits(name, job->files[i].name) > 0;
+    }
+    return fits;
+}
+
+/* The youngest job, claimed and not begun, that the file may be taken to: it came after the job's.
+ */
+static struct service_job *find_job(const struct service *s, const struct service_late *late)
+{
+    struct service_job *job, *found = NULL;
+    for (enum service_list list = WAIT_CLAIM; list <= WAIT_CHARGE; list++) {
+        TAILQ_FOREACH(job, &s->lists[list], place)
+        {
+            const bool may = list != WAIT_FINISH && !job->begun && job->spool->id[0] != '\0' &&
+                             job->found_ms <= late->found_ms && is_beside(job->spool, late->path);
+            found = may && (found == NULL || strcmp(job->spool->id, found->spool->id) > 0) ? job
+                                                                                           : found;
+        }
+    }
+    return found;
+}
+
+/* Has the job take it, as soon as it stands where it can. */
+static void take_to(struct service *s, struct service_job *job, const char *path)
+{
+    if (job->list == WAIT_VERIFY || job->list == WAIT_ATTEMPT) {
+        log_info("in/%s came late and goes with %s (job %s)", path, job->name, job->spool->id);
+        spool_add_late(job->spool, file_name_last(path));
+        service_inbox_take_late(s->inbox, path, job);
+        if (job->list == WAIT_ATTEMPT) {
+            service_job_happens(s, job, WAIT_ATTEMPT, EVENT_UNVERIFIED);
+        }
+        s->is_changed = true;
+    } else if (job->list == WAIT_WORKER) {
+        service_job_happens(s, job, WAIT_WORKER, EVENT_SENT_BACK);
+        s->is_changed = true;
+    } else if (job->list == WAIT_RESULT) {
+        service_job_call_back(job);
+    }
+}
+
+struct late_batch *late_begin(struct service *s)
+{
+    struct service_late late[PUT_AWAY];
+    const size_t n = service_inbox_late(s->inbox, service_now(s), late, PUT_AWAY);
+    struct late_batch *batch = NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct service_job *const job = find_job(s, &late[i]);
+        if (job != NULL) {
+            take_to(s, job, late[i].path);
+        } else if (late[i].is_due) {
+            batch = batch != NULL ? batch : xcalloc(1, sizeof(*batch));
+            batch->service = s;
+            batch->files[batch->n++].path = xstrdup(late[i].path);
+            service_inbox_take_late(s->inbox, late[i].path, batch);
+        }
+    }
+    return batch;
+}
+
+void late_run(struct late_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        struct late_file *const f = &batch->files[i];
+        const char *const name = file_name_last(f->path);
+        char *const folder = xstrndup(f->path, name > f->path ? (size_t)(name - f->path) - 1 : 0);
+        const enum status code = spool_put_away(batch->service->spool, folder, name);
+        f->is_gone = code == STATUS_NOT_FOUND;
+        f->why = code != STATUS_OK && !f->is_gone ? xstrdup(status_message()) : NULL;
+        free(folder);
+    }
+}
+
+static bool is_away(const void *taker, const char *path)
+{
+    const struct late_batch *const batch = taker;
+    size_t i = 0;
+    while (strcmp(batch->files[i].path, path) != 0) {
+        i++;
+    }
+    return batch->files[i].why == NULL;
+}
+
+void late_end(struct service *s, struct late_batch *batch)
+{
+    service_inbox_settle_late(s->inbox, batch, is_away, service_now(s));
+    for (size_t i = 0; i < batch->n; i++) {
+        struct late_file *const f = &batch->files[i];
+        if (f->why != NULL) {
+            log_warning("in/%s: %s", f->path, f->why);
+        } else if (!f->is_gone) {
+            log_warning("in/%s lies beside no file here, or came when the job of that had begun: "
+                        "it is in done/ now; drop it again together with that file",
+                        f->path);
+            free(s->late.path);
+            s->late.path = f->path;
+            f->path = NULL;
+            s->late.n++;
+        }
+        free(f->path);
+        free(f->why);
+    }
+    free(batch);
+}
+
+static bool is_of_job(const void *taker, const char *path)
+{
+    const struct service_job *const job = taker;
+    const char *const name = file_name_last(path);
+    size_t i = 0;
+    while (i < job->spool->n_files && strcmp(job->spool->files[i].name, name) != 0) {
+        i++;
+    }
+    return i < job->spool->n_files;
+}
+
+void late_settle(struct service *s, const struct service_job *job)
+{
+    service_inbox_settle_late(s->inbox, job, is_of_job, service_now(s));
+}
+
+json_t *late_status(const struct service *s)
+{
+    char *const path = s->late.path != NULL ? xasprintf("in/%s", s->late.path) : xstrdup("");
+    json_t *const status =
+        json_pack("{s:I, s:o}", "files", (json_int_t)s->late.n, "path", text_json(path));
+    free(path);
+    return status;
+}

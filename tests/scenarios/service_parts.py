@@ -1,0 +1,143 @@
+"""What lies beside a grid (.prj, .aux.xml) comes to the service later than the grid: each grid has its own, or its result
+says that it has none, and what comes too late goes to done/ with a line in the log; never is it of another drop.
+LEAT_SERVICE_LATE_STEPS (16): how many delays between 0 and 3 s are tried, at once.
+"""
+# ctest: slots=1
+import glob
+import json
+import os
+import signal
+import time
+
+from lib import begin
+from service import Service, grid
+
+begin()
+STEPS = int(os.environ.get("LEAT_SERVICE_LATE_STEPS", "16"))
+SETTLE = 1.0
+
+
+def prj(text):
+    return f'PROJCS["{text}",GEOGCS["WGS 84"]]'
+
+
+def pair(s, name, corner=0):
+    for part in ("dem", "source"):
+        s.drop(f"{name}.{part}.asc", grid(part == "source").replace("xllcorner 0", f"xllcorner {corner}"))
+
+
+def result(s, name):
+    with open(os.path.join(s.spool, "out", name, "result.json")) as f:
+        return json.load(f)
+
+
+def projection(s, name):
+    """What stands in the result's .prj; None: there is none, which the result says."""
+    paths = glob.glob(os.path.join(s.spool, "out", name, "*.prj"))
+    texts = {open(path).read().strip() for path in paths}
+    s.check(len(texts) <= 1, f"{name} has {texts}")
+    says = any("name no coordinate system" in w for w in result(s, name)["warnings"])
+    s.check(bool(texts) != says, f"{name} has {texts} and says {result(s, name)['warnings']}")
+    return texts.pop() if texts else None
+
+
+def is_done(s, name):
+    return s.has(f"out/{name}/result.json")
+
+
+def is_idle(s):
+    """Nothing is left anywhere."""
+    s.until(lambda: not s.status()["in_flight"] and not s.waits() and s.status()["n_queued"] == 0 and
+            os.listdir(os.path.join(s.spool, "in")) == [], "nothing waits")
+
+
+def sweep(s, again):
+    """Grids whose .prj comes after each delay, twice under each name: the second has a .prj of its own, or none."""
+    begun, due = time.monotonic(), []
+    for i in range(STEPS):
+        pair(s, f"s{i}")
+        due.append((begun + 3.0 * i / max(1, STEPS - 1), i))
+    for when, i in due:
+        time.sleep(max(0, when - time.monotonic()))
+        if again and i == STEPS // 2:
+            s.stop(how=signal.SIGKILL, status=-signal.SIGKILL)
+            s = restart()
+        s.drop(f"s{i}.dem.prj", prj(f"first {i}"))
+    s.until(lambda: all(is_done(s, f"s{i}") for i in range(STEPS)), "all grids")
+    is_idle(s)
+    late = [i for i in range(STEPS) if projection(s, f"s{i}") is None]
+    for i in range(STEPS):
+        s.check(projection(s, f"s{i}") in (None, prj(f"first {i}")), f"s{i} has {projection(s, f's{i}')}")
+        s.check(s.has(f"done/s{i}.dem.prj"), f"done/s{i}.dem.prj")
+    s.check(0 not in late and (again or set(late) == set(range(STEPS - len(late), STEPS))), f"late: {late}")
+    s.check(again or len(late) < STEPS * 3 / 4, f"too many are late: {late}")
+    if not again:
+        s.check(s.status()["late"]["files"] == len(late), f"{s.status()['late']} of {late}")
+        s.check(all(f"in/s{i}.dem.prj" in s.said() for i in late), "a line for each that is late")
+    return s
+
+
+def restart():
+    return Service("spool", "--settle", str(SETTLE), "-s", "raster=asc.gz", "-s", "steps=20", "--max-attempts", "9", "-j", "1")
+
+
+def own(s):
+    """A .prj that was too late for its grid is not of the next one, which has its own, or none."""
+    pair(s, "own")
+    s.until(lambda: is_done(s, "own"), "the first")
+    s.drop("own.prj", prj("first"))
+    pair(s, "own", 7)
+    s.until(lambda: len(glob.glob(os.path.join(s.spool, "out", "own*"))) == 2, "the second")
+    is_idle(s)
+    second = next(n for n in os.listdir(os.path.join(s.spool, "out")) if n.startswith("own~"))
+    s.check(projection(s, "own") is None and projection(s, second) is None, "it is of the next grid")
+
+
+def before(s):
+    """What comes before its grid, within the same drop, is the grid's."""
+    s.drop("early.dem.prj", prj("early"))
+    s.drop("early.dem.asc.aux.xml", "<PAMDataset/>")
+    pair(s, "early")
+    s.until(lambda: is_done(s, "early") and s.has("done/early.dem.asc.aux.xml"), "all of it")
+    s.check(projection(s, "early") == prj("early"), "the .prj")
+
+
+def after_the_claim(s):
+    """What comes after the claim goes with the job, as long as that has not begun: held, or sent ahead to a worker."""
+    worker = s.until(lambda: next((w["pid"] for w in s.status()["workers"] if w["pid"]), 0), "a worker")
+    os.kill(worker, signal.SIGSTOP)
+    names = [f"ahead{i}" for i in range(6)]
+    for name in names:
+        pair(s, name)
+    s.until(lambda: len(glob.glob(os.path.join(s.spool, ".work/*/in/ahead*.dem.asc"))) == len(names), "all are claimed")
+    charged = os.path.join(s.spool, ".work/*/attempts")
+    s.until(lambda: len([p for p in glob.glob(charged) if os.path.getsize(p)]) == len(names), "all are sent")
+    for name in names:
+        s.drop(f"{name}.dem.prj", prj(name))
+        s.drop(f"{name}.dem.tfw", "1")
+    s.until(lambda: all(s.waits().get(f"in/{name}.dem.{kind}") == "the file that it belongs to is not there"
+                        for name in names for kind in ("prj", "tfw")), "they came")
+    os.kill(worker, signal.SIGCONT)
+    s.until(lambda: all(is_done(s, name) for name in names), "all are done")
+    is_idle(s)
+    for name in names:
+        s.check(projection(s, name) in (prj(name), None), f"{name}")
+        s.check(s.has(f"done/{name}.dem.prj") and s.has(f"done/{name}.dem.tfw"), f"what is beside {name}")
+    n = sum(projection(s, name) is not None for name in names)
+    print(f"  of {len(names)} jobs sent ahead {n} had their .prj in time")
+    s.check(n > 0, "none was taken to its job")
+
+
+s = restart()
+sweep(s, False)
+own(s)
+before(s)
+after_the_claim(s)
+s.check(not s.reasons(), f"{s.reasons()}")
+s.stop()
+for folder in ("out", "done"):
+    os.rename(f"spool/{folder}", f"{folder}.first")
+s = sweep(restart(), True)
+s.check(not s.reasons(), f"{s.reasons()}")
+s.stop()
+s.is_clean()

@@ -1,0 +1,84 @@
+/*
+ * spool_late - files that come when the job that they belong to has been claimed: taken to it while
+ * it has not been attempted, else put away. Both are one rename: a file that is in .work/ID/in is
+ * of the job, whether or not its record says so yet (spool_recover).
+ */
+#include "watch/spool/spool_state.h"
+
+#include "formats/base/log.h"
+#include "watch/files/beneath.h"
+#include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void spool_add_late(struct spool_job *job, const char *name)
+{
+    job->late = xrealloc(job->late, job->n_late + 1, sizeof(*job->late));
+    job->late[job->n_late++] = xstrdup(name);
+    job->state = SPOOL_UNVERIFIED;
+}
+
+void spool_append_file(struct spool_job *job, const char *name, const struct stat *st)
+{
+    job->files = xrealloc(job->files, job->n_files + 1, sizeof(*job->files));
+    job->files[job->n_files++] = spool_file_of(xstrdup(name), st);
+    job->changed = true;
+}
+
+bool spool_take_late(struct spool *s, struct spool_job *job)
+{
+    const int from = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
+    const int to = spool_open_inputs(s, job->id);
+    bool any = false;
+    for (size_t i = 0; i < job->n_late; i++) {
+        struct stat st;
+        if (from >= 0 && to >= 0 &&
+            disk_rename("late.take", from, job->late[i], to, job->late[i]) == 0 &&
+            fstatat(to, job->late[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            spool_append_file(job, job->late[i], &st);
+            any = true;
+        } else if (!spool_is_absent(errno)) {
+            log_warning("job %s: '%s', which came late, cannot be taken to it: %s", job->id,
+                        job->late[i], strerror(errno));
+        }
+        free(job->late[i]);
+    }
+    free(job->late);
+    job->late = NULL;
+    job->n_late = 0;
+    beneath_close(to);
+    beneath_close(from);
+    return any;
+}
+
+enum status spool_put_away(struct spool *s, const char *folder, const char *name)
+{
+    char now[256], id[SPOOL_ID_BYTES];
+    const int from = beneath_open(s->in_fd, folder, O_RDONLY | O_DIRECTORY);
+    enum status code = STATUS_OK;
+    pthread_mutex_lock(&s->archiving);
+    const int to = disk_make_folders("late.folder", s->done_fd, folder, 0777, true);
+    int failed = from >= 0 && to >= 0 ? disk_rename("late.away", from, name, to, name) : -1;
+    for (unsigned i = 1; failed != 0 && to >= 0 && errno == EEXIST && i <= SPOOL_NAMES_TRIED; i++) {
+        spool_make_id(s, id);
+        spool_other_name(name, "", id, 1, now);
+        failed = disk_rename("late.away", from, name, to, now);
+    }
+    if (failed == 0) {
+        failed = disk_sync("late.left", from) != 0 ? -1 : disk_sync("late.done", to);
+    }
+    if (failed != 0) {
+        code = spool_is_absent(errno)
+                   ? status_fail(STATUS_NOT_FOUND, "'%s' has gone", name)
+                   : status_fail_errno(errno, "'%s' cannot be moved to '%s/done'", name, s->root);
+    }
+    beneath_close(to);
+    pthread_mutex_unlock(&s->archiving);
+    beneath_close(from);
+    return code;
+}
