@@ -60,6 +60,7 @@ part_service()
     build release
     LEAT_SERVICE_ROUNDS=$(rounds 10000) LEAT_SERVICE_FULL_ROUNDS=$(rounds 500) LEAT_SERVICE_FAULTS=$(rounds 200) \
         LEAT_SERVICE_SOAK_DROPS=$(rounds 100000) LEAT_SERVICE_SOAK_S=$(rounds 3600) play release '^scenario.service_faults$'
+    LEAT_SERVICE_LATE_STEPS=$(rounds 3000) play release '^scenario.service_parts$'
     build asan
     LEAT_SERVICE_ROUNDS=$(rounds 300) LEAT_SERVICE_FULL_ROUNDS=$(rounds 20) LEAT_SERVICE_FAULTS=$(rounds 20) \
         LEAT_SERVICE_SOAK_DROPS=$(rounds 2000) watched service_faults

@@ -14,7 +14,7 @@ from service import Service, grid
 
 begin()
 STEPS = int(os.environ.get("LEAT_SERVICE_LATE_STEPS", "16"))
-SETTLE = 1.0
+SETTLE = 1.0  # seconds
 
 
 def prj(text):
@@ -52,28 +52,30 @@ def is_idle(s):
 
 
 def sweep(s, again):
-    """Grids whose .prj comes after each delay, twice under each name: the second has a .prj of its own, or none."""
-    begun, due = time.monotonic(), []
+    """Grids whose .prj comes after each delay; again: the service is killed among them."""
+    begun, in_time = [], []
     for i in range(STEPS):
+        begun.append(time.monotonic())
         pair(s, f"s{i}")
-        due.append((begun + 3.0 * i / max(1, STEPS - 1), i))
-    for when, i in due:
-        time.sleep(max(0, when - time.monotonic()))
+    for i in range(STEPS):
+        time.sleep(max(0, begun[i] + 3.0 * i / max(1, STEPS - 1) - time.monotonic()))
         if again and i == STEPS // 2:
             s.stop(how=signal.SIGKILL, status=-signal.SIGKILL)
             s = restart()
         s.drop(f"s{i}.dem.prj", prj(f"first {i}"))
+        if time.monotonic() < begun[i] + SETTLE / 2:
+            in_time.append(i)
     s.until(lambda: all(is_done(s, f"s{i}") for i in range(STEPS)), "all grids")
     is_idle(s)
     late = [i for i in range(STEPS) if projection(s, f"s{i}") is None]
     for i in range(STEPS):
         s.check(projection(s, f"s{i}") in (None, prj(f"first {i}")), f"s{i} has {projection(s, f's{i}')}")
         s.check(s.has(f"done/s{i}.dem.prj"), f"done/s{i}.dem.prj")
-    s.check(0 not in late and (again or set(late) == set(range(STEPS - len(late), STEPS))), f"late: {late}")
-    s.check(again or len(late) < STEPS * 3 / 4, f"too many are late: {late}")
+    s.check(not set(late) & set(in_time), f"late: {late}, although in time: {in_time}")
     if not again:
         s.check(s.status()["late"]["files"] == len(late), f"{s.status()['late']} of {late}")
         s.check(all(f"in/s{i}.dem.prj" in s.said() for i in late), "a line for each that is late")
+    print(f"  {STEPS} delays up to 3 s{', and a kill' if again else ''}: {STEPS - len(late)} with their .prj, {len(late)} say that they have none")
     return s
 
 
