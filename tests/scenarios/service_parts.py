@@ -70,7 +70,7 @@ def sweep(s, again):
     late = [i for i in range(STEPS) if projection(s, f"s{i}") is None]
     for i in range(STEPS):
         s.check(projection(s, f"s{i}") in (None, prj(f"first {i}")), f"s{i} has {projection(s, f's{i}')}")
-        s.check(s.has(f"done/s{i}.dem.prj"), f"done/s{i}.dem.prj")
+        s.until(lambda: s.has(f"done/s{i}.dem.prj"), f"done/s{i}.dem.prj")
     s.check(not set(late) & set(in_time), f"late: {late}, although in time: {in_time}")
     if not again:
         s.check(s.status()["late"]["files"] == len(late), f"{s.status()['late']} of {late}")
@@ -124,7 +124,7 @@ def after_the_claim(s):
     is_idle(s)
     for name in names:
         s.check(projection(s, name) in (prj(name), None), f"{name}")
-        s.check(s.has(f"done/{name}.dem.prj") and s.has(f"done/{name}.dem.tfw"), f"what is beside {name}")
+        s.until(lambda: s.has(f"done/{name}.dem.prj") and s.has(f"done/{name}.dem.tfw"), f"what is beside {name}")
     n = sum(projection(s, name) is not None for name in names)
     print(f"  of {len(names)} jobs sent ahead {n} had their .prj in time")
     s.check(n > 0, "none was taken to its job")
