@@ -9,7 +9,7 @@ from service import LEAT, WATCHED, Service, grid, table
 
 begin()
 with open("leat.conf", "w") as f:
-    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {20000 if WATCHED else 1000000}\n"
+    f.write(f"replace = yes\njobs = 2\n[pipeline sciddicat]\nsteps = {20000 if WATCHED else 10000000}\n"
             "[pipeline kmeans]\nk = 1000\n")
 
 

@@ -73,7 +73,7 @@ def sweep(s, again):
         s.until(lambda: s.has(f"done/s{i}.dem.prj"), f"done/s{i}.dem.prj")
     s.check(not set(late) & set(in_time), f"late: {late}, although in time: {in_time}")
     if not again:
-        s.check(s.status()["late"]["files"] == len(late), f"{s.status()['late']} of {late}")
+        s.until(lambda: s.status()["late"]["files"] == len(late), f"that {late} are late")
         s.check(all(f"in/s{i}.dem.prj" in s.said() for i in late), "a line for each that is late")
     print(f"  {STEPS} delays up to 3 s{', and a kill' if again else ''}: {STEPS - len(late)} with their .prj, {len(late)} say that they have none")
     return s
