@@ -42,7 +42,7 @@ struct pearson_choice {
 
 /* How a job is laid out follows from the parameters and from the shape, never from the threads or
  * how the bytes were cut, and from the backend and the memory limit only where series across lines
- * hardly fit or are few and very long: whether they are turned. */
+ * hardly fit or are few and very long, of a text as is guessed: whether they are turned. */
 struct pearson_layout {
     bool by_lines; /* a line of the table holds a series; else a line holds a sample of each, and */
     bool turned;   /* is one of many that are kept and turned; else slabs are added up */

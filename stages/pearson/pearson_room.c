@@ -200,9 +200,9 @@ enum status pearson_plan(const struct stage_args *args, struct stage_need *out)
         .helper_bytes = of_helper,
         .estimated = !job.layout.lines_known,
         .rereads = job.choice.drop,
-        .may_reread =
-            job.choice.pairwise && !job.layout.by_lines &&
-            !(job.layout.turned ? job.layout.lines_known && (job.layout.keep_x || job.choice.ranks)
-                                : pearson_has_few(&job))};
+        .may_reread = job.choice.pairwise && !job.layout.by_lines &&
+                      !(job.layout.turned ? (job.layout.lines_known || pearson_has_few(&job)) &&
+                                                (job.layout.keep_x || job.choice.ranks)
+                                          : pearson_has_few(&job))};
     return pearson_check_sides(args);
 }

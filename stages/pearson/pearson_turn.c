@@ -4,8 +4,8 @@
  *
  * Where that is, is known with the number of lines. Of a text, which does not know it, the lines
  * are kept as they come, half as many again whenever there are more than was guessed, and turned
- * when all are there. Do they no longer fit, those that came become the first slabs: so neither the
- * guess nor a pipe decides whether a job can be done.
+ * when all are there. When they no longer fit, or are many and their series few, those that came
+ * become the first slabs: so neither the guess nor a pipe decides whether a job can be done.
  */
 #include "stages/pearson/pearson_job.h"
 
@@ -61,8 +61,8 @@ static enum status turn(const struct pearson_job *job, struct span lines, size_t
                                    l->level_bytes / dtype_bytes(l->type));
 }
 
-/* Where the next lines go; with more of an unknown number than fit, the job is laid out for slabs.
- */
+/* Where the next lines go; with more of an unknown number than fit, or so many that slabs are
+ * faster, the job is laid out for slabs. */
 static enum status make_room(struct pearson_job *job, struct span *to)
 {
     struct pearson_layout *const l = &job->layout;
@@ -74,7 +74,7 @@ static enum status make_room(struct pearson_job *job, struct span *to)
             l->lines = job->lines + job->lines / 2 + l->unit_lines;
             job->n_samples = pearson_samples(l, l->lines);
         }
-        if (!pearson_fits(job)) {
+        if (pearson_prefers_slabs(job) || !pearson_fits(job)) {
             return pearson_lay_out(job, false);
         }
         STATUS_TRY(add_lines(job));

@@ -330,6 +330,33 @@ static void few_long_columns_are_slabs_that_come_once(void **state)
     }
 }
 
+/* A pipe of few columns does not say that it is long: it becomes slabs on the way, in memory for
+ * these and the lines until then. */
+static void few_columns_of_a_pipe_become_slabs_when_they_are_many(void **state)
+{
+    (void)state;
+    enum { SERIES = 5, SAMPLES = 600000, BYTES = SERIES * SAMPLES * sizeof(double) };
+    for (size_t k = 0; k < 2; k++) {
+        struct sheet sheet = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
+        sheet.comes_once = true;
+        sheet.cut = 77777;
+        sheet.info.n_lines = 0;
+        sheet.info.n_lines_estimate = 700;
+        sheet.memory_limit = UINT64_MAX;
+        for (size_t c = 3; k == 1 && c < SERIES * SAMPLES; c += 101) {
+            sheet.cells[c] = NAN;
+        }
+        struct outcome o = run_well(&sheet);
+        if (under_test_ops()->pearson->columns_few >= SERIES) {
+            assert_true(counted.peak_bytes < BYTES);
+            assert_false(o.n_passes > 1 || o.need.may_reread);
+        }
+        outcome_free(&o);
+        check_matrix(&sheet, SERIES, SAMPLES, false, k == 1 ? 1e-10 : exact_bound);
+        sheet_free(&sheet);
+    }
+}
+
 /* --- missing values and series without variance
  * --------------------------------------------------- */
 
@@ -559,6 +586,7 @@ int main(void)
         cmocka_unit_test(columns_that_outgrow_the_memory_become_slabs),
         cmocka_unit_test(slabs_come_again_where_samples_are_missing),
         cmocka_unit_test(few_long_columns_are_slabs_that_come_once),
+        cmocka_unit_test(few_columns_of_a_pipe_become_slabs_when_they_are_many),
         cmocka_unit_test(missing_values_leave_the_samples_in_common),
         cmocka_unit_test(pairs_of_fewer_than_min_samples_have_no_coefficient),
         cmocka_unit_test(series_without_variance_are_counted_and_named),

@@ -133,6 +133,7 @@ static inline struct outcome run_sheet(const struct sheet *sheet)
                                     .block_bytes = 1 << 20,
                                     .started_over = sheet->started_over,
                                     .memory_limit = takes_slabs(sheet) ? 1 : sheet->memory_limit,
+                                    .comes_once = sheet->comes_once,
                                     .most_helpers = sheet->most_helpers};
     counted.allocs = 0;
     counted.peak_bytes = 0;

@@ -27,7 +27,7 @@ struct sheet {
     const char *const *labels; /* of the lines, or NULL */
     size_t cut;                /* cells in a chunk: 0: all at once; 1: pseudo-random sizes */
     bool counts_missing;       /* as a CSV does */
-    bool started_over;
+    bool started_over, comes_once;
     size_t n_lines_again;      /* what comes later, when all come once more; 0: the same */
     uint64_t memory_limit;     /* as of stage_args; 1: series across lines are slabs; 0:
                                   none, or 1 where $LEAT_TEST_SLABS is set */
