@@ -217,12 +217,12 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
 
 /* --- a part, series by series ---------------------------------------------------------------- */
 
-/* A slab as it came: n_raw samples, n after diff. */
+/* A slab as it came, of n samples after diff. */
 struct slab_job {
     struct columns *c;
     const void *x;
     enum dtype type;
-    size_t n_raw, n;
+    size_t n;
     size_t before; /* samples before it that an increment is taken from: 0 or 1 */
 };
 
@@ -469,7 +469,6 @@ enum status cpu_columns_add(struct queue *q, void *state, struct span slab, enum
     struct slab_job job = {.c = c,
                            .x = slab.at,
                            .type = type,
-                           .n_raw = n_samples,
                            .n = n_samples - (diff && !c->started),
                            .before = diff && c->started};
     if (job.n > 0) {

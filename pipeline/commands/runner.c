@@ -159,7 +159,7 @@ static void report_refused(struct runner *r, struct found *f)
     struct job_report report = {.path =
                                     f->input.parts[0].path != NULL ? f->input.parts[0].path : "",
                                 .code = f->code,
-                                .message = f->message != NULL ? f->message : status_text(f->code)};
+                                .message = f->message};
     if (f->code == STATUS_NOT_FOUND || f->code == STATUS_BAD_ARGUMENT) {
         r->totals->n_absent++;
     }

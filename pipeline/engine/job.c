@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fail(struct job *job, enum status code, const char *message)
-{
-    job_tasks_fail(&job->tasks, code, message);
-}
-
 static struct job *job_of(struct engine_job *base)
 {
     return (struct job *)base;
@@ -71,7 +66,7 @@ static void open_finished(struct engine_task *task)
         job_tasks_set_short(&job->tasks, is_short(job));
         job->phase = JOB_PLACING;
         if (job->tasks.is_long && job->tasks.in_short_place) {
-            fail(job, STATUS_CANCELLED, "it is not short");
+            job_tasks_fail(&job->tasks, STATUS_CANCELLED, "it is not short");
             job->is_sent_back = true;
         }
     }
@@ -357,8 +352,7 @@ static void advance(struct engine_job *base)
         advance(base);
         break;
     case JOB_WAITING:
-        if (job->context.check_only ? memory_reserve_decoding(&job->memory)
-                                    : memory_reserve(&job->memory)) {
+        if (memory_reserve(&job->memory, job->context.check_only)) {
             start(job);
         } else if (job->tasks.code != STATUS_OK) {
             advance(base);
@@ -404,7 +398,8 @@ static void begin(struct job *job)
                                     .folder_fd = c->out_fd,
                                     .without_copies = without_copies};
     reading_begin(&job->reading);
-    memory_begin(&job->memory);
+    job->memory.need = (struct stage_need){0};
+    job->memory.starts_over = false;
     job->writing = (struct writing){
         .tasks = t, .input = &job->input, .settings = c->settings, .out_fd = c->out_fd};
     writing_begin(&job->writing);
@@ -445,7 +440,7 @@ void job_cancel(struct job *job, enum status code, const char *message)
     if (job_starts_over(job)) { /* it would have started over: that is no reason any more */
         replace_failure(job, code, message);
     } else if (job->phase < JOB_PUBLISHING) {
-        fail(job, code, message);
+        job_tasks_fail(&job->tasks, code, message);
         advance(&job->base);
     }
 }

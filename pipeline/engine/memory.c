@@ -39,12 +39,6 @@ static uint64_t host_limit(const struct memory *m)
     return decode < e->host_limit ? e->host_limit - decode : 1;
 }
 
-void memory_begin(struct memory *m)
-{
-    m->need = (struct stage_need){0};
-    m->starts_over = false;
-}
-
 struct stage_args memory_args(const struct memory *m)
 {
     const struct engine *const e = m->tasks->engine;
@@ -217,14 +211,10 @@ bool memory_plan(struct memory *m, uint64_t *least_bytes)
            fits(m, &m->need, least_bytes);
 }
 
-bool memory_reserve(struct memory *m)
+bool memory_reserve(struct memory *m, bool only_decodes)
 {
-    return reserve(m, &m->need);
-}
-
-bool memory_reserve_decoding(struct memory *m)
-{
-    return reserve(m, &(struct stage_need){0});
+    const struct stage_need none = {0};
+    return reserve(m, only_decodes ? &none : &m->need);
 }
 
 bool memory_has_lines(const struct memory *m, size_t part, size_t lines)

@@ -8,24 +8,22 @@
 #include "pipeline/engine/place.h"
 #include "pipeline/engine/reading.h"
 
+/* Of a job that starts over `need` and starts_over begin again; the estimates stay. */
 struct memory {
-    struct job_tasks *tasks;
+    struct job_tasks *tasks; /* these four are the caller's */
     const struct job_input *input;
     const struct place *place;
     const struct reading *reading;
-    struct table_info shapes[STAGE_MAX_PARTS]; /* of its tables, as the stage is planned and opened:
-                                                  of a job that starts over with the lines that came
-                                                */
-    size_t lines_estimate[STAGE_MAX_PARTS];    /* of tables that do not know their length: grow with
-                                                  their lines */
+    /* Of its tables, as the stage is planned and opened; of a job that starts over with no fewer
+     * lines than came before. */
+    struct table_info shapes[STAGE_MAX_PARTS];
+    /* Of tables that do not know their length: they grow with the lines that come. */
+    size_t lines_estimate[STAGE_MAX_PARTS];
     struct stage_need need;
     bool started_over; /* the stage said so */
     bool starts_over;  /* the job, which needs more memory than was free */
 };
 
-/* Nothing is planned, whatever was; the estimates stay, and what the caller sets: the first four
- * members, and started_over. */
-void memory_begin(struct memory *m);
 /* Sets `shapes` from the opened tables. */
 void memory_take_shapes(struct memory *m);
 /* What the stage is told, for the place where the job is computed. */
@@ -33,10 +31,9 @@ struct stage_args memory_args(const struct memory *m);
 /* Sets `need` from `shapes`, for that place; false when the job has failed, or another device may
  * have the memory that this one has not: *least_bytes is set then. */
 bool memory_plan(struct memory *m, uint64_t *least_bytes);
-/* Reserves `need`; false when it is not free at this moment, or the job has failed. */
-bool memory_reserve(struct memory *m);
-/* The same for decoding alone, of a job that computes nothing. */
-bool memory_reserve_decoding(struct memory *m);
+/* Reserves `need`, or what decoding takes alone, of a job that computes nothing; false when it is
+ * not free at this moment, or the job has failed. */
+bool memory_reserve(struct memory *m, bool only_decodes);
 /* Whether memory is reserved for a part of so many lines. */
 bool memory_has_lines(const struct memory *m, size_t part, size_t lines);
 /* Makes sure of it; false when the job now has to end, or `starts_over`. */

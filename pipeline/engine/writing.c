@@ -307,30 +307,6 @@ static enum status end_files(const struct writing *w)
     return STATUS_OK;
 }
 
-/* Looks once more: another process may have published the same result meanwhile. */
-static enum status resume_publishing(struct writing *w)
-{
-    const enum status code = writing_look(w);
-    return code == STATUS_SKIPPED
-               ? status_fail(code, "another process has published the result '%s' meanwhile",
-                             job_settings_result(&w->input->settings))
-               : code;
-}
-
-static enum status publish(struct writing *w)
-{
-    enum { MOST_TRIES = 16 }; /* a damaged result steps aside for each that replaces it */
-    const bool resumes = w->settings->resume;
-    enum status code = STATUS_EXISTS;
-    for (int i = 0; code == STATUS_EXISTS && i < (resumes ? MOST_TRIES : 1); i++) {
-        if (resumes) {
-            STATUS_TRY(resume_publishing(w));
-        }
-        code = publish_commit(&w->publish, w->earlier.replaces ? &w->earlier.replaced : NULL);
-    }
-    return code;
-}
-
 static enum status bundle(struct writing *w, const struct manifest_of *job, json_t *manifest)
 {
     struct job_bundle b = {.folder = w->publish.part_fd,
@@ -362,13 +338,27 @@ enum status writing_complete(struct writing *w, const struct manifest_of *job, j
     return write_manifest(w, *manifest);
 }
 
+/* With --resume it looks once more: another process may have published the same result meanwhile.
+ */
 enum status writing_publish(struct writing *w)
 {
-    if (w->input->part_folder == NULL) {
-        return publish(w);
+    enum { MOST_TRIES = 16 }; /* a damaged result steps aside for each that replaces it */
+    const bool resumes = w->settings->resume;
+    enum status code = STATUS_EXISTS;
+    if (w->input->part_folder != NULL) {
+        publish_leave(&w->publish);
+        return STATUS_OK;
     }
-    publish_leave(&w->publish);
-    return STATUS_OK;
+    for (int i = 0; code == STATUS_EXISTS && i < (resumes ? MOST_TRIES : 1); i++) {
+        const enum status seen = resumes ? writing_look(w) : STATUS_OK;
+        if (seen == STATUS_SKIPPED) {
+            return status_fail(seen, "another process has published the result '%s' meanwhile",
+                               job_settings_result(&w->input->settings));
+        }
+        STATUS_TRY(seen);
+        code = publish_commit(&w->publish, w->earlier.replaces ? &w->earlier.replaced : NULL);
+    }
+    return code;
 }
 
 /* --- one result after the other --------------------------------------------------------------- */

@@ -258,7 +258,7 @@ static void finish_finished(struct engine_task *task)
 {
     struct worker_archive *a = task->owner;
     if (task->code != STATUS_OK) {
-        fail(a, task->code, task->message != NULL ? task->message : status_text(task->code));
+        fail(a, task->code, task->message);
     }
     engine_task_clear(task);
     fail_if_empty(a);
