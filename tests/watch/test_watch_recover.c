@@ -46,19 +46,19 @@ static void job_record(const char *inputs)
 
 #define INPUT(name) "{\"name\": \"" name "\", \"inode\": 1, \"bytes\": 1, \"mtime_ns\": 1}"
 
-static void commit_record_of(const char *final, const char *replace, ino_t inode)
+static void commit_record_of(const char *final, const char *replace, ino_t inode, const char *more)
 {
     char text[256];
     snprintf(text, sizeof(text),
              "{\"schema\": 1, \"id\": \"" ID "\", \"final\": \"%s\", \"part_inode\": %llu, "
-             "\"replace\": %s}",
-             final, (unsigned long long)inode, replace);
+             "\"replace\": %s%s}",
+             final, (unsigned long long)inode, replace, more);
     put(".work/" ID "/commit", text);
 }
 
 static void commit_record(const char *final, const char *replace)
 {
-    commit_record_of(final, replace, 1);
+    commit_record_of(final, replace, 1, ", \"owner\": \"" OWNER "\"");
 }
 
 static void claimed_job(void)
@@ -199,6 +199,41 @@ static void committed_job_is_published_and_archived(void **state)
     nothing_but_the_lock_is_left();
 }
 
+/* The lock was cut by a full disk or a restored backup, or the spool was copied. */
+static void committed_job_is_published_though_the_spool_has_another_number_now(void **state)
+{
+    (void)state;
+    struct stat st;
+    claimed_job();
+    put("out/." ID ".89abcdef.part/result.json", "{\"new\": 1}");
+    assert_int_equal(fstatat(root_fd, "out/." ID ".89abcdef.part", &st, 0), 0);
+    commit_record_of("a", "true", st.st_ino, ", \"owner\": \"89abcdef\"");
+    put("out/a/result.json", "{}");
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("out/a/result.json", "{\"new\": 1}");
+    assert_int_equal(count_entries(root_fd, "out"), 1); /* the earlier one has gone */
+    holds("done/sub/a.csv", "1");
+    nothing_but_the_lock_is_left();
+}
+
+static void parts_of_leat_0_1_0_are_published_where_committed_and_else_removed(void **state)
+{
+    (void)state;
+    claimed_job();
+    put("out/." ID ".part/result.json", "{\"half\": 1}");
+    start();
+    assert_int_equal(r.n_jobs, 1);
+    is_empty("out");
+    put("out/." ID ".part/result.json", "{\"new\": 1}");
+    commit_record_of("a", "false", 1, "");
+    start();
+    assert_int_equal(r.n_finished, 1);
+    holds("out/a/result.json", "{\"new\": 1}");
+    assert_int_equal(count_entries(root_fd, "out"), 1);
+    nothing_but_the_lock_is_left();
+}
+
 static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now(void **state)
 {
     (void)state;
@@ -217,7 +252,7 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
     claimed_job();
     put("out/." ID "." OWNER ".part/result.json", "{}");
     assert_int_equal(fstatat(root_fd, "out/." ID "." OWNER ".part", &st, 0), 0);
-    commit_record_of("a", "false", st.st_ino);
+    commit_record_of("a", "false", st.st_ino, ", \"owner\": \"" OWNER "\"");
     strcpy(spool_fault->fail_step, "publish.out");
     spool_fault->error = EIO;
     start();
@@ -428,6 +463,42 @@ static void two_spools_share_an_output_folder_and_leave_each_other_alone(void **
     spool_close(second);
 }
 
+/* As by cp -a: from then on each has parts of its own, also where both have one output folder. */
+static void copy_of_a_spool_has_another_number_and_the_spool_keeps_its(void **state)
+{
+    (void)state;
+    start();
+    assert_string_equal(s->owner, OWNER);
+    start();
+    assert_string_equal(s->owner, OWNER);
+    spool_close(s);
+    s = NULL;
+    char lock[64];
+    snprintf(lock, sizeof(lock), "%s", text_of(root_fd, ".work/lock"));
+    put(".work/copy", lock);
+    assert_int_equal(renameat(root_fd, ".work/copy", root_fd, ".work/lock"), 0);
+    start();
+    assert_string_not_equal(s->owner, OWNER);
+}
+
+static void lock_that_is_empty_or_cut_says_a_new_number(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "0123", OWNER, "0123abcX\n", "4711\n"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        char owner[SPOOL_OWNER_BYTES];
+        put(".work/lock", texts[i]);
+        start();
+        assert_string_not_equal(s->owner, OWNER);
+        memcpy(owner, s->owner, sizeof(owner));
+        start();
+        assert_string_equal(s->owner, owner);
+        nothing_but_the_lock_is_left();
+        spool_close(s);
+        s = NULL;
+    }
+}
+
 static void folders_on_two_file_systems_are_refused_by_name(void **state)
 {
     (void)state;
@@ -538,6 +609,8 @@ int main(void)
         RECOVERY_TEST(torn_or_lying_record_with_inputs_fails_and_without_is_removed),
         RECOVERY_TEST(damaged_commit_fails_the_job_and_publishes_nothing),
         RECOVERY_TEST(committed_job_is_published_and_archived),
+        RECOVERY_TEST(committed_job_is_published_though_the_spool_has_another_number_now),
+        RECOVERY_TEST(parts_of_leat_0_1_0_are_published_where_committed_and_else_removed),
         RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
         RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
         RECOVERY_TEST(job_whose_archive_had_begun_is_published),
@@ -551,6 +624,8 @@ int main(void)
         RECOVERY_TEST(ids_follow_those_that_were_given_before_the_clock_was_put_back),
         RECOVERY_TEST(second_service_is_refused_and_told_who_has_the_folder),
         RECOVERY_TEST(two_spools_share_an_output_folder_and_leave_each_other_alone),
+        RECOVERY_TEST(copy_of_a_spool_has_another_number_and_the_spool_keeps_its),
+        RECOVERY_TEST(lock_that_is_empty_or_cut_says_a_new_number),
         RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name),
         RECOVERY_TEST(really_another_file_system_is_refused_by_name),
         RECOVERY_TEST(work_is_closed_to_others),

@@ -8,6 +8,7 @@
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
 #include "watch/files/fault.h"
+#include "watch/files/publish.h"
 #include "watch/files/xalloc.h"
 
 #include <dirent.h>
@@ -252,7 +253,7 @@ bool spool_forget(int at_fd, const char *id, bool inputs_left)
 
 void spool_part_name(const char *owner, const char *id, char name[SPOOL_PART_BYTES])
 {
-    snprintf(name, SPOOL_PART_BYTES, ".%s.%s.part", id, owner);
+    snprintf(name, SPOOL_PART_BYTES, ".%s%s%s.part", id, *owner != '\0' ? "." : "", owner);
 }
 
 int spool_open_part(const struct spool *s, const char *id)
@@ -262,13 +263,13 @@ int spool_open_part(const struct spool *s, const char *id)
     return beneath_open(s->out_fd, name, O_RDONLY | O_DIRECTORY);
 }
 
-bool spool_drop_part(struct spool *s, const char *id)
+bool spool_drop_part(const struct spool *s, const char *owner, const char *id)
 {
-    char name[SPOOL_PART_BYTES];
-    spool_part_name(s->owner, id, name);
-    const int error = disk_remove_tree("drop.part", s->out_fd, name) == 0 ? 0 : errno;
-    snprintf(name, sizeof(name), ".%s.%s.old", id, s->owner);
-    const bool dropped = disk_remove_tree("drop.old", s->out_fd, name) == 0;
+    char part[SPOOL_PART_BYTES], old[SPOOL_PART_BYTES];
+    spool_part_name(owner, id, part);
+    publish_old_name(part, old, sizeof(old));
+    const int error = disk_remove_tree("drop.part", s->out_fd, part) == 0 ? 0 : errno;
+    const bool dropped = disk_remove_tree("drop.old", s->out_fd, old) == 0;
     errno = error != 0 ? error : errno;
     return dropped && error == 0;
 }
@@ -420,6 +421,12 @@ static void learn_last_id(struct spool *s)
 
 enum { OWNER_LINE = SPOOL_OWNER_BYTES }; /* the first of the lock's file, with its end */
 
+bool spool_is_owner(const char *text)
+{
+    return strlen(text) == SPOOL_OWNER_BYTES - 1 &&
+           strspn(text, "0123456789abcdef") == SPOOL_OWNER_BYTES - 1;
+}
+
 enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES])
 {
     char line[OWNER_LINE + 1] = "";
@@ -427,17 +434,27 @@ enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES])
     const ssize_t n = fd >= 0 ? pread(fd, line, OWNER_LINE, 0) : -1;
     beneath_close(fd);
     snprintf(owner, SPOOL_OWNER_BYTES, "%.8s", line);
-    return n == OWNER_LINE && strspn(line, "0123456789abcdef") == OWNER_LINE - 1
+    return n == OWNER_LINE && spool_is_owner(owner)
                ? STATUS_OK
                : status_fail(STATUS_INTERNAL, "'.work/lock' does not say whose parts are whose");
 }
 
-/* A spool that has no number yet gets one: on disk, since parts are found again by it. */
+/* Whether the lock was copied with its spool: the number is the other's then. */
+static bool is_copy(int lock_fd)
+{
+    char line[48] = "";
+    struct stat st;
+    unsigned long long inode;
+    return pread(lock_fd, line, sizeof(line) - 1, OWNER_LINE) > 0 &&
+           sscanf(line, "%*d %llu", &inode) == 1 && fstat(lock_fd, &st) == 0 && inode != st.st_ino;
+}
+
+/* A spool that has no number of its own gets one: on disk, since parts are found again by it. */
 static enum status find_owner(struct spool *s)
 {
     char line[OWNER_LINE + 1];
     uint32_t random;
-    if (spool_read_owner(s->work_fd, s->owner) == STATUS_OK) {
+    if (!is_copy(s->lock_fd) && spool_read_owner(s->work_fd, s->owner) == STATUS_OK) {
         return STATUS_OK;
     }
     const bool made = getrandom(&random, sizeof(random), 0) == sizeof(random) &&
@@ -452,7 +469,8 @@ static enum status find_owner(struct spool *s)
 
 static enum status take_lock(struct spool *s)
 {
-    char pid[24];
+    char pid[48];
+    struct stat st;
     s->lock_fd = openat(s->work_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (s->lock_fd < 0) {
         return spool_cannot_open(errno, "the lock '%s/.work/lock' cannot be opened", s->root);
@@ -470,10 +488,12 @@ static enum status take_lock(struct spool *s)
     }
     learn_last_id(s);
     STATUS_TRY(find_owner(s));
-    int n = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
-    if (ftruncate(s->lock_fd, OWNER_LINE) != 0 ||
+    int n = fstat(s->lock_fd, &st) == 0 ? snprintf(pid, sizeof(pid), "%ld %llu\n", (long)getpid(),
+                                                   (unsigned long long)st.st_ino)
+                                        : -1;
+    if (n < 0 || ftruncate(s->lock_fd, OWNER_LINE) != 0 ||
         pwrite(s->lock_fd, pid, (size_t)n, OWNER_LINE) != n) {
-        log_debug("the lock's process number could not be written: %s", strerror(errno));
+        log_debug("the lock's second line could not be written: %s", strerror(errno));
     }
     if (s->last_id_us > 0) {
         note_last_id(s);

@@ -44,7 +44,8 @@
 /* "20261121-030441-123456", UTC and microseconds: unique in this spool, and later jobs sort later.
  */
 enum { SPOOL_ID_BYTES = 23 };
-/* "9f86d081", a random number that a spool has from its first start on. */
+/* "9f86d081", a random number that a spool has from its first start on; a copy of it gets another.
+ */
 enum { SPOOL_OWNER_BYTES = 9 };
 enum { SPOOL_PART_BYTES = SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 8 };
 
@@ -116,11 +117,12 @@ struct spool_job {
     bool blames_input; /* it fails for bytes that were read: not if they have changed since */
     char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
     void *user;                       /* the caller's */
-    /* The spool's own: the part folder that `commit` speaks of, whether it may replace an earlier
-     * result, whether it has got its name since the start or is outdated by the result of a younger
-     * job, whether `job` is not yet what the inputs
-     * are, whether the attempt that is being begun has been charged, and whether done/FOLDER cannot
-     * be had, so that the inputs go to done/ itself. */
+    /* The spool's own: the part folder that `commit` speaks of, by its owner and inode, whether it
+     * may replace an earlier result, whether it has got its name since the start or is outdated by
+     * the result of a younger job, whether `job` is not yet what the inputs are, whether the
+     * attempt that is being begun has been charged, and whether done/FOLDER cannot be had, so that
+     * the inputs go to done/ itself. */
+    char owner[SPOOL_OWNER_BYTES];
     uint64_t part_inode;
     bool replace, named, outdated, changed, charged, done_folder_blocked;
     int folder_error; /* of the last fsync of its folder in in/, done/ or OUT; 0: none */
@@ -293,7 +295,8 @@ void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 /* Whose parts those of this .work are, once its service has been started. STATUS_INTERNAL: it has
  * not. */
 enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES]) STATUS_MUST_CHECK;
-/* ".ID.OWNER.part", the part folder's name in OUT. */
+/* ".ID.OWNER.part", the part folder's name in OUT; ".ID.part", as leat 0.1.0 has it, where the
+ * owner is "". */
 void spool_part_name(const char *owner, const char *id, char name[SPOOL_PART_BYTES]);
 /* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure; but the job
  * that they become, unless somebody writes to them before, is as old as they are (spool_first_id).

@@ -363,7 +363,7 @@ static void make_part(struct spool *s, struct spool_job *job)
 {
     char part[SPOOL_PART_BYTES];
     spool_part_name(s->owner, job->id, part);
-    if (!spool_drop_part(s, job->id) ||
+    if (!spool_drop_part(s, s->owner, job->id) ||
         disk_make_folder("attempt.part", s->out_fd, part, 0777) != 0) {
         spool_set_outcome_errno(job, errno, "the result's part folder cannot be made");
     }
@@ -411,7 +411,7 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
             !spool_uncommit(s, job)) {
             continue;
         }
-        if (!spool_drop_part(s, job->id)) {
+        if (!spool_drop_part(s, s->owner, job->id)) {
             log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
         }
         if (!charged) {

@@ -161,6 +161,7 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_DURABLE)) {
             spool_choose_name(s, jobs[i]);
+            memcpy(jobs[i]->owner, s->owner, sizeof(s->owner));
             spool_write(s, jobs[i], "commit.record", "commit", spool_record_commit(jobs[i]), what);
         }
     }

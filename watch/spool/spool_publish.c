@@ -150,7 +150,7 @@ static void set_trouble(const struct spool *s, struct spool_job *job, int error,
 static bool find_part(const struct spool *s, const struct spool_job *job, struct stat *st)
 {
     char part[SPOOL_PART_BYTES];
-    spool_part_name(s->owner, job->id, part);
+    spool_part_name(job->owner, job->id, part);
     return fstatat(s->out_fd, part, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -341,9 +341,9 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
          * that is outdated, of which the mark alone tells from now on. */
         const bool may_go =
             !job->outdated || (marked && disk_sync_all("publish.marks", s->work_fd) == 0);
-        if (!may_go || !spool_drop_part(s, job->id)) {
-            log_warning("'%s': a result that was replaced stays for now as '.%s.%s.part': %s",
-                        s->out, job->id, s->owner, strerror(errno));
+        if (!may_go || !spool_drop_part(s, job->owner, job->id)) {
+            log_warning("'%s': a result that %s has replaced stays for now: %s", s->out,
+                        job->published, strerror(errno));
         }
         job->state = SPOOL_PUBLISHED;
     }
@@ -399,7 +399,7 @@ static int give_name(struct naming *n)
     struct spool_job *const job = n->jobs[n->at];
     char part[SPOOL_PART_BYTES];
     int error = EEXIST;
-    spool_part_name(n->s->owner, job->id, part);
+    spool_part_name(job->owner, job->id, part);
     for (unsigned tries = 1; error == EEXIST && tries <= SPOOL_NAMES_TRIED; tries++) {
         error = publish_give_name(n->s->out_fd, part, job->published, may_replace, n) == 0 ||
                         job->outdated
@@ -422,14 +422,15 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
         return;
     }
     if (!find_part(s, job, &st)) {
+        char part[SPOOL_PART_BYTES];
         const int was = errno == ENOENT ? was_published(s, job) : -1;
         if (was < 0) {
             spool_set_outcome_errno(job, errno, "the result cannot be published");
         } else if (was == 0) {
-            spool_set_outcome(
-                job, SPOOL_TRANSIENT,
-                "its result, '.%s.%s.part', is not in '%s': is another folder mounted there?",
-                job->id, s->owner, s->out);
+            spool_part_name(job->owner, job->id, part);
+            spool_set_outcome(job, SPOOL_TRANSIENT,
+                              "its result, '%s', is not in '%s': is another folder mounted there?",
+                              part, s->out);
         }
         return;
     }

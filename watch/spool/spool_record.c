@@ -105,8 +105,8 @@ char *spool_record_job(const struct spool_job *job)
 
 char *spool_record_commit(const struct spool_job *job)
 {
-    json_t *commit = json_pack("{s:i, s:s, s:o, s:I, s:b}", "schema", SCHEMA, "id", job->id,
-                               "final", encode(job->published), "part_inode",
+    json_t *commit = json_pack("{s:i, s:s, s:o, s:s, s:I, s:b}", "schema", SCHEMA, "id", job->id,
+                               "final", encode(job->published), "owner", job->owner, "part_inode",
                                (json_int_t)job->part_inode, "replace", job->replace);
     if (job->outputs != NULL && json_array_size(job->outputs) <= OUTPUTS_MAX &&
         json_object_set(commit, "outputs", job->outputs) != 0) { /* NULL is refused */
@@ -216,13 +216,16 @@ enum status spool_read_commit(int work_fd, struct spool_job *job)
     STATUS_TRY(read_object(work_fd, spool_path(job->id, "commit").text, &object));
     const char *id = json_string_value(json_object_get(object, "id"));
     const json_t *inode = json_object_get(object, "part_inode");
+    const char *owner = json_string_value(json_object_get(object, "owner"));
     char *final;
     const bool good = decode(json_object_get(object, "final"), &final) == STATUS_OK &&
                       beneath_is_path(final) && *final != '\0' && json_is_integer(inode) &&
-                      id != NULL && strcmp(id, job->id) == 0;
+                      id != NULL && strcmp(id, job->id) == 0 &&
+                      (owner == NULL || spool_is_owner(owner));
     if (good) {
         free(job->published);
         job->published = final;
+        snprintf(job->owner, sizeof(job->owner), "%s", owner != NULL ? owner : "");
         job->part_inode = (uint64_t)json_integer_value(inode);
         job->replace = json_is_true(json_object_get(object, "replace"));
     } else {

@@ -158,10 +158,17 @@ static bool is_foreign(int error)
     return error == ENOTEMPTY || error == EEXIST || error == ENOTDIR || error == EISDIR;
 }
 
+/* The part of a job that is not committed, or as leat 0.1.0 calls it. */
+static void drop_parts(const struct spool *s, const char *id)
+{
+    (void)spool_drop_part(s, s->owner, id);
+    (void)spool_drop_part(s, "", id);
+}
+
 /* Removes a folder without inputs. */
 static void remove_empty(struct spool *s, struct spool_recovery *r, const char *id)
 {
-    spool_drop_part(s, id);
+    drop_parts(s, id);
     if (spool_forget(s->work_fd, id, false)) {
         r->n_removed++;
     } else if (is_foreign(errno)) {
@@ -175,7 +182,7 @@ static void remove_empty(struct spool *s, struct spool_recovery *r, const char *
 static void go_on(struct spool *s, struct spool_recovery *r, struct spool_job *job,
                   const struct found *f)
 {
-    spool_drop_part(s, job->id);
+    drop_parts(s, job->id);
     if (f->n_outside > 0) {
         job->state = SPOOL_NEW;
         spool_claim_take(s, &job, 1);
@@ -218,7 +225,7 @@ static void recover_one(struct spool *s, struct spool_recovery *r, const char *i
         spool_job_free(f.job);
         remove_empty(s, r, id);
     } else if (f.has_reason) {
-        spool_drop_part(s, id);
+        drop_parts(s, id);
         fail_now(s, r, f.job, NULL, NULL, &r->n_failed);
     } else if (f.commit == STATUS_BAD_INPUT) {
         fail_now(s, r, f.job, "internal",
@@ -268,7 +275,7 @@ static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
             !spool_is_absent(errno)) {
             continue;
         }
-        if (spool_drop_part(s, id)) {
+        if (spool_drop_part(s, s->owner, id)) {
             r->n_parts++;
         } else {
             log_warning("'%s/%s' cannot be removed: %s", s->out, name, strerror(errno));

@@ -83,10 +83,13 @@ int spool_open_inputs(const struct spool *s, const char *id);
  * is something in ID/in nothing is removed, unless `inputs_left` says that the job's inputs are
  * known to be elsewhere: then the next recovery sets what is left aside. */
 bool spool_forget(int at_fd, const char *id, bool inputs_left);
+/* Whether it is what a spool may be called in its parts' names. */
+bool spool_is_owner(const char *text);
 /* Opens the part folder in OUT; -1 with errno. */
 int spool_open_part(const struct spool *s, const char *id);
-/* Removes it, and what stepped aside for it; false, with errno, when something is left. */
-bool spool_drop_part(struct spool *s, const char *id);
+/* Removes the part of that owner, and what stepped aside for it; false, with errno, when something
+ * is left. */
+bool spool_drop_part(const struct spool *s, const char *owner, const char *id);
 /* Before a durable job goes back or fails: a commit whose fsync failed may be there, and must not
  * be found later. False: it cannot be removed, and the outcome says why. */
 bool spool_uncommit(struct spool *s, struct spool_job *job);
@@ -127,7 +130,8 @@ char *spool_record_commit(const struct spool_job *job);
 char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason);
 /* Reads `job` in an open folder of a job. STATUS_NOT_FOUND; STATUS_BAD_INPUT: no such record. */
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out) STATUS_MUST_CHECK;
-/* Reads .work/ID/commit into the job's published, part_inode and replace; the same statuses. */
+/* Reads .work/ID/commit into the job's published, owner, part_inode and replace; the same statuses.
+ */
 enum status spool_read_commit(int work_fd, struct spool_job *job) STATUS_MUST_CHECK;
 /* A new job of that id with what is given, unchecked. */
 struct spool_job *spool_job_make(const char *id, const char *folder, const char *stem,
