@@ -7,6 +7,7 @@
 
 #include "formats/base/file_name.h"
 #include "pipeline/names/input_name.h"
+#include "watch/files/xalloc.h"
 
 #include <search.h>
 #include <stdio.h>
@@ -84,8 +85,8 @@ static size_t stem_of(const char *name)
 char *group_key(const char *path)
 {
     const char *const last = file_name_last(path);
-    char *const key = malloc(strlen(path) + 1), *to = key;
-    for (const char *at = path; key != NULL && at < last; at++) {
+    char *const key = xcalloc(strlen(path) + 1, 1), *to = key;
+    for (const char *at = path; at < last; at++) {
         const bool begins = at == path || at[-1] == '/';
         if (begins && at[0] == '.' && at[1] == '/') {
             at++; /* "./" */
@@ -93,11 +94,7 @@ char *group_key(const char *path)
             *to++ = *at;
         }
     }
-    if (key != NULL) {
-        const size_t n = stem_of(last);
-        memcpy(to, last, n);
-        to[n] = '\0';
-    }
+    memcpy(to, last, stem_of(last));
     return key;
 }
 
@@ -108,26 +105,21 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct group *)a)->key, ((const struct group *)b)->key);
 }
 
-enum status group_add(struct groups *groups, struct group_file *f)
+void group_add(struct groups *groups, struct group_file *f)
 {
-    struct group *g = calloc(1, sizeof(*g)), **found = NULL;
-    if (g != NULL && (g->key = group_key(f->path)) != NULL) {
-        found = tsearch(g, &groups->tree, by_key);
-    }
-    if (found == NULL || *found != g) {
-        free(g != NULL ? g->key : NULL);
+    struct group *const g = xcalloc(1, sizeof(*g));
+    g->key = group_key(f->path);
+    struct group **const found = xalloc_checked(tsearch(g, &groups->tree, by_key));
+    if (*found != g) {
+        free(g->key);
         free(g);
     } else {
         TAILQ_INIT(&g->files);
         TAILQ_INIT(&g->jobs);
     }
-    if (found == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the files of a job");
-    }
     f->group = *found;
     f->job = NULL;
     TAILQ_INSERT_TAIL(&f->group->files, f, place);
-    return STATUS_OK;
 }
 
 struct group *group_remove(struct groups *groups, struct group_file *f)
@@ -147,20 +139,15 @@ struct group *group_remove(struct groups *groups, struct group_file *f)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-static enum status make_job(struct group_file *f, const struct job_settings *from,
-                            struct group_job **out)
+static struct group_job *make_job(struct group_file *f, const struct job_settings *from)
 {
-    struct group_job *const job = calloc(1, sizeof(*job));
-    *out = job;
-    if (job == NULL || (job->stem = strdup(from->stem)) == NULL) {
-        free(job);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
+    struct group_job *const job = xcalloc(1, sizeof(*job));
+    job->stem = xstrdup(from->stem);
     job->stage = from->stage;
     job->n_parts = from->n_parts;
     memcpy(job->of, from->parts, sizeof job->of);
     TAILQ_INSERT_TAIL(&f->group->jobs, job, place);
-    return STATUS_OK;
+    return job;
 }
 
 static void put_in(struct group_file *f, struct group_job *job, size_t part)
@@ -202,21 +189,19 @@ static enum status refuse(const struct group_file *f, const struct group_job *jo
 
 enum status group_join(struct group_file *f, const struct job_settings *of)
 {
-    struct group_job *job = find_job(f, of);
-    STATUS_TRY(job != NULL ? refuse(f, job, of) : make_job(f, of, &job));
-    put_in(f, job, of->part);
+    struct group_job *const job = find_job(f, of);
+    STATUS_TRY(job != NULL ? refuse(f, job, of) : STATUS_OK);
+    put_in(f, job != NULL ? job : make_job(f, of), of->part);
     return STATUS_OK;
 }
 
-enum status group_set_apart(struct group_file *f, const struct stage_ops *stage, bool is_alone)
+void group_set_apart(struct group_file *f, const struct stage_ops *stage, bool is_alone)
 {
-    struct group_job *job;
     const struct job_settings of = {
         .stage = stage, .n_parts = 1, .parts = {stage->parts}, .stem = (char *)""};
-    STATUS_TRY(make_job(f, &of, &job));
+    struct group_job *const job = make_job(f, &of);
     job->is_alone = is_alone;
     put_in(f, job, 0);
-    return STATUS_OK;
 }
 
 void group_leave(struct group_file *f)

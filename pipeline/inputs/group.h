@@ -69,11 +69,11 @@ size_t group_fits(const char *beside, const char *part);
 /* Whether a grid of this name has its coordinate system in a .prj beside it, if anywhere. */
 bool group_is_asc(const char *name);
 /* FOLDER/X of a path, the same for "a/x", "./a/x" and "a//x"; "FOLDER/" of a folder's that ends in
- * '/'. For free(); NULL: no memory. */
+ * '/'. For free(). */
 char *group_key(const char *path);
 
 /* Puts the file, whose path and kind are set, into its group. */
-enum status group_add(struct groups *groups, struct group_file *f) STATUS_MUST_CHECK;
+void group_add(struct groups *groups, struct group_file *f);
 /* Takes it out of its job and its group. Returns the group; NULL: it has ended with its last file.
  */
 struct group *group_remove(struct groups *groups, struct group_file *f);
@@ -82,8 +82,7 @@ struct group *group_remove(struct groups *groups, struct group_file *f);
  * in its place, or is of another kind. */
 enum status group_join(struct group_file *f, const struct job_settings *job) STATUS_MUST_CHECK;
 /* Makes it a job by itself, which can only fail. */
-enum status group_set_apart(struct group_file *f, const struct stage_ops *stage,
-                            bool is_alone) STATUS_MUST_CHECK;
+void group_set_apart(struct group_file *f, const struct stage_ops *stage, bool is_alone);
 /* Takes it out of its job, which ends with its last part. */
 void group_leave(struct group_file *f);
 

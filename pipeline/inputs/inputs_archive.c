@@ -148,7 +148,7 @@ static enum status take_member_projection(struct inputs *in,
                                           const struct archive_input_entry *entry, const char *path,
                                           struct job_input *out, bool *got)
 {
-    char *const key = xalloc_checked(group_key(path)), *result = NULL;
+    char *const key = group_key(path), *result = NULL;
     bool own = true;
     enum status code = inputs_take_result(in, path, file_name_last(key), &result);
     if (code == STATUS_OK) {

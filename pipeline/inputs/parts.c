@@ -76,9 +76,7 @@ static struct member *add(struct parts *p, enum input_kind kind, struct job_part
     struct member *const m = xcalloc(1, sizeof(*m));
     *m =
         (struct member){.f = {.path = part.path, .kind = kind}, .part = part, .settings = settings};
-    if (group_add(&p->groups, &m->f) != STATUS_OK) {
-        xalloc_end();
-    }
+    group_add(&p->groups, &m->f);
     p->n_open += kind == INPUT_OF_JOB && part.fd >= 0;
     p->n_texts += kind == INPUT_PROJECTION;
     TAILQ_INSERT_TAIL(&p->members, m, place);
@@ -149,7 +147,7 @@ enum status parts_add(struct parts *p, struct job_part *part, struct job_setting
     struct member *const m = add(p, INPUT_OF_JOB, *part, *settings);
     *complete = false;
     m->f.is_complete = true;
-    enum status code = xalloc_status(group_join(&m->f, settings));
+    enum status code = group_join(&m->f, settings);
     if (code == STATUS_OK && part->fd >= 0 && p->n_open > PARTS_MAX_OPEN && !is_whole(m->f.job)) {
         code = status_fail(STATUS_BAD_INPUT,
                            "'%s': %d files of archives wait for the other parts of their jobs; put "
@@ -173,9 +171,7 @@ bool parts_would_complete(const struct parts *p, const char *path,
     struct group_file f = {.path = path, .kind = INPUT_OF_JOB};
     struct groups groups = p->groups; /* as it is now: the file leaves it again */
     size_t n = 1;
-    if (group_add(&groups, &f) != STATUS_OK) {
-        xalloc_end();
-    }
+    group_add(&groups, &f);
     TAILQ_FOREACH(m, &p->members, place)
     {
         const bool is_here = m->f.group == f.group;
@@ -295,7 +291,7 @@ enum status parts_give_up(struct parts *p, const char *folder, struct job_input 
 {
     const bool anywhere = folder[0] == '\0';
     char *const path = xasprintf("%s%s", folder, anywhere ? "" : "/");
-    char *const spelt = xalloc_checked(group_key(path));
+    char *const spelt = group_key(path);
     free(path);
     *complete = false;
     enum status code = STATUS_OK;

@@ -228,7 +228,7 @@ void inbox_leave(struct service_inbox *inbox, struct file *f)
 /* Makes the file a part of its job, or says why it is none. */
 static void join(struct service_inbox *inbox, struct file *f, const struct job_settings *job)
 {
-    if (xalloc_status(group_join(&f->g, job)) == STATUS_OK) {
+    if (group_join(&f->g, job) == STATUS_OK) {
         inbox_look_at(inbox, f, inbox->now_ms);
         return;
     }
@@ -240,7 +240,7 @@ static void join(struct service_inbox *inbox, struct file *f, const struct job_s
 void inbox_set_apart(struct service_inbox *inbox, struct file *f, const struct stage_ops *stage)
 {
     inbox_leave(inbox, f);
-    inbox_must(group_set_apart(&f->g, stage, f->g.kind != INPUT_FOREIGN));
+    group_set_apart(&f->g, stage, f->g.kind != INPUT_FOREIGN);
 }
 
 /* Decides by the name what the file is for. An archive is one job, whose own jobs its worker

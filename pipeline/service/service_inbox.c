@@ -105,7 +105,7 @@ static struct file *add(struct service_inbox *inbox, struct watcher_file *found)
                        .came_ms = arrival_of(&found->st)};
     found->path = NULL;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
-    inbox_must(group_add(&inbox->groups, &f->g));
+    group_add(&inbox->groups, &f->g);
     inbox->n_files++;
     TAILQ_INSERT_TAIL(&inbox->lists[LIST_LOOK], f, place);
     inbox_route(inbox, f);

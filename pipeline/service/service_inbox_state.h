@@ -9,7 +9,6 @@
 #include "pipeline/service/service_inbox.h"
 #include "watch/files/xalloc.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -72,14 +71,6 @@ static inline uint64_t inbox_settle_ms(const struct service_inbox *inbox)
 
 /* The arrival of what lies beside others and is of no job to come. */
 #define INBOX_OF_NO_DROP INT64_MIN
-
-/* What can only fail for want of memory. */
-static inline void inbox_must(enum status code)
-{
-    code = xalloc_status(code);
-    assert(code == STATUS_OK);
-    (void)code;
-}
 
 static inline void inbox_move_to(struct service_inbox *inbox, struct file *f, enum inbox_list list)
 {
