@@ -42,7 +42,7 @@ static bool is_result(const struct stat *output, const FTSENT *entry)
     do {
         above = above->fts_parent;
     } while (above->fts_level > 0 && !is_output(output, above));
-    return is_output(output, above) && publish_is_result(AT_FDCWD, entry->fts_accpath);
+    return is_output(output, above) && publish_find(AT_FDCWD, entry->fts_accpath) > 0;
 }
 
 bool input_walk_is_result(const char *path)

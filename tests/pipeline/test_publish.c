@@ -36,6 +36,7 @@ static unsigned vanishes_at;      /* the flag of renameat2 that meets it */
 static void make_vanish(const char *stem);
 static enum {
     NEVER,
+    AT_LOOK,
     AT_EXCHANGE,
     AT_ASIDE,
     AT_GAP
@@ -95,6 +96,10 @@ int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
     if (looks_until_gap > 0 && strcmp(name, in_gap) == 0 && --looks_until_gap == 0) {
         errno = ENOENT;
         return -1;
+    }
+    if (rival_comes == AT_LOOK && strcmp(name, "result.json") == 0) { /* of what it replaces */
+        let_rival_come("contested");
+        make_vanish("rival");
     }
     return __real_fstatat64(fd, name, st, flags);
 }
@@ -326,6 +331,8 @@ static void result_that_is_not_the_judged_one_is_not_replaced(void **state)
 {
     (void)state;
     replace_while_a_rival_comes(NEVER, false, '2');
+    replace_while_a_rival_comes(AT_LOOK, false, '2');
+    replace_while_a_rival_comes(AT_LOOK, true, '3');
     replace_while_a_rival_comes(AT_EXCHANGE, false, '2');
     replace_while_a_rival_comes(AT_EXCHANGE, true, '3');
     knows_no_flags = true;
@@ -335,6 +342,23 @@ static void result_that_is_not_the_judged_one_is_not_replaced(void **state)
     replace_while_a_rival_comes(AT_ASIDE, true, '3');
     replace_while_a_rival_comes(AT_GAP, true, '3');
     all_flags(NULL);
+}
+
+static void result_that_a_rival_replaces_while_it_is_looked_at_is_one(void **state)
+{
+    (void)state;
+    for (int replace = 0; replace < 2; replace++) {
+        put_result("contested", "1");
+        put_result("rival", "2");
+        rival_comes = AT_LOOK;
+        assert_int_equal(publish_vacant(out_fd, "contested", replace > 0),
+                         replace > 0 ? STATUS_OK : STATUS_EXISTS);
+        assert_int_equal(rival_comes, NEVER);
+        if (replace == 0) {
+            assert_non_null(strstr(status_message(), "a result named 'contested'"));
+        }
+        make_vanish("contested");
+    }
 }
 
 /* While another process replaces a result in two steps there is none between them: whichever look
@@ -705,6 +729,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(folders_that_were_made_go_when_the_result_cannot_follow,
                                         no_flags, all_flags),
         cmocka_unit_test(result_that_is_not_the_judged_one_is_not_replaced),
+        cmocka_unit_test(result_that_a_rival_replaces_while_it_is_looked_at_is_one),
         cmocka_unit_test_teardown(gap_between_two_steps_of_another_is_no_success, all_flags),
         cmocka_unit_test(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one),
         cmocka_unit_test(name_that_never_comes_to_rest_is_an_error),

@@ -15,6 +15,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
+
 /* --- what is there ---------------------------------------------------------------------------- */
 
 static bool holds_result(int fd)
@@ -23,12 +25,33 @@ static bool holds_result(int fd)
     return fstatat(fd, "result.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
-bool publish_is_result(int at_fd, const char *path)
+static bool is_at(int at_fd, const char *name, const struct stat *of)
 {
-    const int fd = openat(at_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const bool found = fd >= 0 && holds_result(fd);
-    beneath_close(fd);
-    return found;
+    const int error = errno;
+    struct stat st;
+    const bool is = fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    st.st_dev == of->st_dev && st.st_ino == of->st_ino;
+    errno = error;
+    return is;
+}
+
+/* A folder that another process has replaced, and begun to remove, since it was opened is looked
+ * for again. */
+int publish_find(int at_fd, const char *path)
+{
+    bool is_result = false, is_there = false;
+    for (int i = 0; i < MOST_TRIES && !is_result && !is_there; i++) {
+        struct stat st;
+        const int fd = openat(at_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &st) != 0) {
+            beneath_close(fd);
+            return -1;
+        }
+        is_result = holds_result(fd);
+        is_there = is_at(at_fd, path, &st);
+        beneath_close(fd);
+    }
+    return is_result;
 }
 
 size_t publish_folder_bytes(const char *result)
@@ -98,16 +121,6 @@ struct naming {
     const char *part, *name;
     struct stat own; /* the part's */
 };
-
-static bool is_at(int at_fd, const char *name, const struct stat *of)
-{
-    const int error = errno;
-    struct stat st;
-    const bool is = fstatat(at_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    st.st_dev == of->st_dev && st.st_ino == of->st_ino;
-    errno = error;
-    return is;
-}
 
 /* Whether a rename that led there has taken effect, also where it says that it has not: a network
  * file system asks again when a reply is lost, and is told of the second time. */
@@ -197,7 +210,7 @@ static int replace(const struct naming *n, publish_may_replace *may, void *user)
     if (fd < 0 || fstat(fd, &earlier) != 0) {
         error = errno == ENOTDIR || errno == ELOOP ? EEXIST : errno;
     } else if (may == NULL || !holds_result(fd)) {
-        error = EEXIST;
+        error = is_at(n->folder, n->name, &earlier) ? EEXIST : EAGAIN;
     } else {
         error = may(user, fd);
     }
@@ -212,7 +225,6 @@ static int replace(const struct naming *n, publish_may_replace *may, void *user)
 int publish_give_name(int out_fd, const char *part, const char *result, publish_may_replace *may,
                       void *user)
 {
-    enum { MOST_TRIES = 16 }; /* somebody else makes and removes a folder of that name meanwhile */
     struct naming n = {.out_fd = out_fd, .part = part, .name = publish_last_name(result)};
     int failed = -1;
     n.folder = publish_open_above(out_fd, result, publish_folder_bytes(result), O_PATH);

@@ -15,8 +15,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the path, from `at_fd`, is a folder that leat made: one that holds a result.json. */
-bool publish_is_result(int at_fd, const char *path);
+/* What the path, from `at_fd`, leads to: 1: a folder that leat made, one that holds a result.json;
+ * 0: something else; -1: nothing, or that cannot be seen. */
+int publish_find(int at_fd, const char *path);
 
 /* How many bytes of FOLDER/NAME are FOLDER; 0: the result lies in OUT itself. */
 size_t publish_folder_bytes(const char *result);

@@ -130,14 +130,13 @@ int publish_open_result(int out_fd, const char *result)
 /* publish_vacant, in the open FOLDER. */
 static enum status vacant_in(int fd, const char *result, bool replace)
 {
-    const char *const name = publish_last_name(result);
-    struct stat st;
-    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    const int found = publish_find(fd, publish_last_name(result));
+    if (found < 0) {
         return errno == ENOENT
                    ? STATUS_OK
                    : status_fail_errno(errno, "cannot look for an earlier result '%s'", result);
     }
-    if (!publish_is_result(fd, name)) {
+    if (found == 0) {
         return status_fail(
             STATUS_EXISTS,
             "'%s' in the output folder is not a result of leat and is left alone; move it "

@@ -79,15 +79,6 @@ static int is_younger(const struct spool *s, int folder, const struct spool_job 
            spool_id_time(id) <= last_us;
 }
 
-/* Whether there is anything of that name. */
-static bool is_taken(const struct spool *s, const char *path)
-{
-    const int fd = beneath_open(s->out_fd, path, O_PATH);
-    const bool taken = fd >= 0 || errno == ELOOP;
-    beneath_close(fd);
-    return taken;
-}
-
 /* Whether the folder of the result can hold none. What is not there yet can. */
 static bool is_blocked(const struct spool *s, const char *result)
 {
@@ -121,8 +112,10 @@ void spool_choose_name(const struct spool *s, struct spool_job *job)
     set_name(job, job->folder, n, job->stem);
     if (is_blocked(s, job->published)) {
         set_other_name(job, "", 0, 1);
-    } else if (is_taken(s, job->published) &&
-               !(s->replace && publish_is_result(s->out_fd, job->published))) {
+        return;
+    }
+    const int found = publish_find(s->out_fd, job->published);
+    if (found == 0 || (found > 0 && !s->replace)) {
         set_other_name(job, job->folder, n, 1);
     }
 }
