@@ -37,7 +37,7 @@ static uint64_t line_of(const struct decoding *k, const unsigned char *p)
     return k->c->first_line + table_count_byte(k->c->raw, (size_t)(p - k->c->raw), '\n');
 }
 
-/* The name of a kept file column in parentheses, or nothing. */
+/* The name of a file column that is kept; of others nothing. */
 static struct excerpt column_name(const struct csv_shape *shape, size_t column)
 {
     size_t kept = 0;
@@ -47,7 +47,7 @@ static struct excerpt column_name(const struct csv_shape *shape, size_t column)
         if (run->kind != CSV_KEEP) {
             continue;
         }
-        if (column < run->last) {
+        if (column >= run->first && column < run->last) {
             const char *const text = shape->names[kept + column - run->first];
             name = excerpt_of(text, strlen(text));
             break;

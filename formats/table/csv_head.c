@@ -374,7 +374,8 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
     size_t want = FIRST_BYTES;
     for (;;) {
         STATUS_TRY(look(t, want, shape, h, &ends));
-        if (h->whole || (h->n_lines >= 2 && (count_unknown(h) == 0 || want >= HEAD_BYTES))) {
+        const bool far_enough = want >= HEAD_BYTES || want == furthest;
+        if (h->whole || (h->n_lines >= 2 && (count_unknown(h) == 0 || far_enough))) {
             return STATUS_OK;
         }
         const bool endless = ends.n < 2 && ends.looked_at - ends.after_last > max_line;

@@ -303,6 +303,29 @@ static void a_missing_value_all_over_the_head_keeps_its_column(void **state)
     bytes_free(&text);
 }
 
+/* Also where less than 4 MiB is looked at, since lines may not be long. */
+static void a_column_with_a_header_that_is_empty_so_far_is_named_by_its_number(void **state)
+{
+    (void)state;
+    struct table_options options[] = {{0}, {.max_line_bytes = 1 << 17}};
+    struct bytes text = {0};
+    assert_int_equal(bytes_printf(&text, "a,b\n"), STATUS_OK);
+    append_lines(&text, ",123456789\n", 5 << 20);
+    assert_int_equal(bytes_printf(&text, "7,8\n"), STATUS_OK);
+    for (size_t k = 0; k < 2; k++) {
+        struct reading r = read_bytes(text.data, text.len, &options[k], 1 << 16);
+        assert_failed(&r, STATUS_BAD_INPUT, ", column 1: \"7\" is the first number of a column",
+                      NULL);
+        reading_free(&r);
+        options[k].columns = "a,b";
+        r = read_bytes(text.data, text.len, &options[k], 1 << 16);
+        assert_int_equal(r.status, STATUS_OK);
+        assert_int_equal(r.info->cells_per_line, 2);
+        reading_free(&r);
+    }
+    bytes_free(&text);
+}
+
 static void lines_beyond_the_limit_are_refused(void **state)
 {
     (void)state;
@@ -432,6 +455,7 @@ int main(void)
         cmocka_unit_test(rows_of_empty_cells_fit_the_room_for_numbers),
         cmocka_unit_test(a_late_first_number_is_an_error_that_says_how_to_keep_the_column),
         cmocka_unit_test(a_missing_value_all_over_the_head_keeps_its_column),
+        cmocka_unit_test(a_column_with_a_header_that_is_empty_so_far_is_named_by_its_number),
         cmocka_unit_test(lines_beyond_the_limit_are_refused),
         cmocka_unit_test(a_line_without_an_end_is_refused_as_soon_as_it_is_too_long),
         cmocka_unit_test(a_column_of_words_with_a_number_among_them_is_left_out),
