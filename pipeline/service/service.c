@@ -372,6 +372,9 @@ static void decide(struct service *s)
         adopt_settings(s);
     }
     service_requests_step(s);
+    if (!s->requests.is_read && !s->is_draining) { /* a job that is deleted may be among these */
+        return;
+    }
     if (s->watcher == NULL && !s->is_draining) {
         open_watcher(s);
     }

@@ -97,7 +97,7 @@ static void write_ask(uv_work_t *work)
     int folder_fd;
     enum status code = request_open_folder(a->service->settings->spool, &folder_fd);
     if (code == STATUS_OK) {
-        code = request_write(folder_fd, text_at(a->ask, "do"), text_at(a->ask, "job"), name);
+        code = request_write(folder_fd, text_at(a->ask, "do"), text_at(a->ask, "job"), false, name);
         close(folder_fd);
     }
     if (code != STATUS_OK) {

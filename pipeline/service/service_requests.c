@@ -2,7 +2,8 @@
  * service_requests - what an administrator asks of the service (request.h): hold, release, delete,
  * retry and flush. The folder of requests is looked through at the start and when an event tells
  * that there is something new; each request is answered once it is done, and on disk. One that
- * cannot be decided yet waits; a service that ends leaves it to the next.
+ * cannot be decided yet waits; a service that ends leaves it to the next, which begins no job
+ * before it has read them all.
  *
  * Only a job that waits for its turn can be held or deleted; one that was sent ahead to a worker is
  * asked back first. A hold is a file of the job's (spool_hold), written on libuv's pool while the
@@ -72,7 +73,8 @@ static bool is_pending(const struct service *s, const char *name)
 
 static int is_shown(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && strlen(entry->d_name) < REQUEST_NAME_BYTES;
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+           strlen(entry->d_name) < REQUEST_NAME_BYTES;
 }
 
 static struct service_request *new_request(struct service *s, const char *name,
@@ -124,7 +126,8 @@ static void looked(uv_work_t *work, int failed)
     s->requests.is_due = s->requests.is_due || l->n == LOOKED;
     s->requests.is_blind = !l->is_watched;
     s->requests.is_looking = false;
-    s->is_changed = s->is_changed || l->n > 0;
+    s->is_changed = s->is_changed || l->n > 0 || !s->requests.is_read;
+    s->requests.is_read = s->requests.is_read || l->n < LOOKED;
     free(l);
 }
 
@@ -359,7 +362,7 @@ void service_requests_step(struct service *s)
     }
     for (r = STAILQ_FIRST(&s->requests.pending); r != NULL; r = next) {
         next = STAILQ_NEXT(r, place);
-        if (!s->is_draining || r->deleted[0] != '\0') {
+        if ((!s->is_draining && s->requests.is_read) || r->deleted[0] != '\0') {
             deal_with(r);
         }
     }

@@ -164,6 +164,7 @@ struct service {
         STAILQ_HEAD(service_request_list, service_request) pending;
         bool is_due, is_looking; /* through the folder, on the pool */
         bool is_blind;           /* no event tells when to */
+        bool is_read;            /* all that was asked for before the start; no job begins before */
         size_t n_working;        /* are being done, or answered; their jobs are in no list */
     } requests;
     struct service_hooks *hooks; /* NULL: none has been asked for yet */

@@ -27,6 +27,8 @@ enum {
     OLD_S = 600      /* an answer that nobody has fetched */
 };
 
+static const char unawaited[] = "-page"; /* ends the name of a request */
+
 /* Root asks for the service, which has to read it. */
 static bool give(int fd, const struct stat *owner)
 {
@@ -62,16 +64,11 @@ enum status request_open_folder(const char *spool, int *out)
     return code;
 }
 
-/* The object under that name, replaced by one rename, on disk. Takes the object over. */
-static enum status put(int folder_fd, const char *name, json_t *object)
+/* A request under that name, by one rename, on disk. */
+static enum status put(int folder_fd, const char *name, const char *text)
 {
-    char *const text = json_write(object, JSON_COMPACT);
     char temp[REQUEST_NAME_BYTES + 8];
     struct stat owner;
-    json_decref(object);
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a request");
-    }
     snprintf(temp, sizeof(temp), ".%s", name);
     const size_t n = strlen(text);
     const int fd =
@@ -82,7 +79,6 @@ static enum status put(int folder_fd, const char *name, json_t *object)
                         disk_sync("request.folder", folder_fd) == 0;
     const int error = errno;
     beneath_close(fd);
-    free(text);
     if (!is_put) {
         unlinkat(folder_fd, temp, 0);
     }
@@ -90,55 +86,73 @@ static enum status put(int folder_fd, const char *name, json_t *object)
                   : status_fail_errno(error, "'" REQUEST_FOLDER "': the request cannot be written");
 }
 
-enum status request_write(int folder_fd, const char *what, const char *job,
+enum status request_write(int folder_fd, const char *what, const char *job, bool is_awaited,
                           char name[REQUEST_NAME_BYTES])
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    snprintf(name, REQUEST_NAME_BYTES, "%011lld-%09ld-%d", (long long)t.tv_sec, t.tv_nsec,
-             (int)getpid());
-    json_t *const request = json_pack("{s:s}", "do", what);
-    if (job != NULL && json_object_set_new(request, "job", worker_pack_name(job)) != 0) {
-        json_decref(request);
-        return status_fail(STATUS_NO_MEMORY, "no memory for a request");
-    }
-    return put(folder_fd, name, request);
+    snprintf(name, REQUEST_NAME_BYTES, "%011lld-%09ld-%d%s", (long long)t.tv_sec, t.tv_nsec,
+             (int)getpid(), is_awaited ? "" : unawaited);
+    json_t *const request = json_pack("{s:s, s:o}", "do", what, "job",
+                                      job != NULL ? worker_pack_name(job) : json_null());
+    char *const text = json_write(request, JSON_COMPACT);
+    json_decref(request);
+    const enum status code = text != NULL
+                                 ? put(folder_fd, name, text)
+                                 : status_fail(STATUS_NO_MEMORY, "no memory for a request");
+    free(text);
+    return code;
 }
 
 enum status request_answer(int folder_fd, const char *name, bool done, const char *text)
 {
-    const char *const pid = strrchr(name, '-');
-    if (pid != NULL && atoi(pid + 1) == getpid()) {
+    const size_t n_name = strlen(name), n_end = strlen(unawaited);
+    if (n_name > n_end && strcmp(name + n_name - n_end, unawaited) == 0) {
         (void)unlinkat(folder_fd, name, 0); /* else it is done once more, which does no harm */
         return STATUS_OK;
     }
-    return put(folder_fd, name, json_pack("{s:b, s:o}", "done", done, "text", text_json(text)));
+    json_t *const object = json_pack("{s:b, s:o}", "done", done, "text", text_json(text));
+    char *const answer = json_write(object, JSON_COMPACT);
+    const size_t n = answer != NULL ? strlen(answer) : 0;
+    const int fd = openat(folder_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    const bool is_put = fd >= 0 && answer != NULL && write(fd, answer, n) == (ssize_t)n &&
+                        ftruncate(fd, (off_t)n) == 0 && disk_sync("request.answer", fd) == 0;
+    const int error = errno;
+    beneath_close(fd);
+    free(answer);
+    json_decref(object);
+    if (is_put || error == ENOENT) {
+        return STATUS_OK;
+    }
+    unlinkat(folder_fd, name, 0); /* else it is done again and again */
+    return status_fail_errno(error, "'" REQUEST_FOLDER "': the answer cannot be written");
 }
 
-/* Whatever object lies there; NULL: none. */
-static json_t *read_object(int folder_fd, const char *name, struct stat *st)
+/* Whatever lies there. */
+static enum status read_object(int folder_fd, const char *name, json_t **out)
 {
-    json_t *object = NULL;
+    struct stat st;
     int fd;
-    if (beneath_open_file(folder_fd, name, st, &fd) != STATUS_OK) {
-        return NULL;
-    }
-    if (json_read_fd(fd, LONGEST, &object) != STATUS_OK) {
-        object = NULL;
-    }
+    *out = NULL;
+    STATUS_TRY(beneath_open_file(folder_fd, name, &st, &fd));
+    const enum status code = json_read_fd(fd, LONGEST, out);
     close(fd);
-    return object;
+    return code;
 }
 
 json_t *request_read(int folder_fd, const char *name)
 {
-    struct stat st = {0};
-    json_t *const object = read_object(folder_fd, name, &st);
-    if (json_is_string(json_object_get(object, "do"))) {
+    struct stat st;
+    json_t *object;
+    const enum status code = read_object(folder_fd, name, &object);
+    if (*name != '.' && json_is_string(json_object_get(object, "do"))) {
         return object;
     }
     json_decref(object);
-    if (st.st_mtim.tv_sec + OLD_S < time(NULL)) {
+    const bool is_known =
+        code == STATUS_OK || code == STATUS_BAD_INPUT || code == STATUS_UNSUPPORTED;
+    if (is_known && fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_mtim.tv_sec + OLD_S < time(NULL)) {
         unlinkat(folder_fd, name, 0);
     }
     return NULL;
@@ -147,8 +161,8 @@ json_t *request_read(int folder_fd, const char *name)
 /* Whether the answer is there; it is taken away then. */
 static bool fetch(int folder_fd, const char *name, bool *done, char text[REQUEST_TEXT_BYTES])
 {
-    struct stat st;
-    json_t *const object = read_object(folder_fd, name, &st);
+    json_t *object;
+    (void)read_object(folder_fd, name, &object); /* half an answer is none yet */
     const bool is_answer = json_is_boolean(json_object_get(object, "done"));
     if (is_answer) {
         *done = json_is_true(json_object_get(object, "done"));
@@ -168,8 +182,8 @@ enum status request_ask(const char *spool, const char *what, const char *job, bo
     STATUS_TRY(request_open_folder(spool, &folder_fd));
     snprintf(folder, sizeof(folder), "/proc/self/fd/%d", folder_fd);
     struct pollfd told = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN};
-    (void)inotify_add_watch(told.fd, folder, IN_MOVED_TO); /* else it is looked every second */
-    const enum status code = request_write(folder_fd, what, job, name);
+    (void)inotify_add_watch(told.fd, folder, IN_CLOSE_WRITE); /* else it is looked every second */
+    const enum status code = request_write(folder_fd, what, job, true, name);
     for (int i = 0; code == STATUS_OK && !is_answered && is_alive && i < PATIENCE_S;) {
         is_alive = status_file_lives(spool);
         is_answered = fetch(folder_fd, name, done, text);
@@ -179,9 +193,12 @@ enum status request_ask(const char *spool, const char *what, const char *job, bo
     }
     if (code == STATUS_OK && !is_answered) {
         *done = true;
-        snprintf(text, REQUEST_TEXT_BYTES, "%s",
-                 is_alive ? "asked for; the service has not come to it yet, and will"
-                          : "asked for; no service runs: the next one does it when it starts");
+        snprintf(
+            text, REQUEST_TEXT_BYTES, "%s",
+            is_alive
+                ? "asked for; the service has not come to it yet, and will"
+                : "asked for; no service runs: the next one does it when it starts, to a job that "
+                  "is claimed; a file that waits in in/ can be moved away");
     }
     beneath_close(told.fd);
     beneath_close(folder_fd);

@@ -24,8 +24,9 @@ enum { REQUEST_NAME_BYTES = 64, REQUEST_TEXT_BYTES = 600 };
 /* The folder of requests, made where it is missing, and the service's; owned by the caller.
  * STATUS_NOT_FOUND: nobody has watched the spool yet; STATUS_IO: no permission. */
 enum status request_open_folder(const char *spool, int *out) STATUS_MUST_CHECK;
-/* Puts a request on disk; job NULL: none is meant. */
-enum status request_write(int folder_fd, const char *what, const char *job,
+/* Puts a request on disk; job NULL: none is meant. Awaited: somebody is going to fetch its answer.
+ */
+enum status request_write(int folder_fd, const char *what, const char *job, bool is_awaited,
                           char name[REQUEST_NAME_BYTES]) STATUS_MUST_CHECK;
 /* The same, and waits for the answer while a service lives, but not for ever: `text` is that, or
  * says that the request stays (and *done is set). */
@@ -33,10 +34,10 @@ enum status request_ask(const char *spool, const char *what, const char *job, bo
                         char text[REQUEST_TEXT_BYTES]) STATUS_MUST_CHECK;
 
 /* The service's side: what lies there, NULL where that is no request (any more): it is an answer,
- * or nonsense; both go once they are old. */
+ * or nonsense, or a name that begins with a dot; all of them go once they are old. */
 json_t *request_read(int folder_fd, const char *name);
-/* Puts the answer in the place of the request, on disk; removes one that this process has written,
- * for its page, since nobody waits for that answer. */
+/* Writes the answer over the request, which needs no room, on disk; a request whose answer nobody
+ * awaits, or cannot be written, is removed. */
 enum status request_answer(int folder_fd, const char *name, bool done,
                            const char *text) STATUS_MUST_CHECK;
 

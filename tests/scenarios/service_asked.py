@@ -1,0 +1,95 @@
+"""What is asked of a service that does not run, stands still or has no room: a yes holds, however many ask; each is
+answered once."""
+# ctest: slots=1
+import errno
+import json
+import os
+import signal
+import subprocess
+
+from lib import begin, small_disk
+from service import LEAT, Service, grid, table
+
+begin()
+MANY = 3000  # more than a service looks at in one go
+
+
+def leat(s, *words):
+    return subprocess.run([LEAT, words[0], "--spool", s.spool, *words[1:]], capture_output=True, text=True)
+
+
+def requests(s):
+    return sorted(os.listdir(s.spool + "/.work/requests"))
+
+
+def ask(s, name, what, job):
+    """As the command does, which then waits for the answer."""
+    with open(f"{s.spool}/.work/requests/.{name}", "w") as f:
+        json.dump({"do": what, "job": job}, f)
+    os.rename(f"{s.spool}/.work/requests/.{name}", f"{s.spool}/.work/requests/{name}")
+
+
+def answer(s, name):
+    try:
+        with open(f"{s.spool}/.work/requests/{name}") as f:
+            return json.load(f)
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+
+
+def begin_long(spool, *options):
+    """A service whose one job is a long one, so that what is dropped waits."""
+    with open("leat.conf", "w") as f:
+        f.write("[pipeline sciddicat]\nsteps = 2000000000\n")
+    s = Service(spool, "-c", "leat.conf", "--jobs", "1", "--drain", "0", *options)
+    s.drop("long.dem.asc", grid(False))
+    s.drop("long.source.asc", grid(True))
+    s.until(lambda: s.status()["in_flight"], "a long job")
+    return s
+
+
+# A job that is deleted while no service runs is not begun by the next one, whatever else was asked for before.
+s = begin_long("many")
+s.drop("gone.clusters.csv", table())
+s.until(lambda: [job["name"] for job in s.status()["queued"]] == ["in/gone.clusters.csv"], "a job that waits")
+s.stop()
+for i in range(MANY):
+    ask(s, f"00000{i:06}", "hold", f"none{i}")
+done = leat(s, "delete", "gone.clusters.csv")
+s.check(done.returncode == 0 and "the next one does it when it starts" in done.stderr, f"{done}")
+s = Service("many", "-c", "leat.conf", "--jobs", "2", "--drain", "0")
+s.until(lambda: s.has("out/gone") or s.status()["n_failed"] == 1, "its end")
+s.check(not s.has("out/gone"), "it was deleted, and is processed")
+s.until(lambda: all(answer(s, name).get("done") is False for name in requests(s) if name.startswith("00000")), "answers")
+
+# A request of a process that has the service's number in a container of its own; what a killed command left.
+name = f"00000000001-000000001-{s.process.pid}"
+ask(s, name, "hold", "none")
+s.until(lambda: answer(s, name).get("done") is False, "an answer")
+left = f"{s.spool}/.work/requests/.00000000001-000000001-1"
+with open(left, "w") as f:
+    f.write('{"do": "flush"')
+os.utime(left, (0, 0))
+ask(s, "1", "hold", "none")
+s.until(lambda: not os.path.exists(left), "what a killed command left is removed")
+s.stop()
+
+# On a disk without room what is asked for is answered all the same, once.
+small_disk("16m")
+s = begin_long("small/spool", "--output", os.path.abspath("out"))
+s.process.send_signal(signal.SIGSTOP)
+asked = subprocess.Popen([LEAT, "hold", "--spool", s.spool, "none"], stderr=subprocess.PIPE, text=True)
+s.until(lambda: [n for n in requests(s) if n[0] != "."], "a request")
+with open("small/ballast", "wb", buffering=0) as f:
+    try:
+        while True:
+            f.write(bytes(4096))
+    except OSError as e:
+        s.check(e.errno == errno.ENOSPC, e)
+s.process.send_signal(signal.SIGCONT)
+said = asked.communicate()[1]
+s.check("no such job" in said and asked.returncode == 2, f"an answer: {said}")
+os.unlink("small/ballast")
+s.stop()
+s.check(s.said().count("hold none by the administrator") == 1, "it is done more than once")
+print(f"{MANY} requests, a service's number twice, a disk without room")
