@@ -1,9 +1,10 @@
 /*
  * Publishing: a folder is absent or complete, an existing one is kept or exchanged, nothing is left
  * behind; also where the file system knows no flags of renameat2, no locks, or loses replies.
- * ctest: wrap=renameat2,renameat,flock,fstatat64,file_system_network
+ * ctest: wrap=renameat2,renameat,unlinkat,flock,fstatat64,file_system_network
  */
 #include "tests/support/scratch_folder.h"
+#include "watch/files/publish.h"
 #include "watch/files/publish_part.h"
 
 #include <errno.h>
@@ -20,6 +21,8 @@ int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, u
 int __real_renameat(int from_fd, const char *from, int to_fd, const char *to);
 int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to);
 
+int __real_unlinkat(int at_fd, const char *name, int flags);
+int __wrap_unlinkat(int at_fd, const char *name, int flags);
 int __real_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags);
 int __real_flock(int fd, int operation);
@@ -29,6 +32,7 @@ const char *__wrap_file_system_network(int fd);
 static bool knows_no_flags, has_no_locks, network;
 static bool loses_replies;        /* of renames that take effect */
 static int renames_until_failure; /* 0: none fails */
+static int n_removals = -1;       /* until none succeeds; -1: all do */
 static int looks_until_gap;       /* 0: none meets it: */
 static const char *in_gap;        /* a name that is gone for one look */
 static int n_vanishing;           /* times that what is in the way goes as it is met */
@@ -89,6 +93,16 @@ int __wrap_renameat(int from_fd, const char *from, int to_fd, const char *to)
         return -1;
     }
     return failed;
+}
+
+int __wrap_unlinkat(int at_fd, const char *name, int flags)
+{
+    if (n_removals == 0) {
+        errno = EIO;
+        return -1;
+    }
+    n_removals -= n_removals > 0;
+    return __real_unlinkat(at_fd, name, flags);
 }
 
 int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
@@ -568,10 +582,9 @@ static void part_folders_just_made_and_folders_of_others_stay(void **state)
 {
     (void)state;
     static const char *const others[] = {
-        ".leat.h.12345678.1.0123456789abcdef.part",  /* just made */
-        "leat.h.12345678.1.0123456789abcdef.part",   /* not hidden */
-        ".leat.h.12345678.1.0123456789abcdef.partx", /* no such ending */
-        ".leat.h.12345678.1.0123456789abcdef.old"};
+        ".leat.h.12345678.1.0123456789abcdef.part",   /* just made */
+        "leat.h.12345678.1.0123456789abcdef.part",    /* not hidden */
+        ".leat.h.12345678.1.0123456789abcdef.partx"}; /* no such ending */
     const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         assert_int_equal(mkdirat(out_fd, others[i], 0700), 0);
@@ -613,7 +626,7 @@ static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **stat
     static const char earlier[] = ".leat.h.12345678.1.0123456789abcdef.old";
     const struct timespec hours_ago[2] = {{.tv_sec = time(NULL) - 7200},
                                           {.tv_sec = time(NULL) - 7200}};
-    char name[96], wanted[256];
+    char name[96], manifest[96], wanted[256];
     network = true;
     leave_part_of(1, "12345678", name);
     snprintf(wanted, sizeof(wanted),
@@ -624,14 +637,35 @@ static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **stat
     assert_int_equal(utimensat(out_fd, name, hours_ago, 0), 0);
     assert_string_equal(sweep_says(), "");
     assert_int_equal(mkdirat(out_fd, earlier, 0700), 0);
+    put_file(out_fd, strcat(strcpy(manifest, earlier), "/result.json"), "{}");
     assert_int_equal(utimensat(out_fd, earlier, hours_ago, 0), 0);
     snprintf(wanted, sizeof(wanted),
              "leat: warning: 1 earlier result in the output folder whose replacement was cut off, "
              "'%s' first: rename or remove them\n",
              earlier);
     assert_string_equal(sweep_says(), wanted);
-    assert_int_equal(unlinkat(out_fd, earlier, AT_REMOVEDIR), 0);
+    assert_false(sweep_removes(earlier));
     assert_false(sweep_removes(name));
+}
+
+/* Two steps have replaced it, and its removal was cut off: it is no result any more. */
+static void earlier_result_that_is_half_removed_goes(void **state)
+{
+    (void)state;
+    struct publish p;
+    char name[96], old[96];
+    knows_no_flags = true;
+    put_result("replaced", "1");
+    leave_part_of(2, number_of_the_dead(), name);
+    assert_int_equal(publish_begin(out_fd, "replaced", name, &p), STATUS_OK);
+    put_file(p.part_fd, "result.json", "{}");
+    n_removals = 1;
+    assert_int_equal(publish_commit(&p, &any), STATUS_OK);
+    n_removals = -1;
+    publish_old_name(name, old, sizeof(old));
+    assert_int_equal(faccessat(out_fd, old, F_OK, 0), 0);
+    assert_true(sweep_removes(old));
+    make_vanish("replaced");
 }
 
 static void without_locks_the_process_tells(void **state)
@@ -742,6 +776,7 @@ int main(void)
         cmocka_unit_test(part_folders_just_made_and_folders_of_others_stay),
         cmocka_unit_test_teardown(part_folders_of_other_machines_stay_where_locks_may_be_local,
                                   all_flags),
+        cmocka_unit_test_teardown(earlier_result_that_is_half_removed_goes, all_flags),
         cmocka_unit_test_teardown(folders_that_stay_for_a_day_and_earlier_results_are_told,
                                   all_flags),
         cmocka_unit_test_teardown(without_locks_the_process_tells, all_flags),

@@ -304,7 +304,7 @@ static void sweep_entry(int out_fd, const char *name, struct sweep *sweep)
     const time_t age_s = fstat(fd, &st) == 0 ? time(NULL) - st.st_mtime : 0;
     const enum part_state state = part_state_of(out_fd, fd, &m, age_s);
     close(fd);
-    if (!is_part) {
+    if (!is_part && publish_find(out_fd, name) > 0) {
         if (state != PART_IN_USE) {
             add_told(&sweep->aside, name);
         }
@@ -388,6 +388,15 @@ static void remove_made(int out_fd, const char *result, size_t n)
     }
 }
 
+/* What tells that it is a result goes first: if the rest is cut off publish_sweep ends it. */
+static void remove_earlier(int out_fd, const char *old)
+{
+    char manifest[128];
+    snprintf(manifest, sizeof(manifest), "%s/result.json", old);
+    (void)disk_unlink("publish.drop", out_fd, manifest);
+    remove_folder(out_fd, old);
+}
+
 static enum status give_name(const struct publish *p, int folder, struct publish_folder *replace)
 {
     char old[sizeof(p->part)];
@@ -395,7 +404,7 @@ static enum status give_name(const struct publish *p, int folder, struct publish
                           replace) == 0) {
         publish_old_name(p->part, old, sizeof(old));
         remove_folder(p->out_fd, p->part);
-        remove_folder(p->out_fd, old);
+        remove_earlier(p->out_fd, old);
         return STATUS_OK;
     }
     if (errno != EEXIST && errno != EAGAIN) {
