@@ -61,7 +61,9 @@ static enum status open_any(struct new_file *f, int *fd)
     if (*file_name_last(f->path) == '\0' || (exists && S_ISDIR(st.st_mode))) {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: is a folder; name a file in it", f->path);
     }
-    if (exists && S_ISREG(st.st_mode) && !f->force) {
+    /* what leads nowhere is replaced itself */
+    const bool is_taken = exists ? S_ISREG(st.st_mode) : !is_stdout && lstat(f->path, &st) == 0;
+    if (is_taken && !f->force) {
         return status_fail(STATUS_EXISTS, "%s: is there already (--force replaces it)", f->path);
     }
     if (!is_stdout && (!exists || S_ISREG(st.st_mode))) {

@@ -368,6 +368,20 @@ static void what_is_no_file_name_is_refused(void **state)
     assert_int_equal(rmdir("sub"), 0);
 }
 
+static void a_link_that_leads_nowhere_is_a_name_that_is_taken(void **state)
+{
+    (void)state;
+    struct new_file f;
+    uint64_t bytes;
+    assert_int_equal(symlink("nowhere", "link"), 0);
+    assert_int_equal(open_new("link", false, &f), STATUS_EXISTS);
+    ASSERT_OK(open_new("link", true, &f));
+    ASSERT_OK(put_into(&f, "x"));
+    ASSERT_OK(new_file_commit(&f, &bytes));
+    assert_holds("link", "x");
+    assert_int_equal(unlink("link"), 0);
+}
+
 static void a_device_is_written_to_and_stays(void **state)
 {
     (void)state;
@@ -399,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_new_file_appears_when_it_is_whole),
         cmocka_unit_test(a_name_taken_meanwhile_is_not_replaced),
         cmocka_unit_test(what_is_no_file_name_is_refused),
+        cmocka_unit_test(a_link_that_leads_nowhere_is_a_name_that_is_taken),
         cmocka_unit_test(a_device_is_written_to_and_stays),
     };
     return UNDER_TEST_RUN(tests, enter_folder, leave_folder);

@@ -499,6 +499,17 @@ static void lock_that_is_empty_or_cut_says_a_new_number(void **state)
     }
 }
 
+static void lock_that_cannot_be_opened_is_named_with_its_cure(void **state)
+{
+    (void)state;
+    assert_int_equal(unlinkat(root_fd, ".work/lock", 0), 0);
+    assert_int_equal(mkdirat(root_fd, ".work/lock", 0700), 0);
+    assert_int_not_equal(spool_open(&options, &s), STATUS_OK);
+    assert_non_null(strstr(status_message(), "/.work/lock' cannot be opened (remove it while no"));
+    assert_int_equal(unlinkat(root_fd, ".work/lock", AT_REMOVEDIR), 0);
+    start();
+}
+
 static void folders_on_two_file_systems_are_refused_by_name(void **state)
 {
     (void)state;
@@ -626,6 +637,7 @@ int main(void)
         RECOVERY_TEST(two_spools_share_an_output_folder_and_leave_each_other_alone),
         RECOVERY_TEST(copy_of_a_spool_has_another_number_and_the_spool_keeps_its),
         RECOVERY_TEST(lock_that_is_empty_or_cut_says_a_new_number),
+        RECOVERY_TEST(lock_that_cannot_be_opened_is_named_with_its_cure),
         RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name),
         RECOVERY_TEST(really_another_file_system_is_refused_by_name),
         RECOVERY_TEST(work_is_closed_to_others),

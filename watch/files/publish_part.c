@@ -162,30 +162,6 @@ enum status publish_vacant(int out_fd, const char *result, bool replace)
     return code;
 }
 
-/* False, with errno, when it is no folder. */
-static bool open_part(struct publish *p)
-{
-    p->part_fd = beneath_open(p->out_fd, p->part, O_RDONLY | O_DIRECTORY);
-    return p->part_fd >= 0;
-}
-
-/* False, with errno, when the folder cannot be made. */
-static bool make_part(struct publish *p)
-{
-    if (mkdirat(p->out_fd, p->part, 0777) != 0) {
-        return false;
-    }
-    if (!open_part(p)) {
-        int error = errno;
-        unlinkat(p->out_fd, p->part, AT_REMOVEDIR);
-        errno = error;
-        return false;
-    }
-    (void)flock(p->part_fd,
-                LOCK_EX | LOCK_NB); /* its end tells publish_sweep; not all systems can */
-    return true;
-}
-
 static void remove_folder(int out_fd, const char *name)
 {
     if (disk_remove_tree("publish.drop", out_fd, name) != 0) {
@@ -348,19 +324,24 @@ enum status publish_begin(int out_fd, const char *result, const char *part, stru
     snprintf(p->final, sizeof(p->final), "%s", result);
     if (part != NULL) {
         snprintf(p->part, sizeof(p->part), "%s", part);
-        if (open_part(p)) {
-            return STATUS_OK;
-        }
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
-                   ? status_fail(STATUS_INTERNAL, "the part folder '%s' has gone", p->part)
-                   : status_fail_errno(errno, "cannot open the part folder '%s'", p->part);
+    } else if (!name_hidden(p->part, sizeof(p->part)) || mkdirat(out_fd, p->part, 0777) != 0) {
+        return status_fail_errno(errno, "cannot make a part folder in the output folder");
     }
-    return !name_hidden(p->part, sizeof(p->part))
-               ? status_fail_errno(errno, "cannot name a part folder")
-           : make_part(p)
-               ? STATUS_OK
-               : status_fail_errno(errno, "cannot make the part folder '%s' in the output folder",
-                                   p->part);
+    p->part_fd = beneath_open(out_fd, p->part, O_RDONLY | O_DIRECTORY);
+    if (p->part_fd >= 0) {
+        if (part == NULL) { /* its end tells publish_sweep; not all systems can */
+            (void)flock(p->part_fd, LOCK_EX | LOCK_NB);
+        }
+        return STATUS_OK;
+    }
+    const enum status code =
+        part != NULL && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+            ? status_fail(STATUS_INTERNAL, "the part folder '%s' has gone", p->part)
+            : status_fail_errno(errno, "cannot open the part folder '%s'", p->part);
+    if (part == NULL) {
+        unlinkat(out_fd, p->part, AT_REMOVEDIR);
+    }
+    return code;
 }
 
 /* Whether the earlier result is the one that was judged. */

@@ -48,12 +48,12 @@ enum status publish_begin(int out_fd, const char *result, const char *part,
  * unless something is in them. */
 enum status publish_commit(struct publish *p,
                            const struct publish_folder *replace) STATUS_MUST_CHECK;
-/* Removes part folders, and replaced results half removed, that earlier runs left when they were
- * killed: those of processes of this
- * kernel that have ended; else those older than a minute that nobody has a lock on (publish_begin
- * takes one). On a network file system only those of this boot, since a lock may not be seen
- * elsewhere; of others, older than a day, the log speaks. Earlier results that stepped aside for
- * one that never came stay; the log speaks of them, too. */
+/* Removes part folders, and replaced results that are half removed, which earlier runs left when
+ * they were killed: those of processes of this kernel that have ended; else those older than a
+ * minute that nobody has a lock on (publish_begin takes one). On a network file system only those
+ * of this boot, since a lock may not be seen elsewhere; of others, older than a day, the log
+ * speaks. Earlier results that stepped aside for one that never came stay; the log speaks of them,
+ * too. */
 void publish_sweep(int out_fd);
 /* Leaves the complete part folder to whoever named it. */
 void publish_leave(struct publish *p);

@@ -473,7 +473,9 @@ static enum status take_lock(struct spool *s)
     struct stat st;
     s->lock_fd = openat(s->work_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (s->lock_fd < 0) {
-        return spool_cannot_open(errno, "the lock '%s/.work/lock' cannot be opened", s->root);
+        const bool may_go = errno == EACCES || errno == EISDIR || errno == ELOOP;
+        return spool_cannot_open(errno, "the lock '%s/.work/lock' cannot be opened%s", s->root,
+                                 may_go ? " (remove it while no service runs)" : "");
     }
     if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) {
