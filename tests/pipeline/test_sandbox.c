@@ -103,6 +103,12 @@ static bool is_refused(long answer)
     return answer < 0 && errno == EACCES;
 }
 
+/* As a kernel that has no such call: who can do without it does. */
+static bool is_missing(long answer)
+{
+    return answer < 0 && errno == ENOSYS;
+}
+
 /* The memory and the descriptors of another process; by EACCES the filter of calls refuses,
  * whatever else would have. */
 static bool reaches_into_others(void)
@@ -230,9 +236,11 @@ static int what_it_can(void)
     raise(SIGCHLD); /* to oneself it is none */
     can |= limits_others() ? LIMIT_OTHER : 0;
     can |= limits_itself() ? LIMIT_ITSELF : 0;
-    can |= !is_refused(syscall(SYS_inotify_init1, 0)) ||
-                   !is_refused(syscall(SYS_bind, -1, NULL, 0)) ||
-                   !is_refused(syscall(SYS_memfd_create, "", 0))
+    can |= !is_missing(syscall(SYS_inotify_init1, 0)) ||
+                   !is_missing(syscall(SYS_bind, -1, NULL, 0)) ||
+                   !is_missing(syscall(SYS_memfd_create, "", 0)) ||
+                   !is_missing(syscall(439 /* faccessat2 */, -1, "", 0, 0)) ||
+                   !is_missing(syscall(449 /* futex_waitv */, NULL, 0, 0, NULL, 0))
                ? DO_MORE
                : 0;
     can |= reaches_into_others() ? REACH_INTO_OTHER : 0;
