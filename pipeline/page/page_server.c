@@ -77,15 +77,6 @@ static const json_t *ask(struct page_server *s)
     if (status_file_read_at(s->options.files.status_fd, &s->document) != STATUS_OK) {
         snprintf(s->trouble, sizeof(s->trouble), "%s", status_message());
     }
-    const double silent_s = s->document != NULL ? status_file_silent_s(s->document) : 0;
-    if (silent_s > 0) {
-        char text[TEXT_NUMBER_BYTES], why[128];
-        snprintf(why, sizeof(why), "it stands still: what stands here is %s old",
-                 text_duration(text, silent_s));
-        json_object_set_new(s->document, "state", json_string("silent"));
-        json_object_set_new(s->document, "ready", json_false());
-        json_object_set_new(s->document, "why", json_string(why));
-    }
     s->asked_ms = now_ms();
     return s->document;
 }

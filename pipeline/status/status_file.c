@@ -5,6 +5,7 @@
 
 #include "formats/base/json.h"
 #include "formats/base/log.h"
+#include "pipeline/names/text.h"
 #include "watch/files/beneath.h"
 
 #include <errno.h>
@@ -14,12 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     LONGEST = 64 << 20,
-    ROOM = 16 << 10, /* a document is as long as a multiple of this: it can grow in place */
+    ROOM = 64 << 10, /* a document is as long as a multiple of this, and can grow by as much in
+                        place: all that waits says why then */
     TRIES = 40,
     AGAIN_MS = 50, /* before one that is half written, or not yet there, is read again */
     SILENT_S = 90  /* a service that has nothing to say does so once a minute */
@@ -158,12 +161,12 @@ static bool write_over(const struct status_file *f, const char *text, size_t n)
     return is_written;
 }
 
-/* The text, with blanks up to a multiple of ROOM and the end of a line; for free(). */
+/* The text, with blanks for ROOM, up to a multiple of that, and the end of a line; for free(). */
 static char *make_text(const json_t *document, size_t *n)
 {
     char *const text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
     const size_t length = text != NULL ? strlen(text) : 0;
-    *n = (length / ROOM + 1) * ROOM;
+    *n = (length / ROOM + 2) * ROOM;
     char *const whole = text != NULL ? malloc(*n) : NULL;
     if (whole != NULL) {
         memcpy(whole, text, length);
@@ -236,10 +239,27 @@ static double age_of(const json_t *document)
     return json_is_number(written) && s > 0 ? s : 0;
 }
 
-double status_file_silent_s(const json_t *document)
+/* What may keep a service from writing there; "": nothing that is seen. */
+static const char *disk_trouble(int fd)
 {
-    const double s = age_of(document);
-    return s > SILENT_S ? s : 0;
+    struct statvfs disk;
+    return fd < 0 || fstatvfs(fd, &disk) != 0 ? ""
+           : (disk.f_flag & ST_RDONLY) != 0   ? ": its disk may only be read"
+           : disk.f_bavail == 0               ? ": its disk is full"
+                                              : "";
+}
+
+/* Of a service that has written nothing for too long nothing else is known. */
+static void say_silence(json_t *document, int folder_fd, double s)
+{
+    char text[TEXT_NUMBER_BYTES], why[160];
+    if (s > SILENT_S) {
+        snprintf(why, sizeof(why), "it stands still%s: what stands here is %s old",
+                 disk_trouble(folder_fd), text_duration(text, s));
+        json_object_set_new(document, "state", json_string("silent"));
+        json_object_set_new(document, "ready", json_false());
+        json_object_set_new(document, "why", json_string(why));
+    }
 }
 
 enum status status_file_read_at(int folder_fd, json_t **out)
@@ -266,6 +286,7 @@ enum status status_file_read_at(int folder_fd, json_t **out)
         add_to_all(*out, "waiting", "since_s", s);
         add_to_all(*out, "in_flight", "for_s", s);
         add_to_all(*out, "workers", "again_in_s", -s);
+        say_silence(*out, folder_fd, s);
     }
     return code;
 }
@@ -309,12 +330,18 @@ enum status status_file_read(const char *spool, json_t **out)
         }
         code = status_file_read_at(fd, out);
     }
+    const char *const trouble = disk_trouble(fd);
     beneath_close(fd);
     if (code == STATUS_OK) {
         return code;
     }
-    return is_alive
-               ? status_fail(code, "'%s/" STATUS_FOLDER "/%s': %s", spool, name, status_message())
+    return is_alive ? status_fail(code, "'%s/" STATUS_FOLDER "/%s': %s%s", spool, name,
+                                  status_message(), trouble)
+           : *trouble != '\0'
+               ? status_fail(STATUS_NOT_FOUND,
+                             "no service that can say so watches '%s'%s; the log of one that waits "
+                             "for that says it",
+                             spool, trouble)
                : status_fail(STATUS_NOT_FOUND,
                              "no service watches '%s'; start one with 'systemctl start leat' "
                              "or 'leat watch --spool DIR', or name its folder with --spool",

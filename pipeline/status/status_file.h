@@ -39,15 +39,13 @@ enum status status_file_write(struct status_file *f, json_t *document) STATUS_MU
 void status_file_close(struct status_file *f);
 
 /* The document of the service that watches the spool, its ages (uptime_s, since_s, ...) as they are
- * now. STATUS_NOT_FOUND: none lives, or it has written none yet; STATUS_IO (no permission),
- * STATUS_BAD_INPUT, STATUS_NO_MEMORY. */
+ * now; one that has written nothing for too long is "silent", and not ready. STATUS_NOT_FOUND: none
+ * lives, or it has written none yet; STATUS_IO (no permission), STATUS_BAD_INPUT, STATUS_NO_MEMORY.
+ */
 enum status status_file_read(const char *spool, json_t **out) STATUS_MUST_CHECK;
 /* The same below the open folder, whether or not it lives. */
 enum status status_file_read_at(int folder_fd, json_t **out) STATUS_MUST_CHECK;
 /* Whether a service watches the spool, as far as can be seen. */
 bool status_file_lives(const char *spool);
-/* How old the document is, in seconds, beyond what a service lets one become: it stands still. 0:
- * it does not. */
-double status_file_silent_s(const json_t *document);
 
 #endif

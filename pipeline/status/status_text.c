@@ -4,7 +4,6 @@
 #include "pipeline/status/status_text.h"
 
 #include "pipeline/names/text.h"
-#include "pipeline/status/status_file.h"
 
 #include <string.h>
 
@@ -51,11 +50,6 @@ static void print_state(FILE *out, const json_t *d)
     text_put(out, text_at(d, "state"));
     fputs(json_is_true(json_object_get(d, "ready")) ? ", ready" : ", not ready", out);
     fprintf(out, ", up for %s\n", text_duration(duration, number_at(d, "uptime_s")));
-    if (status_file_silent_s(d) > 0) {
-        label(out, "");
-        fprintf(out, "it has said nothing for %s: it stands still, or its disk does\n",
-                text_duration(duration, status_file_silent_s(d)));
-    }
     if (*why != '\0') {
         label(out, "");
         put_pair(out, "", why, "\n");
@@ -299,6 +293,5 @@ void status_text_print(FILE *out, const json_t *document)
 bool status_text_is_ready(const json_t *document)
 {
     return json_is_true(json_object_get(document, "ready")) &&
-           status_file_silent_s(document) == 0 &&
            strcmp(text_at(document, "state"), "running") == 0;
 }

@@ -3,8 +3,8 @@
  *
  * The document has the keys
  *   schema 1, written (status_file.h), leat, pid, spool, output, since, uptime_s,
- *   state "starting" | "running" | "paused" | "draining", ready, why ("" or words), watching,
- *   n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
+ *   state "starting" | "running" | "paused" | "draining" | "silent", ready, why ("" or words),
+ * watching, n_waiting, waiting [{path, reason, since_s}] (the first hundred), n_troubles, n_queued,
  *   queued [{id, name, held}] (the first hundred),
  *   n_running, oldest_queued_s, oldest_part_s,
  *   in_flight [{id, name, pipeline, worker, attempt, bytes, total_bytes, steps, total_steps (of a

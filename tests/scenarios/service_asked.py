@@ -1,5 +1,5 @@
 """What is asked of a service that does not run, stands still or has no room: a yes holds, however many ask; each is
-answered once."""
+answered once. What such a service says of itself."""
 # ctest: slots=1
 import errno
 import json
@@ -11,6 +11,7 @@ from lib import begin, small_disk
 from service import LEAT, Service, grid, table
 
 begin()
+WAITING = 100  # that the status lists
 MANY = 3000  # more than a service looks at in one go
 
 
@@ -48,6 +49,15 @@ def begin_long(spool, *options):
     return s
 
 
+def fill():
+    with open("small/ballast", "wb", buffering=0) as f:
+        try:
+            while True:
+                f.write(bytes(4096))
+        except OSError as e:
+            s.check(e.errno == errno.ENOSPC, e)
+
+
 # A job that is deleted while no service runs is not begun by the next one, whatever else was asked for before.
 s = begin_long("many")
 s.drop("gone.clusters.csv", table())
@@ -80,16 +90,40 @@ s = begin_long("small/spool", "--output", os.path.abspath("out"))
 s.process.send_signal(signal.SIGSTOP)
 asked = subprocess.Popen([LEAT, "hold", "--spool", s.spool, "none"], stderr=subprocess.PIPE, text=True)
 s.until(lambda: [n for n in requests(s) if n[0] != "."], "a request")
-with open("small/ballast", "wb", buffering=0) as f:
-    try:
-        while True:
-            f.write(bytes(4096))
-    except OSError as e:
-        s.check(e.errno == errno.ENOSPC, e)
+fill()
 s.process.send_signal(signal.SIGCONT)
 said = asked.communicate()[1]
 s.check("no such job" in said and asked.returncode == 2, f"an answer: {said}")
+
+# The status grows all the same: all that waits says why.
+s.process.send_signal(signal.SIGSTOP)
 os.unlink("small/ballast")
+for i in range(WAITING):
+    open(f"{s.spool}/in/{i:0200}.partial", "w").close()
+fill()
+s.process.send_signal(signal.SIGCONT)
+s.until(lambda: s.status()["n_waiting"] == WAITING and len(s.status()["waiting"]) == WAITING, "what waits")
+os.unlink("small/ballast")
+s.until(lambda: not s.status()["why"], "a disk with room")
+
+# A service that has written nothing for long: why it may not have.
+s.process.send_signal(signal.SIGSTOP)
+with open(s.spool + "/status/status.json", "r+") as f:
+    document = json.load(f)
+    document["written"] -= 1000
+    f.seek(0)
+    json.dump(document, f)
+    f.truncate()
+fill()
+said = leat(s, "status")
+s.check("silent, not ready" in said.stdout and "it stands still: its disk is full: what stands here is 16 min" in said.stdout
+        and said.returncode == 1, f"{said}")
+os.unlink("small/ballast")
+s.process.send_signal(signal.SIGCONT)
+s.until(lambda: leat(s, "status").returncode == 0, "it goes on")
 s.stop()
 s.check(s.said().count("hold none by the administrator") == 1, "it is done more than once")
+subprocess.run(["mount", "-o", "remount,ro", "small"], check=True)
+said = leat(s, "status")
+s.check(said.returncode == 2 and "watches '%s': its disk may only be read" % s.spool in said.stderr, f"{said}")
 print(f"{MANY} requests, a service's number twice, a disk without room")

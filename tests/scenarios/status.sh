@@ -67,7 +67,7 @@ assert 91 <= ages[0] < 120 and 37 <= ages[1] < 60 and 90 <= ages[2] < 120 and ag
 unserve
 serve yes 300
 expect 1 "$LEAT" status --spool spool
-grep -q 'it has said nothing for 5 min' stdout || { cat stdout; fail "a service that stands still"; }
+grep -q 'it stands still: what stands here is 5 min' stdout || { cat stdout; fail "a service that stands still"; }
 unserve
 serve no 0
 expect 1 "$LEAT" status --spool spool
