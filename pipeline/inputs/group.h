@@ -80,7 +80,7 @@ struct group *group_remove(struct groups *groups, struct group_file *f);
 
 /* Makes the file a part of the job that its settings say. STATUS_BAD_INPUT: that has another file
  * in its place, or is of another kind. */
-enum status group_join(struct group_file *f, const struct job_settings *job) STATUS_MUST_CHECK;
+enum status group_join(struct group_file *f, const struct job_settings *of) STATUS_MUST_CHECK;
 /* Makes it a job by itself, which can only fail. */
 void group_set_apart(struct group_file *f, const struct stage_ops *stage, bool is_alone);
 /* Takes it out of its job, which ends with its last part. */
