@@ -224,7 +224,6 @@ static enum status unpack_settings(const struct task *t, struct job_settings *ou
 /* What the engine needs, from the message. */
 static enum status make_input(const struct worker *w, const struct task *t, struct job_input *input)
 {
-    char part_folder[SPOOL_PART_BYTES];
     *input = (struct job_input){.open = open_parts, .opener = t};
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
         input->parts[i].fd = -1;
@@ -239,8 +238,7 @@ static enum status make_input(const struct worker *w, const struct task *t, stru
         input->n_parts++;
     }
     STATUS_TRY(worker_fault(input->parts[0].path));
-    spool_part_name(w->owner, t->id, part_folder);
-    input->part_folder = strdup(part_folder);
+    input->part_folder = strdup(spool_part(w->owner, t->id).name);
     const char *first = json_string_value(json_object_get(t->message, "first"));
     input->id = strdup(first != NULL ? first : t->id);
     return input->part_folder != NULL && input->id != NULL
@@ -442,7 +440,7 @@ static enum status open_archive(const void *task, int *fd, int *part_fd, char **
     const struct task *t = task;
     const struct worker *w = t->worker;
     const json_t *name = json_array_get(files_of(t), 0);
-    char part[SPOOL_PART_BYTES], *file;
+    char *file;
     STATUS_TRY(unpack_name(name, &file));
     if (asprintf(found_at, "/proc/self/fd/%d/%s/in/%s", w->work_fd, t->id, file) < 0) {
         *found_at = NULL;
@@ -451,10 +449,10 @@ static enum status open_archive(const void *task, int *fd, int *part_fd, char **
     if (*found_at == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a path");
     }
-    spool_part_name(w->owner, t->id, part);
-    *part_fd = openat(w->context.out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct spool_part part = spool_part(w->owner, t->id);
+    *part_fd = openat(w->context.out_fd, part.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return *part_fd >= 0 ? open_file(w, t->id, name, fd)
-                         : status_fail_errno(errno, "cannot open the part folder '%s'", part);
+                         : status_fail_errno(errno, "cannot open the part folder '%s'", part.name);
 }
 
 /* An archive is worked on as one job, whose own jobs have a deadline each. */

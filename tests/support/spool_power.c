@@ -239,7 +239,7 @@ static void note_work(struct spool_power *p, const char *root, const char *path)
     char name[NAME_BYTES];
     int folder;
     const char *id = strstr(path, "/out/.");
-    if (id == NULL || strlen(id += 6) < SPOOL_PART_BYTES ||
+    if (id == NULL || strlen(id += 6) < sizeof(struct spool_part) ||
         strncmp(id + SPOOL_ID_BYTES + SPOOL_OWNER_BYTES - 1, ".part/", 6) != 0) {
         return;
     }

@@ -83,11 +83,10 @@ static bool write_seen(int at_fd, const char *name, const char *text)
 
 static bool work(struct spool *s, const struct spool_job *job)
 {
-    char part[SPOOL_PART_BYTES];
     char name[24];
     char text[8192];
-    spool_part_name(s->owner, job->id, part);
-    int out = openat(s->out_fd, part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct spool_part part = spool_part(s->owner, job->id);
+    int out = openat(s->out_fd, part.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool good = out >= 0 && disk_make_folder("work", out, "data", 0777) == 0;
     int data = good ? openat(out, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (size_t i = 0; good && i < job->n_files; i++) {

@@ -123,9 +123,8 @@ static inline int open_input(const struct spool *s, const struct spool_job *job,
 static inline bool make_result(const struct spool *s, const struct spool_job *job)
 {
     char path[512];
-    char part[SPOOL_PART_BYTES];
     char text[8192];
-    spool_part_name(s->owner, job->id, part);
+    const struct spool_part part = spool_part(s->owner, job->id);
     bool good = true;
     for (size_t i = 0; good && i < job->n_files; i++) {
         int fd = open_input(s, job, i);
@@ -135,10 +134,10 @@ static inline bool make_result(const struct spool *s, const struct spool_job *jo
         ssize_t n = read(fd, text, sizeof(text) - 1);
         close(fd);
         text[n > 0 ? n : 0] = '\0';
-        snprintf(path, sizeof(path), "%s/data/%zu", part, i);
+        snprintf(path, sizeof(path), "%s/data/%zu", part.name, i);
         good = put_file(s->out_fd, path, text);
     }
-    snprintf(path, sizeof(path), "%s/result.json", part);
+    snprintf(path, sizeof(path), "%s/result.json", part.name);
     snprintf(text, sizeof(text), "{\n  \"schema\": 1,\n  \"leat\": \"1.2.3\",\n  \"job\": \"%s\"}",
              spool_first_id(job));
     return good && put_file(s->out_fd, path, text);

@@ -439,7 +439,7 @@ static void second_service_is_refused_and_told_who_has_the_folder(void **state)
 static void two_spools_share_an_output_folder_and_leave_each_other_alone(void **state)
 {
     (void)state;
-    char other[64], out[64], mine[SPOOL_PART_BYTES], theirs[SPOOL_PART_BYTES];
+    char other[64], out[64];
     struct spool *second;
     struct spool_recovery found;
     start();
@@ -447,19 +447,17 @@ static void two_spools_share_an_output_folder_and_leave_each_other_alone(void **
     snprintf(out, sizeof(out), "%s/out", root);
     const struct spool_options shared = {.root = other, .out = out, .max_attempts = 3};
     assert_int_equal(spool_open(&shared, &second), STATUS_OK);
-    spool_part_name(s->owner, ID, mine);
-    spool_part_name(second->owner, ID, theirs);
-    assert_string_not_equal(mine, theirs);
-    assert_int_equal(mkdirat(s->out_fd, mine, 0700), 0);
-    assert_int_equal(mkdirat(s->out_fd, theirs, 0700), 0);
+    const struct spool_part mine = spool_part(s->owner, ID), theirs = spool_part(second->owner, ID);
+    assert_string_not_equal(mine.name, theirs.name);
+    assert_int_equal(mkdirat(s->out_fd, mine.name, 0700), 0);
+    assert_int_equal(mkdirat(s->out_fd, theirs.name, 0700), 0);
     assert_int_equal(spool_recover(second, &found), STATUS_OK);
     spool_recovery_free(&found);
-    assert_true(is_there(s->out_fd, mine));
-    assert_false(is_there(s->out_fd, theirs));
+    assert_true(is_there(s->out_fd, mine.name));
+    assert_false(is_there(s->out_fd, theirs.name));
     spool_close(second);
     assert_int_equal(spool_open(&shared, &second), STATUS_OK);
-    spool_part_name(second->owner, ID, mine);
-    assert_string_equal(mine, theirs); /* it keeps its name */
+    assert_string_equal(spool_part(second->owner, ID).name, theirs.name); /* it keeps its name */
     spool_close(second);
 }
 

@@ -449,11 +449,11 @@ static unsigned long n_seen(const char *point)
 static void many_files_of_a_result_are_synced_together(void **state)
 {
     (void)state;
-    char path[128], part[SPOOL_PART_BYTES];
+    char path[128];
     struct spool_job *job = new_worked_job("");
-    spool_part_name(s->owner, job->id, part);
+    const struct spool_part part = spool_part(s->owner, job->id);
     for (int i = 0; i < 200; i++) {
-        snprintf(path, sizeof(path), "out/%s/m%d/result.json", part, i);
+        snprintf(path, sizeof(path), "out/%s/m%d/result.json", part.name, i);
         put(path, "{}");
     }
     const unsigned long each = n_seen("durable.file/fsync"), all = n_seen("durable.file/syncfs");

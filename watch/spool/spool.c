@@ -251,24 +251,24 @@ bool spool_forget(int at_fd, const char *id, bool inputs_left)
     return false;
 }
 
-void spool_part_name(const char *owner, const char *id, char name[SPOOL_PART_BYTES])
+struct spool_part spool_part(const char *owner, const char *id)
 {
-    snprintf(name, SPOOL_PART_BYTES, ".%s%s%s.part", id, *owner != '\0' ? "." : "", owner);
+    struct spool_part part;
+    snprintf(part.name, sizeof(part.name), ".%s%s%s.part", id, *owner != '\0' ? "." : "", owner);
+    return part;
 }
 
 int spool_open_part(const struct spool *s, const char *id)
 {
-    char name[SPOOL_PART_BYTES];
-    spool_part_name(s->owner, id, name);
-    return beneath_open(s->out_fd, name, O_RDONLY | O_DIRECTORY);
+    return beneath_open(s->out_fd, spool_part(s->owner, id).name, O_RDONLY | O_DIRECTORY);
 }
 
 bool spool_drop_part(const struct spool *s, const char *owner, const char *id)
 {
-    char part[SPOOL_PART_BYTES], old[SPOOL_PART_BYTES];
-    spool_part_name(owner, id, part);
-    publish_old_name(part, old, sizeof(old));
-    const int error = disk_remove_tree("drop.part", s->out_fd, part) == 0 ? 0 : errno;
+    const struct spool_part part = spool_part(owner, id);
+    char old[sizeof(part.name)];
+    publish_old_name(part.name, old, sizeof(old));
+    const int error = disk_remove_tree("drop.part", s->out_fd, part.name) == 0 ? 0 : errno;
     const bool dropped = disk_remove_tree("drop.old", s->out_fd, old) == 0;
     errno = error != 0 ? error : errno;
     return dropped && error == 0;

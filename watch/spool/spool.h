@@ -47,7 +47,6 @@ enum { SPOOL_ID_BYTES = 23 };
 /* "9f86d081", a random number that a spool has from its first start on; a copy of it gets another.
  */
 enum { SPOOL_OWNER_BYTES = 9 };
-enum { SPOOL_PART_BYTES = SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 8 };
 
 /* How a step ended for a job. */
 enum spool_outcome {
@@ -297,7 +296,10 @@ void spool_sweep(struct spool *s, struct spool_sweep *sweep);
 enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES]) STATUS_MUST_CHECK;
 /* ".ID.OWNER.part", the part folder's name in OUT; ".ID.part", as leat 0.1.0 has it, where the
  * owner is "". */
-void spool_part_name(const char *owner, const char *id, char name[SPOOL_PART_BYTES]);
+struct spool_part {
+    char name[SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 8];
+};
+struct spool_part spool_part(const char *owner, const char *id);
 /* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure; but the job
  * that they become, unless somebody writes to them before, is as old as they are (spool_first_id).
  * Needs no spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such

@@ -361,10 +361,9 @@ static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
 
 static void make_part(struct spool *s, struct spool_job *job)
 {
-    char part[SPOOL_PART_BYTES];
-    spool_part_name(s->owner, job->id, part);
+    const struct spool_part part = spool_part(s->owner, job->id);
     if (!spool_drop_part(s, s->owner, job->id) ||
-        disk_make_folder("attempt.part", s->out_fd, part, 0777) != 0) {
+        disk_make_folder("attempt.part", s->out_fd, part.name, 0777) != 0) {
         spool_set_outcome_errno(job, errno, "the result's part folder cannot be made");
     }
 }

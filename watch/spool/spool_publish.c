@@ -142,9 +142,7 @@ static void set_trouble(const struct spool *s, struct spool_job *job, int error,
 /* Whether the part is there; *st is its stat. False with errno. */
 static bool find_part(const struct spool *s, const struct spool_job *job, struct stat *st)
 {
-    char part[SPOOL_PART_BYTES];
-    spool_part_name(job->owner, job->id, part);
-    return fstatat(s->out_fd, part, st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(s->out_fd, spool_part(job->owner, job->id).name, st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* The folder that the result is to lie in; where it cannot be had, the name is one in OUT. */
@@ -390,11 +388,10 @@ static int may_replace(void *user, int earlier_fd)
 static int give_name(struct naming *n)
 {
     struct spool_job *const job = n->jobs[n->at];
-    char part[SPOOL_PART_BYTES];
+    const struct spool_part part = spool_part(job->owner, job->id);
     int error = EEXIST;
-    spool_part_name(job->owner, job->id, part);
     for (unsigned tries = 1; error == EEXIST && tries <= SPOOL_NAMES_TRIED; tries++) {
-        error = publish_give_name(n->s->out_fd, part, job->published, may_replace, n) == 0 ||
+        error = publish_give_name(n->s->out_fd, part.name, job->published, may_replace, n) == 0 ||
                         job->outdated
                     ? 0
                     : errno;
@@ -415,15 +412,13 @@ static void publish(struct spool *s, struct spool_job *const jobs[], size_t at, 
         return;
     }
     if (!find_part(s, job, &st)) {
-        char part[SPOOL_PART_BYTES];
         const int was = errno == ENOENT ? was_published(s, job) : -1;
         if (was < 0) {
             spool_set_outcome_errno(job, errno, "the result cannot be published");
         } else if (was == 0) {
-            spool_part_name(job->owner, job->id, part);
             spool_set_outcome(job, SPOOL_TRANSIENT,
                               "its result, '%s', is not in '%s': is another folder mounted there?",
-                              part, s->out);
+                              spool_part(job->owner, job->id).name, s->out);
         }
         return;
     }

@@ -17,6 +17,7 @@
 #include "formats/base/log.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/publish.h"
 #include "watch/files/xalloc.h"
 
 #include <errno.h>
@@ -260,15 +261,13 @@ static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
     struct spool_names list;
     enum status code = spool_list(s->out_fd, "the output folder", &list);
     for (size_t i = 0; code == STATUS_OK && i < list.n; i++) {
-        char part[SPOOL_PART_BYTES];
-        char id[SPOOL_ID_BYTES];
+        char id[SPOOL_ID_BYTES], old[sizeof(struct spool_part)];
         struct stat st;
         const char *name = list.names[i];
         snprintf(id, sizeof(id), "%s", name[0] == '.' ? name + 1 : "");
-        spool_part_name(s->owner, id, part);
-        const size_t n = strlen(part) - strlen("part"); /* .ID.OWNER. */
-        if (spool_id_time(id) < 0 || strncmp(name, part, n) != 0 ||
-            (strcmp(name + n, "part") != 0 && strcmp(name + n, "old") != 0)) {
+        const struct spool_part part = spool_part(s->owner, id);
+        publish_old_name(part.name, old, sizeof(old));
+        if (spool_id_time(id) < 0 || (strcmp(name, part.name) != 0 && strcmp(name, old) != 0)) {
             continue;
         }
         if (fstatat(s->work_fd, spool_path(id, "commit").text, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
