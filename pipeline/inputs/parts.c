@@ -273,8 +273,7 @@ static enum status give_up_job(struct parts *p, struct member *m, struct job_inp
     enum status code = STATUS_OK;
     if (group_lacks(&m->f, why)) {
         code = status_fail(STATUS_BAD_INPUT,
-                           "'%s': the other part of the job is missing: %s needs %s, in the same "
-                           "folder",
+                           "'%s': the other part of the job is missing in its folder: %s needs %s",
                            m->f.path, m->f.job->stage->name, why);
     }
     take_out(p, m->f.job, out);

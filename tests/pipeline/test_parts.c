@@ -208,9 +208,9 @@ static void parts_of_unlike_jobs_are_told_apart(void **state)
     job_input_free(&job);
     assert_int_equal(give_up("", &job), STATUS_BAD_INPUT);
     assert_string_equal(status_message(),
-                        "'x.query.csv': the other part of the job is missing: fit needs "
-                        "x.nodes.* without the parameter query, which takes the place of "
-                        "x.query.*, in the same folder");
+                        "'x.query.csv': the other part of the job is missing in its folder: fit "
+                        "needs x.nodes.* without the parameter query, which takes the place of "
+                        "x.query.*");
     assert_string_equal(job.parts[0].path, "x.query.csv");
     job_input_free(&job);
     assert_int_equal(give_up("", &job), STATUS_OK);

@@ -129,7 +129,7 @@ assert numpy.allclose(read("unit/b", "scores"), one / 2, rtol=1e-12, atol=0) and
 run("-o", "other", "b.values.csv.gz", "b.asked.csv", "b.unit.csv", status=1,
     says=r"b.unit.csv: the parameter unit=none takes the place of X.unit.\*; remove one of them")
 run("-o", "bad", "-s", "unit=file", "b.values.csv.gz", "b.asked.csv", status=1,
-    says=r"scores needs b.unit.\* too, in the same folder, or the parameter unit=none")
+    says=r"scores needs b.unit.\* or the parameter unit=none")
 print("a part between others, where it is asked for")
 
 # Where the copy has no room the text is decoded again.
@@ -171,7 +171,7 @@ assert not os.path.exists("bad"), os.listdir("bad")
 check = subprocess.run([LEAT, "check", "-b", "cpu", *SMALL, "-s", "columns=v", "-s", "query_columns=w", "a.values.csv",
                         "a.asked.csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
 assert "scores" in check and str(N) in check.replace(",", ""), check
-run("-o", "bad", "a.asked.csv", status=1, says="the other part of the job is missing: scores needs a.values")
-run("-o", "bad", "a.values.csv", status=1, says="scores needs a.asked.. too, in the same folder, or the parameter at")
+run("-o", "bad", "a.asked.csv", status=1, says="the other part of the job is missing in its folder: scores needs a.values")
+run("-o", "bad", "a.values.csv", status=1, says="scores needs a.asked.. or the parameter at")
 run("-o", "bad", "-s", "query_columns=" + "w" * 1001, "a.values.csv", "a.asked.csv", status=2, says="query_columns")
 sys.exit(0)
