@@ -132,10 +132,15 @@ class Service:
         self.check(not work and not parts, f"left over: {work} {parts}")
 
 
-def part_of(spool, id):
-    """The folder in which the spool, once it has been started, makes the result of a job."""
+def owner_of(spool):
+    """The number that the spool has once it has been started."""
     with open(f"{spool}/.work/lock") as f:
-        return f"{spool}/out/.{id}.{f.readline().strip()}.part"
+        return f.readline().strip()
+
+
+def part_of(spool, id):
+    """The folder in which it makes the result of a job."""
+    return f"{spool}/out/.{id}.{owner_of(spool)}.part"
 
 
 def service_of_another():

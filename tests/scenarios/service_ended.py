@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from lib import begin
-from service import LEAT, Service, part_of, table
+from service import LEAT, Service, owner_of, part_of, table
 
 begin()
 
@@ -49,7 +49,7 @@ with open(f"spool/.work/{ID}/job", "w") as f:
         {"name": "d.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}, f)
 with open(f"spool/.work/{ID}/commit", "w") as f:
     json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
-               "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
+               "owner": owner_of("spool"), "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
 s = Service("spool")
 found = failures(s)["in/c.clusters.csv"]
 s.check(found["kind"] == "bad-input" and '"x"' in found["text"] and found["id"] == ids["in/c.clusters.csv"], f"{found}")

@@ -6,7 +6,7 @@ import os
 import signal
 
 from lib import TREE, begin
-from service import Service, grid, part_of, table
+from service import Service, grid, owner_of, part_of, table
 
 begin()
 HERE = os.getcwd()
@@ -201,7 +201,7 @@ for path, text in ((f"spool/.work/{ID}/in/d.clusters.csv", table()), (part_of("s
         f.write(text)
 with open(f"spool/.work/{ID}/commit", "w") as f:
     json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
-               "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
+               "owner": owner_of("spool"), "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
 os.unlink("told.done")
 s = Service("spool", "--on-done", told)
 s.until(lambda: os.path.exists("told.done"), "a command for what was found at the start")
