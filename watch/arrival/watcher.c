@@ -103,12 +103,13 @@ static void follow(struct watcher *w, const char *folder)
     }
 }
 
-/* A name has gone. Of a folder that was moved away nothing tells what was in it. */
+/* A name has gone, and somebody asks. Of a folder that was moved away nothing tells what was in it.
+ */
 static void on_gone(struct watcher *w, const char *folder, const struct inotify_event *e)
 {
     if ((e->mask & IN_ISDIR) != 0) {
         want_scan(w);
-    } else if (w->options.gone != NULL) {
+    } else {
         char *const path = xasprintf("%s%s%s", folder, *folder != '\0' ? "/" : "", e->name);
         w->options.gone(w->options.user, path);
         free(path);
@@ -133,7 +134,9 @@ static void on_event(struct watcher *w, const struct inotify_event *e)
     if (folder != NULL && (e->mask & IN_MOVE_SELF) != 0) {
         follow(w, folder);
     } else if (folder != NULL && (e->mask & (IN_MOVED_FROM | IN_DELETE)) != 0) {
-        on_gone(w, folder, e);
+        if (w->options.gone != NULL) {
+            on_gone(w, folder, e);
+        }
     } else if (folder != NULL && e->len > 0) {
         add_hint(w, folder, e->name);
     }
