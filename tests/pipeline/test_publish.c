@@ -29,9 +29,13 @@ int __real_flock(int fd, int operation);
 int __wrap_flock(int fd, int operation);
 const char *__wrap_file_system_network(int fd);
 
+static char folder[] = "/tmp/leat-publish-XXXXXX";
+static int out_fd;
+
 static bool knows_no_flags, has_no_locks, network;
 static bool loses_replies;        /* of renames that take effect */
 static int renames_until_failure; /* 0: none fails */
+static int n_unlocked;            /* files removed from folders that publish_sweep may take */
 static int n_removals = -1;       /* until none succeeds; -1: all do */
 static int looks_until_gap;       /* 0: none meets it: */
 static const char *in_gap;        /* a name that is gone for one look */
@@ -102,6 +106,9 @@ int __wrap_unlinkat(int at_fd, const char *name, int flags)
         return -1;
     }
     n_removals -= n_removals > 0;
+    const int fd = openat(at_fd, ".", O_RDONLY | O_DIRECTORY);
+    n_unlocked += at_fd != out_fd && __real_flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
     return __real_unlinkat(at_fd, name, flags);
 }
 
@@ -132,9 +139,6 @@ const char *__wrap_file_system_network(int fd)
     (void)fd;
     return network ? "NFS" : NULL;
 }
-
-static char folder[] = "/tmp/leat-publish-XXXXXX";
-static int out_fd;
 
 /* What another program does between two of our calls. */
 static void make_vanish(const char *stem)
@@ -648,6 +652,25 @@ static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **stat
     assert_false(sweep_removes(name));
 }
 
+/* It may be old, and take long: other runs, which sweep, leave it to the one that is at it. */
+static void what_is_being_removed_is_locked(void **state)
+{
+    (void)state;
+    struct publish p;
+    for (int i = 0; i < 2; i++) {
+        knows_no_flags = i == 1;
+        put_result("removed", "1");
+        n_unlocked = 0;
+        put_result("removed", "2");
+        assert_int_equal(n_unlocked, 0);
+    }
+    assert_int_equal(publish_begin(out_fd, "given up", NULL, &p), STATUS_OK);
+    put_file(p.part_fd, "x", "1");
+    publish_abandon(&p);
+    assert_int_equal(n_unlocked, 0);
+    make_vanish("removed");
+}
+
 /* Two steps have replaced it, and its removal was cut off: it is no result any more. */
 static void earlier_result_that_is_half_removed_goes(void **state)
 {
@@ -776,6 +799,7 @@ int main(void)
         cmocka_unit_test(part_folders_just_made_and_folders_of_others_stay),
         cmocka_unit_test_teardown(part_folders_of_other_machines_stay_where_locks_may_be_local,
                                   all_flags),
+        cmocka_unit_test_teardown(what_is_being_removed_is_locked, all_flags),
         cmocka_unit_test_teardown(earlier_result_that_is_half_removed_goes, all_flags),
         cmocka_unit_test_teardown(folders_that_stay_for_a_day_and_earlier_results_are_told,
                                   all_flags),

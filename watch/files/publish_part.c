@@ -162,11 +162,19 @@ enum status publish_vacant(int out_fd, const char *result, bool replace)
     return code;
 }
 
+/* With a lock, so that publish_sweep leaves it to this process. What tells that it is a result goes
+ * first: if the rest is cut off publish_sweep ends it. */
 static void remove_folder(int out_fd, const char *name)
 {
+    const int fd = beneath_open(out_fd, name, O_RDONLY | O_DIRECTORY);
+    if (fd >= 0) {
+        (void)flock(fd, LOCK_EX | LOCK_NB);
+        (void)disk_unlink("publish.drop", fd, "result.json");
+    }
     if (disk_remove_tree("publish.drop", out_fd, name) != 0) {
         log_warning("left behind in the output folder: '%s' (%s)", name, strerror(errno));
     }
+    beneath_close(fd);
 }
 
 /* --- names of hidden folders ------------------------------------------------------------------ */
@@ -369,15 +377,6 @@ static void remove_made(int out_fd, const char *result, size_t n)
     }
 }
 
-/* What tells that it is a result goes first: if the rest is cut off publish_sweep ends it. */
-static void remove_earlier(int out_fd, const char *old)
-{
-    char manifest[128];
-    snprintf(manifest, sizeof(manifest), "%s/result.json", old);
-    (void)disk_unlink("publish.drop", out_fd, manifest);
-    remove_folder(out_fd, old);
-}
-
 static enum status give_name(const struct publish *p, int folder, struct publish_folder *replace)
 {
     char old[sizeof(p->part)];
@@ -385,7 +384,7 @@ static enum status give_name(const struct publish *p, int folder, struct publish
                           replace) == 0) {
         publish_old_name(p->part, old, sizeof(old));
         remove_folder(p->out_fd, p->part);
-        remove_earlier(p->out_fd, old);
+        remove_folder(p->out_fd, old);
         return STATUS_OK;
     }
     if (errno != EEXIST && errno != EAGAIN) {
