@@ -252,19 +252,21 @@ bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES])
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-/* Whether `beside` came too early to be of the job's drop. */
-static bool is_of_earlier_drop(const struct groups *groups, const struct group_file *beside,
-                               const struct group_job *job)
+/* Whether `beside` is of another drop than the job. */
+static bool is_of_other_drop(const struct groups *groups, const struct group_file *beside,
+                             const struct group_job *job)
 {
     int64_t first = INT64_MAX;
+    if (beside->kind == INPUT_MARKER || beside->kind == INPUT_MASK) {
+        return false; /* the job would wait for ever, or be done as if there were none */
+    }
     for (size_t i = 0; i < job->n_parts; i++) {
         if (job->parts[i] != NULL && job->parts[i]->arrived_ms < first) {
             first = job->parts[i]->arrived_ms;
         }
     }
-    return groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
-           (beside->is_late ? beside->arrived_ms <= first
-                            : beside->arrived_ms < first - groups->drop_ms);
+    return beside->is_late || (groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
+                               beside->arrived_ms < first - groups->drop_ms);
 }
 
 /* Whether it goes with the part. */
@@ -272,7 +274,7 @@ static size_t fits(const struct groups *groups, const struct group_file *beside,
                    const struct group_file *part)
 {
     return group_is_beside(beside->kind) && part->job != NULL && !part->job->is_alone &&
-                   !is_of_earlier_drop(groups, beside, part->job)
+                   !is_of_other_drop(groups, beside, part->job)
                ? group_fits(beside->path, part->path)
                : 0;
 }

@@ -23,9 +23,8 @@ struct group_file {
     const char *path; /* the caller's, as long as the file is in a group */
     enum input_kind kind;
     bool is_complete;
-    int64_t arrived_ms; /* of its drop, by one clock; of what lies beside a part: the last */
-    bool is_late; /* lies beside others, and is of a job that has gone already, unless it came after
-                     the part */
+    int64_t arrived_ms;    /* of its drop, by one clock; of what lies beside a part: the last */
+    bool is_late;          /* lies beside others, and is of a job that has gone already */
     struct group *group;   /* NULL: it is in none */
     struct group_job *job; /* whose part it is; NULL: none's */
     size_t part;           /* which */
@@ -53,7 +52,7 @@ struct group {
 };
 
 /* Files whose arrivals are further apart than so are not of one drop: what lies beside a part and
- * came so much earlier is not of its job. */
+ * came so much earlier is not of its job; but a marker and a mask are, whenever they came. */
 enum { GROUP_ANY_TIME = -1 };
 struct groups {
     void *tree; /* of struct group */

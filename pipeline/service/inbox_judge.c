@@ -53,7 +53,13 @@ void inbox_note_claimed(struct service_inbox *inbox, const struct group_job *job
         TAILQ_REMOVE(&inbox->claimed, c, place);
     }
     c->ms = inbox->now_ms;
-    c->had_projection = false;
+    c->found_ms = 0;
+    for (size_t i = 0; i < job->n_parts; i++) {
+        const uint64_t found_ms = inbox_file_of(job->parts[i])->since_ms;
+        c->found_ms = found_ms > c->found_ms ? found_ms : c->found_ms;
+    }
+    c->had_projection =
+        c->late_ms > c->found_ms; /* of this one or the last, and one of each came */
     for (size_t i = 0; i < spool->n_files; i++) {
         c->had_projection = c->had_projection || projection_named(spool->files[i].name);
     }
@@ -67,13 +73,28 @@ void inbox_forget_claimed(struct service_inbox *inbox)
     }
 }
 
-bool inbox_is_late(const struct service_inbox *inbox, const struct file *f)
+static struct claimed *find_claimed(const struct service_inbox *inbox, const struct file *f)
 {
     const struct claimed key = {.key = f->g.group->key};
     struct claimed **const found = tfind(&key, &inbox->by_key, by_key);
-    return found != NULL &&
-           inbox->now_ms <= (*found)->ms + LATE_TIMES * (uint64_t)inbox->groups.drop_ms &&
-           !(f->g.kind == INPUT_PROJECTION && (*found)->had_projection);
+    return found != NULL ? *found : NULL;
+}
+
+bool inbox_is_late(const struct service_inbox *inbox, const struct file *f)
+{
+    const struct claimed *const c = find_claimed(inbox, f);
+    return c != NULL && f->g.kind != INPUT_MARKER &&
+           inbox->now_ms <= c->ms + LATE_TIMES * (uint64_t)inbox->groups.drop_ms &&
+           !(f->g.kind == INPUT_PROJECTION && c->had_projection);
+}
+
+void inbox_note_late(struct service_inbox *inbox, const struct file *f)
+{
+    struct claimed *const c = find_claimed(inbox, f);
+    if (c != NULL && f->g.kind == INPUT_PROJECTION && f->since_ms > c->found_ms) {
+        c->late_ms = f->since_ms;
+        c->had_projection = true;
+    }
 }
 
 /* Another file of its group that is not taken and lies beside none. */
@@ -100,9 +121,12 @@ static void judge_beside(struct service_inbox *inbox, struct file *f)
                                           : xasprintf("stays as long as %s, and is not read",
                                                       file_name_last(other->path)));
         inbox_move_to(inbox, f, LIST_HELD);
+    } else if (!f->g.is_late && (f->g.kind == INPUT_MARKER || f->g.kind == INPUT_MASK)) {
+        inbox_set_reason(f, xstrdup(INBOX_OWNERLESS));
+        inbox_move_to(inbox, f, LIST_HELD);
     } else if (f->list != LIST_LATE) {
         f->look_ms = f->g.is_late ? 0 : f->complete_ms + (uint64_t)inbox->groups.drop_ms;
-        inbox_set_reason(f, xstrdup("the file that it belongs to is not there"));
+        inbox_set_reason(f, xstrdup(INBOX_OWNERLESS));
         inbox_move_to(inbox, f, LIST_LATE);
     }
 }
@@ -133,20 +157,16 @@ static char *find_missing(const struct service_inbox *inbox, const struct file *
     return beside != NULL ? xasprintf("waits for %s", file_name_last(beside->path)) : NULL;
 }
 
-/* The part that is a grid without its .prj and waits for that longest; NULL: none. */
+/* The first part of a complete job, which says where the result lies, while it waits for its .prj;
+ * NULL: it does not. */
 static struct file *find_waiting(const struct service_inbox *inbox, const struct group_job *job)
 {
-    struct file *last = NULL;
-    for (size_t i = 0; i < job->n_parts && !job->is_alone; i++) {
-        struct file *const f = inbox_file_of(job->parts[i]);
-        if (f->g.kind == INPUT_OF_JOB && group_wants_projection(&f->g) &&
-            group_beside(&inbox->groups, &f->g, INPUT_PROJECTION) == NULL &&
-            inbox->now_ms < f->complete_ms + inbox_settle_ms(inbox) &&
-            (last == NULL || f->complete_ms > last->complete_ms)) {
-            last = f;
-        }
-    }
-    return last;
+    struct file *const f = inbox_file_of(job->parts[0]);
+    return !job->is_alone && f->g.kind == INPUT_OF_JOB && group_wants_projection(&f->g) &&
+                   group_beside(&inbox->groups, &f->g, INPUT_PROJECTION) == NULL &&
+                   inbox->now_ms < f->complete_ms + inbox_settle_ms(inbox)
+               ? f
+               : NULL;
 }
 
 void inbox_set_ready(struct service_inbox *inbox, struct group_job *job, bool ready)

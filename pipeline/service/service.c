@@ -352,8 +352,8 @@ static void arm(struct service *s)
     if (s->readiness != NULL || s->is_draining || due <= now) {
         due = UINT64_MAX; /* its end decides again; or it could not begin: the next second tries */
     }
-    const uint64_t late = service_inbox_next_late(s->inbox);
-    due = late > now && late < due ? late : due;
+    const uint64_t late = service_inbox_next_late(s->inbox, now);
+    due = late < due ? late : due;
     due = s->is_changed ? now : due;
     if (due == UINT64_MAX) {
         uv_timer_stop(&s->soon);

@@ -90,20 +90,28 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
+static int64_t ms_of(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static int64_t arrival_of(const struct stat *st)
 {
-    return (int64_t)st->st_ctim.tv_sec * 1000 + st->st_ctim.tv_nsec / 1000000;
+    return ms_of(st->st_ctim);
 }
 
 static struct file *add(struct service_inbox *inbox, struct watcher_file *found)
 {
     struct file *f = xcalloc(1, sizeof(*f));
     *f = (struct file){.path = found->path,
-                       .g = {.path = found->path, .arrived_ms = arrival_of(&found->st)},
+                       .g = {.path = found->path},
                        .st = found->st,
                        .since_ms = inbox->now_ms,
                        .came_ms = arrival_of(&found->st)};
     found->path = NULL;
+    /* A folder that is moved in holds files of any age, which arrive together. */
+    const int64_t folder_ms = ms_of(found->folder_came);
+    f->g.arrived_ms = f->came_ms > folder_ms ? f->came_ms : folder_ms;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     group_add(&inbox->groups, &f->g);
     inbox->n_files++;
@@ -338,7 +346,7 @@ static struct spool_job *make_job(const struct service_inbox *inbox, struct file
 static void take(struct service_inbox *inbox, struct file *f, const void *taker)
 {
     f->taker = taker;
-    f->g.arrived_ms = group_is_beside(f->g.kind) ? INBOX_OF_NO_DROP : f->g.arrived_ms;
+    f->g.is_late = group_is_beside(f->g.kind); /* of no other job */
     inbox_move_to(inbox, f, LIST_TAKEN);
 }
 
@@ -379,9 +387,12 @@ char *service_inbox_path(const struct spool_job *job, size_t i)
 /* A file that was to be taken is still there. */
 static void bring_back(struct service_inbox *inbox, struct file *f, const char *why)
 {
+    if (f->again) { /* a new drop */
+        f->since_ms = inbox->now_ms;
+        f->came_ms = f->g.arrived_ms = arrival_of(&f->st);
+    }
     f->memory = (struct ready_memory){0};
     f->again = false;
-    f->g.arrived_ms = arrival_of(&f->st);
     inbox_move_to(inbox, f, LIST_HELD);
     inbox_route(inbox, f);
     if (f->list == LIST_LOOK && why != NULL) {
@@ -409,23 +420,29 @@ void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *j
             forget(inbox, f);
             continue;
         }
-        if (is_claimed) { /* a new drop */
-            f->since_ms = now_ms;
-            f->came_ms = arrival_of(&f->st);
-        }
         bring_back(inbox, f, later ? (job->message != NULL ? job->message : "") : NULL);
     }
 }
 
-uint64_t service_inbox_next_late(const struct service_inbox *inbox)
+uint64_t service_inbox_next_late(const struct service_inbox *inbox, uint64_t now_ms)
 {
     uint64_t first = UINT64_MAX;
     const struct file *f;
     TAILQ_FOREACH(f, &inbox->lists[LIST_LATE], place)
     {
-        first = f->look_ms < first ? f->look_ms : first;
+        first = f->look_ms > now_ms && f->look_ms < first ? f->look_ms : first;
     }
     return first;
+}
+
+/* Whether it lies beside a part that is here, although it is of a job that has gone. */
+static bool is_doubtful(const struct file *f)
+{
+    const struct group_file *g = TAILQ_FIRST(&f->g.group->files);
+    while (g != NULL && (g->job == NULL || group_fits(f->path, g->path) == 0)) {
+        g = TAILQ_NEXT(g, place);
+    }
+    return g != NULL;
 }
 
 size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct service_late *late,
@@ -435,9 +452,9 @@ size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct s
     struct file *f;
     TAILQ_FOREACH(f, &inbox->lists[LIST_LATE], place)
     {
-        if (n < cap) {
+        if (n < cap && f->look_ms <= now_ms) {
             late[n++] = (struct service_late){
-                .path = f->path, .is_due = f->look_ms <= now_ms, .found_ms = f->since_ms};
+                .path = f->path, .is_doubtful = is_doubtful(f), .found_ms = f->since_ms};
         }
     }
     return n;
@@ -459,10 +476,13 @@ void service_inbox_settle_late(struct service_inbox *inbox, const void *taker,
         if (f->taker != taker) {
             continue;
         }
+        if (is_taken(taker, f->path)) {
+            inbox_note_late(inbox, f);
+        }
         if (is_taken(taker, f->path) && !f->again) {
             forget(inbox, f);
         } else {
-            bring_back(inbox, f, f->again ? NULL : "cannot be moved");
+            bring_back(inbox, f, f->again ? NULL : "was not moved");
         }
     }
 }
@@ -476,9 +496,9 @@ size_t service_inbox_count(const struct service_inbox *inbox)
 
 void service_inbox_list(const struct service_inbox *inbox, double now_s, size_t most, json_t *list)
 {
-    static const char *const by_list[LISTS] = {
-        "is being looked at", "is complete", "is complete and waits for its turn", "is being taken",
-        "the file that it belongs to is not there"};
+    static const char *const by_list[LISTS] = {"is being looked at", "is complete",
+                                               "is complete and waits for its turn",
+                                               "is being taken", INBOX_OWNERLESS};
     for (enum inbox_list l = 0; l < LISTS; l++) {
         const struct file *f;
         TAILQ_FOREACH(f, &inbox->lists[l], place)

@@ -4,13 +4,13 @@
  * A file is looked at (ready_look) until it is complete; a job is ready when all its parts are:
  * X.dem.* and X.source.* of one folder (group.h). What lies beside a part (X.dem.prj, .aux.xml)
  * goes with it when it is there, and is waited for until it is complete; with `done_file` the
- * X.csv.done, without which X.csv is not taken. An .asc grid without a .prj waits for one, for
- * `settle` seconds. What lies beside nothing that is here came late, or too early: the caller gives
- * it to the job that has been claimed without it, or puts it away after `settle`; it is never of
- * another drop's job. Files that no pipeline takes stay, and say so. Two kinds become jobs of their
- * own, which can only fail: what is not a regular file and stays so for a moment (some programs put
- * a file into place by link and unlink), and a format that is not read where a pipeline is asked
- * for.
+ * X.csv.done, without which X.csv is not taken. A job whose first part is an .asc grid without a
+ * .prj waits for that, for `settle` seconds. What lies beside nothing that is here came late, or
+ * too early: the caller gives it to the job that has been claimed without it, or puts it away after
+ * `settle`; it is never of another drop's job. A lone marker or mask stays for its file. Files that
+ * no pipeline takes stay, and say so. Two kinds become jobs of their own, which can only fail: what
+ * is not a regular file and stays so for a moment (some programs put a file into place by link and
+ * unlink), and a format that is not read where a pipeline is asked for.
  *
  * State only: looking, claiming and the clock are the caller's. One thread.
  */
@@ -66,17 +66,17 @@ struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_m
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job,
                           uint64_t now_ms);
 
-/* A file that lies beside nothing in in/. */
+/* A file that lies beside nothing in in/, or came after the claim of what it lay beside. */
 struct service_late {
     const char *path; /* below in/; until the inbox is changed */
-    bool is_due;      /* nothing has come for it in time */
+    bool is_doubtful; /* another drop of that name is here already: it may be of that one */
     uint64_t found_ms;
 };
-/* Fills late[0 .. n); returns n <= cap. */
+/* Fills late[0 .. n) with those for which nothing has come in time; returns n <= cap. */
 size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct service_late *late,
                           size_t cap);
-/* When the next of them is due; UINT64_MAX: none is there. */
-uint64_t service_inbox_next_late(const struct service_inbox *inbox);
+/* When the next of them is due, after now; UINT64_MAX: none is. */
+uint64_t service_inbox_next_late(const struct service_inbox *inbox, uint64_t now_ms);
 /* It is being moved, by `taker`, until service_inbox_settle_late. */
 void service_inbox_take_late(struct service_inbox *inbox, const char *path, const void *taker);
 /* What became of those: whether the file at the path has been moved. */

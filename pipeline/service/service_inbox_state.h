@@ -41,8 +41,9 @@ TAILQ_HEAD(inbox_files, file);
 /* A group of which a job with grids was claimed lately. */
 struct claimed {
     char *key;
-    uint64_t ms;
+    uint64_t ms, found_ms; /* when it was, and the last of its parts was found */
     bool had_projection;
+    uint64_t late_ms; /* when a .prj was found that came late for it; 0: none was */
     TAILQ_ENTRY(claimed) place;
 };
 
@@ -69,8 +70,7 @@ static inline uint64_t inbox_settle_ms(const struct service_inbox *inbox)
     return (uint64_t)(inbox->settings->settle_s * 1000);
 }
 
-/* The arrival of what lies beside others and is of no job to come. */
-#define INBOX_OF_NO_DROP INT64_MIN
+#define INBOX_OWNERLESS "the file that it belongs to is not there"
 
 static inline void inbox_move_to(struct service_inbox *inbox, struct file *f, enum inbox_list list)
 {
@@ -109,6 +109,8 @@ void inbox_note_claimed(struct service_inbox *inbox, const struct group_job *job
                         const struct spool_job *spool);
 /* Whether what lies beside others came for a job that was claimed without it, and not long ago. */
 bool inbox_is_late(const struct service_inbox *inbox, const struct file *f);
+/* A file that came late goes to a job, or away: one .prj is of one job. */
+void inbox_note_late(struct service_inbox *inbox, const struct file *f);
 /* All that is noted. */
 void inbox_forget_claimed(struct service_inbox *inbox);
 

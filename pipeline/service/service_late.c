@@ -43,21 +43,23 @@ static bool is_beside(const struct spool_job *job, const char *path)
     return fits;
 }
 
-/* The youngest job, claimed and not begun, that the file may be taken to: it came after the job's.
- */
+/* The job, claimed and not begun, that the file may be taken to: it came after the job's. NULL:
+ * there is none, or it may be of any of several drops of that name. */
 static struct service_job *find_job(const struct service *s, const struct service_late *late)
 {
     struct service_job *job, *found = NULL;
+    size_t n = late->is_doubtful;
     for (enum service_list list = WAIT_CLAIM; list <= WAIT_CHARGE; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
-            const bool may = list != WAIT_FINISH && !job->begun && job->spool->id[0] != '\0' &&
-                             job->found_ms <= late->found_ms && is_beside(job->spool, late->path);
-            found = may && (found == NULL || strcmp(job->spool->id, found->spool->id) > 0) ? job
-                                                                                           : found;
+            if (list != WAIT_FINISH && !job->begun && job->spool->id[0] != '\0' &&
+                job->found_ms < late->found_ms && is_beside(job->spool, late->path)) {
+                found = job;
+                n++;
+            }
         }
     }
-    return found;
+    return n == 1 ? found : NULL;
 }
 
 /* Has the job take it, as soon as it stands where it can. */
@@ -88,7 +90,7 @@ struct late_batch *late_begin(struct service *s)
         struct service_job *const job = find_job(s, &late[i]);
         if (job != NULL) {
             take_to(s, job, late[i].path);
-        } else if (late[i].is_due) {
+        } else {
             batch = batch != NULL ? batch : xcalloc(1, sizeof(*batch));
             batch->service = s;
             batch->files[batch->n++].path = xstrdup(late[i].path);
@@ -129,7 +131,8 @@ void late_end(struct service *s, struct late_batch *batch)
         if (f->why != NULL) {
             log_warning("in/%s: %s", f->path, f->why);
         } else if (!f->is_gone) {
-            log_warning("in/%s lies beside no file here, or came when the job of that had begun: "
+            log_warning("in/%s lies beside no file here, or came when the job of that had begun, "
+                        "or another drop of its name had come: "
                         "it is in done/ now; drop it again together with that file",
                         f->path);
             free(s->late.path);

@@ -277,6 +277,7 @@ static void act(struct service_request *r, struct service_job *job)
 {
     if (is(r, "delete")) {
         service_job_set_failure(job, "deleted", "deleted by the administrator");
+        late_settle(r->service, job);
         service_job_happens(r->service, job, job->list, EVENT_DELETED);
         job->again_ms = 0;
         snprintf(r->deleted, sizeof(r->deleted), "%s", job->spool->id);

@@ -157,8 +157,9 @@ struct service {
 
     struct service_retention retention;
     struct {
-        size_t n;   /* files that came late and were put away, since the start */
-        char *path; /* the last, below in/; owned; NULL: none */
+        size_t n;      /* files that came late and were put away, since the start */
+        char *path;    /* the last, below in/; owned; NULL: none */
+        bool was_last; /* the last step was to put some away: jobs are next */
     } late;
     struct {
         STAILQ_HEAD(service_request_list, service_request) pending;
@@ -299,7 +300,7 @@ struct late_batch;
 struct late_batch *late_begin(struct service *s);
 void late_run(struct late_batch *batch);
 void late_end(struct service *s, struct late_batch *batch);
-/* The job has been verified, with what came late for it. */
+/* The job has been verified, with what came late for it, or is not going to be. */
 void late_settle(struct service *s, const struct service_job *job);
 /* {n, path}. */
 json_t *late_status(const struct service *s);

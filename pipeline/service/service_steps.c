@@ -421,22 +421,25 @@ static void gather(struct service *s, struct service_step *step)
     }
 }
 
-void service_step(struct service *s)
+/* What came late; while a request has a job in hand, that may be what it is for. */
+static bool begin_late(struct service_step *step)
+{
+    struct service *const s = step->service;
+    if (s->requests.n_working == 0 && may_run(s, WAIT_VERIFY)) {
+        step->late = late_begin(s);
+    }
+    step->kind = step->late != NULL ? STEP_LATE : STEP_JOBS;
+    return step->late != NULL;
+}
+
+/* The next list whose turn it is and that has jobs. */
+static bool begin_jobs(struct service_step *step)
 {
     static const enum service_list order[] = {WAIT_REQUEUE, WAIT_CHARGE, WAIT_FAIL, WAIT_ATTEMPT,
                                               WAIT_FINISH,  WAIT_VERIFY, WAIT_CLAIM};
     enum { KINDS = sizeof(order) / sizeof(*order) };
-    if (s->step != NULL || s->is_closing) {
-        return;
-    }
-    const bool look = !s->is_draining && service_now(s) >= s->gate.look_ms;
-    struct late_batch *const late = !look && may_run(s, WAIT_VERIFY) ? late_begin(s) : NULL;
-    struct service_step *step = begin(s, look ? STEP_LOOK : late != NULL ? STEP_LATE : STEP_JOBS);
-    step->late = late;
-    /* What is done already may be put in place below the reserve; that nothing could begin is said
-     * before somebody drops a file. */
-    step->health.for_room = s->gate.state != GATE_OPEN || s->n_jobs == 0;
-    for (size_t i = 1; i <= KINDS && step->kind == STEP_JOBS && step->n == 0; i++) {
+    struct service *const s = step->service;
+    for (size_t i = 1; i <= KINDS && step->n == 0; i++) {
         size_t k = (s->last_step + i) % KINDS;
         step->list = order[k];
         if (may_run(s, step->list)) {
@@ -444,7 +447,21 @@ void service_step(struct service *s)
             s->last_step = step->n > 0 ? k : s->last_step;
         }
     }
-    if (step->kind != STEP_JOBS || step->n > 0) {
+    return step->n > 0;
+}
+
+void service_step(struct service *s)
+{
+    if (s->step != NULL || s->is_closing) {
+        return;
+    }
+    const bool look = !s->is_draining && service_now(s) >= s->gate.look_ms;
+    struct service_step *step = begin(s, look ? STEP_LOOK : STEP_JOBS);
+    /* What is done already may be put in place below the reserve; that nothing could begin is said
+     * before somebody drops a file. */
+    step->health.for_room = s->gate.state != GATE_OPEN || s->n_jobs == 0;
+    if (look || (!s->late.was_last && begin_late(step)) || begin_jobs(step) || begin_late(step)) {
+        s->late.was_last = step->kind == STEP_LATE;
         start(s, step);
     } else {
         free(step);

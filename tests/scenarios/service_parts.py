@@ -130,11 +130,74 @@ def after_the_claim(s):
     s.check(n > 0, "none was taken to its job")
 
 
+def put(name, text):
+    """Into in/ of a service that does not run."""
+    with open(f"spool/in/{name}", "w") as f:
+        f.write(text)
+
+
+def other_age(s):
+    """What lay there already long before its grid came, while the service was down, is of another drop."""
+    s.stop()
+    put("aged.prj", prj("of another drop"))
+    time.sleep(1.3 * SETTLE)
+    for part in ("dem", "source"):
+        put(f"aged.{part}.asc", grid(part == "source"))
+    s = restart()
+    s.until(lambda: is_done(s, "aged") and s.has("done/aged.prj"), "the grid, and its neighbour")
+    s.check(projection(s, "aged") is None, "it was taken to the grid")
+    return s
+
+
+def folder(s):
+    """The files of a folder that is moved in are of one drop, whatever their age."""
+    os.mkdir("made")
+    for name, text in (("f.prj", prj("made before")), ("f.dem.asc", grid(False)), ("f.source.asc", grid(True))):
+        with open(f"made/{name}", "w") as f:
+            f.write(text)
+        time.sleep(1.3 * SETTLE if name == "f.prj" else 0)
+    os.rename("made", "spool/in/made")
+    s.until(lambda: is_done(s, "made/f"), "its job")
+    s.check(projection(s, "made/f") == prj("made before"), "its .prj")
+    os.rmdir("spool/in/made")
+
+
+def either(s):
+    """Two jobs of one name have not begun: what comes late is of neither, for nobody knows."""
+    worker = s.until(lambda: next((w["pid"] for w in s.status()["workers"] if w["pid"]), 0), "a worker")
+    os.kill(worker, signal.SIGSTOP)
+    for n in 1, 2:
+        pair(s, "twice")
+        s.until(lambda: len(glob.glob("spool/.work/*/in/twice.source.asc")) == n, "the claim")
+    s.drop("twice.prj", prj("of which?"))
+    s.until(lambda: s.has("done/twice.prj"), "it is put away")
+    os.kill(worker, signal.SIGCONT)
+    s.until(lambda: is_done(s, "twice"), "the first")
+    s.check(projection(s, "twice") is None, "it is the first one's")
+
+
+def lonely(s, n=3000):
+    """Thousands of files that lie beside nothing delay nobody."""
+    for i in range(n):
+        s.drop(f"lonely{i}.prj", "")
+    s.until(lambda: s.status()["late"]["files"] > 0, "the first are put away")
+    pair(s, "quick")
+    s.until(lambda: is_done(s, "quick"), "the grid")
+    left = sum(name.endswith(".prj") for name in os.listdir("spool/in"))
+    print(f"  a grid was done while {left} of {n} lonely files waited")
+    s.check(left > 0, "it waited for all of them")
+    s.until(lambda: not os.listdir("spool/in"), "all are put away")
+
+
 s = restart()
 sweep(s, False)
 own(s)
 before(s)
 after_the_claim(s)
+folder(s)
+either(s)
+lonely(s)
+s = other_age(s)
 s.check(not s.reasons(), f"{s.reasons()}")
 s.stop()
 for folder in ("out", "done"):

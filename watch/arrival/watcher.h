@@ -29,6 +29,8 @@ struct watcher;
 struct watcher_file {
     char *path;     /* below the watched folder: "sub/x.csv" */
     struct stat st; /* lstat's answer */
+    /* When the folder came that an event named and that it lies in, at some depth; 0: none did. */
+    struct timespec folder_came;
 };
 
 /* What one look found, in the order of arrival: of events or, where it listed a folder, by ctime,

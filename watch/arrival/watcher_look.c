@@ -142,7 +142,7 @@ static void add_file(struct watcher_look *look, const char *path, const struct s
         look->cap = look->cap > 0 ? 2 * look->cap : 64;
         found->files = xrealloc(found->files, look->cap, sizeof(*found->files));
     }
-    found->files[found->n_files++] = (struct watcher_file){xstrdup(path), *st};
+    found->files[found->n_files++] = (struct watcher_file){.path = xstrdup(path), .st = *st};
 }
 
 static void note_trouble(struct watcher_look *look, const char *path, const char *why)
@@ -276,7 +276,12 @@ static void look_at_hint(struct watcher *w, const char *hint)
             depth += *c == '/';
         }
         if (depth <= DEPTH_MAX) {
+            struct watcher_findings *const found = &w->look.found;
+            const size_t before = found->n_files;
             list_folder(w, fd, path, depth);
+            for (size_t i = before; i < found->n_files; i++) {
+                found->files[i].folder_came = st.st_ctim;
+            }
         } else {
             note_trouble(&w->look, path, too_deep);
             close(fd);
