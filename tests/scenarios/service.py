@@ -103,6 +103,11 @@ class Service:
         """Of what waits: path -> reason."""
         return {w["path"]: w["reason"] for w in self.status().get("waiting", [])}
 
+    def begun(self, name, out=None):
+        """The jobs of that input that are at work, as their parts show at once; the status may be a second old."""
+        ids = {part.split(".")[1] for part in os.listdir(out or self.spool + "/out") if part.endswith(".part")}
+        return {id for id in ids if self.has(f".work/{id}/in/{name}")}
+
     def stop(self, status=0, how=signal.SIGTERM):
         """Sends a signal, unless that is None, and waits for the end."""
         if how is not None:

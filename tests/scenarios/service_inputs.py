@@ -316,11 +316,6 @@ def drop_pair(s, name, files):
         os.rename(aside(s, data), path_in(s, f"{name}.{part}.asc"))
 
 
-def runs(s, name):
-    """Of the jobs of that name that are at work: their identities."""
-    return {j["id"] for j in s.status()["in_flight"] if j["name"] == f"in/{name}.dem.asc"}
-
-
 def attempts(s):
     """What is charged to each job that is not done."""
     charged = []
@@ -336,13 +331,13 @@ def replaced(s):
     """While a job runs its name is dropped again: two jobs."""
     one, two = long_pair(), long_pair()
     drop_pair(s, "run", one)
-    s.until(lambda: runs(s, "run"), "the first runs")
+    s.until(lambda: s.begun("run.dem.asc"), "the first runs")
     worker = s.status()["workers"][0]["pid"]
     os.kill(worker, signal.SIGSTOP)  # it does not end before the second is there, however fast the machine is
     drop_pair(s, "run", two)
     s.until(lambda: len(attempts(s)) == 2 and all(attempts(s)), "the second is on its way to the worker")
     os.kill(worker, signal.SIGCONT)
-    s.until(lambda: len(runs(s, "run")) == 2, "the second beside the first")
+    s.until(lambda: len(s.begun("run.dem.asc")) == 2, "the second beside the first")
     names = [done(s, "run.dem.asc", *files.values()) for files in (one, two)]
     s.check("run" in names and len([n for n in results(s) if n.startswith("run")]) == 2, f"{names}")
     show("replaced by a rename while it runs: the running job keeps its bytes, the new ones are a job of their own")
@@ -366,8 +361,8 @@ def rewritten(s):
     """The bytes of a running job are cut and written again: its work is thrown away, and it waits for the writer."""
     files = long_pair()
     drop_pair(s, "cut", files)
-    s.until(lambda: runs(s, "cut"), "it runs")
-    (identity,) = runs(s, "cut")
+    s.until(lambda: s.begun("cut.dem.asc"), "it runs")
+    (identity,) = s.begun("cut.dem.asc")
     work = os.path.join(s.spool, ".work", identity)
     s.check(read(os.path.join(work, "attempts")).count(b"\n") == 1, "an attempt")
     with open(os.path.join(work, "in/cut.dem.asc"), "r+b") as f:
@@ -432,7 +427,7 @@ def without_leases():
         f.write(files["dem"])
         f.flush()
         write(path_in(s, "keep.source.asc"), files["source"])
-        s.until(lambda: runs(s, "keep"), "it is taken once it stands still, though it is open")
+        s.until(lambda: s.begun("keep.dem.asc"), "it is taken once it stands still, though it is open")
         files["dem"] = files["dem"].replace(b"100", b"140")
         rewrite(f, files["dem"])
         ends_with(s, "keep", files)
@@ -467,7 +462,7 @@ def queue():
     s.is_clean()
 
 
-write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (100000 if WATCHED else 2000000))
+write("leat.conf", b"[pipeline sciddicat]\nsteps = %d\n" % (500000 if WATCHED else 2000000))
 PARTS = {"arriving": arriving, "changed": changed, "removed": queue, "without_leases": without_leases}
 for part in sys.argv[1:]:
     PARTS[part]()

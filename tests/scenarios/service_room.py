@@ -16,7 +16,7 @@ disk = os.path.abspath("small")
 BALLAST = os.path.join(disk, "ballast")
 N = 20
 with open("leat.conf", "w") as f:
-    f.write("[pipeline sciddicat]\nsteps = %d\n" % (40000 if WATCHED else 3000000) + ROUTES)
+    f.write("[pipeline sciddicat]\nsteps = %d\n" % (500000 if WATCHED else 3000000) + ROUTES)
 SMALL = [kind for kind in KINDS if kind != "landslide"]  # which has these steps
 content = Content(1)
 
@@ -79,7 +79,7 @@ def fill_and_empty(s, k, done, leave, with_long):
     if with_long:
         drops.append(Drop({f"long{k}.{part}.asc": grid(part == "source") for part in ("dem", "source")}, True))
         s.drop_all(drops[-1])
-        s.until(lambda: s.status()["in_flight"], "a long job")
+        s.until(lambda: s.begun(f"long{k}.dem.asc", s.status()["output"]), "a long job")
         worker = s.status()["workers"][0]["pid"]
         os.kill(worker, signal.SIGSTOP)  # so that it does not end before the disk is full
     for i, drop in enumerate(drops[:N]):
