@@ -321,7 +321,9 @@ static void deal_with(struct service_request *r)
         return;
     }
     if (is(r, "retry")) {
-        answer(r, true, "back in in/");
+        if (r->service->requests.n_working == 0) { /* another one may be about the same job */
+            answer(r, true, "back in in/");
+        }
         return;
     }
     if (!is(r, "hold") && !is(r, "release") && !is(r, "delete")) {

@@ -11,6 +11,7 @@ from lib import begin, small_disk
 from service import LEAT, Service, grid, table
 
 begin()
+FAILED, SEVERAL = 30, 4
 WAITING = 100  # that the status lists
 MANY = 3000  # more than a service looks at in one go
 
@@ -83,6 +84,25 @@ os.utime(left, (0, 0))
 ask(s, "1", "hold", "none")
 s.until(lambda: not os.path.exists(left), "what a killed command left is removed")
 s.stop()
+
+# The same failed jobs are tried again by several at once: each goes back once, and nothing of it is left.
+s = Service("failed")
+for i in range(FAILED):
+    s.drop(f"f{i}.clusters.csv", "1,x\n")
+s.until(lambda: s.status()["n_failed"] == FAILED, "failed jobs")
+ids = sorted(os.listdir("failed/failed"))
+s.process.send_signal(signal.SIGSTOP)
+for i, id in enumerate(ids):
+    for k in range(SEVERAL):
+        ask(s, f"1{i:03}{k}", "retry", id)
+s.process.send_signal(signal.SIGCONT)
+s.until(lambda: all("done" in answer(s, name) for name in requests(s)), "answers")
+yes = sorted(name[:4] for name in requests(s) if answer(s, name)["done"])
+s.check(yes == [f"1{i:03}" for i in range(FAILED)], f"not one yes for each: {yes}")
+s.until(lambda: s.status()["totals"]["failed"] == 2 * FAILED and s.status()["n_failed"] == FAILED, "they have failed again")
+s.check(not set(ids) & set(os.listdir("failed/failed")), "left over")
+s.stop()
+s.is_clean()
 
 # On a disk without room what is asked for is answered all the same, once.
 small_disk("16m")
