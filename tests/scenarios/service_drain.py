@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from lib import begin
-from service import LEAT, LINE, WATCHED, Drop, Service, grid, table
+from service import LEAT, LINE, WATCHED, Drop, Service, cpu_s, grid, table
 
 begin()
 n = 1000 if WATCHED else 1500  # no part of it may take the seconds after which a worker that is told to stop is killed
@@ -33,11 +33,13 @@ def attempts(spool="spool"):
 def begin_big(*options):
     """A service, the job that runs there, and its worker, which stands still until it is sent SIGCONT."""
     s = Service("spool", *SLOW, *options)
+    worker = s.status()["workers"][0]["pid"]
+    before_s = cpu_s(worker)
     with open("big.clusters.npy", "rb") as f:
         s.drop("big.clusters.npy", f.read())
-    [job] = s.until(lambda: s.status()["in_flight"], "a running job")
-    worker = s.status()["workers"][0]["pid"]
+    s.until(lambda: cpu_s(worker) > before_s + 0.05, "a running job")
     os.kill(worker, signal.SIGSTOP)
+    [job] = s.until(lambda: s.status()["in_flight"], "a running job in the status")
     s.check(job["name"] == "in/big.clusters.npy" and job["attempt"] == 1 and job["total_bytes"] >= 4 * n * n,
             f"in flight: {job}")
     return s, job, worker

@@ -44,6 +44,14 @@ def n_attempted(spool):
     return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
 
 
+def is_begun(spool, started):
+    try:
+        with os.scandir(f"{spool}/out") as found:
+            return any(part.name.endswith(".part") and part.stat().st_ctime >= started for part in found)
+    except FileNotFoundError:  # it is not there yet, or a part has got its name
+        return False
+
+
 def has_all(s, drops):
     return s.has("done") and len(os.listdir(os.path.join(s.spool, "done"))) == sum(len(d.files) for d in drops)
 
@@ -52,6 +60,7 @@ hits, drops = 0, []
 text = table(rows=80 if THREADS_ALONE else 120 if WATCHED else 500, columns=400)  # as long a job where a sanitizer watches as elsewhere
 os.makedirs("many/in")
 for k in range(8):
+    started = time.time()
     s = Service("many", "--config", "routes.conf", "--threads", "1", "--level", "9", wait=False)
     more = [content.good(kind) for kind in KINDS]
     for i in range(3 if k > 0 else 20):
@@ -59,7 +68,7 @@ for k in range(8):
     for drop in more:
         s.drop_all(drop)
     drops += more
-    s.until(lambda: s.status().get("in_flight") or has_all(s, drops), "a job is begun")
+    s.until(lambda: is_begun("many", started) or has_all(s, drops), "a job is begun")
     time.sleep(0.01 * k)
     s.stop(None, signal.SIGKILL)
     hits += n_attempted("many") > 0

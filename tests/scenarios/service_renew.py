@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 from lib import begin
-from service import LEAT, WATCHED, Service, grid, table
+from service import LEAT, WATCHED, Service, cpu_s, grid, table
 
 begin()
 n = "1000" if WATCHED else "2000"  # no part of it may take the seconds after which a worker that is told to stop is killed
@@ -78,9 +78,10 @@ with open("leat.conf", "w") as f:
     f.write("deadline = 200\n")
 s = Service("ends", "--config", "leat.conf", "--threads", "1")
 first = workers(s)[0]["pid"]
+before_s = cpu_s(first)
 with open("big.clusters.npy", "rb") as f:
     s.drop("big.clusters.npy", f.read())
-s.until(lambda: s.status()["in_flight"], "a job of its time")
+s.until(lambda: cpu_s(first) > before_s + 0.05, "a job of its time")
 os.kill(first, signal.SIGSTOP)  # it does not end before it is told to
 configure(level=9, deadline=0.001)
 s.process.send_signal(signal.SIGHUP)

@@ -319,6 +319,10 @@ def judge_growth(b, samples, who):
     return said
 
 
+def faults_of(kind, status):
+    return status["totals"]["requeued"] if kind == "memory" else sum(worker["deaths"] for worker in status["workers"])
+
+
 def workers(b):
     """Workers that die, hang, have no memory or a device that fails: who is not to blame has a result."""
     rounds = environment_number("LEAT_SERVICE_FAULTS", 6)
@@ -348,12 +352,14 @@ def workers(b):
                 for name, data in w.ledger.add(drop).files.items():
                     w.dropper.directly(name if drop.good else "bad" + name, data)
             w.service.start(LEAT_WORKER_FAULT=faults)
-            least[kind.split()[0]] += n_bad * (attempts - 1) + 1 if n_bad > 0 else rounds
+            w.least = n_bad * (attempts - 1) + 1 if n_bad > 0 else rounds
+            least[kind.split()[0]] += w.least
         for kind, w in benches.items():
             w.service.settle(seconds=WAIT_S + 10 * rounds)
-            status = w.service.status()
-            counts[kind.split()[0]] += (status["totals"]["requeued"] if kind == "memory" else
-                                        sum(worker["deaths"] for worker in status["workers"]))
+            end = time.monotonic() + 30
+            while (n := faults_of(kind, w.service.status())) < w.least and time.monotonic() < end:
+                time.sleep(0.05)  # the status may be a second old
+            counts[kind.split()[0]] += n
             w.end()
     finally:
         for w in benches.values():
