@@ -33,7 +33,7 @@ s = Service("long", "--config", "leat.conf", "--drain", "0")
 s.until(lambda: s.status()["in_flight"], "the long job again")
 s.drop("b.clusters.csv", table())
 s.until(lambda: s.has("done/b.clusters.csv"), "another beside it")
-s.check([(j["name"], j["worker"]) for j in s.status()["in_flight"]] == [("in/long.dem.asc", "alone 1: cpu")] and
+s.until(lambda: [(j["name"], j["worker"]) for j in s.status()["in_flight"]] == [("in/long.dem.asc", "alone 1: cpu")] and
         s.status()["ready"], f"where it is tried: {s.status()}")
 s.stop()
 
