@@ -377,7 +377,7 @@ static void advance(struct engine_job *base)
 /* --- birth ------------------------------------------------------------------------------------ */
 
 /* Also a second time, when a job starts over: everything but its input, and what it has learnt of
- * lines, devices and copies, is anew. */
+ * lines, devices and copies, begins again. */
 static void begin(struct job *job)
 {
     struct job_tasks *const t = &job->tasks;

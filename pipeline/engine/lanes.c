@@ -1,7 +1,7 @@
 /*
- * lanes - tasks, and what the loop thread is told of them. Reading and writing have thread pools of
- * their own, since they wait for disks; decoding, CPU kernels and encoding share the compute pool,
- * later lanes first; a CUDA device has a thread pool that feeds it (device.c).
+ * lanes - tasks, and how the loop thread learns of their end. Reading and writing have thread pools
+ * of their own, since they wait for disks; decoding, CPU kernels and encoding share the compute
+ * pool, later lanes first; a CUDA device has a thread pool that feeds it (device.c).
  */
 #include "pipeline/engine/engine.h"
 

@@ -27,7 +27,7 @@ struct place {
     bool has_heeded, starts_over;  /* a failure; for that */
     struct queue *queue;
     struct place_helper helpers[SETTINGS_MOST_DEVICES];
-    size_t n_helpers, n_helping; /* the method has been told of the first ones */
+    size_t n_helpers, n_helping; /* the method knows the first ones */
     size_t n_ranks_wanted;       /* to be borrowed, besides */
     bool has_devices;            /* devices have been among them */
     bool asks_no_rank;           /* one that was borrowed could not help */

@@ -123,7 +123,7 @@ struct naming {
 };
 
 /* Whether a rename that led there has taken effect, also where it says that it has not: a network
- * file system asks again when a reply is lost, and is told of the second time. */
+ * file system asks again when a reply is lost, and hears how the second time went. */
 static bool has_led(int failed, int at_fd, const char *name, const struct stat *of)
 {
     return failed == 0 || is_at(at_fd, name, of);
