@@ -403,6 +403,15 @@ static enum status resolve_source(const struct settings *s, const char *source,
         route != NULL && route->pipeline != NULL && stage_find(route->pipeline) != j->stage;
     STATUS_TRY(resolve_parameters(s, is_other ? NULL : route, j));
     j->n_parts = stage_parts(j->stage, j->params, j->parts);
+    if (j->n_parts > 2) {
+        char instead[STAGE_INSTEAD_BYTES];
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: --dem and --source are two files, and the job takes X.%s.*, too: "
+                           "call them X.dem.*, X.source.* and so on, and give their folder, or set "
+                           "%s",
+                           source, j->parts[2]->suffix,
+                           stage_instead(j->stage, j->parts[2], instead));
+    }
     return input_name_stem(source, "source", &j->stem);
 }
 

@@ -69,10 +69,15 @@ static enum status add_cells(struct sciddicat_job *job, enum sciddicat_part part
         const size_t cell = cell_of(job, part, n + i);
         const double value =
             narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
-        if (part == SCIDDICAT_DEM) {
+        switch (part) {
+        case SCIDDICAT_DEM:
             STATUS_TRY(add_altitude(job, cell, value));
-        } else {
+            break;
+        case SCIDDICAT_SOURCE:
             add_thickness(job, cell, value);
+            break;
+        default:
+            job->hit[cell] = value > 0 && !is_nodata(job->observed, value);
         }
     }
     return STATUS_OK;
@@ -82,8 +87,10 @@ enum status sciddicat_cells_take(struct sciddicat_job *job, enum sciddicat_part 
 {
     const struct table_chunk *chunk;
     size_t n = 0;
-    table_heights_begin(&job->thicknesses,
-                        job->source->has_nodata ? job->source->nodata : (double)NAN);
+    if (part == SCIDDICAT_SOURCE) {
+        table_heights_begin(&job->thicknesses,
+                            job->source->has_nodata ? job->source->nodata : (double)NAN);
+    }
     STATUS_TRY(io_chunk(job->io, part, &chunk));
     while (chunk != NULL && chunk->n_cells <= job->slide.n_cells - n) {
         STATUS_TRY(add_cells(job, part, chunk, n));

@@ -19,6 +19,8 @@ enum {
     RASTER,
     RASTER_TYPE_OF,
     VERTICAL_UNIT,
+    OBSERVED,
+    AFFECTED,
     FIGURE,
 };
 
@@ -59,6 +61,13 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                               "numbers of the thickness grids; f64: the simulated bits"),
     [VERTICAL_UNIT] = ONE_OF("vertical_unit", "auto|m|ft|us-ft", "auto",
                              "unit of the altitudes; auto: as their file says, else metres"),
+    [OBSERVED] = ONE_OF("observed", "none|file", "none",
+                        "file: X.observed.* holds the landslide as it was mapped"),
+    [AFFECTED] = {.key = "affected",
+                  .kind = PARAM_REAL,
+                  .text = "0.1",
+                  .max = 1e6,
+                  .help = "thickness (m) above which a cell counts as hit"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -84,7 +93,8 @@ static struct sciddicat_units units_of(const struct sciddicat_job *job, size_t c
 
 static struct sciddicat_choice choice_of(const struct param_value *p)
 {
-    return (struct sciddicat_choice){.figure = (enum figure_format)p[FIGURE].index,
+    return (struct sciddicat_choice){.affected_m = p[AFFECTED].real,
+                                     .figure = (enum figure_format)p[FIGURE].index,
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =
                                          p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
@@ -119,6 +129,9 @@ static enum status open_grids(struct sciddicat_job *job)
 {
     STATUS_TRY(grid_of(&job->args, SCIDDICAT_DEM, &job->dem));
     STATUS_TRY(grid_of(&job->args, SCIDDICAT_SOURCE, &job->source));
+    if (job->args.inputs[SCIDDICAT_OBSERVED].table != NULL) {
+        STATUS_TRY(grid_of(&job->args, SCIDDICAT_OBSERVED, &job->observed));
+    }
     job->georeferenced_by_source = !grid_is_georeferenced(job->dem) &&
                                    grid_find_tag(job->dem, GRID_TIEPOINT) == NULL &&
                                    grid_is_georeferenced(job->source);
@@ -162,6 +175,10 @@ static enum status check_shape(const struct sciddicat_job *job)
     }
     STATUS_TRY(
         grid_check_aligned(name, job->dem, sciddicat_name(job, SCIDDICAT_SOURCE), job->source));
+    if (job->observed != NULL) {
+        STATUS_TRY(grid_check_aligned(name, job->dem, sciddicat_name(job, SCIDDICAT_OBSERVED),
+                                      job->observed));
+    }
     return raster_check(&raster, name);
 }
 
@@ -174,6 +191,10 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
     STATUS_TRY(room_host(room, n, sizeof *l->max_h, &l->max_h));
     STATUS_TRY(room_host(room, n, sizeof *l->arrival, &l->arrival));
+    if (job->observed != NULL) {
+        STATUS_TRY(room_host(room, n, sizeof *job->hit, &job->hit));
+        STATUS_TRY(room_host(room, n, sizeof *job->maxima, &job->maxima));
+    }
     return n_snapshots(l) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
                               : STATUS_OK;
 }

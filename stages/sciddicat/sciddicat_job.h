@@ -12,13 +12,14 @@
 #include "kernels/sciddicat/landslide.h"
 #include "stages/base/job_io.h"
 
-enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_N_PARTS };
+enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_OBSERVED, SCIDDICAT_N_PARTS };
 
 /* What the user chose, besides what the landslide itself needs (struct landslide). */
 struct sciddicat_choice {
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
     enum figure_format figure;
+    double affected_m; /* a cell with more debris than that, ever, was hit */
 };
 
 /* Metres in a unit of the files' numbers: as they are taken, and as the files say it, by
@@ -35,10 +36,13 @@ struct sciddicat_job {
     struct sciddicat_choice choice;
     struct landslide slide;
     struct grid *dem, *source;    /* owned */
+    struct grid *observed;        /* likewise; NULL: there is none */
     bool georeferenced_by_source; /* the DEM itself has no georeference */
     struct grid_scale scale;
     struct sciddicat_units units;
     double *snapshot; /* [n_cells]: the last one, on its way; NULL: there are to be none */
+    uint8_t *hit;     /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
+    double *maxima;   /* [n_cells]: of cells with debris, to be sorted; NULL likewise */
     size_t n_source_nodata;
     struct table_heights thicknesses; /* what was seen of the source's numbers */
     size_t n_bad, bad;                /* of these, no thicknesses; the cell of the first: */
@@ -52,7 +56,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 11 };
+enum { SCIDDICAT_N_SPECS = 13 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -90,6 +94,26 @@ enum status sciddicat_cells_ready(struct sciddicat_job *job) STATUS_MUST_CHECK;
  * ones, where some do, and what to do if they are. STATUS_NO_MEMORY. */
 enum status sciddicat_cells_codes(const struct sciddicat_job *job,
                                   struct bytes *out) STATUS_MUST_CHECK;
+
+/* --- sciddicat_scores: how near the debris comes to an observed landslide -----------------------
+ *
+ * A cell was hit when the observed grid is above 0 there; NODATA is not. The run affected a cell
+ * whose debris was thicker than affected_m at some step. Cells without an altitude do not count.
+ */
+struct sciddicat_scores {
+    size_t n_hit, n_affected, n_both;
+    size_t n_beside; /* hit cells without an altitude */
+    /* NaN where nothing can be said: */
+    double fitness; /* sqrt(both / either) */
+    double jaccard; /* both / either */
+    double precision, recall;
+    double auroc; /* by how often a hit cell had more debris, at its most, than one that was not
+                     hit, equals counted as half */
+    double toe_distance_m; /* on the map, from the toe of one to that of the other */
+};
+
+/* The job has an observed grid; the run is over. */
+void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *out);
 
 /* --- sciddicat_simulate: the run of the landslide --------------------------------------------- */
 
@@ -141,11 +165,16 @@ struct sciddicat_summary {
     double runout_m;    /* on the map, centre to centre */
 };
 
+/* On the map, centre to centre (m). */
+double sciddicat_distance_m(const struct sciddicat_job *job, size_t a, size_t b);
+/* Whether cell k is more of a toe than `toe`. */
+bool sciddicat_is_further_down(const struct sciddicat_job *job, size_t k, size_t toe);
 /* Fills shape, parameters, summary and warnings. The run is over. */
 enum status sciddicat_summarise(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* What a landslide's user should know before believing the numbers. */
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
-                           struct result *out) STATUS_MUST_CHECK;
+                           const struct sciddicat_scores *scores,
+                           struct result *out) STATUS_MUST_CHECK; /* scores: NULL: there are none */
 /* As of struct stage_ops. */
 enum status sciddicat_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */

@@ -27,7 +27,7 @@ enum {
     PICTURE_BYTES = 8 /* a pixel: colours of cells, pixels, what is written */
 };
 
-enum { COLOUR_NODATA = 0xe9ebee };
+enum { COLOUR_NODATA = 0xe9ebee, COLOUR_OBSERVED = 0x0a6fd6 };
 
 /* Steps of light and of thickness. */
 enum { SHADES = 44, DEPTHS = 24, DEBRIS_SHADES = 6 };
@@ -145,37 +145,43 @@ static enum status draw_cells(struct map *m)
     return STATUS_OK;
 }
 
-static bool is_start(const struct sciddicat_relief *r, long y, long x)
+/* Cells that have a value. */
+struct area {
+    const uint8_t *cells;
+    uint8_t value;
+};
+
+static bool is_in(const struct sciddicat_relief *r, struct area area, long y, long x)
 {
     return y >= 0 && x >= 0 && y < (long)r->height && x < (long)r->width &&
-           r->covered[(size_t)y * r->width + (size_t)x] == RELIEF_START;
+           area.cells[(size_t)y * r->width + (size_t)x] == area.value;
 }
 
-/* A line around the cells that were covered at the start. */
-static void draw_start(struct map *m)
+/* A line around them. */
+static void draw_outline(struct map *m, struct area area, uint32_t rgb)
 {
     const struct sciddicat_relief *const r = &m->relief;
     const double w = (double)m->frame.cell_x, h = (double)m->frame.cell_y;
     for (long y = 0; y < (long)r->height; y++) {
         for (long x = 0; x < (long)r->width; x++) {
-            if (!is_start(r, y, x)) {
+            if (!is_in(r, area, y, x)) {
                 continue;
             }
             const double left = (double)m->frame.left + (double)x * w,
                          top = (double)m->frame.top + (double)y * h;
             for (long by = 0; by <= 1; by++) {
-                if (!is_start(r, y + 2 * by - 1, x)) {
+                if (!is_in(r, area, y + 2 * by - 1, x)) {
                     figure_from(m->figure, left, top + (double)by * h);
                     figure_to(m->figure, left + w, top + (double)by * h);
                 }
-                if (!is_start(r, y, x + 2 * by - 1)) {
+                if (!is_in(r, area, y, x + 2 * by - 1)) {
                     figure_from(m->figure, left + (double)by * w, top);
                     figure_to(m->figure, left + (double)by * w, top + h);
                 }
             }
         }
     }
-    figure_line(m->figure, 1.6, COLOURS_INK, 1);
+    figure_line(m->figure, 1.6, rgb, 1);
 }
 
 /* --- contour lines ---------------------------------------------------------------------------- */
@@ -299,8 +305,8 @@ static void draw_contours(struct map *m)
 
 /* --- legend ----------------------------------------------------------------------------------- */
 
-static const char at_start[] = "at the start", drawn_square[] = "drawn square",
-                  a_part[] = "a part of the DEM";
+static const char at_start[] = "at the start", observed[] = "observed",
+                  drawn_square[] = "drawn square", a_part[] = "a part of the DEM";
 
 static void put_text(struct map *m, double x, double y, const char *text)
 {
@@ -368,12 +374,13 @@ static double draw_key(struct map *m, double y, uint32_t rgb, const char *text)
 }
 
 /* The same of a line. */
-static double draw_line_key(struct map *m, double y, double thick, double opacity, const char *text)
+static double draw_line_key(struct map *m, double y, double thick, uint32_t rgb, double opacity,
+                            const char *text)
 {
     const double left = (double)m->frame.legend, middle = y + CAPITAL / 2.0;
     figure_from(m->figure, left, middle);
     figure_to(m->figure, left + BAR, middle);
-    figure_line(m->figure, thick, COLOURS_INK, opacity);
+    figure_line(m->figure, thick, rgb, opacity);
     put_text(m, left + BAR + MARK, y, text);
     return y + CAPITAL + GAP / 2.0;
 }
@@ -397,10 +404,13 @@ static void draw_legend(struct map *m)
         y = draw_key(m, y, film_colour(M_SQRT1_2), m->film);
     }
     if (m->job->slide.start.n_debris > 0) {
-        y = draw_line_key(m, y, 1.6, 1, at_start);
+        y = draw_line_key(m, y, 1.6, COLOURS_INK, 1, at_start);
+    }
+    if (m->job->hit != NULL) {
+        y = draw_line_key(m, y, 1.6, COLOUR_OBSERVED, 1, observed);
     }
     if (m->every_m > 0) {
-        y = draw_line_key(m, y, 1, 0.7, m->contours);
+        y = draw_line_key(m, y, 1, COLOURS_INK, 0.7, m->contours);
     }
     if (shown[NO_DATA]) {
         y = draw_key(m, y, COLOUR_NODATA, "no data");
@@ -449,7 +459,10 @@ static enum status draw_picture(struct map *m, struct bytes *out)
         put_levels(m, m->relief.height / 2 * m->relief.width, 1, m->relief.width);
         put_levels(m, m->relief.width * 3 / 4, m->relief.width, m->relief.height);
     }
-    draw_start(m);
+    draw_outline(m, (struct area){m->relief.covered, RELIEF_START}, COLOURS_INK);
+    if (m->job->hit != NULL) {
+        draw_outline(m, (struct area){m->relief.observed, 1}, COLOUR_OBSERVED);
+    }
     figure_unclip(m->figure);
     sciddicat_frame_draw(m->job, &m->frame, CAPITAL, m->figure);
     draw_legend(m);

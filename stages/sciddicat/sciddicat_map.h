@@ -28,6 +28,7 @@ struct sciddicat_relief {
     float *debris;        /* thickness at the end (m) */
     float *shade;         /* light from the north-west, 45 degrees high: 0 dark, 1 full */
     uint8_t *covered;     /* enum relief_covered */
+    uint8_t *observed;    /* 1: a cell that was hit */
 };
 
 /* Bytes at most for a grid of that shape. */

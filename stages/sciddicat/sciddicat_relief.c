@@ -18,7 +18,7 @@ static const double most_exaggerated = 8; /* ... where cells have a size, by thi
 
 enum {
     LEAST_AROUND = 300,                     /* cells around the debris that are shown */
-    CELL_BYTES = 3 * (int)sizeof(float) + 1 /* of a relief */
+    CELL_BYTES = 3 * (int)sizeof(float) + 2 /* of a relief */
 };
 
 /* The part of the grid that is shown. */
@@ -47,7 +47,7 @@ size_t sciddicat_relief_bytes(size_t rows, size_t columns)
 
 static bool is_covered(const struct sciddicat_job *job, size_t k)
 {
-    return job->slide.arrival[k] >= 0;
+    return job->slide.arrival[k] >= 0 || (job->hit != NULL && job->hit[k] != 0);
 }
 
 static bool is_known(const struct sciddicat_job *job, size_t k)
@@ -120,9 +120,11 @@ static void reduce_cell(const struct sciddicat_job *job, const struct frame *fra
     double sum = 0, thickest = 0;
     size_t count = 0;
     enum relief_covered covered = RELIEF_NEVER;
+    uint8_t observed = 0;
     for (size_t i = row * n; i < end_i; i++) {
         for (size_t j = x * n; j < end_j; j++) {
             const size_t k = (frame->row + i) * job->dem->columns + frame->column + j;
+            observed |= job->hit != NULL ? job->hit[k] : 0;
             if (landslide_masks(&job->slide, k)) {
                 continue;
             }
@@ -137,6 +139,7 @@ static void reduce_cell(const struct sciddicat_job *job, const struct frame *fra
     r->altitude[at] = count > 0 ? (float)(sum / (double)count) : NAN;
     r->debris[at] = (float)thickest;
     r->covered[at] = (uint8_t)covered;
+    r->observed[at] = observed;
 }
 
 /* --- shading ---------------------------------------------------------------------------------- */
@@ -234,6 +237,7 @@ enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddic
     r.debris = r.altitude + n;
     r.shade = r.debris + n;
     r.covered = (uint8_t *)(r.shade + n);
+    r.observed = r.covered + n;
     for (size_t k = 0; k < n; k++) {
         reduce_cell(job, &frame, k, &r);
     }

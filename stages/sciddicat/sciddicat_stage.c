@@ -1,11 +1,19 @@
 /*
  * sciddicat_stage - the pipeline `sciddicat`: a debris flow over a terrain, from the altitude
- * (X.dem.*) and the debris that starts to move (X.source.*).
+ * (X.dem.*) and the debris that starts to move (X.source.*); an observed landslide to compare it
+ * with (X.observed.*).
  *
  * The cells are gathered on the host, since the start needs both grids and the picture the
  * altitude; the automaton then runs on the backend, and snapshots leave on the way.
  */
 #include "stages/sciddicat/sciddicat_job.h"
+
+static void free_grids(const struct sciddicat_job *job)
+{
+    grid_free(job->dem);
+    grid_free(job->source);
+    grid_free(job->observed);
+}
 
 static enum status sciddicat_plan(const struct stage_args *args, struct stage_need *out)
 {
@@ -16,8 +24,7 @@ static enum status sciddicat_plan(const struct stage_args *args, struct stage_ne
     *out = (struct stage_need){.memory_bytes = counted.backend,
                                .host_bytes = counted.host,
                                .helper_bytes = landslide_helper_bytes(&job.slide, args->queue)};
-    grid_free(job.dem);
-    grid_free(job.source);
+    free_grids(&job);
     return st;
 }
 
@@ -25,8 +32,7 @@ static void close_job(void *context)
 {
     struct sciddicat_job *const job = context;
     landslide_close(&job->slide);
-    grid_free(job->dem);
-    grid_free(job->source);
+    free_grids(job);
 }
 
 static enum status new_job(struct job_io *io, struct sciddicat_job **out)
@@ -44,6 +50,7 @@ static enum status sciddicat_run(struct job_io *io)
     STATUS_TRY(new_job(io, &job));
     STATUS_TRY(sciddicat_cells_take(job, SCIDDICAT_DEM));
     STATUS_TRY(sciddicat_cells_take(job, SCIDDICAT_SOURCE));
+    STATUS_TRY(job->observed != NULL ? sciddicat_cells_take(job, SCIDDICAT_OBSERVED) : STATUS_OK);
     STATUS_TRY(sciddicat_cells_ready(job));
     STATUS_TRY(sciddicat_simulate(job));
     STATUS_TRY(sciddicat_summarise(job));
@@ -53,7 +60,8 @@ static enum status sciddicat_run(struct job_io *io)
 
 static const struct stage_part parts[] = {
     [SCIDDICAT_DEM] = {.suffix = "dem", .kind = STAGE_GRID},
-    [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID}};
+    [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID},
+    [SCIDDICAT_OBSERVED] = {.suffix = "observed", .kind = STAGE_GRID, .unless = "observed"}};
 
 const struct stage_ops stage_sciddicat = {
     .name = "sciddicat",

@@ -28,22 +28,25 @@ static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column
     return false;
 }
 
-/* From the crown, on the map, centre to centre. */
-static double distance_m(const struct sciddicat_job *job, size_t k)
+double sciddicat_distance_m(const struct sciddicat_job *job, size_t a, size_t b)
 {
-    const size_t columns = job->dem->columns, crown = job->slide.start.crown;
-    const size_t row = k / columns, crown_row = crown / columns;
-    const double down = (double)row - (double)crown_row;
-    const double right = (double)(k % columns) - (double)(crown % columns);
+    const size_t columns = job->dem->columns;
+    const double down = (double)(b / columns) - (double)(a / columns);
+    const double right = (double)(b % columns) - (double)(a % columns);
     const struct grid_scale *const s = &job->scale;
     return hypot(right * s->column_m[0] + down * s->row_m[0],
                  right * s->column_m[1] + down * s->row_m[1]);
 }
 
-static bool is_further_down(const struct sciddicat_job *job, size_t k, size_t toe)
+static double from_crown_m(const struct sciddicat_job *job, size_t k)
+{
+    return sciddicat_distance_m(job, job->slide.start.crown, k);
+}
+
+bool sciddicat_is_further_down(const struct sciddicat_job *job, size_t k, size_t toe)
 {
     return job->slide.z[k] < job->slide.z[toe] ||
-           (job->slide.z[k] == job->slide.z[toe] && distance_m(job, k) > distance_m(job, toe));
+           (job->slide.z[k] == job->slide.z[toe] && from_crown_m(job, k) > from_crown_m(job, toe));
 }
 
 static void add_covered(const struct sciddicat_job *job, size_t row, size_t column,
@@ -55,7 +58,7 @@ static void add_covered(const struct sciddicat_job *job, size_t row, size_t colu
         s->first_column = column;
         s->toe = k;
     }
-    s->toe = is_further_down(job, k, s->toe) ? k : s->toe;
+    s->toe = sciddicat_is_further_down(job, k, s->toe) ? k : s->toe;
     s->first_column = column < s->first_column ? column : s->first_column;
     s->end_column = column + 1 > s->end_column ? column + 1 : s->end_column;
     s->end_row = row + 1;
@@ -86,7 +89,7 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
     s.has_runout = s.n_covered > 0 && job->slide.start.has_crown;
     if (s.has_runout) {
         s.drop_m = job->slide.z[job->slide.start.crown] - job->slide.z[s.toe];
-        s.runout_m = distance_m(job, s.toe);
+        s.runout_m = from_crown_m(job, s.toe);
     }
     *out = s;
 }
@@ -106,6 +109,12 @@ static const struct stage_fact facts[] = {
     {"left over the edge", "lost_edge_m3", " m\xc2\xb3"},
     {"vanished in NODATA", "lost_nodata_m3", " m\xc2\xb3"},
     {"error of the mass balance", "balance_error_m3", " m\xc2\xb3"},
+    {"fitness", "fitness", ""},
+    {"precision", "precision", ""},
+    {"recall", "recall", ""},
+    {"Jaccard index", "jaccard", ""},
+    {"AUROC of the maximum", "auroc", ""},
+    {"distance of the toes", "toe_distance_m", " m"},
     {"model", "model", ""},
     {0},
 };
@@ -207,6 +216,21 @@ static enum status put_summary(const struct sciddicat_job *job, const struct sci
     return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
 }
 
+static enum status put_scores(const struct sciddicat_scores *s, json_t *summary)
+{
+    const struct summary_entry entries[] = {
+        {"observed_cells", summary_integer(s->n_hit)},
+        {"affected_cells", summary_integer(s->n_affected)},
+        {"fitness", summary_real(s->fitness)},
+        {"precision", summary_real(s->precision)},
+        {"recall", summary_real(s->recall)},
+        {"jaccard", summary_real(s->jaccard)},
+        {"auroc", summary_real(s->auroc)},
+        {"toe_distance_m", summary_real(s->toe_distance_m)},
+    };
+    return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
+}
+
 static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
 {
     const bool has_size = job->scale.unit == GRID_LENGTH;
@@ -233,10 +257,16 @@ static enum status put_parameters(const struct sciddicat_job *job, json_t *param
 enum status sciddicat_summarise(struct sciddicat_job *job)
 {
     struct result *const out = job->io->out;
+    const bool is_scored = job->observed != NULL;
     struct sciddicat_summary s;
+    struct sciddicat_scores scores;
     measure(job, &s);
     STATUS_TRY(put_shape(job, out->shape));
     STATUS_TRY(put_parameters(job, out->parameters));
     STATUS_TRY(put_summary(job, &s, out->summary));
-    return sciddicat_warn(job, &s, out);
+    if (is_scored) {
+        sciddicat_score(job, &scores);
+        STATUS_TRY(put_scores(&scores, out->summary));
+    }
+    return sciddicat_warn(job, &s, is_scored ? &scores : NULL, out);
 }

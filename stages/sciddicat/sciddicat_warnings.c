@@ -266,13 +266,46 @@ static enum status warn_georeference(const struct sciddicat_job *job, struct res
                            source);
     }
     if (grid_systems_differ(job->dem, job->source)) {
-        return result_warn(out,
-                           "the altitudes and %s have different coordinate systems: the debris is "
-                           "taken to lie in that of the altitudes; if it does not, warp it "
-                           "(gdalwarp -t_srs)",
-                           source);
+        STATUS_TRY(result_warn(out,
+                               "the altitudes and %s have different coordinate systems: the debris "
+                               "is taken to lie in that of the altitudes; if it does not, warp it "
+                               "(gdalwarp -t_srs)",
+                               source));
     }
-    return STATUS_OK;
+    if (job->observed == NULL || !grid_systems_differ(job->dem, job->observed)) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "the altitudes and %s have different coordinate systems: the observed "
+                       "landslide is taken to lie in that of the altitudes; if it does not, warp "
+                       "it (gdalwarp -t_srs)",
+                       sciddicat_name(job, SCIDDICAT_OBSERVED));
+}
+
+static enum status warn_observed(const struct sciddicat_job *job, const struct sciddicat_scores *s,
+                                 struct result *out)
+{
+    const char *const name = sciddicat_name(job, SCIDDICAT_OBSERVED);
+    const size_t n_known = job->slide.n_cells - (job->slide.is_masked ? job->slide.n_nodata : 0);
+    if (s->n_hit == 0) {
+        STATUS_TRY(result_warn(out,
+                               "%s: no cell is above 0 where there is an altitude, so there "
+                               "is nothing to compare the run with",
+                               name));
+    }
+    if (s->n_hit > 0 && s->n_beside > 0) {
+        STATUS_TRY(result_warn(out,
+                               "%s: %zu of %zu cells above 0 lie where the DEM has NODATA, and do "
+                               "not count",
+                               name, s->n_beside, s->n_beside + s->n_hit));
+    }
+    if (!is_most(s->n_hit, n_known) || s->n_hit < LEAST_CELLS) {
+        return STATUS_OK;
+    }
+    return result_warn(out,
+                       "%s is above 0 in %zu of %zu cells: as if the number of cells that were not "
+                       "hit, which is 0, NODATA or below 0, stood for something else",
+                       name, s->n_hit, n_known);
 }
 
 static enum status warn_system(const struct sciddicat_job *job, struct result *out)
@@ -291,7 +324,7 @@ static enum status warn_system(const struct sciddicat_job *job, struct result *o
 }
 
 enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddicat_summary *s,
-                           struct result *out)
+                           const struct sciddicat_scores *scores, struct result *out)
 {
     STATUS_TRY(warn_start(job, out));
     STATUS_TRY(warn_codes(job, out));
@@ -302,6 +335,7 @@ enum status sciddicat_warn(const struct sciddicat_job *job, const struct sciddic
     STATUS_TRY(warn_scale(job, out));
     STATUS_TRY(warn_units(job, out));
     STATUS_TRY(warn_georeference(job, out));
+    STATUS_TRY(scores != NULL ? warn_observed(job, scores, out) : STATUS_OK);
     return warn_system(job, out);
 }
 

@@ -1,0 +1,198 @@
+"""What a landslide is compared and calibrated with, whole program, against NumPy: an observed landslide and its scores; and
+through the service. LEAT_TEST_BACKEND chooses the backend."""
+# ctest: long
+import gzip
+import json
+import os
+import re
+import subprocess
+import zlib
+
+from lib import BACKEND, HERE, LEAT, THREADS_ALONE, begin
+
+begin("numpy")
+import numpy
+from service import Service
+
+TESSINA = os.environ.get("LEAT_TESSINA", f"{HERE}/../../../shared/data/tessina")
+ROWS, COLUMNS, CELL, WEST, SOUTH, NODATA = 70, 50, 10.0, 1000.0, 2000.0, -9999.0
+SCORES = ["fitness", "precision", "recall", "jaccard", "auroc", "toe_distance_m"]
+
+
+def leat(command, *arguments, status=0, says=None):
+    done = subprocess.run([LEAT, command, "-b", BACKEND, *arguments], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    assert says is None or re.search(says, done.stderr + done.stdout), (says, done.stderr, done.stdout)
+    return done
+
+
+def run(*arguments, out="out", figure="none", **rest):
+    options = [word for a in arguments if "=" in a for word in ("-s", a)]
+    return leat("run", "-q", "--force", "-o", out, "-s", f"figure={figure}", "-s", "raster=asc.gz", *options,
+                *(a for a in arguments if "=" not in a), **rest)
+
+
+def about(folder):
+    with open(f"{folder}/result.json", encoding="utf-8") as f:
+        told = json.load(f)
+    for output in told["outputs"]:
+        with open(f"{folder}/{output['name']}", "rb") as f:
+            data = f.read()
+        assert len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], output
+    return told
+
+
+def same(got, want, what):
+    """The bits, or close to them: a sum or a root apart."""
+    assert got is None and numpy.isnan(want) or got is not None and abs(got - want) <= 1e-12 * abs(want), (what, got, want)
+
+
+def write(name, cells, cell=CELL, west=WEST, nodata=NODATA):
+    with open(name, "w") as f:
+        f.write(f"ncols {cells.shape[1]}\nnrows {cells.shape[0]}\nxllcorner {west}\nyllcorner {SOUTH}\n"
+                f"cellsize {cell}\n" + (f"NODATA_value {nodata}\n" if nodata is not None else ""))
+        f.writelines(" ".join(map(repr, row)) + "\n" for row in cells.tolist())
+
+
+def read(path):
+    """A grid that was written: its cells, NaN where they are NODATA."""
+    with gzip.open(path, "rt") as f:
+        head, cells = {}, []
+        for line in f:
+            words = line.split()
+            if words[0][0].isalpha():
+                head[words[0].lower()] = float(words[1])
+            else:
+                cells.append(numpy.array(words, dtype=float))
+    cells = numpy.array(cells)
+    return numpy.where(cells == head.get("nodata_value", numpy.nan), numpy.nan, cells)
+
+
+def valley(seed, holes=0.03):
+    """Altitudes, with cells that have none, and debris above."""
+    random = numpy.random.default_rng(seed)
+    rows, columns = numpy.mgrid[:ROWS, :COLUMNS]
+    z = 900 - 4.0 * numpy.minimum(rows, 45) + 0.08 * (columns - COLUMNS / 2) ** 2 + random.uniform(0, 2, (ROWS, COLUMNS))
+    h = numpy.where((rows - 12) ** 2 + (columns - 25) ** 2 < 40, 3.0, 0.0)
+    z[12, 25] += 50  # the crown, wherever else it is
+    z[(random.uniform(size=z.shape) < holes) & (h == 0)] = NODATA
+    return z, h
+
+
+# --- an observed landslide ---------------------------------------------------------------------------------------
+
+
+def scores(z, h, most, hit, affected):
+    """By their definitions, of grids in which NaN is no altitude, pair by pair."""
+    known = ~numpy.isnan(z)
+    hit, there = hit & known, known & (most > affected)
+    both, either = (hit & there).sum(), (hit | there).sum()
+    a, b = most[hit], most[known & ~hit]
+    nothing = numpy.nan
+
+    def toe(cells):
+        crown = max(zip(*numpy.nonzero((h > 0) & known)), key=lambda c: z[c])
+        return min(zip(*numpy.nonzero(cells)), key=lambda c: (z[c], -numpy.hypot(c[0] - crown[0], c[1] - crown[1]), c))
+
+    def over(n, of):
+        return n / of if of else nothing
+
+    apart = numpy.subtract(toe(hit), toe(there)) if hit.any() and there.any() else (nothing, nothing)
+    wins = (a[:, None] > b).sum() + 0.5 * (a[:, None] == b).sum()
+    return {"observed_cells": hit.sum(), "affected_cells": there.sum(), "fitness": numpy.sqrt(over(both, either)),
+            "precision": over(both, there.sum()), "recall": over(both, hit.sum()), "jaccard": over(both, either),
+            "auroc": over(wins, len(a) * len(b)), "toe_distance_m": CELL * numpy.hypot(*apart)}
+
+
+def observed():
+    z, h = valley(1)
+    known = numpy.where(z == NODATA, numpy.nan, z)
+    write("a.dem.asc", z)
+    write("a.source.asc", h)
+    run("a.dem.asc", "a.source.asc", "steps=300", out="plain")
+    assert not set(SCORES) & set(about("plain/a")["summary"])
+    most = read("plain/a/max_thickness.asc.gz")
+    random = numpy.random.default_rng(2)
+    rows, columns = numpy.mgrid[:ROWS, :COLUMNS]
+    reference = numpy.nan_to_num(most) > 0.05
+    for name, hit, affected in [
+            ("the run itself", reference, "0.05"), ("beside it", numpy.roll(reference, 4, 1), "0.05"),
+            ("by chance", random.uniform(size=z.shape) < 0.2, "0.5"), ("a part", reference & (rows < 30), "0.1"),
+            ("one cell", (rows == 40) & (columns == 25), "0"), ("nothing", rows < 0, "0.1"), ("all", rows >= 0, "0.1"),
+            ("too thick", reference, "1000")]:
+        cells = numpy.where(hit, random.uniform(0.01, 9, z.shape), random.choice([0, NODATA, -1, -numpy.inf], z.shape))
+        cells[~numpy.isfinite(cells)] = -5
+        write("a.observed.asc", cells)
+        run("a.dem.asc", "a.source.asc", "a.observed.asc", "observed=file", "steps=300", f"affected={affected}")
+        told = about("out/a")
+        for key, want in scores(known, h, most, hit, float(affected)).items():
+            same(told["summary"][key], want, (name, key))
+        assert len(told["inputs"]) == 3 and told["parameters"]["observed"] == "file"
+        for file in ("thickness.asc.gz", "max_thickness.asc.gz", "arrival.asc.gz", "mass.csv.gz"):
+            with open(f"out/a/{file}", "rb") as f, open(f"plain/a/{file}", "rb") as g:
+                assert f.read() == g.read(), file
+        warned = " ".join(told["warnings"])
+        assert ("no cell is above 0" in warned) == (name == "nothing"), warned
+        assert ("lie where the DEM has NODATA, and do not count" in warned) == bool((hit & (z == NODATA)).any() and name != "nothing"), warned
+        assert ("as if the number of cells that were not hit" in warned) == (name == "all"), warned
+    leat("show", "out/a", says=r"fitness +0")
+    write("a.observed.asc", numpy.where(reference, 1.0, 0.0))
+    run("a.dem.asc", "a.source.asc", "a.observed.asc", "observed=file", "steps=300", "affected=0.05", out="perfect")
+    perfect = about("perfect/a")["summary"]
+    assert [perfect[key] for key in SCORES[:4]] == [1, 1, 1, 1] and perfect["auroc"] == 1 and perfect["toe_distance_m"] == 0
+    write("a.observed.asc", numpy.zeros((ROWS, COLUMNS + 1)))
+    run("a.dem.asc", "a.source.asc", "a.observed.asc", "observed=file", status=1, says=r"a\.observed\.asc.*51.*columns|51 columns")
+    write("a.observed.asc", numpy.zeros((ROWS, COLUMNS)), west=WEST + CELL)
+    run("a.dem.asc", "a.source.asc", "a.observed.asc", "observed=file", status=1, says=r"a\.observed\.asc")
+    run("a.dem.asc", "a.source.asc", "observed=file", status=1, says=r"a\.observed\.\*")
+    run("a.dem.asc", "a.source.asc", "a.observed.asc", status=1, says=r"observed=none takes the place of X\.observed\.\*")
+    leat("run", "-s", "observed=file", "--dem", "a.dem.asc", "--source", "a.source.asc", status=2,
+         says=r"the job takes X\.observed\.\*, too")
+    print("an observed landslide: scores by their definitions; the run's bits are the same")
+
+
+def tessina():
+    if not os.path.isfile(f"{TESSINA}/tessina.dem.asc"):
+        print(f"NOT SHOWN here: the Tessina landslide, neither LEAT_TESSINA nor {TESSINA}")
+        return
+    for what in ("dem", "source"):
+        os.symlink(os.path.abspath(f"{TESSINA}/tessina.{what}.asc"), f"tessina.{what}.asc")
+    files = "tessina.dem.asc", "tessina.source.asc"
+    run(*files, "steps=400", "p_r=0.4", out="reference")
+    most = read("reference/tessina/max_thickness.asc.gz")
+    with open(files[0]) as f:
+        head = [next(f) for _ in range(5 + (1 if "nodata" in open(files[0]).read(400).lower() else 0))]
+    with open("tessina.observed.asc", "w") as f:
+        f.writelines(line for line in head if "nodata" not in line.lower())
+        numpy.savetxt(f, numpy.nan_to_num(most) > 0.1, "%d")
+    run(*files, "tessina.observed.asc", "observed=file", "steps=400", "p_r=0.6")
+    other = read("out/tessina/max_thickness.asc.gz")
+    told = about("out/tessina")["summary"]
+    hit, there = numpy.nan_to_num(most) > 0.1, numpy.nan_to_num(other) > 0.1
+    same(told["fitness"], numpy.sqrt((hit & there).sum() / (hit | there).sum()), "fitness")
+    assert 0.8 < told["fitness"] < 1 and 0.9 < told["auroc"] < 1, told
+    print("the Tessina landslide scored against a run with another p_r")
+
+
+def service():
+    z, h = valley(1)
+    for name, cells in (("dem", z), ("source", h), ("observed", numpy.where(h > 0, 1.0, 0.0))):
+        write(f"s.{name}.asc", cells)
+    with open("service.conf", "w") as f:
+        f.write("[pipeline sciddicat]\nsteps = 50\nobserved = file\nfigure = none\n")
+    s = Service("spool", "-c", "service.conf")
+    for name in ("dem", "source"):
+        s.drop(f"s.{name}.asc", open(f"s.{name}.asc").read())
+    s.until(lambda: "waits for s.observed.*" in s.waits().get("in/s.dem.asc", ""), "what the altitudes wait for")
+    s.drop("s.observed.asc", open("s.observed.asc").read())
+    s.done(["s.dem.asc"], "the job")
+    told = about("spool/out/s")
+    s.check(len(told["inputs"]) == 3 and 0 < told["summary"]["fitness"] <= 1, "its scores")
+    s.stop()
+    s.is_clean()
+    print("the service: three grids are one job")
+
+
+for part in (service,) if THREADS_ALONE else (observed, tessina, service):
+    part()
