@@ -213,6 +213,11 @@ static enum status add_arrays(const struct kmeans_job *job, struct result_file *
     STATUS_TRY(result_add_copy(f, "inertia", NPY_F8, 0, NULL, &fit->inertia));
     STATUS_TRY(result_add_copy(f, "n_iterations", NPY_I8, 0, NULL, &n_iterations));
     STATUS_TRY(result_add_copy(f, "scale", NPY_F8, 1, &d, job->solve.weight));
+    if (job->layout.has_components) {
+        const size_t two = 2, plane[2] = {two, d};
+        STATUS_TRY(result_add_copy(f, "components", NPY_F8, 2, plane, job->view.component));
+        STATUS_TRY(result_add_copy(f, "variance_share", NPY_F8, 1, &two, job->view.share));
+    }
     return add_columns(job, f);
 }
 

@@ -29,6 +29,16 @@ struct kmeans_labels {
     int32_t at[];
 };
 
+/* What the picture shows where that is components: of the points in it. */
+struct kmeans_view {
+    double *component;     /* [2][n_columns]: units, of scaled columns */
+    double share[2];       /* of the variance */
+    double *mean, *factor; /* [n_columns]: about which components are, and by which a column is
+                              scaled, less `size` */
+    double size;
+    double *basis, *within; /* to find them with */
+};
+
 struct kmeans_job {
     struct job_io *io;
     struct stage_args args;
@@ -57,7 +67,8 @@ struct kmeans_job {
     struct span scratch; /* labels of a unit (not resident) */
 
     /* the last pass */
-    struct kmeans_sample shown;   /* points of the picture, */
+    struct kmeans_view view;
+    struct kmeans_sample shown;   /* points of the picture, with all columns, */
     int32_t *scatter;             /* their labels, ... */
     size_t n_scatter;             /* ... of which so many are known */
     struct kmeans_labels *labels; /* that have not left; where points stay, room for a piece */
@@ -99,6 +110,12 @@ enum status kmeans_labels_take(void *context, const struct kmeans_points *x,
                                struct span labels) STATUS_MUST_CHECK;
 /* All have been taken: those of rows behind the last point, too, leave. */
 enum status kmeans_labels_end(struct kmeans_job *job) STATUS_MUST_CHECK;
+
+/* kmeans_view: the plane of the picture; to be found once all have been seen. */
+enum status kmeans_view_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;
+void kmeans_view_find(struct kmeans_job *job);
+/* Where a point, or a centroid, lies on axis 0 or 1. */
+double kmeans_view_place(const struct kmeans_job *job, const double *cells, size_t axis);
 
 /* kmeans_layout: all memory of a job, whose choice and layout are made: counted, or taken. */
 enum status kmeans_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "stages/kmeans/kmeans_plot.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum {
     WINDOW_BYTES = 64 << 20, /* of models that share a pass, where there are several */
@@ -53,10 +54,11 @@ static enum status picture_room(struct kmeans_job *job, struct room *room)
 {
     const struct kmeans_layout *const l = &job->layout;
     const size_t n = job->solve.request.n_sample, distances = n * (n + 1) / 2 * sizeof(double);
-    const size_t shown = l->n_known ? at_most(l->n, KMEANS_SCATTER_MOST) : KMEANS_SCATTER_MOST;
+    const size_t shown = l->n_known ? at_most(l->n, l->shown) : l->shown;
     room_count(room, KMEANS_PLOT_BYTES > distances ? KMEANS_PLOT_BYTES - distances : 0, 0);
     STATUS_TRY(room_host(room, shown + 1, sizeof *job->scatter, &job->scatter));
-    return kmeans_sample_room(&job->shown, room, shown, at_most(l->n_columns, 2));
+    STATUS_TRY(kmeans_view_room(job, room));
+    return kmeans_sample_room(&job->shown, room, shown, l->n_columns);
 }
 
 /* Names: their buffer doubles, that of where they begin grows by half. */
@@ -206,6 +208,28 @@ static void shrink_unit(const struct stage_args *args, const struct kmeans_choic
     l->unit = l->unit > 0 ? l->unit : least;
 }
 
+/* What the picture shows. */
+static enum status choose_view(const struct stage_args *args, const char *axes,
+                               struct kmeans_layout *l)
+{
+    const char *const comma = strchr(axes, ',');
+    l->shown =
+        at_most(KMEANS_SCATTER_MOST, at_least(KMEANS_SCATTER_CELLS / l->n_columns, l->sample));
+    l->has_components = *axes == '\0' && l->n_columns > 2;
+    l->axes[1] = at_most(l->n_columns - 1, 1);
+    if (*axes == '\0') {
+        return STATUS_OK;
+    }
+    if (comma == NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "axes: '%s' is one column; write two with a comma between them", axes);
+    }
+    STATUS_TRY(
+        kmeans_find_column(args, l->n_columns, "axes", axes, (size_t)(comma - axes), &l->axes[0]));
+    return kmeans_find_column(args, l->n_columns, "axes", comma + 1, strlen(comma + 1),
+                              &l->axes[1]);
+}
+
 enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out)
 {
@@ -240,6 +264,7 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
         STATUS_TRY(kmeans_check_points(args, choice, l.n));
     }
     l.sample = kmeans_sample_of(l.n_columns);
+    STATUS_TRY(choose_view(args, choice->axes, &l));
     const size_t least =
         at_least(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
     l.unit = find_unit(args, &l, least);

@@ -12,14 +12,16 @@
 #include "kernels/kmeans/kmeans_solve.h"
 #include "stages/stage.h"
 
-enum { KMEANS_N_SPECS = 9 };
+enum { KMEANS_N_SPECS = 10 };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 
 /* Sums of points are kept in two words of 64 bits each, for so many. */
 #define KMEANS_POINTS_MAX ((size_t)1 << 31)
 
 enum {
-    KMEANS_SCATTER_MOST = 20000,   /* points in the picture */
+    KMEANS_SCATTER_MOST = 20000,    /* points in the picture, ... */
+    KMEANS_SCATTER_CELLS = 1 << 17, /* ... of so many cells, or as many as the silhouette has */
+    KMEANS_VIEW_BASIS = 64,
     KMEANS_LABEL_PIECE = 1 << 18,  /* labels leave in whole multiples of these: a piece of 1 MiB */
     KMEANS_NAME_BYTES = 255,       /* of a row's name; longer ones are cut */
     KMEANS_NAMES_A_ROW = 32,       /* the most that names of rows take, for each row ... */
@@ -35,8 +37,9 @@ struct kmeans_kept {
 
 struct kmeans_choice {
     struct kmeans_request request; /* but for what follows from the layout */
-    bool is_range; /* k was given as one: each of them is run, and the best is taken */
-    bool drop;     /* rows with missing values are left out */
+    bool is_range;    /* k was given as one: each of them is run, and the best is taken */
+    bool drop;        /* rows with missing values are left out */
+    const char *axes; /* of the picture: two columns, or "" */
     enum figure_format figure;
 };
 
@@ -47,19 +50,26 @@ struct kmeans_layout {
     bool by_columns; /* the table's lines are the array's columns */
     bool has_names;  /* of rows, which are kept where the points stay in memory */
     enum dtype type;
-    bool resident; /* all points stay in backend memory */
-    size_t unit;   /* points that kernels take at once, as far as they can; where points do not
-                      stay, that are gathered */
-    size_t width;  /* runs that share a pass over the points */
-    size_t sample; /* the most points in the silhouette's sample */
+    bool resident;  /* all points stay in backend memory */
+    size_t unit;    /* points that kernels take at once, as far as they can; where points do not
+                       stay, that are gathered */
+    size_t width;   /* runs that share a pass over the points */
+    size_t sample;  /* the most points in the silhouette's sample */
+    size_t shown;   /* likewise in the picture */
+    size_t axes[2]; /* columns that it shows, unless ... */
+    bool has_components; /* ... it shows the first two principal components */
 };
 
 /* kmeans_params: what they say. */
 struct kmeans_choice kmeans_choose(const struct stage_args *args);
 /* The same, and how the job is laid out. STATUS_BAD_INPUT: a grid, more clusters than points;
- * STATUS_TOO_LARGE. */
+ * STATUS_BAD_ARGUMENT: no such column; STATUS_TOO_LARGE. */
 enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *choice,
                            struct kmeans_layout *out) STATUS_MUST_CHECK;
+/* kmeans_names: the column of a name, or of a number in the file from 1, that parameter `key` says.
+ * STATUS_BAD_ARGUMENT. */
+enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, const char *key,
+                               const char *word, size_t n, size_t *out) STATUS_MUST_CHECK;
 /* Whether a job can have the memory that this layout takes for n points. */
 bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choice *choice,
                         const struct kmeans_layout *layout, size_t n);

@@ -5,6 +5,7 @@
 #include "stages/kmeans/kmeans_job.h"
 
 #include "formats/base/excerpt.h"
+#include "formats/base/text_near.h"
 #include "formats/base/utf8.h"
 
 #include <stdio.h>
@@ -19,6 +20,47 @@ const char *kmeans_column(const struct kmeans_job *job, size_t c, char room[KMEA
     }
     snprintf(room, KMEANS_COLUMN_BYTES, "column %zu", table_column(table, c) + 1);
     return room;
+}
+
+enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, const char *key,
+                               const char *word, size_t n, size_t *out)
+{
+    const struct table_info *const table = args->inputs[0].table;
+    for (; n > 0 && *word == ' '; n--) {
+        word++;
+    }
+    for (; n > 0 && word[n - 1] == ' '; n--) {
+    }
+    char *const text = strndup(word, n), *end;
+    struct text_near near = {.word = text};
+    if (text == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the name of a column");
+    }
+    *out = n_columns;
+    for (size_t c = 0; c < n_columns && table->names != NULL && *out == n_columns; c++) {
+        *out = strcmp(table->names[c], text) == 0 ? c : n_columns;
+        text_near_offer(&near, table->names[c]);
+    }
+    const unsigned long long number = strtoull(text, &end, 10);
+    for (size_t c = 0; c < n_columns && *out == n_columns && *end == '\0'; c++) {
+        *out = table_column(table, c) + 1 == number ? c : n_columns;
+    }
+    const struct excerpt shown = excerpt_of(text, n);
+    enum status st = STATUS_OK;
+    if (*out == n_columns && near.best != NULL) {
+        st = status_fail(STATUS_BAD_ARGUMENT, "%s: %s: no column \"%s\"; did you mean \"%s\"?",
+                         args->inputs[0].name, key, shown.text,
+                         excerpt_of(near.best, strlen(near.best)).text);
+    } else if (*out == n_columns) {
+        st =
+            status_fail(STATUS_BAD_ARGUMENT,
+                        "%s: %s: no column \"%s\" with numbers is read; write a name as the header "
+                        "has it, or a number from %zu to %zu",
+                        args->inputs[0].name, key, shown.text, table_column(table, 0) + 1,
+                        table_column(table, n_columns - 1) + 1);
+    }
+    free(text);
+    return st;
 }
 
 struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, MISSING, FIGURE };
+enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, MISSING, AXES, FIGURE };
 
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
     [K] = {.key = "k",
@@ -53,6 +53,11 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
                  .text = "reject",
                  .choices = "reject|drop",
                  .help = "rows with missing values: fail, or leave them out"},
+    [AXES] = {.key = "axes",
+              .kind = PARAM_TEXT,
+              .text = "",
+              .max = 4096,
+              .help = "two columns for the picture, in place of components"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -61,6 +66,7 @@ struct kmeans_choice kmeans_choose(const struct stage_args *args)
     const struct param_value *p = args->params;
     const bool is_first = p[INIT].index == KMEANS_INIT_FIRST; /* every run would be the same */
     return (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
+                                  .axes = p[AXES].text,
                                   .drop = p[MISSING].index == 1,
                                   .is_range = strchr(p[K].text, '-') != NULL,
                                   .request = {.k_first = (size_t)p[K].count,

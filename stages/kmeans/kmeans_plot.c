@@ -33,10 +33,16 @@ static enum plot_marker marker_of(const struct kmeans_job *job, size_t cluster)
 }
 
 /* As wide as the area at most. */
-static void name_of(const struct kmeans_job *job, size_t column, const struct plot_axes *axes,
+static void name_of(const struct kmeans_job *job, size_t axis, const struct plot_axes *axes,
                     char out[PLOT_NAME])
 {
+    const size_t column = job->layout.axes[axis];
     char room[KMEANS_COLUMN_BYTES];
+    if (job->layout.has_components) {
+        snprintf(out, PLOT_NAME, "component %zu: %.1f %% of the variance", axis + 1,
+                 100 * job->view.share[axis]);
+        return;
+    }
     const struct plot_named named = {kmeans_column(job, column, room), "column",
                                      table_column(job->args.inputs[0].table, column) + 1};
     plot_named(&named, CAPITAL, (double)axes->width, out);
@@ -70,7 +76,7 @@ static struct place place_of(const struct kmeans_job *job, size_t i)
     const struct kmeans_sample *const s = &job->shown;
     const double *const cells = s->cells + i * s->n_columns;
     if (s->n_columns > 1) {
-        return (struct place){cells[0], cells[1]};
+        return (struct place){kmeans_view_place(job, cells, 0), kmeans_view_place(job, cells, 1)};
     }
     const double spread = (double)(s->word[i] & 0xffff) / 0x10000 - 0.5;
     return (struct place){cells[0], job->scatter[i] + 0.7 * spread};
@@ -80,14 +86,26 @@ static struct place centroid_of(const struct kmeans_job *job, size_t cluster)
 {
     const size_t d = job->layout.n_columns;
     const double *const cells = job->solve.best.centroids + cluster * d;
-    return (struct place){cells[0], d > 1 ? cells[1] : (double)cluster};
+    return (struct place){kmeans_view_place(job, cells, 0),
+                          d > 1 ? kmeans_view_place(job, cells, 1) : (double)cluster};
 }
 
+/* Of columns all points, of components those that are drawn, and the centroids. */
 static void set_ranges(const struct kmeans_job *job, struct plot_axes *axes)
 {
-    axes->x = plot_range_of(job->solve.min[0], job->solve.max[0], 0.04);
+    const size_t *const column = job->layout.axes;
+    const double *const min = job->solve.min, *const max = job->solve.max;
+    struct place low = {min[column[0]], min[column[1]]}, high = {max[column[0]], max[column[1]]};
+    const size_t n = job->layout.has_components ? job->shown.n + job->solve.best.k : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct place at =
+            i < job->shown.n ? place_of(job, i) : centroid_of(job, i - job->shown.n);
+        low = (struct place){fmin(i > 0 ? low.x : at.x, at.x), fmin(i > 0 ? low.y : at.y, at.y)};
+        high = (struct place){fmax(i > 0 ? high.x : at.x, at.x), fmax(i > 0 ? high.y : at.y, at.y)};
+    }
+    axes->x = plot_range_of(low.x, high.x, 0.04);
     axes->y = job->layout.n_columns > 1
-                  ? plot_range_of(job->solve.min[1], job->solve.max[1], 0.04)
+                  ? plot_range_of(low.y, high.y, 0.04)
                   : (struct plot_range){-0.6, (double)job->solve.best.k - 0.4};
 }
 

@@ -15,7 +15,7 @@ enum {
     KMEANS_PLOT_BYTES = KMEANS_PLOT_WIDTH * KMEANS_PLOT_HEIGHT * 5
 };
 
-/* scatter.png (or .svg, .pdf, or none): a sample of the points, by the first two columns. */
+/* scatter.png (or .svg, .pdf, or none): a sample of the points, in the view. */
 enum status kmeans_plot_scatter(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
 /* ks.png, likewise: inertia and silhouette by the number of clusters. */
 enum status kmeans_plot_ks(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;

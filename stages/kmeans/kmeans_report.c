@@ -210,6 +210,8 @@ static const struct stage_listing listings[] = {
      .columns = {{.head = "cluster"},
                  {.head = "points", .list = "sizes"},
                  {.head = "sum of squares", .list = "within"}}},
+    {.title = "Components 1 and 2",
+     .columns = {{.head = "share of the variance", .list = "variance_share"}}},
     {0},
 };
 
@@ -247,6 +249,7 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"sizes", summary_integers(job->solve.count, listed(fit->k))},
         {"within", summary_reals(job->solve.within, listed(fit->k))},
         {"scale", summary_reals(job->solve.weight, listed(job->layout.n_columns))},
+        {"variance_share", summary_reals(job->view.share, job->layout.has_components ? 2 : 0)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
     const struct summary_entry range = {"ks",

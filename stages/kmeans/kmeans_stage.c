@@ -93,6 +93,7 @@ static enum status kmeans_run(struct job_io *io)
     STATUS_TRY(new_job(io, &job));
     STATUS_TRY(explain(job, kmeans_solve_all(&job->solve, &io->room)));
     STATUS_TRY(kmeans_labels_end(job));
+    kmeans_view_find(job);
     return kmeans_report(job, io->out);
 }
 

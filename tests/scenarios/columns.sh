@@ -5,8 +5,8 @@
 "$python" "$here/warnings_made.py" || fail "inputs"
 mkdir in
 cp code.clusters.csv cap.dem.asc cap.source.asc ncode.nodes.csv in/
-printf 'name,u,v\n' >in/p.points.csv
-seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 }' >>in/p.points.csv
+printf 'name,u,v,w\n' >in/p.points.csv
+seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 "," $1 % 3 }' >>in/p.points.csv
 cat >leat.conf <<'EOC'
 [pipeline pearson]
 order = cluster
@@ -39,7 +39,7 @@ for line in text.splitlines():
         defined[current] |= set(re.findall(r"[\w]+", line[7:]))
     elif line.startswith(".It Ar "):
         named.add(current)
-free = {"curve.csv.gz": {"y"}, "centroids.csv.gz": {"u", "v"}}  # as the tables above call their columns
+free = {"curve.csv.gz": {"y"}, "centroids.csv.gz": {"u", "v", "w"}}  # as the tables above call their columns
 found = {}
 for path in glob.glob(os.path.join(out, "**"), recursive=True):
     name = os.path.basename(path)

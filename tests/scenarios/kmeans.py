@@ -134,6 +134,35 @@ def scales():
         assert np.allclose(z["centroids"] * z["scale"], centroids, rtol=1e-11, atol=1e-11), scale
 
 
+def components():
+    """What the picture shows: NumPy's principal components, or the columns that are named."""
+    cube = np.array(np.meshgrid(*[[0.0, 1.0]] * 3)).reshape(3, -1).T
+    for x in (heaps(900, 3, 4), heaps(900, 7, 4) * [1, 2, 5, 1, 9, 1, 1] + 1e6, heaps(300, 60, 5), heaps(200, 150, 3),
+              heaps(2, 5, 1), np.hstack([heaps(50, 3, 2), np.full((50, 1), 7.0)])):
+        for scale in ("none", "unit"):
+            np.save("x.points.npy", x)
+            z, told = cluster("x.points.npy", "k=2", f"scale={scale}")
+            y = (x - x.mean(axis=0)) * z["scale"]
+            _, size, v = np.linalg.svd(y, full_matrices=False)
+            share = size ** 2 / (size ** 2).sum()
+            assert np.allclose(z["variance_share"], share[:2], rtol=1e-8, atol=1e-12), (x.shape, share[:3])
+            assert told["summary"]["variance_share"] == z["variance_share"].tolist()
+            for got, want in list(zip(z["components"], v))[:len(x) - 1]:  # with its largest number above 0
+                assert np.isclose(abs(got @ want), 1, rtol=1e-12) and got.max() >= -got.min(), (x.shape, scale, got, want)
+    for x, share in ((cube, 1 / 3), (np.ones((9, 4)), 0)):  # no direction before others; none at all
+        np.save("x.points.npy", x)
+        z, told = cluster("x.points.npy", "k=1")
+        assert np.allclose(z["variance_share"], share) and np.allclose(z["components"] @ z["components"].T, np.eye(2))
+    write_csv("x.points.csv", heaps(90, 3, 2), ["a", "b", "the third"], [f"n{i}" for i in range(90)])
+    for axes in ("the third,a", "the third, 2"):
+        z, told = cluster("x.points.csv", "k=2", f"axes={axes}", figure="svg")
+        assert "components" not in z and told["summary"]["variance_share"] == [], axes
+    for axes, says in (("the thrid,a", 'axes: no column "the thrid"; did you mean "the third"'), ("a", "write two"),
+                       ("a,1", 'no column "1" with numbers is read; .* a number from 2 to 4'), ("a,", 'no column ""')):
+        run("-o", "bad", "x.points.csv", "-s", f"axes={axes}", status=1, says=says)
+        run("x.points.csv", "-s", f"axes={axes}", status=1, says=says, verb="check")
+
+
 def every_way():
     """CSV, npy, gzip, a folder, Fortran order, a member of npz, chosen columns."""
     x = heaps(2000, 3, 4)
@@ -346,7 +375,7 @@ def cancelled():
 
 
 THREADED = every_way, same_bytes, larger_than_memory, cancelled
-for part in THREADED if THREADS_ALONE else (oracle, scales, every_way, flat, nameless, dropped, refused, edges, same_bytes,
+for part in THREADED if THREADS_ALONE else (oracle, scales, components, every_way, flat, nameless, dropped, refused, edges, same_bytes,
                                             larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()

@@ -430,6 +430,32 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
     free(p.cells);
 }
 
+/* Of points on a line through three columns, along (1, 2, 2): all variance lies there. */
+static void
+of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_named(void **state)
+{
+    (void)state;
+    static const char *const shown[][3] = {
+        {"axes=", "component 1: 100.0 % of the variance", "component 2: 0.0 % of the variance"},
+        {"axes=3,1", "|column 3|", "|column 1|"}};
+    struct points p = points_new(100, 3, DTYPE_F64);
+    for (size_t i = 0; i < 300; i++) {
+        p.cells[i] = (double)(i / 3) * (i % 3 == 0 ? 1 : 2);
+    }
+    points_set(&p, "k=2");
+    for (size_t k = 0; k < 2; k++) {
+        points_set(&p, shown[k][0]);
+        drawn_begin();
+        struct clustering c = cluster_well(&p);
+        drawn_end();
+        const char *const x_name = strstr(drawn_all, shown[k][1]);
+        assert_non_null(x_name);
+        assert_non_null(strstr(x_name, shown[k][2]));
+        clustering_free(&c);
+    }
+    free(p.cells);
+}
+
 /* A second cluster takes little of the inertia of noise: its axis begins at 0 all the same, that of
  * silhouettes does not. */
 static void the_axis_of_inertia_begins_at_0(void **state)
@@ -643,6 +669,8 @@ int main(void)
         cmocka_unit_test(thirty_heaps_ten_deviations_apart_are_found),
         cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
+        cmocka_unit_test(
+            of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_named),
         cmocka_unit_test(the_axis_of_inertia_begins_at_0),
         cmocka_unit_test(of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
