@@ -1,5 +1,6 @@
 /*
- * interpolate - the polynomial through given nodes, at any number of queries.
+ * interpolate - curves through given nodes, at any number of queries: polynomials, and rational
+ * functions.
  *
  * The unique polynomial p of degree n - 1 through n nodes x_j, for several curves f on the same
  * nodes. Two ways to evaluate it:
@@ -15,20 +16,28 @@
  *   from the cell's centre. Cells in which that does not hold the bound are marked: queries there
  *   take the barycentric form.
  *
- * Error of either: at most 50 u sum_j |l_j(x) f_j|, u = 2^-53, l_j the Lagrange bases, for n of up
- * to INTERPOLATE_MOST_NODES. Of the barycentric form that is a theorem: its sums are off by n 2^-99
- * of the condition, and are rounded once. Of cells it is not: each is checked at four points,
- * where its value, and the sum of its roundings, have to keep half of the bound. Between these
- * points cells are so narrow that what they cut off of frequencies up to n (x = cos theta) is below
- * 4 u. Tests hold both forms against quadruple precision. A query that equals a node gives that
- * node's value exactly. NaN gives NaN; so does a query whose distance from a node leaves the
- * doubles. Both backends give the same bits.
+ * With the weights w_j of M. S. Floater and K. Hormann ("Barycentric rational interpolation with no
+ * poles and high rates of approximation", 2007) the same sum over that of f = 1 is a rational
+ * function without poles, which blends the polynomials through each d + 1 neighbouring nodes; of
+ * d = n - 1 the polynomial again. There are no cells for it.
+ *
+ * Error of each: at most 50 u sum_j |l_j(x) f_j|, u = 2^-53, l_j the Lagrange bases, or
+ * those of the rational function, for n of up to INTERPOLATE_MOST_NODES. Of the barycentric form
+ * that is a theorem: its sums are off by n 2^-99 of the condition, and are rounded once; of
+ * rational functions two are rounded and divided, where n sum_j |l_j(x)| is below 2^50: not where
+ * nodes are very uneven, nor far outside of them. Of cells it is no theorem: each is checked at
+ * four points, where its value, and the sum of its roundings, have to keep half of the bound.
+ * Between these points cells are so narrow that what they cut off of frequencies up to n (x = cos
+ * theta) is below 4 u. Tests hold both forms against quadruple precision. A query that equals a
+ * node gives that node's value exactly. NaN gives NaN; so does a query whose distance from a node
+ * leaves the doubles. Both backends give the same bits.
  */
 #ifndef LEAT_KERNELS_INTERPOLATE_INTERPOLATE_H
 #define LEAT_KERNELS_INTERPOLATE_INTERPOLATE_H
 
 #include "kernels/backend.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { INTERPOLATE_MOST_NODES = 1 << 15 };
@@ -40,9 +49,12 @@ struct interpolate_nodes {
     size_t n, n_curves;
     struct span x;                /* double [n] */
     struct span value;            /* double [n_curves][n] */
-    struct span term_hi, term_lo; /* double [n_curves + 1][n]: those of the curves, and of f = 1 */
-    struct span exponent;         /* int32 [n_curves + 1][n] */
+    struct span term_hi, term_lo; /* double [1 + n_curves][n]: those of f = 1, then of the curves */
+    struct span exponent;         /* int32 [1 + n_curves][n] */
+    bool is_rational;             /* the curves' sums are divided by that of f = 1 */
 };
+/* In place of a curve's number: f = 1. */
+#define INTERPOLATE_ONE SIZE_MAX
 
 /* How p is evaluated in [x_0, x_(n-1)]; interpolate_place() finds a query's cell. Queries outside
  * take the barycentric form. */
@@ -73,8 +85,9 @@ struct interpolate_survey {
 };
 
 struct interpolate_kernels {
-    /* p at points, off by at most n 2^-99 of its condition, which itself is off by 2 n u of itself.
-     * Where a sum leaves the doubles it is infinite or NaN. */
+    /* p at points, of rational functions that of f = 1 alone; off by at most n 2^-99 of its
+     * condition, which itself is off by 2 n u of itself. Where a sum leaves the doubles it is
+     * infinite or NaN. */
     enum status (*survey)(struct queue *q, const struct interpolate_nodes *nodes,
                           const struct interpolate_survey *survey) STATUS_MUST_CHECK;
     /* Values of all curves at n queries (f32 or f64 [n]) into values (double [n][n_curves]); adds

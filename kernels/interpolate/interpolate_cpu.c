@@ -13,12 +13,16 @@
 /* Queries in a task and in the first-level cache; points of a survey in a task. */
 enum { TASK = 4096, BLOCK = 512, SURVEY_TASK = 4 * INTERPOLATE_LANES };
 
+/* Of a curve, from 0, or of INTERPOLATE_ONE. */
 static struct interpolate_terms terms_of(const struct interpolate_nodes *nodes, size_t curve)
 {
-    return (struct interpolate_terms){nodes->n, nodes->x.at,
-                                      (const double *)nodes->term_hi.at + curve * nodes->n,
-                                      (const double *)nodes->term_lo.at + curve * nodes->n,
-                                      (const int32_t *)nodes->exponent.at + curve * nodes->n};
+    const size_t at = (curve + 1) * nodes->n;
+    return (struct interpolate_terms){nodes->n,
+                                      nodes->is_rational,
+                                      nodes->x.at,
+                                      (const double *)nodes->term_hi.at + at,
+                                      (const double *)nodes->term_lo.at + at,
+                                      (const int32_t *)nodes->exponent.at + at};
 }
 
 static enum status expect_nodes(const struct interpolate_nodes *nodes)
@@ -46,7 +50,8 @@ static void survey_body(void *arg, size_t index)
     const struct interpolate_survey *s = job->survey;
     const size_t curve = index / job->n_tasks, first = index % job->n_tasks * SURVEY_TASK;
     const size_t end = cpu_min(s->n, first + SURVEY_TASK);
-    const struct interpolate_terms terms = terms_of(job->nodes, curve);
+    const bool is_curve = curve < job->nodes->n_curves;
+    const struct interpolate_terms terms = terms_of(job->nodes, is_curve ? curve : INTERPOLATE_ONE);
     for (size_t from = first; from < end; from += INTERPOLATE_LANES) {
         double point[2][INTERPOLATE_LANES], found[3][INTERPOLATE_LANES];
         const size_t m = cpu_min(INTERPOLATE_LANES, end - from);
@@ -57,7 +62,7 @@ static void survey_body(void *arg, size_t index)
         }
         job->set->survey(&terms, point[0], point[1], found[0], found[1], found[2]);
         const size_t to = curve * s->n + from;
-        if (curve < job->nodes->n_curves) {
+        if (is_curve) {
             memcpy((double *)s->hi.at + to, found[0], m * sizeof(double));
             memcpy((double *)s->lo.at + to, found[1], m * sizeof(double));
         }
@@ -112,14 +117,15 @@ static size_t node_of(const double *node, size_t n, double x)
 static void barycentric_block(const struct evaluate_job *job, size_t curve, const double *x,
                               const uint16_t *left, size_t m, double *value)
 {
-    const struct interpolate_terms terms = terms_of(job->nodes, curve);
+    const struct interpolate_terms terms = terms_of(job->nodes, curve),
+                                   below = terms_of(job->nodes, INTERPOLATE_ONE);
     for (size_t from = 0; from < m; from += INTERPOLATE_LANES) {
         double at[INTERPOLATE_LANES], found[INTERPOLATE_LANES];
         const size_t some = cpu_min(INTERPOLATE_LANES, m - from);
         for (size_t l = 0; l < INTERPOLATE_LANES; ++l) {
             at[l] = x[left[from + cpu_min(l, some - 1)]];
         }
-        job->set->barycentric(&terms, at, found);
+        job->set->barycentric(&terms, &below, at, found);
         for (size_t l = 0; l < some; ++l) {
             value[left[from + l]] = found[l];
         }

@@ -6,6 +6,7 @@
 
 #include "kernels/interpolate/interpolate.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ enum { INTERPOLATE_LANES = 16 };
 /* The nodes and one curve's terms. */
 struct interpolate_terms {
     size_t n;
+    bool is_rational;
     const double *x, *hi, *lo;
     const int32_t *exponent;
 };
@@ -24,8 +26,10 @@ struct interpolate_lanes {
     /* p = hi + lo and its condition at INTERPOLATE_LANES points. */
     void (*survey)(const struct interpolate_terms *terms, const double *point_hi,
                    const double *point_lo, double *hi, double *lo, double *condition);
-    /* p at INTERPOLATE_LANES queries that are no nodes, with the bits of survey's hi. */
-    void (*barycentric)(const struct interpolate_terms *terms, const double *x, double *value);
+    /* p at INTERPOLATE_LANES queries that are no nodes, of a polynomial with the bits of survey's
+     * hi; `below`: the denominator's terms, of a rational function. */
+    void (*barycentric)(const struct interpolate_terms *terms,
+                        const struct interpolate_terms *below, const double *x, double *value);
     /* p at n queries by one curve's cells; NaN of a query outside, of a marked cell, of NaN. How
      * many are nodes of their cells. */
     size_t (*cells)(const struct interpolate_cells *cells, const double *cell, const double *x,

@@ -28,23 +28,21 @@ namespace
  */
 const int THREADS = 512, BLOCKS = 2, UNROLL = 4, SURVEY_THREADS = 128;
 
-/* One curve's terms and values. */
+/* One curve's terms. */
 struct terms_args {
     size_t n;
-    const double *x, *hi, *lo, *value;
+    const double *x, *hi, *lo;
     const int32_t *exponent;
 };
 
+/* Of a curve, from 0, or of INTERPOLATE_ONE. */
 __host__ __device__ __forceinline__ terms_args terms_of(const interpolate_nodes &nodes,
                                                         size_t curve)
 {
-    const size_t at = curve * nodes.n;
-    const terms_args t = {nodes.n,
-                          (const double *)nodes.x.at,
-                          (const double *)nodes.term_hi.at + at,
-                          (const double *)nodes.term_lo.at + at,
-                          (const double *)nodes.value.at + at,
-                          (const int32_t *)nodes.exponent.at + at};
+    const size_t at = (curve + 1) * nodes.n;
+    const terms_args t = {
+        nodes.n, (const double *)nodes.x.at, (const double *)nodes.term_hi.at + at,
+        (const double *)nodes.term_lo.at + at, (const int32_t *)nodes.exponent.at + at};
     return t;
 }
 
@@ -80,16 +78,18 @@ __global__ void __launch_bounds__(SURVEY_THREADS) survey_points(survey_args args
         return;
     }
     const size_t at = blockIdx.y * n + i;
+    const bool is_curve = blockIdx.y < args.nodes.n_curves;
     const interpolate_pair x = {((const double *)args.survey.point_hi.at)[i],
                                 ((const double *)args.survey.point_lo.at)[i]};
     size_t hit;
-    const interpolate_state s = sum_terms<true>(terms_of(args.nodes, blockIdx.y), x, &hit);
+    const interpolate_state s =
+        sum_terms<true>(terms_of(args.nodes, is_curve ? blockIdx.y : INTERPOLATE_ONE), x, &hit);
     const int64_t e = s.exponent + s.above;
-    if (blockIdx.y < args.nodes.n_curves) {
+    if (is_curve) {
         ((double *)args.survey.hi.at)[at] = interpolate_scaled(s.sum.hi, e);
         ((double *)args.survey.lo.at)[at] = interpolate_scaled(s.sum.lo, e);
     }
-    ((double *)args.survey.condition.at)[at] = interpolate_scaled(s.magnitude, e);
+    ((double *)args.survey.condition.at)[at] = interpolate_condition(&s, args.nodes.is_rational);
 }
 
 enum status expect_nodes(const struct interpolate_nodes *nodes)
@@ -181,9 +181,13 @@ __device__ __noinline__ double barycentric(const interpolate_nodes &nodes, size_
     const interpolate_state s = sum_terms<false>(t, point, &hit);
     if (hit < t.n) {
         *hits += 1;
-        return t.value[hit];
+        return ((const double *)nodes.value.at)[curve * t.n + hit];
     }
-    return interpolate_scaled(s.sum.hi, s.exponent + s.above);
+    if (!nodes.is_rational) {
+        return interpolate_value(&s, NULL);
+    }
+    const interpolate_state below = sum_terms<false>(terms_of(nodes, INTERPOLATE_ONE), point, &hit);
+    return interpolate_value(&s, &below);
 }
 
 /* Doubles from a cell to the next: in shared memory an odd number of pairs. */

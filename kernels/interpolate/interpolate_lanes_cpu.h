@@ -77,18 +77,29 @@ static void lanes_survey(const struct interpolate_terms *t, const double *point_
         const int64_t e = s.exponent[l] + s.above[l];
         hi[l] = interpolate_scaled(s.sum_hi[l], e);
         lo[l] = interpolate_scaled(s.sum_lo[l], e);
-        condition[l] = interpolate_scaled(s.magnitude[l], e);
+        const struct interpolate_state one = lane_get(&s, l);
+        condition[l] = interpolate_condition(&one, t->is_rational);
     }
 }
 
-static void lanes_barycentric(const struct interpolate_terms *t, const double *x, double *value)
+static void lanes_barycentric(const struct interpolate_terms *t,
+                              const struct interpolate_terms *below, const double *x, double *value)
 {
     static const double zero[INTERPOLATE_LANES];
-    struct lane_states s;
+    struct lane_states s, of_below;
     lanes_sum(t, x, zero, 0, &s);
+    if (t->is_rational) {
+        lanes_sum(below, x, zero, 0, &of_below);
+    }
     EACH_LANE(l)
     {
-        value[l] = interpolate_scaled(s.sum_hi[l], s.exponent[l] + s.above[l]);
+        const struct interpolate_state one = lane_get(&s, l);
+        if (t->is_rational) {
+            const struct interpolate_state other = lane_get(&of_below, l);
+            value[l] = interpolate_value(&one, &other);
+        } else {
+            value[l] = interpolate_value(&one, NULL);
+        }
     }
 }
 

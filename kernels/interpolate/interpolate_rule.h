@@ -186,6 +186,23 @@ INTERPOLATE_RULE double interpolate_scaled(double x, int64_t e)
         rounded_power(e - 2 * third));
 }
 
+/* p there: of a rational function over its denominator, a sum with the same product; NULL: of a
+ * polynomial. */
+INTERPOLATE_RULE double interpolate_value(const struct interpolate_state *s,
+                                          const struct interpolate_state *below)
+{
+    return below == NULL ? interpolate_scaled(s->sum.hi, s->exponent + s->above)
+                         : interpolate_scaled(rounded_divide(s->sum.hi, below->sum.hi),
+                                              s->above - below->above);
+}
+
+/* The condition there; of a rational function's denominator relative to itself. */
+INTERPOLATE_RULE double interpolate_condition(const struct interpolate_state *s, int is_rational)
+{
+    return is_rational ? rounded_divide(s->magnitude, fabs(s->sum.hi))
+                       : interpolate_scaled(s->magnitude, s->exponent + s->above);
+}
+
 /* --- cells ----------------------------------------------------------------------------------- */
 
 /*

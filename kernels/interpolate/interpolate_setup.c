@@ -173,34 +173,66 @@ static void store_term(struct work *w, size_t at, pair a, int64_t e)
     w->exponent[at] = a.hi == 0 ? INTERPOLATE_NOTHING : (int32_t)(e + own);
 }
 
+/* 1 / prod (x_j - x_i) over the nodes i from `first` on, before `end`, but j. */
+static pair weight_within(const struct work *w, size_t j, size_t first, size_t end,
+                          int64_t *exponent)
+{
+    pair product = pair_of(1);
+    int64_t all = 0, e;
+    for (size_t i = first; i < end; ++i) {
+        if (i != j) {
+            product =
+                interpolate_pair_mul(product, interpolate_distance(pair_of(w->x[j]), w->x[i], &e));
+            all += e;
+        }
+        if (i % INTERPOLATE_RENORMALISE == 0) {
+            e = interpolate_exponent(product.hi);
+            product = interpolate_pair_scale(product, rounded_power(-e));
+            all += e;
+        }
+    }
+    e = interpolate_exponent(product.hi);
+    product = interpolate_pair_scale(product, rounded_power(-e));
+    *exponent = -all - e;
+    return pair_inverse(product);
+}
+
+/* Floater and Hormann's: the sum of (-1)^i times the weight of j among the nodes i to i + d, over
+ * all of these that j is one of. Its terms have one sign. */
+static pair weight_blended(const struct work *w, size_t j, int64_t *exponent)
+{
+    const size_t n = w->request->n, d = w->out->degree;
+    const size_t first = j > d ? j - d : 0, last = j < n - 1 - d ? j : n - 1 - d;
+    pair sum = pair_of(0);
+    *exponent = INTERPOLATE_NOTHING;
+    for (size_t i = first; i <= last; ++i) {
+        int64_t e;
+        pair one = weight_within(w, j, i, i + d + 1, &e);
+        const int64_t above = *exponent > e ? *exponent : e;
+        one = interpolate_pair_scale(one, i % 2 == 0 ? 1 : -1);
+        sum =
+            interpolate_pair_add(interpolate_pair_scale(sum, interpolate_shift(*exponent - above)),
+                                 interpolate_pair_scale(one, interpolate_shift(e - above)));
+        *exponent = above;
+    }
+    return sum;
+}
+
 static void weigh_some(void *arg, size_t task)
 {
     struct work *const w = arg;
     const size_t n = w->request->n, n_curves = w->request->n_curves, first = task * TASK_NODES;
     const size_t end = n - first < TASK_NODES ? n : first + TASK_NODES;
     for (size_t j = first; j < end && !queue_is_stopped(w->q); ++j) {
-        pair product = pair_of(1);
-        int64_t exponent = 0, e;
-        for (size_t i = 0; i < n; ++i) {
-            if (i != j) {
-                product = interpolate_pair_mul(product,
-                                               interpolate_distance(pair_of(w->x[j]), w->x[i], &e));
-                exponent += e;
-            }
-            if (i % INTERPOLATE_RENORMALISE == 0) {
-                e = interpolate_exponent(product.hi);
-                product = interpolate_pair_scale(product, rounded_power(-e));
-                exponent += e;
-            }
-        }
-        e = interpolate_exponent(product.hi);
-        product = interpolate_pair_scale(product, rounded_power(-e));
-        const pair weight = pair_inverse(product);
-        exponent = -exponent - e;
-        for (size_t c = 0; c <= n_curves; ++c) {
+        int64_t exponent;
+        const pair weight = w->out->nodes.is_rational ? weight_blended(w, j, &exponent)
+                                                      : weight_within(w, j, 0, n, &exponent);
+        store_term(w, j, weight, exponent);
+        for (size_t c = 0; c < n_curves; ++c) {
             int of_value = 0;
-            const double f = c < n_curves ? frexp(w->value[c * n + j], &of_value) : 1;
-            store_term(w, c * n + j, interpolate_pair_mul(weight, pair_of(f)), exponent + of_value);
+            const double f = frexp(w->value[c * n + j], &of_value);
+            store_term(w, (1 + c) * n + j, interpolate_pair_mul(weight, pair_of(f)),
+                       exponent + of_value);
         }
     }
 }
@@ -278,9 +310,6 @@ static enum status lebesgue(struct work *w)
     const size_t n_points = (n - 1) * of_gap, at_once = survey_points(n_curves);
     struct interpolate_nodes alone = w->out->nodes;
     alone.n_curves = 0;
-    alone.term_hi = span_from(alone.term_hi, n_curves * n * sizeof(double));
-    alone.term_lo = span_from(alone.term_lo, n_curves * n * sizeof(double));
-    alone.exponent = span_from(alone.exponent, n_curves * n * sizeof(int32_t));
     w->out->lebesgue = 1;
     for (size_t first = 0; first < n_points; first += at_once) {
         const size_t m = n_points - first < at_once ? n_points - first : at_once;
@@ -632,7 +661,11 @@ static enum status set_up(struct work *w)
     STATUS_TRY(put_nodes(w));
     STATUS_TRY(take_survey(w));
     STATUS_TRY(lebesgue(w));
-    return wants_cells(w, &w->out->why) ? cells(w) : STATUS_OK;
+    STATUS_TRY(wants_cells(w, &w->out->why) ? cells(w) : STATUS_OK);
+    w->out->method = w->out->nodes.is_rational    ? INTERPOLATE_FLOATER_HORMANN
+                     : w->out->cells.n_cells > 0 ? INTERPOLATE_BY_CELLS
+                                                 : INTERPOLATE_BARYCENTRIC;
+    return STATUS_OK;
 }
 
 static void release_work(struct work *w)
@@ -653,7 +686,9 @@ static void release_work(struct work *w)
 enum status interpolate_setup_new(struct queue *q, const struct interpolate_request *request,
                                   struct interpolate_setup *out)
 {
-    const size_t n = request->n, degree = request->degree;
+    const size_t n = request->n;
+    const bool blends = request->method == INTERPOLATE_FLOATER_HORMANN;
+    const size_t degree = blends ? 0 : request->degree;
     *out = (struct interpolate_setup){0};
     if (n < 1 || n > INTERPOLATE_MOST_NODES || request->n_curves < 1) {
         return status_fail(STATUS_BAD_INPUT,
@@ -665,6 +700,8 @@ enum status interpolate_setup_new(struct queue *q, const struct interpolate_requ
         return status_fail(STATUS_BAD_ARGUMENT, "cells of degree %zu; odd, %d to %d", degree,
                            INTERPOLATE_LEAST_DEGREE, INTERPOLATE_MOST_DEGREE);
     }
+    out->degree = blends && request->degree < n ? request->degree : n - 1;
+    out->nodes.is_rational = blends;
     struct work w = {.q = q,
                      .ops = q->backend->ops,
                      .request = request,

@@ -10,7 +10,13 @@
 
 #include <stdint.h>
 
-enum interpolate_method { INTERPOLATE_AUTO, INTERPOLATE_BY_CELLS, INTERPOLATE_BARYCENTRIC };
+enum interpolate_method {
+    INTERPOLATE_AUTO,
+    INTERPOLATE_BY_CELLS,
+    INTERPOLATE_BARYCENTRIC,
+    INTERPOLATE_FLOATER_HORMANN
+};
+enum { INTERPOLATE_MOST_BLENDED = 20 }; /* its greatest degree */
 
 struct interpolate_request {
     const double *x; /* [n], finite, in any order; 1 <= n <= INTERPOLATE_MOST_NODES */
@@ -18,7 +24,8 @@ struct interpolate_request {
     size_t n, n_curves;
     enum interpolate_method method;
     uint64_t n_queries;       /* that are expected, about; UINT64_MAX: not known */
-    size_t degree;            /* of the cells; 0: interpolate_degree(n) */
+    size_t degree;            /* of the cells, 0: interpolate_degree(n); of the polynomials that
+                                 Floater and Hormann's function blends, n - 1 of fewer nodes */
     struct executor executor; /* on which the nodes are weighed; run NULL: by the calling thread */
 };
 
@@ -35,7 +42,9 @@ struct interpolate_setup {
     struct interpolate_nodes nodes; /* in backend memory, like the cells; on q */
     struct interpolate_cells cells; /* n_cells 0: barycentric */
     size_t n_marked; /* cells whose queries take the barycentric form, of any curve */
+    enum interpolate_method method; /* that is taken: not AUTO */
     enum interpolate_why why;
+    size_t degree;   /* of the polynomial, or of those that are blended */
     double lebesgue; /* the Lebesgue constant, found at 8 points a gap: some percent too small; of
                         more than 2048 nodes at fewer, of more than 8192 at the gap's middle;
                         infinite beyond the doubles */

@@ -25,8 +25,13 @@ const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
     [INTERPOLATE_METHOD] = {.key = "method",
                             .kind = PARAM_CHOICE,
                             .text = "auto",
-                            .choices = "auto|chebyshev|barycentric",
-                            .help = "how the polynomial is evaluated"},
+                            .choices = "auto|chebyshev|barycentric|floater-hormann",
+                            .help = "the curve: a polynomial, or Floater-Hormann"},
+    [INTERPOLATE_BLEND] = {.key = "blend",
+                           .kind = PARAM_COUNT,
+                           .text = "3",
+                           .max = INTERPOLATE_MOST_BLENDED,
+                           .help = "degree of what floater-hormann blends"},
     [INTERPOLATE_QUERY_COLUMNS] = {.key = "query_columns",
                                    .kind = PARAM_TEXT,
                                    .text = "",
@@ -226,6 +231,7 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
     const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES];
     *c = (struct interpolate_choice){
         .asked = (enum interpolate_method)args->params[INTERPOLATE_METHOD].index,
+        .blend = (size_t)args->params[INTERPOLATE_BLEND].count,
         .figure = (enum figure_format)args->params[INTERPOLATE_FIGURE].index};
     STATUS_TRY(choose_nodes(nodes, c));
     STATUS_TRY(choose_queries(&args->inputs[INTERPOLATE_QUERY],

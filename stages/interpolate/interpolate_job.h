@@ -18,6 +18,7 @@ enum interpolate_part { INTERPOLATE_NODES, INTERPOLATE_QUERY, INTERPOLATE_N_PART
 enum interpolate_param {
     INTERPOLATE_QUERIES,
     INTERPOLATE_METHOD,
+    INTERPOLATE_BLEND,
     INTERPOLATE_QUERY_COLUMNS,
     INTERPOLATE_FIGURE,
     INTERPOLATE_N_SPECS
@@ -31,6 +32,7 @@ extern const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS];
 struct interpolate_choice {
     struct numbers line; /* n == 0: queries come from the file */
     enum interpolate_method asked;
+    size_t blend;
     enum figure_format figure;
     size_t n_curves;
     size_t n_nodes;     /* known or estimated */
@@ -130,6 +132,9 @@ enum status interpolate_warn_swing(struct interpolate_job *job,
                                    struct result *out) STATUS_MUST_CHECK;
 
 /* --- interpolate_summary.c --- */
+/* "polynomial of degree 3". */
+enum { INTERPOLATE_KIND_BYTES = 64 };
+const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES]);
 enum status interpolate_summarise(struct interpolate_job *job,
                                   struct result *out) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */

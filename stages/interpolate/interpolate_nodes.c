@@ -184,6 +184,7 @@ static enum status set_up(struct interpolate_job *job)
         .n_curves = job->choice.n_curves,
         .method = job->choice.asked,
         .n_queries = job->choice.n_about != 0 ? job->choice.n_about : UINT64_MAX,
+        .degree = job->choice.asked == INTERPOLATE_FLOATER_HORMANN ? job->choice.blend : 0,
         .executor = job->args.executor};
     const enum status st = interpolate_setup_new(job->queue, &request, &job->setup);
     const size_t *const same = job->setup.same;

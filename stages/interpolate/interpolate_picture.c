@@ -221,13 +221,13 @@ static void draw_nodes(const struct picture *p, size_t c)
 static void draw_title(const struct picture *p, struct figure *f)
 {
     const struct interpolate_job *const job = p->job;
-    char title[128], some[64] = "";
+    char title[192], some[64] = "", kind[INTERPOLATE_KIND_BYTES];
     if (p->n_shown < job->choice.n_curves) {
         snprintf(some, sizeof some, "; the first %zu of %zu curves", p->n_shown,
                  job->choice.n_curves);
     }
-    snprintf(title, sizeof title, ": %zu node%s, degree %zu%s", job->n, job->n > 1 ? "s" : "",
-             job->n - 1, some);
+    snprintf(title, sizeof title, ": %zu node%s, %s%s", job->n, job->n > 1 ? "s" : "",
+             interpolate_kind(job, kind), some);
     plot_title(f, GAP, TITLE, job->args.inputs[INTERPOLATE_NODES].name, title);
     if (p->is_cut) {
         char note[128];

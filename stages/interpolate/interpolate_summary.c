@@ -17,6 +17,7 @@ static const struct stage_fact facts[] = {
     {"nodes", "n_nodes", ""},
     {"curves", "n_curves", ""},
     {"queries", "n_queries", ""},
+    {"method", "method", ""},
     {"Lebesgue constant", "lebesgue_constant", ""},
     {"nodes from", "nodes_from", ""},
     {"nodes to", "nodes_to", ""},
@@ -36,9 +37,16 @@ static const struct stage_code codes[] = {
 
 const struct stage_told interpolate_told = {facts, NULL, codes};
 
-static const char *method_of(const struct interpolate_job *job)
+static const char *const methods[] = {[INTERPOLATE_BY_CELLS] = "chebyshev",
+                                      [INTERPOLATE_BARYCENTRIC] = "barycentric",
+                                      [INTERPOLATE_FLOATER_HORMANN] = "floater-hormann"};
+
+const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES])
 {
-    return job->setup.cells.n_cells > 0 ? "chebyshev" : "barycentric";
+    snprintf(room, INTERPOLATE_KIND_BYTES, "%s of degree %zu",
+             job->setup.nodes.is_rational ? "Floater-Hormann function" : "polynomial",
+             job->setup.degree);
+    return room;
 }
 
 static const char *why_of(const struct interpolate_job *job)
@@ -78,8 +86,8 @@ static enum status put_summary(const struct interpolate_job *job, json_t *summar
         {"n_nodes", summary_integer(job->n)},
         {"n_queries", summary_integer(job->n_done)},
         {"n_curves", summary_integer(job->choice.n_curves)},
-        {"degree", summary_integer(job->n - 1)},
-        {"method", json_string(method_of(job))},
+        {"degree", summary_integer(job->setup.degree)},
+        {"method", json_string(methods[job->setup.method])},
         {"method_why", json_string(why_of(job))},
         {"cells", summary_integer(s->cells.n_cells)},
         {"cell_degree", summary_integer(s->cells.n_cells > 0 ? s->cells.degree : 0)},
@@ -133,9 +141,12 @@ static enum status warn_lebesgue(const struct interpolate_job *job, struct resul
     return result_warn(out,
                        "the Lebesgue constant of these %zu nodes%s is %s: between them, mostly "
                        "near the ends, the rounding of every y and its other errors come into the "
-                       "curve multiplied by up to as much, which %s; take Chebyshev nodes "
-                       "(middle + half length * cos((2 k + 1) pi / (2 n))) or fewer nodes",
-                       job->n, are_equispaced(job) ? ", at equal distances," : "", size, left);
+                       "curve multiplied by up to as much, which %s; %s",
+                       job->n, are_equispaced(job) ? ", at equal distances," : "", size, left,
+                       job->setup.nodes.is_rational
+                           ? "take a lower blend or fewer nodes"
+                           : "take Chebyshev nodes (middle + half length * cos((2 k + 1) pi / (2 "
+                             "n))), fewer nodes, or method=floater-hormann");
 }
 
 static enum status warn_all(struct interpolate_job *job, struct result *out)
@@ -152,13 +163,15 @@ static enum status warn_all(struct interpolate_job *job, struct result *out)
     }
     if (t->n_outside > 0) {
         char growth[64] = "";
-        if (job->n > 2) {
-            snprintf(growth, sizeof growth, ", and soon grows like x^%zu", job->n - 1);
+        const bool is_rational = job->setup.nodes.is_rational;
+        if (job->setup.degree > 1 && !is_rational) {
+            snprintf(growth, sizeof growth, ", and soon grows like x^%zu", job->setup.degree);
         }
         STATUS_TRY(result_warn(out,
                                "%" PRIu64 " of %" PRIu64 " queries lie outside of the nodes, from "
-                               "%.6g to %.6g: the polynomial is extrapolated there%s",
-                               t->n_outside, job->n_done, job->x[0], job->x[job->n - 1], growth));
+                               "%.6g to %.6g: the %s is extrapolated there%s",
+                               t->n_outside, job->n_done, job->x[0], job->x[job->n - 1],
+                               is_rational ? "curve" : "polynomial", growth));
     }
     if (t->n_missing > 0) {
         STATUS_TRY(result_warn(out,

@@ -129,7 +129,7 @@ static enum status warn(const struct interpolate_job *job, const double *y, size
     if (n == 0) {
         return STATUS_OK;
     }
-    char room[INTERPOLATE_NAME_BYTES], more[64] = "";
+    char room[INTERPOLATE_NAME_BYTES], kind[INTERPOLATE_KIND_BYTES], more[64] = "";
     const struct range curve = range_of(y + worst, n_places, n_curves),
                        nodes = range_of(job->y + worst * job->n, job->n, 1);
     if (n > 1) {
@@ -138,11 +138,11 @@ static enum status warn(const struct interpolate_job *job, const double *y, size
     return result_warn(
         out,
         "the curve of '%s' swings from about %.4g to %.4g between its %zu nodes, whose y "
-        "go from %.4g to %.4g%s: that is the polynomial of degree %zu, not what was "
+        "go from %.4g to %.4g%s: that is the %s, not what was "
         "measured there; take every few of the nodes, those around the queries "
         "alone, or Chebyshev nodes",
         interpolate_name(job, worst, room), curve.low, curve.high, job->n, nodes.low, nodes.high,
-        more, job->n - 1);
+        more, interpolate_kind(job, kind));
 }
 
 enum status interpolate_warn_swing(struct interpolate_job *job, struct result *out)

@@ -5,7 +5,8 @@
  * The reference takes the same sum_j w_j f_j prod_(i /= j) (x - x_i) in 113 bits, distances scaled
  * by the interval: off by some 10 n 2^-113 of the condition, 10^-9 u for n = 5000. The bound is the
  * contract's, 50 u of the condition; a value below the normal numbers is off by half the least one
- * besides. LEAT_TEST_LARGE: many more queries.
+ * besides. Rational functions are held against their definition, polynomials blended. Where
+ * LEAT_TEST_LARGE is set there are many more queries.
  * ctest: small=watched optimize
  */
 #include "kernels/interpolate/interpolate_cpu.h"
@@ -31,6 +32,9 @@ struct polynomial {
     double *node, *value; /* ascending */
     quad *weight, per_half;
     size_t first; /* of the functions that are judged */
+    bool blends;  /* it is the rational function of Floater and Hormann, of this degree */
+    size_t degree;
+    quad *basis; /* of the query that is judged */
 };
 
 static const char *const kind_names[] = {"Chebyshev", "equispaced", "random"};
@@ -128,23 +132,62 @@ static void drop(struct polynomial *p)
     free(p->weight);
 }
 
+/* The bases there by the definition: polynomials through d + 1 neighbours, blended. */
+static void blend(const struct polynomial *p, double x, quad *basis)
+{
+    const size_t d = p->degree < p->n ? p->degree : p->n - 1;
+    quad below = 0;
+    memset(basis, 0, p->n * sizeof *basis);
+    for (size_t i = 0; i + d < p->n; ++i) {
+        quad share = i % 2 == 0 ? 1 : -1;
+        for (size_t k = i; k <= i + d; ++k) {
+            share /= ((quad)x - p->node[k]) * p->per_half;
+        }
+        below += share;
+        for (size_t j = i; j <= i + d; ++j) {
+            quad l = share;
+            for (size_t k = i; k <= i + d; ++k) {
+                l *= k == j ? 1 : ((quad)x - p->node[k]) / ((quad)p->node[j] - p->node[k]);
+            }
+            basis[j] += l;
+        }
+    }
+    for (size_t j = 0; j < p->n; ++j) {
+        basis[j] /= below;
+    }
+}
+
+static quad size_of(quad x)
+{
+    return x < 0 ? -x : x;
+}
+
 /* How many u of the condition a value is off, less what its own last bit is where it is tiny; 0
- * where the condition leaves the doubles. */
+ * where the condition leaves the doubles, or the contract's limits. */
 static double error_of(const struct polynomial *p, size_t curve, double x, double got)
 {
-    quad sum = 0, condition = 0, product = 1;
-    for (size_t j = 0; j < p->n; ++j) {
+    quad sum = 0, condition = 0, product = 1, lebesgue = 0;
+    if (p->blends) {
+        if (curve == p->first) {
+            blend(p, x, p->basis);
+        }
+        for (size_t j = 0; j < p->n; ++j) {
+            sum += p->basis[j] * p->value[curve * p->n + j];
+            condition += size_of(p->basis[j] * p->value[curve * p->n + j]);
+            lebesgue += size_of(p->basis[j]);
+        }
+    }
+    for (size_t j = 0; j < p->n && !p->blends; ++j) {
         const quad d = ((quad)x - p->node[j]) * p->per_half;
         const quad term = product * p->weight[j] * p->value[curve * p->n + j];
         sum = sum * d + term;
-        condition = condition * (d < 0 ? -d : d) + (term < 0 ? -term : term);
+        condition = condition * size_of(d) + size_of(term);
         product *= d;
     }
-    if (condition > DBL_MAX) {
+    if (condition > DBL_MAX || lebesgue * p->n > 0x1p50Q) {
         return 0;
     }
-    quad off = sum - got;
-    off = (off < 0 ? -off : off) - 0x1p-1074Q;
+    const quad off = size_of(sum - got) - 0x1p-1074Q;
     return off <= 0 ? 0 : condition == 0 ? INFINITY : (double)(off / condition * 0x1p53Q);
 }
 
@@ -299,6 +342,101 @@ static void a_thousand_nodes_hold_the_bound(void **state)
 {
     (void)state;
     check_all_kinds(under_test_size(1000, 100), 0, 1, 0);
+}
+
+static void check_rational(size_t n, double centre, double half, size_t degree)
+{
+    for (int kind = 0; kind < KINDS; ++kind) {
+        struct polynomial p = make(kind, n, centre, half);
+        weigh(&p);
+        p.blends = true;
+        p.degree = degree;
+        p.basis = room(n * sizeof *p.basis);
+        check_bound(&p, kind_names[kind], INTERPOLATE_FLOATER_HORMANN, degree);
+        free(p.basis);
+        drop(&p);
+    }
+}
+
+static void rational_functions_hold_the_bound(void **state)
+{
+    (void)state;
+    const size_t nodes[] = {1, 2, 3, 4, 9, 52, under_test_size(320, 40)};
+    const size_t degrees[] = {0, 1, 3, 8, INTERPOLATE_MOST_BLENDED};
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
+        for (size_t d = 0; d < sizeof degrees / sizeof *degrees; ++d) {
+            check_rational(nodes[i], 0, 1, degrees[d]);
+        }
+    }
+    check_rational(30, 1e6 + 0.5, 0.5, 3);
+    check_rational(30, 1.5e-300, 0.5e-300, 3);
+    check_rational(30, 0, 4e307, 3);
+    check_rational(9, 0, 0x1p-1060, 3);
+}
+
+/* 8 points a gap, as the set-up takes them. */
+static double rational_lebesgue(const struct polynomial *p)
+{
+    quad *basis = room(p->n * sizeof *basis), most = 1;
+    for (size_t k = 0; k < 8 * (p->n - 1); ++k) {
+        const double *at = p->node + k / 8;
+        quad sum = 0;
+        blend(p, at[0] + ((double)(k % 8) + 0.5) / 8 * (at[1] - at[0]), basis);
+        for (size_t j = 0; j < p->n; ++j) {
+            sum += size_of(basis[j]);
+        }
+        most = sum > most ? sum : most;
+    }
+    free(basis);
+    return (double)most;
+}
+
+static void a_rational_function_has_its_own_lebesgue_constant(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < KINDS; ++kind) {
+        struct polynomial p = make(kind, 60, -4, 3);
+        weigh(&p);
+        p.blends = true;
+        p.degree = 3;
+        struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_FLOATER_HORMANN, 3);
+        const double want = rational_lebesgue(&p);
+        assert_int_equal(s.degree, 3);
+        assert_int_equal(s.cells.n_cells, 0);
+        assert_true(fabs(s.lebesgue - want) <= 1e-12 * want);
+        /* at equal distances at most 2^(d - 1) (2 + log n): L. Bos, S. De Marchi, K. Hormann, G.
+         * Klein, "On the Lebesgue constant of barycentric rational interpolation at equidistant
+         * nodes", 2012; the polynomial's is above 10^14 */
+        assert_true(kind != EQUISPACED || s.lebesgue <= 4 * (2 + log(60)));
+        interpolate_setup_release(under_test_queue, &s);
+        drop(&p);
+    }
+}
+
+static void many_nodes_make_a_rational_function_of_finite_sums(void **state)
+{
+    (void)state;
+    /* products of all distances are far beyond the doubles, to either side */
+    for (double half = 0x1p-1; half < 0x1p9; half *= 0x1p8) {
+        const size_t n = under_test_size(5000, 1500);
+        struct polynomial p = make(EQUISPACED, n, 0, half);
+        struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_FLOATER_HORMANN, 3);
+        assert_true(s.lebesgue <= 4 * (2 + log((double)n)));
+        enum { N = 64 };
+        double x[N];
+        struct interpolate_counts counts;
+        make_queries(&p, &s.cells, N, x);
+        double *got = evaluate(&s, x, N, DTYPE_F64, &counts);
+        for (size_t i = 0; i < N; ++i) {
+            if (fabs(x[i]) <= half) { /* h^4 of the fourth derivative, 20^4 */
+                const double want = cos(20 * (x[i] / half));
+                assert_true(fabs(got[i * FUNCTIONS + COS] - want) <= 1e-7);
+            }
+        }
+        free(got);
+        interpolate_setup_release(under_test_queue, &s);
+        drop(&p);
+    }
 }
 
 static void cells_of_every_degree_hold_the_bound(void **state)
@@ -525,6 +663,18 @@ static void curves_do_not_touch_each_other(void **state)
     drop(&p);
 }
 
+static struct interpolate_terms terms_of(const struct interpolate_setup *s, size_t k,
+                                         bool is_rational)
+{
+    const size_t n = s->nodes.n;
+    return (struct interpolate_terms){n,
+                                      is_rational,
+                                      s->nodes.x.at,
+                                      (double *)s->nodes.term_hi.at + k * n,
+                                      (double *)s->nodes.term_lo.at + k * n,
+                                      (int32_t *)s->nodes.exponent.at + k * n};
+}
+
 /* Lanes beside each other get points that differ in every way: near a node, far away, outside. */
 static void instruction_sets_give_the_same_bits(void **state)
 {
@@ -535,7 +685,7 @@ static void instruction_sets_give_the_same_bits(void **state)
     }
     struct polynomial p = make(RANDOM, under_test_size(70, 30), 0, 1);
     struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
-    double x[N], low[N], want[5][N], got[5][N];
+    double x[N], low[N], want[6][N], got[6][N];
     make_queries(&p, &s.cells, N, x);
     for (size_t i = 0; i < N; ++i) {
         low[i] = ldexp(x[i], -54 - (int)(i % 60));
@@ -544,23 +694,25 @@ static void instruction_sets_give_the_same_bits(void **state)
     for (size_t set = 0; cpu_interpolate_set(set) != NULL; ++set) {
         const struct interpolate_lanes *lanes = cpu_interpolate_set(set);
         for (size_t curve = 0; curve < FUNCTIONS; ++curve) {
-            const struct interpolate_terms t = {p.n, s.nodes.x.at,
-                                                (double *)s.nodes.term_hi.at + curve * p.n,
-                                                (double *)s.nodes.term_lo.at + curve * p.n,
-                                                (int32_t *)s.nodes.exponent.at + curve * p.n};
+            const struct interpolate_terms one = terms_of(&s, 0, true),
+                                           t = terms_of(&s, 1 + curve, false),
+                                           rational = terms_of(&s, 1 + curve, true);
             const double *cell =
                 (double *)s.cells.cell.at + curve * s.cells.n_cells * (s.cells.degree + 3);
             const struct interpolate_lanes *base = &cpu_interpolate_base;
             for (size_t i = 0; i < N; i += INTERPOLATE_LANES) {
                 base->survey(&t, x + i, low + i, want[0] + i, want[1] + i, want[2] + i);
                 lanes->survey(&t, x + i, low + i, got[0] + i, got[1] + i, got[2] + i);
-                base->barycentric(&t, x + i, want[3] + i);
-                lanes->barycentric(&t, x + i, got[3] + i);
+                base->barycentric(&t, NULL, x + i, want[3] + i);
+                lanes->barycentric(&t, NULL, x + i, got[3] + i);
+                /* the polynomial over f = 1's, which is 1 */
+                base->barycentric(&rational, &one, x + i, want[5] + i);
+                lanes->barycentric(&rational, &one, x + i, got[5] + i);
             }
             assert_int_equal(base->cells(&s.cells, cell, x, N - 3, want[4]),
                              lanes->cells(&s.cells, cell, x, N - 3, got[4]));
-            for (size_t k = 0; k < 5; ++k) {
-                for (size_t i = 0; i < (k < 4 ? N : N - 3); ++i) {
+            for (size_t k = 0; k < 6; ++k) {
+                for (size_t i = 0; i < (k != 4 ? N : N - 3); ++i) {
                     assert_true(got[k][i] == want[k][i] || (isnan(got[k][i]) && isnan(want[k][i])));
                 }
             }
@@ -754,6 +906,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_hold_the_bound),
         cmocka_unit_test(a_thousand_nodes_hold_the_bound),
+        cmocka_unit_test(rational_functions_hold_the_bound),
+        cmocka_unit_test(a_rational_function_has_its_own_lebesgue_constant),
+        cmocka_unit_test(many_nodes_make_a_rational_function_of_finite_sums),
         cmocka_unit_test(cells_of_every_degree_hold_the_bound),
         cmocka_unit_test(intervals_far_away_and_of_any_size_hold_the_bound),
         cmocka_unit_test(cells_serve_wherever_the_condition_is_small),

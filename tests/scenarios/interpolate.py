@@ -7,6 +7,7 @@ import glob
 import gzip
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -180,6 +181,60 @@ def bound():
                 assert most[method] <= 50, (place, n, most)
             print(f"{place}, {n} nodes: at most %.1f u (cells), %.1f u (barycentric) of sum |l_j y_j|"
                   % (most["chebyshev"], most["barycentric"]))
+
+
+def blended(x, queries, d):
+    """As lagrange(), of the rational function of Floater and Hormann, by its definition; x ascends."""
+    nodes, n = [decimal.Decimal(v) for v in x.tolist()], len(x)
+    d, found = min(d, n - 1), []
+    for query in queries.tolist():
+        q = decimal.Decimal(query)
+        if q in nodes:
+            found.append(nodes.index(q))
+            continue
+        bases, below = [decimal.Decimal(0)] * n, 0
+        for i in range(n - d):
+            some = range(i, i + d + 1)
+            share = (-1) ** i / math.prod(q - nodes[k] for k in some)
+            below += share
+            for j in some:
+                bases[j] += share * math.prod((q - nodes[k]) / (nodes[j] - nodes[k]) for k in some if k != j)
+        found.append([b / below for b in bases])
+    return found
+
+
+def rational():
+    """Floater and Hormann's function against its definition, where others break: few, uneven and many nodes, flat runs,
+    values near the ends of the doubles; and no swing where the polynomial has one."""
+    cases = [("one node", [2.0], [5.0]), ("two", [0, 1], [3, -2]), ("three", [0.5, 0.75, 9], [1, 1e-3, 4]),
+             ("uneven", [0, 1e-9, 1e-3, 1, 2, 2.5, 1e6, 1e6 + 1e-3], [1, 2, 3, -4, 5, 6, 7, 8]),
+             ("flat", range(12), [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0]), ("huge", range(9), [(-1) ** k * 1e307 for k in range(9)]),
+             ("tiny", range(9), [(-1) ** k * 3e-307 for k in range(9)]), ("far", 1e5 + numpy.arange(9), numpy.arange(9) ** 2),
+             ("narrow", 1 + numpy.arange(9) * 2.0**-50, numpy.arange(9) ** 2)]
+    for d in (0, 3, 20):
+        for what, x, y in cases:
+            x, y = numpy.array(x, dtype=float), numpy.array(y, dtype=float)
+            queries = numpy.unique(close_to(random.uniform(x.min(), x.max(), 40), x))
+            order = random.permutation(len(x))
+            write("q.nodes.csv", x[order], y[order])
+            numpy.save("q.query.npy", queries)
+            run("-s", "method=floater-hormann", "-s", f"blend={d}", "q.nodes.csv", "q.query.npy")
+            told = about("out/q")["summary"]
+            assert (told["method"], told["degree"]) == ("floater-hormann", min(d, len(x) - 1)), told
+            bases = blended(x, queries, d)
+            good = [isinstance(b, int) or len(x) * sum(map(abs, b)) < 2**50 for b in bases]
+            assert all(good) or any("makes the curve meaningless" in w for w in about("out/q")["warnings"]), (what, d)
+            got = worst(x, queries[good], exact([b for b, is_good in zip(bases, good) if is_good], y), curve("out/q")["y"][0][good])
+            assert got <= 50, (what, d, got)
+    x = numpy.linspace(-1, 1, 101)
+    write("q.nodes.csv", x, 1 / (1 + 25 * x * x))
+    run("-s", "method=floater-hormann", "-s", "query=linspace(-1, 1, 10000)", "q.nodes.csv")
+    z, told = curve("out/q"), about("out/q")
+    assert abs(z["y"][0] - 1 / (1 + 25 * z["x"] ** 2)).max() < 1e-6 and told["warnings"] == [], told
+    assert told["summary"]["lebesgue_constant"] < 4 * (2 + math.log(101)) and told["summary"]["cells"] == 0, told
+    run("-s", "method=floater-hormann", "-s", "query=-2,2", "q.nodes.csv")
+    assert about("out/q")["warnings"] == ["2 of 2 queries lie outside of the nodes, from -1 to 1: the curve is extrapolated there"]
+    print(f"floater-hormann: {len(cases)} cases of three degrees by definition; no swing at 101 equal distances")
 
 
 def linspace():
@@ -486,7 +541,7 @@ def mistakes():
                       ("0:1:5", "is not a:b:step"), ("1.5, x", "nor a list"), ("1.5,", "nor a list"),
                       ("1,,2", "nor a list"), ("1 2", "nor a list"), ("1,inf", "nor a list")):
         refused(rf"query: '{re.escape(text)}'.*{why}", "x,y\n0,1\n1,2\n", None, "-s", f"query={text}", status=2)
-    refused(r"method: 'spline' is not one of .*auto\|chebyshev", "x,y\n0,1\n1,2\n", None, "-s", "method=spline", *line, status=2)
+    refused(r"method: 'cubic' is not one of .*auto\|chebyshev", "x,y\n0,1\n1,2\n", None, "-s", "method=cubic", *line, status=2)
     for array in (numpy.array([0.5, numpy.inf]), numpy.array([-numpy.inf])):
         numpy.save("i.query.npy", array)
         write("i.nodes.csv", [0, 1], [0, 1])
@@ -598,6 +653,6 @@ def service():
 
 
 THREADED = forms, same_bytes, cancelled, service
-for part in THREADED if THREADS_ALONE else (bound, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
+for part in THREADED if THREADS_ALONE else (bound, rational, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
                                             cancelled, service):
     part()

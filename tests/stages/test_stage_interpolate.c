@@ -847,7 +847,8 @@ static void the_texts_of_the_picture_are_these(void **state)
         struct outcome o = run_well(&s);
         char title[96];
         draw(&o);
-        snprintf(title, sizeof title, "x.nodes.npy|: %d nodes, degree %d|", NODES, NODES - 1);
+        snprintf(title, sizeof title, "x.nodes.npy|: %d nodes, polynomial of degree %d|", NODES,
+                 NODES - 1);
         const char *const note = strstr(drawn_all, "y is cut"),
                           *const end =
                               cases[i].is_beyond ? "|y1|y2|nodes|extrapolated" : "|y1|y2|nodes";
