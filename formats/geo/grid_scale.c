@@ -310,3 +310,28 @@ void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *
     *x = e.west + right * g->cell_x;
     *y = e.north - down * g->cell_y;
 }
+
+/* How many cells from the first edge, of n; the last edge belongs to the last one. */
+static bool cell_at(double distance, size_t n, size_t *out)
+{
+    const bool inside = distance >= 0 && distance <= (double)n;
+    *out = inside ? (size_t)distance : 0;
+    *out -= inside && *out == n;
+    return inside;
+}
+
+bool grid_scale_cell(const struct grid *g, double x, double y, size_t *row, size_t *column)
+{
+    double right = x - 0.5, down = y - 0.5; /* the middle of the first cell is 1 */
+    if (g->is_rotated) {
+        const double *const t = g->transform, dx = x - t[2], dy = y - t[5];
+        const double area = t[0] * t[4] - t[1] * t[3];
+        right = (t[4] * dx - t[1] * dy) / area;
+        down = (t[0] * dy - t[3] * dx) / area;
+    } else if (g->has_origin) {
+        const struct grid_extent e = grid_extent_of(g);
+        right = (x - e.west) / g->cell_x;
+        down = (e.north - y) / g->cell_y;
+    }
+    return cell_at(down, g->rows, row) && cell_at(right, g->columns, column);
+}

@@ -53,6 +53,15 @@ uint64_t landslide_helper_bytes(const struct landslide *l, const struct queue *h
     return most_members(l) > 1 ? bands_helper_bytes(home, &l->params) : 0;
 }
 
+static enum status room_of_probes(struct landslide *l, struct room *room)
+{
+    const size_t n = l->n_probes, n_records = (size_t)(l->steps / l->record_every) + 2;
+    STATUS_TRY(room_host(room, n, sizeof *l->probes, &l->probes));
+    STATUS_TRY(room_host(room, n, sizeof *l->ground, &l->ground));
+    STATUS_TRY(room_host(room, n_records, sizeof *l->record_steps, &l->record_steps));
+    return room_host(room, n_records, n * sizeof *l->records, &l->records);
+}
+
 enum status landslide_room(struct landslide *l, const struct queue *home, struct room *room)
 {
     STATUS_TRY(sciddicat_count_cells(&l->params, &l->n_cells));
@@ -60,6 +69,7 @@ enum status landslide_room(struct landslide *l, const struct queue *home, struct
     if (l->report_every == 0) {
         l->report_every = l->steps < DEFAULT_REPORTS ? 1 : l->steps / DEFAULT_REPORTS;
     }
+    l->record_every = l->record_every == 0 ? l->report_every : l->record_every;
     const size_t n = l->n_cells, given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels
                                                                     have them */
     const uint64_t n_reports = l->steps / l->report_every + 2;   /* start, and end between two */
@@ -68,7 +78,8 @@ enum status landslide_room(struct landslide *l, const struct queue *home, struct
                home->backend->ops->sciddicat->bytes(&l->params));
     STATUS_TRY(room_host(room, n, sizeof *l->z, &l->z));
     STATUS_TRY(room_host(room, n, sizeof *l->nodata, &l->nodata));
-    return room_host(room, n_reports, sizeof *l->reports, &l->reports);
+    STATUS_TRY(room_host(room, n_reports, sizeof *l->reports, &l->reports));
+    return l->n_probes > 0 ? room_of_probes(l, room) : STATUS_OK;
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
@@ -209,6 +220,27 @@ enum status landslide_share(struct landslide *l, struct queue **queues, size_t *
     return bands_spread(l->bands, queues, n_queues, &in);
 }
 
+/* --- probes ----------------------------------------------------------------------------------- */
+
+/* Notes the thickness of the probes after the present step; h: of the whole map. */
+static void record_probes(struct landslide *l, const double *h)
+{
+    l->record_steps[l->n_records] = l->now.step;
+    for (size_t k = 0; k < l->n_probes; k++) {
+        l->records[l->n_records * l->n_probes + k] = h[l->probes[k]] + 0.0; /* not -0 */
+    }
+    l->n_records++;
+}
+
+/* The start, while max_h is the surface under the debris. */
+static void begin_probes(struct landslide *l)
+{
+    for (size_t k = 0; k < l->n_probes; k++) {
+        l->ground[k] = l->max_h[l->probes[k]];
+    }
+    record_probes(l, l->h);
+}
+
 /* --- rounds ----------------------------------------------------------------------------------- */
 
 static uint64_t clamp_round(double steps)
@@ -224,6 +256,9 @@ static enum status begin(struct landslide *l, struct queue *home, struct executo
     STATUS_TRY(start_of(l, &in));
     STATUS_TRY(bands_open(&c, &l->params, &in, &l->bands));
     STATUS_TRY(bands_advance(l->bands, 0, &l->now));
+    if (l->n_probes > 0) {
+        begin_probes(l);
+    }
     l->round_steps = clamp_round((double)first_round_cells / (double)l->n_cells);
     l->start.thickness = l->now.mass;
     l->reports[l->n_reports++] = l->now;
@@ -253,6 +288,7 @@ static uint64_t next_stop(const struct landslide *l)
     uint64_t stop = step + most < l->steps ? step + most : l->steps;
     stop = earlier_of(stop, step, l->report_every);
     stop = earlier_of(stop, step, l->snapshot_every);
+    stop = l->n_probes > 0 ? earlier_of(stop, step, l->record_every) : stop;
     return earlier_of(stop, step, l->settle);
 }
 
@@ -313,7 +349,12 @@ static enum status make_round(struct landslide *l)
     STATUS_TRY(n_steps > 0 ? advance_paced(l, n_steps) : STATUS_OK);
     STATUS_TRY(last ? make_last_step(l) : STATUS_OK);
     l->settled = is_due(stop, l->settle) && !l->now.moved;
-    return is_due(stop, l->report_every) || landslide_is_over(l) ? report(l) : STATUS_OK;
+    const bool is_over = landslide_is_over(l);
+    if (l->n_probes > 0 && (is_due(stop, l->record_every) || is_over)) {
+        STATUS_TRY(bands_state(l->bands, l->max_h, NULL, NULL));
+        record_probes(l, l->max_h);
+    }
+    return is_due(stop, l->report_every) || is_over ? report(l) : STATUS_OK;
 }
 
 static enum status pause_run(struct landslide *l)

@@ -52,6 +52,7 @@ struct landslide {
     uint64_t settle;                /* steps between checks whether any cell still moves; 0: none */
     uint64_t snapshot_every;        /* 0: never */
     uint64_t report_every;          /* 0: a hundredth of all */
+    uint64_t record_every;          /* steps between records of the probes; 0: report_every */
     size_t most_helpers;            /* queues that there may be besides home */
     /* Called with `context` before the first step, and between two rounds: where a snapshot is due,
      * and as often as a tenth of a second passes. What is no STATUS_OK ends the run. NULL: nobody
@@ -76,6 +77,13 @@ struct landslide {
     size_t n_helpers;    /* further queues that would make the end come sooner */
     bool settled;
     uint64_t round_steps; /* of the round that begins next, at most */
+    /* Cells whose thickness is recorded: at the start, every record_every steps, at the end. */
+    size_t n_probes; /* set by the caller, before landslide_room; may fall before the run */
+    size_t *probes;  /* [n_probes]: of landslide_room, set by the caller before the run */
+    double *ground;  /* [n_probes]: the surface under the debris (m) */
+    double *records; /* [n_records][n_probes] */
+    uint64_t *record_steps;
+    size_t n_records;
     struct sciddicat_report now;
     struct sciddicat_report *reports; /* the start, every report, the end; of landslide_room */
     size_t n_reports;
@@ -84,8 +92,8 @@ struct landslide {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Sets n_cells, and report_every where that is 0. All memory but the caller's: counted, or taken.
- * STATUS_BAD_ARGUMENT: no map. */
+/* Sets n_cells, and report_every and record_every where they are 0. All memory but the caller's:
+ * counted, or taken. STATUS_BAD_ARGUMENT: no map. */
 enum status landslide_room(struct landslide *l, const struct queue *home,
                            struct room *room) STATUS_MUST_CHECK;
 /* What each helper needs on a backend like home's; 0: none would be of use. */

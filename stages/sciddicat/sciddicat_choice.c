@@ -21,6 +21,10 @@ enum {
     VERTICAL_UNIT,
     OBSERVED,
     AFFECTED,
+    PROBES,
+    PROBE,
+    PROBE_COLUMNS,
+    RECORD_EVERY,
     FIGURE,
 };
 
@@ -68,6 +72,20 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                   .text = "0.1",
                   .max = 1e6,
                   .help = "thickness (m) above which a cell counts as hit"},
+    [PROBES] = ONE_OF("probes", "none|file", "none",
+                      "file: X.probes.* holds places, x and y, maybe with names"),
+    [PROBE] = {.key = "probe",
+               .kind = PARAM_TEXT,
+               .text = "",
+               .max = 4096,
+               .help = "places x,y; x,y; ... whose debris is told on the way"},
+    [PROBE_COLUMNS] = {.key = "probe_columns",
+                       .kind = PARAM_TEXT,
+                       .text = "",
+                       .max = 4096,
+                       .help = "CSV: the columns x and y of X.probes.*"},
+    [RECORD_EVERY] =
+        NUMBER_OF_STEPS("record_every", "0", "steps from row to row of a probe; 0: report_every"),
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -186,6 +204,11 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
 {
     struct landslide *const l = &job->slide;
     STATUS_TRY(landslide_room(l, job->args.queue, room));
+    STATUS_TRY(room_host(room, l->n_probes, sizeof *job->probes, &job->probes));
+    if (l->n_probes > 0) {
+        const uint64_t n_records = l->steps / l->record_every + 2;
+        room_count(room, SCIDDICAT_CHART_BYTES + 2 * n_records * sizeof(double), 0);
+    }
     const size_t n = l->n_cells;
     room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
     STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
@@ -197,6 +220,11 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     }
     return n_snapshots(l) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
                               : STATUS_OK;
+}
+
+const char *sciddicat_probe_text(const struct stage_args *args)
+{
+    return args->params[PROBE].text;
 }
 
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)
@@ -219,8 +247,10 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
                                     .settle = p[SETTLE].count,
                                     .snapshot_every = p[SNAPSHOT_EVERY].count,
                                     .report_every = p[REPORT_EVERY].count,
+                                    .record_every = p[RECORD_EVERY].count,
                                     .most_helpers = args->most_helpers};
     STATUS_TRY(check_shape(job));
+    STATUS_TRY(sciddicat_probes_count(args, &job->slide.n_probes));
     job->scale = grid_scale_of(job->dem);
     job->units = units_of(job, p[VERTICAL_UNIT].index);
     return STATUS_OK;

@@ -12,7 +12,25 @@
 #include "kernels/sciddicat/landslide.h"
 #include "stages/base/job_io.h"
 
-enum sciddicat_part { SCIDDICAT_DEM, SCIDDICAT_SOURCE, SCIDDICAT_OBSERVED, SCIDDICAT_N_PARTS };
+enum sciddicat_part {
+    SCIDDICAT_DEM,
+    SCIDDICAT_SOURCE,
+    SCIDDICAT_OBSERVED,
+    SCIDDICAT_PROBES,
+    SCIDDICAT_N_PARTS
+};
+
+enum {
+    SCIDDICAT_MOST_PROBES = 1000,
+    SCIDDICAT_PROBE_BYTES = 128,
+    /* of a name; others are cut */ SCIDDICAT_CHART_BYTES = 8 << 20
+};
+
+struct sciddicat_probe {
+    double x, y;
+    size_t cell;
+    char name[SCIDDICAT_PROBE_BYTES];
+};
 
 /* What the user chose, besides what the landslide itself needs (struct landslide). */
 struct sciddicat_choice {
@@ -41,8 +59,9 @@ struct sciddicat_job {
     struct grid_scale scale;
     struct sciddicat_units units;
     double *snapshot; /* [n_cells]: the last one, on its way; NULL: there are to be none */
-    uint8_t *hit;     /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
-    double *maxima;   /* [n_cells]: of cells with debris, to be sorted; NULL likewise */
+    struct sciddicat_probe *probes; /* [slide.n_probes] */
+    uint8_t *hit;   /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
+    double *maxima; /* [n_cells]: of cells with debris, to be sorted; NULL likewise */
     size_t n_source_nodata;
     struct table_heights thicknesses; /* what was seen of the source's numbers */
     size_t n_bad, bad;                /* of these, no thicknesses; the cell of the first: */
@@ -56,7 +75,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 13 };
+enum { SCIDDICAT_N_SPECS = 17 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -71,6 +90,8 @@ double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
+/* The parameter `probe`. */
+const char *sciddicat_probe_text(const struct stage_args *args);
 /* What NODATA cells of the DEM are, by the parameters. */
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args);
 
@@ -115,6 +136,21 @@ struct sciddicat_scores {
 /* The job has an observed grid; the run is over. */
 void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *out);
 
+/* --- sciddicat_probes: the debris at chosen cells ------------------------------------------------
+ */
+
+/* How many there are, at most: before they have been read of a file whose length is not known.
+ * STATUS_BAD_ARGUMENT, _BAD_INPUT, _TOO_LARGE. */
+enum status sciddicat_probes_count(const struct stage_args *args, size_t *out) STATUS_MUST_CHECK;
+/* Takes those of the parameter, and the part; all altitudes are known. STATUS_BAD_INPUT (not on the
+ * map, or where it has NODATA), _TOO_LARGE. */
+enum status sciddicat_probes_take(struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* Adds the list of them; the run is over. */
+enum status sciddicat_probes_summarise(const struct sciddicat_job *job,
+                                       json_t *summary) STATUS_MUST_CHECK;
+/* Adds probes.csv.gz and a chart of it. */
+enum status sciddicat_probes_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
+
 /* --- sciddicat_simulate: the run of the landslide --------------------------------------------- */
 
 /* Runs to the end, while snapshots leave. As landslide_run(). */
@@ -139,8 +175,11 @@ enum status sciddicat_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* Host memory that drawing takes, at most, for a grid of that shape. */
 size_t sciddicat_map_bytes(size_t rows, size_t columns);
-/* Adds map.png, or .svg or .pdf, or nothing, as was chosen; it is drawn when its piece is asked
- * for. The run is over. */
+/* Adds NAME.png, or .svg or .pdf, or nothing, as was chosen; it is drawn, of the job, when its
+ * piece is asked for. */
+enum status sciddicat_picture(struct sciddicat_job *job, const char *name,
+                              result_piece_fn *piece) STATUS_MUST_CHECK;
+/* Adds the map. The run is over. */
 enum status sciddicat_map(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------

@@ -184,6 +184,29 @@ static void draw_outline(struct map *m, struct area area, uint32_t rgb)
     figure_line(m->figure, 1.6, rgb, 1);
 }
 
+static void draw_probe(struct figure *f, double x, double y)
+{
+    plot_mark_at(f, x, y, PLOT_DIAMOND, 13, 1, COLOURS_PAPER);
+    plot_mark_at(f, x, y, PLOT_DIAMOND, 9, 1, COLOUR_OBSERVED);
+}
+
+/* A diamond on the cell of each probe that is shown. */
+static void draw_probes(const struct map *m)
+{
+    const struct sciddicat_relief *const r = &m->relief;
+    for (size_t k = 0; k < m->job->slide.n_probes; k++) {
+        const size_t cell = m->job->slide.probes[k], columns = m->job->dem->columns;
+        const size_t y = (cell / columns - r->row) / r->factor; /* beyond, where not shown */
+        const size_t x = (cell % columns - r->column) / r->factor;
+        if (y < r->height && x < r->width) {
+            const size_t down = m->job->dem->cell_y < 0 ? r->height - 1 - y : y;
+            draw_probe(m->figure,
+                       (double)m->frame.left + ((double)x + 0.5) * (double)m->frame.cell_x,
+                       (double)m->frame.top + ((double)down + 0.5) * (double)m->frame.cell_y);
+        }
+    }
+}
+
 /* --- contour lines ---------------------------------------------------------------------------- */
 
 /* Round altitudes, about ten of them, where the terrain is not level. */
@@ -305,7 +328,7 @@ static void draw_contours(struct map *m)
 
 /* --- legend ----------------------------------------------------------------------------------- */
 
-static const char at_start[] = "at the start", observed[] = "observed",
+static const char at_start[] = "at the start", observed[] = "observed", probes[] = "probes",
                   drawn_square[] = "drawn square", a_part[] = "a part of the DEM";
 
 static void put_text(struct map *m, double x, double y, const char *text)
@@ -409,6 +432,11 @@ static void draw_legend(struct map *m)
     if (m->job->hit != NULL) {
         y = draw_line_key(m, y, 1.6, COLOUR_OBSERVED, 1, observed);
     }
+    if (m->job->slide.n_probes > 0) {
+        draw_probe(m->figure, left + BAR / 2.0, y + CAPITAL / 2.0);
+        put_text(m, left + BAR + MARK, y, probes);
+        y += line;
+    }
     if (m->every_m > 0) {
         y = draw_line_key(m, y, 1, COLOURS_INK, 0.7, m->contours);
     }
@@ -463,6 +491,7 @@ static enum status draw_picture(struct map *m, struct bytes *out)
     if (m->job->hit != NULL) {
         draw_outline(m, (struct area){m->relief.observed, 1}, COLOUR_OBSERVED);
     }
+    draw_probes(m);
     figure_unclip(m->figure);
     sciddicat_frame_draw(m->job, &m->frame, CAPITAL, m->figure);
     draw_legend(m);
@@ -502,14 +531,20 @@ static enum status map_piece(void *context, uint64_t index, struct bytes *out)
     return st;
 }
 
-enum status sciddicat_map(struct sciddicat_job *job)
+enum status sciddicat_picture(struct sciddicat_job *job, const char *picture,
+                              result_piece_fn *piece)
 {
     struct result_file *f;
     char name[RESULT_NAME_BYTES];
     if (job->choice.figure == FIGURE_NONE) {
         return STATUS_OK;
     }
-    figure_name(name, sizeof name, "map", job->choice.figure);
+    figure_name(name, sizeof name, picture, job->choice.figure);
     STATUS_TRY(result_add_file(job->io->out, name, PACK_RAW, &f));
-    return result_add_member(f, NULL, 1, map_piece, job, NULL);
+    return result_add_member(f, NULL, 1, piece, job, NULL);
+}
+
+enum status sciddicat_map(struct sciddicat_job *job)
+{
+    return sciddicat_picture(job, "map", map_piece);
 }

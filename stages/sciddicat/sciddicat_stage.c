@@ -1,7 +1,7 @@
 /*
  * sciddicat_stage - the pipeline `sciddicat`: a debris flow over a terrain, from the altitude
  * (X.dem.*) and the debris that starts to move (X.source.*); an observed landslide to compare it
- * with (X.observed.*).
+ * with (X.observed.*), and places where the debris is told from step to step (X.probes.*).
  *
  * The cells are gathered on the host, since the start needs both grids and the picture the
  * altitude; the automaton then runs on the backend, and snapshots leave on the way.
@@ -52,16 +52,20 @@ static enum status sciddicat_run(struct job_io *io)
     STATUS_TRY(sciddicat_cells_take(job, SCIDDICAT_SOURCE));
     STATUS_TRY(job->observed != NULL ? sciddicat_cells_take(job, SCIDDICAT_OBSERVED) : STATUS_OK);
     STATUS_TRY(sciddicat_cells_ready(job));
+    STATUS_TRY(sciddicat_probes_take(job));
     STATUS_TRY(sciddicat_simulate(job));
     STATUS_TRY(sciddicat_summarise(job));
     STATUS_TRY(sciddicat_files(job));
+    STATUS_TRY(job->slide.n_probes > 0 ? sciddicat_probes_files(job) : STATUS_OK);
     return sciddicat_map(job);
 }
 
 static const struct stage_part parts[] = {
     [SCIDDICAT_DEM] = {.suffix = "dem", .kind = STAGE_GRID},
     [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID},
-    [SCIDDICAT_OBSERVED] = {.suffix = "observed", .kind = STAGE_GRID, .unless = "observed"}};
+    [SCIDDICAT_OBSERVED] = {.suffix = "observed", .kind = STAGE_GRID, .unless = "observed"},
+    [SCIDDICAT_PROBES] = {
+        .suffix = "probes", .kind = STAGE_TABLE, .columns = "probe_columns", .unless = "probes"}};
 
 const struct stage_ops stage_sciddicat = {
     .name = "sciddicat",

@@ -131,7 +131,17 @@ static const struct stage_code codes[] = {
     {0},
 };
 
-const struct stage_told sciddicat_told = {facts, NULL, codes};
+static const struct stage_listing listings[] = {
+    {.title = "Probes",
+     .columns = {{.head = "row, column", .list = "probes", .keys = {"row", "column"}},
+                 {.head = "at the end, m", .list = "probes", .keys = {"thickness_m"}},
+                 {.head = "at most, m", .list = "probes", .keys = {"max_thickness_m"}},
+                 {.head = "from step", .list = "probes", .keys = {"arrival"}},
+                 {.head = "", .list = "probes", .keys = {"name"}}}},
+    {0},
+};
+
+const struct stage_told sciddicat_told = {facts, listings, codes};
 
 /* --- result.json ------------------------------------------------------------------------------ */
 
@@ -246,12 +256,15 @@ static enum status put_shape(const struct sciddicat_job *job, json_t *shape)
     return summary_entry_put(shape, entries, sizeof entries / sizeof *entries);
 }
 
-/* Parameters stand as they were given; report_every as it is in effect, where that was 0. */
+/* Parameters stand as they were given; report_every and record_every as they are in effect,
+ * where they were 0. */
 static enum status put_parameters(const struct sciddicat_job *job, json_t *parameters)
 {
-    const struct summary_entry effective = {"report_every",
-                                            summary_integer(job->slide.report_every)};
-    return summary_entry_put(parameters, &effective, 1);
+    const struct summary_entry effective[] = {
+        {"report_every", summary_integer(job->slide.report_every)},
+        {"record_every", summary_integer(job->slide.record_every)},
+    };
+    return summary_entry_put(parameters, effective, sizeof effective / sizeof *effective);
 }
 
 enum status sciddicat_summarise(struct sciddicat_job *job)
@@ -264,6 +277,7 @@ enum status sciddicat_summarise(struct sciddicat_job *job)
     STATUS_TRY(put_shape(job, out->shape));
     STATUS_TRY(put_parameters(job, out->parameters));
     STATUS_TRY(put_summary(job, &s, out->summary));
+    STATUS_TRY(job->slide.n_probes > 0 ? sciddicat_probes_summarise(job, out->summary) : STATUS_OK);
     if (is_scored) {
         sciddicat_score(job, &scores);
         STATUS_TRY(put_scores(&scores, out->summary));

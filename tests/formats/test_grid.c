@@ -1,6 +1,7 @@
 /*
  * test_grid - grids at the same place, and copies of grids.
  */
+#include "formats/geo/grid_scale.h"
 #include "tests/support/table_support.h"
 
 static struct grid grid_at(size_t rows, size_t columns, double x, double y, double cell)
@@ -148,6 +149,50 @@ static void a_text_is_the_keys_own(void **state)
     }
 }
 
+/* Northwards and southwards, told by corners and by centres, turned by 30 degrees, without a place.
+ */
+static void a_place_is_in_the_cell_around_it(void **state)
+{
+    struct grid grids[6];
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        grids[i] = grid_at(6, 9, 1000, -2000, 2.5);
+    }
+    grids[1].cell_y = -4;
+    grids[2].is_centred = true;
+    grids[3].is_rotated = true;
+    grids[3].has_origin = false;
+    memcpy(grids[3].transform,
+           (const double[]){2 * cos(0.5), 3 * sin(0.5), 70, 2 * sin(0.5), -3 * cos(0.5), 80},
+           sizeof grids[3].transform);
+    grids[4].has_origin = false;
+    grids[5].cell_y = 1;
+    for (size_t i = 0; i < 6; i++) {
+        const struct grid *const g = &grids[i];
+        for (size_t k = 0; k < 54; k++) {
+            double x = (double)(k % 9) + 1, y = (double)(k / 9) + 1;
+            size_t row = 99, column = 99;
+            if (grid_is_georeferenced(g)) {
+                grid_scale_centre(g, k / 9, k % 9, &x, &y);
+            }
+            assert_true(grid_scale_cell(g, x, y, &row, &column));
+            assert_true(row == k / 9 && column == k % 9);
+        }
+    }
+    static const struct {
+        double x, y;
+        size_t row, column; /* 99: outside */
+    } places[] = {{1000, -1985, 0, 0},      {1022.5, -2000, 5, 8},    {1002.5, -1987.5, 1, 1},
+                  {999.99, -1990, 99, 99},  {1022.51, -1990, 99, 99}, {1010, -2000.01, 99, 99},
+                  {1010, -1984.99, 99, 99}, {NAN, -1990, 99, 99},     {1010, INFINITY, 99, 99}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        size_t row, column;
+        const bool inside = grid_scale_cell(&grids[0], places[i].x, places[i].y, &row, &column);
+        assert_int_equal(inside, places[i].row != 99);
+        assert_true(!inside || (row == places[i].row && column == places[i].column));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_copy_of_a_grid_owns_what_it_holds),
         cmocka_unit_test(systems_differ_in_any_key_that_both_have),
         cmocka_unit_test(a_text_is_the_keys_own),
+        cmocka_unit_test(a_place_is_in_the_cell_around_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

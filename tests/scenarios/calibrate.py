@@ -1,6 +1,7 @@
-"""What a landslide is compared and calibrated with, whole program, against NumPy: an observed landslide and its scores; and
+"""What a landslide is compared and calibrated with, whole program, against NumPy: an observed landslide and its scores; probes; and
 through the service. LEAT_TEST_BACKEND chooses the backend."""
 # ctest: long
+import csv
 import gzip
 import json
 import os
@@ -152,6 +153,107 @@ def observed():
     print("an observed landslide: scores by their definitions; the run's bits are the same")
 
 
+# --- probes -----------------------------------------------------------------------------------------------------
+
+
+def table(path):
+    with gzip.open(path, "rt", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def check_probes(folder, z, h, cells, names, steps, snapshots):
+    """Every record is the snapshot's cell, to the bit; the surface is what lies beneath and the debris."""
+    rows = table(f"{folder}/probes.csv.gz")
+    assert [(int(r["step"]), r["probe"]) for r in rows] == [(t, name) for t in steps for name in names]
+    for r, cell in zip(rows, cells * len(steps)):
+        ring = cell[0] in (0, z.shape[0] - 1) or cell[1] in (0, z.shape[1] - 1)
+        t = int(r["step"])
+        now = h[cell] if t == 0 else snapshots[t][cell]
+        assert float(r["thickness_m"]) == now, r
+        assert float(r["surface_m"]) == (z[cell] if ring else z[cell] - h[cell]) + now, r
+    most, arrival, end = (read(f"{folder}/{name}.asc.gz") for name in ("max_thickness", "arrival", "thickness"))
+    for told, cell, name in zip(about(folder)["summary"]["probes"], cells, names):
+        assert (told["name"], told["row"] - 1, told["column"] - 1) == (name, *cell)
+        assert (told["thickness_m"], told["max_thickness_m"]) == (end[cell], most[cell])
+        assert told["arrival"] == (None if numpy.isnan(arrival[cell]) else arrival[cell])
+
+
+def probes():
+    z, h = valley(3, holes=0)
+    z[33, 7] = NODATA
+    write("p.dem.asc", z)
+    write("p.source.asc", h)
+    files = "p.dem.asc", "p.source.asc"
+
+    def place(row, column, across=0.5, down=0.5):
+        return WEST + CELL * (column + across), SOUTH + CELL * (ROWS - row - down)
+
+    cells = [(12, 24), (30, 25), (0, 3), (ROWS - 1, COLUMNS - 1), (14, 25), (40, 24)]
+    places = [place(12, 24), place(30, 25, 0.01, 0.99), place(0, 3, down=0), place(ROWS - 1, COLUMNS - 1, 1, 1),
+              place(14, 25, 0, 0), place(40, 24)]
+    run(*files, "steps=37", "snapshot_every=1", out="every")
+    snapshots = {t: read(f"every/p/snapshots/{t:06d}.asc.gz") for t in range(1, 38)}
+    text = ";".join(f"{x!r},{y!r}" for x, y in places)
+    for every, steps in ((None, range(38)), (10, [0, 10, 20, 30, 37]), (37, [0, 37]), (100, [0, 37])):
+        run(*files, "steps=37", f"probe={text}", *([f"record_every={every}"] if every else []))
+        check_probes("out/p", z, h, cells, [f"probe {k + 1}" for k in range(6)], steps, snapshots)
+        assert about("out/p")["parameters"]["record_every"] == (every or 1)
+    run(*files, "steps=0", f"probe= {text} ;")
+    check_probes("out/p", z, h, cells, [f"probe {k + 1}" for k in range(6)], [0], snapshots)
+    run(*files, "steps=100000", "settle=500", "p_epsilon=0.4", f"probe={text}", "record_every=40000")
+    ended = about("out/p")["summary"]
+    assert ended["settled"], ended
+    stops = sorted({0, *range(40000, ended["steps"], 40000), ended["steps"]})
+    assert ended["steps"] < 100000 and [int(r["step"]) for r in table("out/p/probes.csv.gz")[::6]] == stops, ended
+
+    names = ["scar", "Kn\u00fcck, \"south\"", "ring", "corner", "=x", "n" * 200]
+    with open("p.probes.csv", "w", encoding="utf-8") as f:
+        writer = csv.writer(f)
+        writer.writerows([("name", "x", "y"), *((name, x, y) for name, (x, y) in zip(names, places))])
+    run(*files, "p.probes.csv", "steps=37", "probes=file", "record_every=10", figure="png")
+    names[4:] = ["'=x", "n" * 124 + "\u2026"]
+    rows = table("out/p/probes.csv.gz")
+    assert [r["probe"] for r in rows[:4]] == names[:4] and rows[4]["probe"] == names[4], rows[4]
+    assert rows[5]["probe"].startswith("n" * 100) and len(rows[5]["probe"].encode()) <= 127, rows[5]
+    assert {"map.png", "probes.png"} <= {o["name"] for o in about("out/p")["outputs"]} and len(about("out/p")["inputs"]) == 3
+    leat("show", "out/p", says=r"Probes(.|\n)*13, 25 .* scar")
+    for order in "CF":
+        numpy.save("p.probes.npy", numpy.asarray(places, order=order))
+        os.remove("p.probes.csv") if os.path.exists("p.probes.csv") else None
+        run(*files, "p.probes.npy", "steps=37", "probes=file", "record_every=10", f"probe={places[5][0]},{places[5][1]}")
+        check_probes("out/p", z, h, cells[5:] + cells, [f"probe {k + 1}" for k in range(7)], [0, 10, 20, 30, 37], snapshots)
+    os.remove("p.probes.npy")
+
+    with open("p.probes.csv", "w") as f:
+        f.write("id,x,y\n" + "".join(f"{k},{x!r},{y!r}\n" for k, (x, y) in enumerate(places)))
+    run(*files, "p.probes.csv", "probes=file", status=1, says="has 3 columns of numbers.*probe_columns=2,3")
+    run(*files, "p.probes.csv", "steps=37", "probes=file", "probe_columns=2,3", "record_every=10")
+    check_probes("out/p", z, h, cells, [f"probe {k + 1}" for k in range(6)], [0, 10, 20, 30, 37], snapshots)
+    for name, says in (("x,y\n5,6\n", r"probe 1 at x 5, y 6 lies outside of the map, .* x 1000 to 1500 .* y 2000 to 2700"),
+                       (f"x,y\n1200,2100\n{place(33, 7)[0]},{place(33, 7)[1]}\n", "probe 2 .* row 34, column 8, where the DEM"),
+                       ("x,y\n1200,2100\n1200,\n", "probe 2 at x 1200, y -?nan lies outside"), ("x\n1200\n", "has 1 column of numbers"),
+                       ("x,y\n" + "1200,2100\n" * 1001, "more than 1000 probes"),
+                       ("x,y\n" + "1200,2100\n" * 400_000, "more than 1000 probes")):
+        with open("p.probes.csv", "w") as f:
+            f.write(name)
+        run(*files, "p.probes.csv", "probes=file", "steps=3", status=1, says=r"p\.probes\.csv: " + says)
+    with open("p.probes.csv", "w") as f:
+        f.write("x,y\n" + "1200,2100\n" * 1000)
+    run(*files, "p.probes.csv", "probes=file", "steps=3", figure="svg")
+    assert len(table("out/p/probes.csv.gz")) == 4 * 1000 and len(about("out/p")["summary"]["probes"]) == 100
+    for text in ("1", "1,", "1,2,3", "1;2", "x,y", "1,2;;3,4", "1,2 3", "nan,1", ";", "1,2;" * 1001):
+        run(*files, f"probe={text}", status=1, says="probe: '.*' is not x,y or x,y;x,y")
+    for text in ("1e999,1", "-1e300,1e300", "999.99,2100", "1500.01,2100"):
+        run(*files, f"probe={text}", status=1, says="probe 1 at x .* lies outside of the map, which goes from")
+
+    numpy.save("n.dem.npy", numpy.where(z == NODATA, numpy.nan, z))
+    numpy.save("n.source.npy", h)
+    run("n.dem.npy", "n.source.npy", "probe=25,13;1,1;50,70", "steps=10")
+    assert [(p["row"], p["column"]) for p in about("out/n")["summary"]["probes"]] == [(13, 25), (1, 1), (70, 50)]
+    run("n.dem.npy", "n.source.npy", "probe=51,1", status=1, says="50 columns and 70 rows, whose place is not known")
+    print("probes: every record is the snapshot's; places, names and mistakes")
+
+
 def tessina():
     if not os.path.isfile(f"{TESSINA}/tessina.dem.asc"):
         print(f"NOT SHOWN here: the Tessina landslide, neither LEAT_TESSINA nor {TESSINA}")
@@ -194,5 +296,5 @@ def service():
     print("the service: three grids are one job")
 
 
-for part in (service,) if THREADS_ALONE else (observed, tessina, service):
+for part in (service,) if THREADS_ALONE else (observed, probes, tessina, service):
     part()

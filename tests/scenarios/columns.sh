@@ -12,6 +12,7 @@ cat >leat.conf <<'EOC'
 order = cluster
 [pipeline sciddicat]
 steps = 10
+probe = 1,1
 [pipeline interpolate]
 query = linspace(0, 1, 5)
 [pipeline kmeans]
