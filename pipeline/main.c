@@ -15,12 +15,15 @@
 #include "pipeline/settings/options.h"
 #include "pipeline/settings/settings.h"
 #include "pipeline/worker/worker.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -122,6 +125,7 @@ static int run(const struct command *c, int argc, char **argv)
     if (c->run != NULL) {
         return c->run(argc, argv);
     }
+    xalloc_set_end(NOTHING_DONE, "no memory is left");
     enum status status = settings_parse(argc, argv, &s, &done);
     if (status == STATUS_OK && !done) {
         settings_set_log_level(&s);
@@ -217,6 +221,7 @@ static bool has_streams(void)
 
 int main(int argc, char **argv)
 {
+    json_set_alloc_funcs(xmalloc, free); /* so nobody asks a JSON value whether it is there */
     backend_prepare();
     if (!has_streams()) {
         return NOTHING_DONE;

@@ -106,11 +106,6 @@ static enum status serve(const json_t *orders)
     return code;
 }
 
-static void *allocate(size_t n)
-{
-    return xalloc_checked(malloc(n));
-}
-
 int page_process_run(int argc, char **argv)
 {
     const struct rlimit files = {2 * PAGE_CONNECTIONS + 88, 2 * PAGE_CONNECTIONS + 88};
@@ -123,7 +118,6 @@ int page_process_run(int argc, char **argv)
     setrlimit(RLIMIT_NOFILE, &files);
     setpriority(PRIO_PROCESS, 0, NICE); /* jobs come first */
     log_drop_when_blocked();
-    json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     enum status code =
         argc == 1 ? read_orders(&orders)
                   : status_fail(STATUS_BAD_ARGUMENT, "leat page is started by leat watch --http");

@@ -628,11 +628,6 @@ static void free_jobs(struct service *s)
     }
 }
 
-static void *allocate(size_t n)
-{
-    return xalloc_checked(malloc(n));
-}
-
 int service_run(int argc, char **argv, struct settings *settings)
 {
     struct service *s = xcalloc(1, sizeof(*s));
@@ -641,7 +636,6 @@ int service_run(int argc, char **argv, struct settings *settings)
     if (sandbox_guard() != STATUS_OK) {
         log_warning("%s", status_message());
     }
-    json_set_alloc_funcs(allocate, free); /* so nobody here asks a JSON value whether it is there */
     const int loop_error = uv_loop_init(&s->loop);
     if (loop_error == UV_ENOMEM) {
         xalloc_end();

@@ -138,15 +138,17 @@ static void add(double *sum, const json_t *said, const char *key)
     *sum += value > 0 ? value : 0;
 }
 
-void service_figures_busy(struct figures_busy *busy, const json_t *said)
+void service_figures_busy(struct figures_busy *busy, const json_t *timing)
 {
+    const json_t *const lanes = json_object_get(timing, "lanes"), *const device = json_object_get(
+                                                                      timing, "device");
     for (size_t i = 0; i < ENGINE_LANES; i++) {
-        add(&busy->lane_s[i], said, engine_lane_names[i]);
+        add(&busy->lane_s[i], json_object_get(lanes, engine_lane_names[i]), "busy_s");
     }
-    add(&busy->cpu_s, said, "cpu_s");
-    add(&busy->device_s, said, "device_s");
-    add(&busy->upload_s, said, "upload_s");
-    add(&busy->download_s, said, "download_s");
+    add(&busy->cpu_s, timing, "cpu_s");
+    add(&busy->device_s, device, "device_s");
+    add(&busy->upload_s, device, "upload_s");
+    add(&busy->download_s, device, "download_s");
 }
 
 json_t *service_figures_pack_busy(const struct figures_busy *busy)

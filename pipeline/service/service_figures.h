@@ -68,9 +68,9 @@ enum figures_cause service_figures_cause(const char *why);
 /* Called now and then, with whether it is paused. */
 void service_figures_tick(struct service_figures *f, bool is_paused, uint64_t now_ms);
 
-/* Adds what a worker says of its jobs ("busy" of worker_protocol.h); NULL, and what is not a
+/* Adds what a job has used, the "timing" of its result.json; NULL, and what is not a
  * positive number, adds nothing. */
-void service_figures_busy(struct figures_busy *busy, const json_t *said);
+void service_figures_busy(struct figures_busy *busy, const json_t *timing);
 
 /* Adds the keys "totals", "rates", "pipelines", "latency", "minutes" (of the last hour, the present
  * one last), "pauses" and "paused_s" to the document. age_s: since the

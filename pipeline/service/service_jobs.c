@@ -337,7 +337,6 @@ static void on_alive(struct service_worker *w, const json_t *message)
     const json_t *bytes = json_object_get(message, "bytes"),
                  *moves = json_object_get(message, "moves");
     struct service_job *job;
-    service_figures_busy(&w->service->busy[w->place], json_object_get(message, "busy"));
     TAILQ_FOREACH(job, &w->service->lists[WAIT_RESULT], place)
     {
         if (job->worker != w) {
@@ -420,6 +419,7 @@ static void on_message(struct service_worker *w, const json_t *message)
     if (what == NULL) {
         return;
     }
+    service_figures_busy(&s->busy[w->place], json_object_get(message, "timing"));
     if (strcmp(what, "alive") == 0) {
         on_alive(w, message);
         return;
@@ -489,7 +489,7 @@ static bool on_ended(struct service_worker *w)
                          culprit);
             }
             charge_dead(s, job, still ? "stalled" : status_name(STATUS_DEADLINE), text);
-        } else if (w->overdue != NULL || w->is_stopped || w->link.out_of_memory) {
+        } else if (w->overdue != NULL || w->is_stopped || w->lacked_memory) {
             leave(job);
             send_back(s, job, false);
         } else if (n_begun == 1) {
@@ -503,7 +503,7 @@ static bool on_ended(struct service_worker *w)
             send_back(s, job, false);
         }
     }
-    const bool blamed = (n_begun > 0 && !w->link.out_of_memory) || w->overdue != NULL;
+    const bool blamed = (n_begun > 0 && !w->lacked_memory) || w->overdue != NULL;
     w->overdue = NULL;
     w->is_late = false;
     return blamed;

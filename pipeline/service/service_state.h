@@ -85,6 +85,7 @@ struct service_worker {
     uv_process_t process;
     struct worker_link link;
     bool is_running, has_exited, is_broken; /* the process; it ended; its link did */
+    bool lacked_memory;                     /* and ended for it */
     bool is_stopped;                        /* has been told to end */
     bool is_alone;                          /* for a suspect, with the devices of the worker: */
     struct service_worker *home;            /* NULL: there was none yet */

@@ -374,9 +374,7 @@ static void on_ended(uv_process_t *process, int64_t status, int signal)
 {
     struct service_worker *w = process->data;
     w->has_exited = true;
-    if (signal == 0 && (status == WORKER_OUT_OF_MEMORY || status == XALLOC_EXIT)) {
-        w->link.out_of_memory = true;
-    }
+    w->lacked_memory = signal == 0 && status == XALLOC_EXIT;
     if (signal != 0) {
         snprintf(w->exit_text, sizeof(w->exit_text), "killed by signal %d (%s)", signal,
                  strsignal(signal));
@@ -524,7 +522,7 @@ static void start(struct service_worker *w)
         .message = on_message, .broken = on_broken, .closed = on_link_closed, .user = w};
     uv_pipe_init(&w->service->loop, &w->link.pipe, 0);
     w->process = (uv_process_t){.data = w};
-    w->has_exited = w->is_broken = false;
+    w->has_exited = w->is_broken = w->lacked_memory = false;
     w->is_running = true;
     w->silent_ticks = 0;
     w->is_tried = w->state == WORKER_DISABLED;

@@ -13,7 +13,6 @@
 #include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
 #include "watch/files/xalloc.h"
-#include "watch/spool/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +24,8 @@ enum { FAILURES_LISTED = 1000 }; /* millions of refused entries take a few packe
 
 struct worker_archive {
     struct worker_archive_order order;
-    char *path;
+    char *path;               /* as messages name it */
+    bool alone;               /* its jobs run one after the other */
     struct settings settings; /* of the members */
     struct job_context context;
     struct inputs *inputs, *opened; /* NULL: not yet open; opened: by the task */
@@ -41,7 +41,7 @@ struct worker_archive {
     struct result_names results;
     json_t *entries, *outputs;
     size_t n_jobs, n_done, n_failed;
-    uint64_t input_bytes;
+    uint64_t input_bytes, begun_ms;
     enum status code; /* of the whole */
     char *message;
 };
@@ -50,7 +50,7 @@ static void fail(struct worker_archive *a, enum status code, const char *why)
 {
     if (a->code == STATUS_OK) {
         a->code = code;
-        a->message = strdup(why);
+        a->message = xstrdup(why);
         if (a->inputs != NULL) {
             inputs_stop(a->inputs);
         }
@@ -78,20 +78,13 @@ bool worker_archive_is_at_work(const struct worker_archive *a, uint64_t *n_moves
     return is;
 }
 
-void worker_archive_stop(struct worker_archive *a, enum status code, const char *why)
+void worker_archive_stop(struct worker_archive *a, const char *why)
 {
-    fail(a, code, why);
+    fail(a, STATUS_CANCELLED, why);
     worker_archive_step(a);
 }
 
 /* --- what becomes of the files ---------------------------------------------------------------- */
-
-static void note(struct worker_archive *a, json_t *list, json_t *entry)
-{
-    if (json_array_append_new(list, entry) != 0) {
-        fail(a, STATUS_NO_MEMORY, "no memory for the list of results");
-    }
-}
 
 /* Whether it is the fault of one file. What the device fails with ends the worker. */
 static bool is_own(enum status code)
@@ -111,9 +104,8 @@ static void note_failure(struct worker_archive *a, const char *path, enum status
     if (a->n_failed++ >= FAILURES_LISTED) {
         return;
     }
-    note(a, a->entries,
-         json_pack("{s:o, s:s, s:o}", "name", text_json(path), "code", status_name(code), "text",
-                   text_json(text)));
+    json_array_append_new(a->entries, json_pack("{s:o, s:s, s:o}", "name", text_json(path), "code",
+                                                status_name(code), "text", text_json(text)));
 }
 
 static void note_success(struct worker_archive *a, const struct job_report *report)
@@ -127,16 +119,16 @@ static void note_success(struct worker_archive *a, const struct job_report *repo
     }
     json_array_foreach(outputs, i, output)
     {
-        note(a, a->outputs,
-             json_pack("{s:o, s:O, s:O?}", "name",
-                       json_sprintf("%s/%s", report->result,
-                                    json_string_value(json_object_get(output, "name"))),
-                       "bytes", json_object_get(output, "bytes"), "crc32",
-                       json_object_get(output, "crc32")));
+        json_array_append_new(
+            a->outputs, json_pack("{s:o, s:O, s:O?}", "name",
+                                  json_sprintf("%s/%s", report->result,
+                                               json_string_value(json_object_get(output, "name"))),
+                                  "bytes", json_object_get(output, "bytes"), "crc32",
+                                  json_object_get(output, "crc32")));
     }
-    note(a, a->entries,
-         json_pack("{s:o, s:s, s:o}", "name", text_json(report->path), "code",
-                   status_name(STATUS_OK), "result", text_json(report->result)));
+    json_array_append_new(a->entries,
+                          json_pack("{s:o, s:s, s:o}", "name", text_json(report->path), "code",
+                                    status_name(STATUS_OK), "result", text_json(report->result)));
 }
 
 static void on_waits(void *user, const struct job *job, bool waits, double deadline_s)
@@ -169,22 +161,17 @@ static int by_name(const void *a, const void *b)
                   json_string_value(json_object_get(*y, "name")));
 }
 
-/* In the order of names, whichever of them was done first; NULL: no memory. */
+/* In the order of names, whichever of them was done first. */
 static json_t *sorted(json_t *entries)
 {
     const size_t n = json_array_size(entries);
-    json_t **all = calloc(n + 1, sizeof(*all)), *list = all != NULL ? json_array() : NULL;
-    for (size_t i = 0; i < n && list != NULL; i++) {
+    json_t **const all = xcalloc(n, sizeof(*all)), *const list = json_array();
+    for (size_t i = 0; i < n; i++) {
         all[i] = json_array_get(entries, i);
     }
-    if (list != NULL) {
-        qsort(all, n, sizeof(*all), by_name);
-    }
-    for (size_t i = 0; i < n && list != NULL; i++) {
-        if (json_array_append(list, all[i]) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
+    qsort(all, n, sizeof(*all), by_name);
+    for (size_t i = 0; i < n; i++) {
+        json_array_append(list, all[i]);
     }
     free(all);
     return list;
@@ -192,21 +179,17 @@ static json_t *sorted(json_t *entries)
 
 static enum status write_index(struct worker_archive *a)
 {
-    json_t *first = json_object_get(a->order.message, "first");
-    json_t *index = json_pack("{s:i, s:s, s:O, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION, "job",
-                              first != NULL ? first : json_object_get(a->order.message, "id"),
-                              "archive", text_json(a->path), "entries", sorted(a->entries));
-    if (a->n_failed > FAILURES_LISTED &&
+    const json_t *const message = a->order.request->message;
+    json_t *const first = json_object_get(message, "first");
+    json_t *const index = json_pack("{s:i, s:s, s:O, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION,
+                                    "job", first != NULL ? first : json_object_get(message, "id"),
+                                    "archive", text_json(a->path), "entries", sorted(a->entries));
+    if (a->n_failed > FAILURES_LISTED) {
         json_object_set_new(index, "failures_not_listed",
-                            json_integer((json_int_t)(a->n_failed - FAILURES_LISTED))) != 0) {
-        json_decref(index);
-        index = NULL;
+                            json_integer((json_int_t)(a->n_failed - FAILURES_LISTED)));
     }
-    char *text = json_write(index, JSON_INDENT(2));
+    char *const text = xalloc_checked(json_write(index, JSON_INDENT(2)));
     json_decref(index);
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for result.json");
-    }
     enum status code = STATUS_OK;
     const int fd = openat(a->part_fd, "result.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 || !io_watch_write_all(fd, text, strlen(text)) || io_watch_close(fd) != 0) {
@@ -219,10 +202,7 @@ static enum status write_index(struct worker_archive *a)
 static enum status finish_work(void *owner)
 {
     struct worker_archive *a = owner;
-    if (a->code == STATUS_OK && a->n_done > 0) {
-        return write_index(a);
-    }
-    return STATUS_OK;
+    return a->code == STATUS_OK && a->n_done > 0 ? write_index(a) : STATUS_OK;
 }
 
 static void archive_free(struct worker_archive *a)
@@ -254,6 +234,21 @@ static void fail_if_empty(struct worker_archive *a)
     }
 }
 
+static json_t *pack_done(const struct worker_archive *a)
+{
+    const double seconds = (double)(uv_now(a->order.engine->loop) - a->begun_ms) * 1e-3;
+    json_t *const warnings = json_array();
+    if (a->n_failed > 0) {
+        json_array_append_new(
+            warnings,
+            json_sprintf("%zu of its files failed; result.json says which and why", a->n_failed));
+    }
+    json_t *const done =
+        worker_pack_done(a->order.request->id, seconds, a->input_bytes, a->outputs, warnings);
+    json_decref(warnings);
+    return done;
+}
+
 static void finish_finished(struct engine_task *task)
 {
     struct worker_archive *a = task->owner;
@@ -262,8 +257,8 @@ static void finish_finished(struct engine_task *task)
     }
     engine_task_clear(task);
     fail_if_empty(a);
-    a->order.ended(a->order.user, a->code, a->message != NULL ? a->message : status_text(a->code),
-                   a->outputs, a->n_failed, a->input_bytes);
+    a->order.ended(a->order.user, a->code, a->message != NULL ? a->message : "",
+                   a->code == STATUS_OK ? pack_done(a) : NULL);
     archive_free(a);
 }
 
@@ -272,7 +267,8 @@ static void finish_finished(struct engine_task *task)
 static enum status open_archive(struct worker_archive *a)
 {
     int fd = -1;
-    const enum status code = a->order.open(a->order.user, &fd, &a->part_fd, &a->found_at);
+    const enum status code =
+        worker_request_archive(a->order.request, &fd, &a->part_fd, &a->found_at);
     if (code != STATUS_OK) {
         if (fd >= 0) {
             close(fd);
@@ -295,7 +291,7 @@ static enum status find_work(void *owner)
         a->has_found = !a->walked;
     }
     if (a->found_code != STATUS_OK) {
-        a->found_message = strdup(status_message());
+        a->found_message = xstrdup(status_message());
     }
     return STATUS_OK;
 }
@@ -324,26 +320,21 @@ static enum status begin_job(struct worker_archive *a, const char *path)
 
 static void take_found(struct worker_archive *a)
 {
-    char *path = strdup(a->found.parts[0].path != NULL ? a->found.parts[0].path : a->path);
+    char *const path = xstrdup(a->found.parts[0].path != NULL ? a->found.parts[0].path : a->path);
     a->has_found = false;
-    if (a->code != STATUS_OK) {
-        job_input_free(&a->found);
-    } else if (a->found_code == STATUS_OK) {
-        a->found_code = path != NULL ? result_names_add(&a->results, &a->found)
-                                     : status_fail(STATUS_NO_MEMORY, "no memory for a path");
+    if (a->code == STATUS_OK && a->found_code == STATUS_OK) {
+        a->found_code = result_names_add(&a->results, &a->found);
         if (a->found_code == STATUS_OK) {
             a->found_code = begin_job(a, path);
         }
         if (a->found_code != STATUS_OK) {
-            note_failure(a, path != NULL ? path : "", a->found_code, status_message());
+            note_failure(a, path, a->found_code, status_message());
         }
-    } else {
-        char *why = a->found_message;
-        a->found_message = NULL;
-        note_failure(a, path != NULL ? path : "", a->found_code,
-                     why != NULL ? why : status_text(a->found_code));
-        free(why);
+    } else if (a->code == STATUS_OK) {
+        note_failure(a, path, a->found_code, a->found_message);
     }
+    free(a->found_message);
+    a->found_message = NULL;
     job_input_free(&a->found);
     free(path);
 }
@@ -363,7 +354,7 @@ void worker_archive_step(struct worker_archive *a)
     const struct engine *e = a->order.engine;
     while (!a->busy) {
         const bool may_walk = !a->walked && a->code == STATUS_OK;
-        const bool has_place = engine_has_place(e) && !(a->order.alone && a->n_jobs > 0);
+        const bool has_place = engine_has_place(e) && !(a->alone && a->n_jobs > 0);
         const bool waits = a->has_found ? !has_place && a->code == STATUS_OK
                                         : a->n_jobs > 0 && (inputs_is_lent(a->inputs) || !may_walk);
         if (waits) {
@@ -381,39 +372,30 @@ void worker_archive_step(struct worker_archive *a)
 
 /* --- the begin -------------------------------------------------------------------------------- */
 
-static enum status prepare(struct worker_archive *a)
+struct worker_archive *worker_archive_begin(const struct worker_archive_order *order)
 {
-    const struct settings *s = a->order.settings;
-    STATUS_TRY(worker_unpack_routes(a->order.message, &a->settings));
-    a->settings.unpack = s->unpack;
-    a->settings.memory = s->memory;
-    a->settings.bundle = s->bundle;
+    struct worker_archive *const a = xcalloc(1, sizeof(*a));
+    const json_t *const message = order->request->message;
+    a->order = *order;
+    a->part_fd = -1;
+    a->begun_ms = uv_now(order->engine->loop);
+    worker_unpack_routes(message, &a->settings);
+    a->settings.unpack = order->settings->unpack;
+    a->settings.memory = order->settings->memory;
+    a->settings.bundle = order->settings->bundle;
     a->settings.inputs = xcalloc(1, sizeof(char *));
     a->settings.inputs[0] = xstrdup("in");
     a->settings.n_inputs = 1;
     a->settings.output = xstrdup(""); /* no folder that inputs lie in */
-    a->path = xstrdup(a->order.path);
-    a->entries = xalloc_checked(json_array());
-    a->outputs = xalloc_checked(json_array());
+    a->path = worker_request_path(order->request, 0);
+    a->alone = json_is_true(json_object_get(message, "alone"));
+    a->entries = json_array();
+    a->outputs = json_array();
     result_names_reserve(&a->results, "result.json"); /* which is the index */
-    a->context = (struct job_context){.engine = a->order.engine,
+    a->context = (struct job_context){.engine = order->engine,
                                       .settings = &a->settings,
                                       .ended = on_ended,
                                       .waits = on_waits,
                                       .user = a};
-    return STATUS_OK;
-}
-
-enum status worker_archive_begin(const struct worker_archive_order *order,
-                                 struct worker_archive **out)
-{
-    struct worker_archive *const a = *out = xcalloc(1, sizeof(*a));
-    a->order = *order;
-    a->part_fd = -1;
-    const enum status code = prepare(a);
-    if (code != STATUS_OK) {
-        archive_free(a);
-        *out = NULL;
-    }
-    return code;
+    return a;
 }

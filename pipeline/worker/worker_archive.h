@@ -5,26 +5,21 @@
  * of the program fails by itself; what is the fault of nobody, or of the device, ends the whole,
  * which the service tries again.
  *
- * All calls and callbacks, but for open(), are on the loop thread.
+ * All calls and callbacks are on the loop thread.
  */
 #ifndef LEAT_PIPELINE_WORKER_WORKER_ARCHIVE_H
 #define LEAT_PIPELINE_WORKER_WORKER_ARCHIVE_H
 
 #include "pipeline/engine/engine.h"
-
-#include <jansson.h>
+#include "pipeline/worker/worker_request.h"
 
 struct worker_archive;
 
 struct worker_archive_order {
     struct engine *engine;
-    const struct settings *settings; /* the worker's: deadline, limits; borrowed */
-    const json_t *message;           /* with worker_pack_routes in it */
-    const char *path;                /* as messages name it */
-    bool alone;                      /* its jobs run one after the other */
-    /* Opens the archive and the part folder, where a disk may be waited for. What is set is taken
-     * over, also on failure. found_at: where the archive is opened once more. */
-    enum status (*open)(const void *user, int *fd, int *part_fd, char **found_at);
+    const struct settings *settings;      /* the worker's: deadline, limits; borrowed */
+    const struct worker_request *request; /* with worker_pack_routes in it; "alone": its jobs run
+                                             one after the other; borrowed */
     /* A job is going to begin, called by its first file; what is returned becomes of it, unless
      * that is STATUS_OK. */
     enum status (*begins)(void *user, const char *path, double deadline_s);
@@ -34,22 +29,20 @@ struct worker_archive_order {
     void (*member_ended)(void *user, const char *path, const json_t *manifest);
     /* There may be a place for another. */
     void (*went_on)(void *user);
-    /* All have, and the archive is freed afterwards. outputs: of all results, borrowed; n_failed:
-     * of the files. code: of the whole. */
-    void (*ended)(void *user, enum status code, const char *text, json_t *outputs, size_t n_failed,
-                  uint64_t input_bytes);
+    /* All have, and the archive is freed afterwards. code, text: of the whole; done: what is said
+     * to the service where it is done, to be freed; else NULL. */
+    void (*ended)(void *user, enum status code, const char *text, json_t *done);
     void *user;
 };
 
-enum status worker_archive_begin(const struct worker_archive_order *order,
-                                 struct worker_archive **out) STATUS_MUST_CHECK;
+struct worker_archive *worker_archive_begin(const struct worker_archive_order *order);
 /* Goes on, if the engine has a place. */
 void worker_archive_step(struct worker_archive *a);
 /* How far the archive has been read, in its own bytes. */
 uint64_t worker_archive_bytes(const struct worker_archive *a);
 /* As job_is_at_work() has it: of the walk and all of its jobs. */
 bool worker_archive_is_at_work(const struct worker_archive *a, uint64_t *n_moves);
-/* Begins no more of it; ended() follows when those in flight have, with this code. */
-void worker_archive_stop(struct worker_archive *a, enum status code, const char *why);
+/* Begins no more of it; ended() follows when those in flight have, with STATUS_CANCELLED. */
+void worker_archive_stop(struct worker_archive *a, const char *why);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "formats/base/json.h"
 #include "formats/base/percent.h"
+#include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +23,7 @@ struct write_request {
 static void give_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct worker_link *link = handle->data;
-    buf->base = NULL;
-    buf->len = 0;
-    if (bytes_reserve(&link->unread, suggested) == STATUS_OK) {
+    if (xalloc_status(bytes_reserve(&link->unread, suggested)) == STATUS_OK) {
         buf->base = (char *)link->unread.data + link->unread.len;
         buf->len = link->unread.cap - link->unread.len;
     }
@@ -35,7 +35,7 @@ static void break_link(struct worker_link *link, const char *why)
     link->broken(link->user, why);
 }
 
-/* Hands out the whole lines; false: a line is not a message, or there was no memory to read it. */
+/* Hands out the whole lines; false: one is not a message. */
 static bool read_lines(struct worker_link *link)
 {
     size_t begin = 0;
@@ -49,15 +49,10 @@ static bool read_lines(struct worker_link *link)
         }
         size_t n = (size_t)(end - data) - begin;
         json_t *message;
-        enum status status = json_read(data + begin, n, &message);
-        if (status == STATUS_NO_MEMORY) { /* the want may be over */
-            status = json_read(data + begin, n, &message);
-        }
-        good = json_is_object(message);
+        good = json_read(data + begin, n, &message) == STATUS_OK && json_is_object(message);
         if (good) {
             link->message(link->user, message);
         }
-        link->out_of_memory = link->out_of_memory || status == STATUS_NO_MEMORY;
         json_decref(message);
         begin += n + 1;
     }
@@ -75,11 +70,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n > 0) {
         link->unread.len += (size_t)n;
         if (!read_lines(link) && !link->closing) {
-            break_link(link, link->out_of_memory ? "no memory for what it says" : "protocol error");
+            break_link(link, "protocol error");
         }
-    } else if (n == UV_ENOBUFS) { /* of give_room() */
-        link->out_of_memory = true;
-        break_link(link, "no memory for what it says");
     } else if (n < 0) {
         break_link(link, n == UV_EOF || n == UV_ECONNRESET ? "" : uv_strerror((int)n));
     }
@@ -113,21 +105,17 @@ static void hang_up(struct worker_link *link)
 
 void worker_link_send(struct worker_link *link, json_t *message)
 {
-    struct write_request *request = calloc(1, sizeof(*request));
-    char *text = json_write(message, JSON_COMPACT | JSON_ENSURE_ASCII);
+    struct write_request *const request = xcalloc(1, sizeof(*request));
+    char *const text = request->text = json_write(message, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(message);
-    size_t n = text != NULL ? strlen(text) : 0;
-    if (request != NULL && text != NULL && !link->closing) {
-        request->text = text;
-        text[n] = '\n'; /* in the place of the NUL: the text is not a string any more */
-        uv_buf_t buf = uv_buf_init(text, (unsigned)(n + 1));
+    if (text != NULL && !link->closing) {
+        uv_buf_t buf = uv_buf_init(text, (unsigned)strlen(text) + 1);
+        text[buf.len - 1] = '\n'; /* in the place of the NUL: the text is not a string any more */
         if (uv_write(&request->write, (uv_stream_t *)&link->pipe, &buf, 1, on_sent) == 0) {
             return;
         }
     }
-    link->out_of_memory = link->out_of_memory || request == NULL || text == NULL;
-    free(text);
-    free(request);
+    on_sent(&request->write, 0);
     hang_up(link);
 }
 
@@ -178,22 +166,22 @@ json_t *worker_pack_settings(const struct job_settings *settings)
 {
     const struct stage_ops *stage = settings->stage;
     json_t *set = json_object();
-    int failed = 0;
+    bool good = true; /* UTF-8 */
     for (size_t i = 0; i < stage->n_specs; i++) {
-        failed |= json_object_set_new(set, stage->specs[i].key,
-                                      pack_value(&stage->specs[i], &settings->params[i]));
+        json_t *const value = pack_value(&stage->specs[i], &settings->params[i]);
+        good = json_object_set_new(set, stage->specs[i].key, value) == 0 && good;
     }
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         const char *text = table_option_get(&settings->table, i);
-        if (text != NULL) {
-            failed |= json_object_set_new(set, table_option_key(i), json_string(text));
-        }
+        good = (text == NULL ||
+                json_object_set_new(set, table_option_key(i), json_string(text)) == 0) &&
+               good;
     }
-    if (failed != 0) {
-        json_decref(set);
-        return NULL;
+    json_t *const packed = json_pack("{s:s, s:o}", "pipeline", stage->name, "set", set);
+    if (!good) {
+        json_decref(packed);
     }
-    return json_pack("{s:s, s:o}", "pipeline", stage->name, "set", set);
+    return good ? packed : NULL;
 }
 
 json_t *worker_pack_refusal(const char *why)
@@ -203,26 +191,23 @@ json_t *worker_pack_refusal(const char *why)
 
 enum status worker_unpack_settings(const json_t *packed, const char *stem, struct job_settings *out)
 {
-    const char *name = json_string_value(json_object_get(packed, "pipeline"));
-    json_t *set = json_object_get(packed, "set"), *value;
+    const char *const name = text_at(packed, "pipeline");
+    json_t *value;
     const char *key;
     char *const refused = worker_unpack_name(json_object_get(packed, "refused"));
-    *out = (struct job_settings){0};
+    *out = (struct job_settings){.stage = stage_find(name)};
     if (refused != NULL) {
         (void)status_fail(STATUS_BAD_INPUT, "%s", refused);
         free(refused);
         return STATUS_BAD_INPUT;
     }
-    out->stage = name != NULL ? stage_find(name) : NULL;
     if (out->stage == NULL) {
         return status_fail(STATUS_BAD_ARGUMENT, "there is no pipeline '%s' in this version of leat",
-                           name != NULL ? name : "");
+                           name);
     }
-    out->stem = strdup(stem);
-    enum status code = out->stem != NULL
-                           ? settings_take_defaults(out)
-                           : status_fail(STATUS_NO_MEMORY, "no memory for parameters");
-    json_object_foreach(set, key, value)
+    out->stem = xstrdup(stem);
+    enum status code = settings_take_defaults(out);
+    json_object_foreach(json_object_get(packed, "set"), key, value)
     {
         if (code == STATUS_OK) {
             code = json_is_string(value)
@@ -242,8 +227,8 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem, struc
 
 json_t *worker_pack_name(const char *name)
 {
-    char *text = percent_encode(name);
-    json_t *packed = json_string(text); /* NULL for NULL */
+    char *text = xalloc_checked(percent_encode(name));
+    json_t *packed = json_string(text);
     free(text);
     return packed;
 }
@@ -251,7 +236,8 @@ json_t *worker_pack_name(const char *name)
 char *worker_unpack_name(const json_t *packed)
 {
     char *name;
-    return json_is_string(packed) && percent_decode(json_string_value(packed), &name) == STATUS_OK
+    return json_is_string(packed) &&
+                   xalloc_status(percent_decode(json_string_value(packed), &name)) == STATUS_OK
                ? name
                : NULL;
 }

@@ -22,16 +22,15 @@
  *   {"is": "back", "id"}                                    it is not short, as the place was that
  * it had: it waits as if it were not begun
  *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
- *   {"is": "ended", "id", "member"}                         member: its file, packed as names are
+ *   {"is": "ended", "id", "member", "timing"}               member: its file, packed as names are;
+ *                                                           timing: null, or as in result.json
  *   {"is": "alive", "bytes": {ID: BYTES},                   every WORKER_ALIVE_MS while jobs run,
- *    "moves": {ID: COUNT}, "steps": {ID: [DONE, ALL]},      of simulations alone
- *    "busy"}                                                and once after that; moves: of jobs at
+ *    "moves": {ID: COUNT}, "steps": {ID: [DONE, ALL]}}      of simulations alone; moves: of jobs at
  *                                                           work now, changes whenever a piece of
- *                                                           the job's work has ended; busy: seconds
- *                                                           that jobs which were done since the
- * last one have used: of each lane, "cpu_s", "device_s", "upload_s", "download_s"
- *   {"is": "done", "id", "seconds", "bytes", "outputs", "warnings"}    these two as in result.json;
- *                                                           outputs null: more than a line is for
+ *                                                           the job's work has ended
+ *   {"is": "done", "id", "seconds", "bytes", "outputs",     the last three as in result.json;
+ *    "warnings", "timing"}                                  outputs null: more than a line is for;
+ *                                                           no timing: it is an archive
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
  *                                                           names are, since it may hold one
  *
@@ -49,7 +48,6 @@
 
 enum {
     WORKER_FD = 3,                    /* of the worker's end */
-    WORKER_OUT_OF_MEMORY = 75,        /* exit status: for what it had to say or to hear */
     WORKER_ALIVE_MS = 500,            /* between signs of life */
     WORKER_LINE_BYTES_MAX = 64 << 20, /* a longer line is nonsense */
     WORKER_OUTPUTS_MAX = 1 << 14,     /* that a line names: as many as the record of a commit */
@@ -60,7 +58,6 @@ struct worker_link {
     uv_pipe_t pipe;
     struct bytes unread; /* the begin of a line */
     bool closing;
-    bool out_of_memory; /* this end did, and that broke the link: it is not the other's fault */
     /* A line that is a JSON object; borrowed. */
     void (*message)(void *user, const json_t *message);
     /* The other end has gone (""), or does not speak this language (in words). Called once; close
@@ -72,23 +69,23 @@ struct worker_link {
 
 /* Begins to read from link->pipe, which is open. */
 enum status worker_link_start(struct worker_link *link) STATUS_MUST_CHECK;
-/* Sends one line, and takes the object over. NULL, for which there was no memory, and what cannot
- * be sent are the end of the link: `broken` says so, at both ends. */
+/* Sends one line, and takes the object over. NULL, and what cannot be sent, are the end of the
+ * link: `broken` says so, at both ends. */
 void worker_link_send(struct worker_link *link, json_t *message);
 /* What was sent is lost unless the other end has read it; `closed` (may be NULL) follows, and is
  * when the memory of the link may be given back. Harmless a second time. */
 void worker_link_close(struct worker_link *link);
 
 /* The line for a job that is done, seconds being what it took and input_bytes what it has read.
- * outputs and warnings are borrowed. NULL: no memory. */
+ * outputs and warnings are borrowed. */
 json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, json_t *outputs,
                          json_t *warnings);
 
 /* {"pipeline": NAME, "set": {KEY: TEXT}}: everything that settings_resolve has found for a job but
- * part and stem; every parameter is there, also those that were not set. NULL: a text is not UTF-8,
- * or no memory. */
+ * part and stem; every parameter is there, also those that were not set. NULL: a text is not UTF-8.
+ */
 json_t *worker_pack_settings(const struct job_settings *settings);
-/* {"refused": WHY}, in place of that: the input can never be read. NULL: no memory. */
+/* {"refused": WHY}, in place of that: the input can never be read. */
 json_t *worker_pack_refusal(const char *why);
 /* The reverse. Text is borrowed from `packed`. STATUS_BAD_ARGUMENT: what another version of leat
  * has written; the message says what is not known. STATUS_BAD_INPUT: why it was refused. */
@@ -97,7 +94,7 @@ enum status worker_unpack_settings(const json_t *packed, const char *stem,
 
 /* A name is bytes, JSON is UTF-8: bytes that are no printable ASCII, and '%', stand as %XX. */
 json_t *worker_pack_name(const char *name);
-/* NULL: not such a text, or no memory. For free(). */
+/* NULL: not such a text. For free(). */
 char *worker_unpack_name(const json_t *packed);
 
 /* The status of that name; STATUS_INTERNAL for any other text, and NULL. */

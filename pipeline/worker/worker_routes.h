@@ -10,10 +10,10 @@
 #include <jansson.h>
 
 /* {"archive": {"pipeline", "max_entries", "set", "routes", "pipelines"}}. NULL: a text is not
- * UTF-8, or no memory. */
+ * UTF-8. */
 json_t *worker_pack_routes(const struct settings *settings);
-/* The reverse, into settings that hold nothing else; for settings_free(). STATUS_NO_MEMORY. */
-enum status worker_unpack_routes(const json_t *packed, struct settings *out) STATUS_MUST_CHECK;
+/* The reverse, into settings that hold nothing else; for settings_free(). */
+void worker_unpack_routes(const json_t *packed, struct settings *out);
 /* Whether a job is one of an archive. */
 bool worker_is_archive(const json_t *packed);
 /* Which pipeline the parameters of a job name. NULL: it is an archive; "": it is refused, or this

@@ -180,12 +180,12 @@ static void the_words_of_a_pause_say_its_cause(void **state)
     json_decref(d);
 }
 
-static void what_a_worker_says_is_added_and_nonsense_is_not(void **state)
+static void what_a_job_used_is_added_and_nonsense_is_not(void **state)
 {
     (void)state;
     struct figures_busy busy = {0};
-    json_t *said =
-        json_pack("{s:f, s:f, s:i, s:s}", "read", 0.5, "device_s", 2.0, "cpu_s", -3, "write", "x");
+    json_t *said = json_pack("{s:{s:{s:f}, s:{s:s}}, s:{s:f}, s:i}", "lanes", "read", "busy_s", 0.5,
+                             "write", "busy_s", "x", "device", "device_s", 2.0, "cpu_s", -3);
     service_figures_busy(&busy, said);
     service_figures_busy(&busy, said);
     service_figures_busy(&busy, NULL);
@@ -204,7 +204,7 @@ int main(void)
         cmocka_unit_test(minutes_are_of_the_last_hour_alone),
         cmocka_unit_test(rates_are_of_the_last_minute_and_quarter_of_an_hour),
         cmocka_unit_test(the_words_of_a_pause_say_its_cause),
-        cmocka_unit_test(what_a_worker_says_is_added_and_nonsense_is_not),
+        cmocka_unit_test(what_a_job_used_is_added_and_nonsense_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,11 @@ enum status xalloc_status(enum status code)
     return code;
 }
 
+void *xmalloc(size_t n)
+{
+    return xalloc_checked(malloc(n > 0 ? n : 1));
+}
+
 void *xcalloc(size_t n, size_t size)
 {
     return xalloc_checked(calloc(n > 0 ? n : 1, size));

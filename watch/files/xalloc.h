@@ -26,6 +26,8 @@ void *xalloc_checked(void *memory);
 /* The same status; the end, if it is STATUS_NO_MEMORY: for what others have met. */
 enum status xalloc_status(enum status code) STATUS_MUST_CHECK;
 
+/* Also for jansson: see main.c. */
+void *xmalloc(size_t n) __attribute__((malloc));
 void *xcalloc(size_t n, size_t size) __attribute__((malloc));
 /* n members of that size; old may be NULL. */
 void *xrealloc(void *old, size_t n, size_t size);
