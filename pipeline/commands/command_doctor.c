@@ -1,7 +1,8 @@
 /*
  * command_doctor - leat doctor: what works here and what does not, found out by trying it: backends
  * (opened, self-tested), the module for MPI (loaded), the output folder (a file made in it, unless
- * it is not there yet), limits, libraries. For people or (--json) for programs.
+ * it is not there yet), limits, libraries. What is found is a document for programs (--json), from
+ * which people are told.
  */
 #include "formats/base/status.h"
 #include "formats/result/cairo_calls.h"
@@ -14,70 +15,24 @@
 #include "pipeline/names/text.h"
 #include "pipeline/page/http_calls.h"
 #include "pipeline/ranks/ranks.h"
+#include "watch/files/xalloc.h"
 
 #include <archive.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
+#include <libgen.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <uv.h>
 #include <zlib.h>
-
-struct doctor_backend {
-    bool works;
-    struct backend_info info;          /* when it works */
-    char reason[STATUS_MESSAGE_BYTES]; /* when it does not */
-    double seconds;                    /* that opening and testing it took */
-};
-
-struct doctor_mpi {
-    bool works;
-    char text[STATUS_MESSAGE_BYTES]; /* which MPI, or why it does not work */
-};
-
-struct doctor_folder {
-    bool exists, writable;
-    char where[4096]; /* absolute: the folder, or the nearest one above it that is there */
-    char reason[STATUS_MESSAGE_BYTES]; /* when it is not writable */
-    uint64_t free_bytes;
-};
-
-enum { DOCTOR_LIBRARIES = 6 };
-
-struct doctor_report {
-    char system[256]; /* "Linux 6.1.0 x86_64" */
-    size_t cpus, threads;
-    uint64_t memory_bytes, memory_bound; /* of the machine; of leat's bulk memory */
-    struct machine_limits group;
-    uint64_t open_files, locked_bytes; /* UINT64_MAX: no limit */
-    struct doctor_backend cpu;
-    struct doctor_backend cuda; /* the first device that works; else why none does */
-    struct {
-        int number;
-        struct doctor_backend is;
-    } devices[SETTINGS_MOST_DEVICES];
-    size_t n_devices;
-    const struct doctor_backend *chosen; /* what --backend gets; NULL: it does not work */
-    struct doctor_mpi mpi;
-    struct doctor_folder output;
-    struct sandbox_means sandbox;
-    struct {
-        const char *name;
-        char version[STATUS_MESSAGE_BYTES]; /* or why it does not work */
-    } libraries[DOCTOR_LIBRARIES];
-    bool draws; /* cairo works, without which the service does not begin */
-};
 
 /* Compiler that leat was built with: "gcc 12.2.0". */
 static const char *compiler(void)
@@ -89,192 +44,241 @@ static const char *compiler(void)
 #endif
 }
 
+static json_t *does_not_work(void)
+{
+    return json_pack("{s:b, s:o}", "works", 0, "reason", text_json(status_message()));
+}
+
+static bool works(const json_t *part)
+{
+    return json_is_true(json_object_get(part, "works"));
+}
+
+/* null: no limit. */
+static json_t *amount(uint64_t value)
+{
+    return value > INT64_MAX ? json_null() : json_integer((json_int_t)value);
+}
+
 /* --- backends -------------------------------------------------------------------------------- */
 
 /* Opening CUDA's backend includes its self-test; the CPU's is tested against itself, which shows
  * that the kernels run here and give the same bits twice. */
-static void examine_backend(bool is_cpu, const struct backend_config *config,
-                            struct doctor_backend *out)
+static json_t *examine_backend(bool is_cpu, const struct backend_config *config)
 {
     struct backend *b = NULL;
-    uint64_t from = thread_pool_now_ns();
+    struct backend_info info = {0};
+    json_t *report;
+    const uint64_t from = thread_pool_now_ns();
     enum status status = is_cpu ? backend_cpu.open(config, &b) : backend_open_cuda(config, &b);
     if (status == STATUS_OK && is_cpu) {
         status = self_test(b, b);
     }
-    out->seconds = (double)(thread_pool_now_ns() - from) * 1e-9;
-    out->works = status == STATUS_OK;
-    if (out->works) {
-        b->ops->describe(b, &out->info);
+    const double seconds = (double)(thread_pool_now_ns() - from) * 1e-9;
+    if (status == STATUS_OK) {
+        b->ops->describe(b, &info);
+        char *const detail = xasprintf("%s%s", info.detail, info.products);
+        report = json_pack("{s:b, s:o, s:o, s:o*, s:I, s:o, s:o, s:f}", "works", 1, "device",
+                           text_json(info.device), "detail", text_json(detail), "advice",
+                           info.advice[0] != '\0' ? text_json(info.advice) : NULL, "threads",
+                           (json_int_t)info.n_threads, "memory_bytes", amount(info.memory_bytes),
+                           "memory_free", amount(info.memory_free), "test_s", seconds);
+        free(detail);
     } else {
-        snprintf(out->reason, sizeof(out->reason), "%s", status_message());
+        report = does_not_work();
     }
     if (b != NULL) {
         b->ops->close(b);
     }
+    return report;
 }
 
-/* All that --devices asks for. */
-static enum status examine_devices(const struct settings *s, const struct backend_config *config,
-                                   struct doctor_report *r)
+/* All devices that --devices asks for, into the list; the first that works, else why none does. */
+static json_t *examine_devices(const struct settings *s, const struct backend_config *config,
+                               json_t *list)
 {
     int numbers[SETTINGS_MOST_DEVICES];
-    size_t n_there;
-    STATUS_TRY(backend_count_cuda(&n_there));
-    STATUS_TRY(settings_choose_devices(&s->devices, n_there, numbers, &r->n_devices));
-    for (size_t i = 0; i < r->n_devices; i++) {
-        struct backend_config this = *config;
-        this.device = r->devices[i].number = numbers[i];
-        examine_backend(false, &this, &r->devices[i].is);
-        if (!r->cuda.works && (i == 0 || r->devices[i].is.works)) {
-            r->cuda = r->devices[i].is;
-        }
+    size_t n_there, n;
+    json_t *cuda = NULL;
+    if (backend_count_cuda(&n_there) != STATUS_OK ||
+        settings_choose_devices(&s->devices, n_there, numbers, &n) != STATUS_OK) {
+        return does_not_work();
     }
-    return STATUS_OK;
+    for (size_t i = 0; i < n; i++) {
+        struct backend_config this = *config;
+        this.device = numbers[i];
+        json_t *const device = examine_backend(false, &this);
+        if (cuda == NULL || (!works(cuda) && works(device))) {
+            json_decref(cuda);
+            cuda = json_copy(device);
+        }
+        json_object_set_new(device, "number", json_integer(numbers[i]));
+        json_array_append_new(list, device);
+    }
+    return cuda;
 }
 
-static enum status examine_backends(const struct settings *s, struct doctor_report *r)
+static enum status examine_backends(const struct settings *s, size_t n_threads, json_t **cpu,
+                                    json_t **cuda, json_t *devices)
 {
     struct thread_pool *pool;
-    STATUS_TRY(thread_pool_new(r->threads, &pool));
-    struct backend_config config = {.executor = thread_pool_executor(pool)};
-    examine_backend(true, &config, &r->cpu);
-    if (examine_devices(s, &config, r) != STATUS_OK) {
-        snprintf(r->cuda.reason, sizeof(r->cuda.reason), "%s", status_message());
-        r->n_devices = 0;
-    }
+    STATUS_TRY(thread_pool_new(n_threads, &pool));
+    const struct backend_config config = {.executor = thread_pool_executor(pool)};
+    *cpu = examine_backend(true, &config);
+    *cuda = examine_devices(s, &config, devices);
     thread_pool_free(pool);
-    bool wants_cuda = strcmp(s->backend, "cuda") == 0;
-    bool takes_cuda = strcmp(s->backend, "cpu") != 0 && r->cuda.works;
-    if (takes_cuda) {
-        r->chosen = &r->cuda;
-    } else if (!wants_cuda && r->cpu.works) {
-        r->chosen = &r->cpu;
-    }
     return STATUS_OK;
 }
 
 /* MPI itself is not begun: only mpirun and its like know how that goes. */
-static void examine_mpi(struct doctor_mpi *out)
+static json_t *examine_mpi(void)
 {
     const struct rank_transport *transport;
-    out->works = ranks_load(&transport) == STATUS_OK;
-    if (out->works) {
-        transport->describe(out->text, sizeof(out->text));
-    } else {
-        snprintf(out->text, sizeof(out->text), "%s", status_message());
+    char mpi[STATUS_MESSAGE_BYTES];
+    if (ranks_load(&transport) != STATUS_OK) {
+        return does_not_work();
     }
+    transport->describe(mpi, sizeof(mpi));
+    return json_pack("{s:b, s:o}", "works", 1, "library", text_json(mpi));
 }
 
-/* --- folders --------------------------------------------------------------------------------- */
+/* --- the rest -------------------------------------------------------------------------------- */
 
-/* The folder itself, or the nearest existing one above it. Ends at "/" or ".". */
-static void find_existing(const char *path, char *where, size_t size, bool *exists)
+/* The folder itself, or the nearest existing one above it, for free(). Ends at "/" or ".". */
+static char *find_existing(const char *path)
 {
-    struct stat st;
-    snprintf(where, size, "%s", path);
-    *exists = stat(where, &st) == 0;
-    bool there = *exists;
-    while (!there) {
-        size_t n = strlen(where);
-        while (n > 1 && where[n - 1] == '/') {
-            where[--n] = '\0';
-        }
-        char *slash = strrchr(where, '/');
-        if (slash == NULL) {
-            snprintf(where, size, ".");
-            return;
-        }
-        slash[slash == where ? 1 : 0] = '\0';
-        there = stat(where, &st) == 0 || strcmp(where, "/") == 0;
+    char *at = xstrdup(path);
+    while (access(at, F_OK) != 0 && strcmp(at, "/") != 0 && strcmp(at, ".") != 0) {
+        char *const above = xstrdup(dirname(at));
+        free(at);
+        at = above;
     }
+    return at;
 }
 
 static enum status try_writing(const char *folder)
 {
     int fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-        char path[PATH_MAX];
-        int n = snprintf(path, sizeof(path), "%s/.leat.%ld.tmp", folder, (long)getpid());
-        if (n < 0 || (size_t)n >= sizeof(path)) {
-            return status_fail(STATUS_BAD_ARGUMENT, "%s: the name is too long", folder);
-        }
+    int error = errno;
+    if (fd < 0 && (error == EOPNOTSUPP || error == EISDIR || error == EINVAL)) {
+        char *const path = xasprintf("%s/.leat.%ld.tmp", folder, (long)getpid());
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        error = errno;
         if (fd >= 0) {
             unlink(path);
         }
+        free(path);
     }
     if (fd < 0) {
-        return status_fail_errno(errno, "%s: cannot write", folder);
+        return status_fail_errno(error, "%s: cannot write", folder);
     }
     close(fd);
     return STATUS_OK;
 }
 
-static void examine_folder(const char *path, struct doctor_folder *out)
+static json_t *examine_folder(const char *path)
 {
-    char near[PATH_MAX], whole[PATH_MAX];
-    find_existing(path, near, sizeof(near), &out->exists);
-    snprintf(out->where, sizeof(out->where), "%s", realpath(near, whole) != NULL ? whole : near);
-    out->writable = try_writing(near) == STATUS_OK;
-    if (!out->writable) {
-        snprintf(out->reason, sizeof(out->reason), "%s", status_message());
-    }
     struct statvfs fs;
-    if (statvfs(near, &fs) == 0) {
-        out->free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    }
+    const bool exists = access(path, F_OK) == 0;
+    char *const near = find_existing(path), *const whole = realpath(near, NULL);
+    const bool is_writable = try_writing(near) == STATUS_OK;
+    json_t *const report = json_pack(
+        "{s:o, s:b, s:b, s:o, s:o, s:o*}", "folder", text_json(path), "exists", exists, "writable",
+        is_writable, "where", text_json(whole != NULL ? whole : near), "free_bytes",
+        amount(statvfs(near, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0), "reason",
+        is_writable ? NULL : text_json(status_message()));
+    free(near);
+    free(whole);
+    return report;
 }
 
-/* --- the rest -------------------------------------------------------------------------------- */
-
-static uint64_t read_limit(__rlimit_resource_t which)
+static json_t *read_limit(__rlimit_resource_t which)
 {
     struct rlimit limit;
-    return getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
-                                                                            : limit.rlim_cur;
+    return amount(getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY
+                      ? UINT64_MAX
+                      : limit.rlim_cur);
 }
 
-static void add_library(struct doctor_report *r, size_t index, const char *name,
-                        const char *version)
+static json_t *examine_limits(void)
 {
-    r->libraries[index].name = name;
-    snprintf(r->libraries[index].version, sizeof(r->libraries[index].version), "%s", version);
+    struct machine_limits group;
+    machine_read_limits(&group);
+    return json_pack("{s:o, s:o, s:o, s:o}", "open_files", read_limit(RLIMIT_NOFILE),
+                     "locked_bytes", read_limit(RLIMIT_MEMLOCK), "group_memory_bytes",
+                     amount(group.memory_bytes), "group_cpu_milli", amount(group.cpu_milli));
 }
 
-static void list_libraries(struct doctor_report *r)
+static json_t *examine_sandbox(void)
 {
-    const char *blank = strrchr(archive_version_string(), ' '); /* "libarchive 3.6.2" */
-    add_library(r, 0, "libuv", uv_version_string());
-    add_library(r, 1, "zlib", zlibVersion());
-    add_library(r, 2, "libarchive", blank != NULL ? blank + 1 : archive_version_string());
-    r->draws = cairo_need() == STATUS_OK;
-    add_library(r, 3, "cairo", r->draws ? cairo.version_string() : status_message());
-    add_library(r, 4, "libmicrohttpd",
-                http_need() == STATUS_OK ? http.get_version() : status_message());
-    add_library(r, 5, "jansson", jansson_version_str());
-}
-
-/* Fails only because of insufficient memory or threads; what does not work is in the report. */
-static enum status examine(const struct settings *s, struct doctor_report *out)
-{
-    memset(out, 0, sizeof(*out));
-    struct utsname u;
-    if (uname(&u) == 0) {
-        snprintf(out->system, sizeof(out->system), "%s %s %s", u.sysname, u.release, u.machine);
+    struct sandbox_means means;
+    json_t *lacks = json_array();
+    sandbox_examine(&means);
+    for (size_t i = 0; i < sizeof(means.lacks) / sizeof(*means.lacks); i++) {
+        if (means.lacks[i] != NULL) {
+            json_array_append_new(lacks, json_string(means.lacks[i]));
+        }
     }
-    out->cpus = machine_cpus();
-    out->threads = s->threads > 0 ? s->threads : out->cpus;
-    out->memory_bytes = machine_memory();
-    out->memory_bound = s->memory > 0 ? s->memory : out->memory_bytes / 2;
-    machine_read_limits(&out->group);
-    out->open_files = read_limit(RLIMIT_NOFILE);
-    out->locked_bytes = read_limit(RLIMIT_MEMLOCK);
-    list_libraries(out);
-    examine_mpi(&out->mpi);
-    examine_folder(s->output, &out->output);
-    sandbox_examine(&out->sandbox);
-    return examine_backends(s, out);
+    return json_pack("{s:I, s:b, s:o}", "landlock", (json_int_t)means.landlock, "filter",
+                     means.filter, "lacks", lacks);
+}
+
+/* draws: cairo works, without which the service does not begin. */
+static json_t *examine_libraries(bool *draws)
+{
+    const char *const blank = strrchr(archive_version_string(), ' '); /* "libarchive 3.6.2" */
+    *draws = cairo_need() == STATUS_OK;
+    json_t *const cairo_is = text_json(*draws ? cairo.version_string() : status_message());
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s}", "libuv", uv_version_string(), "zlib",
+                     zlibVersion(), "libarchive",
+                     blank != NULL ? blank + 1 : archive_version_string(), "cairo", cairo_is,
+                     "libmicrohttpd",
+                     text_json(http_need() == STATUS_OK ? http.get_version() : status_message()),
+                     "jansson", jansson_version_str());
+}
+
+static json_t *examine_machine(const struct settings *s, size_t n_threads)
+{
+    struct utsname u;
+    char *const system =
+        uname(&u) == 0 ? xasprintf("%s %s %s", u.sysname, u.release, u.machine) : xstrdup("");
+    const uint64_t memory_bytes = machine_memory();
+    json_t *const report = json_pack(
+        "{s:o, s:I, s:I, s:o, s:o}", "system", text_json(system), "processors",
+        (json_int_t)machine_cpus(), "threads", (json_int_t)n_threads, "memory_bytes",
+        amount(memory_bytes), "memory_bound", amount(s->memory > 0 ? s->memory : memory_bytes / 2));
+    free(system);
+    return report;
+}
+
+/* What --backend gets; NULL: it does not work. */
+static const char *choose(const struct settings *s, const json_t *cpu, const json_t *cuda)
+{
+    return strcmp(s->backend, "cpu") != 0 && works(cuda)   ? "cuda"
+           : strcmp(s->backend, "cuda") != 0 && works(cpu) ? "cpu"
+                                                           : NULL;
+}
+
+/* Fails only because of insufficient threads; what does not work is in the report. */
+static enum status examine(const struct settings *s, json_t **out)
+{
+    const size_t n_threads = s->threads > 0 ? s->threads : machine_cpus();
+    json_t *cpu, *cuda, *const devices = json_array();
+    bool draws;
+    const enum status code = examine_backends(s, n_threads, &cpu, &cuda, devices);
+    if (code != STATUS_OK) {
+        json_decref(devices);
+        return code;
+    }
+    const char *const chosen = choose(s, cpu, cuda);
+    json_t *const libraries = examine_libraries(&draws);
+    *out = json_pack("{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "works", chosen != NULL && draws, "version", LEAT_VERSION, "compiler",
+                     compiler(), "machine", examine_machine(s, n_threads), "backend_asked",
+                     s->backend, "backend", chosen, "backends", "cpu", cpu, "cuda", cuda, "devices",
+                     devices, "mpi", examine_mpi(), "output", examine_folder(s->output), "limits",
+                     examine_limits(), "sandbox", examine_sandbox(), "libraries", libraries);
+    return STATUS_OK;
 }
 
 /* --- for people ------------------------------------------------------------------------------ */
@@ -292,221 +296,157 @@ static void line(const char *label, const char *format, ...)
     putchar('\n');
 }
 
-static const char *limit_text(char out[TEXT_NUMBER_BYTES], uint64_t bytes)
+static long long count_at(const json_t *o, const char *key)
 {
-    return bytes == UINT64_MAX ? "no limit" : text_size(out, bytes);
+    return json_integer_value(json_object_get(o, key));
 }
 
-static void print_backend(const char *name, const struct doctor_backend *b)
+static const char *size_at(char out[TEXT_NUMBER_BYTES], const json_t *o, const char *key)
+{
+    return json_is_null(json_object_get(o, key)) ? "no limit"
+                                                 : text_size(out, (uint64_t)count_at(o, key));
+}
+
+static void print_backend(const char *name, const json_t *b)
 {
     char total[TEXT_NUMBER_BYTES], unused[TEXT_NUMBER_BYTES], took[TEXT_NUMBER_BYTES];
-    if (!b->works) {
-        line(name, "does not work: %s", b->reason);
+    const long long n_threads = count_at(b, "threads");
+    if (!works(b)) {
+        line(name, "does not work: %s", text_at(b, "reason"));
         return;
     }
-    line(name, "works: %s", b->info.device);
-    line("", "%s%s", b->info.detail, b->info.products);
-    if (b->info.advice[0] != '\0') {
-        line("", "%s", b->info.advice);
+    line(name, "works: %s", text_at(b, "device"));
+    line("", "%s", text_at(b, "detail"));
+    if (json_object_get(b, "advice") != NULL) {
+        line("", "%s", text_at(b, "advice"));
     }
-    if (b->info.memory_bytes > 0) {
-        line("", "%zu multiprocessors, memory %s, %s of it free", b->info.n_threads,
-             text_size(total, b->info.memory_bytes), text_size(unused, b->info.memory_free));
+    if (count_at(b, "memory_bytes") > 0) {
+        line("", "%lld multiprocessors, memory %s, %s of it free", n_threads,
+             size_at(total, b, "memory_bytes"), size_at(unused, b, "memory_free"));
     } else {
-        line("", "%zu thread%s", b->info.n_threads, b->info.n_threads == 1 ? "" : "s");
+        line("", "%lld thread%s", n_threads, n_threads == 1 ? "" : "s");
     }
-    line("", "self-test passed; opening and testing took %s", text_duration(took, b->seconds));
+    line("", "self-test passed; opening and testing took %s",
+         text_duration(took, json_number_value(json_object_get(b, "test_s"))));
 }
 
-static void print_output(const struct settings *s, const struct doctor_folder *f)
+static void print_backends(const json_t *report)
+{
+    const json_t *const backends = json_object_get(report, "backends"), *const devices =
+                                                                            json_object_get(
+                                                                                report, "devices");
+    const char *const asked = text_at(report, "backend_asked"), *const chosen =
+                                                                    text_at(report, "backend");
+    size_t i;
+    json_t *device;
+    printf("\nBackends\n");
+    print_backend("cpu", json_object_get(backends, "cpu"));
+    json_array_foreach(devices, i, device)
+    {
+        char name[32];
+        snprintf(name, sizeof(name), "cuda:%lld", count_at(device, "number"));
+        print_backend(name, device);
+    }
+    if (json_array_size(devices) == 0) {
+        print_backend("cuda", json_object_get(backends, "cuda"));
+    }
+    line("--backend", "%s: %s", asked,
+         *chosen == '\0'              ? "does not work"
+         : strcmp(chosen, "cpu") == 0 ? "takes the CPU"
+         : strcmp(asked, "auto") == 0 ? "takes CUDA for large jobs, the CPU for small ones"
+                                      : "takes CUDA");
+}
+
+static void print_output(const json_t *f)
 {
     char room[TEXT_NUMBER_BYTES];
-    if (!f->writable) {
-        line(s->output, "is not writable: %s", f->reason);
-    } else if (f->exists) {
-        line(s->output, "is writable (%s)", f->where);
+    const char *const folder = text_at(f, "folder"), *const where = text_at(f, "where");
+    printf("\nOutput\n");
+    if (!json_is_true(json_object_get(f, "writable"))) {
+        line(folder, "is not writable: %s", text_at(f, "reason"));
+    } else if (json_is_true(json_object_get(f, "exists"))) {
+        line(folder, "is writable (%s)", where);
     } else {
-        line(s->output, "is not there yet; can be made beneath %s", f->where);
+        line(folder, "is not there yet; can be made beneath %s", where);
     }
-    line("", "%s free", text_size(room, f->free_bytes));
+    line("", "%s free", size_at(room, f, "free_bytes"));
 }
 
-static void print_limits(const struct doctor_report *r)
+/* The number in such units. */
+static const char *limit_at(char out[TEXT_NUMBER_BYTES], const json_t *o, const char *key,
+                            int decimals, double unit)
 {
-    char bytes[TEXT_NUMBER_BYTES];
-    if (r->open_files == UINT64_MAX) {
-        line("open files", "no limit");
-    } else {
-        line("open files", "%llu", (unsigned long long)r->open_files);
-    }
-    line("locked memory", "%s", limit_text(bytes, r->locked_bytes));
-    line("group memory", "%s", limit_text(bytes, r->group.memory_bytes));
-    if (r->group.cpu_milli == UINT64_MAX) {
-        line("group CPUs", "no limit");
-    } else {
-        line("group CPUs", "%.2f", (double)r->group.cpu_milli / 1000);
-    }
+    snprintf(out, TEXT_NUMBER_BYTES, "%.*f", decimals, (double)count_at(o, key) / unit);
+    return json_is_null(json_object_get(o, key)) ? "no limit" : out;
 }
 
-static void print_sandbox(const struct sandbox_means *m)
+static void print_limits(const json_t *limits)
 {
-    if (m->landlock > 0) {
-        line("Landlock", "version %ld", m->landlock);
+    char text[TEXT_NUMBER_BYTES];
+    printf("\nLimits\n");
+    line("open files", "%s", limit_at(text, limits, "open_files", 0, 1));
+    line("locked memory", "%s", size_at(text, limits, "locked_bytes"));
+    line("group memory", "%s", size_at(text, limits, "group_memory_bytes"));
+    line("group CPUs", "%s", limit_at(text, limits, "group_cpu_milli", 2, 1000));
+}
+
+static void print_sandbox(const json_t *means)
+{
+    size_t i;
+    json_t *lack;
+    printf("\nSandbox of workers\n");
+    if (count_at(means, "landlock") > 0) {
+        line("Landlock", "version %lld", count_at(means, "landlock"));
     } else {
         line("Landlock", "none");
     }
-    line("system calls", m->filter ? "can be filtered" : "cannot be filtered");
-    for (size_t i = 0; i < sizeof(m->lacks) / sizeof(*m->lacks); i++) {
-        if (m->lacks[i] != NULL) {
-            line("", "%s", m->lacks[i]);
-        }
+    line("system calls",
+         json_is_true(json_object_get(means, "filter")) ? "can be filtered" : "cannot be filtered");
+    json_array_foreach(json_object_get(means, "lacks"), i, lack)
+    {
+        line("", "%s", json_string_value(lack));
     }
 }
 
-static void print_text(const struct settings *s, const struct doctor_report *r)
+static void print_text(const json_t *report)
 {
     char total[TEXT_NUMBER_BYTES], bound[TEXT_NUMBER_BYTES];
+    const json_t *const machine = json_object_get(report, "machine"), *const mpi = json_object_get(
+                                                                          report, "mpi");
+    const long long n_threads = count_at(machine, "threads");
+    const char *name;
+    json_t *version;
     printf("leat %s (%s)\n\nMachine\n", LEAT_VERSION, compiler());
-    line("system", "%s", r->system);
-    line("processors", "%zu usable, %zu computing thread%s", r->cpus, r->threads,
-         r->threads == 1 ? "" : "s");
+    line("system", "%s", text_at(machine, "system"));
+    line("processors", "%lld usable, %lld computing thread%s", count_at(machine, "processors"),
+         n_threads, n_threads == 1 ? "" : "s");
     line("memory", "%s, of which leat's own bulk memory may be %s",
-         text_size(total, r->memory_bytes), text_size(bound, r->memory_bound));
-    printf("\nBackends\n");
-    print_backend("cpu", &r->cpu);
-    for (size_t i = 0; i < r->n_devices; i++) {
-        char name[24];
-        snprintf(name, sizeof(name), "cuda:%d", r->devices[i].number);
-        print_backend(name, &r->devices[i].is);
-    }
-    if (r->n_devices == 0) {
-        print_backend("cuda", &r->cuda);
-    }
-    line("--backend", "%s: %s", s->backend,
-         r->chosen == NULL                 ? "does not work"
-         : r->chosen == &r->cpu            ? "takes the CPU"
-         : strcmp(s->backend, "auto") == 0 ? "takes CUDA for large jobs, the CPU for small ones"
-                                           : "takes CUDA");
+         size_at(total, machine, "memory_bytes"), size_at(bound, machine, "memory_bound"));
+    print_backends(report);
     printf("\nSeveral nodes\n");
-    line("--mpi", "%s: %s", r->mpi.works ? "can be used" : "does not work", r->mpi.text);
-    printf("\nOutput\n");
-    print_output(s, &r->output);
-    printf("\nLimits\n");
-    print_limits(r);
-    printf("\nSandbox of workers\n");
-    print_sandbox(&r->sandbox);
+    line("--mpi", works(mpi) ? "can be used: %s" : "does not work: %s",
+         text_at(mpi, works(mpi) ? "library" : "reason"));
+    print_output(json_object_get(report, "output"));
+    print_limits(json_object_get(report, "limits"));
+    print_sandbox(json_object_get(report, "sandbox"));
     printf("\nLibraries\n");
-    for (size_t i = 0; i < DOCTOR_LIBRARIES; i++) {
-        line(r->libraries[i].name, "%s", r->libraries[i].version);
+    json_object_foreach(json_object_get(report, "libraries"), name, version)
+    {
+        line(name, "%s", json_string_value(version));
     }
-}
-
-/* --- for programs ---------------------------------------------------------------------------- */
-
-static json_t *limit(uint64_t value)
-{
-    return value > INT64_MAX ? json_null() : json_integer((json_int_t)value);
-}
-
-static json_t *backend_object(const struct doctor_backend *b)
-{
-    if (!b->works) {
-        return json_pack("{s:b, s:o}", "works", 0, "reason", text_json(b->reason));
-    }
-    char detail[sizeof(b->info.detail) + sizeof(b->info.products)];
-    snprintf(detail, sizeof(detail), "%s%s", b->info.detail, b->info.products);
-    return json_pack("{s:b, s:o, s:o, s:I, s:o, s:o, s:f}", "works", 1, "device",
-                     text_json(b->info.device), "detail", text_json(detail), "threads",
-                     (json_int_t)b->info.n_threads, "memory_bytes", limit(b->info.memory_bytes),
-                     "memory_free", limit(b->info.memory_free), "test_s", b->seconds);
-}
-
-static json_t *devices_object(const struct doctor_report *r)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < r->n_devices; i++) {
-        json_t *device = backend_object(&r->devices[i].is);
-        json_object_set_new(device, "number", json_integer(r->devices[i].number));
-        json_array_append_new(list, device);
-    }
-    return list;
-}
-
-static json_t *output_object(const struct settings *s, const struct doctor_folder *f)
-{
-    json_t *o = json_pack("{s:o, s:b, s:b, s:o, s:o}", "folder", text_json(s->output), "exists",
-                          f->exists, "writable", f->writable, "where", text_json(f->where),
-                          "free_bytes", limit(f->free_bytes));
-    if (o != NULL && !f->writable) {
-        json_object_set_new(o, "reason", text_json(f->reason));
-    }
-    return o;
-}
-
-static json_t *sandbox_object(const struct sandbox_means *m)
-{
-    json_t *lacks = json_array();
-    for (size_t i = 0; i < sizeof(m->lacks) / sizeof(*m->lacks); i++) {
-        if (m->lacks[i] != NULL) {
-            json_array_append_new(lacks, json_string(m->lacks[i]));
-        }
-    }
-    return json_pack("{s:I, s:b, s:o}", "landlock", (json_int_t)m->landlock, "filter", m->filter,
-                     "lacks", lacks);
-}
-
-static json_t *report_object(const struct settings *s, const struct doctor_report *r)
-{
-    json_t *libraries = json_object();
-    for (size_t i = 0; i < DOCTOR_LIBRARIES; i++) {
-        json_object_set_new(libraries, r->libraries[i].name, text_json(r->libraries[i].version));
-    }
-    json_t *machine =
-        json_pack("{s:o, s:I, s:I, s:o, s:o}", "system", text_json(r->system), "processors",
-                  (json_int_t)r->cpus, "threads", (json_int_t)r->threads, "memory_bytes",
-                  limit(r->memory_bytes), "memory_bound", limit(r->memory_bound));
-    json_t *limits =
-        json_pack("{s:o, s:o, s:o, s:o}", "open_files", limit(r->open_files), "locked_bytes",
-                  limit(r->locked_bytes), "group_memory_bytes", limit(r->group.memory_bytes),
-                  "group_cpu_milli", limit(r->group.cpu_milli));
-    return json_pack(
-        "{s:b, s:s, s:s, s:o, s:s, s:s?, s:{s:o, s:o}, s:o, s:{s:b, s:o}, s:o, s:o, s:o, s:o}",
-        "works", r->chosen != NULL && r->draws, "version", LEAT_VERSION, "compiler", compiler(),
-        "machine", machine, "backend_asked", s->backend, "backend",
-        r->chosen == NULL      ? NULL
-        : r->chosen == &r->cpu ? "cpu"
-                               : "cuda",
-        "backends", "cpu", backend_object(&r->cpu), "cuda", backend_object(&r->cuda), "devices",
-        devices_object(r), "mpi", "works", r->mpi.works, r->mpi.works ? "library" : "reason",
-        text_json(r->mpi.text), "output", output_object(s, &r->output), "limits", limits, "sandbox",
-        sandbox_object(&r->sandbox), "libraries", libraries);
-}
-
-static enum status print_json(const struct settings *s, const struct doctor_report *r)
-{
-    json_t *o = report_object(s, r);
-    if (o == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the report");
-    }
-    json_dumpf(o, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
 }
 
 enum status command_doctor(const struct settings *s, int *exit_status)
 {
-    struct doctor_report *r = malloc(sizeof(*r));
-    if (r == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the report");
+    json_t *report;
+    STATUS_TRY(examine(s, &report));
+    if (s->json) {
+        json_dumpf(report, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else {
+        print_text(report);
     }
-    enum status status = examine(s, r);
-    if (status == STATUS_OK && s->json) {
-        status = print_json(s, r);
-    } else if (status == STATUS_OK) {
-        print_text(s, r);
-    }
-    *exit_status = r->chosen != NULL && r->draws ? 0 : 2;
-    free(r);
-    return status;
+    *exit_status = works(report) ? 0 : 2;
+    json_decref(report);
+    return STATUS_OK;
 }

@@ -2,13 +2,14 @@
  * command_show - leat show: what a result says, from its result.json; of a folder with results in
  * it the first figures of each; of anything else, what leat check says of it as an input.
  */
-#include "formats/base/json.h"
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
+#include "pipeline/commands/report.h"
 #include "pipeline/commands/shown_result.h"
 #include "pipeline/engine/overview.h"
 #include "pipeline/inputs/input_walk.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,17 +86,6 @@ static enum status print_brief(void *to, enum overview_kind kind, size_t n,
     return STATUS_OK;
 }
 
-static enum status print_json(const json_t *result, const char *path)
-{
-    char *const text = json_write(result, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %s", path);
-    }
-    puts(text);
-    free(text);
-    return STATUS_OK;
-}
-
 /* A result among others; *is_whole: what lies in its folder is part of it. */
 static enum status list_result(const struct settings *s, const char *path, bool *is_whole)
 {
@@ -107,7 +97,11 @@ static enum status list_result(const struct settings *s, const char *path, bool 
     *is_whole = st == STATUS_OK && shown_result_is_job(result);
     if (*is_whole) {
         struct brief brief = {path, result, 0};
-        st = s->json ? print_json(result, path) : overview_tell(result, print_brief, &brief);
+        if (s->json) {
+            report_print_json(result);
+        } else {
+            st = overview_tell(result, print_brief, &brief);
+        }
     }
     json_decref(result);
     return st;
@@ -156,7 +150,8 @@ static enum status print_result(const struct settings *s, const char *path, cons
 {
     if (s->json) {
         (*n_shown)++;
-        return print_json(result, path);
+        report_print_json(result);
+        return STATUS_OK;
     }
     if (shown_result_is_job(result)) {
         return overview_tell(result, print_item, n_shown);
@@ -198,12 +193,9 @@ static enum status show_one(const struct settings *s, const char *path, size_t *
 
 enum status command_show(const struct settings *s, int *exit_status)
 {
-    char **const rest = calloc(s->n_inputs + 1, sizeof *rest);
+    char **const rest = xcalloc(s->n_inputs, sizeof *rest);
     size_t n = 0, n_shown = 0, n_failed = 0;
     *exit_status = 0;
-    if (rest == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", s->n_inputs);
-    }
     for (size_t i = 0; i < s->n_inputs; i++) {
         bool is_rest;
         if (show_one(s, s->inputs[i], &n_shown, &is_rest) != STATUS_OK) {

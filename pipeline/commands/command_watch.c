@@ -5,7 +5,6 @@
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/service/service.h"
-#include "watch/files/xalloc.h"
 
 int command_watch(int argc, char **argv)
 {
@@ -13,9 +12,7 @@ int command_watch(int argc, char **argv)
     bool done = false;
     service_await_signals();
     const enum status code = settings_parse(argc, argv, &settings, &done);
-    if (code == STATUS_NO_MEMORY) {
-        xalloc_end(); /* so that it is begun again, which what is wrong for good is not */
-    } else if (code != STATUS_OK) {
+    if (code != STATUS_OK) {
         log_error("%s", status_message());
         return 2;
     }

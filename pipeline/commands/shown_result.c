@@ -5,6 +5,7 @@
 
 #include "formats/base/json.h"
 #include "formats/source/zip_input.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,10 +50,7 @@ static enum status read_member(struct zip_input *zip, const struct zip_input_mem
 {
     const size_t bytes = (size_t)member->bytes;
     size_t n = 0;
-    char *const text = malloc(bytes + 1);
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %s", file_name);
-    }
+    char *const text = xmalloc(bytes + 1);
     enum status code = zip_input_begin(zip, member, file_name);
     code = code == STATUS_OK ? zip_input_read(zip, text, bytes + 1, &n) : code;
     code = code == STATUS_OK ? zip_input_end(zip) : code;

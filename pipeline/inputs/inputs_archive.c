@@ -289,12 +289,12 @@ static enum status look_beside(struct inputs *in, const char *name, bool *has_ma
     *has_mask = is_named(&mask, mask_name);
     free(mask_name);
     free(mask.found);
-    const enum status code = projection_search(name, is_named, &prj);
-    if (code == STATUS_OK && prj.found != NULL) {
+    projection_search(name, is_named, &prj);
+    if (prj.found != NULL) {
         parts_expect(in->parts, prj.found);
     }
     free(prj.found);
-    return code;
+    return STATUS_OK;
 }
 
 /* Makes the member an input, or a part of one. */

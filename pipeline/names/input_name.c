@@ -4,6 +4,7 @@
 #include "pipeline/names/input_name.h"
 
 #include "formats/base/file_name.h"
+#include "watch/files/xalloc.h"
 
 #include <limits.h>
 #include <stddef.h>
@@ -140,6 +141,6 @@ enum status input_name_stem(const char *path, const char *suffix, char **out)
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: cannot name a result after this input: %s; rename it", path, why);
     }
-    *out = strndup(name, n);
-    return *out != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a name");
+    *out = xstrndup(name, n);
+    return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include "formats/base/file_name.h"
 #include "pipeline/names/input_name.h"
 #include "stages/stage.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +24,10 @@ bool projection_named(const char *path)
 
 enum status projection_read(int fd, const char *path, char **out)
 {
-    char *text = malloc(PROJECTION_MAX_BYTES + 1);
+    char *text = xmalloc(PROJECTION_MAX_BYTES + 1);
     size_t n = 0;
     ssize_t got = 1;
     *out = NULL;
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for '%s'", path);
-    }
     while (got > 0 && n <= PROJECTION_MAX_BYTES) {
         got = pread(fd, text + n, PROJECTION_MAX_BYTES + 1 - n, (off_t)n);
         n += got > 0 ? (size_t)got : 0;
@@ -85,12 +83,9 @@ static bool search_stem(char *path, size_t n, projection_is_there *is_there, voi
     return found;
 }
 
-enum status projection_search(const char *grid, projection_is_there *is_there, void *context)
+void projection_search(const char *grid, projection_is_there *is_there, void *context)
 {
-    char *path = malloc(strlen(grid) + sizeof ".prj");
-    if (path == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    char *const path = xmalloc(strlen(grid) + sizeof ".prj");
     strcpy(path, grid);
     path[file_name_unpacked(path, strlen(path))] = '\0';
     const size_t stem = input_name_without(path, ".asc");
@@ -101,7 +96,6 @@ enum status projection_search(const char *grid, projection_is_there *is_there, v
         }
     }
     free(path);
-    return STATUS_OK;
 }
 
 /* What a file system has beside a grid. */
@@ -131,7 +125,7 @@ static bool read_named(void *context, const char *path)
 enum status projection_beside(const char *grid, char **out)
 {
     struct beside beside = {.code = STATUS_OK};
-    enum status code = projection_search(grid, read_named, &beside);
+    projection_search(grid, read_named, &beside);
     *out = beside.text;
-    return code != STATUS_OK ? code : beside.code;
+    return beside.code;
 }

@@ -20,8 +20,7 @@ bool projection_named(const char *path);
  * X.prj. A path that is no such grid has none. The same names count in a folder, an archive and the
  * watched folder: it is `is_there` that looks, at a path that lasts for the call. */
 typedef bool projection_is_there(void *context, const char *path);
-enum status projection_search(const char *grid, projection_is_there *is_there,
-                              void *context) STATUS_MUST_CHECK;
+void projection_search(const char *grid, projection_is_there *is_there, void *context);
 
 /* The text of the file that lies beside a grid on disk. NULL: there is none. Owned by the caller.
  */

@@ -5,6 +5,7 @@
 
 #include "formats/base/excerpt.h"
 #include "formats/base/utf8.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <math.h>
@@ -116,7 +117,7 @@ json_t *text_json(const char *text)
 {
     struct bytes valid = {0};
     json_t *o = NULL;
-    if (text != NULL && utf8_append_valid(&valid, text) == STATUS_OK) {
+    if (text != NULL && xalloc_status(utf8_append_valid(&valid, text)) == STATUS_OK) {
         o = json_stringn(valid.data != NULL ? (const char *)valid.data : "", valid.len);
     }
     bytes_free(&valid);
@@ -133,15 +134,12 @@ enum status text_split(const char *command, char ***out)
 {
     const size_t n_most = strlen(command) / 2 + 1; /* words, a blank between each two */
     const size_t head = (n_most + 2) * sizeof(char *);
-    char **const words = calloc(1, head + strlen(command) + n_most);
-    char *to = words != NULL ? (char *)words + head : NULL;
+    char **const words = xcalloc(1, head + strlen(command) + n_most);
+    char *to = (char *)words + head;
     size_t n = 0;
     char quote = '\0';
     bool is_open = false; /* a word */
     *out = NULL;
-    if (words == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a command");
-    }
     for (const char *at = command; *at != '\0'; at++) {
         const bool is_blank = quote == '\0' && (*at == ' ' || *at == '\t');
         if (!is_blank && !is_open) {

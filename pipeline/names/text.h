@@ -39,12 +39,11 @@ bool text_parse_real(const char *text, double *out);
 
 /* The words of a command: what blanks part, but for those between '...' or "...", which are taken
  * off; nothing else means anything. *out ends with NULL, behind which is a place for one more and
- * its NULL; free() gives it back. STATUS_BAD_ARGUMENT: a quote without its end, or no word;
- * STATUS_NO_MEMORY. */
+ * its NULL; free() gives it back. STATUS_BAD_ARGUMENT: a quote without its end, or no word. */
 enum status text_split(const char *command, char ***out) STATUS_MUST_CHECK;
 
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
- * for NULL, and when there is no memory. */
+ * for NULL. */
 json_t *text_json(const char *text);
 /* The string of that key; "" where there is none. */
 const char *text_at(const json_t *object, const char *key);

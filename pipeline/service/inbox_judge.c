@@ -286,7 +286,7 @@ void inbox_route(struct service_inbox *inbox, struct file *f)
         inbox_set_apart(inbox, f, job.stage);
         inbox_look_at(inbox, f, inbox->now_ms);
     } else if (f->g.kind != INPUT_OF_JOB) {
-        reason = xalloc_checked(settings_refusal(inbox->settings, path));
+        reason = settings_refusal(inbox->settings, path);
     } else if (xalloc_status(settings_resolve(inbox->settings, path, &job)) != STATUS_OK) {
         reason = xstrdup(status_message());
     } else {

@@ -299,7 +299,7 @@ static struct file **list_files(const struct service_inbox *inbox, const struct 
 /* Why a file can never be read, for the worker. */
 static json_t *pack_refusal(const struct service_inbox *inbox, const char *path)
 {
-    char *const why = xalloc_checked(settings_refusal(inbox->settings, path));
+    char *const why = settings_refusal(inbox->settings, path);
     char *const text = xasprintf("%s: %s", path, why);
     json_t *const packed = worker_pack_refusal(text);
     free(text);

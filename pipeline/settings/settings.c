@@ -8,8 +8,10 @@
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
 #include "pipeline/settings/settings_parts.h"
+#include "watch/files/xalloc.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,104 +33,108 @@ enum {
     SPOOL = F | SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_RETRY | SETTINGS_OF_HANDS
 };
 
+#define KEY(name, where, letter, kind, field, arg, help)                                           \
+    {                                                                                              \
+        name, where, letter, SETTINGS_##kind, FIELD(field), 0, 0, arg, help                        \
+    }
+#define COUNTED(name, where, letter, field, min, max, arg, help)                                   \
+    {                                                                                              \
+        name, where, letter, SETTINGS_COUNT, FIELD(field), min, max, arg, help                     \
+    }
 const struct settings_key settings_keys[] = {
-    {"config", ALL & ~F, 'c', SETTINGS_TEXT, FIELD(config), 0, 0, NULL, "FILE",
-     "Read settings from FILE"},
-    {"set", LOOK & ~F, 's', SETTINGS_PARAMETER, FIELD(set), 0, 0, NULL, "KEY=VALUE",
-     "Set a parameter of the pipeline (repeatable)"},
-    {"pipeline", LOOK, 'p', SETTINGS_PIPELINE, FIELD(pipeline), 0, 0, NULL, "NAME",
-     "What to compute (default: by route, sub-folder or file name)"},
-    {"dem", NAMED & ~F, 0, SETTINGS_TEXT, FIELD(dem), 0, 0, NULL, "FILE",
-     "Altitudes for sciddicat, whatever the file's name is; with --source"},
-    {"source", NAMED & ~F, 0, SETTINGS_PATHS, FIELD(sources), 0, 0, NULL, "FILE",
-     "Debris that lies in --dem (repeatable: a job each, named after this file)"},
-    {"output", WORK, 'o', SETTINGS_TEXT, FIELD(output), 0, 0, NULL, "DIR",
-     "Folder for results (default leat-out; of a service SPOOL/out)"},
-    {"backend", WORK, 'b', SETTINGS_CHOICE, FIELD(backend), 0, 0, "auto|cpu|cuda", "auto|cpu|cuda",
-     "Where to compute (default auto: CUDA for large jobs when a device passes its self-test)"},
-    {"devices", WORK, 0, SETTINGS_DEVICES, FIELD(devices), 0, 0, NULL, "all|N|LIST",
-     "CUDA devices: the first N, or those of a list: 0,2 (default all)"},
-    {"spread", WRITE, 0, SETTINGS_SPREAD, FIELD(spread), 0, 0, NULL, "auto|off|N",
-     "Devices that one large job may use at a time (default auto: idle ones that help it)"},
-    {"jobs", LOOK, 'j', SETTINGS_COUNT, FIELD(jobs), 0, 4096, NULL, "N",
-     "Files in flight at once (default 0: chosen from the threads)"},
-    {"threads", WORK, 0, SETTINGS_COUNT, FIELD(threads), 0, 4096, NULL, "N",
-     "Computing threads (default 0: the CPUs that leat may use)"},
-    {"memory", WORK, 0, SETTINGS_SIZE, FIELD(memory), 0, 0, NULL, "SIZE",
-     "Bound on leat's own bulk memory: 4G, 4GB, 4GiB (default 0: half of the machine's)"},
-    {"deadline", LOOK, 0, SETTINGS_SECONDS, FIELD(deadline_s), 0, 0, NULL, "SECONDS",
-     "Give up a job that takes longer (default 0: never)"},
-    {"level", WRITE, 0, SETTINGS_COUNT, FIELD(level), 1, 9, NULL, "1-9",
-     "Compression level of results (default 1)"},
-    {"bundle", WRITE, 0, SETTINGS_SWITCH, FIELD(bundle), 0, 0, NULL, NULL,
-     "Leave the files of each result in one .zip, beside its result.json"},
-    {"max_unpacked", LOOK, 0, SETTINGS_SIZE, FIELD(unpack.max_bytes), 0, 0, NULL, "SIZE",
-     "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"},
-    {"max_ratio", LOOK, 0, SETTINGS_COUNT, FIELD(unpack.max_ratio), 0, 1000000000, NULL, "N",
-     "Refuse one that unpacks to more than N times its size, and to more than 256M (default 250; "
-     "0: "
-     "no limit)"},
-    {"max_entries", LOOK, 0, SETTINGS_COUNT, FIELD(max_entries), 0, 1000000000, NULL, "N",
-     "Refuse an archive that has more entries (default 1000000; 0: no limit)"},
-    {"force", RUN, 0, SETTINGS_SWITCH, FIELD(force), 0, 0, NULL, NULL,
-     "Replace results that are already there"},
-    {"resume", RUN, 0, SETTINGS_SWITCH, FIELD(resume), 0, 0, NULL, NULL,
-     "Skip what is done: results that match inputs, parameters and version"},
-    {"shard", NAMED, 0, SETTINGS_SHARD, FIELD(shard), 0, 0, NULL, "I/N|auto",
-     "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"},
-    {"name", NAMED & ~F, 0, SETTINGS_TEXT, FIELD(name), 0, 0, NULL, "NAME",
-     "What standard input, the INPUT '-', is called: X.clusters.csv, X.tar (default stdin)"},
-    {"mpi", NAMED & ~F, 0, SETTINGS_SWITCH, FIELD(mpi), 0, 0, NULL, NULL,
-     "Share the inputs with the other ranks that mpirun or srun has started"},
-    {"mpi_timeout", NAMED & ~F, 0, SETTINGS_SECONDS, FIELD(mpi_timeout_s), 0, 0, NULL, "SECONDS",
-     "Give up when a rank has been silent that long (default 30; 0: never)"},
-    {"json", NAMED | SETTINGS_OF_DOCTOR | SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(json), 0, 0,
-     NULL, NULL, "Print JSON on standard output"},
-    {"spool", SPOOL, 0, SETTINGS_TEXT, FIELD(spool), 0, 0, NULL, "DIR",
-     "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"},
-    {"keep_inputs", WATCH, 0, SETTINGS_SWITCH, FIELD(keep_inputs), 0, 0, NULL, "yes|no",
-     "Move processed inputs to DIR/done (default yes), or delete them"},
-    {"keep_done", WATCH, 0, SETTINGS_KEEP, FIELD(keep_done), 0, 0, NULL, "AGE,SIZE",
-     "Remove what is in DIR/done for longer, or beyond SIZE: 30d, 10G (default: nothing)"},
-    {"keep_failed", WATCH, 0, SETTINGS_KEEP, FIELD(keep_failed), 0, 0, NULL, "AGE,SIZE",
-     "The same of the jobs in DIR/failed (default: nothing)"},
-    {"replace", WATCH, 0, SETTINGS_SWITCH, FIELD(replace), 0, 0, NULL, NULL,
-     "Replace an earlier result of the same name, instead of naming the new one X~ID"},
-    {"done_file", WATCH, 0, SETTINGS_SWITCH, FIELD(done_file), 0, 0, NULL, NULL,
-     "Take X.csv only when X.csv.done is there, too"},
-    {"settle", WATCH, 0, SETTINGS_SECONDS, FIELD(settle_s), 0, 0, NULL, "SECONDS",
-     "Unchanged that long is complete, where the system does not tell (default 2)"},
-    {"settle_always", WATCH, 0, SETTINGS_SECONDS, FIELD(settle_always_s), 0, 0, NULL, "SECONDS",
-     "Take no file that has changed in the last so many seconds (default 0)"},
-    {"rescan", WATCH, 0, SETTINGS_SECONDS, FIELD(rescan_s), 0, 0, NULL, "SECONDS",
-     "Look at the whole folder again that often (default 60; 0: never)"},
-    {"max_attempts", WATCH, 0, SETTINGS_COUNT, FIELD(max_attempts), 1, 1000, NULL, "N",
-     "Attempts at a job that crashes, stalls or takes too long (default 3)"},
-    {"reserve", WATCH, 0, SETTINGS_SIZE, FIELD(reserve_bytes), 0, 0, NULL, "SIZE",
-     "Pause when there is less room on the disks (default 256M)"},
-    {"require_mount", WATCH, 0, SETTINGS_TEXT, FIELD(require_mount), 0, 0, NULL, "FILE",
-     "Pause while the folder for results has no FILE: it is not mounted (default: none)"},
-    {"drain", WATCH, 0, SETTINGS_SECONDS, FIELD(drain_s), 0, 0, NULL, "SECONDS",
-     "When told to stop, let running jobs end for that long (default 60)"},
-    {"status_group", WATCH, 0, SETTINGS_TEXT, FIELD(status_group), 0, 0, NULL, "GROUP",
-     "Whose members may read the status, beside root and the service's user (default: none)"},
-    {"on_done", WATCH, 0, SETTINGS_COMMAND, FIELD(on_done), 0, 0, NULL, "COMMAND",
-     "Run for each job that is done, with its result's folder (default: nothing)"},
-    {"on_failed", WATCH, 0, SETTINGS_COMMAND, FIELD(on_failed), 0, 0, NULL, "COMMAND",
-     "Run for each job that has failed, with its folder in DIR/failed (default: nothing)"},
-    {"hook_timeout", WATCH, 0, SETTINGS_SECONDS, FIELD(hook_timeout_s), 0, 0, NULL, "SECONDS",
-     "Kill such a command when it takes longer (default 60; 0: never)"},
-    {"http", WATCH, 0, SETTINGS_TEXT, FIELD(http), 0, 0, NULL, "ADDRESS",
-     "Show a page and metrics at ADDRESS:PORT or unix:PATH (default: nowhere)"},
-    {"http_token_file", WATCH, 0, SETTINGS_TEXT, FIELD(http_token_file), 0, 0, NULL, "FILE",
-     "Show them to who has the token in FILE; a must where they are at an address"},
-    {"failed", SETTINGS_OF_STATUS, 0, SETTINGS_SWITCH, FIELD(failed), 0, 0, NULL, NULL,
-     "List the failed jobs, with reasons; needs no running service"},
-    {"all", SETTINGS_OF_RETRY, 0, SETTINGS_SWITCH, FIELD(all), 0, 0, NULL, NULL,
-     "Every failed job"},
-    {"quiet", ALL, 'q', SETTINGS_SWITCH, FIELD(quiet), 0, 0, NULL, NULL,
-     "Only say what went wrong"},
-    {"verbose", ALL, 'v', SETTINGS_SWITCH, FIELD(verbose), 0, 0, NULL, NULL, "Say more"},
+    KEY("config", ALL & ~F, 'c', TEXT, config, "FILE", "Read settings from FILE"),
+    KEY("set", LOOK & ~F, 's', PARAMETER, set, "KEY=VALUE",
+        "Set a parameter of the pipeline (repeatable)"),
+    KEY("pipeline", LOOK, 'p', PIPELINE, pipeline, "NAME",
+        "What to compute (default: by route, sub-folder or file name)"),
+    KEY("dem", NAMED & ~F, 0, TEXT, dem, "FILE",
+        "Altitudes for sciddicat, whatever the file's name is; with --source"),
+    KEY("source", NAMED & ~F, 0, PATHS, sources, "FILE",
+        "Debris that lies in --dem (repeatable: a job each, named after this file)"),
+    KEY("output", WORK, 'o', TEXT, output, "DIR",
+        "Folder for results (default leat-out; of a service SPOOL/out)"),
+    KEY("backend", WORK, 'b', CHOICE, backend, "auto|cpu|cuda",
+        "Where to compute (default auto: CUDA for large jobs when a device passes its self-test)"),
+    KEY("devices", WORK, 0, DEVICES, devices, "all|N|LIST",
+        "CUDA devices: the first N, or those of a list: 0,2 (default all)"),
+    KEY("spread", WRITE, 0, SPREAD, spread, "auto|off|N",
+        "Devices that one large job may use at a time (default auto: idle ones that help it)"),
+    COUNTED("jobs", LOOK, 'j', jobs, 0, 4096, "N",
+            "Files in flight at once (default 0: chosen from the threads)"),
+    COUNTED("threads", WORK, 0, threads, 0, 4096, "N",
+            "Computing threads (default 0: the CPUs that leat may use)"),
+    KEY("memory", WORK, 0, SIZE, memory, "SIZE",
+        "Bound on leat's own bulk memory: 4G, 4GB, 4GiB (default 0: half of the machine's)"),
+    KEY("deadline", LOOK, 0, SECONDS, deadline_s, "SECONDS",
+        "Give up a job that takes longer (default 0: never)"),
+    COUNTED("level", WRITE, 0, level, 1, 9, "1-9", "Compression level of results (default 1)"),
+    KEY("bundle", WRITE, 0, SWITCH, bundle, NULL,
+        "Leave the files of each result in one .zip, beside its result.json"),
+    KEY("max_unpacked", LOOK, 0, SIZE, unpack.max_bytes, "SIZE",
+        "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"),
+    COUNTED("max_ratio", LOOK, 0, unpack.max_ratio, 0, 1000000000, "N",
+            "Refuse one that unpacks to more than N times its size, and to more than 256M (default "
+            "250; "
+            "0: "
+            "no limit)"),
+    COUNTED("max_entries", LOOK, 0, max_entries, 0, 1000000000, "N",
+            "Refuse an archive that has more entries (default 1000000; 0: no limit)"),
+    KEY("force", RUN, 0, SWITCH, force, NULL, "Replace results that are already there"),
+    KEY("resume", RUN, 0, SWITCH, resume, NULL,
+        "Skip what is done: results that match inputs, parameters and version"),
+    KEY("shard", NAMED, 0, SHARD, shard, "I/N|auto",
+        "Process the I-th of N shares of the inputs; auto: as Slurm or mpirun says"),
+    KEY("name", NAMED & ~F, 0, TEXT, name, "NAME",
+        "What standard input, the INPUT '-', is called: X.clusters.csv, X.tar (default stdin)"),
+    KEY("mpi", NAMED & ~F, 0, SWITCH, mpi, NULL,
+        "Share the inputs with the other ranks that mpirun or srun has started"),
+    KEY("mpi_timeout", NAMED & ~F, 0, SECONDS, mpi_timeout_s, "SECONDS",
+        "Give up when a rank has been silent that long (default 30; 0: never)"),
+    KEY("json", NAMED | SETTINGS_OF_DOCTOR | SETTINGS_OF_STATUS, 0, SWITCH, json, NULL,
+        "Print JSON on standard output"),
+    KEY("spool", SPOOL, 0, TEXT, spool, "DIR",
+        "The watched folder: DIR/in is dropped into; DIR/done and DIR/failed hold what was"),
+    KEY("keep_inputs", WATCH, 0, SWITCH, keep_inputs, "yes|no",
+        "Move processed inputs to DIR/done (default yes), or delete them"),
+    KEY("keep_done", WATCH, 0, KEEP, keep_done, "AGE,SIZE",
+        "Remove what is in DIR/done for longer, or beyond SIZE: 30d, 10G (default: nothing)"),
+    KEY("keep_failed", WATCH, 0, KEEP, keep_failed, "AGE,SIZE",
+        "The same of the jobs in DIR/failed (default: nothing)"),
+    KEY("replace", WATCH, 0, SWITCH, replace, NULL,
+        "Replace an earlier result of the same name, instead of naming the new one X~ID"),
+    KEY("done_file", WATCH, 0, SWITCH, done_file, NULL,
+        "Take X.csv only when X.csv.done is there, too"),
+    KEY("settle", WATCH, 0, SECONDS, settle_s, "SECONDS",
+        "Unchanged that long is complete, where the system does not tell (default 2)"),
+    KEY("settle_always", WATCH, 0, SECONDS, settle_always_s, "SECONDS",
+        "Take no file that has changed in the last so many seconds (default 0)"),
+    KEY("rescan", WATCH, 0, SECONDS, rescan_s, "SECONDS",
+        "Look at the whole folder again that often (default 60; 0: never)"),
+    COUNTED("max_attempts", WATCH, 0, max_attempts, 1, 1000, "N",
+            "Attempts at a job that crashes, stalls or takes too long (default 3)"),
+    KEY("reserve", WATCH, 0, SIZE, reserve_bytes, "SIZE",
+        "Pause when there is less room on the disks (default 256M)"),
+    KEY("require_mount", WATCH, 0, TEXT, require_mount, "FILE",
+        "Pause while the folder for results has no FILE: it is not mounted (default: none)"),
+    KEY("drain", WATCH, 0, SECONDS, drain_s, "SECONDS",
+        "When told to stop, let running jobs end for that long (default 60)"),
+    KEY("status_group", WATCH, 0, TEXT, status_group, "GROUP",
+        "Whose members may read the status, beside root and the service's user (default: none)"),
+    KEY("on_done", WATCH, 0, COMMAND, on_done, "COMMAND",
+        "Run for each job that is done, with its result's folder (default: nothing)"),
+    KEY("on_failed", WATCH, 0, COMMAND, on_failed, "COMMAND",
+        "Run for each job that has failed, with its folder in DIR/failed (default: nothing)"),
+    KEY("hook_timeout", WATCH, 0, SECONDS, hook_timeout_s, "SECONDS",
+        "Kill such a command when it takes longer (default 60; 0: never)"),
+    KEY("http", WATCH, 0, TEXT, http, "ADDRESS",
+        "Show a page and metrics at ADDRESS:PORT or unix:PATH (default: nowhere)"),
+    KEY("http_token_file", WATCH, 0, TEXT, http_token_file, "FILE",
+        "Show them to who has the token in FILE; a must where they are at an address"),
+    KEY("failed", SETTINGS_OF_STATUS, 0, SWITCH, failed, NULL,
+        "List the failed jobs, with reasons; needs no running service"),
+    KEY("all", SETTINGS_OF_RETRY, 0, SWITCH, all, NULL, "Every failed job"),
+    KEY("quiet", ALL, 'q', SWITCH, quiet, NULL, "Only say what went wrong"),
+    KEY("verbose", ALL, 'v', SWITCH, verbose, NULL, "Say more"),
 };
 const size_t settings_n_keys = sizeof(settings_keys) / sizeof(settings_keys[0]);
 
@@ -137,12 +143,8 @@ static enum status put_text(char **field, const char *value, const char *origin)
     if (*value == '\0') {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: the value is empty", origin);
     }
-    char *copy = strdup(value);
-    if (copy == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory", origin);
-    }
     free(*field);
-    *field = copy;
+    *field = xstrdup(value);
     return STATUS_OK;
 }
 
@@ -169,11 +171,17 @@ static enum status put_parameter(struct setting_list *list, const char *text, co
     if (equals == NULL || equals == text) {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not KEY=VALUE", origin, text);
     }
-    char *key = strndup(text, (size_t)(equals - text));
-    const enum status status = key != NULL ? settings_put(list, key, equals + 1, origin)
-                                           : status_fail(STATUS_NO_MEMORY, "%s: no memory", origin);
+    char *const key = xstrndup(text, (size_t)(equals - text));
+    settings_put(list, key, equals + 1, origin);
     free(key);
-    return status;
+    return STATUS_OK;
+}
+
+/* The first n characters; "" where there is no room for so many, as for no number. Returns out. */
+static const char *cut(char *out, size_t size, const char *text, size_t n)
+{
+    snprintf(out, size, "%.*s", n < size ? (int)n : 0, text);
+    return out;
 }
 
 /* Whether it is what may follow the letter of a size: "", "B", "iB". */
@@ -190,13 +198,12 @@ static enum status put_size(uint64_t *field, const char *value, const char *orig
     const char *suffix =
         n > 0 && value[n] != '\0' ? memchr(suffixes, value[n] & ~0x20, sizeof(suffixes) - 1) : NULL;
     const unsigned shift = suffix != NULL ? 10u * ((unsigned)(suffix - suffixes) + 1) : 0;
-    char number[32] = "";
+    const bool ends = shift > 0 ? ends_size(value + n + 1) : value[n] == '\0';
+    char number[32];
     uint64_t whole;
     double real;
-    if (n < sizeof(number) && (shift > 0 ? ends_size(value + n + 1) : value[n] == '\0')) {
-        memcpy(number, value, n);
-    }
-    if (text_parse_count(number, &whole) && whole <= UINT64_MAX >> shift) {
+    if (text_parse_count(cut(number, sizeof(number), value, ends ? n : 0), &whole) &&
+        whole <= UINT64_MAX >> shift) {
         *field = whole << shift;
         return STATUS_OK;
     }
@@ -217,14 +224,11 @@ static bool take_age(const char *text, uint64_t *out)
         uint64_t seconds;
     } units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
     enum { MOST = 1000000000 };
-    char number[16] = "";
+    char number[16];
     const size_t n = strspn(text, "0123456789");
     uint64_t count;
-    if (n < sizeof(number)) {
-        memcpy(number, text, n);
-    }
-    for (size_t i = 0; i < sizeof(units) / sizeof(*units) && text_parse_count(number, &count);
-         i++) {
+    const bool is_count = text_parse_count(cut(number, sizeof(number), text, n), &count);
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units) && is_count; i++) {
         if (strcmp(text + n, units[i].name) == 0 && count > 0 && count <= MOST) {
             *out = count * units[i].seconds;
             return true;
@@ -241,11 +245,9 @@ static enum status put_keep(struct settings_keep *out, const char *value, const 
     bool right = true;
     static const char blanks[] = " \t", ends[] = ", \t";
     for (const char *at = value; right && *at != '\0' && strcmp(value, "no") != 0;) {
-        char word[32] = "";
+        char word[32];
         const size_t n = strcspn(at, ends);
-        if (n < sizeof(word)) {
-            memcpy(word, at, n);
-        }
+        cut(word, sizeof(word), at, n);
         const size_t n_digits = strspn(word, "0123456789.");
         const bool is_size =
             n_digits > 0 && word[n_digits] != '\0' && strcmp(word + n_digits, "m") != 0;
@@ -288,14 +290,11 @@ static bool take_group(struct settings_devices *devices, const char *group, size
 {
     bool right = memchr(group, ',', length) != NULL;
     for (const char *at = group, *end = group + length; right && at < end;) {
-        char text[8] = "";
+        char text[8];
         uint64_t number = 0;
         const char *comma = memchr(at, ',', (size_t)(end - at));
         const size_t n = (size_t)((comma != NULL ? comma : end) - at);
-        if (n < sizeof(text)) {
-            memcpy(text, at, n);
-        }
-        right = text_parse_count(text, &number) && number < 4096 &&
+        right = text_parse_count(cut(text, sizeof(text), at, n), &number) && number < 4096 &&
                 devices->n < SETTINGS_MOST_DEVICES && !has_device(devices, number);
         if (right) {
             devices->at[devices->n++] = (int)number;
@@ -375,17 +374,14 @@ static enum status put_shard(struct launcher_shard *shard, const char *value, co
 {
     enum { MOST = 1 << 20 };
     const size_t n = strspn(value, "0123456789");
-    char first[16] = "";
+    char first[16];
     uint64_t index, count;
     if (strcmp(value, "auto") == 0) {
         *shard = (struct launcher_shard){.is_said_by_launcher = true};
         return STATUS_OK;
     }
-    if (n < sizeof(first) && value[n] == '/') {
-        memcpy(first, value, n);
-    }
-    if (!text_parse_count(first, &index) || !text_parse_count(value + n + 1, &count) || index < 1 ||
-        index > count || count > MOST) {
+    if (!text_parse_count(cut(first, sizeof(first), value, value[n] == '/' ? n : 0), &index) ||
+        !text_parse_count(value + n + 1, &count) || index < 1 || index > count || count > MOST) {
         return status_fail(
             STATUS_BAD_ARGUMENT,
             "%s: '%s' is not a share; write I/N, with I from 1 to N (N up to %d), or auto", origin,
@@ -403,7 +399,7 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     const struct param_spec spec = {
         .key = origin,
         .kind = is_count ? PARAM_COUNT : PARAM_CHOICE,
-        .choices = key->kind == SETTINGS_SWITCH ? "no|yes|false|true|off|on|0|1" : key->choices,
+        .choices = key->kind == SETTINGS_SWITCH ? "no|yes|false|true|off|on|0|1" : key->arg,
         .min = (double)key->min,
         .max = (double)key->max};
     struct param_value parsed;
@@ -456,7 +452,8 @@ enum status settings_apply(struct settings *s, const struct settings_key *key, c
     case SETTINGS_PARAMETER:
         return put_parameter(field, value, origin);
     case SETTINGS_PATHS:
-        return settings_append(field, (size_t *)((char ***)field + 1), value);
+        settings_append(field, (size_t *)((char ***)field + 1), value);
+        return STATUS_OK;
     }
     return status_fail(STATUS_INTERNAL, "%s: key without a kind", origin);
 }
@@ -468,47 +465,24 @@ static void free_setting(struct setting *at)
     free(at->origin);
 }
 
-static size_t find(const struct setting_list *list, const char *key)
+void settings_put(struct setting_list *list, const char *key, const char *value, const char *origin)
 {
     size_t i = 0;
     while (i < list->n && strcmp(list->at[i].key, key) != 0) {
         i++;
     }
-    return i;
-}
-
-enum status settings_put(struct setting_list *list, const char *key, const char *value,
-                         const char *origin)
-{
-    struct setting fresh = {strdup(key), strdup(value), strdup(origin)};
-    struct setting *grown = realloc(list->at, (list->n + 1) * sizeof(*grown));
-    if (grown != NULL) {
-        list->at = grown;
-    }
-    if (fresh.key == NULL || fresh.value == NULL || fresh.origin == NULL || grown == NULL) {
-        free_setting(&fresh);
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory for a setting", origin);
-    }
-    size_t i = find(list, key);
-    if (i == list->n) {
-        list->n++;
-    } else {
+    if (i < list->n) {
         free_setting(&list->at[i]);
+    } else {
+        list->at = xrealloc(list->at, ++list->n, sizeof(*list->at));
     }
-    list->at[i] = fresh;
-    return STATUS_OK;
+    list->at[i] = (struct setting){xstrdup(key), xstrdup(value), xstrdup(origin)};
 }
 
-enum status settings_append(char ***list, size_t *n, const char *text)
+void settings_append(char ***list, size_t *n, const char *text)
 {
-    char **grown = realloc(*list, (*n + 1) * sizeof(*grown));
-    if (grown == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu inputs", *n + 1);
-    }
-    *list = grown;
-    grown[*n] = strdup(text);
-    return grown[(*n)++] != NULL ? STATUS_OK
-                                 : status_fail(STATUS_NO_MEMORY, "no memory for an input");
+    *list = xrealloc(*list, *n + 1, sizeof(**list));
+    (*list)[(*n)++] = xstrdup(text);
 }
 
 static void free_strings(char **list, size_t n)

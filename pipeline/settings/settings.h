@@ -191,10 +191,10 @@ enum input_kind settings_input_kind(const struct settings *s, const char *path);
 /* Whether the name is one of a grid's place: X.dem.tif. */
 bool settings_asks_for_grid(const char *path);
 /* Why a sidecar, a copy, or what is foreign or unknown is no input of the watched folder, and what
- * to do. Owned by the caller; NULL: no memory. */
+ * to do. Owned by the caller. */
 char *settings_refusal(const struct settings *s, const char *path);
 /* "is NetCDF, which leat does not read; convert it: ..." (foreign.h) of a file that is foreign and
- * that a command converts; NULL: none does, or no memory. Owned by the caller. */
+ * that a command converts; NULL: none does. Owned by the caller. */
 char *settings_conversion(const char *path);
 /* Whether a file that is foreign is refused at once in the watched folder: a pipeline is asked for,
  * by whatever says so (*.nc in a folder that is named after it, and X.dem.nc, which asks for one as

@@ -7,6 +7,7 @@
  */
 #include "pipeline/names/text.h"
 #include "pipeline/settings/settings_parts.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <ini.h>
@@ -56,12 +57,7 @@ static char *next_line(char *text, int size, void *context)
     return text;
 }
 
-static enum status no_memory(const char *origin)
-{
-    return status_fail(STATUS_NO_MEMORY, "%s: no memory for the configuration", origin);
-}
-
-/* The section of that name, made where it is missing; NULL without memory. */
+/* The section of that name, made where it is missing. */
 static struct settings_section *find_section(struct settings_section **sections, size_t *n,
                                              const char *name, const char *origin)
 {
@@ -70,30 +66,21 @@ static struct settings_section *find_section(struct settings_section **sections,
             return &(*sections)[i];
         }
     }
-    struct settings_section fresh = {.name = strdup(name), .origin = strdup(origin)};
-    struct settings_section *grown = realloc(*sections, (*n + 1) * sizeof(*grown));
-    *sections = grown != NULL ? grown : *sections;
-    if (grown == NULL || fresh.name == NULL || fresh.origin == NULL) {
-        free(fresh.name);
-        free(fresh.origin);
-        return NULL;
-    }
-    grown[*n] = fresh;
-    return &grown[(*n)++];
+    *sections = xrealloc(*sections, *n + 1, sizeof(**sections));
+    (*sections)[*n] = (struct settings_section){.name = xstrdup(name), .origin = xstrdup(origin)};
+    return &(*sections)[(*n)++];
 }
 
 static enum status read_route_key(struct settings *s, const char *name, const char *key,
                                   const char *value, const char *origin)
 {
     struct settings_section *route = find_section(&s->routes, &s->n_routes, name, origin);
-    if (route == NULL) {
-        return no_memory(origin);
-    }
     char **field = strcmp(key, "match") == 0      ? &route->match
                    : strcmp(key, "pipeline") == 0 ? &route->pipeline
                                                   : NULL;
     if (field == NULL) {
-        return settings_put(&route->set, key, value, origin);
+        settings_put(&route->set, key, value, origin);
+        return STATUS_OK;
     }
     const struct stage_ops *stage;
     if (field == &route->pipeline && settings_find_stage(value, &stage) != STATUS_OK) {
@@ -103,8 +90,8 @@ static enum status read_route_key(struct settings *s, const char *name, const ch
         return status_fail(STATUS_BAD_ARGUMENT, "%s: %s is empty", origin, key);
     }
     free(*field);
-    *field = strdup(value);
-    return *field != NULL ? STATUS_OK : no_memory(origin);
+    *field = xstrdup(value);
+    return STATUS_OK;
 }
 
 static enum status read_pipeline_key(struct settings *s, const char *name, const char *key,
@@ -119,7 +106,8 @@ static enum status read_pipeline_key(struct settings *s, const char *name, const
         return settings_prefix_error(status, origin);
     }
     struct settings_section *section = find_section(&s->pipelines, &s->n_pipelines, name, origin);
-    return section != NULL ? settings_put(&section->set, key, value, origin) : no_memory(origin);
+    settings_put(&section->set, key, value, origin);
+    return STATUS_OK;
 }
 
 static enum status read_top_key(struct settings *s, const char *key, const char *value,
@@ -213,18 +201,12 @@ static enum status check_routes(const struct settings *s)
 
 /* The file's own `pipeline` key is weaker than every route: it becomes the last one, with a name
  * that no section has. */
-static enum status add_default_route(struct settings *s)
+static void add_default_route(struct settings *s)
 {
-    if (s->pipeline == NULL) {
-        return STATUS_OK;
+    if (s->pipeline != NULL) {
+        find_section(&s->routes, &s->n_routes, "", s->config)->pipeline = s->pipeline;
+        s->pipeline = NULL;
     }
-    struct settings_section *route = find_section(&s->routes, &s->n_routes, "", s->config);
-    if (route == NULL) {
-        return no_memory(s->config);
-    }
-    route->pipeline = s->pipeline;
-    s->pipeline = NULL;
-    return STATUS_OK;
 }
 
 enum status settings_read_config(struct settings *s)
@@ -244,5 +226,6 @@ enum status settings_read_config(struct settings *s)
         return r.status;
     }
     STATUS_TRY(check_routes(s));
-    return add_default_route(s);
+    add_default_route(s);
+    return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include "formats/pack/pack.h"
 #include "pipeline/settings/options.h"
 #include "pipeline/settings/settings_parts.h"
+#include "watch/files/xalloc.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -82,7 +83,8 @@ static enum status put_input(struct given *g, const char *text)
                            "leat %s: '%s' is not an argument of it; see leat %s --help",
                            g->command->name, text, g->command->name);
     }
-    return settings_append(&s->inputs, &s->n_inputs, text);
+    settings_append(&s->inputs, &s->n_inputs, text);
+    return STATUS_OK;
 }
 
 static enum status apply_option(struct given *g, size_t i, const char *value)
@@ -213,9 +215,9 @@ static enum status check_set(const struct settings *s)
 }
 
 /* What does not depend on the rest. */
-static enum status set_defaults(struct settings *s)
+static void set_defaults(struct settings *s)
 {
-    s->backend = strdup("auto");
+    s->backend = xstrdup("auto");
     s->level = PACK_LEVEL;
     s->unpack = (struct source_limits){.max_bytes = UINT64_C(1) << 40, .max_ratio = 250};
     s->max_entries = 1000000;
@@ -225,13 +227,11 @@ static enum status set_defaults(struct settings *s)
     s->rescan_s = s->drain_s = s->hook_timeout_s = 60;
     s->max_attempts = 3;
     s->reserve_bytes = UINT64_C(256) << 20;
-    return s->backend != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for settings");
 }
 
 /* A service's folders are spoken of far from where it was started. */
 static enum status make_absolute(char **path)
 {
-    char *absolute;
     if (*path == NULL || **path == '/') {
         return STATUS_OK;
     }
@@ -239,11 +239,8 @@ static enum status make_absolute(char **path)
     if (here == NULL) {
         return status_fail_errno(errno, "cannot resolve '%s': no working directory", *path);
     }
-    const bool made = asprintf(&absolute, "%s/%s", here, *path) >= 0;
+    char *const absolute = xasprintf("%s/%s", here, *path);
     free(here);
-    if (!made) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for settings");
-    }
     free(*path);
     *path = absolute;
     return STATUS_OK;
@@ -261,17 +258,13 @@ static enum status fill_in(struct settings *s, const struct command *command)
         STATUS_TRY(make_absolute(&s->spool));
         STATUS_TRY(make_absolute(&s->output));
     }
-    if (s->output == NULL &&
-        asprintf(&s->output, "%s%s", watch ? s->spool : "leat-out", watch ? "/out" : "") < 0) {
-        s->output = NULL;
+    if (s->output == NULL) {
+        s->output = xasprintf("%s%s", watch ? s->spool : "leat-out", watch ? "/out" : "");
     }
-    const bool asks = (command->where & ASKING) != 0;
-    if (s->spool == NULL && asks) {
-        s->spool = strdup(installed_spool);
+    if (s->spool == NULL && (command->where & ASKING) != 0) {
+        s->spool = xstrdup(installed_spool);
     }
-    return s->output != NULL && (s->spool != NULL || !asks)
-               ? STATUS_OK
-               : status_fail(STATUS_NO_MEMORY, "no memory for settings");
+    return STATUS_OK;
 }
 
 bool settings_is_stdin(const char *input)
@@ -327,7 +320,7 @@ static enum status check_given(const struct settings *s, const struct command *c
 static enum status read_all(struct given *g, int argc, char **argv, bool *done)
 {
     struct settings *s = g->settings;
-    STATUS_TRY(set_defaults(s));
+    set_defaults(s);
     STATUS_TRY(parse_options(g, argc, argv, done));
     if (*done) {
         return STATUS_OK;

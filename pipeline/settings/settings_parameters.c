@@ -4,6 +4,7 @@
  */
 #include "pipeline/names/text.h"
 #include "pipeline/settings/settings_parts.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,10 +130,7 @@ static enum status unknown_parameter(const struct stage_ops *stage, const char *
 
 enum status settings_take_defaults(struct job_settings *j)
 {
-    j->params = calloc(j->stage->n_specs + 1, sizeof(*j->params));
-    if (j->params == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for parameters");
-    }
+    j->params = xcalloc(j->stage->n_specs + 1, sizeof(*j->params));
     for (size_t i = 0; i < j->stage->n_specs; i++) {
         STATUS_TRY(stage_parse_param(&j->stage->specs[i], j->stage->specs[i].text, &j->params[i]));
     }

@@ -44,8 +44,7 @@ struct settings_key {
     enum settings_kind kind;
     size_t offset; /* of the field in struct settings */
     uint64_t min, max;
-    const char *choices; /* "auto|cpu|cuda" */
-    const char *arg, *help;
+    const char *arg, *help; /* arg: of SETTINGS_CHOICE the words: "auto|cpu|cuda" */
 };
 extern const struct settings_key settings_keys[];
 extern const size_t settings_n_keys;
@@ -64,8 +63,8 @@ enum status settings_suggest(enum status status, const struct param_spec *spec,
                              const char *value) STATUS_MUST_CHECK;
 
 /* Sets key to value, over an earlier one of that key; all are copied. */
-enum status settings_put(struct setting_list *list, const char *key, const char *value,
-                         const char *origin) STATUS_MUST_CHECK;
+void settings_put(struct setting_list *list, const char *key, const char *value,
+                  const char *origin);
 /* Whether any stage, or the reader, knows the key. */
 bool settings_is_parameter(const char *key);
 /* Whether a stage (NULL: any stage) or the reader knows the key and takes the value. */
@@ -75,7 +74,7 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
 enum status settings_check_parameters(const struct stage_ops *stage,
                                       const struct setting_list *list) STATUS_MUST_CHECK;
 /* Appends a copy to a list of strings. */
-enum status settings_append(char ***list, size_t *n, const char *text) STATUS_MUST_CHECK;
+void settings_append(char ***list, size_t *n, const char *text);
 /* stage_find, or STATUS_BAD_ARGUMENT with the nearest name and all there are. */
 enum status settings_find_stage(const char *name, const struct stage_ops **out) STATUS_MUST_CHECK;
 

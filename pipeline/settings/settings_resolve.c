@@ -14,6 +14,7 @@
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 #include "pipeline/settings/settings_parts.h"
+#include "watch/files/xalloc.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -232,25 +233,26 @@ char *settings_conversion(const char *path)
 {
     const struct foreign *const foreign = foreign_named(path);
     return foreign != NULL && foreign_converts(foreign)
-               ? foreign_sentence(foreign, path, settings_asks_for_grid(path))
+               ? xalloc_checked(foreign_sentence(foreign, path, settings_asks_for_grid(path)))
                : NULL;
 }
 
 /* A folder or a name is no cure of what is foreign. */
 static char *refuse_unrouted(const struct settings *s, const char *path)
 {
-    char names[SETTINGS_NAMES_BYTES], *text = NULL;
+    char names[SETTINGS_NAMES_BYTES];
     const struct foreign *const foreign = foreign_named(path);
-    char *const what = foreign != NULL ? foreign_sentence(foreign, path, false) : NULL;
     const bool in_folder = asks_for_pipeline(s, path);
-    const int n = foreign != NULL
-                      ? asprintf(&text, "no pipeline takes it: it %s", what != NULL ? what : "")
-                      : asprintf(&text, "no pipeline takes it: %s%s%sgive it a name like %s",
-                                 in_folder ? "" : "put it into a folder named ",
-                                 in_folder ? "" : stage_registry[0]->name, in_folder ? "" : ", or ",
-                                 settings_names(names));
+    if (foreign == NULL) {
+        return xasprintf("no pipeline takes it: %s%s%sgive it a name like %s",
+                         in_folder ? "" : "put it into a folder named ",
+                         in_folder ? "" : stage_registry[0]->name, in_folder ? "" : ", or ",
+                         settings_names(names));
+    }
+    char *const what = xalloc_checked(foreign_sentence(foreign, path, false));
+    char *const text = xasprintf("no pipeline takes it: it %s", what);
     free(what);
-    return n >= 0 ? text : NULL;
+    return text;
 }
 
 char *settings_refusal(const struct settings *s, const char *path)
@@ -259,9 +261,9 @@ char *settings_refusal(const struct settings *s, const char *path)
     char *const conversion =
         kind == INPUT_FOREIGN ? settings_conversion(file_name_last(path)) : NULL;
     return conversion != NULL      ? conversion
-           : kind == INPUT_SIDECAR ? strdup("is a sidecar file of a grid or a table, ignored")
-           : kind == INPUT_COPY    ? strdup("is called as an unfinished or kept copy, which is "
-                                               "never an input; rename it or remove it")
+           : kind == INPUT_SIDECAR ? xstrdup("is a sidecar file of a grid or a table, ignored")
+           : kind == INPUT_COPY    ? xstrdup("is called as an unfinished or kept copy, which is "
+                                                "never an input; rename it or remove it")
                                    : refuse_unrouted(s, path);
 }
 
@@ -366,14 +368,18 @@ static enum status resolve(const struct settings *s, const char *path, struct jo
     return input_name_stem(path, j->parts[j->part]->suffix, &j->stem);
 }
 
+static enum status resolved(enum status status, struct job_settings *j)
+{
+    if (status != STATUS_OK) {
+        job_settings_free(j);
+    }
+    return status;
+}
+
 enum status settings_resolve(const struct settings *s, const char *path, struct job_settings *out)
 {
     *out = (struct job_settings){0};
-    const enum status status = resolve(s, path, out);
-    if (status != STATUS_OK) {
-        job_settings_free(out);
-    }
-    return status;
+    return resolved(resolve(s, path, out), out);
 }
 
 /* The stage one of whose parts has that suffix, which there is. */
@@ -419,11 +425,7 @@ enum status settings_resolve_source(const struct settings *s, const char *source
                                     struct job_settings *out)
 {
     *out = (struct job_settings){0};
-    const enum status status = resolve_source(s, source, out);
-    if (status != STATUS_OK) {
-        job_settings_free(out);
-    }
-    return status;
+    return resolved(resolve_source(s, source, out), out);
 }
 
 void job_settings_free(struct job_settings *j)

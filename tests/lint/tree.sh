@@ -45,8 +45,10 @@ printf '%s\n' "$sources" | xargs awk -v topics="$families" '
         n_rooms = split("names settings ranks engine library inputs generate worker status page service commands", pipeline, " ")
         for (p = 1; p <= n_rooms; p++) {
             lower = lower " pipeline/" pipeline[p] "/"
+            if (pipeline[p] == "names")
+                lower = lower " watch/files/"
             if (pipeline[p] == "engine")
-                lower = lower " stages/base/pull[.]h watch/files/"
+                lower = lower " stages/base/pull[.]h"
             if (pipeline[p] == "worker")
                 lower = lower " watch/"
             room("pipeline/" pipeline[p] "/", lower)
