@@ -1,6 +1,6 @@
 /*
- * interpolate - curves through given nodes, at any number of queries: polynomials, and rational
- * functions.
+ * interpolate - curves through given nodes, at any number of queries: polynomials, rational
+ * functions, and cubics from node to node.
  *
  * The unique polynomial p of degree n - 1 through n nodes x_j, for several curves f on the same
  * nodes. Two ways to evaluate it:
@@ -21,7 +21,11 @@
  * function without poles, which blends the polynomials through each d + 1 neighbouring nodes; of
  * d = n - 1 the polynomial again. There are no cells for it.
  *
- * Error of each: at most 50 u sum_j |l_j(x) f_j|, u = 2^-53, l_j the Lagrange bases, or
+ * Pieces are cubics between two nodes, by values and slopes at both, which interpolate_pieces.h
+ * chooses. Their numbers are rounded once, so that between nodes j and j + 1, h apart, the error is
+ * at most 50 u (|f_j| + |f_(j+1)| + h (|f'_j| + |f'_(j+1)|)).
+ *
+ * Error of the others: at most 50 u sum_j |l_j(x) f_j|, u = 2^-53, l_j the Lagrange bases, or
  * those of the rational function, for n of up to INTERPOLATE_MOST_NODES. Of the barycentric form
  * that is a theorem: its sums are off by n 2^-99 of the condition, and are rounded once; of
  * rational functions two are rounded and divided, where n sum_j |l_j(x)| is below 2^50: not where
@@ -40,7 +44,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { INTERPOLATE_MOST_NODES = 1 << 15 };
+enum { INTERPOLATE_MOST_NODES = 1 << 15, INTERPOLATE_MOST_PIECES = 1 << 24 };
 
 /* Nodes in ascending order, without duplicates, finite, x_(n-1) - x_0 finite. A term is w_j f_j as
  * (hi + lo) 2^exponent, 1/2 <= |hi| < 1, or 0 with the exponent INTERPOLATE_NOTHING. Made by
@@ -57,7 +61,10 @@ struct interpolate_nodes {
 #define INTERPOLATE_ONE SIZE_MAX
 
 /* How p is evaluated in [x_0, x_(n-1)]; interpolate_place() finds a query's cell. Queries outside
- * take the barycentric form. */
+ * take the barycentric form.
+ * Pieces, of degree INTERPOLATE_CUBIC, are another kind: one from each of the n nodes on, the first
+ * and the last of them without end; interpolate_piece_of() finds a query's. Besides begin and end
+ * no others of these numbers are used, nor the nodes' arrays. */
 struct interpolate_cells {
     size_t n_cells;     /* 0: none, all queries take the barycentric form; else even */
     size_t degree;      /* of every cell's q: odd, INTERPOLATE_LEAST_DEGREE to _MOST_DEGREE */
@@ -65,9 +72,10 @@ struct interpolate_cells {
     double inverse;     /* 2 / (end - begin) */
     double step, scale; /* of the cells' centres; of q's argument, a power of 2 */
     struct span cell;   /* double [n_curves][n_cells][degree + 3]: f_j, x_j, then q from the lowest
-                           power up; of a marked cell NaN */
+                           power up, of a marked cell NaN; of a piece f_j, x_j, s, a power of 2, and
+                           q of degree 2 in t = (x - x_j) s: f_j + t q */
 };
-enum { INTERPOLATE_LEAST_DEGREE = 5, INTERPOLATE_MOST_DEGREE = 13 };
+enum { INTERPOLATE_CUBIC = 3, INTERPOLATE_LEAST_DEGREE = 5, INTERPOLATE_MOST_DEGREE = 13 };
 
 struct interpolate_counts {
     uint64_t n_outside; /* queries outside the nodes' interval */

@@ -158,13 +158,16 @@ static size_t hits_block(const struct evaluate_job *job, size_t curve, const dou
 static void evaluate_block(struct evaluate_job *job, const double *x, size_t m, double *values)
 {
     const size_t n_curves = job->nodes->n_curves;
+    const bool are_pieces = job->cells->degree == INTERPOLATE_CUBIC;
     const double *node = job->nodes->x.at;
+    const double begin = are_pieces ? job->cells->begin : node[0],
+                 end = are_pieces ? job->cells->end : node[job->nodes->n - 1];
     const size_t n_cells = job->cells->n_cells, width = job->cells->degree + 3;
     double own[BLOCK];
     uint16_t left[BLOCK];
     size_t outside = 0, missing = 0;
     for (size_t i = 0; i < m; ++i) {
-        outside += x[i] < node[0] || x[i] > node[job->nodes->n - 1];
+        outside += x[i] < begin || x[i] > end;
         missing += x[i] != x[i];
     }
     for (size_t curve = 0; curve < n_curves; ++curve) {
@@ -176,8 +179,10 @@ static void evaluate_block(struct evaluate_job *job, const double *x, size_t m, 
         } else {
             memset(value, 0xff, m * sizeof *value); /* NaN */
         }
-        const size_t n_left = hits_block(job, curve, x, m, value, left, &hits);
-        barycentric_block(job, curve, x, left, n_left, value);
+        if (!are_pieces) {
+            const size_t n_left = hits_block(job, curve, x, m, value, left, &hits);
+            barycentric_block(job, curve, x, left, n_left, value);
+        }
         for (size_t i = 0; n_curves > 1 && i < m; ++i) {
             values[i * n_curves + curve] = own[i];
         }
@@ -213,7 +218,7 @@ static enum status evaluate(struct queue *q, const struct interpolate_nodes *nod
                             enum dtype type, size_t n, struct span values, struct span counts)
 {
     const size_t width = cells->degree + 3;
-    STATUS_TRY(expect_nodes(nodes));
+    STATUS_TRY(cells->degree != INTERPOLATE_CUBIC ? expect_nodes(nodes) : STATUS_OK);
     STATUS_TRY(cpu_expect(queries, n, dtype_bytes(type), "queries"));
     STATUS_TRY(cpu_expect(values, n * nodes->n_curves, sizeof(double), "values at queries"));
     STATUS_TRY(cpu_expect(counts, 1, sizeof(struct interpolate_counts), "counts"));

@@ -30,8 +30,8 @@ struct interpolate_lanes {
      * hi; `below`: the denominator's terms, of a rational function. */
     void (*barycentric)(const struct interpolate_terms *terms,
                         const struct interpolate_terms *below, const double *x, double *value);
-    /* p at n queries by one curve's cells; NaN of a query outside, of a marked cell, of NaN. How
-     * many are nodes of their cells. */
+    /* p at n queries by one curve's cells; NaN of NaN, and but for pieces of a query outside, of a
+     * marked cell. How many are nodes of their cells. */
     size_t (*cells)(const struct interpolate_cells *cells, const double *cell, const double *x,
                     size_t n, double *value);
 };

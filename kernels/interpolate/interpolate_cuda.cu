@@ -12,6 +12,9 @@
  * multiprocessor a warp and load: 10^7 queries of degree 7 take 0.08 ms by that, 0.04 by bytes.
  * Flops: degree + 13 in double a query, most of them fused.
  *
+ * Pieces: a thread a query, which finds its piece by halving; the first ones that it meets are the
+ * same for all threads, of sorted queries the last ones, too. Bytes: 8 of the caches a halving.
+ *
  * Barycentric, and survey: the nodes are the same for all threads of a warp, one access each.
  * Flops: some 75 in double a node and query.
  *
@@ -100,6 +103,11 @@ enum status expect_nodes(const struct interpolate_nodes *nodes)
     STATUS_TRY(cuda_expect(nodes->term_hi, all, sizeof(double), "terms"));
     STATUS_TRY(cuda_expect(nodes->term_lo, all, sizeof(double), "terms"));
     STATUS_TRY(cuda_expect(nodes->exponent, all, sizeof(int32_t), "exponents of terms"));
+    return STATUS_OK;
+}
+
+enum status expect_curves(const struct interpolate_nodes *nodes)
+{
     if (nodes->n_curves >= 65535) { /* they are a dimension of the grid */
         return status_fail(STATUS_UNSUPPORTED, "%zu curves; a device takes 65534", nodes->n_curves);
     }
@@ -114,6 +122,7 @@ enum status survey(struct queue *queue, const struct interpolate_nodes *nodes,
     if (s->n == 0 || conditions == 0) {
         return STATUS_OK;
     }
+    STATUS_TRY(expect_curves(nodes));
     STATUS_TRY(expect_nodes(nodes));
     STATUS_TRY(cuda_expect(s->point_hi, s->n, sizeof(double), "points"));
     STATUS_TRY(cuda_expect(s->point_lo, s->n, sizeof(double), "points"));
@@ -307,6 +316,25 @@ __global__ void __launch_bounds__(SURVEY_THREADS)
     add_tally(t, args.counts);
 }
 
+template <typename T>
+__global__ void __launch_bounds__(SURVEY_THREADS)
+    evaluate_pieces(const __grid_constant__ evaluate_args args)
+{
+    const size_t i = blockIdx.x * (size_t)SURVEY_THREADS + threadIdx.x, n = args.cells.n_cells;
+    tally t = {0, 0, 0};
+    if (i < args.n) {
+        const double x = (double)((const T *)args.queries)[i];
+        const double *piece =
+            (const double *)args.cells.cell.at + blockIdx.y * n * INTERPOLATE_PIECE;
+        piece = interpolate_piece_of(piece, n, x);
+        args.values[i * args.nodes.n_curves + blockIdx.y] = interpolate_in_piece(piece, x);
+        t.missing = x != x ? 1 : 0;
+        t.outside = x < args.cells.begin || x > args.cells.end ? 1 : 0;
+        t.hits = x == piece[1] ? 1 : 0;
+    }
+    add_tally(t, args.counts);
+}
+
 typedef void evaluate_kernel(const evaluate_args);
 
 template <typename T, bool SHARED> evaluate_kernel *kernel_of(size_t degree)
@@ -327,6 +355,11 @@ enum status launch(const struct cuda_queue *q, const evaluate_args &args, cudaSt
         const dim3 grid((unsigned)blocks, (unsigned)n_curves);
         evaluate_barycentric<T><<<grid, SURVEY_THREADS, 0, stream>>>(args);
         return cuda_launched("barycentric interpolation");
+    }
+    if (args.cells.degree == INTERPOLATE_CUBIC) {
+        const dim3 grid((unsigned)cuda_pieces(args.n, SURVEY_THREADS), (unsigned)n_curves);
+        evaluate_pieces<T><<<grid, SURVEY_THREADS, 0, stream>>>(args);
+        return cuda_launched("interpolation by pieces");
     }
     const size_t bytes = n_cells * (size_t)pitch_of((int)args.cells.degree, true) * sizeof(double);
     const size_t most = q->backend->properties.sharedMemPerBlockOptin;
@@ -359,7 +392,8 @@ enum status evaluate(struct queue *queue, const struct interpolate_nodes *nodes,
         return STATUS_OK;
     }
     const size_t width = (cells->degree + 3) * sizeof(double);
-    STATUS_TRY(expect_nodes(nodes));
+    STATUS_TRY(expect_curves(nodes));
+    STATUS_TRY(cells->degree != INTERPOLATE_CUBIC ? expect_nodes(nodes) : STATUS_OK);
     STATUS_TRY(cuda_expect(queries, n, dtype_bytes(type), "queries"));
     STATUS_TRY(cuda_expect(values, n, nodes->n_curves * sizeof(double), "values at queries"));
     STATUS_TRY(cuda_expect(counts, 1, sizeof(struct interpolate_counts), "counts"));

@@ -131,10 +131,24 @@ LANES_INLINE size_t lanes_of_degree(const struct interpolate_cells *c, const dou
     return hits;
 }
 
+static size_t lanes_pieces(const struct interpolate_cells *c, const double *piece, const double *x,
+                           size_t n, double *value)
+{
+    size_t hits = 0;
+    for (size_t i = 0; i < n; ++i) {
+        const double *const own = interpolate_piece_of(piece, c->n_cells, x[i]);
+        value[i] = interpolate_in_piece(own, x[i]);
+        hits += x[i] == own[1];
+    }
+    return hits;
+}
+
 static size_t lanes_cells(const struct interpolate_cells *c, const double *cell, const double *x,
                           size_t n, double *value)
 {
     switch (c->degree) {
+    case INTERPOLATE_CUBIC:
+        return lanes_pieces(c, cell, x, n, value);
     case 5:
         return lanes_of_degree(c, cell, x, n, value, 5);
     case 7:

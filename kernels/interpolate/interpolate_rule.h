@@ -263,4 +263,27 @@ INTERPOLATE_RULE double interpolate_in_cell(const double *cell, int degree, doub
     return rounded_fma(rounded_add(x, -cell[1]), q, cell[0]);
 }
 
+/* --- pieces ---------------------------------------------------------------------------------- */
+
+enum { INTERPOLATE_PIECE = 6 }; /* doubles */
+
+/* The last of n pieces that begins at x or before it; the first where none does. */
+INTERPOLATE_RULE const double *interpolate_piece_of(const double *piece, size_t n, double x)
+{
+    while (n > 1) {
+        const size_t before = n / 2;
+        const double *const middle = piece + before * INTERPOLATE_PIECE;
+        piece = middle[1] <= x ? middle : piece;
+        n -= before;
+    }
+    return piece;
+}
+
+INTERPOLATE_RULE double interpolate_in_piece(const double *piece, double x)
+{
+    const double t = rounded_multiply(rounded_add(x, -piece[1]), piece[2]);
+    const double q = rounded_fma(rounded_fma(piece[5], t, piece[4]), t, piece[3]);
+    return rounded_fma(t, q, piece[0]);
+}
+
 #endif

@@ -17,14 +17,13 @@
 #include "kernels/interpolate/interpolate_setup.h"
 
 #include "formats/base/checked.h"
-#include "kernels/interpolate/interpolate_rule.h"
+#include "kernels/interpolate/interpolate_pair.h"
+#include "kernels/interpolate/interpolate_pieces.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct interpolate_pair pair;
 
 static const double u = 0x1p-53;
 enum { CHECKS = 4, HALVINGS = 2, PROBES = 256 };
@@ -37,6 +36,16 @@ enum { SURVEY_POINTS = 1 << 16, GAP_POINTS = 8, LEBESGUE_POINTS = 1 << 14 };
 enum { TASK_NODES = 16 };
 
 /* --- what is chosen -------------------------------------------------------------------------- */
+
+static bool has_pieces(enum interpolate_method method)
+{
+    return method == INTERPOLATE_PCHIP || method == INTERPOLATE_SPLINE;
+}
+
+size_t interpolate_most_nodes(enum interpolate_method method)
+{
+    return has_pieces(method) ? INTERPOLATE_MOST_PIECES : INTERPOLATE_MOST_NODES;
+}
 
 /* The most nodes that have cells of degree 7, and of degree 11. */
 enum { NODES_OF_7 = 96, NODES_OF_11 = 320 };
@@ -66,27 +75,6 @@ static size_t points_of(size_t degree)
 bool interpolate_worth_cells(size_t n, size_t degree, uint64_t n_queries)
 {
     return n_queries / 2 > 2 * half_of(n, degree) * points_of(degree);
-}
-
-/* --- double double on the host --------------------------------------------------------------- */
-
-static pair pair_of(double x)
-{
-    return (pair){x, 0};
-}
-
-static pair pair_less(pair a, pair b)
-{
-    return interpolate_pair_add(a, (pair){-b.hi, -b.lo});
-}
-
-/* 1 / a, off by 2^-103 of itself. */
-static pair pair_inverse(pair a)
-{
-    const double first = 1 / a.hi;
-    const pair p = interpolate_two_product(a.hi, first);
-    const double rest = ((1 - p.hi) - p.lo) - a.lo * first;
-    return interpolate_quick_sum(first, rest * first);
 }
 
 /* --- nodes ----------------------------------------------------------------------------------- */
@@ -125,6 +113,7 @@ struct work {
     pair to_powers[INTERPOLATE_MOST_DEGREE + 1][INTERPOLATE_MOST_DEGREE + 1];
     int32_t *cell_of; /* [n]: of each node */
     double *cell;
+    double *slope; /* of pieces: scratch memory */
 };
 
 static enum status sort(struct work *w)
@@ -576,35 +565,43 @@ static bool wants_cells(const struct work *w, enum interpolate_why *why)
     return worth;
 }
 
-/* What is taken: points that are surveyed at once, and cells at most. */
+/* What is taken, in doubles: points that are surveyed at once, cells at most, terms, slopes. */
 struct sizes {
-    size_t points, cells;
+    size_t points, cells, terms, slopes;
 };
 
-static struct sizes sizes_of(size_t n, size_t n_curves, size_t degree)
+static struct sizes sizes_of(enum interpolate_method method, size_t n, size_t n_curves,
+                             size_t degree)
 {
-    return (struct sizes){survey_points(n_curves),
-                          n_curves * (half_of(n, degree) << (HALVINGS + 1)) * (degree + 3)};
+    if (has_pieces(method)) {
+        return (struct sizes){.cells = n_curves * n * (INTERPOLATE_CUBIC + 3),
+                              .slopes = INTERPOLATE_PIECES_ROOM * n};
+    }
+    return (struct sizes){.points = survey_points(n_curves),
+                          .cells = n_curves * (half_of(n, degree) << (HALVINGS + 1)) * (degree + 3),
+                          .terms = n * (n_curves + 1)};
 }
 
 /* Doubles of the cells of n nodes or fewer: a little fewer nodes can have more. */
-static size_t most_cells(size_t n, size_t n_curves)
+static size_t most_cells(enum interpolate_method method, size_t n, size_t n_curves)
 {
     const size_t from[] = {n, NODES_OF_11, NODES_OF_7};
     size_t most = 0;
     for (size_t i = 0; i < sizeof from / sizeof *from; ++i) {
         const size_t m = from[i] < n ? from[i] : n;
-        const size_t cells = sizes_of(m, n_curves, interpolate_degree(m)).cells;
+        const size_t cells = sizes_of(method, m, n_curves, interpolate_degree(m)).cells;
         most = cells > most ? cells : most;
     }
     return most;
 }
 
-struct interpolate_setup_bytes interpolate_setup_bytes(size_t n, size_t n_curves)
+struct interpolate_setup_bytes interpolate_setup_bytes(enum interpolate_method method, size_t n,
+                                                       size_t n_curves)
 {
-    const size_t cell_doubles = most_cells(n, n_curves);
-    const size_t points = survey_points(n_curves) * (3 + 3 * n_curves) * sizeof(double);
-    const size_t nodes = n * (3 * n_curves + 3) * sizeof(double) + n * (n_curves + 1) * 4;
+    const struct sizes s = sizes_of(method, n, n_curves, interpolate_degree(n));
+    const size_t cell_doubles = most_cells(method, n, n_curves);
+    const size_t points = s.points * (3 + 3 * n_curves) * sizeof(double) + s.slopes * 8;
+    const size_t nodes = n * (1 + n_curves) * sizeof(double) + s.terms * (2 * sizeof(double) + 4);
     const size_t alignment = (size_t)16 * 4096;
     return (struct interpolate_setup_bytes){nodes + n * sizeof(struct place) + n * 4 + points +
                                                 cell_doubles * 8 + sizeof(struct work) + alignment,
@@ -615,16 +612,17 @@ struct interpolate_setup_bytes interpolate_setup_bytes(size_t n, size_t n_curves
 static enum status take_host(struct work *w)
 {
     const size_t n = w->request->n, n_curves = w->request->n_curves;
-    const struct sizes s = sizes_of(n, n_curves, w->degree);
+    const struct sizes s = sizes_of(w->request->method, n, n_curves, w->degree);
     const struct {
         void **at;
         size_t count, size;
     } arrays[] = {{(void **)&w->place, n, sizeof *w->place},
                   {(void **)&w->x, n, sizeof(double)},
                   {(void **)&w->value, n_curves * n, sizeof(double)},
-                  {(void **)&w->term_hi, (n_curves + 1) * n, sizeof(double)},
-                  {(void **)&w->term_lo, (n_curves + 1) * n, sizeof(double)},
-                  {(void **)&w->exponent, (n_curves + 1) * n, sizeof(int32_t)},
+                  {(void **)&w->term_hi, s.terms, sizeof(double)},
+                  {(void **)&w->term_lo, s.terms, sizeof(double)},
+                  {(void **)&w->exponent, s.terms, sizeof(int32_t)},
+                  {(void **)&w->slope, s.slopes, sizeof(double)},
                   {(void **)&w->point_hi, s.points, sizeof(double)},
                   {(void **)&w->point_lo, s.points, sizeof(double)},
                   {(void **)&w->hi, n_curves * s.points, sizeof(double)},
@@ -633,7 +631,7 @@ static enum status take_host(struct work *w)
                   {(void **)&w->cell_of, n, sizeof(int32_t)},
                   {(void **)&w->cell, s.cells, sizeof(double)}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
-        *arrays[i].at = malloc(arrays[i].count * arrays[i].size);
+        *arrays[i].at = malloc(arrays[i].count * arrays[i].size + 1); /* not NULL of none */
         if (*arrays[i].at == NULL) {
             return status_fail(STATUS_NO_MEMORY, "no memory for %zu nodes of %zu curves", n,
                                n_curves);
@@ -641,6 +639,28 @@ static enum status take_host(struct work *w)
     }
     return STATUS_OK;
 }
+
+/* --- pieces ---------------------------------------------------------------------------------- */
+
+static enum status pieces(struct work *w)
+{
+    const struct interpolate_request *const r = w->request;
+    const size_t n = r->n, width = INTERPOLATE_CUBIC + 3;
+    struct interpolate_setup *const out = w->out;
+    out->nodes.n = n;
+    out->nodes.n_curves = r->n_curves;
+    out->lebesgue = (double)NAN;
+    out->cells = (struct interpolate_cells){
+        .n_cells = n, .degree = INTERPOLATE_CUBIC, .begin = w->x[0], .end = w->x[n - 1]};
+    for (size_t c = 0; c < r->n_curves; ++c) {
+        STATUS_TRY(interpolate_pieces(r->method == INTERPOLATE_SPLINE, n, w->x, w->value + c * n,
+                                      w->slope, w->cell + c * n * width));
+        STATUS_TRY(queue_check(w->q));
+    }
+    return put(w, w->cell, r->n_curves * n * width * sizeof(double), &out->cells.cell);
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
 
 static enum status take_survey(struct work *w)
 {
@@ -657,14 +677,17 @@ static enum status set_up(struct work *w)
 {
     STATUS_TRY(take_host(w));
     STATUS_TRY(sort(w));
+    if (has_pieces(w->request->method)) {
+        return pieces(w);
+    }
     STATUS_TRY(weigh(w));
     STATUS_TRY(put_nodes(w));
     STATUS_TRY(take_survey(w));
     STATUS_TRY(lebesgue(w));
     STATUS_TRY(wants_cells(w, &w->out->why) ? cells(w) : STATUS_OK);
-    w->out->method = w->out->nodes.is_rational    ? INTERPOLATE_FLOATER_HORMANN
-                     : w->out->cells.n_cells > 0 ? INTERPOLATE_BY_CELLS
-                                                 : INTERPOLATE_BARYCENTRIC;
+    if (w->out->method != INTERPOLATE_FLOATER_HORMANN) {
+        w->out->method = w->out->cells.n_cells > 0 ? INTERPOLATE_BY_CELLS : INTERPOLATE_BARYCENTRIC;
+    }
     return STATUS_OK;
 }
 
@@ -674,7 +697,7 @@ static void release_work(struct work *w)
                                   &w->survey.lo, &w->survey.condition};
     void *const host[] = {w->place,     w->x,        w->value,    w->term_hi, w->term_lo,
                           w->exponent,  w->point_hi, w->point_lo, w->hi,      w->lo,
-                          w->condition, w->cell_of,  w->cell};
+                          w->condition, w->cell_of,  w->cell,     w->slope};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; ++i) {
         w->ops->release(w->q, *spans[i]);
     }
@@ -690,17 +713,22 @@ enum status interpolate_setup_new(struct queue *q, const struct interpolate_requ
     const bool blends = request->method == INTERPOLATE_FLOATER_HORMANN;
     const size_t degree = blends ? 0 : request->degree;
     *out = (struct interpolate_setup){0};
-    if (n < 1 || n > INTERPOLATE_MOST_NODES || request->n_curves < 1) {
+    const size_t most = interpolate_most_nodes(request->method);
+    if (n < 1 || n > most || request->n_curves < 1) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%zu nodes of %zu curves; between 1 and %d nodes are needed", n,
-                           request->n_curves, INTERPOLATE_MOST_NODES);
+                           "%zu nodes of %zu curves; between 1 and %zu nodes are needed", n,
+                           request->n_curves, most);
     }
     if (degree != 0 && (degree < INTERPOLATE_LEAST_DEGREE || degree > INTERPOLATE_MOST_DEGREE ||
                         degree % 2 == 0)) {
         return status_fail(STATUS_BAD_ARGUMENT, "cells of degree %zu; odd, %d to %d", degree,
                            INTERPOLATE_LEAST_DEGREE, INTERPOLATE_MOST_DEGREE);
     }
-    out->degree = blends && request->degree < n ? request->degree : n - 1;
+    const size_t own = blends                        ? request->degree
+                       : has_pieces(request->method) ? INTERPOLATE_CUBIC
+                                                     : n;
+    out->method = request->method;
+    out->degree = own < n ? own : n - 1;
     out->nodes.is_rational = blends;
     struct work w = {.q = q,
                      .ops = q->backend->ops,

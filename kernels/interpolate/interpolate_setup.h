@@ -14,12 +14,14 @@ enum interpolate_method {
     INTERPOLATE_AUTO,
     INTERPOLATE_BY_CELLS,
     INTERPOLATE_BARYCENTRIC,
-    INTERPOLATE_FLOATER_HORMANN
+    INTERPOLATE_FLOATER_HORMANN,
+    INTERPOLATE_PCHIP,
+    INTERPOLATE_SPLINE
 };
 enum { INTERPOLATE_MOST_BLENDED = 20 }; /* its greatest degree */
 
 struct interpolate_request {
-    const double *x; /* [n], finite, in any order; 1 <= n <= INTERPOLATE_MOST_NODES */
+    const double *x; /* [n], finite, in any order; 1 <= n <= interpolate_most_nodes() */
     const double *y; /* [n_curves][n], finite, in the order of x */
     size_t n, n_curves;
     enum interpolate_method method;
@@ -44,17 +46,17 @@ struct interpolate_setup {
     size_t n_marked; /* cells whose queries take the barycentric form, of any curve */
     enum interpolate_method method; /* that is taken: not AUTO */
     enum interpolate_why why;
-    size_t degree;   /* of the polynomial, or of those that are blended */
+    size_t degree;   /* of the polynomial, or of those that are blended, or of pieces */
     double lebesgue; /* the Lebesgue constant, found at 8 points a gap: some percent too small; of
                         more than 2048 nodes at fewer, of more than 8192 at the gap's middle;
-                        infinite beyond the doubles */
+                        infinite beyond the doubles; NaN of pieces */
     size_t same[2];  /* STATUS_BAD_INPUT because of two equal x: their places in request.x, lower
                         first; else both 0 */
 };
 
 /* Sorts, weighs, surveys and makes cells; computes on q and waits for it. STATUS_BAD_INPUT: two
- * equal x (`same` has them), numbers that are not finite, an interval longer than the doubles. All
- * of *out is set in any case. */
+ * equal x (`same` has them), numbers that are not finite, an interval longer than the doubles,
+ * pieces steeper than that. All of *out is set in any case. */
 enum status interpolate_setup_new(struct queue *q, const struct interpolate_request *request,
                                   struct interpolate_setup *out) STATUS_MUST_CHECK;
 /* Gives the backend's memory back; once, also after a failure. */
@@ -66,7 +68,9 @@ void interpolate_setup_release(struct queue *q, struct interpolate_setup *s);
 struct interpolate_setup_bytes {
     size_t host, backend, backend_kept;
 };
-struct interpolate_setup_bytes interpolate_setup_bytes(size_t n, size_t n_curves);
+struct interpolate_setup_bytes interpolate_setup_bytes(enum interpolate_method method, size_t n,
+                                                       size_t n_curves);
+size_t interpolate_most_nodes(enum interpolate_method method);
 
 /* The degree of cells that suits n nodes: cells of all the interval in about 100 KiB, which a
  * multiprocessor's shared memory holds twice. */

@@ -31,7 +31,7 @@ static enum status set_up(struct leat_interpolant *p, const struct interpolate_r
 {
     struct leat_context *const c = p->context;
     const struct interpolate_setup_bytes bytes =
-        interpolate_setup_bytes(request->n, request->n_curves);
+        interpolate_setup_bytes(request->method, request->n, request->n_curves);
     struct room counted = {0};
     room_count(&counted, bytes.host, bytes.backend);
     STATUS_TRY(strips_room(p, &counted, request->n_curves));

@@ -25,8 +25,8 @@ const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
     [INTERPOLATE_METHOD] = {.key = "method",
                             .kind = PARAM_CHOICE,
                             .text = "auto",
-                            .choices = "auto|chebyshev|barycentric|floater-hormann",
-                            .help = "the curve: a polynomial, or Floater-Hormann"},
+                            .choices = "auto|chebyshev|barycentric|floater-hormann|pchip|spline",
+                            .help = "the curve, or how a polynomial is evaluated"},
     [INTERPOLATE_BLEND] = {.key = "blend",
                            .kind = PARAM_COUNT,
                            .text = "3",
@@ -98,12 +98,21 @@ static enum status choose_queries(const struct stage_input *in, const struct num
     return STATUS_OK;
 }
 
+static enum interpolate_method asked_of(const struct stage_args *args)
+{
+    return (enum interpolate_method)args->params[INTERPOLATE_METHOD].index;
+}
+
 enum status interpolate_too_many(const struct stage_args *args)
 {
+    const size_t most = interpolate_most_nodes(asked_of(args));
+    const bool are_pieces = most > INTERPOLATE_MOST_NODES;
     return status_fail(STATUS_TOO_LARGE,
-                       "%s: has more than %d nodes, the most of a polynomial that can be set up; "
-                       "interpolate a part of them, or every few",
-                       args->inputs[INTERPOLATE_NODES].name, INTERPOLATE_MOST_NODES);
+                       "%s: has more than %zu nodes, the most of %s; %sinterpolate a part of them, "
+                       "or every few",
+                       args->inputs[INTERPOLATE_NODES].name, most,
+                       are_pieces ? "a curve" : "a polynomial that can be set up",
+                       are_pieces ? "" : "take method=pchip or method=spline, ");
 }
 
 /* What is not counted by the list itself; from numbers that are no larger than 2^64 when their
@@ -111,7 +120,8 @@ enum status interpolate_too_many(const struct stage_args *args)
 static void count_others(const struct interpolate_choice *c, struct room *room)
 {
     const uint64_t n = c->n_nodes, curves = c->n_curves, cells = n * (1 + curves);
-    const struct interpolate_setup_bytes setup = interpolate_setup_bytes(c->n_nodes, c->n_curves);
+    const struct interpolate_setup_bytes setup =
+        interpolate_setup_bytes(c->asked, c->n_nodes, c->n_curves);
     const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
     const size_t swing = interpolate_swing_bytes(c->n_curves);
     room_count(room, 3 * cells * NUMBER + 40 * n, 0); /* as they came, sorted, growing; lines */
@@ -230,7 +240,7 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
 {
     const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES];
     *c = (struct interpolate_choice){
-        .asked = (enum interpolate_method)args->params[INTERPOLATE_METHOD].index,
+        .asked = asked_of(args),
         .blend = (size_t)args->params[INTERPOLATE_BLEND].count,
         .figure = (enum figure_format)args->params[INTERPOLATE_FIGURE].index};
     STATUS_TRY(choose_nodes(nodes, c));
@@ -238,12 +248,13 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
                               &args->params[INTERPOLATE_QUERIES].numbers, c));
     size_t numbers;
     const bool known = nodes->table->n_lines != 0;
-    if ((known && c->n_nodes > INTERPOLATE_MOST_NODES) ||
+    const size_t most = interpolate_most_nodes(c->asked);
+    if ((known && c->n_nodes > most) ||
         __builtin_mul_overflow(c->n_nodes, c->n_curves + 1, &numbers) ||
         numbers > SIZE_MAX / 4096) {
         return interpolate_too_many(args);
     }
-    c->n_nodes = c->n_nodes < INTERPOLATE_MOST_NODES ? c->n_nodes : INTERPOLATE_MOST_NODES;
+    c->n_nodes = c->n_nodes < most ? c->n_nodes : most;
     choose_buffers(args, c);
     return choose_n_sets(args, c);
 }
@@ -259,7 +270,7 @@ const char *interpolate_name(const struct interpolate_job *job, size_t curve,
     return room;
 }
 
-/* A term a node for every query and curve. */
+/* A term a node for every query and curve; of pieces, some in all. */
 double interpolate_work(const struct stage_args *args)
 {
     struct interpolate_choice c = {.n_nodes = 0};
@@ -268,5 +279,6 @@ double interpolate_work(const struct stage_args *args)
                        &c) != STATUS_OK) {
         return 0; /* plan() says what is wrong */
     }
-    return (double)c.n_nodes * (double)c.n_curves * (double)c.n_about;
+    const bool are_pieces = interpolate_most_nodes(asked_of(args)) > INTERPOLATE_MOST_NODES;
+    return (are_pieces ? 16 : (double)c.n_nodes) * (double)c.n_curves * (double)c.n_about;
 }

@@ -91,7 +91,7 @@ enum status interpolate_choose(const struct stage_args *args,
 enum status interpolate_room(struct interpolate_job *job, struct room *room) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 double interpolate_work(const struct stage_args *args);
-/* STATUS_TOO_LARGE, of more than INTERPOLATE_MOST_NODES. */
+/* STATUS_TOO_LARGE, of more than interpolate_most_nodes(). */
 enum status interpolate_too_many(const struct stage_args *args);
 /* The name of a curve; `room` is for one that the file does not give. */
 enum { INTERPOLATE_NAME_BYTES = 24 };

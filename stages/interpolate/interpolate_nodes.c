@@ -113,7 +113,8 @@ static void follow_lines(struct interpolate_job *job, const struct table_chunk *
 
 enum status interpolate_nodes_add(struct interpolate_job *job, const struct table_chunk *chunk)
 {
-    const size_t begin = job->n_cells, most = (size_t)INTERPOLATE_MOST_NODES * columns_of(job);
+    const size_t begin = job->n_cells,
+                 most = interpolate_most_nodes(job->choice.asked) * columns_of(job);
     if (chunk->n_cells > most - begin) {
         return interpolate_too_many(&job->args);
     }

@@ -39,13 +39,18 @@ const struct stage_told interpolate_told = {facts, NULL, codes};
 
 static const char *const methods[] = {[INTERPOLATE_BY_CELLS] = "chebyshev",
                                       [INTERPOLATE_BARYCENTRIC] = "barycentric",
-                                      [INTERPOLATE_FLOATER_HORMANN] = "floater-hormann"};
+                                      [INTERPOLATE_FLOATER_HORMANN] = "floater-hormann",
+                                      [INTERPOLATE_PCHIP] = "pchip",
+                                      [INTERPOLATE_SPLINE] = "spline"};
 
 const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES])
 {
+    static const char *const kinds[] = {[INTERPOLATE_FLOATER_HORMANN] = "Floater-Hormann function",
+                                        [INTERPOLATE_PCHIP] = "PCHIP",
+                                        [INTERPOLATE_SPLINE] = "spline"};
+    const bool is_other = job->setup.method >= INTERPOLATE_FLOATER_HORMANN;
     snprintf(room, INTERPOLATE_KIND_BYTES, "%s of degree %zu",
-             job->setup.nodes.is_rational ? "Floater-Hormann function" : "polynomial",
-             job->setup.degree);
+             is_other ? kinds[job->setup.method] : "polynomial", job->setup.degree);
     return room;
 }
 
@@ -144,7 +149,7 @@ static enum status warn_lebesgue(const struct interpolate_job *job, struct resul
                        "curve multiplied by up to as much, which %s; %s",
                        job->n, are_equispaced(job) ? ", at equal distances," : "", size, left,
                        job->setup.nodes.is_rational
-                           ? "take a lower blend or fewer nodes"
+                           ? "take a lower blend, or method=pchip"
                            : "take Chebyshev nodes (middle + half length * cos((2 k + 1) pi / (2 "
                              "n))), fewer nodes, or method=floater-hormann");
 }
@@ -167,11 +172,12 @@ static enum status warn_all(struct interpolate_job *job, struct result *out)
         if (job->setup.degree > 1 && !is_rational) {
             snprintf(growth, sizeof growth, ", and soon grows like x^%zu", job->setup.degree);
         }
-        STATUS_TRY(result_warn(out,
-                               "%" PRIu64 " of %" PRIu64 " queries lie outside of the nodes, from "
-                               "%.6g to %.6g: the %s is extrapolated there%s",
-                               t->n_outside, job->n_done, job->x[0], job->x[job->n - 1],
-                               is_rational ? "curve" : "polynomial", growth));
+        STATUS_TRY(result_warn(
+            out,
+            "%" PRIu64 " of %" PRIu64 " queries lie outside of the nodes, from "
+            "%.6g to %.6g: the %s is extrapolated there%s",
+            t->n_outside, job->n_done, job->x[0], job->x[job->n - 1],
+            job->setup.method >= INTERPOLATE_FLOATER_HORMANN ? "curve" : "polynomial", growth));
     }
     if (t->n_missing > 0) {
         STATUS_TRY(result_warn(out,

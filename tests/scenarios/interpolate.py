@@ -237,6 +237,32 @@ def rational():
     print(f"floater-hormann: {len(cases)} cases of three degrees by definition; no swing at 101 equal distances")
 
 
+def pieces():
+    """What is told of cubics from node to node; the numbers are held against SciPy's in interpolate_oracle.py."""
+    n = 40_000 if SMALL else 100_000
+    x = numpy.arange(n) * 0.01
+    numpy.save("k.nodes.npy", numpy.column_stack([x, numpy.sin(x), x > 9])[random.permutation(n)])
+    for method in ("spline", "pchip"):
+        run("-s", f"method={method}", "-s", "query=linspace(0, 399, 100000)", "k.nodes.npy")
+        told, z = about("out/k"), curve("out/k")
+        s = told["summary"]
+        assert (s["method"], s["degree"], s["cells"], s["cells_by_barycentric"], s["lebesgue_constant"]) == (method, 3, n, 0, None), s
+        assert abs(z["y"][0] - numpy.sin(z["x"])).max() < (1e-9 if method == "spline" else 1e-4)
+        assert told["warnings"] == [] and (method == "spline" or (0 <= z["y"][1]).all() and (z["y"][1] <= 1).all()), told
+    write("k2.nodes.csv", [0, 1, 2, 4], [0, 1, 8, 64])
+    run("-s", "method=spline", "-s", "query=-1,3,4,5", "k2.nodes.csv")
+    assert curve("out/k2")["y"][0].tolist() == [-1, 27, 64, 125]
+    assert about("out/k2")["warnings"] == ["2 of 4 queries lie outside of the nodes, from 0 to 4: the curve is extrapolated there, "
+                                           "and soon grows like x^3"]
+    write("k3.nodes.csv", [5], [7])
+    run("-s", "method=pchip", "-s", "query=0,5", "k3.nodes.csv")
+    assert curve("out/k3")["y"][0].tolist() == [7, 7] and about("out/k3")["summary"]["degree"] == 0
+    write("k4.nodes.csv", [0, 5e-324, 1], [0, 1, 1])
+    run("-s", "method=spline", "-s", "query=0,5", "k4.nodes.csv", out="bad", status=1, says="k4.nodes.csv: between x = 0 and 4.9.*e-324 "
+        "the curve is steeper than a double holds; scale x or y")
+    print(f"pchip and spline of {n} nodes; what is told of them")
+
+
 def linspace():
     """The queries are those of NumPy, to the bit."""
     write("l.nodes.csv", [0, 1], [0, 1])
@@ -481,7 +507,8 @@ def memory():
     numpy.save("w.nodes.npy", numpy.column_stack([numpy.arange(32769.0)] * 2))
     run("-s", "query=linspace(0, 1, 5)", "w.nodes.npy", status=1, says="has more than 32768 nodes")
     write("w2.nodes.csv", numpy.arange(40000.0), numpy.arange(40000.0))
-    run("-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has more than 32768 nodes")
+    run("-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has more than 32768 nodes.*take method=pchip or method=spline")
+    run("-s", "query=linspace(0, 1, 5)", "-s", "method=pchip", "w2.nodes.csv")
     leat("check", "-q", "-s", "query=linspace(0, 1, 5)", "w2.nodes.csv", status=1, says="has more than 32768 nodes")
 
 
@@ -653,6 +680,6 @@ def service():
 
 
 THREADED = forms, same_bytes, cancelled, service
-for part in THREADED if THREADS_ALONE else (bound, rational, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
+for part in THREADED if THREADS_ALONE else (bound, rational, pieces, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
                                             cancelled, service):
     part()

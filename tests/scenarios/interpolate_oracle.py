@@ -11,7 +11,8 @@ from lib import BACKEND, LEAT, begin
 
 begin("numpy", "scipy")
 import numpy
-from scipy.interpolate import BarycentricInterpolator, KroghInterpolator, barycentric_interpolate, krogh_interpolate
+from scipy.interpolate import (BarycentricInterpolator, CubicSpline, KroghInterpolator, PchipInterpolator, barycentric_interpolate,
+                               krogh_interpolate)
 
 U = 2.0**-53
 
@@ -69,6 +70,41 @@ compare("Krogh, 12 Chebyshev nodes", nodes := numpy.cos((2 * numpy.arange(12) + 
         KroghInterpolator(nodes, numpy.exp(nodes))(x))
 nodes = numpy.cos((2 * numpy.arange(320) + 1) * numpy.pi / 640)
 compare("320 Chebyshev nodes", nodes, numpy.sin(30 * nodes), x, BarycentricInterpolator(nodes, numpy.sin(30 * nodes))(x))
+
+
+def compare_pieces(what, x, y, queries):
+    """SciPy rounds slopes, and solves its equations, in double: held to 200 u of what the contract measures, times how uneven
+    the gaps are where it solves, and to rounding alone where x and y are whole numbers."""
+    order = random.permutation(len(x))
+    for method, make in (("pchip", PchipInterpolator), ("spline", CubicSpline)):
+        peer = make(x, y)
+        got = ours(x[order], y[order], queries, method)[:, 0]
+        at = numpy.clip(numpy.searchsorted(x, queries, side="right") - 1, 0, len(x) - 2)
+        h, slope = numpy.diff(x), numpy.abs(peer(x, 1))
+        beyond = 1 + numpy.maximum(0, numpy.maximum(x[0] - queries, queries - x[-1])) / h[at]
+        measure = beyond**3 * (numpy.abs(y)[at] + numpy.abs(y)[at + 1] + h[at] * (slope[at] + slope[at + 1]))
+        uneven = h.max() / h.min() if method == "spline" else 1
+        off = numpy.abs(got - peer(queries))
+        assert (off <= 200 * U * uneven * measure).all(), (what, method, (off / (U * measure)).max())
+        hits = numpy.isin(queries, x)
+        assert numpy.array_equal(got[hits], y[numpy.searchsorted(x, queries[hits])]), (what, method)
+        with numpy.errstate(invalid="ignore"):
+            print(f"{what}, {method}: within {numpy.nanmax(off / (U * measure)):.1f} u of what the contract measures")
+
+
+inside = random.uniform(0, 1, 3000)
+for what, x, y in (("two nodes", [0, 1], [3, -2]), ("three", [0, 1, 4], [3, -2, 5]), ("three that turn", [0, 1, 1.5], [0, 1, 0.25]),
+                   ("four", [0, 1, 4, 5], [3, -2, 5, 5]), ("flat runs", range(12), [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0]),
+                   ("uneven", [0, 1e-6, 1e-3, 1, 2, 2.5, 1e3, 1e3 + 1e-3], [1, 2, 3, -4, 5, 6, 7, 8]),
+                   ("huge", range(9), [(-1) ** k * 1e300 for k in range(9)]), ("tiny", range(9), [k * k * 3e-300 for k in range(9)]),
+                   ("far", 1e5 + numpy.arange(9), numpy.arange(9) ** 2), ("ends that turn", [0, 1, 2, 3, 4], [0, 1, -5, 1, 0.5]),
+                   ("random", numpy.sort(random.uniform(0, 9, 300)), random.normal(size=300)),
+                   ("a hundred thousand", numpy.cumsum(random.uniform(0.5, 2, 100_000)), random.normal(size=100_000)),
+                   ("sine of its manual", numpy.arange(10), numpy.sin(numpy.arange(10)))):
+    x, y = numpy.array(x, dtype=float), numpy.array(y, dtype=float)
+    length = x[-1] - x[0]
+    compare_pieces(what, x, y, numpy.concatenate([x[0] + inside * length, x[:2000], x[0] - inside[:9] * length, x[-1] + inside[:9] * length]))
+
 # Nodes are SciPy's answer exactly, and leat's.
 got = ours(nodes, numpy.sin(30 * nodes), nodes, "chebyshev")[:, 0]
 assert numpy.array_equal(got, numpy.sin(30 * nodes))
