@@ -5,11 +5,15 @@
 #include "pipeline/engine/reading.h"
 
 #include "formats/base/file_name.h"
+#include "formats/base/io_watch.h"
+#include "formats/result/result.h"
 #include "formats/source/archive_member.h"
 #include "formats/table/foreign.h"
+#include "pipeline/engine/scratch.h"
 #include "pipeline/names/input_name.h"
 #include "watch/files/xalloc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -367,6 +371,28 @@ static bool is_plain(const struct block *b)
            source_hindrance(table_source(b->table)) == NULL;
 }
 
+static void close_copy(struct number_copy *copy)
+{
+    if (copy->fd >= 0) {
+        close(copy->fd);
+    }
+    *copy = (struct number_copy){.fd = -1, .given_up = true};
+}
+
+/* Takes no more than a third of what is free: results come to the same place. */
+static bool add_to_copy(struct number_copy *copy, int folder_fd, const void *numbers, size_t bytes)
+{
+    if (copy->fd < 0) {
+        copy->bytes = NPY_HEAD_BYTES;
+        if (scratch_file(folder_fd, &copy->fd) != STATUS_OK ||
+            lseek(copy->fd, NPY_HEAD_BYTES, SEEK_SET) != NPY_HEAD_BYTES) {
+            return false;
+        }
+    }
+    copy->bytes += bytes;
+    return copy->bytes <= scratch_room(copy->fd) && io_watch_write_all(copy->fd, numbers, bytes);
+}
+
 /* Text and packed bytes are worth it, since reading doubles costs a tenth of decoding them; numbers
  * that lie in their file as in memory are not. */
 static void copy_numbers(struct reading *r, const struct block *b)
@@ -375,7 +401,9 @@ static void copy_numbers(struct reading *r, const struct block *b)
     const size_t bytes = b->chunk.n_cells * dtype_bytes(table_info(b->table)->dtype);
     if (is_wanted(r, b->part) && !r->without_copies && !copy->given_up && !is_plain(b)) {
         r->has_copied = r->need->rereads; /* a pipe cannot start over */
-        number_copy_add(copy, r->folder_fd, b->chunk.values, bytes);
+        if (!add_to_copy(copy, r->folder_fd, b->chunk.values, bytes)) {
+            close_copy(copy);
+        }
     }
 }
 
@@ -413,8 +441,13 @@ static enum status open_copy(struct reading *r, size_t part, struct table **out)
     const size_t n_lines = (size_t)(r->cells[part] / info->cells_per_line);
     struct job_part again = {.path = (char *)"the decoded copy of an input",
                              .fd = r->copies[part].fd};
-    STATUS_TRY(number_copy_end(&r->copies[part], r->input->parts[part].path, info->dtype, n_lines,
-                               info->cells_per_line));
+    char head[NPY_HEAD_BYTES];
+    result_npy_head(head, info->dtype == DTYPE_F32 ? NPY_F4 : NPY_F8, 2,
+                    (const size_t[]){n_lines, info->cells_per_line});
+    if (pwrite(again.fd, head, sizeof head, 0) != (ssize_t)sizeof head) {
+        return status_fail_errno(errno, "cannot write the decoded copy of '%s'",
+                                 r->input->parts[part].path);
+    }
     return open_part(r, &again, &(struct table_options){0}, out);
 }
 
@@ -464,7 +497,7 @@ enum status reading_close(struct reading *r, bool was_bad)
     table_watch_free(r->watch);
     r->watch = NULL;
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
-        number_copy_close(&r->copies[i]);
+        close_copy(&r->copies[i]);
         if (r->tables[i] != NULL && was_bad && code == STATUS_OK) {
             code = source_check_unchanged(table_source(r->tables[i])); /* was it whole? */
         }

@@ -8,7 +8,13 @@
 
 #include "pipeline/engine/job_input.h"
 #include "pipeline/engine/job_tasks.h"
-#include "pipeline/engine/number_copy.h"
+
+/* Decoded numbers, for passes after the first: a .npy file without a name. */
+struct number_copy {
+    int fd;        /* -1: none */
+    bool given_up; /* it found no room */
+    uint64_t bytes;
+};
 
 struct reading {
     struct job_tasks *tasks;
