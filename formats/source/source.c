@@ -2,10 +2,10 @@
  * source - where the bytes of one input come from; see source.h.
  *
  * Three layers: file_fill() reads the file in order with pread, or the stream, and takes the CRC-32
- * of each piece while it is in the cache, large pieces of a file on several threads, since one
- * copies a page cache slower than several cores decode it; packed_fill() unpacks that (unpack.h);
- * the head is what has been looked at and not consumed. Once it is used up, reading goes into the
- * caller's memory.
+ * of each piece while it is in the cache, and what a text is cut by; large pieces of a file on
+ * several threads, since one copies a page cache slower than several cores decode it; packed_fill()
+ * unpacks that (unpack.h); the head is what has been looked at and not consumed. Once it is used
+ * up, reading goes into the caller's memory.
  *
  * Compressed streams follow each other; zero bytes after the last one (tape padding) are skipped as
  * gzip -d does, anything else there is an error.
@@ -13,6 +13,7 @@
 #include "formats/source/source.h"
 
 #include "formats/base/checked.h"
+#include "formats/base/clones.h"
 #include "formats/base/io_watch.h"
 #include "formats/source/unpack.h"
 
@@ -28,10 +29,9 @@
 #include <zlib.h> /* crc32_combine */
 
 enum {
-    READ_BYTES = 256 << 10, /* one pread: its CRC is taken while the piece is in the L2 cache */
+    READ_BYTES = 128 << 10, /* one pread: its CRC is taken while the piece is in the L2 cache */
     HEAD_BYTES = 16 << 10,  /* the head grows in steps of this */
-    MOST_PORTIONS = 16,     /* of a read on several threads, about READ_BYTES each at least */
-    PAGE_BYTES = 4096
+    MOST_PORTIONS = 16      /* of a read on several threads, about READ_BYTES each at least */
 };
 
 struct source {
@@ -58,6 +58,30 @@ struct source {
     size_t packed_left;
 };
 
+static inline void count_some(const unsigned char *p, size_t n, struct source_counts *counts)
+{
+    const unsigned char delimiter = counts->delimiter;
+    unsigned char newlines = 0, delimiters = 0, quotes = 0;
+    for (size_t i = 0; i < n; i++) {
+        newlines = (unsigned char)(newlines + (p[i] == '\n'));
+        delimiters = (unsigned char)(delimiters + (p[i] == delimiter));
+        quotes = (unsigned char)(quotes + (p[i] == '"'));
+    }
+    counts->newlines += newlines;
+    counts->delimiters += delimiters;
+    counts->quotes += quotes;
+}
+
+CPU_CLONES
+void source_count(const unsigned char *p, size_t n, struct source_counts *counts)
+{
+    enum { BLOCK = 128 }; /* a byte holds its counts, and the loop runs in vectors */
+    for (; n >= BLOCK; p += BLOCK, n -= BLOCK) {
+        count_some(p, BLOCK, counts);
+    }
+    count_some(p, n, counts);
+}
+
 /* The stream's next bytes; fewer than cap only at its end. */
 static enum status read_stream(const struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
@@ -82,18 +106,29 @@ static enum status pread_full(const struct source *s, uint64_t offset, void *dst
                                           offset + (uint64_t)*n);
 }
 
-/* Reads up to `cap` bytes from `offset` on and extends *crc by them. */
-static enum status read_pieces(const struct source *s, uint64_t offset, unsigned char *dst,
-                               size_t cap, size_t *n, uint32_t *crc)
+/* A stretch of the file: where it lies, and what is taken of it as it is read. */
+struct stretch {
+    uint64_t offset;
+    unsigned char *dst;
+    size_t cap, n;
+    uint32_t crc;
+    struct source_counts *counts; /* NULL: nobody asks */
+};
+
+/* Up to cap bytes; fewer only at the file's end. */
+static enum status read_stretch(const struct source *s, struct stretch *p)
 {
     size_t got = READ_BYTES;
-    *n = 0;
-    while (*n < cap && got == READ_BYTES) {
-        const size_t left = cap - *n;
+    while (p->n < p->cap && got == READ_BYTES) {
+        unsigned char *const to = p->dst + p->n;
+        const size_t left = p->cap - p->n;
         STATUS_TRY(
-            pread_full(s, offset + *n, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got));
-        *crc = crc32_gzip_refl(*crc, dst + *n, got);
-        *n += got;
+            pread_full(s, p->offset + p->n, to, left < READ_BYTES ? left : READ_BYTES, &got));
+        p->crc = crc32_gzip_refl(p->crc, to, got);
+        if (p->counts) {
+            source_count(to, got, p->counts);
+        }
+        p->n += got;
     }
     return STATUS_OK;
 }
@@ -101,54 +136,65 @@ static enum status read_pieces(const struct source *s, uint64_t offset, unsigned
 /* A read that is cut into portions, of which any may turn out short. */
 struct portions {
     const struct source *s;
-    unsigned char *dst;
-    size_t bytes; /* of each */
-    size_t n[MOST_PORTIONS];
-    uint32_t crc[MOST_PORTIONS];
+    struct stretch at[MOST_PORTIONS];
+    struct source_counts counts[MOST_PORTIONS];
 };
 
 static void read_portion(void *arg, size_t i)
 {
     struct portions *p = arg;
-    p->crc[i] = 0;
-    if (read_pieces(p->s, p->s->offset + i * p->bytes, p->dst + i * p->bytes, p->bytes, &p->n[i],
-                    &p->crc[i]) != STATUS_OK) {
-        p->n[i] = 0; /* read again by the calling thread, which reports the error */
-        p->crc[i] = 0;
+    if (read_stretch(p->s, &p->at[i]) != STATUS_OK) {
+        p->at[i].n = 0; /* read again by the calling thread, which reports the error */
     }
 }
 
 /* As much of the file's own bytes as whole portions give, up to the first that is short. */
-static size_t read_portions(struct source *s, unsigned char *dst, size_t cap)
+static size_t read_portions(struct source *s, unsigned char *dst, size_t cap,
+                            struct source_counts *counts)
 {
-    struct portions p = {.s = s, .dst = dst};
+    struct portions p = {.s = s};
     size_t count = (cap + READ_BYTES / 2) / READ_BYTES, n = 0;
     count = count < MOST_PORTIONS ? count : MOST_PORTIONS;
     if (s->helpers.run == NULL || count < 2 || source_is_stream(s)) {
         return 0;
     }
-    p.bytes = cap / count / PAGE_BYTES * PAGE_BYTES; /* little is left for the caller */
-    s->helpers.run(s->helpers.context, count, read_portion, &p);
-    for (size_t i = 0; i < count && n == i * p.bytes; i++) {
-        s->crc = (uint32_t)crc32_combine(s->crc, p.crc[i], (z_off_t)p.n[i]);
-        s->offset += p.n[i];
-        n += p.n[i];
+    const size_t bytes = cap / count;
+    for (size_t i = 0; i < count; i++) {
+        p.counts[i].delimiter = counts ? counts->delimiter : 0;
+        p.at[i] = (struct stretch){.offset = s->offset + i * bytes,
+                                   .dst = dst + i * bytes,
+                                   .cap = i + 1 < count ? bytes : cap - i * bytes,
+                                   .counts = counts ? &p.counts[i] : NULL};
     }
+    s->helpers.run(s->helpers.context, count, read_portion, &p);
+    for (size_t i = 0; i < count && n == i * bytes && p.at[i].n > 0; i++) {
+        s->crc = (uint32_t)crc32_combine(s->crc, p.at[i].crc, (z_off_t)p.at[i].n);
+        n += p.at[i].n;
+        if (counts) {
+            counts->newlines += p.counts[i].newlines;
+            counts->delimiters += p.counts[i].delimiters;
+            counts->quotes += p.counts[i].quotes;
+        }
+    }
+    s->offset += n;
     return n;
 }
 
 /* The file's own bytes, in order. */
-static enum status file_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
+static enum status file_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
+                             struct source_counts *counts)
 {
     *n = 0;
     if (s->file_end) {
         return STATUS_OK;
     }
-    *n = read_portions(s, dst, cap);
-    size_t got;
-    STATUS_TRY(read_pieces(s, s->offset, dst + *n, cap - *n, &got, &s->crc));
-    s->offset += got;
-    *n += got;
+    *n = read_portions(s, dst, cap, counts);
+    struct stretch rest = {
+        .offset = s->offset, .dst = dst + *n, .cap = cap - *n, .crc = s->crc, .counts = counts};
+    STATUS_TRY(read_stretch(s, &rest));
+    s->crc = rest.crc;
+    s->offset += rest.n;
+    *n += rest.n;
     s->file_end = *n < cap;
     return STATUS_OK;
 }
@@ -163,7 +209,7 @@ static enum status refill_packed(struct source *s)
     size_t got = 0;
     const enum status status = s->stop && atomic_load(s->stop)
                                    ? status_fail(STATUS_CANCELLED, "%s: stopped", s->name)
-                                   : file_fill(s, s->packed_bytes, READ_BYTES, &got);
+                                   : file_fill(s, s->packed_bytes, READ_BYTES, &got, NULL);
     s->packed_at = s->packed_bytes;
     s->packed_left = got;
     return status;
@@ -240,7 +286,8 @@ static enum status unpack_piece(struct source *s, unsigned char *dst, size_t cap
                   : source_check_limits(&s->limits, s->name, packed_offset(s), s->unpacked);
 }
 
-static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
+static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
+                               struct source_counts *counts)
 {
     *n = 0;
     while (*n < cap) {
@@ -254,6 +301,9 @@ static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap,
         size_t got;
         const size_t left = cap - *n;
         STATUS_TRY(unpack_piece(s, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got));
+        if (counts) {
+            source_count(dst + *n, got, counts);
+        }
         *n += got;
     }
     return STATUS_OK;
@@ -277,9 +327,10 @@ enum status source_check_limits(const struct source_limits *limits, const char *
     return STATUS_OK;
 }
 
-static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
+static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
+                        struct source_counts *counts)
 {
-    return s->packing ? packed_fill(s, dst, cap, n) : file_fill(s, dst, cap, n);
+    return s->packing ? packed_fill(s, dst, cap, n, counts) : file_fill(s, dst, cap, n, counts);
 }
 
 /* Gives the file's first bytes, which were read to recognise the kind, to be unpacked. */
@@ -577,7 +628,7 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
     if (s->head_len - s->head_at < want) {
         STATUS_TRY(grow_head(s, want));
         size_t got;
-        STATUS_TRY(fill(s, s->head + s->head_len, s->head_cap - s->head_len, &got));
+        STATUS_TRY(fill(s, s->head + s->head_len, s->head_cap - s->head_len, &got, NULL));
         s->head_len += got;
     }
     *data = s->head + s->head_at;
@@ -587,11 +638,20 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
 
 enum status source_read(struct source *s, void *dst, size_t cap, size_t *n)
 {
+    return source_read_text(s, dst, cap, n, NULL);
+}
+
+enum status source_read_text(struct source *s, void *dst, size_t cap, size_t *n,
+                             struct source_counts *counts)
+{
     const size_t seen = s->head_len - s->head_at;
     const size_t from_head = seen < cap ? seen : cap;
     if (from_head > 0) {
         memcpy(dst, s->head + s->head_at, from_head);
         s->head_at += from_head;
+        if (counts) {
+            source_count(dst, from_head, counts);
+        }
     }
     if (s->head_at == s->head_len && s->head) {
         free(s->head); /* a head grown for long lines is not kept */
@@ -603,7 +663,8 @@ enum status source_read(struct source *s, void *dst, size_t cap, size_t *n)
         return STATUS_OK;
     }
     size_t got;
-    const enum status status = fill(s, (unsigned char *)dst + from_head, cap - from_head, &got);
+    const enum status status =
+        fill(s, (unsigned char *)dst + from_head, cap - from_head, &got, counts);
     *n += got;
     return status;
 }

@@ -66,7 +66,7 @@ struct source_helpers {
 /* From now on; what is read, and its checksum, are the same without. */
 void source_set_helpers(struct source *s, const struct source_helpers *helpers);
 
-/* From now on unpacking, and reading a stream, end with STATUS_CANCELLED, within 256 KiB of the
+/* From now on unpacking, and reading a stream, end with STATUS_CANCELLED, within 128 KiB of the
  * file, once *stop is set (by any thread), whatever comes out of it. Borrowed; NULL: never. */
 void source_stop_at(struct source *s, const atomic_bool *stop);
 /* From now on; what has been looked at counts. */
@@ -113,5 +113,16 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
                         size_t *n) STATUS_MUST_CHECK;
 /* Consumes up to `cap` bytes into dst; *n < cap only at the end. */
 enum status source_read(struct source *s, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
+
+/* What a text is cut by. */
+struct source_counts {
+    unsigned char delimiter;
+    size_t newlines, delimiters, quotes;
+};
+/* Adds those of p[0 .. n). */
+void source_count(const unsigned char *p, size_t n, struct source_counts *counts);
+/* As source_read, and adds those of what is read: each thread counts what it has just read. */
+enum status source_read_text(struct source *s, void *dst, size_t cap, size_t *n,
+                             struct source_counts *counts) STATUS_MUST_CHECK;
 
 #endif

@@ -6,14 +6,13 @@
  * without LF gets one, so that every chunk ends with LF or a delimiter.
  *
  * Without a quote in the text the cut is at the last line end, or the last delimiter of a long
- * line, and what has to be counted is line ends and delimiters: all of it at the speed of memory.
+ * line, and what has to be counted is line ends and delimiters, which has been done as it was read.
  * With quotes, or when the cells may not fit the chunk's room, the text is walked cell by cell. A
  * line is only cut when it is known to hold a filled cell, so that the decoder of a piece of it
  * knows that it is not a blank line; a comment never is.
  */
 #include "formats/table/csv.h"
 
-#include "formats/base/clones.h"
 #include "formats/table/foreign.h"
 
 #include <inttypes.h>
@@ -153,49 +152,20 @@ static struct place cut_walking(const struct cut *cut)
     return (struct place){n, table_count_byte(cut->text, n, '\n'), p > line ? column : 0};
 }
 
-/* What a text has of some bytes. */
-struct counts {
-    size_t newlines, delimiters, quotes;
-};
-
-static inline void count_some(const unsigned char *p, size_t n, unsigned char delimiter,
-                              struct counts *out)
-{
-    unsigned char newlines = 0, delimiters = 0, quotes = 0;
-    for (size_t i = 0; i < n; i++) {
-        newlines = (unsigned char)(newlines + (p[i] == '\n'));
-        delimiters = (unsigned char)(delimiters + (p[i] == delimiter));
-        quotes = (unsigned char)(quotes + (p[i] == '"'));
-    }
-    out->newlines += newlines;
-    out->delimiters += delimiters;
-    out->quotes += quotes;
-}
-
-/* All in one go: one thread reads, and many decode what it has cut. */
-CPU_CLONES
-static void count_all(const unsigned char *p, size_t n, unsigned char delimiter, struct counts *out)
-{
-    enum { BLOCK = 128 }; /* a byte holds its counts, and the loop runs in vectors */
-    *out = (struct counts){0};
-    for (; n >= BLOCK; p += BLOCK, n -= BLOCK) {
-        count_some(p, BLOCK, delimiter, out);
-    }
-    count_some(p, n, delimiter, out);
-}
-
-static struct place find_cut(const struct cut *cut)
+/* counts: of the whole text */
+static struct place find_cut(const struct cut *cut, const struct source_counts *counts)
 {
     struct cut part = *cut;
-    struct counts c;
+    struct source_counts c = *counts;
     for (;;) {
-        count_all(part.text, part.n, cut->dialect->delimiter, &c);
         /* With blanks as delimiters a cell takes a byte, and what ends it another. */
         const size_t most = cut->dialect->blanks ? part.n / 2 : c.delimiters + c.newlines;
         if (most <= cut->max_cells) {
             break;
         }
         part.n /= 2;
+        c = (struct source_counts){.delimiter = counts->delimiter};
+        source_count(part.text, part.n, &c);
     }
     struct place place = {0};
     if (part.n > 0 && c.quotes == 0) {
@@ -304,7 +274,8 @@ static enum status csv_open(struct table *t)
 }
 
 /* Reads what was carried, then the source. */
-static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size_t *n)
+static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size_t *n,
+                           struct source_counts *counts)
 {
     struct csv *const csv = t->state;
     const size_t carried = csv->carry.len - csv->carry_at;
@@ -312,6 +283,7 @@ static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size
     if (first > 0) {
         memcpy(dst, csv->carry.data + csv->carry_at, first);
         csv->carry_at += first;
+        source_count(dst, first, counts);
     }
     if (csv->carry_at == csv->carry.len) {
         csv->carry_at = 0;
@@ -322,7 +294,7 @@ static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size
         return STATUS_OK;
     }
     size_t got;
-    const enum status status = csv_text_read(&csv->text, dst + first, cap - first, &got);
+    const enum status status = csv_text_read(&csv->text, dst + first, cap - first, &got, counts);
     *n += got;
     return status;
 }
@@ -376,6 +348,7 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
     struct bytes *const carry = &csv->carry;
     const unsigned char *next = NULL;
     size_t want = LOOK_BYTES, got = want;
+    struct source_counts counts = {0};
     STATUS_TRY(carry_back(csv, c->raw, c->raw_len));
     for (;;) {
         const unsigned char *const begin = carry->data + csv->carry_at;
@@ -402,7 +375,7 @@ static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_l
         }
         want = n > LOOK_BYTES ? n : LOOK_BYTES;
         STATUS_TRY(bytes_reserve(carry, want + 1));
-        STATUS_TRY(csv_text_read(&csv->text, carry->data + carry->len, want, &got));
+        STATUS_TRY(csv_text_read(&csv->text, carry->data + carry->len, want, &got, &counts));
         carry->len += got;
         if (got < want && carry->data[carry->len - 1] != '\n') {
             carry->data[carry->len++] = '\n';
@@ -477,7 +450,8 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
     }
     for (;;) {
         size_t n;
-        enum status status = read_on(t, c->raw, cap, &n);
+        struct source_counts counts = {.delimiter = cut.dialect->delimiter};
+        enum status status = read_on(t, c->raw, cap, &n, &counts);
         c->raw_len = status ? 0 : n;
         if (status || (n == 0 && csv->column == 0)) {
             *end = !status;
@@ -486,10 +460,11 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
         const bool at_end = n < cap;
         if (at_end && (n == 0 || c->raw[n - 1] != '\n')) {
             c->raw[c->raw_len++] = '\n';
+            counts.newlines++;
         }
         cut.n = c->raw_len;
         cut.column = csv->column;
-        const struct place place = find_cut(&cut);
+        const struct place place = find_cut(&cut, &counts);
         if (place.n > 0) {
             return take(csv, c, place);
         }

@@ -185,13 +185,14 @@ struct csv_text {
     struct bytes text; /* read and not yet taken: from `at` on */
     size_t at;
 };
-/* Borrows the source; *x is zeroes before. As source_peek and source_read, of the text as UTF-8
- * without the mark of UTF-16; STATUS_BAD_INPUT (half a character). */
+/* Borrows the source; *x is zeroes before. As source_peek and source_read_text, of the text as
+ * UTF-8 without the mark of UTF-16; STATUS_BAD_INPUT (half a character). */
 enum status csv_text_open(struct csv_text *x, struct source *source) STATUS_MUST_CHECK;
 void csv_text_free(struct csv_text *x);
 enum status csv_text_peek(struct csv_text *x, size_t want, const unsigned char **data,
                           size_t *n) STATUS_MUST_CHECK;
-enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
+enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n,
+                          struct source_counts *counts) STATUS_MUST_CHECK;
 /* Consumes n bytes, or what there is up to its end. */
 enum status csv_text_skip(struct csv_text *x, size_t n) STATUS_MUST_CHECK;
 

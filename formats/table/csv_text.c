@@ -94,10 +94,11 @@ enum status csv_text_peek(struct csv_text *x, size_t want, const unsigned char *
     return STATUS_OK;
 }
 
-enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n)
+enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n,
+                          struct source_counts *counts)
 {
     if (!x->is_utf16) {
-        return source_read(x->source, dst, cap, n);
+        return source_read_text(x->source, dst, cap, n, counts);
     }
     for (*n = 0; *n < cap;) {
         const size_t left = x->text.len - x->at, part = left < cap - *n ? left : cap - *n;
@@ -109,6 +110,7 @@ enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n)
             continue;
         }
         memcpy((unsigned char *)dst + *n, x->text.data + x->at, part);
+        source_count(x->text.data + x->at, part, counts);
         x->at += part;
         *n += part;
     }
@@ -118,9 +120,11 @@ enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n)
 enum status csv_text_skip(struct csv_text *x, size_t n)
 {
     unsigned char gone[4096];
+    struct source_counts counts = {0};
     while (n > 0) {
         size_t got;
-        const enum status status = csv_text_read(x, gone, n < sizeof gone ? n : sizeof gone, &got);
+        const enum status status =
+            csv_text_read(x, gone, n < sizeof gone ? n : sizeof gone, &got, &counts);
         if (status || got == 0) {
             return status;
         }

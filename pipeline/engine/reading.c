@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LARGE_BYTES = 64 << 20, LARGE_BATCH = 4 }; /* a task reads so many batches of them */
+
 /* --- open ------------------------------------------------------------------------------------- */
 
 /* A line is held whole while a table is opened, before any memory is reserved for the job. */
@@ -300,7 +302,8 @@ static struct block *take_block(struct reading *r)
     return b;
 }
 
-/* One block, or more while there are plenty, so that a task reads much at a time. */
+/* One block, or more while there are plenty, so that a task reads much at a time: of a large file
+ * most. */
 static void start(struct reading *r)
 {
     const struct engine *e = r->tasks->engine;
@@ -308,8 +311,11 @@ static void start(struct reading *r)
     if (first == NULL) {
         return;
     }
+    const struct source *const file = table_source(first->table);
+    const bool is_large = source_file_bytes(file) - source_file_offset(file) >= LARGE_BYTES;
+    const size_t most = is_large ? LARGE_BATCH * e->batch_blocks : e->batch_blocks;
     struct block **last = &first->next;
-    for (size_t n = 1; n < e->batch_blocks && e->n_free_blocks > e->n_blocks / 2; n++) {
+    for (size_t n = 1; n < most && e->n_free_blocks > e->n_blocks / 2; n++) {
         *last = take_block(r);
         last = &(*last)->next;
     }

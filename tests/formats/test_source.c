@@ -41,11 +41,25 @@ static struct bytes some_bytes(size_t n)
     return b;
 }
 
+static void assert_counts(const struct source_counts *counts, const unsigned char *p, size_t n)
+{
+    size_t newlines = 0, delimiters = 0, quotes = 0;
+    for (size_t i = 0; i < n; i++) {
+        newlines += p[i] == '\n';
+        delimiters += p[i] == counts->delimiter;
+        quotes += p[i] == '"';
+    }
+    assert_int_equal(counts->newlines, newlines);
+    assert_int_equal(counts->delimiters, delimiters);
+    assert_int_equal(counts->quotes, quotes);
+}
+
 /* Reads s to its end, `step` bytes a call, after a look at `peek` bytes. */
 static enum status read_all(struct source *s, size_t peek, size_t step, struct bytes *out)
 {
     const unsigned char *seen;
     size_t n_seen, n;
+    struct source_counts counts = {.delimiter = ','};
     enum status status = source_peek(s, peek, &seen, &n_seen);
     const size_t before = out->len;
     if (!status) {
@@ -55,7 +69,7 @@ static enum status read_all(struct source *s, size_t peek, size_t step, struct b
     while (!status) {
         unsigned char piece[8192];
         assert_true(step <= sizeof piece);
-        status = source_read(s, piece, step, &n);
+        status = source_read_text(s, piece, step, &n, &counts);
         if (!status && out->len - before < n_seen) {
             const size_t left = n_seen - (out->len - before);
             assert_memory_equal(out->data + out->len, piece, left < n ? left : n);
@@ -64,6 +78,9 @@ static enum status read_all(struct source *s, size_t peek, size_t step, struct b
         if (n < step) {
             break;
         }
+    }
+    if (!status) {
+        assert_counts(&counts, out->data + before, out->len - before);
     }
     return status;
 }
@@ -452,10 +469,10 @@ static void run_backwards(void *context, size_t n, void (*body)(void *arg, size_
     }
 }
 
-static void helpers_change_neither_bytes_nor_checksum(void **state)
+static void helpers_change_neither_bytes_nor_checksum_nor_counts(void **state)
 {
     (void)state;
-    enum { PIECE = 256 << 10 };
+    enum { PIECE = 128 << 10 };
     static const size_t sizes[] = {PIECE, 2 * PIECE, 2 * PIECE + 1, 5 * PIECE - 1, 33 * PIECE + 7};
     static const size_t caps[] = {3 * PIECE / 2 - 1, 2 * PIECE - 1,  3 * PIECE - 5000,
                                   3 * PIECE,         4 * PIECE + 13, 40 * PIECE};
@@ -464,15 +481,18 @@ static void helpers_change_neither_bytes_nor_checksum(void **state)
         assert_int_equal(bytes_reserve(&out, sizes[i] + 40 * PIECE), STATUS_OK);
         for (size_t k = 0; k < sizeof caps / sizeof caps[0]; k++) {
             struct source *s = memory_source(b.data, b.len);
+            struct source_counts counts = {.delimiter = ';'};
             size_t helped = 0, n = 1;
             uint32_t crc;
             source_set_helpers(s, &(struct source_helpers){run_backwards, &helped});
             for (out.len = 0; n > 0; out.len += n) {
-                assert_int_equal(source_read(s, out.data + out.len, caps[k], &n), STATUS_OK);
+                assert_int_equal(source_read_text(s, out.data + out.len, caps[k], &n, &counts),
+                                 STATUS_OK);
                 assert_true(n == caps[k] || out.len + n == b.len);
             }
             assert_int_equal(out.len, b.len);
             assert_memory_equal(out.data, b.data, b.len);
+            assert_counts(&counts, b.data, b.len);
             assert_int_equal(helped > 0, caps[k] >= 3 * PIECE / 2);
             assert_int_equal(source_crc(s, &crc), STATUS_OK);
             assert_int_equal(crc, crc32_z(0, b.data, b.len));
@@ -484,25 +504,27 @@ static void helpers_change_neither_bytes_nor_checksum(void **state)
 }
 
 /* It is told, or made good by reading once more. The helpers have two pieces each. */
-static void a_read_that_fails_once_leaves_bytes_and_checksum_right(void **state)
+static void a_read_that_fails_once_leaves_bytes_checksum_and_counts_right(void **state)
 {
     (void)state;
-    enum { PIECE = 256 << 10, PIECES = 40 };
+    enum { PIECE = 128 << 10, PIECES = 40 };
     struct bytes b = some_bytes((size_t)PIECES * PIECE), out = {0};
     assert_int_equal(bytes_reserve(&out, b.len), STATUS_OK);
     size_t n_good = 0;
     for (size_t k = 1; k <= PIECES; k++) {
         struct source *s = memory_source(b.data, b.len);
+        struct source_counts counts = {.delimiter = ';'};
         size_t helped = 0, n;
         uint32_t crc;
         source_set_helpers(s, &(struct source_helpers){run_backwards, &helped});
         reads_until_fault = k;
-        const enum status status = source_read(s, out.data, b.len, &n);
+        const enum status status = source_read_text(s, out.data, b.len, &n, &counts);
         reads_until_fault = 0;
         assert_true(status == STATUS_OK || status == STATUS_IO);
         if (status == STATUS_OK) {
             assert_int_equal(n, b.len);
             assert_memory_equal(out.data, b.data, b.len);
+            assert_counts(&counts, b.data, b.len);
             assert_int_equal(source_crc(s, &crc), STATUS_OK);
             assert_int_equal(crc, crc32_z(0, b.data, b.len));
             n_good++;
@@ -680,8 +702,8 @@ int main(void)
         cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),
         cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
         cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),
-        cmocka_unit_test(helpers_change_neither_bytes_nor_checksum),
-        cmocka_unit_test(a_read_that_fails_once_leaves_bytes_and_checksum_right),
+        cmocka_unit_test(helpers_change_neither_bytes_nor_checksum_nor_counts),
+        cmocka_unit_test(a_read_that_fails_once_leaves_bytes_checksum_and_counts_right),
         cmocka_unit_test(file_that_changes_while_it_is_read_is_told),
         cmocka_unit_test(folders_and_pipes_are_refused),
     };
