@@ -127,20 +127,33 @@ enum status cpu_condensed(struct queue *q, const struct matrix *m, uint64_t firs
 
 struct heat_job {
     const struct matrix *m;
-    size_t side;
-    const size_t *start; /* the first series of every cell, and the end */
-    float *cells;
+    const struct matrix_picture *picture;
+    const size_t *start; /* the first place of every cell, and the end */
 };
+
+static double level_of(const struct matrix *m, const void *row, size_t i)
+{
+    return m->type == DTYPE_F32 ? (double)((const float *)row)[i] : ((const double *)row)[i];
+}
 
 /* Adds the defined elements i0 .. i1 - 1 of row j. */
 static void add_segment(const struct matrix *m, const void *row, size_t i0, size_t i1, double *sum,
                         double *count)
 {
     for (size_t i = i0; i < i1; ++i) {
-        double r =
-            m->type == DTYPE_F32 ? (double)((const float *)row)[i] : ((const double *)row)[i];
+        double r = level_of(m, row, i);
         *sum += r == r ? r : 0;
         *count += r == r;
+    }
+}
+
+/* Those of series a with the series order[i0 .. i1). */
+static void add_in_order(const struct matrix *m, const uint32_t *order, size_t a, size_t i0,
+                         size_t i1, double *sum, double *count)
+{
+    for (size_t i = i0; i < i1; ++i) {
+        const size_t b = order[i], j = a > b ? a : b;
+        add_segment(m, cpu_matrix_row(m, j), a + b - j, a + b - j + 1, sum, count);
     }
 }
 
@@ -148,30 +161,35 @@ static void add_segment(const struct matrix *m, const void *row, size_t i0, size
 static void heat_body(void *arg, size_t index, void *scratch)
 {
     const struct heat_job *job = arg;
-    size_t a = job->side - 1 - index; /* the longest rows first */
-    size_t j_end = job->start[a + 1], j_start = job->start[a];
+    const struct matrix_picture *p = job->picture;
+    size_t a = p->side - 1 - index; /* the longest rows first */
     double *sum = scratch, *count = sum + a + 1;
     memset(sum, 0, 2 * (a + 1) * sizeof *sum);
-    for (size_t j = j_start; j < j_end; ++j) {
+    for (size_t j = job->start[a]; j < job->start[a + 1]; ++j) {
         const void *row = cpu_matrix_row(job->m, j);
         for (size_t b = 0; b <= a; ++b) {
-            add_segment(job->m, row, job->start[b], cpu_min(job->start[b + 1], j), sum + b,
-                        count + b);
+            const size_t i0 = job->start[b], i1 = cpu_min(job->start[b + 1], j);
+            if (p->order != NULL) {
+                add_in_order(job->m, p->order, p->order[j], i0, i1, sum + b, count + b);
+            } else {
+                add_segment(job->m, row, i0, i1, sum + b, count + b);
+            }
         }
     }
-    /* the diagonal's cell has both triangles, and a 1 for every series */
-    double ones = (double)(j_end - j_start);
-    sum[a] = 2 * sum[a] + ones;
-    count[a] = 2 * count[a] + ones;
+    /* the diagonal's cell has both triangles */
+    sum[a] = 2 * sum[a] + (double)p->ones[a];
+    count[a] = 2 * count[a] + (double)p->ones[a];
     for (size_t b = 0; b <= a; ++b) {
         float cell = count[b] > 0 ? (float)(sum[b] / count[b]) : NAN;
-        job->cells[a * job->side + b] = cell;
-        job->cells[b * job->side + a] = cell;
+        p->cells[a * p->side + b] = cell;
+        p->cells[b * p->side + a] = cell;
     }
 }
 
-enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side, float *cells)
+enum status cpu_heatmap(struct queue *q, const struct matrix *m,
+                        const struct matrix_picture *picture)
 {
+    const size_t side = picture->side;
     STATUS_TRY(cpu_matrix_check(m));
     if (side > m->n_series) {
         return status_fail(STATUS_INTERNAL, "heatmap: %zu cells for %zu series", side, m->n_series);
@@ -181,7 +199,7 @@ enum status cpu_heatmap(struct queue *q, const struct matrix *m, size_t side, fl
     for (size_t a = 0; a <= side; ++a) {
         start[a] = side == 0 ? 0 : (size_t)((unsigned __int128)a * m->n_series / side);
     }
-    struct heat_job job = {.m = m, .side = side, .start = start, .cells = cells};
+    struct heat_job job = {.m = m, .picture = picture, .start = start};
     enum status st = cpu_run_scratch(q, side, 2 * side * sizeof(double), heat_body, &job);
     free(start);
     return st;

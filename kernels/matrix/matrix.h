@@ -55,6 +55,17 @@ struct matrix_survey {
     double mean_abs;                 /* mean of |r| over defined pairs; NaN when there are none */
 };
 
+/* The matrix averaged down to side x side cells, side <= n_series, row by row, both triangles. Cell
+ * (a, b) averages the defined r of series at the places floor(a * n / side) .. with those at
+ * floor(b * n / side) .., and one on the diagonal has a 1 for each series that counts with itself,
+ * too; NaN when there is none. */
+struct matrix_picture {
+    size_t side;
+    const uint32_t *order; /* [n_series] the series at each place; NULL: of the place's number */
+    const uint32_t *ones;  /* [side] of the series of cell (a, a), so many count with themselves */
+    float *cells;
+};
+
 struct matrix_kernels {
     /* Whole-matrix statistics, and for each series the median of |r| over its defined pairs (NaN
      * when there are none; the mean of the two middle ones when their number is even), into
@@ -74,11 +85,8 @@ struct matrix_kernels {
      * SciPy's squareform), in the matrix's type, to host memory. Several threads at once. */
     enum status (*condensed)(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
                              void *dst) STATUS_MUST_CHECK;
-    /* The matrix averaged down to side x side cells (side <= n_series; cell (a, b) averages the
-     * defined r of series floor(a * n / side) .. in both directions, the diagonal as 1; NaN when
-     * there is none), row by row, both triangles. */
-    enum status (*heatmap)(struct queue *q, const struct matrix *m, size_t side,
-                           float *cells) STATUS_MUST_CHECK;
+    enum status (*heatmap)(struct queue *q, const struct matrix *m,
+                           const struct matrix_picture *picture) STATUS_MUST_CHECK;
 };
 
 #endif

@@ -132,8 +132,9 @@ enum status condense_by_bounce(struct cuda_queue *q, unsigned slot, const matrix
 /* Cells (a, b), b <= a, a warp each. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    heat_cells(const __grid_constant__ matrix_view m, size_t side, float *cells)
+    heat_cells(const __grid_constant__ matrix_view m, const __grid_constant__ matrix_picture p)
 {
+    const size_t side = p.side;
     const size_t cell = blockIdx.x * (size_t)(THREADS / 32) + threadIdx.x / 32;
     const size_t a = cell / side, b = cell % side;
     if (a >= side || b > a) {
@@ -149,7 +150,13 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll 4
     while (j0 + row < j1) {
         const size_t j = j0 + row, i = i0 + column;
-        const double r = i < j ? (double)matrix_row<T>(m, j)[i] : (double)NAN;
+        double r = (double)NAN;
+        if (i < j && p.order == nullptr) {
+            r = (double)matrix_row<T>(m, j)[i];
+        } else if (i < j) {
+            const uint32_t one = p.order[j], other = p.order[i];
+            r = (double)matrix_row<T>(m, one > other ? one : other)[one > other ? other : one];
+        }
         if (r == r) {
             sum += r;
             count += 1;
@@ -162,10 +169,11 @@ __global__ void __launch_bounds__(THREADS)
     count = warp_sum(count);
     if (lane == 0) {
         if (a == b) {
-            sum = 2 * sum + (double)(j1 - j0);
-            count = 2 * count + (double)(j1 - j0);
+            sum = 2 * sum + (double)p.ones[a];
+            count = 2 * count + (double)p.ones[a];
         }
-        cells[a * side + b] = cells[b * side + a] = count > 0 ? (float)(sum / count) : (float)NAN;
+        p.cells[a * side + b] = p.cells[b * side + a] =
+            count > 0 ? (float)(sum / count) : (float)NAN;
     }
 }
 
@@ -234,12 +242,24 @@ enum status cuda_condensed(struct queue *queue, const struct matrix *m, uint64_t
     return status;
 }
 
-enum status cuda_heatmap(struct queue *queue, const struct matrix *m, size_t side, float *cells)
+/* The numbers of the picture, on the device. */
+static enum status upload_numbers(struct queue *queue, const cuda_span &to, size_t at,
+                                  const uint32_t *from, size_t n)
+{
+    uint64_t ticket;
+    STATUS_TRY(
+        cuda_upload(queue, span_from(to.span, at * sizeof *from), from, n * sizeof *from, &ticket));
+    return cuda_upload_wait(queue, ticket);
+}
+
+enum status cuda_heatmap(struct queue *queue, const struct matrix *m,
+                         const struct matrix_picture *picture)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
-    const size_t bytes = side * side * sizeof *cells;
+    const size_t side = picture->side, bytes = side * side * sizeof *picture->cells;
     cuda_matrix_view matrix(queue);
-    float *there;
+    cuda_span numbers(queue);
+    matrix_picture there = {side, nullptr, nullptr, nullptr};
     if (side == 0) {
         return STATUS_OK;
     }
@@ -247,20 +267,27 @@ enum status cuda_heatmap(struct queue *queue, const struct matrix *m, size_t sid
         return status_fail(STATUS_INTERNAL, "heatmap: %zu cells for %zu series", side, m->n_series);
     }
     STATUS_TRY(matrix.look(m));
+    STATUS_TRY(numbers.alloc((side + m->n_series) * sizeof(uint32_t)));
+    STATUS_TRY(upload_numbers(queue, numbers, 0, picture->ones, side));
+    there.ones = numbers.as<const uint32_t>();
+    if (picture->order != nullptr) {
+        STATUS_TRY(upload_numbers(queue, numbers, side, picture->order, m->n_series));
+        there.order = there.ones + side;
+    }
     {
         cuda_work work(q, STREAM_QUERY);
         STATUS_TRY(work.status);
-        STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&there));
+        STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&there.cells));
         const unsigned blocks = (unsigned)cuda_pieces(side * side, THREADS / 32);
         if (m->type == DTYPE_F32) {
-            heat_cells<float><<<blocks, THREADS, 0, work.stream>>>(matrix.view, side, there);
+            heat_cells<float><<<blocks, THREADS, 0, work.stream>>>(matrix.view, there);
         } else {
-            heat_cells<double><<<blocks, THREADS, 0, work.stream>>>(matrix.view, side, there);
+            heat_cells<double><<<blocks, THREADS, 0, work.stream>>>(matrix.view, there);
         }
         STATUS_TRY(cuda_launched("heatmap"));
         STATUS_TRY(work.done());
     }
-    return cuda_query_read(q, cells, there, bytes);
+    return cuda_query_read(q, picture->cells, there.cells, bytes);
 }
 
 const struct matrix_kernels cuda_matrix = {

@@ -57,7 +57,7 @@ enum status cuda_select(struct queue *q, const struct matrix *m, double cut,
                         struct matrix_pairs *out) STATUS_MUST_CHECK;
 enum status cuda_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
                            void *dst) STATUS_MUST_CHECK;
-enum status cuda_heatmap(struct queue *q, const struct matrix *m, size_t side,
-                         float *cells) STATUS_MUST_CHECK;
+enum status cuda_heatmap(struct queue *q, const struct matrix *m,
+                         const struct matrix_picture *picture) STATUS_MUST_CHECK;
 
 #endif

@@ -235,13 +235,17 @@ static enum status heatmap_piece(void *context, uint64_t index, struct bytes *ou
 }
 
 /* A series without a single coefficient has none with itself. */
-static void clear_undefined(struct heatmap *map)
+static enum status find_cells(struct heatmap *map)
 {
-    for (size_t s = 0; map->grid.series == 1 && s < map->grid.side; s++) {
-        if (isnan(map->job->median_abs[s])) {
-            map->cells[s * map->grid.side + s] = NAN;
-        }
+    const struct pearson_job *const job = map->job;
+    const size_t n = job->n_series, side = map->grid.side;
+    uint32_t ones[SIDE_MOST] = {0};
+    for (size_t place = 0; place < n; place++) {
+        const size_t cell = ((place + 1) * side - 1) / n;
+        ones[cell] += isnan(job->median_abs[series_at(job, place)]) ? 0 : 1;
     }
+    const struct matrix_picture picture = {side, job->order, ones, map->cells};
+    return job->ops->matrix->heatmap(job->queue, &job->matrix, &picture);
 }
 
 enum status pearson_heatmap(struct pearson_job *job, struct result *out)
@@ -260,15 +264,10 @@ enum status pearson_heatmap(struct pearson_job *job, struct result *out)
                            grid.side * grid.side);
     }
     *map = (struct heatmap){.job = job, .grid = grid};
-    const enum status st = job->order != NULL ? pearson_order_cells(job, grid.side, map->cells)
-                                              : job->ops->matrix->heatmap(job->queue, &job->matrix,
-                                                                          grid.side, map->cells);
+    const enum status st = find_cells(map);
     if (st != STATUS_OK) {
         free(map);
         return st;
-    }
-    if (job->order == NULL) {
-        clear_undefined(map);
     }
     return result_add_member(file, NULL, 1, heatmap_piece, map, free);
 }

@@ -317,9 +317,6 @@ size_t pearson_order_bytes(size_t n_series);
 /* Sets order and place where a clustered one was asked for and can be had. The matrix is
  * complete. */
 enum status pearson_order_find(struct pearson_job *job) STATUS_MUST_CHECK;
-/* The matrix in that order, averaged down to side x side cells like the kernel `heatmap`. */
-enum status pearson_order_cells(struct pearson_job *job, size_t side,
-                                float *cells) STATUS_MUST_CHECK;
 
 /* --- pearson_report.c: files, summary, warnings --- */
 /* Fills the result from a job whose outcome is complete; pieces refer to the job. */

@@ -261,7 +261,8 @@ static enum status take_select(void)
 static enum status take_heatmap(void)
 {
     static float cells[100 * 100];
-    return cpu_matrix.heatmap(queue, &matrix, 100, cells);
+    static const uint32_t ones[100];
+    return cpu_matrix.heatmap(queue, &matrix, &(struct matrix_picture){100, NULL, ones, cells});
 }
 
 static const struct {
