@@ -45,8 +45,10 @@ static bool has_part(const struct stage_ops *stage, const struct param_value *pa
                      const struct stage_part *part)
 {
     const size_t i = part->unless != NULL ? find_param(stage, part->unless) : stage->n_specs;
-    return i == stage->n_specs ||
-           (stage->specs[i].kind == PARAM_CHOICE ? params[i].index > 0 : *params[i].text == '\0');
+    if (i < stage->n_specs && stage->specs[i].kind == PARAM_CHOICE) {
+        return params != NULL && params[i].index > 0;
+    }
+    return i == stage->n_specs || params == NULL || *params[i].text == '\0';
 }
 
 size_t stage_parts(const struct stage_ops *stage, const struct param_value *params,

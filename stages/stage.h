@@ -174,7 +174,8 @@ extern const struct stage_ops *const stage_registry[];
 /* By name; NULL when there is none. */
 const struct stage_ops *stage_find(const char *name);
 
-/* The parts that a job with these parameters has, in the stage's order; how many. */
+/* The parts that a job with these parameters has (NULL: with the defaults), in the stage's order;
+ * how many. */
 size_t stage_parts(const struct stage_ops *stage, const struct param_value *params,
                    const struct stage_part *out[STAGE_MAX_PARTS]);
 /* What is said in place of a part, as a message has it: "query", "targets=none"; "": nothing, a job

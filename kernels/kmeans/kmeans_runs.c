@@ -42,6 +42,12 @@ static enum status open_run(struct kmeans_solve *s, size_t number, struct kmeans
         run->phase = KMEANS_DRAW;
         return STATUS_OK;
     }
+    if (s->request.init == KMEANS_INIT_GIVEN) {
+        run->phase = KMEANS_DONE;
+        run->state.done = 1;
+        return kmeans_model_put(s, &run->model, KMEANS_CENTROID, s->given,
+                                k * s->request.n_columns * sizeof(double));
+    }
     run->phase = KMEANS_GATHER;
     return choose_start(s, run);
 }
@@ -216,15 +222,22 @@ static enum status step_run(struct kmeans_solve *s, struct kmeans_run *run)
     return STATUS_OK;
 }
 
+static bool are_done(const struct kmeans_solve *s)
+{
+    size_t r = 0;
+    while (r < s->n_runs && s->runs[r].phase == KMEANS_DONE) {
+        r++;
+    }
+    return r == s->n_runs;
+}
+
 /* All runs of the window, by as many passes as the longest takes. */
 static enum status iterate(struct kmeans_solve *s)
 {
-    for (bool done = false; !done;) {
+    while (!are_done(s)) {
         STATUS_TRY(kmeans_visit_all(s, visit));
-        done = true;
         for (size_t r = 0; r < s->n_runs; r++) {
             STATUS_TRY(step_run(s, &s->runs[r]));
-            done = done && s->runs[r].phase == KMEANS_DONE;
         }
     }
     return STATUS_OK;

@@ -59,7 +59,7 @@ static enum status refuse(void *arg, const struct kmeans_points *x, struct span 
 /* A column whose range is not that of the arithmetic. */
 static enum status refuse_range(struct kmeans_solve *s, size_t c)
 {
-    const bool is_far = s->max[c] - s->min[c] > most_range;
+    const bool is_far = (s->max[c] - s->min[c]) * fmax(s->weight[c], 1) > most_range;
     s->fault = (struct kmeans_fault){.what = is_far ? KMEANS_TOO_FAR : KMEANS_TOO_CLOSE,
                                      .column = c,
                                      .low = s->min[c],
@@ -68,16 +68,28 @@ static enum status refuse_range(struct kmeans_solve *s, size_t c)
                        s->min[c], s->max[c]);
 }
 
-/* Once the ranges are known. */
+/* Whether differences of so much can be squared. */
+static bool is_fit(double range)
+{
+    return range == 0 || (range >= least_range && range <= most_range);
+}
+
+/* Once the ranges are known: with the centroids, where they are given. */
 static enum status take_ranges(struct kmeans_solve *s)
 {
     const size_t d = s->request.n_columns, bytes = d * sizeof(double);
+    const size_t n_given = s->given != NULL ? s->request.k_last : 0;
     STATUS_TRY(kmeans_model_get(s, &s->all, KMEANS_MIN, s->min, bytes));
     STATUS_TRY(kmeans_model_get(s, &s->all, KMEANS_MAX, s->max, bytes));
+    for (size_t i = 0; i < n_given * d; i++) {
+        s->min[i % d] = fmin(s->min[i % d], s->given[i]);
+        s->max[i % d] = fmax(s->max[i % d], s->given[i]);
+    }
     for (size_t c = 0; c < d; c++) {
         const double range = s->max[c] - s->min[c];
         s->unit[c] = kmeans_unit(fmax(fabs(s->min[c]), fabs(s->max[c])));
-        if (range != 0 && !(range >= least_range && range <= most_range)) {
+        s->weight[c] = s->factors != NULL ? s->factors[c] : 1;
+        if (!is_fit(range) || !is_fit(range * s->weight[c])) {
             return refuse_range(s, c);
         }
         if (s->request.scale == KMEANS_SCALE_RANGE) {
@@ -150,7 +162,8 @@ enum status kmeans_scale(struct kmeans_solve *s)
 {
     STATUS_TRY(refuse_bad(s));
     STATUS_TRY(take_ranges(s));
-    if (s->request.tol > 0 || s->request.scale == KMEANS_SCALE_UNIT) {
+    if ((s->request.tol > 0 && s->request.init != KMEANS_INIT_GIVEN) ||
+        s->request.scale == KMEANS_SCALE_UNIT) {
         STATUS_TRY(kmeans_visit_all(s, add_means));
         STATUS_TRY(take_means(s));
         STATUS_TRY(kmeans_visit_all(s, add_squares));

@@ -34,7 +34,7 @@ static enum status runs_room(struct kmeans_solve *s, struct room *room)
     for (size_t r = 0; r < s->request.width; r++) {
         struct kmeans_run run = {.k = 0};
         STATUS_TRY(model_room(room, k, d, &run.at));
-        if (s->request.init != KMEANS_INIT_PLUS) {
+        if (s->request.init == KMEANS_INIT_RANDOM || s->request.init == KMEANS_INIT_FIRST) {
             STATUS_TRY(room_host(room, k, sizeof *run.start, &run.start));
             STATUS_TRY(room_host(room, k, d * sizeof *run.centroids, &run.centroids));
         }

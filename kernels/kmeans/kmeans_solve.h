@@ -16,14 +16,24 @@
 #include "kernels/kmeans/kmeans.h"
 #include "kernels/kmeans/kmeans_sample.h"
 
-enum kmeans_scale { KMEANS_SCALE_NONE, KMEANS_SCALE_UNIT, KMEANS_SCALE_RANGE };
-enum kmeans_init { KMEANS_INIT_PLUS, KMEANS_INIT_RANDOM, KMEANS_INIT_FIRST };
+enum kmeans_scale {
+    KMEANS_SCALE_NONE,
+    KMEANS_SCALE_UNIT,
+    KMEANS_SCALE_RANGE,
+    KMEANS_SCALE_FACTORS /* the solve's `factors` */
+};
+enum kmeans_init {
+    KMEANS_INIT_PLUS,
+    KMEANS_INIT_RANDOM,
+    KMEANS_INIT_FIRST,
+    KMEANS_INIT_GIVEN /* the solve's `given`, as they are: points are labelled by them */
+};
 
 struct kmeans_request {
     size_t n_columns;
     enum dtype type;
     size_t k_first, k_last; /* 1 <= k_first <= k_last <= n */
-    size_t n_init;          /* runs of each k; 1 where the first centroids are the first points */
+    size_t n_init;          /* runs of each k; 1 unless their first centroids differ */
     enum kmeans_scale scale;
     enum kmeans_init init;
     uint64_t seed, max_iter;
@@ -94,6 +104,9 @@ struct kmeans_solve {
     struct queue *queue;
     const struct backend_ops *ops;
     const struct kmeans_kernels *kernels;
+    const double *factors; /* [n_columns], or NULL */
+    const double *given;   /* [k_last][n_columns], or NULL; there when the first pass has ended, as
+                              is their number, k_first = k_last, of no more than there was room for */
 
     /* of all points */
     size_t n;                          /* that the first pass has seen */

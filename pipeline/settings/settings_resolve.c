@@ -156,11 +156,12 @@ static const struct stage_ops *find_stage(const struct settings *s, const char *
 static bool routes(const struct settings *s, const char *path)
 {
     const struct settings_section *route;
+    const struct stage_part *parts[STAGE_MAX_PARTS];
     const struct stage_ops *stage = find_stage(s, path, &route);
     bool by_glob =
         s->pipeline == NULL && route != NULL && route->pipeline != NULL && route->match != NULL;
     return stage != NULL && (by_glob || find_part(stage, path) < stage->n_parts ||
-                             (stage->n_parts == 1 && input_name_is_table(path)));
+                             (stage_parts(stage, NULL, parts) == 1 && input_name_is_table(path)));
 }
 
 const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES])

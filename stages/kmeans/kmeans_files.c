@@ -170,7 +170,7 @@ static void centroid_row(const void *context, uint64_t cluster, struct result_ro
     result_row_count(to, "count", job->solve.count[cluster]);
     result_row_real(to, "within", job->solve.within[cluster]);
     for (size_t c = 0; c < d; c++) {
-        result_row_real(to, result_row_has_names(to) ? kmeans_column(job, c, room) : "",
+        result_row_real(to, result_row_has_names(to) ? kmeans_column(&job->args, c, room) : "",
                         job->solve.best.centroids[cluster * d + c]);
     }
 }

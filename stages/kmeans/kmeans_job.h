@@ -61,6 +61,10 @@ struct kmeans_job {
     struct span staging[2]; /* of others: [layout.unit], in turn */
     struct kmeans_names names;
 
+    double *given;        /* [most][width]: the file of centroids */
+    size_t given_most;    /* its rows that there is room for */
+    double *given_points; /* [most][n_columns]: centroids in the points' columns */
+    double *factors;      /* [n_columns] */
     struct kmeans_solve solve;
     double index_from;   /* what the first column would have in row 0, ... */
     bool is_not_index;   /* ... if it went up by 1 a row; it does not */
@@ -78,12 +82,12 @@ struct kmeans_job {
 /* kmeans_names: what columns and rows are called. A column's name in the header, or "column 3", its
  * number in the file from 1, in `room`. */
 enum { KMEANS_COLUMN_BYTES = 32 };
-const char *kmeans_column(const struct kmeans_job *job, size_t c, char room[KMEANS_COLUMN_BYTES]);
+const char *kmeans_column(const struct stage_args *args, size_t c, char room[KMEANS_COLUMN_BYTES]);
 /* The same for messages: names in quotes. */
 struct kmeans_called {
     char text[80];
 };
-struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c);
+struct kmeans_called kmeans_call_column(const struct stage_args *args, size_t c);
 /* Keeps the names of the rows of a chunk, if they are to be kept and there is room for them. */
 enum status kmeans_names_take(struct kmeans_job *job,
                               const struct table_chunk *chunk) STATUS_MUST_CHECK;
@@ -110,6 +114,10 @@ enum status kmeans_labels_take(void *context, const struct kmeans_points *x,
                                struct span labels) STATUS_MUST_CHECK;
 /* All have been taken: those of rows behind the last point, too, leave. */
 enum status kmeans_labels_end(struct kmeans_job *job) STATUS_MUST_CHECK;
+
+/* kmeans_given: the centroids of a file, after the first pass: to be read, for the solve. */
+enum status kmeans_given_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;
+enum status kmeans_given_take(struct kmeans_job *job) STATUS_MUST_CHECK;
 
 /* kmeans_view: the plane of the picture; to be found once all have been seen. */
 enum status kmeans_view_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;

@@ -105,6 +105,7 @@ enum status kmeans_room(struct kmeans_job *job, struct room *room)
     STATUS_TRY(rows_room(&job->rows, room));
     STATUS_TRY(kmeans_solve_room(&job->solve, room));
     STATUS_TRY(picture_room(job, room));
+    STATUS_TRY(kmeans_given_room(job, room));
     return l->resident ? resident_room(job, room) : streamed_room(job, room);
 }
 
@@ -208,6 +209,24 @@ static void shrink_unit(const struct stage_args *args, const struct kmeans_choic
     l->unit = l->unit > 0 ? l->unit : least;
 }
 
+static enum status choose_scale(const struct stage_args *args, const struct kmeans_choice *c,
+                                size_t n_columns)
+{
+    const enum kmeans_scale scale = c->request.scale;
+    if (c->given && (scale == KMEANS_SCALE_UNIT || scale == KMEANS_SCALE_RANGE)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "scale would measure these points by their own spread, not by that of "
+                           "the points that the centroids are of; set scale=none, and factors to "
+                           "the list \"scale\" in result.json of those");
+    }
+    if (c->factors.n != 0 && c->factors.n != n_columns) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: has %zu columns, and factors are %" PRIu64 " numbers",
+                           args->inputs[0].name, n_columns, c->factors.n);
+    }
+    return STATUS_OK;
+}
+
 /* What the picture shows. */
 static enum status choose_view(const struct stage_args *args, const char *axes,
                                struct kmeans_layout *l)
@@ -260,6 +279,11 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
                                args->inputs[0].name);
         }
     }
+    STATUS_TRY(choose_scale(args, choice, l.n_columns));
+    if (choice->given) {
+        STATUS_TRY(kmeans_given_lay_out(args, l.n_columns, &choice->request.k_last));
+        choice->request.k_first = choice->request.k_last;
+    }
     if (l.n_known) {
         STATUS_TRY(kmeans_check_points(args, choice, l.n));
     }
@@ -300,7 +324,7 @@ enum status kmeans_check_points(const struct stage_args *args, const struct kmea
         return status_fail(STATUS_TOO_LARGE, "%s: %zu points are more than can be taken (%zu)",
                            args->inputs[0].name, n, KMEANS_POINTS_MAX);
     }
-    if (choice->request.k_last > n) {
+    if (choice->request.k_last > n && !choice->given) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: %zu point%s cannot make %zu clusters; set k to %zu%s",
                            args->inputs[0].name, n, n > 1 ? "s" : "", choice->request.k_last, n,

@@ -12,7 +12,8 @@
 #include "kernels/kmeans/kmeans_solve.h"
 #include "stages/stage.h"
 
-enum { KMEANS_N_SPECS = 10 };
+enum { KMEANS_POINTS, KMEANS_CENTROIDS, KMEANS_N_PARTS };
+enum { KMEANS_N_SPECS = 13 };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 
 /* Sums of points are kept in two words of 64 bits each, for so many. */
@@ -37,9 +38,11 @@ struct kmeans_kept {
 
 struct kmeans_choice {
     struct kmeans_request request; /* but for what follows from the layout */
-    bool is_range;    /* k was given as one: each of them is run, and the best is taken */
-    bool drop;        /* rows with missing values are left out */
-    const char *axes; /* of the picture: two columns, or "" */
+    bool is_range;          /* k was given as one: each of them is run, and the best is taken */
+    bool drop;              /* rows with missing values are left out */
+    bool given;             /* points are labelled by the centroids of a file */
+    struct numbers factors; /* n == 0: none */
+    const char *axes;       /* of the picture: two columns, or "" */
     enum figure_format figure;
 };
 
@@ -70,6 +73,10 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
  * STATUS_BAD_ARGUMENT. */
 enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, const char *key,
                                const char *word, size_t n, size_t *out) STATUS_MUST_CHECK;
+/* kmeans_given: how many centroids of a file there may be. STATUS_BAD_INPUT: other columns than the
+ * points have. */
+enum status kmeans_given_lay_out(const struct stage_args *args, size_t n_columns,
+                                 size_t *most) STATUS_MUST_CHECK;
 /* Whether a job can have the memory that this layout takes for n points. */
 bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choice *choice,
                         const struct kmeans_layout *layout, size_t n);

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *kmeans_column(const struct kmeans_job *job, size_t c, char room[KMEANS_COLUMN_BYTES])
+const char *kmeans_column(const struct stage_args *args, size_t c, char room[KMEANS_COLUMN_BYTES])
 {
-    const struct table_info *const table = job->args.inputs[0].table;
+    const struct table_info *const table = args->inputs[0].table;
     if (table->names != NULL && table->names[c][0] != '\0') {
         return table->names[c];
     }
@@ -63,11 +63,11 @@ enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, 
     return st;
 }
 
-struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)
+struct kmeans_called kmeans_call_column(const struct stage_args *args, size_t c)
 {
     char room[KMEANS_COLUMN_BYTES];
     struct kmeans_called called;
-    const char *const name = kmeans_column(job, c, room), *const quote = name == room ? "" : "'";
+    const char *const name = kmeans_column(args, c, room), *const quote = name == room ? "" : "'";
     snprintf(called.text, sizeof called.text, "%s%s%s", quote, excerpt_of(name, strlen(name)).text,
              quote);
     return called;

@@ -5,7 +5,21 @@
 
 #include <string.h>
 
-enum { K, SCALE, INIT, SEED, MAX_ITER, TOL, N_INIT, MISSING, AXES, FIGURE };
+enum {
+    K,
+    SCALE,
+    INIT,
+    SEED,
+    MAX_ITER,
+    TOL,
+    N_INIT,
+    MISSING,
+    CENTROIDS,
+    CENTROIDS_COLUMNS,
+    FACTORS,
+    AXES,
+    FIGURE
+};
 
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
     [K] = {.key = "k",
@@ -53,6 +67,20 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
                  .text = "reject",
                  .choices = "reject|drop",
                  .help = "rows with missing values: fail, or leave them out"},
+    [CENTROIDS] = {.key = "centroids",
+                   .kind = PARAM_CHOICE,
+                   .text = "none",
+                   .choices = "none|file",
+                   .help = "file: label points by the centroids in X.centroids.*"},
+    [CENTROIDS_COLUMNS] = {.key = "centroids_columns",
+                           .kind = PARAM_TEXT,
+                           .text = "",
+                           .max = 4096,
+                           .help = "CSV: the columns of X.centroids.* to read"},
+    [FACTORS] = {.key = "factors",
+                 .kind = PARAM_NUMBERS,
+                 .text = "",
+                 .help = "a, b, ...: scale the columns by these, not by scale"},
     [AXES] = {.key = "axes",
               .kind = PARAM_TEXT,
               .text = "",
@@ -64,17 +92,23 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
 struct kmeans_choice kmeans_choose(const struct stage_args *args)
 {
     const struct param_value *p = args->params;
-    const bool is_first = p[INIT].index == KMEANS_INIT_FIRST; /* every run would be the same */
+    const bool given = p[CENTROIDS].index == 1;
+    const enum kmeans_init init = given ? KMEANS_INIT_GIVEN : (enum kmeans_init)p[INIT].index;
+    const bool is_one = given || init == KMEANS_INIT_FIRST; /* every run would be the same */
     return (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
                                   .axes = p[AXES].text,
+                                  .given = given,
+                                  .factors = p[FACTORS].numbers,
                                   .drop = p[MISSING].index == 1,
-                                  .is_range = strchr(p[K].text, '-') != NULL,
+                                  .is_range = !given && strchr(p[K].text, '-') != NULL,
                                   .request = {.k_first = (size_t)p[K].count,
                                               .k_last = (size_t)p[K].last,
-                                              .scale = (enum kmeans_scale)p[SCALE].index,
-                                              .init = (enum kmeans_init)p[INIT].index,
+                                              .scale = p[FACTORS].numbers.n > 0
+                                                           ? KMEANS_SCALE_FACTORS
+                                                           : (enum kmeans_scale)p[SCALE].index,
+                                              .init = init,
                                               .seed = p[SEED].count,
                                               .max_iter = p[MAX_ITER].count,
                                               .tol = p[TOL].real,
-                                              .n_init = is_first ? 1 : (size_t)p[N_INIT].count}};
+                                              .n_init = is_one ? 1 : (size_t)p[N_INIT].count}};
 }

@@ -43,7 +43,7 @@ static void name_of(const struct kmeans_job *job, size_t axis, const struct plot
                  100 * job->view.share[axis]);
         return;
     }
-    const struct plot_named named = {kmeans_column(job, column, room), "column",
+    const struct plot_named named = {kmeans_column(&job->args, column, room), "column",
                                      table_column(job->args.inputs[0].table, column) + 1};
     plot_named(&named, CAPITAL, (double)axes->width, out);
 }

@@ -51,7 +51,7 @@ static enum status refuse_missing(const struct kmeans_job *job, const struct tab
                        "them; fill it in, leave out such rows (missing=drop), or choose other "
                        "columns",
                        job->name, row, stands,
-                       kmeans_call_column(job, (size_t)(cell % job->layout.n_columns)).text);
+                       kmeans_call_column(&job->args, (size_t)(cell % job->layout.n_columns)).text);
 }
 
 /* Offers rows to the samples; looks whether the first column counts them. */
@@ -206,7 +206,8 @@ static enum status read_first(struct kmeans_job *job, kmeans_visit_fn *visit, vo
     STATUS_TRY(rows_end(&job->rows, job->io));
     job->n_rows = (size_t)job->rows.n_seen;
     job->has_seen = true;
-    return check_points(job);
+    STATUS_TRY(check_points(job));
+    return job->choice.given ? kmeans_given_take(job) : STATUS_OK;
 }
 
 enum status kmeans_points_visit(void *context, kmeans_visit_fn *visit, void *arg)

@@ -26,7 +26,7 @@ static double range_of(const struct kmeans_job *job, size_t c)
 static bool is_constant(const struct kmeans_job *job, size_t c, double limit)
 {
     (void)limit;
-    return job->solve.weight[c] == 0;
+    return job->solve.weight[c] == 0 && job->choice.factors.n == 0;
 }
 
 static bool is_narrow(const struct kmeans_job *job, size_t c, double limit)
@@ -42,8 +42,8 @@ static enum status put_columns(const struct kmeans_job *job,
     *n = 0;
     for (size_t c = 0; c < job->layout.n_columns; c++) {
         if (has(job, c, limit) && (*n)++ < NAMED) {
-            STATUS_TRY(
-                bytes_printf(out, "%s%s", *n > 1 ? ", " : "", kmeans_call_column(job, c).text));
+            STATUS_TRY(bytes_printf(out, "%s%s", *n > 1 ? ", " : "",
+                                    kmeans_call_column(&job->args, c).text));
         }
     }
     return *n > NAMED ? bytes_printf(out, " and %zu more", *n - NAMED) : STATUS_OK;
@@ -74,11 +74,12 @@ static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
     }
     const double range = range_of(job, widest);
     enum status st = put_columns(job, is_narrow, range / UNLIKE, &n, &names);
-    if (st == STATUS_OK && n > 0 && job->choice.request.scale == KMEANS_SCALE_NONE) {
+    if (st == STATUS_OK && n > 0 && job->choice.request.scale == KMEANS_SCALE_NONE &&
+        !job->choice.given) {
         st = result_warn(out,
                          "%s ranges over %.3g, more than %d times as much as %.*s, which hardly "
                          "count%s in distances: scale=unit gives all columns the same weight",
-                         kmeans_call_column(job, widest).text, range, UNLIKE, (int)names.len,
+                         kmeans_call_column(&job->args, widest).text, range, UNLIKE, (int)names.len,
                          (const char *)names.data, n == 1 ? "s" : "");
     }
     bytes_free(&names);
@@ -95,7 +96,7 @@ static enum status warn_index(const struct kmeans_job *job, struct result *out)
         out,
         "%s counts the rows, from %.15g to %.15g, and is measured like the others: if it "
         "is an index, leave it out (of a CSV: columns)",
-        kmeans_call_column(job, 0).text, job->solve.min[0], job->solve.max[0]);
+        kmeans_call_column(&job->args, 0).text, job->solve.min[0], job->solve.max[0]);
 }
 
 static enum status warn_dropped(const struct kmeans_job *job, struct result *out)
@@ -119,8 +120,10 @@ static enum status warn_empty(const struct kmeans_job *job, struct result *out)
                                (unsigned long long)fit->state.n_relocated,
                                fit->state.n_relocated == 1 ? "" : "s"));
     }
-    if (n_empty == 0) {
-        return STATUS_OK;
+    if (n_empty == 0 || job->choice.given) {
+        return n_empty == 0 ? STATUS_OK
+                            : result_warn(out, "%zu of %zu centroids are nearest to no point",
+                                          n_empty, fit->k);
     }
     return result_warn(out,
                        "%zu of %zu clusters have no point: there are fewer distinct points than "
@@ -243,7 +246,7 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"silhouette", summary_real(fit->silhouette)},
         {"silhouette_points", summary_integer(job->solve.sample.n)},
         {"n_iterations", summary_integer(fit->state.n_iterations)},
-        {"converged", json_boolean(fit->state.done != 0)},
+        {"converged", job->choice.given ? json_null() : json_boolean(fit->state.done != 0)},
         {"n_empty", summary_integer(fit->k - job->solve.n_nonzero)},
         {"n_relocated", summary_integer(fit->state.n_relocated)},
         {"sizes", summary_integers(job->solve.count, listed(fit->k))},

@@ -6,6 +6,7 @@
  */
 #include "stages/kmeans/kmeans_job.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,6 +27,22 @@ static void free_job(void *context)
     free(job);
 }
 
+static enum status take_factors(struct kmeans_job *job)
+{
+    const struct numbers *const factors = &job->choice.factors;
+    job->solve.factors = job->factors;
+    if (factors->n > 0) {
+        numbers_fill(factors, 0, (size_t)factors->n, job->factors);
+    }
+    for (size_t c = 0; c < factors->n; c++) {
+        if (!(job->factors[c] >= 0 && job->factors[c] <= DBL_MAX)) {
+            return status_fail(STATUS_BAD_ARGUMENT, "factors: %g is no factor; it is 0 or more",
+                               job->factors[c]);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status new_job(struct job_io *io, struct kmeans_job **out)
 {
     struct kmeans_job *const job = *out = calloc(1, sizeof *job);
@@ -40,6 +57,7 @@ static enum status new_job(struct job_io *io, struct kmeans_job **out)
     STATUS_TRY(room_keep(&io->room, free_job, job));
     STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
     STATUS_TRY(kmeans_room(job, &io->room));
+    STATUS_TRY(take_factors(job));
     job->solve.source = (struct kmeans_source){kmeans_points_visit, kmeans_labels_take, job};
     return STATUS_OK;
 }
@@ -54,7 +72,7 @@ static enum status refuse_number(const struct kmeans_job *job, const struct kmea
                        !is_missing                                    ? "an infinity"
                        : job->args.inputs[0].table->has_missing_value ? "no value"
                                                                       : "a NaN",
-                       kmeans_call_column(job, f->column).text,
+                       kmeans_call_column(&job->args, f->column).text,
                        is_missing ? "missing=drop" : "missing_value=inf and missing=drop");
 }
 
@@ -64,7 +82,7 @@ static enum status refuse_range(const struct kmeans_job *job, const struct kmean
     return status_fail(STATUS_BAD_INPUT,
                        "%s: %s has values from %g to %g, too %s to be squared; scale it %s, or "
                        "leave it out (of a CSV: columns)",
-                       job->name, kmeans_call_column(job, f->column).text, f->low, f->high,
+                       job->name, kmeans_call_column(&job->args, f->column).text, f->low, f->high,
                        is_far ? "far apart" : "close together", is_far ? "down" : "up");
 }
 
@@ -97,12 +115,18 @@ static enum status kmeans_run(struct job_io *io)
     return kmeans_report(job, io->out);
 }
 
-static const struct stage_part kmeans_parts[] = {{.suffix = "points", .kind = STAGE_TABLE}};
+static const struct stage_part kmeans_parts[KMEANS_N_PARTS] = {
+    [KMEANS_POINTS] = {.suffix = "points", .kind = STAGE_TABLE},
+    [KMEANS_CENTROIDS] = {.suffix = "centroids",
+                          .kind = STAGE_TABLE,
+                          .columns = "centroids_columns",
+                          .unless = "centroids"},
+};
 
 const struct stage_ops stage_kmeans = {
     .name = "kmeans",
     .parts = kmeans_parts,
-    .n_parts = 1,
+    .n_parts = KMEANS_N_PARTS,
     .specs = kmeans_specs,
     .n_specs = KMEANS_N_SPECS,
     .work = kmeans_work,

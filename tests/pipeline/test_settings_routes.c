@@ -269,6 +269,8 @@ static void a_scan_takes_tables_and_what_asks_for_it(void **state)
         {"-p pearson", "x.CSV", true},
         {"-p pearson", "x.md", false},
         {"-p pearson", "x.gz", false},
+        {"-p kmeans", "x.csv", true}, /* a second file only if a parameter says so */
+        {"-p interpolate", "x.csv", false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct settings s = with_config("", cases[i].options);

@@ -97,7 +97,7 @@ def walk_parameters():
     for block in re.findall(r"^Parameters of (\S+), .*\n((?:  .*\n)+)", text, re.M):
         for key, about in re.findall(r"^  ([a-z_]+)\b(.*\n(?: {10}.*\n)*)", block[1], re.M):
             default = re.search(r"\(default\s([^)]+)\)\s*\Z", about)
-            value = default[1] if default else {"query": "linspace(0, 1, 2)"}.get(key, "x")
+            value = default[1] if default else {"query": "linspace(0, 1, 2)", "factors": "1, 2"}.get(key, "x")
             _, _, said = leat("check", "-p", block[0], "-s", f"{key}={value}", "none.csv")
             check("none.csv" in said, f"{block[0]}: {key}={value}: {said}")
             n += 1

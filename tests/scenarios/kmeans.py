@@ -1,6 +1,7 @@
 """The pipeline kmeans, whole program: every way that points come, the definition with NumPy, the same bytes for any
 number of threads and any memory, edges, and what is refused. LEAT_TEST_BACKEND chooses the backend."""
 # ctest: long asan=soak
+import glob
 import gzip
 import hashlib
 import json
@@ -161,6 +162,83 @@ def components():
                        ("a,1", 'no column "1" with numbers is read; .* a number from 2 to 4'), ("a,", 'no column ""')):
         run("-o", "bad", "x.points.csv", "-s", f"axes={axes}", status=1, says=says)
         run("x.points.csv", "-s", f"axes={axes}", status=1, says=says, verb="check")
+
+
+def given():
+    """Points labelled by centroids of a file: by their names, or in order; nothing moves."""
+    header = ["a", "count", "c"]
+    x, other = heaps(3000, 3, 5), heaps(2000, 3, 5) * 1.1
+    write_csv("x.points.csv", x, header)
+    z, told = cluster("x.points.csv", "k=5", "scale=unit")
+    by = [f"factors={','.join(map(repr, told['summary']['scale']))}", "centroids=file"]
+
+    def label(name, *options, flags=(), out="out"):
+        return cluster("x.points.csv", *options, out=out, flags=[name, *flags])
+
+    os.replace("out/x/centroids.csv.gz", "x.centroids.csv.gz")  # as they come; `count` is a column of the points, too
+    want = hashes("out", "x", ["labels.csv.gz"])
+    again, told = label("x.centroids.csv.gz", *by)
+    assert hashes("out", "x", ["labels.csv.gz"]) == want and np.array_equal(again["centroids"], z["centroids"])
+    assert np.array_equal(again["within"], z["within"]) and told["warnings"] == []
+    assert told["summary"]["n_iterations"] == 0 and told["summary"]["converged"] is None, told["summary"]
+    os.remove("x.centroids.csv.gz")
+    c = rng.uniform(-20, 20, (7, 3))
+    write_csv("x.points.csv", other, header)
+    labels = nearest(other, c)
+    write_csv("x.centroids.csv", np.hstack([c[:, 2:], c[:, :1] * 9, c[:, :1], c[:, 1:2]]), ["c", "other", "a", "count"])
+    for name, data in (("csv", None), ("csv", "nameless"), ("npy", c), ("npy", np.asfortranarray(c)),
+                       ("npy", c.astype("f4").astype("f8"))):
+        if data is not None:
+            os.remove(glob.glob("x.centroids.*")[0])
+            (write_csv if name == "csv" else np.save)(f"x.centroids.{name}", c if name == "csv" else data)
+        z, told = label(f"x.centroids.{name}", "centroids=file")
+        assert np.array_equal(z["labels"], labels) and (name == "npy" or np.array_equal(z["centroids"], c)), name
+        assert np.isclose(z["inertia"], ((other - c[labels]) ** 2).sum()) and told["parameters"]["k_used"] == 7
+    os.remove("x.centroids.npy")
+    return c
+
+
+def given_at_edges():
+    """More centroids than points, one far away, one alone, in a text that promises fewer; points that do not stay, and some
+    that are left out; what is refused."""
+    c = np.vstack([heaps(40, 2, 40), [1e9, 1e9]])
+    x = np.vstack([heaps(30, 2, 3), [[np.nan, 1]]])
+    np.save("y.points.npy", x)
+    np.save("y.centroids.npy", c)
+    z, told = cluster("y.points.npy", "centroids=file", "missing=drop", flags=["y.centroids.npy"], figure="png")
+    assert np.array_equal(z["labels"][:30], nearest(x[:30], c)) and z["labels"][30] == -1 and z["counts"][40] == 0
+    assert any("centroids are nearest to no point" in w for w in told["warnings"]), told["warnings"]
+    for points, centroids in ((x[:30, :1], c[:, 0]), (x[:30], c[0]), (x[0, :1], c[:1, 0])):
+        np.save("y.points.npy", points)
+        np.save("y.centroids.npy", centroids)
+        z, _ = cluster("y.points.npy", "centroids=file", flags=["y.centroids.npy"])
+        assert np.array_equal(z["labels"], nearest(points.reshape(len(points), -1), centroids.reshape(-1, z["centroids"].shape[1])))
+    with open("w.centroids.csv", "w", encoding="utf-8") as f:
+        f.write("".join(f"{a:.17f},{b:.17f}\n" for a, b in rng.uniform(5, 6, (3000, 2)).tolist()) + "7,7\n" * 3000 + "-1,-1\n")
+    many = 60_000 if WATCHED else 400_000
+    np.save("w.points.npy", np.vstack([rng.uniform(-9, -2, (many, 2)), rng.uniform(8, 9, (5, 2))]))
+    for flags in ([], ["--threads", "2", "--memory", "36M"]):
+        z, _ = cluster("w.points.npy", "centroids=file", flags=["w.centroids.csv", *flags])
+        assert len(z["centroids"]) == 6001 and (z["labels"][:-5] == 6000).all() and (z["labels"][-5:] == 3000).all()
+    os.remove("w.centroids.csv")
+
+    def bad(text, says, *options, status=1):
+        with open("v.centroids.csv", "w", encoding="utf-8") as f:
+            f.write(text)
+        run("--force", "-o", "worse", "v.points.csv", "v.centroids.csv", "-s", "centroids=file", *[w for o in options for w in ("-s", o)],
+            status=status, says=says)
+
+    write_csv("v.points.csv", heaps(30, 2, 3), ["a", "b"])
+    bad("a,c\n1,2\n3,4\n", "v.centroids.csv: has no column 'b', which the points have")
+    bad("1,2,3\n3,4,5\n", "a centroid has 3 numbers, a point of v.points.csv has 2")
+    bad("b,a\n1,2\n,4\n", r"row 2 \(the first is 1\) has no value in 'b'")
+    bad("a,b\n1,2\n1,1e300\n", "'b' has values from .* to 1e[+]300, too far apart")
+    bad("a,b\n1,2\n", "scale would measure .* set scale=none, and factors", "scale=range")
+    bad("a,b\n1,2\n", "has 2 columns, and factors are 3 numbers", "factors=1,2,3")
+    bad("a,b\n1,2\n", "factors: -1 is no factor", "factors=1,-1")
+    bad("a,b\n1,2\n", "centroids=none takes the place of X.centroids", "centroids=none")
+    os.remove("v.centroids.csv")
+    run("--force", "-o", "worse", "v.points.csv", "-s", "centroids=file", status=1, says="v.centroids")
 
 
 def every_way():
@@ -374,8 +452,8 @@ def cancelled():
         assert not os.path.exists("stop"), os.listdir("stop")
 
 
-THREADED = every_way, same_bytes, larger_than_memory, cancelled
-for part in THREADED if THREADS_ALONE else (oracle, scales, components, every_way, flat, nameless, dropped, refused, edges, same_bytes,
+THREADED = given, every_way, same_bytes, larger_than_memory, cancelled
+for part in THREADED if THREADS_ALONE else (oracle, scales, components, given, given_at_edges, every_way, flat, nameless, dropped, refused, edges, same_bytes,
                                             larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()

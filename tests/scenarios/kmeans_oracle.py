@@ -79,6 +79,23 @@ check("noise", noise, 6, max_iter=7)
 check("noise", noise, 2)
 
 
+def predicted(name, x, y, k):
+    """Points labelled by centroids of others."""
+    fit = KMeans(k, n_init=1, random_state=3).fit(x)
+    np.save("y.points.npy", y)
+    np.save("y.centroids.npy", fit.cluster_centers_)
+    subprocess.run([LEAT, "run", "-q", "--force", "-b", BACKEND, "-o", "out", "y.points.npy", "y.centroids.npy", "-s",
+                    "centroids=file"], check=True, stdin=subprocess.DEVNULL)
+    z = np.load("out/y/kmeans.npz")
+    assert np.array_equal(z["labels"], fit.predict(y)), name
+    assert np.isclose(z["inertia"], -fit.score(y), rtol=1e-9), name
+    print(f"{name}: {len(y)} points labelled by {k} centroids, as scikit-learn's predict")
+
+
+predicted("blobs", blobs[:9000], blobs[9000:], 12)
+predicted("digits", digits[:900], digits[900:], 40)
+
+
 def found(name, x, k):
     """With all defaults the runs of both find the same best clusters, up to their order."""
     z, told = run(x, [f"k={k}"])

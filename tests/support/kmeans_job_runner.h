@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { MEMBERS = 16, KMEANS_PARAMS = 10 };
+enum { MEMBERS = 16, KMEANS_PARAMS = 13 };
 
 /* A member of kmeans.npz, or a text, all portions together. */
 struct member {

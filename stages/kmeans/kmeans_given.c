@@ -1,0 +1,155 @@
+/*
+ * kmeans_given - centroids of a file, X.centroids.*, by which points are labelled: a row each, by
+ * the names of the points' columns, in any order and among others, so that a centroids.csv.gz of an
+ * earlier result is taken as it is; without names by the order of the columns.
+ */
+#include "stages/kmeans/kmeans_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MORE = 64 }; /* rows than are expected, where their number is not known */
+
+static size_t lines_of(const struct table_info *t)
+{
+    return t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
+}
+
+/* An array of one dimension is one centroid, or, of points of one column, a centroid a number. */
+static bool is_turned(const struct table_info *t, size_t n_columns)
+{
+    return t->lines_are_columns || (t->is_flat && n_columns == 1);
+}
+
+static size_t width_of(const struct table_info *t, size_t n_columns)
+{
+    return is_turned(t, n_columns) ? lines_of(t) : t->cells_per_line;
+}
+
+/* Columns of a centroids.csv.gz before those of points. */
+static size_t n_own(const struct table_info *t)
+{
+    static const char *const own[] = {"cluster", "count", "within"};
+    size_t n = 0;
+    while (n < sizeof own / sizeof *own && n < t->cells_per_line && t->names != NULL &&
+           strcmp(t->names[n], own[n]) == 0) {
+        n++;
+    }
+    return n == sizeof own / sizeof *own ? n : 0;
+}
+
+/* Where column c of the points is, which is looked for from `from` on, round the end. */
+static enum status find(const struct stage_args *args, size_t n_columns, size_t c, size_t from,
+                        size_t *out)
+{
+    const struct stage_input *const in = &args->inputs[KMEANS_CENTROIDS];
+    const size_t width = width_of(in->table, n_columns), own = n_own(in->table);
+    char room[KMEANS_COLUMN_BYTES];
+    const char *const name = kmeans_column(args, c, room);
+    for (size_t i = 0; i < width && in->table->names != NULL; i++) {
+        *out = (from + i) % width;
+        if (strcmp(in->table->names[*out], name) == 0) {
+            return STATUS_OK;
+        }
+    }
+    *out = own + c;
+    if (in->table->names != NULL && args->inputs[KMEANS_POINTS].table->names != NULL) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: has no column %s, which the points have; call its columns as those "
+                           "of %s, or remove its line of names: then they are taken in order",
+                           in->name, kmeans_call_column(args, c).text,
+                           args->inputs[KMEANS_POINTS].name);
+    }
+    if (width - own != n_columns) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: a centroid has %zu numbers, a point of %s has %zu; choose as many "
+                           "(of a CSV: columns, centroids_columns)",
+                           in->name, width - own, args->inputs[KMEANS_POINTS].name, n_columns);
+    }
+    return STATUS_OK;
+}
+
+enum status kmeans_given_lay_out(const struct stage_args *args, size_t n_columns, size_t *most)
+{
+    const struct stage_input *const in = &args->inputs[KMEANS_CENTROIDS];
+    if (in->table == NULL) {
+        return status_fail(STATUS_INTERNAL, "a job came without centroids");
+    }
+    if (in->table->grid != NULL) {
+        return status_fail(STATUS_BAD_INPUT, "%s: is a grid, and centroids are a table", in->name);
+    }
+    for (size_t c = 0, at = n_own(in->table); c < n_columns; c++, at++) {
+        STATUS_TRY(find(args, n_columns, c, at, &at));
+    }
+    const size_t n =
+        is_turned(in->table, n_columns) ? in->table->cells_per_line : lines_of(in->table);
+    *most = in->table->n_lines > 0 ? n : n + n / 4 + MORE;
+    return *most <= INT32_MAX
+               ? STATUS_OK
+               : status_fail(STATUS_TOO_LARGE, "%s: %zu centroids are too many", in->name, *most);
+}
+
+enum status kmeans_given_room(struct kmeans_job *job, struct room *room)
+{
+    const size_t d = job->layout.n_columns;
+    job->given_most = job->choice.given ? job->choice.request.k_last : 0;
+    if (job->choice.factors.n > 0) {
+        STATUS_TRY(room_host(room, d, sizeof *job->factors, &job->factors));
+    }
+    if (!job->choice.given) {
+        return STATUS_OK;
+    }
+    const size_t width = width_of(job->args.inputs[KMEANS_CENTROIDS].table, d);
+    STATUS_TRY(room_host(room, job->given_most, width * sizeof *job->given, &job->given));
+    return room_host(room, job->given_most, d * sizeof *job->given_points, &job->given_points);
+}
+
+/* All numbers of the file, as they come; *n of them. */
+static enum status read_all(struct kmeans_job *job, size_t width, size_t *n)
+{
+    const struct stage_input *const in = &job->args.inputs[KMEANS_CENTROIDS];
+    const struct table_chunk *chunk;
+    *n = 0;
+    STATUS_TRY(io_chunk(job->io, KMEANS_CENTROIDS, &chunk));
+    while (chunk != NULL) {
+        const struct kmeans_rows cells = {.cells = chunk->values, .type = in->table->dtype};
+        if (*n + chunk->n_cells > job->given_most * width) {
+            return status_fail(STATUS_START_OVER, "%s: more centroids than were expected",
+                               in->name);
+        }
+        for (size_t i = 0; i < chunk->n_cells; i++) {
+            job->given[(*n)++] = kmeans_rows_cell(&cells, i);
+        }
+        STATUS_TRY(io_chunk(job->io, KMEANS_CENTROIDS, &chunk));
+    }
+    return *n > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", in->name);
+}
+
+enum status kmeans_given_take(struct kmeans_job *job)
+{
+    const struct stage_input *const in = &job->args.inputs[KMEANS_CENTROIDS];
+    const size_t d = job->layout.n_columns, width = width_of(in->table, d);
+    const bool turned = is_turned(in->table, d);
+    size_t n;
+    STATUS_TRY(read_all(job, width, &n));
+    const size_t k = n / width;
+    for (size_t c = 0, at = n_own(in->table); c < d; c++, at++) {
+        STATUS_TRY(find(&job->args, d, c, at, &at));
+        for (size_t i = 0; i < k; i++) {
+            const double x = job->given[turned ? at * k + i : i * width + at];
+            job->given_points[i * d + c] = x;
+            if (!isfinite(x)) {
+                return status_fail(
+                    STATUS_BAD_INPUT,
+                    "%s: row %zu (the first is 1) has %s in %s: a centroid needs all "
+                    "its numbers; fill it in, or remove the row",
+                    in->name, i + 1, isnan(x) ? "no value" : "an infinity",
+                    kmeans_call_column(&job->args, c).text);
+            }
+        }
+    }
+    job->solve.given = job->given_points;
+    job->solve.request.k_first = job->solve.request.k_last = k;
+    return STATUS_OK;
+}
