@@ -132,7 +132,7 @@ enum status interpolate_warn_swing(struct interpolate_job *job,
                                    struct result *out) STATUS_MUST_CHECK;
 
 /* --- interpolate_summary.c --- */
-/* "polynomial of degree 3". */
+/* "polynomial of degree 3"; `room` is where it is made, if it is. */
 enum { INTERPOLATE_KIND_BYTES = 64 };
 const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES]);
 enum status interpolate_summarise(struct interpolate_job *job,

@@ -45,12 +45,13 @@ static const char *const methods[] = {[INTERPOLATE_BY_CELLS] = "chebyshev",
 
 const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES])
 {
-    static const char *const kinds[] = {[INTERPOLATE_FLOATER_HORMANN] = "Floater-Hormann function",
-                                        [INTERPOLATE_PCHIP] = "PCHIP",
-                                        [INTERPOLATE_SPLINE] = "spline"};
-    const bool is_other = job->setup.method >= INTERPOLATE_FLOATER_HORMANN;
+    const enum interpolate_method method = job->setup.method;
+    if (method == INTERPOLATE_PCHIP || method == INTERPOLATE_SPLINE) {
+        return method == INTERPOLATE_PCHIP ? "PCHIP curve" : "cubic spline";
+    }
     snprintf(room, INTERPOLATE_KIND_BYTES, "%s of degree %zu",
-             is_other ? kinds[job->setup.method] : "polynomial", job->setup.degree);
+             job->setup.nodes.is_rational ? "Floater-Hormann function" : "polynomial",
+             job->setup.degree);
     return room;
 }
 

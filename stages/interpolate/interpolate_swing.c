@@ -137,12 +137,15 @@ static enum status warn(const struct interpolate_job *job, const double *y, size
     }
     return result_warn(
         out,
-        "the curve of '%s' swings from about %.4g to %.4g between its %zu nodes, whose y "
-        "go from %.4g to %.4g%s: that is the %s, not what was "
-        "measured there; take every few of the nodes, those around the queries "
-        "alone, or Chebyshev nodes",
+        "the curve of '%s' swings from about %.4g to %.4g between its %zu nodes, whose y go from "
+        "%.4g "
+        "to %.4g%s: that is the %s, not what was measured there; take %smethod=pchip, which never "
+        "leaves the range of neighbouring nodes",
         interpolate_name(job, worst, room), curve.low, curve.high, job->n, nodes.low, nodes.high,
-        more, interpolate_kind(job, kind));
+        more, interpolate_kind(job, kind),
+        job->setup.nodes.is_rational
+            ? ""
+            : "method=floater-hormann, which mostly stays near the nodes, or ");
 }
 
 enum status interpolate_warn_swing(struct interpolate_job *job, struct result *out)

@@ -210,16 +210,27 @@ nodes("x\n1\n3\n2\n", "query=1",
       refused="x.nodes.csv: has one column of numbers; nodes are a table of at least two: x, then y, or y of several "
               "curves, with a row for each node")
 # Of two curves the second one swings, and between its own nodes; not where nothing is asked for.
+PCHIP = "take method=pchip, which never leaves the range of neighbouring nodes"
+CALM = PCHIP.replace("take ", "take method=floater-hormann, which mostly stays near the nodes, or ")
 step = lines("x,calm,step", *((x, x, 10 * (x > 9)) for x in range(20)))
 nodes(step, "query=linspace(0, 19, 9)",
       warns=["the curve of 'step' swings from about -4954 to 4964 between its 20 nodes, whose y go from 0 to 10: "
-             "that is the polynomial of degree 19, not what was measured there; take every few of the nodes, those "
-             "around the queries alone, or Chebyshev nodes"])
+             "that is the polynomial of degree 19, not what was measured there; " + CALM])
+nodes(step, "query=linspace(0, 19, 9)", "method=floater-hormann")
+nodes(step, "query=linspace(0, 19, 9)", "method=pchip")
 nodes(step, "query=8, 11")
 nodes(lines("x,calm,step,spike", *((x, x, 10 * (x > 9), int(x == 9)) for x in range(20))), "query=linspace(0, 19, 9)",
       warns=["the curve of 'spike' swings from about -895.6 to 998.7 between its 20 nodes, whose y go from 0 to 1 "
-             "(and 1 more of the curves like it): that is the polynomial of degree 19, not what was measured there; "
-             "take every few of the nodes, those around the queries alone, or Chebyshev nodes"])
+             "(and 1 more of the curves like it): that is the polynomial of degree 19, not what was measured there; " + CALM])
+# Others may swing, too: through nodes as far apart as no polynomial bends.
+pair = lines("x,y", (0, 0), (1, 0), (1.01, 1), (2, 1), (3, 1))
+nodes(pair, "query=linspace(0, 3, 9)", "method=spline",
+      warns=["the curve of 'y' swings from about -58.63 to 19.78 between its 5 nodes, whose y go from 0 to 1: that is the cubic "
+             "spline, not what was measured there; " + CALM])
+nodes(pair, "query=linspace(0, 3, 9)", "method=floater-hormann", "blend=2",
+      warns=["the curve of 'y' swings from about -40.37 to 29.83 between its 5 nodes, whose y go from 0 to 1: that is the "
+             "Floater-Hormann function of degree 2, not what was measured there; " + PCHIP])
+nodes(pair, "query=linspace(0, 3, 9)", "method=pchip")
 
 # --- landslides -------------------------------------------------------------------------------------------------------
 
@@ -496,20 +507,70 @@ def whole_kmeans(text, options, told, folder):
              "n_empty": sum(not rows for rows in clusters), "silhouette": silhouette})
 
 
+def polynomial_at(nodes, y, q, _):
+    return sum(v * math.prod((q - b) / (a - b) for b in nodes if b != a) for a, v in zip(nodes, y))
+
+
+def blend_at(nodes, y, q, options):
+    """Floater and Hormann's function, by its definition."""
+    if q in nodes:
+        return y[nodes.index(q)]
+    d = int(options.get("blend", 3))
+    runs = [slice(i, i + d + 1) for i in range(len(nodes) - d)]
+    shares = [(-1) ** i / math.prod(q - node for node in nodes[run]) for i, run in enumerate(runs)]
+    return sum(s * polynomial_at(nodes[run], y[run], q, None) for s, run in zip(shares, runs)) / sum(shares)
+
+
+def solved(rows):
+    """x of A x = b, from the rows of (A, b)."""
+    for c in range(len(rows)):
+        pivot = next(k for k in range(c, len(rows)) if rows[k][c] != 0)
+        rows[c], rows[pivot] = rows[pivot], rows[c]
+        rows[c] = [v / rows[c][c] for v in rows[c]]
+        rows = [row if k == c else [a - row[c] * b for a, b in zip(row, rows[c])] for k, row in enumerate(rows)]
+    return [row[-1] for row in rows]
+
+
+def cubics_at(nodes, y, q, options):
+    """Of pchip and spline, by slopes: harmonic means, or what joins second and, next to the ends, third derivatives."""
+    n, h = len(nodes), [b - a for a, b in itertools.pairwise(nodes)]
+    s = [(b - a) / w for (a, b), w in zip(itertools.pairwise(y), h)]
+    if options["method"] == "pchip":
+        def at_end(h, g, s, t):
+            d = ((2 * h + g) * s - h * t) / (h + g)
+            return 0 if d * s <= 0 else 3 * s if s * t <= 0 and abs(d) > 3 * abs(s) else d
+        d = [at_end(h[0], h[1], s[0], s[1])]
+        d += [3 * (h[j] + h[j - 1]) / ((2 * h[j] + h[j - 1]) / s[j - 1] + (h[j] + 2 * h[j - 1]) / s[j])
+              if s[j] * s[j - 1] > 0 else 0 for j in range(1, n - 1)]
+        d.append(at_end(h[-1], h[-2], s[-1], s[-2]))
+    else:
+        rows = [[Fraction(0)] * (n + 1) for _ in range(n)]
+        for j, row in enumerate(rows):
+            k = min(max(j, 1), n - 2)
+            r = h[k - 1] / h[k]
+            row[k - 1], row[k], row[k + 1], row[n] = ((1, 2 + 2 * r, r, 3 * (s[k - 1] + r * s[k])) if 0 < j < n - 1 else
+                                                      (1, 1 - r * r, -r * r, 2 * s[k - 1] - 2 * r * r * s[k]))
+        d = solved(rows)
+    j = max([0, *(k for k in range(n - 1) if nodes[k] <= q)])
+    t = (q - nodes[j]) / h[j]
+    return ((1 + 2 * t) * y[j] + t * h[j] * d[j]) * (1 - t) ** 2 + ((3 - 2 * t) * y[j + 1] - (1 - t) * h[j] * d[j + 1]) * t * t
+
+
 def whole_interpolate(text, options, told, folder):
     names, (x, *curves) = columns_of(text)
     head, given = table(folder, "curve")
     assert head == ["x", *names[1:]], head
-    nodes, rows = [Fraction(v) for v in x], []
-    for q, *_ in given:
-        terms = [math.prod((Fraction(q) - b) / (a - b) for b in nodes if b != a) for a in nodes if q is not None]
-        rows.append([q, *(float(sum(t * Fraction(v) for t, v in zip(terms, y))) if terms else None for y in curves)])
+    order = sorted(range(len(x)), key=x.__getitem__)
+    nodes, *ys = ([Fraction(values[k]) for k in order] for values in (x, *curves))
+    evaluate, degree = {"floater-hormann": (blend_at, int(options.get("blend", 3))), "pchip": (cubics_at, 3),
+                        "spline": (cubics_at, 3)}.get(options.get("method"), (polynomial_at, len(x) - 1))
+    rows = [[q, *(None if q is None else float(evaluate(nodes, y, Fraction(q), options)) for y in ys)] for q, *_ in given]
     queries = [q for q, *_ in given if q is not None]
     return ({"curve": (",".join(head), rows)},
             {"n_nodes": len(x), "n_curves": len(curves), "n_queries": len(given), "missing": len(given) - len(queries),
              "hits": sum(q in x for q in queries),
              "extrapolated": sum(not min(x) <= q <= max(x) for q in queries), "queries_from": min(queries),
-             "queries_to": max(queries), "nodes_from": min(x), "nodes_to": max(x), "degree": len(x) - 1})
+             "queries_to": max(queries), "nodes_from": min(x), "nodes_to": max(x), "degree": degree})
 
 
 def whole_landslide(text, options, told, folder):
