@@ -102,6 +102,19 @@ struct pearson_slab {
     size_t n_series, n_samples;
 };
 
+/* Levels of significance, and what of each pair they follow from (significance_rule.h). */
+struct pearson_levels {
+    size_t n;               /* at least 1 */
+    const double *r;        /* [n], host, ascending: |r| of a pair of all samples, ... */
+    const double *strength; /* ... [n], host, ascending: -ln p of such a pair */
+    double bound;           /* coefficients of pairs with gaps may be as much smaller */
+    size_t n_samples;
+    const double *count; /* [n_series], host: samples of each series; NULL: all */
+    struct span present; /* backend: a bit a sample, significance_words() a series; none: pairs
+                            of two series with gaps are taken for as small as they can be, */
+    size_t min_samples;  /* but of so many samples */
+};
+
 struct pearson_kernels {
     /* Makes rows of columns: sample t of series s becomes number s * stride + t of `out`, in the
      * slab's type; stride >= n_samples. The slab and `out` do not overlap. */
@@ -166,6 +179,11 @@ struct pearson_kernels {
      */
     enum status (*exact_pairs)(struct queue *q, const struct series_rows *x, struct moments moments,
                                struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
+
+    /* counts[k]: the pairs that reach level k, and no higher one. Waits. */
+    enum status (*count_levels)(struct queue *q, const struct matrix *m,
+                                const struct pearson_levels *levels,
+                                uint64_t *counts) STATUS_MUST_CHECK;
 
     /* --- series in columns ------------------------------------------------------------------- */
 

@@ -199,6 +199,7 @@ const struct pearson_kernels cpu_pearson = {
     .gaps_bytes = cpu_gaps_bytes,
     .pairs_add = cpu_pairs_add,
     .exact_pairs = cpu_exact_pairs,
+    .count_levels = cpu_count_levels,
     .columns_bytes = cpu_columns_bytes,
     .columns_new = cpu_columns_new,
     .columns_free = cpu_columns_free,

@@ -167,6 +167,7 @@ const struct pearson_kernels cuda_pearson = {
     .gaps_bytes = cuda_gaps_bytes,
     .pairs_add = cuda_pairs_add,
     .exact_pairs = cuda_exact_pairs,
+    .count_levels = cuda_count_levels,
     .columns_bytes = cuda_columns_bytes,
     .columns_new = cuda_columns_new,
     .columns_free = cuda_columns_free,

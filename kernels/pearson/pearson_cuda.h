@@ -71,6 +71,11 @@ enum status cuda_pairs_add(struct queue *q, const struct series_rows *x, struct 
 enum status cuda_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
                              struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
+/* significance_cuda */
+enum status cuda_count_levels(struct queue *q, const struct matrix *m,
+                              const struct pearson_levels *levels,
+                              uint64_t *counts) STATUS_MUST_CHECK;
+
 /* ranks_cuda */
 enum status cuda_rank_rows(struct queue *q, const struct series_rows *x,
                            struct span out) STATUS_MUST_CHECK;

@@ -5,6 +5,7 @@
  * which both have gaps are counted: of rows, a bit a sample is kept of those series that come up;
  * slabs come once more.
  */
+#include "kernels/pearson/significance_rule.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
@@ -13,15 +14,30 @@ enum { BATCH = 1 << 12, WORD_BITS = 64 };
 
 /* --- series along lines ---------------------------------------------------------------------- */
 
-static size_t words_of(size_t n_samples)
+static enum status present_room(struct pearson_job *job)
 {
-    return n_samples / WORD_BITS + 1;
+    const size_t words = significance_words(job->n_samples);
+    STATUS_TRY(room_host(&job->work, job->n_series * words, sizeof *job->present, &job->present));
+    STATUS_TRY(room_host(&job->work, job->n_series, sizeof *job->is_known, &job->is_known));
+    return room_host(&job->work, job->n_samples, sizeof *job->one, &job->one);
 }
 
-uint64_t pearson_common_bytes(const struct pearson_job *job)
+static enum status uploaded_room(struct pearson_job *job, struct span *out)
 {
-    const uint64_t bits = words_of(job->n_samples) * sizeof(uint64_t);
-    return job->n_series * (bits + sizeof(uint64_t *)) + job->n_samples * sizeof(double);
+    return room_span(&job->work, job->n_series,
+                     significance_words(job->n_samples) * sizeof(uint64_t), out);
+}
+
+enum status pearson_common_count(struct pearson_job *job)
+{
+    struct span uploaded;
+    STATUS_TRY(present_room(job));
+    return uploaded_room(job, &uploaded);
+}
+
+static uint64_t *bits_of(const struct pearson_job *job, size_t s)
+{
+    return job->present + s * significance_words(job->n_samples);
 }
 
 /* In the exact standard form a missing sample is -0.0. */
@@ -36,9 +52,8 @@ static enum status find_present(struct pearson_job *job, size_t s)
     bool is_standard;
     const struct span from = correlate_one(&job->c, s, &is_standard);
     const enum dtype type = is_standard ? DTYPE_F64 : job->layout.x_type;
-    uint64_t *bits;
-    STATUS_TRY(room_host(&job->work, words_of(job->n_samples), sizeof *bits, &bits));
-    job->present[s] = bits;
+    uint64_t *const bits = bits_of(job, s);
+    job->is_known[s] = true;
     STATUS_TRY(job->ops->download(job->queue, job->one, from, job->n_samples * dtype_bytes(type)));
     for (size_t t = 0; t < job->n_samples; t++) {
         const bool present = is_present(pearson_level(job->one, type, t), is_standard);
@@ -61,12 +76,12 @@ static enum status count_rows(struct pearson_job *job, struct matrix_pair *pairs
     for (size_t k = 0; k < n; k++) {
         const size_t both[] = {pairs[k].i, pairs[k].j};
         for (size_t b = 0; b < 2; b++) {
-            if (job->present[both[b]] == NULL) {
+            if (!job->is_known[both[b]]) {
                 STATUS_TRY(find_present(job, both[b]));
             }
         }
-        pairs[k].r = (double)common_bits(job->present[both[0]], job->present[both[1]],
-                                         words_of(job->n_samples));
+        pairs[k].r = (double)common_bits(bits_of(job, both[0]), bits_of(job, both[1]),
+                                         significance_words(job->n_samples));
     }
     return STATUS_OK;
 }
@@ -117,13 +132,28 @@ enum status pearson_common(struct pearson_job *job)
     const size_t most = pearson_has_rows(&job->layout) ? BATCH : job->n_found;
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->n_common, &job->n_common));
     STATUS_TRY(room_host(&job->work, most, sizeof *batch, &batch));
-    if (pearson_has_rows(&job->layout)) {
-        STATUS_TRY(room_host(&job->work, job->n_series, sizeof *job->present, &job->present));
-        STATUS_TRY(room_host(&job->work, job->n_samples, sizeof *job->one, &job->one));
-    }
+    STATUS_TRY(pearson_has_rows(&job->layout) ? present_room(job) : STATUS_OK);
     for (size_t k = 0; k < job->n_found; k++) {
         const uint64_t a = count_of(job, job->pairs[k].i), b = count_of(job, job->pairs[k].j);
         job->n_common[k] = a < b ? a : b;
     }
     return count_both(job, batch, most);
+}
+
+enum status pearson_common_upload(struct pearson_job *job, struct span *out)
+{
+    uint64_t ticket;
+    *out = (struct span){0};
+    if (!pearson_has_rows(&job->layout)) {
+        return STATUS_OK;
+    }
+    for (size_t s = 0; s < job->n_series; s++) {
+        if (has_gaps(job, s) && !job->is_known[s]) {
+            STATUS_TRY(queue_check(job->queue));
+            STATUS_TRY(find_present(job, s));
+        }
+    }
+    STATUS_TRY(uploaded_room(job, out));
+    STATUS_TRY(job->ops->upload(job->queue, *out, job->present, out->bytes, &ticket));
+    return job->ops->upload_wait(job->queue, ticket);
 }

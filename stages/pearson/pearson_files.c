@@ -67,6 +67,8 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     const bool is_one = k < job->n_found;
     const struct matrix_pair *const p = is_one ? &job->pairs[k] : &none;
     const uint64_t n = is_one ? pearson_pair_samples(job, (size_t)k) : 0;
+    const double effective = pearson_n_effective((double)n, pearson_stat(job, MOMENTS_LAG1, p->i),
+                                                 pearson_stat(job, MOMENTS_LAG1, p->j));
     double low, high;
     interval(p->r, n, job->choice.ranks, &low, &high);
     result_row_count(to, "i", p->i);
@@ -77,6 +79,10 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_count(to, "n", n);
     result_row_real(to, "r_low", low);
     result_row_real(to, "r_high", high);
+    result_row_real(to, "p", pearson_p(p->r, (double)n));
+    result_row_real(to, "q", is_one && job->q != NULL ? job->q[k] : NAN);
+    result_row_real(to, "n_effective", effective);
+    result_row_real(to, "p_effective", pearson_p(p->r, effective));
 }
 
 static struct result_table pairs_of(const struct pearson_job *job)
@@ -87,7 +93,7 @@ static struct result_table pairs_of(const struct pearson_job *job)
 json_t *pearson_files_strongest(const struct pearson_job *job, size_t n)
 {
     const struct result_table pairs = pairs_of(job);
-    return result_table_json(&pairs, n, 6); /* without the interval */
+    return result_table_json(&pairs, n, 6); /* up to n */
 }
 
 static enum status fetch_r(void *context, uint64_t first, size_t n, void *dst)
@@ -138,5 +144,5 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     const struct result_table pairs = pairs_of(job);
     STATUS_TRY(add_arrays(job, &series, out));
     STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 10, 1)));
-    return result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 6, 2));
+    return result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2));
 }

@@ -123,7 +123,8 @@ struct pearson_job {
     /* of series along lines, and turned ones */
     struct correlation c; /* and the matrix and the moments, wherever the series lie */
     struct span derived;  /* increments or ranks of a panel, where they do not stay */
-    uint64_t **present;   /* [n_series]: a bit a sample; NULL: not asked for */
+    uint64_t *present;    /* a bit a sample of each series that is_known */
+    bool *is_known;       /* [n_series] */
     double *one;          /* a series on the host */
 
     /* of slabs */
@@ -147,6 +148,7 @@ struct pearson_job {
     size_t n_found;            /* 0 only when no pair has a coefficient */
     size_t n_listed;           /* of the pairs found: those that were asked for */
     uint64_t *n_common;        /* [n_found] the samples of each; NULL: n_samples */
+    double *q;                 /* [n_found]; NULL: none is listed */
     uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
     uint32_t *place;           /* [n_series]: where each of them is then */
 };
@@ -304,10 +306,22 @@ enum status pearson_index_leave_out(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 
 /* --- pearson_common.c --- */
-/* Host memory that it takes, of series along lines. */
-uint64_t pearson_common_bytes(const struct pearson_job *job);
+/* What it takes of series along lines, for the plan. */
+enum status pearson_common_count(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Fills n_common, when the pairs are there and some series has missing values. */
 enum status pearson_common(struct pearson_job *job) STATUS_MUST_CHECK;
+/* After that: a bit a sample of all series with gaps on the backend; none of series in slabs. */
+enum status pearson_common_upload(struct pearson_job *job, struct span *out) STATUS_MUST_CHECK;
+
+/* --- pearson_significance.c --- */
+/* The probability that n independent samples have a coefficient of that |r|; n need not be whole.
+ */
+double pearson_p(double r, double n);
+/* The number of independent samples that n of series with these lag-1 autocorrelations are worth.
+ */
+double pearson_n_effective(double n, double a, double b);
+/* Fills q, when the pairs and their samples are there and some are listed. */
+enum status pearson_q_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_order.c: the order in which the heat map shows the series: that of the file, or one
  * in which series that go together stand together --- */

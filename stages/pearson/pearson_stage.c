@@ -89,12 +89,21 @@ static enum status check_stats(struct pearson_job *job)
     return STATUS_OK;
 }
 
+/* Whether pair k of those found is asked for. */
+static bool is_listed(const struct pearson_choice *choice, size_t k,
+                      const struct matrix_pair *pairs)
+{
+    return k < choice->top || (choice->threshold > 0 && fabs(pairs[k].r) >= choice->threshold);
+}
+
 /* Finds the pairs to report, and the strongest in any case. */
 static enum status find_pairs(struct pearson_job *job)
 {
     const struct pearson_choice *choice = &job->choice;
     const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
-    const size_t top = choice->top > 0 ? choice->top : 1;
+    const bool takes_all = job->has_gaps && !pearson_has_rows(&job->layout) && pearson_has_few(job);
+    /* Of few series in slabs all are found, since only these are asked for their samples. */
+    const size_t top = takes_all ? (size_t)defined : choice->top > 0 ? choice->top : 1;
     if (defined == 0) {
         return STATUS_OK;
     }
@@ -108,10 +117,8 @@ static enum status find_pairs(struct pearson_job *job)
     }
     STATUS_TRY(pearson_pairs_find(job->queue, &job->matrix, &wanted, &job->pairs, &job->n_found));
     STATUS_TRY(room_keep(job->kept, free, job->pairs));
-    job->n_listed = job->n_found;
-    if (choice->top == 0 && job->n_found > 0) {
-        const bool reached = choice->threshold > 0 && fabs(job->pairs[0].r) >= choice->threshold;
-        job->n_listed = reached ? job->n_found : 0;
+    while (job->n_listed < job->n_found && is_listed(choice, job->n_listed, job->pairs)) {
+        job->n_listed++;
     }
     return STATUS_OK;
 }
@@ -143,6 +150,7 @@ static enum status pearson_run(struct job_io *io)
     STATUS_TRY(survey(job));
     STATUS_TRY(find_pairs(job));
     STATUS_TRY(job->has_gaps ? pearson_common(job) : STATUS_OK);
+    STATUS_TRY(pearson_q_find(job));
     correlate_release(&job->c);
     room_free(&job->units);
     room_free(&job->work);

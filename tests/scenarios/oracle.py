@@ -19,6 +19,7 @@ told = subprocess.run([LEAT, "doctor", "-b", "cpu"], capture_output=True, text=T
 os.environ["OPENBLAS_CORETYPE"] = "".join(re.findall(r"OpenBLAS \S+ \((.*)\)$", told, re.M))
 import numpy as np
 import pandas as pd
+import scipy.special
 import scipy.stats
 from scipy.spatial.distance import squareform
 
@@ -53,8 +54,8 @@ def run(path, *options):
 
 def pairs_of(folder):
     """The pairs in the order of i and j: columns as arrays."""
-    pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), usecols=["i", "j", "n", "r", "r_low", "r_high"],
-                        float_precision="high")
+    pairs = pd.read_csv(os.path.join(folder, "pairs.csv.gz"), float_precision="round_trip",
+                        usecols=["i", "j", "n", "r", "r_low", "r_high", "p", "q", "n_effective", "p_effective"])
     order = np.lexsort((pairs["j"], pairs["i"]))
     return {name: pairs[name].to_numpy()[order] for name in pairs}
 
@@ -69,6 +70,53 @@ def check_pairs(name, pairs, rows):
         z, away = np.arctanh(pairs["r"]), scipy.stats.norm.ppf(0.975) / np.sqrt(np.where(n > 3, n - 3.0, np.nan))
     for column, want in (("r_low", np.tanh(z - away)), ("r_high", np.tanh(z + away))):
         np.testing.assert_allclose(pairs[column], want, rtol=0, atol=1e-12, err_msg=f"{name}: {column}")
+    for p, n in (("p", "n"), ("p_effective", "n_effective")):
+        np.testing.assert_allclose(pairs[p], p_of(pairs["r"], pairs[n]), rtol=1e-10, atol=1e-300, err_msg=f"{name}: {p}")
+
+
+def p_of(r, n):
+    """As scipy.stats.pearsonr, whose (1 + r) / 2 loses digits beside 1: from t."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * scipy.special.stdtr(n - 2, -np.abs(r) * np.sqrt((n - 2) / ((1 - np.abs(r)) * (1 + np.abs(r)))))
+    return np.where(np.isnan(n), np.nan, np.where(n > 2, np.where(np.abs(r) < 1, p, 0), 1))
+
+
+def false_discoveries(p):
+    """Benjamini and Hochberg's adjusted p, as statsmodels' fdrcorrection."""
+    order, q = np.argsort(p), np.empty(len(p))
+    q[order] = np.minimum.accumulate((p[order] * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1].clip(max=1)
+    return q
+
+
+def compare_significance():
+    """p as SciPy has it; q of all pairs, of which few are listed, with gaps and without; samples that follow each other."""
+    m, n = 150, 80
+    x = rng.normal(size=(m, n))
+    x[:40] += 0.8 * rng.normal(size=n)
+    x[40:60] = x[40:60].cumsum(axis=1)
+    y = np.where((rng.random(x.shape) < 0.15) & (np.arange(m) % 4 > 0)[:, None], np.nan, x)
+    for stem, rows in (("whole", x), ("gappy", y)):
+        np.save(stem + ".clusters.npy", rows)
+        i, j = np.triu_indices(m, 1)
+        present = (~np.isnan(rows)).astype(float)
+        for method in ("pearson", "spearman"):
+            r = pd.DataFrame(rows.T).corr(method=method, min_periods=3).to_numpy()
+            q = np.full((m, m), np.nan)
+            q[i, j] = false_discoveries(p_of(r[i, j], (present @ present.T)[i, j]))
+            for options in ([], ["top=10"], ["top=0", "threshold=0.4"], ["top=20000"], ["precision=f32", "top=300"]):
+                pairs = pairs_of(run(stem + ".clusters.npy", "method=" + method, *options)[0])
+                ratio = pairs["q"] / q[pairs["i"], pairs["j"]]
+                if len(ratio) == 0 or not (1 - 1e-7 <= ratio.min() and ratio.max() <= 1.02):
+                    sys.exit(f"{stem}, {method}, {options}: q is {ratio.min()} to {ratio.max()} times what it should be")
+        if stem == "whole":
+            for k in range(0, len(ratio), 97):
+                a, b = pairs["i"][k], pairs["j"][k]
+                want = scipy.stats.pearsonr(x[a], x[b])[1] if method == "pearson" else scipy.stats.spearmanr(x[a], x[b])[1]
+                np.testing.assert_allclose(pairs["p"][k], want, rtol=1e-9)
+    lag1 = [(d[:-1] * d[1:]).sum() / (d * d).sum() for d in x - x.mean(axis=1, keepdims=True)]
+    pairs = pairs_of(run("whole.clusters.npy", "top=20000")[0])
+    ab = np.array(lag1)[pairs["i"]] * np.array(lag1)[pairs["j"]]
+    np.testing.assert_allclose(pairs["n_effective"], n * (1 - ab) / (1 + ab), rtol=1e-10)
 
 
 def full(r, m):
@@ -347,6 +395,7 @@ compare_matrices()
 compare_gaps()
 compare_dropped()
 compare_ranks()
+compare_significance()
 index_left_out()
 constant_series()
 differences()

@@ -415,6 +415,22 @@ def correlation(x, y, least):
     return (float(xy) / math.sqrt(xx * yy) if xx * yy else None), len(both)
 
 
+def probability(r, n):
+    """p of a coefficient of n samples: I_(1 - r^2)((n - 2) / 2, 1/2) by its series."""
+    if n is None:
+        return None
+    if n <= 2 or abs(r) < 1e-2 or abs(r) >= 1 - 1e-15:
+        # near r = 0 p falls by twice the density there; two samples tell nothing
+        return 1 if n <= 2 else 0 if abs(r) > 0.5 else 1 - 2 * abs(r) * math.exp(
+            math.lgamma((n - 1) / 2) - math.lgamma(n / 2 - 1)) / math.sqrt(math.pi) * (1 - (n / 2 - 2) * r * r / 3)
+    a, x, total, term, k = (n - 2) / 2, (1 - r) * (1 + r), 0.0, 1.0, 0
+    while term > 1e-17 * total:
+        total += term
+        term *= (a + 0.5 + k) / (a + 1 + k) * x
+        k += 1
+    return min(1, math.exp(a * math.log(x) + math.lgamma(a + 0.5) - math.lgamma(a)) * abs(r) * total / a / math.sqrt(math.pi))
+
+
 def whole_pearson(text, options, told, folder):
     names, columns = columns_of(text, told["parameters"]["series"])
     least, top = int(options.get("min_samples", 3)), int(options.get("top", 1000))
@@ -446,7 +462,12 @@ def whole_pearson(text, options, told, folder):
         for row, place in zip(series, places):
             assert row[7] is not None or place in (0, len(names) - 1), (row, places)
             row.append(place)
-    pairs = []
+    pairs, lag1_at = [], 8
+    ranked = sorted((probability(*r[k]), k) for k in r if r[k][0] is not None)
+    discovery, least = {}, 1
+    for k in reversed(range(len(ranked))):
+        least = min(least, ranked[k][0] * len(ranked) / (k + 1))
+        discovery[ranked[k][1]] = least
     order = sorted((k for k in r if r[k][0] is not None), key=lambda k: (-round(abs(r[k][0]), 9), k))
     for k, (i, j) in enumerate(order):
         v, n = r[i, j]
@@ -455,10 +476,13 @@ def whole_pearson(text, options, told, folder):
             if n > 3:
                 t = math.tanh(1.959963984540054 / math.sqrt(n - 3))
                 low, high = (v - t) / (1 - v * t), (v + t) / (1 + v * t)
-            pairs.append([i, j, names[i], names[j], v, n, low, high])
+            a, b = (series[s][lag1_at] for s in (i, j))
+            effective = None if None in (a, b) else ... if ... in (a, b) else n * (1 - a * b) / (1 + a * b)
+            pairs.append([i, j, names[i], names[j], v, n, low, high, probability(v, n), discovery[i, j], effective,
+                          ... if effective is ... else probability(v, effective)])
     values = [abs(v) for v, _ in r.values() if v is not None]
     return ({"series": (head, series),
-             "pairs": ("i,j,name_i,name_j,r,n,r_low,r_high", pairs)},
+             "pairs": ("i,j,name_i,name_j,r,n,r_low,r_high,p,q,n_effective,p_effective", pairs)},
             {"n_series": len(names), "n_samples": len(columns[0]) + ("diff" in options), "n_pairs": len(r),
              "n_undefined": len(r) - len(values), "n_listed": len(pairs),
              "homogeneity": mean_of(values) if values else None})

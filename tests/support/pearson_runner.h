@@ -290,7 +290,7 @@ struct listed {
     size_t i, j;
     double r;
     size_t n;
-    double low, high;
+    double low, high, p, q, n_effective, p_effective;
 };
 
 /* The pairs of pairs.csv.gz, whose names must hold no comma; free. */
@@ -302,7 +302,7 @@ static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
     struct listed *pairs = malloc(room * sizeof *pairs);
     *n = 0;
     line = strtok_r(line, "\n", &rest);
-    assert_string_equal(line, "i,j,name_i,name_j,r,n,r_low,r_high");
+    assert_string_equal(line, "i,j,name_i,name_j,r,n,r_low,r_high,p,q,n_effective,p_effective");
     while ((line = strtok_r(NULL, "\n", &rest)) != NULL) {
         if (*n == room) {
             room *= 2;
@@ -310,9 +310,10 @@ static inline struct listed *read_pairs(const struct outcome *o, size_t *n)
         }
         assert_non_null(pairs);
         struct listed *p = &pairs[(*n)++];
-        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf,%zu,%lf,%lf", &p->i, &p->j, &p->r,
-                                &p->n, &p->low, &p->high),
-                         6);
+        assert_int_equal(sscanf(line, "%zu,%zu,%*[^,],%*[^,],%lf,%zu,%lf,%lf,%lf,%lf,%lf,%lf",
+                                &p->i, &p->j, &p->r, &p->n, &p->low, &p->high, &p->p, &p->q,
+                                &p->n_effective, &p->p_effective),
+                         10);
     }
     bytes_free(&text);
     return pairs;

@@ -1,0 +1,104 @@
+/*
+ * significance_cpu - how many pairs reach each level of significance.
+ *
+ * Of a pair of all samples that is a search for its |r|. Of one with gaps p is computed from the
+ * number of samples in common, if its |r| were enough with all of them.
+ */
+#include "kernels/matrix/matrix_cpu.h"
+#include "kernels/pearson/pearson_cpu.h"
+#include "kernels/pearson/significance_rule.h"
+
+#include <stdlib.h>
+
+/* Task k of n takes rows k, k + n, ...; one is worth its counts. */
+enum { MOST_TASKS = 32, TASK_PAIRS = 1 << 16 };
+
+struct levels_job {
+    const struct matrix *m;
+    const struct pearson_levels *l;
+    size_t n_tasks, words;
+    uint64_t *counts; /* [task][level] */
+};
+
+static bool has_gaps(const struct levels_job *job, size_t s)
+{
+    return job->l->count != NULL && job->l->count[s] < (double)job->l->n_samples;
+}
+
+/* The samples that series j and i have in common. */
+static double common(const struct levels_job *job, size_t j, size_t i)
+{
+    const struct pearson_levels *l = job->l;
+    const double a = l->count[j], b = l->count[i];
+    if (!has_gaps(job, j) || !has_gaps(job, i)) {
+        return fmin(a, b);
+    }
+    if (l->present.at == NULL) {
+        return significance_least_common(a, b, (double)l->n_samples, (double)l->min_samples);
+    }
+    const uint64_t *x = (const uint64_t *)l->present.at + j * job->words,
+                   *y = (const uint64_t *)l->present.at + i * job->words;
+    uint64_t n = 0;
+    for (size_t k = 0; k < job->words; ++k) {
+        n += (uint64_t)__builtin_popcountll(x[k] & y[k]);
+    }
+    return (double)n;
+}
+
+static void count_gaps(const struct levels_job *job, size_t j, size_t i, double r, uint64_t *counts)
+{
+    const double strength = -significance_log_p(fmax(r - job->l->bound, 0), common(job, j, i));
+    if (strength >= job->l->strength[0]) {
+        ++counts[significance_level(job->l->strength, job->l->n, strength)];
+    }
+}
+
+static void levels_body(void *arg, size_t task)
+{
+    const struct levels_job *job = arg;
+    const struct pearson_levels *l = job->l;
+    uint64_t *counts = job->counts + task * l->n;
+    for (size_t j = task; j < job->m->n_series; j += job->n_tasks) {
+        const void *row = cpu_matrix_row(job->m, j);
+        const bool gaps = has_gaps(job, j);
+        for (size_t i = 0; i < j; ++i) {
+            const double r = fabs(job->m->type == DTYPE_F64 ? ((const double *)row)[i]
+                                                            : (double)((const float *)row)[i]);
+            if (!(r >= l->r[0])) {
+                continue;
+            }
+            if (gaps || has_gaps(job, i)) {
+                count_gaps(job, j, i, r, counts);
+            } else {
+                ++counts[significance_level(l->r, l->n, r)];
+            }
+        }
+    }
+}
+
+enum status cpu_count_levels(struct queue *q, const struct matrix *m,
+                             const struct pearson_levels *levels, uint64_t *counts)
+{
+    const size_t n = m->n_series, wanted = 1 + n * (n / 2) / TASK_PAIRS;
+    struct levels_job job = {.m = m,
+                             .l = levels,
+                             .n_tasks = cpu_min(MOST_TASKS, wanted),
+                             .words = significance_words(levels->n_samples)};
+    STATUS_TRY(cpu_matrix_check(m));
+    STATUS_TRY(levels->present.at == NULL
+                   ? STATUS_OK
+                   : cpu_expect(levels->present, n, job.words * sizeof(uint64_t), "levels"));
+    job.counts = calloc(job.n_tasks * levels->n, sizeof *job.counts);
+    if (job.counts == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory to count %zu levels", levels->n);
+    }
+    const enum status st = cpu_run_long(q, job.n_tasks, levels_body, &job);
+    for (size_t k = 0; k < levels->n; ++k) {
+        counts[k] = 0;
+        for (size_t t = 0; t < job.n_tasks; ++t) {
+            counts[k] += job.counts[t * levels->n + k];
+        }
+    }
+    free(job.counts);
+    return st;
+}

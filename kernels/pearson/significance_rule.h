@@ -1,0 +1,119 @@
+/*
+ * significance_rule - how likely independent series have a coefficient as large: one text for C and
+ * for CUDA.
+ *
+ * Of n samples that are normal and independent t = r sqrt((n - 2) / (1 - r^2)) has Student's
+ * distribution with n - 2 degrees of freedom, so that |r| is reached with the probability
+ *     p = I_x(a, 1/2),  x = 1 - r^2,  a = (n - 2) / 2
+ * (regularized incomplete beta function), by its continued fraction (NIST DLMF 8.17.22, Lentz'
+ * method), which converges fast for x < (a + 1) / (a + 5/2); above, where p is no smaller than
+ * 0.08, by that of 1 - I_(1 - x)(1/2, a). Its logarithm, since p itself leaves the doubles. n need
+ * not be whole.
+ *
+ * Error: that of a ln x, which is some u of itself, and of a fraction of which 1 - x is a
+ * difference: p is off by 2^-50 |ln p| + 2^-53 n of itself.
+ */
+#ifndef LEAT_KERNELS_PEARSON_SIGNIFICANCE_RULE_H
+#define LEAT_KERNELS_PEARSON_SIGNIFICANCE_RULE_H
+
+#include "kernels/pearson/pearson.h"
+
+#include <math.h>
+
+#ifdef __CUDACC__
+#define SIGNIFICANCE_RULE __host__ __device__ static inline
+#else
+#define SIGNIFICANCE_RULE static inline
+#endif
+
+/* gamma(a + 1/2) / gamma(a), a > 0: its series in 1 / a, of an argument of 24 or more. */
+SIGNIFICANCE_RULE double significance_gamma_ratio(double a)
+{
+    double less = 1;
+    for (; a < 24; a += 1) {
+        less *= a / (a + 0.5);
+    }
+    const double v = 1 / a;
+    const double series =
+        1 +
+        v * (-1.0 / 8 +
+             v * (1.0 / 128 +
+                  v * (5.0 / 1024 + v * (-21.0 / 32768 +
+                                         v * (-399.0 / 262144 +
+                                              v * (869.0 / 4194304 + v * (39325.0 / 33554432)))))));
+    return less * sqrt(a) * series;
+}
+
+/* The continued fraction of I_x(a, b), which is x^a (1 - x)^b / (a B(a, b)) times this. */
+SIGNIFICANCE_RULE double significance_fraction(double a, double b, double x)
+{
+    const double least = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1);
+    d = 1 / (fabs(d) < least ? least : d);
+    double h = d;
+    for (double m = 1; m < 1e6; m += 1) {
+        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+        d = 1 + even * d;
+        c = 1 + even / c;
+        d = 1 / (fabs(d) < least ? least : d);
+        c = fabs(c) < least ? least : c;
+        h *= d * c;
+        d = 1 + odd * d;
+        c = 1 + odd / c;
+        d = 1 / (fabs(d) < least ? least : d);
+        c = fabs(c) < least ? least : c;
+        h *= d * c;
+        if (fabs(d * c - 1) < 0x1p-52) {
+            break;
+        }
+    }
+    return h;
+}
+
+/* ln p of a coefficient of n samples; 0 (p = 1) for two or fewer, which tell nothing. */
+SIGNIFICANCE_RULE double significance_log_p(double r, double n)
+{
+    const double a = (n - 2) / 2, strength = fabs(r), square = r * r;
+    if (!(a > 0) || !(strength > 0)) {
+        return r == r && n == n ? 0 : (double)NAN;
+    }
+    if (strength >= 1) {
+        return -(double)INFINITY;
+    }
+    const double x = (1 - strength) * (1 + strength);
+    const double log_x = square < 0.5 ? log1p(-square) : log(x);
+    /* x^a (1 - x)^(1/2) / B(a, 1/2) */
+    const double root_pi = 1.7724538509055160273;
+    const double scale = strength * significance_gamma_ratio(a) / root_pi;
+    if (x < (a + 1) / (a + 2.5)) {
+        return a * log_x + log(scale / a * significance_fraction(a, 0.5, x));
+    }
+    return log1p(-2 * exp(a * log_x) * scale * significance_fraction(0.5, a, square));
+}
+
+/* The last of n ascending levels that v reaches; it reaches the first. */
+SIGNIFICANCE_RULE size_t significance_level(const double *levels, size_t n, double v)
+{
+    size_t at = 0;
+    for (size_t left = n, part; left > 1; left -= part) {
+        part = left / 2;
+        at += levels[at + part] <= v ? part : 0;
+    }
+    return at;
+}
+
+/* Samples that two series with gaps have in common, where nobody counts them: at least so many. */
+SIGNIFICANCE_RULE double significance_least_common(double a, double b, double n_samples,
+                                                   double min_samples)
+{
+    return fmax(a + b - n_samples, min_samples);
+}
+
+/* Words that hold a bit a sample. */
+SIGNIFICANCE_RULE size_t significance_words(size_t n_samples)
+{
+    return n_samples / 64 + 1;
+}
+
+#endif
