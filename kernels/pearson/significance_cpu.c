@@ -11,14 +11,42 @@
 #include <stdlib.h>
 
 /* Task k of n takes rows k, k + n, ...; one is worth its counts. */
-enum { MOST_TASKS = 32, TASK_PAIRS = 1 << 16 };
+enum { MOST_TASKS = 32, TASK_PAIRS = 1 << 16, CELLS = 4096 };
+
+/* Where among the levels a number is looked for: of cells of equal width from the first to the last
+ * of them, the level reached just before each begins. */
+struct cells {
+    double first, scale;
+    size_t at[CELLS + 3];
+};
 
 struct levels_job {
     const struct matrix *m;
     const struct pearson_levels *l;
     size_t n_tasks, words;
     uint64_t *counts; /* [task][level] */
+    struct cells cells;
 };
+
+static void lay_cells(const struct pearson_levels *l, struct cells *out)
+{
+    const double first = l->r[0], width = fmax(l->r[l->n - 1] - first, 0x1p-1000) / CELLS;
+    out->first = first;
+    out->scale = 1 / width;
+    for (size_t c = 0; c < CELLS + 3; ++c) {
+        const double before = first + ((double)c - 0.001) * width;
+        out->at[c] = significance_level(l->r, l->n, before);
+    }
+}
+
+/* The level that r reaches; it reaches the first. */
+static size_t level_of(const struct levels_job *job, double r)
+{
+    const struct cells *cells = &job->cells;
+    const double at = fmin((r - cells->first) * cells->scale, CELLS);
+    const size_t c = (size_t)at, from = cells->at[c];
+    return from + significance_level(job->l->r + from, cells->at[c + 2] - from + 1, r);
+}
 
 static bool has_gaps(const struct levels_job *job, size_t s)
 {
@@ -70,7 +98,7 @@ static void levels_body(void *arg, size_t task)
             if (gaps || has_gaps(job, i)) {
                 count_gaps(job, j, i, r, counts);
             } else {
-                ++counts[significance_level(l->r, l->n, r)];
+                ++counts[level_of(job, r)];
             }
         }
     }
@@ -88,6 +116,7 @@ enum status cpu_count_levels(struct queue *q, const struct matrix *m,
     STATUS_TRY(levels->present.at == NULL
                    ? STATUS_OK
                    : cpu_expect(levels->present, n, job.words * sizeof(uint64_t), "levels"));
+    lay_cells(levels, &job.cells);
     job.counts = calloc(job.n_tasks * levels->n, sizeof *job.counts);
     if (job.counts == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to count %zu levels", levels->n);
