@@ -105,10 +105,10 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct group *)a)->key, ((const struct group *)b)->key);
 }
 
-void group_add(struct groups *groups, struct group_file *f)
+struct group *group_of(struct groups *groups, const char *path)
 {
     struct group *const g = xcalloc(1, sizeof(*g));
-    g->key = group_key(f->path);
+    g->key = group_key(path);
     struct group **const found = xalloc_checked(tsearch(g, &groups->tree, by_key));
     if (*found != g) {
         free(g->key);
@@ -117,7 +117,12 @@ void group_add(struct groups *groups, struct group_file *f)
         TAILQ_INIT(&g->files);
         TAILQ_INIT(&g->jobs);
     }
-    f->group = *found;
+    return *found;
+}
+
+void group_add(struct groups *groups, struct group_file *f)
+{
+    f->group = group_of(groups, f->path);
     f->job = NULL;
     TAILQ_INSERT_TAIL(&f->group->files, f, place);
 }
@@ -128,7 +133,12 @@ struct group *group_remove(struct groups *groups, struct group_file *f)
     group_leave(f);
     TAILQ_REMOVE(&g->files, f, place);
     f->group = NULL;
-    if (!TAILQ_EMPTY(&g->files)) {
+    return group_end(groups, g);
+}
+
+struct group *group_end(struct groups *groups, struct group *g)
+{
+    if (!TAILQ_EMPTY(&g->files) || g->drops != NULL) {
         return g;
     }
     tdelete(g, &groups->tree, by_key);
@@ -252,10 +262,11 @@ bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES])
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-/* Whether `beside` is of another drop than the job. */
+/* Whether `beside` is of another drop than the part. */
 static bool is_of_other_drop(const struct groups *groups, const struct group_file *beside,
-                             const struct group_job *job)
+                             const struct group_file *part)
 {
+    const struct group_job *const job = part->job;
     int64_t first = INT64_MAX;
     if (beside->kind == INPUT_MARKER || beside->kind == INPUT_MASK) {
         return false; /* the job would wait for ever, or be done as if there were none */
@@ -265,16 +276,16 @@ static bool is_of_other_drop(const struct groups *groups, const struct group_fil
             first = job->parts[i]->arrived_ms;
         }
     }
-    return beside->is_late || (groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
-                               beside->arrived_ms < first - groups->drop_ms);
+    return beside->drop != part->drop || (groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
+                                          beside->arrived_ms < first - groups->drop_ms);
 }
 
 /* Whether it goes with the part. */
 static size_t fits(const struct groups *groups, const struct group_file *beside,
                    const struct group_file *part)
 {
-    return group_is_beside(beside->kind) && part->job != NULL && !part->job->is_alone &&
-                   !is_of_other_drop(groups, beside, part->job)
+    return group_is_beside(beside->kind) && !beside->is_taken && part->job != NULL &&
+                   !part->job->is_alone && !is_of_other_drop(groups, beside, part)
                ? group_fits(beside->path, part->path)
                : 0;
 }

@@ -24,7 +24,8 @@ struct group_file {
     enum input_kind kind;
     bool is_complete;
     int64_t arrived_ms;    /* of its drop, by one clock; of what lies beside a part: the last */
-    bool is_late;          /* lies beside others, and is of a job that has gone already */
+    int drop;              /* which of the group's drops it is of; GROUP_NO_DROP: of none here */
+    bool is_taken;         /* to a job or away, by the caller: it goes with nothing else */
     struct group *group;   /* NULL: it is in none */
     struct group_job *job; /* whose part it is; NULL: none's */
     size_t part;           /* which */
@@ -49,11 +50,13 @@ struct group {
     char *key; /* FOLDER/X */
     struct group_files files;
     TAILQ_HEAD(, group_job) jobs; /* as they came */
+    void *drops; /* what the caller remembers of them: until that is NULL, the group stays */
 };
 
 /* Files whose arrivals are further apart than so are not of one drop: what lies beside a part and
  * came so much earlier is not of its job; but a marker and a mask are, whenever they came. */
 enum { GROUP_ANY_TIME = -1 };
+enum { GROUP_NO_DROP = -1 };
 struct groups {
     void *tree; /* of struct group */
     int64_t drop_ms;
@@ -71,11 +74,15 @@ bool group_is_asc(const char *name);
  * '/'. For free(). */
 char *group_key(const char *path);
 
+/* The group of a file at the path, which is made where there is none. */
+struct group *group_of(struct groups *groups, const char *path);
 /* Puts the file, whose path and kind are set, into its group. */
 void group_add(struct groups *groups, struct group_file *f);
 /* Takes it out of its job and its group. Returns the group; NULL: it has ended with its last file.
  */
 struct group *group_remove(struct groups *groups, struct group_file *f);
+/* Ends a group without files whose drops nobody remembers. Returns it where it stays, or NULL. */
+struct group *group_end(struct groups *groups, struct group *g);
 
 /* Makes the file a part of the job that its settings say. STATUS_BAD_INPUT: that has another file
  * in its place, or is of another kind. */

@@ -11,90 +11,159 @@
 #include "pipeline/names/input_name.h"
 #include "pipeline/names/projection.h"
 
-#include <search.h>
 #include <string.h>
 
 enum { LATE_TIMES = 5 }; /* so many times that files of one drop come apart, after a claim */
 
-/* --- what came late --------------------------------------------------------------------------- */
+/* --- drops ------------------------------------------------------------------------------------ */
 
-static int by_key(const void *a, const void *b)
+static bool is_lately(const struct service_inbox *inbox, uint64_t ms)
 {
-    return strcmp(((const struct claimed *)a)->key, ((const struct claimed *)b)->key);
+    return ms != 0 && inbox->now_ms <= ms + LATE_TIMES * (uint64_t)inbox->groups.drop_ms;
 }
 
-static void forget_oldest(struct service_inbox *inbox)
+static void forget(struct service_inbox *inbox, struct drops *d)
 {
-    struct claimed *const c = TAILQ_FIRST(&inbox->claimed);
-    tdelete(c, &inbox->by_key, by_key);
-    TAILQ_REMOVE(&inbox->claimed, c, place);
-    free(c->key);
-    free(c);
+    TAILQ_REMOVE(&inbox->drops, d, place);
+    d->group->drops = NULL;
+    (void)group_end(&inbox->groups, d->group);
+    free(d->names);
+    free(d);
 }
 
-void inbox_note_claimed(struct service_inbox *inbox, const struct group_job *job,
-                        const struct spool_job *spool)
+void inbox_forget_drops(struct service_inbox *inbox)
 {
-    const uint64_t while_ms = LATE_TIMES * (uint64_t)inbox->groups.drop_ms;
-    struct claimed *c;
-    while ((c = TAILQ_FIRST(&inbox->claimed)) != NULL && c->ms + while_ms < inbox->now_ms) {
-        forget_oldest(inbox);
-    }
-    if (job->of[0]->kind != STAGE_GRID || job->is_alone) {
-        return;
-    }
-    c = xcalloc(1, sizeof(*c));
-    c->key = xstrdup(job->parts[0]->group->key);
-    struct claimed **const found = xalloc_checked(tsearch(c, &inbox->by_key, by_key));
-    if (*found != c) {
-        free(c->key);
-        free(c);
-        c = *found;
-        TAILQ_REMOVE(&inbox->claimed, c, place);
-    }
-    c->ms = inbox->now_ms;
-    c->found_ms = 0;
-    for (size_t i = 0; i < job->n_parts; i++) {
-        const uint64_t found_ms = inbox_file_of(job->parts[i])->since_ms;
-        c->found_ms = found_ms > c->found_ms ? found_ms : c->found_ms;
-    }
-    c->had_projection =
-        c->late_ms > c->found_ms; /* of this one or the last, and one of each came */
-    for (size_t i = 0; i < spool->n_files; i++) {
-        c->had_projection = c->had_projection || projection_named(spool->files[i].name);
-    }
-    TAILQ_INSERT_TAIL(&inbox->claimed, c, place);
-}
-
-void inbox_forget_claimed(struct service_inbox *inbox)
-{
-    while (!TAILQ_EMPTY(&inbox->claimed)) {
-        forget_oldest(inbox);
+    while (!TAILQ_EMPTY(&inbox->drops)) {
+        forget(inbox, TAILQ_FIRST(&inbox->drops));
     }
 }
 
-static struct claimed *find_claimed(const struct service_inbox *inbox, const struct file *f)
+/* The drops of the group; those of groups that have had no file for long are forgotten. */
+static struct drops *drops_of(struct service_inbox *inbox, struct group *group)
 {
-    const struct claimed key = {.key = f->g.group->key};
-    struct claimed **const found = tfind(&key, &inbox->by_key, by_key);
-    return found != NULL ? *found : NULL;
-}
-
-bool inbox_is_late(const struct service_inbox *inbox, const struct file *f)
-{
-    const struct claimed *const c = find_claimed(inbox, f);
-    return c != NULL && f->g.kind != INPUT_MARKER &&
-           inbox->now_ms <= c->ms + LATE_TIMES * (uint64_t)inbox->groups.drop_ms &&
-           !(f->g.kind == INPUT_PROJECTION && c->had_projection);
-}
-
-void inbox_note_late(struct service_inbox *inbox, const struct file *f)
-{
-    struct claimed *const c = find_claimed(inbox, f);
-    if (c != NULL && f->g.kind == INPUT_PROJECTION && f->since_ms > c->found_ms) {
-        c->late_ms = f->since_ms;
-        c->had_projection = true;
+    struct drops *d;
+    while ((d = TAILQ_FIRST(&inbox->drops)) != NULL && !is_lately(inbox, d->kept_ms)) {
+        d->kept_ms = inbox->now_ms;
+        TAILQ_REMOVE(&inbox->drops, d, place);
+        TAILQ_INSERT_TAIL(&inbox->drops, d, place);
+        if (TAILQ_EMPTY(&d->group->files) && d->group != group) {
+            forget(inbox, d);
+        }
     }
+    if (group->drops == NULL) {
+        d = group->drops = xcalloc(1, sizeof(*d));
+        *d = (struct drops){.group = group, .kept_ms = inbox->now_ms};
+        TAILQ_INSERT_TAIL(&inbox->drops, d, place);
+    }
+    return group->drops;
+}
+
+/* The present drop has ended: all that comes is of the next one. */
+static void end_drop(const struct service_inbox *inbox, struct drops *d)
+{
+    const bool is_over = d->claimed_ms != 0 && !is_lately(inbox, d->claimed_ms);
+    if (!d->has_projection && !is_over) {
+        d->n_owed++;
+        d->owed_ms = d->is_doubted ? d->owed_ms : inbox->now_ms;
+    }
+    free(d->names);
+    d->names = NULL;
+    d->has_projection = d->is_doubted = false;
+    d->ended_ms = is_over ? 0 : inbox->now_ms;
+    d->claimed_ms = 0;
+    d->number++;
+}
+
+/* What the drop's list calls a file of that name: "/X.dem/" is X.dem.asc and X.dem.tif.gz, too. */
+static char *name_of(const char *name)
+{
+    const size_t n = projection_named(name) ? strlen(name) : input_name_bare(name);
+    return xasprintf("/%.*s/", (int)n, name);
+}
+
+static bool has_come(const struct drops *d, const char *name)
+{
+    char *const whole = name_of(name);
+    const bool has = d->names != NULL && strstr(d->names, whole) != NULL;
+    free(whole);
+    return has;
+}
+
+static void note_name(struct drops *d, const char *name)
+{
+    char *const whole = name_of(name);
+    char *const names = xasprintf("%s%s", d->names != NULL ? d->names : "", whole);
+    free(whole);
+    free(d->names);
+    d->names = names;
+    d->has_projection = d->has_projection || projection_named(name);
+}
+
+/* Of which drop a grid or a .prj is that has come. */
+static int take_in(const struct service_inbox *inbox, struct drops *d, struct file *f)
+{
+    const char *const name = file_name_last(f->path);
+    const bool is_projection = f->g.kind == INPUT_PROJECTION, comes_again = has_come(d, name);
+    if (comes_again && is_projection && f->was_here) { /* nobody saw the begin of its drop */
+        f->was_here = false;
+        return GROUP_NO_DROP;
+    }
+    if (comes_again || (d->claimed_ms != 0 && !is_lately(inbox, d->claimed_ms))) {
+        end_drop(inbox, d);
+    }
+    d->n_owed = is_lately(inbox, d->owed_ms) ? d->n_owed : 0;
+    if (is_projection && d->n_owed > 0) {
+        d->n_owed--;
+        d->is_doubted = true;
+        return GROUP_NO_DROP;
+    }
+    note_name(d, name);
+    return d->number;
+}
+
+void inbox_arrives(struct service_inbox *inbox, struct file *f)
+{
+    const struct group_job *const job = f->g.job;
+    const struct drops *const d = f->g.group->drops;
+    if (f->g.kind == INPUT_PROJECTION ||
+        (f->g.kind == INPUT_OF_JOB && job != NULL && job->of[f->g.part]->kind == STAGE_GRID)) {
+        f->g.drop = take_in(inbox, drops_of(inbox, f->g.group), f);
+    } else if (d != NULL) {
+        const bool is_doubted = f->g.kind == INPUT_SIDECAR && is_lately(inbox, d->ended_ms);
+        f->g.drop = is_doubted ? GROUP_NO_DROP : d->number;
+    }
+}
+
+void inbox_note_claimed(struct service_inbox *inbox, const struct file *f)
+{
+    struct drops *const d = f->g.group->drops;
+    if (d != NULL) {
+        d->claimed_ms = inbox->now_ms;
+    }
+}
+
+void service_inbox_was_claimed(struct service_inbox *inbox, const struct spool_job *job,
+                               uint64_t now_ms)
+{
+    inbox->now_ms = now_ms;
+    for (size_t i = 0; i < job->n_files; i++) {
+        const char *const name = job->files[i].name;
+        if (input_name_is_grid(name) || projection_named(name)) {
+            char *const path = service_inbox_path(job, i);
+            struct drops *const d = drops_of(inbox, group_of(&inbox->groups, path));
+            note_name(d, name);
+            d->claimed_ms = now_ms;
+            free(path);
+        }
+    }
+}
+
+/* Whether the job of its drop was claimed, not long ago, or its grid has given way to another. */
+static bool is_late(const struct service_inbox *inbox, const struct file *f)
+{
+    const struct drops *const d = f->g.group->drops;
+    return d != NULL && f->g.kind != INPUT_MARKER &&
+           (f->g.drop != d->number || is_lately(inbox, d->claimed_ms));
 }
 
 /* Another file of its group that is not taken and lies beside none. */
@@ -114,18 +183,18 @@ static const struct file *find_other(const struct file *f)
 static void judge_beside(struct service_inbox *inbox, struct file *f)
 {
     const struct file *const owner = inbox_file_of(group_owner(&inbox->groups, &f->g));
-    f->g.is_late = f->g.is_late || (owner == NULL && inbox_is_late(inbox, f));
-    const struct file *const other = owner != NULL || f->g.is_late ? owner : find_other(f);
+    const bool late = owner == NULL && is_late(inbox, f);
+    const struct file *const other = owner != NULL || late ? owner : find_other(f);
     if (other != NULL) {
         inbox_set_reason(f, owner != NULL ? xasprintf("waits for %s", file_name_last(owner->path))
                                           : xasprintf("stays as long as %s, and is not read",
                                                       file_name_last(other->path)));
         inbox_move_to(inbox, f, LIST_HELD);
-    } else if (!f->g.is_late && (f->g.kind == INPUT_MARKER || f->g.kind == INPUT_MASK)) {
+    } else if (!late && (f->g.kind == INPUT_MARKER || f->g.kind == INPUT_MASK)) {
         inbox_set_reason(f, xstrdup(INBOX_OWNERLESS));
         inbox_move_to(inbox, f, LIST_HELD);
     } else if (f->list != LIST_LATE) {
-        f->look_ms = f->g.is_late ? 0 : f->complete_ms + (uint64_t)inbox->groups.drop_ms;
+        f->look_ms = f->complete_ms + (uint64_t)inbox->groups.drop_ms;
         inbox_set_reason(f, xstrdup(INBOX_OWNERLESS));
         inbox_move_to(inbox, f, LIST_LATE);
     }
@@ -157,16 +226,29 @@ static char *find_missing(const struct service_inbox *inbox, const struct file *
     return beside != NULL ? xasprintf("waits for %s", file_name_last(beside->path)) : NULL;
 }
 
-/* The first part of a complete job, which says where the result lies, while it waits for its .prj;
- * NULL: it does not. */
-static struct file *find_waiting(const struct service_inbox *inbox, const struct group_job *job)
+/* The file of a complete job that waits for time; NULL: none does. The first part, which says where
+ * the result lies, waits for its .prj: for one that was here at the start, too, since nobody knows
+ * what was here before. The last one waits for the others of its drop. */
+static struct file *find_waiting(const struct service_inbox *inbox, const struct group_job *job,
+                                 const char **what)
 {
-    struct file *const f = inbox_file_of(job->parts[0]);
-    return !job->is_alone && f->g.kind == INPUT_OF_JOB && group_wants_projection(&f->g) &&
-                   group_beside(&inbox->groups, &f->g, INPUT_PROJECTION) == NULL &&
-                   inbox->now_ms < f->complete_ms + inbox_settle_ms(inbox)
-               ? f
-               : NULL;
+    struct file *const first = inbox_file_of(job->parts[0]), *last = first;
+    if (job->is_alone || first->g.kind != INPUT_OF_JOB) {
+        return NULL;
+    }
+    const struct file *const prj =
+        inbox_file_of(group_beside(&inbox->groups, &first->g, INPUT_PROJECTION));
+    bool waits = group_wants_projection(&first->g) && (prj == NULL || prj->was_here);
+    *what = "a .prj";
+    for (size_t i = 1; i < job->n_parts; i++) {
+        struct file *const f = inbox_file_of(job->parts[i]);
+        if (f->g.drop != last->g.drop) {
+            last = f->g.drop > last->g.drop ? f : last;
+            *what = "the other files of its drop";
+            waits = true;
+        }
+    }
+    return waits && inbox->now_ms < last->complete_ms + inbox_settle_ms(inbox) ? last : NULL;
 }
 
 void inbox_set_ready(struct service_inbox *inbox, struct group_job *job, bool ready)
@@ -198,10 +280,11 @@ static void judge_job(struct service_inbox *inbox, struct group_job *job)
         reason = f->reason != NULL ? f->reason : reason;
         ready = ready && reason == NULL;
     }
-    struct file *const waiting = ready ? find_waiting(inbox, job) : NULL;
+    const char *what;
+    struct file *const waiting = ready ? find_waiting(inbox, job, &what) : NULL;
     char *const shared = waiting != NULL
-                             ? xasprintf("waits %g s for a .prj beside %s",
-                                         inbox->settings->settle_s, file_name_last(waiting->path))
+                             ? xasprintf("waits %g s for %s beside %s", inbox->settings->settle_s,
+                                         what, file_name_last(waiting->path))
                          : reason != NULL ? xstrdup(reason)
                                           : NULL;
     ready = ready && waiting == NULL;
@@ -278,7 +361,6 @@ void inbox_route(struct service_inbox *inbox, struct file *f)
     f->never_since_ms = 0;
     inbox_set_reason(f, NULL);
     if (group_is_beside(f->g.kind)) {
-        f->g.is_late = inbox_is_late(inbox, f);
         inbox_look_at(inbox, f, inbox->now_ms);
     } else if (f->g.kind == INPUT_ARCHIVE) {
         join(inbox, f, &job);

@@ -100,12 +100,29 @@ static int64_t arrival_of(const struct stat *st)
     return ms_of(st->st_ctim);
 }
 
-static struct file *add(struct service_inbox *inbox, struct watcher_file *found)
+/* What the disk has at the file's place: another drop, or the same one as it has become. */
+static void see(struct service_inbox *inbox, struct file *f, const struct stat *st)
+{
+    const bool is_other = st->st_ino != f->st.st_ino ||
+                          (f->is_whole && (st->st_size != f->st.st_size ||
+                                           st->st_mtim.tv_sec != f->st.st_mtim.tv_sec ||
+                                           st->st_mtim.tv_nsec != f->st.st_mtim.tv_nsec));
+    f->st = *st;
+    if (is_other) {
+        f->since_ms = inbox->now_ms;
+        f->came_ms = f->g.arrived_ms = arrival_of(st);
+        f->is_whole = f->g.is_complete = false;
+        inbox_arrives(inbox, f);
+    }
+}
+
+static struct file *add(struct service_inbox *inbox, struct watcher_file *found, bool was_here)
 {
     struct file *f = xcalloc(1, sizeof(*f));
     *f = (struct file){.path = found->path,
                        .g = {.path = found->path},
                        .st = found->st,
+                       .was_here = was_here,
                        .since_ms = inbox->now_ms,
                        .came_ms = arrival_of(&found->st)};
     found->path = NULL;
@@ -117,6 +134,8 @@ static struct file *add(struct service_inbox *inbox, struct watcher_file *found)
     inbox->n_files++;
     TAILQ_INSERT_TAIL(&inbox->lists[LIST_LOOK], f, place);
     inbox_route(inbox, f);
+    inbox_arrives(inbox, f);
+    inbox_judge(inbox, f->g.group);
     return f;
 }
 
@@ -137,17 +156,12 @@ void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *f
         struct watcher_file *found = &findings->files[i];
         struct file *f = find_file(inbox, found->path);
         if (f == NULL) {
-            f = add(inbox, found);
+            f = add(inbox, found, findings->complete && inbox->n_found == 1);
         } else if (f->list == LIST_TAKEN) {
             f->again = true;
-            f->st = found->st;
+            see(inbox, f, &found->st);
         } else if (!findings->complete || !is_same(&f->st, &found->st)) {
-            f->st = found->st;
-            if (group_is_beside(f->g.kind)) {
-                f->since_ms = now_ms;
-                f->g.arrived_ms = arrival_of(&found->st);
-                f->g.is_late = inbox_is_late(inbox, f);
-            }
+            see(inbox, f, &found->st);
             if (f->g.job != NULL || group_is_beside(f->g.kind)) {
                 look_again(inbox, f, now_ms);
             }
@@ -245,12 +259,12 @@ static void take_answer(struct service_inbox *inbox, struct file *f,
         forget(inbox, f);
         return;
     }
-    f->st = answer->st;
+    see(inbox, f, &answer->st);
     if (answer->state == READY_YES && f->g.job == NULL && !group_is_beside(f->g.kind)) {
         inbox_route(inbox, f); /* it had gone for a moment */
     } else if (answer->state == READY_YES) {
         f->complete_ms = f->g.is_complete ? f->complete_ms : inbox->now_ms;
-        f->g.is_complete = true;
+        f->g.is_complete = f->is_whole = true;
         f->never_since_ms = 0;
         inbox_move_to(inbox, f, LIST_HELD);
         inbox_judge(inbox, f->g.group);
@@ -335,6 +349,12 @@ static struct spool_job *make_job(const struct service_inbox *inbox, struct file
             job = NULL;
         }
     }
+    for (size_t i = 0; job != NULL && i < n; i++) { /* what has been looked at, and nothing else */
+        const struct stat *const st = &files[i]->st;
+        job->files[i].inode = st->st_ino;
+        job->files[i].size = (uint64_t)st->st_size;
+        job->files[i].mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+    }
     json_decref(parameters);
     job_settings_free(&settings);
     free(names);
@@ -346,7 +366,7 @@ static struct spool_job *make_job(const struct service_inbox *inbox, struct file
 static void take(struct service_inbox *inbox, struct file *f, const void *taker)
 {
     f->taker = taker;
-    f->g.is_late = group_is_beside(f->g.kind); /* of no other job */
+    f->g.is_taken = true;
     inbox_move_to(inbox, f, LIST_TAKEN);
 }
 
@@ -387,12 +407,8 @@ char *service_inbox_path(const struct spool_job *job, size_t i)
 /* A file that was to be taken is still there. */
 static void bring_back(struct service_inbox *inbox, struct file *f, const char *why)
 {
-    if (f->again) { /* a new drop */
-        f->since_ms = inbox->now_ms;
-        f->came_ms = f->g.arrived_ms = arrival_of(&f->st);
-    }
     f->memory = (struct ready_memory){0};
-    f->again = false;
+    f->again = f->g.is_taken = false;
     inbox_move_to(inbox, f, LIST_HELD);
     inbox_route(inbox, f);
     if (f->list == LIST_LOOK && why != NULL) {
@@ -413,8 +429,8 @@ void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *j
         if (f == NULL) {
             continue;
         }
-        if (is_claimed && f->g.job != NULL && f->g.part == 0) {
-            inbox_note_claimed(inbox, f->g.job, job);
+        if (is_claimed) {
+            inbox_note_claimed(inbox, f);
         }
         if (is_claimed && !f->again) {
             forget(inbox, f);
@@ -453,8 +469,10 @@ size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct s
     TAILQ_FOREACH(f, &inbox->lists[LIST_LATE], place)
     {
         if (n < cap && f->look_ms <= now_ms) {
-            late[n++] = (struct service_late){
-                .path = f->path, .is_doubtful = is_doubtful(f), .found_ms = f->since_ms};
+            late[n++] =
+                (struct service_late){.path = f->path,
+                                      .is_doubtful = f->g.drop == GROUP_NO_DROP || is_doubtful(f),
+                                      .found_ms = f->since_ms};
         }
     }
     return n;
@@ -475,9 +493,6 @@ void service_inbox_settle_late(struct service_inbox *inbox, const void *taker,
         next = TAILQ_NEXT(f, place);
         if (f->taker != taker) {
             continue;
-        }
-        if (is_taken(taker, f->path)) {
-            inbox_note_late(inbox, f);
         }
         if (is_taken(taker, f->path) && !f->again) {
             forget(inbox, f);
@@ -536,7 +551,7 @@ struct service_inbox *service_inbox_new(const struct settings *settings)
     for (size_t i = 0; i < LISTS; i++) {
         TAILQ_INIT(&inbox->lists[i]);
     }
-    TAILQ_INIT(&inbox->claimed);
+    TAILQ_INIT(&inbox->drops);
     TAILQ_INIT(&inbox->ready);
     return inbox;
 }
@@ -555,6 +570,6 @@ void service_inbox_free(struct service_inbox *inbox)
             free_file(f);
         }
     }
-    inbox_forget_claimed(inbox);
+    inbox_forget_drops(inbox);
     free(inbox);
 }

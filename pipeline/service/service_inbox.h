@@ -66,6 +66,10 @@ struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_m
 void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *job,
                           uint64_t now_ms);
 
+/* The job was claimed before the start: what comes late for it is not of a new drop. */
+void service_inbox_was_claimed(struct service_inbox *inbox, const struct spool_job *job,
+                               uint64_t now_ms);
+
 /* A file that lies beside nothing in in/, or came after the claim of what it lay beside. */
 struct service_late {
     const char *path; /* below in/; until the inbox is changed */

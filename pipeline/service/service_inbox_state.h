@@ -29,6 +29,8 @@ struct file {
     TAILQ_ENTRY(file) place;
     bool is_duplicate; /* its place in a job is taken */
     bool again;        /* found again while it was claimed */
+    bool is_whole;     /* was complete: what has other bytes is another drop */
+    bool was_here;     /* at the start: what has gone before is not known */
     char *reason;      /* NULL: by the list */
     struct ready_memory memory;
     uint64_t since_ms, complete_ms, look_ms, never_since_ms;
@@ -38,13 +40,21 @@ struct file {
 };
 TAILQ_HEAD(inbox_files, file);
 
-/* A group of which a job with grids was claimed lately. */
-struct claimed {
-    char *key;
-    uint64_t ms, found_ms; /* when it was, and the last of its parts was found */
-    bool had_projection;
-    uint64_t late_ms; /* when a .prj was found that came late for it; 0: none was */
-    TAILQ_ENTRY(claimed) place;
+/* The drops of a group's grids, one after the other: of each, a grid or .prj of one name comes
+ * once, so one that comes again is the next one's. A .prj that comes when the drop before has gone
+ * without one may be of either: it is of neither. */
+struct drops {
+    struct group *group;
+    int number;          /* of the present one */
+    char *names;         /* what has come of it, "/NAME/NAME/"; NULL: nothing */
+    bool has_projection; /* of its own */
+    bool is_doubted;     /* one has come that may be the one before's */
+    size_t n_owed;       /* drops before it that went without a .prj, which may still come */
+    uint64_t owed_ms;    /* the last of them */
+    uint64_t ended_ms;   /* the one before it; 0: there was none */
+    uint64_t claimed_ms; /* it was; 0: it was not */
+    uint64_t kept_ms;    /* since when the group has been looked at for its end */
+    TAILQ_ENTRY(drops) place;
 };
 
 struct service_inbox {
@@ -53,8 +63,7 @@ struct service_inbox {
     struct groups groups;
     struct inbox_files lists[LISTS];
     TAILQ_HEAD(, group_job) ready;
-    void *by_key; /* of struct claimed */
-    TAILQ_HEAD(, claimed) claimed;
+    TAILQ_HEAD(, drops) drops;
     size_t n_files;
     unsigned long n_found;
     uint64_t now_ms; /* of the present call */
@@ -104,14 +113,11 @@ void inbox_set_apart(struct service_inbox *inbox, struct file *f, const struct s
  * one of them. */
 void inbox_judge(struct service_inbox *inbox, struct group *group);
 void inbox_set_ready(struct service_inbox *inbox, struct group_job *job, bool ready);
-/* A job is claimed: what comes late for it is not of the next one of its name. */
-void inbox_note_claimed(struct service_inbox *inbox, const struct group_job *job,
-                        const struct spool_job *spool);
-/* Whether what lies beside others came for a job that was claimed without it, and not long ago. */
-bool inbox_is_late(const struct service_inbox *inbox, const struct file *f);
-/* A file that came late goes to a job, or away: one .prj is of one job. */
-void inbox_note_late(struct service_inbox *inbox, const struct file *f);
-/* All that is noted. */
-void inbox_forget_claimed(struct service_inbox *inbox);
+/* A file has come, or another one in its place: says of which drop it is. */
+void inbox_arrives(struct service_inbox *inbox, struct file *f);
+/* The file is claimed: what comes late for its drop is not of the next one. */
+void inbox_note_claimed(struct service_inbox *inbox, const struct file *f);
+/* All that is remembered of drops. */
+void inbox_forget_drops(struct service_inbox *inbox);
 
 #endif

@@ -264,6 +264,7 @@ static void after_recovery(struct service *s, struct service_step *step)
         struct service_job *job = service_job_new(r->jobs[i]);
         job->suspect = job->spool->n_attempts >= SUSPECT_AFTER;
         job->is_settled = true;
+        service_inbox_was_claimed(s->inbox, job->spool, service_now(s));
         service_job_follow(s, job, WAIT_FOUND);
     }
     r->n_jobs = 0; /* they are taken over */

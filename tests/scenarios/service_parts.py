@@ -104,11 +104,11 @@ def before(s):
     s.check(projection(s, "early") == prj("early"), "the .prj")
 
 
-def after_the_claim(s):
-    """What comes after the claim goes with the job, as long as that has not begun: held, or sent ahead to a worker."""
+def after_the_claim(s, n_waits):
+    """What comes after the claim goes with the job, unless that begins before it is known to be no other drop's."""
     worker = s.until(lambda: next((w["pid"] for w in s.status()["workers"] if w["pid"]), 0), "a worker")
     os.kill(worker, signal.SIGSTOP)
-    names = [f"ahead{i}" for i in range(6)]
+    names = [f"ahead{n_waits}{i}" for i in range(6)]
     for name in names:
         pair(s, name)
     s.until(lambda: len(glob.glob(os.path.join(s.spool, ".work/*/in/ahead*.dem.asc"))) == len(names), "all are claimed")
@@ -119,6 +119,7 @@ def after_the_claim(s):
         s.drop(f"{name}.dem.tfw", "1")
     s.until(lambda: all(s.waits().get(f"in/{name}.dem.{kind}") == "the file that it belongs to is not there"
                         for name in names for kind in ("prj", "tfw")), "they came")
+    time.sleep(n_waits * SETTLE)  # and no other grid of their names: the service asks for the jobs
     os.kill(worker, signal.SIGCONT)
     s.until(lambda: all(is_done(s, name) for name in names), "all are done")
     is_idle(s)
@@ -127,13 +128,30 @@ def after_the_claim(s):
         s.until(lambda: s.has(f"done/{name}.dem.prj") and s.has(f"done/{name}.dem.tfw"), f"what is beside {name}")
     n = sum(projection(s, name) is not None for name in names)
     print(f"  of {len(names)} jobs sent ahead {n} had their .prj in time")
-    s.check(n > 0, "none was taken to its job")
+    return n > 0
 
 
 def put(name, text):
     """Into in/ of a service that does not run."""
     with open(f"spool/in/{name}", "w") as f:
         f.write(text)
+
+
+def again(s):
+    """A grid that comes again before its job is claimed: what lay beside the first is of neither, or of the last."""
+    for i in range(8):
+        name = f"again{i}"
+        s.drop(f"{name}.dem.asc", grid(False).replace("xllcorner 0", "xllcorner 3"))
+        s.drop(f"{name}.dem.prj", prj("first"))
+        s.until(lambda: f"in/{name}.dem.asc" in s.waits() and f"in/{name}.dem.prj" in s.waits(), "the first")
+        if i % 2 == 0:
+            s.drop(f"{name}.dem.prj", prj("second"))
+        pair(s, name)
+        if i % 4 == 1:
+            s.drop(f"{name}.dem.prj", prj("second"))
+    for i in range(8):
+        s.until(lambda: is_done(s, f"again{i}"), f"again{i}")
+        s.check(projection(s, f"again{i}") == (None if i % 4 == 3 else prj("second")), f"again{i} has {projection(s, f'again{i}')}")
 
 
 def other_age(s):
@@ -191,9 +209,10 @@ s = restart()
 sweep(s, False)
 own(s)
 before(s)
-after_the_claim(s)
+s.check(any(after_the_claim(s, n) for n in (2, 8, 32)), "none was taken to its job")
 folder(s)
 either(s)
+again(s)
 lonely(s)
 s = other_age(s)
 s.check(not s.reasons(), f"{s.reasons()}")

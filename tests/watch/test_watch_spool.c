@@ -187,6 +187,27 @@ static void file_removed_before_the_claim_leaves_nothing_claimed(void **state)
     nothing_but_the_lock_is_left();
 }
 
+/* The next drop has begun: its file and those of the one before are two jobs. */
+static void files_of_two_drops_are_not_claimed_together(void **state)
+{
+    (void)state;
+    put("in/b.dem.asc", "x");
+    put("in/b.dem.prj", "y");
+    struct stat st;
+    assert_int_equal(fstatat(root_fd, "in/b.dem.asc", &st, 0), 0);
+    struct spool_job *job = new_job("", "b", "b.dem.asc", "b.dem.prj");
+    job->files[0].inode = st.st_ino;
+    job->files[0].size = 1;
+    job->files[0].mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+    put("in/b.new", "z");
+    assert_int_equal(renameat(root_fd, "in/b.new", root_fd, "in/b.dem.asc"), 0);
+    spool_claim(s, &job, 1);
+    expect(job, SPOOL_GONE, SPOOL_NEW);
+    spool_job_free(job);
+    holds("in/b.dem.asc", "z");
+    nothing_but_the_lock_is_left();
+}
+
 static void writer_that_holds_the_file_through_the_claim_is_waited_for(void **state)
 {
     (void)state;
@@ -505,6 +526,7 @@ int main(void)
         TEST(names_of_any_bytes_survive_a_restart),
         TEST(name_of_255_bytes_that_is_taken_is_shortened_at_a_character),
         TEST(file_removed_before_the_claim_leaves_nothing_claimed),
+        TEST(files_of_two_drops_are_not_claimed_together),
         TEST(writer_that_holds_the_file_through_the_claim_is_waited_for),
         TEST(file_replaced_between_look_and_claim_is_taken_as_it_is),
         TEST(input_that_changes_during_the_work_is_worked_on_again),

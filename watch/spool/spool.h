@@ -188,7 +188,8 @@ void spool_recovery_free(struct spool_recovery *r);
 /* The steps. jobs[0 .. n) stand at it; read job->outcome afterwards, and job->state for what comes
  * next. */
 
-/* Moves the inputs to .work/ID/in, after `job` is on disk. */
+/* Moves the inputs to .work/ID/in, after `job` is on disk. SPOOL_GONE also when a job has several
+ * and one is not what job->files says (inode 0: nothing). */
 void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Looks whether the claimed inputs are complete, unchanging files; what changed since the claim is
  * recorded again. */

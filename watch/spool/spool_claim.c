@@ -71,12 +71,33 @@ static void end_claim(struct spool_job *job, const char *name, int error, bool a
     }
 }
 
+/* Ends the claim of several files where one is not what was looked at: it is of another drop. */
+static bool end_mixed(struct spool_job *job, int folder)
+{
+    struct stat st;
+    for (size_t i = 0; job->n_files > 1 && i < job->n_files; i++) {
+        char *const name = job->files[i].name;
+        if (job->files[i].inode != 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            const struct spool_file now = spool_file_of(name, &st);
+            if (!spool_is_same(&now, &job->files[i])) {
+                spool_set_outcome(job, SPOOL_GONE, "'%s' has been replaced by another", name);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Sees that all inputs are there and may be moved, and what they are. */
 static bool see_inputs(struct spool *s, struct spool_job *job)
 {
     int folder = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
     bool good = folder >= 0 && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS) == 0;
     size_t n = 0;
+    if (good && end_mixed(job, folder)) {
+        beneath_close(folder);
+        return false;
+    }
     for (struct stat st; good && n < job->n_files; n += good) {
         good = fstatat(folder, job->files[n].name, &st, AT_SYMLINK_NOFOLLOW) == 0;
         if (good) {
@@ -174,6 +195,9 @@ static bool take_all(struct spool *s, struct spool_job *job)
     size_t taken = to >= 0 ? count_taken(job, to) : 0;
     if (to >= 0 && error != 0 && !spool_is_absent(error)) {
         end_claim(job, job->files[0].name, error, taken > 0);
+    }
+    if (to >= 0 && from >= 0 && taken == 0) {
+        end_mixed(job, from);
     }
     for (size_t i = 0; to >= 0 && job->outcome == SPOOL_OK && i < job->n_files; i++) {
         if (!take(job, i, from, to, &taken)) {

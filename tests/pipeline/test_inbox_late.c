@@ -1,0 +1,452 @@
+/*
+ * What lies beside grids and tables in in/: with which drop of them it goes, and what comes late.
+ */
+#include "tests/support/inbox_given.h"
+
+static struct service_late late[8];
+
+/* How many files lie beside nothing, and are due. */
+static size_t n_late(void)
+{
+    return service_inbox_late(inbox, now, late, 8);
+}
+
+static bool is_taken(const void *taker, const char *path)
+{
+    return strcmp(taker, path) == 0;
+}
+
+/* The one file that is due goes away; whether it may be of several drops. */
+static bool put_away(const char *path)
+{
+    assert_int_equal(n_late(), 1);
+    assert_string_equal(late[0].path, path);
+    const bool is_doubtful = late[0].is_doubtful;
+    service_inbox_take_late(inbox, path, path);
+    service_inbox_settle_late(inbox, path, is_taken, now);
+    return is_doubtful;
+}
+
+static void projection_goes_along_and_is_waited_for_when_there(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("x.dem.prj");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.prj", "not there");
+    FOUND("x.dem.asc.gz", "x.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc.gz x.source.asc x.dem.prj", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    FOUND("x.dem.prj");
+    look(READY_LATER, "is open for writing");
+    FOUND("x.dem.asc");
+    look(READY_YES, "");
+    assert_waits("in/x.dem.asc", "waits for x.dem.prj");
+    now += 1000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    FOUND("x.dem.prj"); /* the job was ready without it */
+    assert_null(service_inbox_take(inbox, now, &found_ms));
+    assert_waits("in/x.dem.asc", "waits for x.dem.prj");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
+{
+    (void)state;
+    open_inbox("");
+    FOUND("X.DEM.ASC", "X.SOURCE.ASC"); /* one for both, which comes last and is waited for */
+    FOUND("X.PRJ");
+    look(READY_LATER, "is open for writing");
+    now += 1000;
+    FOUND("X.DEM.ASC", "X.SOURCE.ASC");
+    look(READY_YES, "");
+    take("", "X", "X.DEM.ASC X.SOURCE.ASC X.PRJ", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    FOUND("s/X.DEM.asc", "s/X.source.tif", "s/X.DEM.Prj", "s/X.prj", "X.prj"); /* the part's own */
+    look(READY_YES, "");
+    assert_waits("in/s/X.prj", "waits for X.DEM.asc");
+    take("s", "X", "X.DEM.asc X.source.tif X.DEM.Prj X.prj", true); /* both are of its drop */
+    assert_int_equal(service_inbox_count(inbox), 1);
+    close_inbox();
+}
+
+static void grid_without_a_projection_waits_for_one_for_settle(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    FOUND("x.dem.asc", "x.source.tif", "y.dem.tif", "y.source.tif");
+    look(READY_YES, "");
+    take("", "y", "y.dem.tif y.source.tif", true); /* says in itself where it lies */
+    assert_waits("in/x.dem.asc", "waits 2 s for a .prj beside x.dem.asc");
+    assert_waits("in/x.source.tif", "waits 2 s for a .prj beside x.dem.asc");
+    assert_int_equal(service_inbox_next_due(inbox), now + 2000);
+    now += 1999;
+    FOUND("x.dem.prj");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.tif x.dem.prj", true);
+    FOUND("z.dem.asc", "z.source.tif");
+    look(READY_YES, "");
+    now += 1000;
+    FOUND("z.source.tif"); /* changes, and the grid's wait is over nevertheless */
+    look(READY_YES, "");
+    now += 1000;
+    look(READY_YES, "");
+    take("", "z", "z.dem.asc z.source.tif", true);
+    close_inbox();
+}
+
+static void projection_is_never_of_another_drop(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    FOUND("x.prj"); /* long before its grid */
+    look(READY_YES, "");
+    now += 2001;
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    assert_waits("in/x.prj", "stays as long as x.dem.asc");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    put_away("x.prj");
+    assert_int_equal(service_inbox_count(inbox), 0);
+    FOUND("x.dem.prj"); /* late for that job, and not of the next */
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    assert_int_equal(n_late(), 0);
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    put_away("x.dem.prj");
+    now += 10001; /* not any more */
+    FOUND("x.dem.prj");
+    look(READY_YES, "");
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    now += 2000; /* for the other's */
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    close_inbox();
+}
+
+/* Somebody moves a folder that was made long ago; and, at the start, ages tell drops apart. */
+static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    const struct timespec came = {13, 0};
+    struct watcher_file files[] = {
+        {.path = strdup("d/x.dem.prj"), .st.st_ctim.tv_sec = 1, .folder_came = came},
+        {.path = strdup("d/x.dem.asc"), .st.st_ctim.tv_sec = 9, .folder_came = came},
+        {.path = strdup("d/x.source.asc"), .st.st_ctim.tv_sec = 12, .folder_came = came}};
+    struct watcher_findings findings = {.files = files, .n_files = 3};
+    service_inbox_found(inbox, &findings, now);
+    look(READY_YES, "");
+    take("d", "x", "x.dem.asc x.source.asc x.dem.prj", true);
+    assert_int_equal(n_late(), 0);
+    close_inbox();
+}
+
+/* It is of the drop before, or of this one: nobody knows, and a grid without one says so. */
+static void projection_that_may_be_of_either_drop_is_of_none(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    FOUND("x.dem.asc", "x.source.asc");
+    look(READY_YES, "");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    FOUND("x.dem.asc", "x.source.asc");
+    now += 100;
+    FOUND("x.prj");
+    look(READY_YES, "");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    assert_true(put_away("x.prj"));
+    FOUND("x.dem.asc", "x.source.asc", "x.prj"); /* it may be the second's, if the first was not */
+    look(READY_YES, "");
+    now += 10000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    assert_true(put_away("x.prj"));
+    now += 10001; /* nothing of theirs comes any more */
+    FOUND("x.dem.asc", "x.source.asc", "x.prj");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.prj", true);
+    close_inbox();
+}
+
+static void grid_waits_for_no_projection_but_that_of_the_first_part(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    FOUND("x.dem.tif", "x.source.asc", "y.dem.asc", "y.dem.prj", "y.source.asc");
+    look(READY_YES, "");
+    take("", "x", "x.dem.tif x.source.asc", true);
+    take("", "y", "y.dem.asc y.source.asc y.dem.prj", true);
+    close_inbox();
+}
+
+/* Without the one its file would wait for ever, without the other be read as if there were none. */
+static void marker_or_mask_long_before_its_file_stays_for_it(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2 --done-file");
+    FOUND("a.clusters.csv.done", "x.dem.tif.msk");
+    look(READY_YES, "");
+    now += 60000;
+    assert_int_equal(n_late(), 0);
+    assert_waits("in/x.dem.tif.msk", "the file that it belongs to is not there");
+    FOUND("a.clusters.csv", "x.dem.tif", "x.source.tif");
+    look(READY_YES, "");
+    take("", "a", "a.clusters.csv a.clusters.csv.done", true);
+    assert_waits("in/x.dem.tif", "x.dem.tif.msk is not read");
+    close_inbox();
+}
+
+static void what_lies_beside_nothing_is_due_after_settle(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    FOUND("x.dem.qml", "x.clusters.csv.aux.xml", "y.prj", "y.shp");
+    look(READY_YES, "");
+    assert_waits("in/y.prj", "stays as long as y.shp");
+    assert_int_equal(n_late(), 0);
+    assert_int_equal(service_inbox_next_late(inbox, now), now + 2000);
+    FOUND("x.clusters.csv");
+    look(READY_YES, "");
+    take("", "x", "x.clusters.csv x.clusters.csv.aux.xml", true);
+    now += 2000;
+    assert_int_equal(n_late(), 1);
+    service_inbox_take_late(inbox, "x.dem.qml", "another"); /* could not be moved */
+    service_inbox_settle_late(inbox, "another", is_taken, now);
+    assert_waits("in/x.dem.qml", "was not moved");
+    assert_int_equal(service_inbox_next_due(inbox), now + 10000);
+    close_inbox();
+}
+
+static void table_in_a_grids_format_waits_for_no_projection(void **state)
+{
+    (void)state;
+    char options[64];
+    write_config("[route all]\nmatch = *.asc*\npipeline = pearson\n");
+    snprintf(options, sizeof(options), "-c %s", config_path);
+    open_inbox(options);
+    FOUND("x.asc", "x.asc.gz", "x.prj");
+    look(READY_YES, "");
+    assert_waits("in/x.prj", "waits for x.asc");
+    take("", "x", "x.asc x.prj", true);
+    take("", "x", "x.asc.gz", true);
+    assert_int_equal(service_inbox_count(inbox), 0);
+    close_inbox();
+}
+
+static void marker_is_waited_for_and_goes_along(void **state)
+{
+    (void)state;
+    open_inbox("--done-file");
+    FOUND("a.clusters.csv");
+    look(READY_YES, "");
+    assert_waits("in/a.clusters.csv", "waits for a.clusters.csv.done");
+    FOUND("a.clusters.csv.done");
+    look(READY_YES, "");
+    take("", "a", "a.clusters.csv a.clusters.csv.done", true);
+    FOUND("b.clusters.csv.done");
+    look(READY_YES, "");
+    assert_waits("in/b.clusters.csv.done", "not there");
+    close_inbox();
+}
+
+static void pair_waits_for_the_one_marker_that_is_missing(void **state)
+{
+    (void)state;
+    open_inbox("--done-file");
+    FOUND("x.dem.asc", "x.source.asc", "x.dem.asc.done");
+    look(READY_YES, "");
+    assert_waits("in/x.source.asc", "waits for x.source.asc.done");
+    assert_waits("in/x.dem.asc", "waits for x.source.asc.done");
+    FOUND("x.source.asc.done");
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.asc.done x.source.asc.done", true);
+    FOUND("y.dem.asc", "y.source.asc", "y.source.asc.done");
+    look(READY_YES, "");
+    assert_waits("in/y.source.asc", "waits for y.dem.asc.done");
+    close_inbox();
+}
+
+/* --- two drops of one name, at random --------------------------------------------------------- */
+
+enum { DEM, SOURCE, PRJ, SLOTS };
+static const char *const names[SLOTS] = {"x.dem.asc", "x.source.asc", "x.dem.prj"};
+static unsigned disk[SLOTS]; /* of which drop the file in in/ is; 0: it is not there */
+static size_t n_jobs, n_own, n_mixed;
+static uint32_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (uint32_t)(((uint64_t)seed * below) >> 32);
+}
+
+static size_t slot_of(const char *name)
+{
+    size_t slot = 0;
+    while (strcmp(names[slot], name) != 0) {
+        slot++;
+    }
+    return slot;
+}
+
+static void tell(size_t slot, bool complete)
+{
+    struct watcher_file files[SLOTS];
+    struct watcher_findings findings = {.files = files, .complete = complete};
+    for (size_t i = 0; i < SLOTS; i++) {
+        if (disk[i] != 0 && (complete || i == slot)) {
+            files[findings.n_files++] =
+                (struct watcher_file){.path = strdup(names[i]), .st.st_ino = disk[i]};
+        }
+    }
+    service_inbox_found(inbox, &findings, now);
+    for (size_t i = 0; i < findings.n_files; i++) {
+        free(files[i].path);
+    }
+}
+
+static void look_at_disk(void)
+{
+    struct service_look looks[SLOTS];
+    const size_t n = service_inbox_due(inbox, now, looks, SLOTS);
+    for (size_t i = 0; i < n; i++) {
+        const unsigned drop = disk[slot_of(looks[i].path)];
+        looks[i].answer =
+            (struct ready_answer){.state = drop != 0 ? READY_YES : READY_GONE, .st.st_ino = drop};
+    }
+    service_inbox_looked(inbox, looks, n, now);
+}
+
+/* As a spool does: not if a file is another now. */
+static void claim(struct spool_job *job)
+{
+    unsigned of[SLOTS] = {0};
+    bool is_mixed = false;
+    for (size_t i = 0; i < job->n_files; i++) {
+        const size_t slot = slot_of(job->files[i].name);
+        of[slot] = disk[slot];
+        is_mixed = is_mixed || disk[slot] == 0 || disk[slot] != job->files[i].inode;
+    }
+    job->outcome = is_mixed ? SPOOL_GONE : SPOOL_OK;
+    if (!is_mixed) {
+        strcpy(job->id, "20261121-030441-123456");
+        for (size_t i = 0; i < job->n_files; i++) {
+            disk[slot_of(job->files[i].name)] = 0;
+        }
+        n_jobs++;
+        n_own += of[PRJ] == of[DEM];
+        n_mixed += of[DEM] != of[SOURCE] || (of[PRJ] != 0 && of[PRJ] != of[DEM]);
+    }
+    service_inbox_settle(inbox, job, now);
+    spool_job_free(job);
+}
+
+/* The service is at work for so long; what it does takes a while. */
+static void go_on(uint32_t ms)
+{
+    static struct spool_job *job;
+    for (const uint64_t end = now + ms; now < end || job != NULL; now += 10) {
+        if (draw(2) == 0) {
+            look_at_disk();
+        }
+        if (job != NULL && draw(3) == 0) {
+            claim(job);
+            job = NULL;
+        } else if (job == NULL && now < end) {
+            job = service_inbox_take(inbox, now, &found_ms);
+        }
+        if (n_late() > 0) {
+            disk[slot_of(late[0].path)] = 0;
+            (void)put_away(late[0].path);
+        }
+    }
+}
+
+/* A writer keeps to one order, and one drop comes after the other; a .prj may be left out, or come
+ * later than settle, where it does not come first. The service may be down while the parts come;
+ * between these, that would take away what tells a drop from the one before. */
+static void drop_at_random(void)
+{
+    static const size_t orders[][SLOTS] = {
+        {DEM, SOURCE, PRJ}, {DEM, PRJ, SOURCE}, {PRJ, DEM, SOURCE}};
+    const uint32_t order = draw(3), most_ms = order == 0 && draw(4) == 0 ? 3000 : 500;
+    memset(disk, 0, sizeof(disk));
+    open_inbox("--settle 2");
+    tell(0, true);
+    for (unsigned drop = 1; drop <= 3; drop++) {
+        const bool is_down = order == 0 && most_ms < 1000 && draw(4) == 0;
+        const bool has_prj = order == 2 || is_down || draw(8) != 0;
+        if (is_down) {
+            close_inbox();
+        }
+        for (size_t i = 0; i < SLOTS; i++) {
+            const size_t slot = orders[order][i];
+            if (is_down && slot == PRJ) {
+                open_inbox("--settle 2");
+                tell(0, true);
+            }
+            if (!is_down || slot == PRJ) {
+                go_on(draw(slot == PRJ ? most_ms : 500));
+            }
+            if (slot != PRJ || has_prj) {
+                disk[slot] = drop;
+            }
+            if (!is_down || slot == PRJ) {
+                tell(slot, false);
+            }
+        }
+        go_on(draw(draw(2) == 0 ? 100 : 4000));
+    }
+    go_on(20000);
+    close_inbox();
+}
+
+static void drops_of_one_name_share_no_file(void **state)
+{
+    (void)state;
+    for (seed = 1; n_jobs < 5000;) {
+        drop_at_random();
+    }
+    print_message("%zu jobs, %zu with their .prj, %zu of two drops\n", n_jobs, n_own, n_mixed);
+    assert_int_equal(n_mixed, 0);
+    assert_true(n_own > n_jobs / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),
+        cmocka_unit_test(projection_has_the_names_that_it_may_have_in_a_folder),
+        cmocka_unit_test(grid_without_a_projection_waits_for_one_for_settle),
+        cmocka_unit_test(projection_is_never_of_another_drop),
+        cmocka_unit_test(files_of_a_folder_that_is_moved_in_are_one_drop),
+        cmocka_unit_test(projection_that_may_be_of_either_drop_is_of_none),
+        cmocka_unit_test(grid_waits_for_no_projection_but_that_of_the_first_part),
+        cmocka_unit_test(marker_or_mask_long_before_its_file_stays_for_it),
+        cmocka_unit_test(what_lies_beside_nothing_is_due_after_settle),
+        cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
+        cmocka_unit_test(marker_is_waited_for_and_goes_along),
+        cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
+        cmocka_unit_test(drops_of_one_name_share_no_file),
+    };
+    return cmocka_run_group_tests(tests, make_config, remove_config);
+}
