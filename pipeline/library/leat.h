@@ -1,5 +1,5 @@
 /*
- * leat.h - leat for programs: correlations, clusters, interpolating polynomials and landslides of
+ * leat.h - leat for programs: correlations, clusters, curves through nodes and landslides of
  * arrays in memory, on the CPU's cores or on a CUDA device, with the results of the program `leat`
  * to the bit.
  *
@@ -196,28 +196,39 @@ enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *po
                              struct leat_kmeans_result **out);
 void leat_kmeans_free(struct leat_kmeans_result *r);
 
-/* --- interpolating polynomials --- */
+/* --- curves through nodes --- */
 
 struct leat_interpolant;
 
-enum leat_interpolant_method { LEAT_BY_ITSELF, LEAT_CHEBYSHEV, LEAT_BARYCENTRIC };
+/* The polynomial, by a method of leat's own choice or by one of two; a rational function, of degree
+ * 3; and cubics from node to node, as SciPy's PchipInterpolator and CubicSpline. */
+enum leat_interpolant_method {
+    LEAT_BY_ITSELF,
+    LEAT_CHEBYSHEV,
+    LEAT_BARYCENTRIC,
+    LEAT_FLOATER_HORMANN,
+    LEAT_PCHIP,
+    LEAT_SPLINE
+};
 
-/* Sets up the polynomials of degree n - 1 through n nodes: x [n], in any order, and y
- * [n_curves][n]. All finite, no x twice, n <= 32768. Error of a value: at most 50 units of rounding
- * of sum |l_j(x) y_j|. n_queries: how many are expected, for the choice of the method; 0: many.
- * LEAT_BAD_INPUT names the nodes. Given back by leat_interpolant_free. */
+/* Sets up the curves through n nodes: x [n], in any order, and y [n_curves][n]. All finite, no x
+ * twice, n <= 32768, of cubics <= 16777216. Error of a value: as leat(1) says of the method, of
+ * polynomials at most 50 units of rounding of sum |l_j(x) y_j|. n_queries: how many are expected,
+ * for the choice of the method; 0: many. LEAT_BAD_INPUT names the nodes. Given back by
+ * leat_interpolant_free. */
 enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, const double *y,
                                       size_t n, size_t n_curves,
                                       enum leat_interpolant_method method, uint64_t n_queries,
                                       struct leat_interpolant **out);
-/* values [n][n_curves]: of all curves at n queries. NaN and infinite ones give NaN; far from the
- * nodes a value may be infinite. */
+/* values [n][n_curves]: of all curves at n queries. NaN and infinite ones give NaN, but infinite
+ * ones of cubics what these are there; far from the nodes a value may be infinite. */
 enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
                                            size_t n, double *values);
 /* The same of queries and values in the device's memory, as of struct leat_array. */
 enum leat_status leat_interpolant_evaluate_device(struct leat_interpolant *p, const double *queries,
                                                   size_t n, double *values, void *stream);
-/* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308. */
+/* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308; NaN
+ * of cubics. */
 double leat_interpolant_lebesgue(const struct leat_interpolant *p);
 void leat_interpolant_free(struct leat_interpolant *p);
 

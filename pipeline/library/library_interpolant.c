@@ -1,5 +1,5 @@
 /*
- * library_interpolant - polynomials through nodes in memory, set up once, at queries in memory.
+ * library_interpolant - curves through nodes in memory, set up once, at queries in memory.
  */
 #include "kernels/interpolate/interpolate_setup.h"
 #include "pipeline/engine/thread_pool.h"
@@ -50,10 +50,11 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
         return library_refuse(c, "out: give where the interpolant goes");
     }
     *out = NULL;
-    if (x == NULL || y == NULL || n == 0 || n > INTERPOLATE_MOST_NODES || n_curves == 0 ||
-        n_curves > SIZE_MAX / 4096 / n || method > LEAT_BARYCENTRIC) {
-        return library_refuse(c, "give 1 to 32768 nodes, y for each of one curve or more, and a "
-                                 "method");
+    const enum interpolate_method how = (enum interpolate_method)method;
+    if (x == NULL || y == NULL || n == 0 || n > interpolate_most_nodes(how) || n_curves == 0 ||
+        n_curves > SIZE_MAX / 4096 / n || method > LEAT_SPLINE) {
+        return library_refuse(c, "give 1 to 32768 nodes, for cubics to 16777216, y for each of one "
+                                 "curve or more, and a method");
     }
     struct leat_interpolant *const p = calloc(1, sizeof *p);
     if (p == NULL) {
@@ -65,8 +66,10 @@ enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, c
                                                 .y = y,
                                                 .n = n,
                                                 .n_curves = n_curves,
-                                                .method = (enum interpolate_method)method,
+                                                .method = how,
                                                 .n_queries = n_queries > 0 ? n_queries : UINT64_MAX,
+                                                .degree =
+                                                    how == INTERPOLATE_FLOATER_HORMANN ? 3 : 0,
                                                 .executor = thread_pool_executor(c->threads)};
     const enum status st = set_up(p, &request);
     if (st != STATUS_OK) {
