@@ -56,10 +56,7 @@ struct kmeans_vectors {
     void (*distances)(const struct kmeans_centroids *c, const double *tile, size_t n, double *out);
 };
 
-#if defined(__x86_64__)
-extern const struct kmeans_vectors cpu_kmeans_avx2, cpu_kmeans_avx512;
-#endif
-
+extern const struct kmeans_vectors cpu_kmeans_base, cpu_kmeans_avx2, cpu_kmeans_avx512;
 /* Set i of those that this processor has, the best first; NULL: no more. */
 const struct kmeans_vectors *cpu_kmeans_set(size_t i);
 

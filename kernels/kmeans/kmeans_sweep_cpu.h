@@ -192,9 +192,4 @@ static void distances(const struct kmeans_centroids *c, const double *tile, size
     }
 }
 
-#define KMEANS_VECTORS(called)                                                                     \
-    {                                                                                              \
-        (called), nearest, distances                                                               \
-    }
-
 #endif

@@ -1,8 +1,16 @@
 /*
- * kmeans_base_cpu - distances number by number, for processors without fused multiply-add, and the
- * choice between the sets.
+ * kmeans_set_cpu - distances in each instruction set; number by number for processors without fused
+ * multiply-add.
  */
+#include "kernels/base/sets_cpu.h"
 #include "kernels/kmeans/kmeans_cpu.h"
+
+#if CPU_SET_BYTES > 16
+
+#define SWEEP_BYTES CPU_SET_BYTES
+#include "kernels/kmeans/kmeans_sweep_cpu.h"
+
+#else
 
 static double distance(const struct kmeans_centroids *c, const double *tile, size_t p, size_t i)
 {
@@ -43,23 +51,8 @@ static void nearest(const struct kmeans_centroids *c, const double *tile, size_t
     }
 }
 
-static const struct kmeans_vectors cpu_kmeans_base = {"base", nearest, distances};
-
-const struct kmeans_vectors *cpu_kmeans_set(size_t i)
-{
-    const struct kmeans_vectors *sets[4] = {0};
-    size_t n = 0;
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("fma")) {
-        if (__builtin_cpu_supports("avx512f")) {
-            sets[n++] = &cpu_kmeans_avx512;
-        }
-        if (__builtin_cpu_supports("avx2")) {
-            sets[n++] = &cpu_kmeans_avx2;
-        }
-    }
 #endif
-    sets[n++] = &cpu_kmeans_base;
-    return i < n ? sets[i] : NULL;
-}
+
+const struct kmeans_vectors CPU_SET_OF(cpu_kmeans) = {CPU_SET_NAME, nearest, distances};
+
+CPU_SET_CHOICE(struct kmeans_vectors, kmeans)
