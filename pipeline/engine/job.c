@@ -2,11 +2,14 @@
  * job - life and death of a job; see job.h, and job_state.h for what it is made of.
  */
 #include "pipeline/engine/job_state.h"
-#include "pipeline/names/projection.h"
+#include "pipeline/names/beside.h"
 #include "watch/files/xalloc.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct job *job_of(struct engine_job *base)
 {
@@ -14,6 +17,24 @@ static struct job *job_of(struct engine_job *base)
 }
 
 /* --- open: the inputs' heads ------------------------------------------------------------------ */
+
+/* Of a file on disk. */
+static enum status look_beside(struct job_part *part, bool is_grid)
+{
+    const struct beside beside = beside_search(part->path, beside_is_file, NULL);
+    enum status code = STATUS_OK;
+    part->masked = beside.has_mask ? "" : NULL;
+    if (is_grid && beside.projection != NULL && part->prj == NULL) {
+        const int fd = open(beside.projection, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        code = fd < 0 ? status_fail_errno(errno, "cannot open '%s'", beside.projection)
+                      : beside_read_projection(fd, beside.projection, &part->prj);
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    free(beside.projection);
+    return code;
+}
 
 static enum status open_work(void *owner)
 {
@@ -25,8 +46,8 @@ static enum status open_work(void *owner)
     for (size_t i = 0; i < job->input.n_parts; i++) {
         struct job_part *part = &job->input.parts[i];
         const bool is_grid = job->input.settings.parts[i]->kind == STAGE_GRID;
-        if (is_grid && part->fd < 0 && !part->is_stream && part->prj == NULL) {
-            STATUS_TRY(projection_beside(part->path, &part->prj));
+        if (part->fd < 0 && !part->is_stream) {
+            STATUS_TRY(look_beside(part, is_grid));
         }
     }
     STATUS_TRY(job->context.check_only ? STATUS_OK : writing_look(&job->writing));

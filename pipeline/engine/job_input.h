@@ -18,7 +18,8 @@ struct job_part {
     struct source_stream stream;
     char *archive; /* of a stream: the archive in which it is found again; owned. NULL: it is not */
     uint64_t entry; /* its number there */
-    bool has_mask;  /* of a member: its archive holds a mask of it */
+    /* What is to be done before the mask that lies beside it is written into it; NULL: none does */
+    const char *masked;
     char *prj; /* text of the .prj beside a grid; owned. NULL: none, or (fd < 0) not yet read */
 };
 

@@ -99,21 +99,15 @@ static enum status open_watch(struct reading *r)
                            &r->watch);
 }
 
-/* A mask may lie beside a grid on disk or in an archive. */
 static enum status check_mask(const struct job_part *part, const struct grid *g)
 {
-    const bool is_on_disk = part->fd < 0 && !part->is_stream;
-    if (g == NULL) {
+    if (g == NULL || part->masked == NULL) {
         return STATUS_OK;
     }
-    char *const path = xasprintf("%s%s", part->path, INPUT_NAME_MASK);
-    enum status st = STATUS_OK;
-    if (part->has_mask || (is_on_disk && access(path, F_OK) == 0)) {
-        st = foreign_refuse_mask(g, part->path, file_name_last(path),
-                                 part->has_mask ? "unpack the archive, then " : "");
-    }
-    free(path);
-    return st;
+    char *const mask = xasprintf("%s%s", file_name_last(part->path), INPUT_NAME_MASK);
+    const enum status code = foreign_refuse_mask(g, part->path, mask, part->masked);
+    free(mask);
+    return code;
 }
 
 void reading_begin(struct reading *r)

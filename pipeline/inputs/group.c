@@ -6,6 +6,7 @@
 #include "pipeline/inputs/group.h"
 
 #include "formats/base/file_name.h"
+#include "pipeline/names/beside.h"
 #include "pipeline/names/input_name.h"
 #include "watch/files/xalloc.h"
 
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -21,45 +21,6 @@ bool group_is_beside(enum input_kind kind)
 {
     return kind == INPUT_MARKER || kind == INPUT_PROJECTION || kind == INPUT_MASK ||
            kind == INPUT_SIDECAR;
-}
-
-/* Length of name[0..n) without the name of a part, "X" of "X.dem"; n when it has none. */
-static size_t without_part(const char *name, size_t n)
-{
-    const char *const dot = memrchr(name, '.', n);
-    const size_t n_suffix = dot != NULL ? n - (size_t)(dot + 1 - name) : 0;
-    for (const struct stage_ops *const *stage = stage_registry;
-         *stage != NULL && dot != NULL && dot > name; stage++) {
-        for (size_t i = 0; i < (*stage)->n_parts; i++) {
-            const char *const suffix = (*stage)->parts[i].suffix;
-            if (strlen(suffix) == n_suffix && strncasecmp(dot + 1, suffix, n_suffix) == 0) {
-                return (size_t)(dot - name);
-            }
-        }
-    }
-    return n;
-}
-
-size_t group_fits(const char *beside, const char *part)
-{
-    const char *const name = file_name_last(part), *const other = file_name_last(beside);
-    const size_t n = input_name_beside(beside), whole = strlen(name);
-    const bool is_whole = file_name_ends(beside, INPUT_NAME_MARKER) || /* of that name alone */
-                          file_name_ends(beside, INPUT_NAME_MASK);
-    const size_t bare = input_name_bare(name);
-    if (n == strlen(other) || n > whole || strncmp(other, name, n) != 0) {
-        return 0;
-    }
-    return n == whole || (!is_whole && (n == file_name_unpacked(name, whole) || n == bare ||
-                                        n == without_part(name, bare)))
-               ? n
-               : 0;
-}
-
-bool group_is_asc(const char *name)
-{
-    const size_t n = file_name_unpacked(name, strlen(name)), n_ending = strlen(".asc");
-    return n > n_ending && strncasecmp(name + n - n_ending, ".asc", n_ending) == 0;
 }
 
 /* Length of what the name's group is called: without its ending, whatever that is, and then without
@@ -72,12 +33,12 @@ static size_t stem_of(const char *name)
     rest[n] = '\0';
     n = file_name_unpacked(rest, n);
     const char *const dot = memrchr(rest, '.', n);
-    n = dot != NULL && dot > rest && without_part(rest, n) == n ? (size_t)(dot - rest) : n;
+    n = dot != NULL && dot > rest && beside_without_part(rest, n) == n ? (size_t)(dot - rest) : n;
     for (size_t before = n + 1; n < before;) {
         before = n;
         rest[n] = '\0';
         n = input_name_bare(rest);
-        n = without_part(rest, n);
+        n = beside_without_part(rest, n);
     }
     return n;
 }
@@ -286,7 +247,7 @@ static size_t fits(const struct groups *groups, const struct group_file *beside,
 {
     return group_is_beside(beside->kind) && !beside->is_taken && part->job != NULL &&
                    !part->job->is_alone && !is_of_other_drop(groups, beside, part)
-               ? group_fits(beside->path, part->path)
+               ? beside_fits(beside->path, part->path)
                : 0;
 }
 
@@ -351,5 +312,5 @@ const struct group_file *group_awaits(const struct groups *groups, const struct 
 
 bool group_wants_projection(const struct group_file *part)
 {
-    return part->job->of[part->part]->kind == STAGE_GRID && group_is_asc(part->path);
+    return part->job->of[part->part]->kind == STAGE_GRID && beside_wants_projection(part->path);
 }

@@ -64,12 +64,6 @@ struct groups {
 
 /* Whether a file of this kind lies beside others. */
 bool group_is_beside(enum input_kind kind);
-/* How well the file of this name fits beside the part of that one, both in one folder: 0: it does
- * not. X.dem.prj is better than X.prj for X.dem.asc. */
-size_t group_fits(const char *beside, const char *part);
-
-/* Whether a grid of this name has its coordinate system in a .prj beside it, if anywhere. */
-bool group_is_asc(const char *name);
 /* FOLDER/X of a path, the same for "a/x", "./a/x" and "a//x"; "FOLDER/" of a folder's that ends in
  * '/'. For free(). */
 char *group_key(const char *path);
@@ -103,7 +97,7 @@ struct group_file *group_owner(const struct groups *groups, const struct group_f
 /* The best file of that kind that lies beside the part; NULL: none. */
 struct group_file *group_beside(const struct groups *groups, const struct group_file *part,
                                 enum input_kind kind);
-/* Whether the part is a grid, and group_is_asc. */
+/* Whether the part is a grid, and beside_wants_projection(its name). */
 bool group_wants_projection(const struct group_file *part);
 
 /* The files that go with the job after f (NULL: the first), not its parts; NULL: no more. */

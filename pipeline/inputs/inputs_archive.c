@@ -7,8 +7,8 @@
 #include "pipeline/engine/scratch.h"
 #include "pipeline/inputs/group.h"
 #include "pipeline/inputs/inputs_state.h"
+#include "pipeline/names/beside.h"
 #include "pipeline/names/input_name.h"
-#include "pipeline/names/projection.h"
 #include "watch/files/xalloc.h"
 
 #include <errno.h>
@@ -78,29 +78,14 @@ static bool is_hidden(const char *name)
     return false;
 }
 
-/* Whether an archive that holds the grid at `path` is searched for what lies beside it. */
-static bool asks_for_names(const struct inputs *in, const char *path)
-{
-    return !in->archive_comes_once && settings_asks_for_grid(path);
-}
-
-/* Whether it is the mask of a grid that would be taken without it. */
-static bool is_mask(const struct inputs *in, const char *path)
-{
-    char *grid = inputs_take_grid_of(path);
-    const bool is = grid != NULL && settings_input_kind(in->settings, grid) == INPUT_OF_JOB &&
-                    !asks_for_names(in, grid);
-    free(grid);
-    return is;
-}
-
 /* What a folder of such files would do with the member at `path`; `name` is its part in the
  * archive. INPUT_UNKNOWN: it has been passed over. */
 static enum input_kind judge_member(struct inputs *in, const char *name, const char *path)
 {
     const enum input_kind kind = settings_input_kind(in->settings, path);
     const bool is_taken = kind == INPUT_ARCHIVE || kind == INPUT_OF_JOB ||
-                          kind == INPUT_PROJECTION || (kind == INPUT_MASK && is_mask(in, path));
+                          kind == INPUT_PROJECTION ||
+                          (kind == INPUT_MASK && inputs_take_is_masked(in, path, false));
     if (is_taken && !is_hidden(name)) {
         return kind;
     }
@@ -132,7 +117,7 @@ static enum status take_projection(struct inputs *in, const char *path, struct j
     char *text = NULL;
     int fd;
     STATUS_TRY(unpack_member(in, &fd));
-    const enum status code = projection_read(fd, path, &text);
+    const enum status code = beside_read_projection(fd, path, &text);
     close(fd);
     *got = code == STATUS_OK && parts_add_projection(in->parts, path, text, out);
     return code;
@@ -229,7 +214,7 @@ static int by_number(const void *a, const void *b)
 static enum status add_name(struct bytes *names, const char *name)
 {
     const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, name);
-    return projection_named(name) || file_name_ends(name, INPUT_NAME_MASK)
+    return beside_is_projection(name) || file_name_ends(name, INPUT_NAME_MASK)
                ? bytes_append(names, &number, sizeof(number))
                : STATUS_OK;
 }
@@ -262,38 +247,26 @@ static enum status find_names(struct inputs *in)
     return STATUS_OK;
 }
 
-struct search {
-    const struct inputs *in;
-    char *found; /* owned */
-};
-
-static bool is_named(void *context, const char *name)
+static bool is_named(const void *inputs, const char *name)
 {
-    struct search *const s = context;
-    const struct bytes *const names = &s->in->names;
+    const struct bytes *const names = &((const struct inputs *)inputs)->names;
     const uint64_t number = text_hash_add(TEXT_HASH_OF_NONE, name);
-    const bool is = names->len > 0 && bsearch(&number, names->data, names->len / sizeof(number),
-                                              sizeof(number), by_number) != NULL;
-    if (is && s->found == NULL) {
-        s->found = xasprintf("%s/%s", s->in->archive_path, name);
-    }
-    return is;
+    return names->len > 0 && bsearch(&number, names->data, names->len / sizeof(number),
+                                     sizeof(number), by_number) != NULL;
 }
 
 /* What lies beside the grid of that name in the archive: its .prj is waited for. */
-static enum status look_beside(struct inputs *in, const char *name, bool *has_mask)
+static enum status look_beside(struct inputs *in, const char *name, struct job_part *part)
 {
-    struct search prj = {.in = in}, mask = {.in = in};
     STATUS_TRY(in->knows_names ? STATUS_OK : find_names(in));
-    char *const mask_name = xasprintf("%s%s", name, INPUT_NAME_MASK);
-    *has_mask = is_named(&mask, mask_name);
-    free(mask_name);
-    free(mask.found);
-    projection_search(name, is_named, &prj);
-    if (prj.found != NULL) {
-        parts_expect(in->parts, prj.found);
+    const struct beside beside = beside_search(name, is_named, in);
+    part->masked = beside.has_mask ? "unpack the archive, then " : NULL;
+    if (beside.projection != NULL) {
+        char *const path = xasprintf("%s/%s", in->archive_path, beside.projection);
+        parts_expect(in->parts, path);
+        free(path);
     }
-    free(prj.found);
+    free(beside.projection);
     return STATUS_OK;
 }
 
@@ -308,8 +281,8 @@ static enum status take_member(struct inputs *in, const struct archive_input_ent
     if (own && entry->refused != NULL) {
         code = refuse_member(entry, path);
     }
-    if (own && code == STATUS_OK && asks_for_names(in, path)) {
-        code = look_beside(in, entry->name, &part.has_mask);
+    if (own && code == STATUS_OK && inputs_take_looks_beside(in, path)) {
+        code = look_beside(in, entry->name, &part);
         if (code != STATUS_OK) { /* of the whole archive */
             job_settings_free(&settings);
             code = inputs_take_about(out, in->archive_path, code);

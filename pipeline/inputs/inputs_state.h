@@ -80,8 +80,12 @@ enum status inputs_take_about_walk(struct inputs *in, struct job_input *out, con
 /* A file that is named, or in a folder. */
 enum status inputs_take_file(struct inputs *in, const char *path, struct job_input *out,
                              bool *got) STATUS_MUST_CHECK;
-/* The grid that a file of this name is the mask of; owned. NULL: it is no mask, or no memory. */
-char *inputs_take_grid_of(const char *path);
+/* Whether what lies beside the grid is looked for: in a folder, and in an archive that is read
+ * twice. */
+bool inputs_take_looks_beside(const struct inputs *in, const char *path);
+/* Whether the file is the mask of a grid whose mask is looked for, so that its job fails, or that
+ * would be taken without it. */
+bool inputs_take_is_masked(const struct inputs *in, const char *mask, bool is_looked_for);
 /* A file that is not an input; sidecar files are reported at the end, in one line, but not the mask
  * of a grid, whose job fails because of it. */
 void inputs_take_pass_over(struct inputs *in, const char *path);

@@ -167,19 +167,17 @@ enum status inputs_take_file(struct inputs *in, const char *path, struct job_inp
                : STATUS_OK;
 }
 
-char *inputs_take_grid_of(const char *path)
+bool inputs_take_looks_beside(const struct inputs *in, const char *path)
 {
-    return file_name_ends(path, INPUT_NAME_MASK)
-               ? strndup(path, strlen(path) - strlen(INPUT_NAME_MASK))
-               : NULL;
+    return in->archive == NULL || (!in->archive_comes_once && settings_asks_for_grid(path));
 }
 
-/* Whether the job of its grid fails because of it. */
-static bool is_mask_of_grid(const struct inputs *in, const char *path)
+bool inputs_take_is_masked(const struct inputs *in, const char *mask, bool is_looked_for)
 {
-    char *const grid = inputs_take_grid_of(path);
-    const bool is = grid != NULL && settings_asks_for_grid(grid) &&
-                    (in->archive != NULL || (in->walk != NULL && access(grid, F_OK) == 0));
+    char *const grid = xstrndup(mask, strlen(mask) - strlen(INPUT_NAME_MASK));
+    const bool is = settings_input_kind(in->settings, grid) == INPUT_OF_JOB &&
+                    inputs_take_looks_beside(in, grid) == is_looked_for &&
+                    (in->archive != NULL || access(grid, F_OK) == 0);
     free(grid);
     return is;
 }
@@ -188,7 +186,7 @@ void inputs_take_pass_over(struct inputs *in, const char *path)
 {
     const enum input_kind kind = settings_input_kind(in->settings, path);
     log_debug("'%s': no pipeline takes it, skipped", path);
-    if (is_mask_of_grid(in, path)) {
+    if (kind == INPUT_MASK && inputs_take_is_masked(in, path, true)) {
         return;
     }
     if (kind == INPUT_MASK || kind == INPUT_SIDECAR) {

@@ -31,11 +31,6 @@ static size_t without(const char *name, size_t n, const char *ending)
                                                                                     : n;
 }
 
-size_t input_name_without(const char *path, const char *ending)
-{
-    return without(path, strlen(path), ending);
-}
-
 /* Without one of the first n_known extensions. */
 static size_t without_extension(const char *name, size_t n, size_t n_known)
 {

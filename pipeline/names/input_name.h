@@ -10,9 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Length of the path without the ending, in any case; all of it when it does not end so. */
-size_t input_name_without(const char *path, const char *ending);
-
 /* X.csv .tsv .txt .npy .npz, in any case, also with .gz .xz .zst .bz2 behind it. */
 bool input_name_is_table(const char *path);
 /* One of these, or X.asc .tif .tiff. */

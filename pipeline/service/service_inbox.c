@@ -6,6 +6,8 @@
 
 #include "formats/base/file_name.h"
 #include "formats/source/archive_input.h"
+#include "pipeline/names/beside.h"
+#include "pipeline/names/input_name.h"
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "pipeline/worker/worker_routes.h"
@@ -404,6 +406,20 @@ char *service_inbox_path(const struct spool_job *job, size_t i)
                      i < job->n_files ? job->files[i].name : job->stem);
 }
 
+void service_inbox_was_claimed(struct service_inbox *inbox, const struct spool_job *job,
+                               uint64_t now_ms)
+{
+    inbox->now_ms = now_ms;
+    for (size_t i = 0; i < job->n_files; i++) {
+        const char *const name = job->files[i].name;
+        if (input_name_is_grid(name) || beside_is_projection(name)) {
+            char *const path = service_inbox_path(job, i);
+            inbox_note_gone(inbox, group_of(&inbox->groups, path), name);
+            free(path);
+        }
+    }
+}
+
 /* A file that was to be taken is still there. */
 static void bring_back(struct service_inbox *inbox, struct file *f, const char *why)
 {
@@ -455,7 +471,7 @@ uint64_t service_inbox_next_late(const struct service_inbox *inbox, uint64_t now
 static bool is_doubtful(const struct file *f)
 {
     const struct group_file *g = TAILQ_FIRST(&f->g.group->files);
-    while (g != NULL && (g->job == NULL || group_fits(f->path, g->path) == 0)) {
+    while (g != NULL && (g->job == NULL || beside_fits(f->path, g->path) == 0)) {
         g = TAILQ_NEXT(g, place);
     }
     return g != NULL;

@@ -1,6 +1,7 @@
 /*
  * service_inbox_state - what the files of service_inbox share: service_inbox.c (the files in in/),
- * inbox_judge.c (which jobs they are for, and what each waits for). No one else includes it.
+ * inbox_judge.c (which jobs they are for, and what each waits for), inbox_drops.c (which came
+ * together). No one else includes it.
  */
 #ifndef LEAT_PIPELINE_SERVICE_SERVICE_INBOX_STATE_H
 #define LEAT_PIPELINE_SERVICE_SERVICE_INBOX_STATE_H
@@ -113,10 +114,17 @@ void inbox_set_apart(struct service_inbox *inbox, struct file *f, const struct s
  * one of them. */
 void inbox_judge(struct service_inbox *inbox, struct group *group);
 void inbox_set_ready(struct service_inbox *inbox, struct group_job *job, bool ready);
+
+/* --- inbox_drops.c */
+
 /* A file has come, or another one in its place: says of which drop it is. */
 void inbox_arrives(struct service_inbox *inbox, struct file *f);
 /* The file is claimed: what comes late for its drop is not of the next one. */
 void inbox_note_claimed(struct service_inbox *inbox, const struct file *f);
+/* A grid or .prj of that name is in a job that was claimed before the start. */
+void inbox_note_gone(struct service_inbox *inbox, struct group *group, const char *name);
+/* Whether the job of its drop was claimed, not long ago, or its grid has given way to another. */
+bool inbox_is_late(const struct service_inbox *inbox, const struct file *f);
 /* All that is remembered of drops. */
 void inbox_forget_drops(struct service_inbox *inbox);
 

@@ -7,7 +7,7 @@
 
 #include "formats/base/file_name.h"
 #include "formats/base/log.h"
-#include "pipeline/inputs/group.h"
+#include "pipeline/names/beside.h"
 #include "pipeline/names/text.h"
 #include "watch/files/xalloc.h"
 
@@ -38,7 +38,7 @@ static bool is_beside(const struct spool_job *job, const char *path)
         if (strcmp(job->files[i].name, name) == 0) {
             return false;
         }
-        fits = fits || group_fits(name, job->files[i].name) > 0;
+        fits = fits || beside_fits(name, job->files[i].name) > 0;
     }
     return fits;
 }

@@ -178,7 +178,7 @@ const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_N
 /* What the path says of a file that lies in a folder, an archive or in/: the first that holds. */
 enum input_kind {
     INPUT_MARKER,     /* X.csv.done, with done_file */
-    INPUT_PROJECTION, /* projection_named() */
+    INPUT_PROJECTION, /* beside_is_projection() */
     INPUT_MASK,       /* ends in INPUT_NAME_MASK */
     INPUT_SIDECAR,    /* another one of input_name_is_sidecar() */
     INPUT_COPY,       /* file_name_is_copy() */

@@ -11,8 +11,8 @@
 #include "formats/base/file_name.h"
 #include "formats/source/archive_input.h"
 #include "formats/table/foreign.h"
+#include "pipeline/names/beside.h"
 #include "pipeline/names/input_name.h"
-#include "pipeline/names/projection.h"
 #include "pipeline/settings/settings_parts.h"
 #include "watch/files/xalloc.h"
 
@@ -220,7 +220,7 @@ bool settings_fails_by_name(const struct settings *s, const char *path)
 enum input_kind settings_input_kind(const struct settings *s, const char *path)
 {
     return s->done_file && file_name_ends(path, ".done") ? INPUT_MARKER
-           : projection_named(path)                      ? INPUT_PROJECTION
+           : beside_is_projection(path)                  ? INPUT_PROJECTION
            : file_name_ends(path, INPUT_NAME_MASK)       ? INPUT_MASK
            : input_name_is_sidecar(path)                 ? INPUT_SIDECAR
            : file_name_is_copy(path)                     ? INPUT_COPY

@@ -4,9 +4,7 @@
 #include "pipeline/worker/worker_request.h"
 
 #include "formats/base/file_name.h"
-#include "pipeline/inputs/group.h"
-#include "pipeline/names/input_name.h"
-#include "pipeline/names/projection.h"
+#include "pipeline/names/beside.h"
 #include "pipeline/worker/worker_protocol.h"
 #include "watch/files/beneath.h"
 #include "watch/files/xalloc.h"
@@ -53,41 +51,34 @@ static enum status open_file(const struct worker_request *r, const char *name, i
     return code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code;
 }
 
-/* The best file of the job that lies beside its part `name` and ends so, for free(); NULL: none. */
-static char *find_beside(const struct worker_request *r, const char *name, const char *ending)
+/* Whether the job has a file of that name. */
+static bool is_listed(const void *request, const char *name)
 {
-    size_t i, most = 0;
+    const struct worker_request *const r = request;
+    size_t i;
     json_t *packed;
-    char *best = NULL;
+    bool is = false;
     json_array_foreach(files_of(r), i, packed)
     {
         char *const other = name_of(packed);
-        const size_t n = file_name_ends(other, ending) ? group_fits(other, name) : 0;
-        free(n > most ? best : other);
-        best = n > most ? other : best;
-        most = n > most ? n : most;
+        is = is || strcmp(other, name) == 0;
+        free(other);
     }
-    return best;
+    return is;
 }
 
 static enum status open_beside(const struct worker_request *r, const char *name,
                                struct job_part *part)
 {
-    int fd;
-    char *const mask = find_beside(r, name, INPUT_NAME_MASK);
-    char *const prj = mask == NULL && group_is_asc(name) ? find_beside(r, name, ".prj") : NULL;
+    const struct beside beside = beside_search(name, is_listed, r);
     enum status code = STATUS_OK;
-    if (mask != NULL) {
-        code = status_fail(STATUS_BAD_INPUT,
-                           "%s: %s is not read: write it into the grid as NODATA (leat check "
-                           "says how), or drop the grid again without it",
-                           part->path, mask);
-    } else if (prj != NULL && (code = open_file(r, prj, &fd)) == STATUS_OK) {
-        code = projection_read(fd, part->path, &part->prj);
+    int fd;
+    part->masked = beside.has_mask ? "" : NULL;
+    if (beside.projection != NULL && (code = open_file(r, beside.projection, &fd)) == STATUS_OK) {
+        code = beside_read_projection(fd, part->path, &part->prj);
         close(fd);
     }
-    free(mask);
-    free(prj);
+    free(beside.projection);
     return code;
 }
 
