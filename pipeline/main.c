@@ -122,10 +122,12 @@ static int run(const struct command *c, int argc, char **argv)
     struct settings s;
     bool done;
     int exit_status = 0;
+    if (c->run != command_watch && c->help != NULL) { /* not of the service */
+        xalloc_set_end(NOTHING_DONE, "no memory is left");
+    }
     if (c->run != NULL) {
         return c->run(argc, argv);
     }
-    xalloc_set_end(NOTHING_DONE, "no memory is left");
     enum status status = settings_parse(argc, argv, &s, &done);
     if (status == STATUS_OK && !done) {
         settings_set_log_level(&s);

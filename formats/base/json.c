@@ -6,38 +6,14 @@
 #include "formats/base/bytes.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { PIECE_BYTES = 1 << 14 };
 
-/* malloc() has failed for jansson in this thread. */
-static _Thread_local bool out_of_memory;
-
-static void *allocate(size_t n)
-{
-    void *memory = malloc(n);
-    out_of_memory = out_of_memory || memory == NULL;
-    return memory;
-}
-
-/* Before any other use of jansson, as it wants. */
-__attribute__((constructor)) static void set_allocator(void)
-{
-    json_set_alloc_funcs(allocate, free);
-}
-
 enum status json_read(const void *text, size_t n, json_t **out)
 {
     json_error_t error = {.line = 0};
-    out_of_memory = false;
     *out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
-    if (out_of_memory) {
-        json_decref(*out);
-        *out = NULL;
-        return status_fail(STATUS_NO_MEMORY, "no memory for JSON text of %zu bytes", n);
-    }
     return *out != NULL
                ? STATUS_OK
                : status_fail(STATUS_BAD_INPUT, "not JSON: line %d: %s", error.line, error.text);
@@ -73,14 +49,5 @@ enum status json_read_fd(int fd, size_t n_max, json_t **out)
 
 char *json_write(const json_t *value, size_t flags)
 {
-    const size_t n = value != NULL ? json_dumpb(value, NULL, 0, flags) : 0;
-    char *const text = n > 0 ? malloc(n + 1) : NULL;
-    if (text != NULL && json_dumpb(value, text, n, flags) != n) {
-        free(text);
-        return NULL;
-    }
-    if (text != NULL) {
-        text[n] = '\0';
-    }
-    return text;
+    return json_dumps(value, flags);
 }

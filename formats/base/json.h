@@ -1,9 +1,8 @@
 /*
- * json - JSON text becomes a value, and a value text, whole or not at all: insufficient memory is
- * reported as such.
+ * json - JSON text becomes a value, and a value text.
  *
- * jansson's own readers (2.14, the lexer's lex_save) go on where a string's buffer cannot grow: the
- * text is then read without a character, or called invalid. Its json_dumps leaves out keys.
+ * jansson's reader (2.14, the lexer's lex_save) goes on where a string's buffer cannot grow, and
+ * its writer leaves out keys: so a program gives it memory without fail (main.c).
  */
 #ifndef LEAT_FORMATS_BASE_JSON_H
 #define LEAT_FORMATS_BASE_JSON_H
@@ -14,16 +13,15 @@
 #include <stddef.h>
 
 /* The object or array in n bytes of UTF-8, for json_decref(); no object in it has a key twice.
- * STATUS_BAD_INPUT: they are something else; the text of the error says what and where.
- * STATUS_NO_MEMORY. *out is then NULL. */
+ * STATUS_BAD_INPUT: they are something else; the text of the error says what and where. *out
+ * is then NULL. */
 enum status json_read(const void *text, size_t n, json_t **out) STATUS_MUST_CHECK;
 
 /* The same of a file, from where it stands to its end. STATUS_BAD_INPUT also where it has more than
  * n_max bytes; STATUS_IO. */
 enum status json_read_fd(int fd, size_t n_max, json_t **out) STATUS_MUST_CHECK;
 
-/* The text of a value, with the JSON_* flags of jansson; for free(). NULL for NULL, and when there
- * is no memory. */
+/* The text of a value, with the JSON_* flags of jansson; for free(). NULL for NULL. */
 char *json_write(const json_t *value, size_t flags);
 
 #endif

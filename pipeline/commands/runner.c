@@ -454,17 +454,9 @@ static enum status add_up_ranks(struct ranks *ranks, struct engine *e, enum stat
         log_error("%s", status_message());
         ignore_first_signal();
     }
-    uint64_t sums[RANKS_TOTALS] = {t->n_done,      t->n_failed,      t->n_skipped,     t->n_absent,
-                                   t->input_bytes, t->n_interrupted, code != STATUS_OK};
-    STATUS_TRY(ranks_sum(ranks, sums, helps ? &help : NULL));
+    t->n_unable = code != STATUS_OK;
+    STATUS_TRY(ranks_sum(ranks, t->sums, helps ? &help : NULL));
     t->n_ranks = ranks_size(ranks);
-    t->n_done = (size_t)sums[0];
-    t->n_failed = (size_t)sums[1];
-    t->n_skipped = (size_t)sums[2];
-    t->n_absent = (size_t)sums[3];
-    t->input_bytes = sums[4];
-    t->n_interrupted = (size_t)sums[5];
-    t->n_unable = (size_t)sums[6];
     return STATUS_OK;
 }
 

@@ -9,22 +9,28 @@
 
 #include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/job.h"
+#include "pipeline/ranks/ranks.h"
 
 /* Of --mpi: those of all ranks together. */
 struct runner_totals {
+    union {
+        struct {
+            uint64_t n_done, n_failed;
+            uint64_t n_skipped; /* --resume: done before, or meanwhile by another process */
+            uint64_t n_absent;  /* of the failed: inputs that do not exist or have no pipeline */
+            uint64_t input_bytes;
+            uint64_t n_interrupted; /* ranks that a signal has stopped */
+            uint64_t n_unable;      /* ranks that could not begin */
+        };
+        uint64_t sums[RANKS_TOTALS]; /* the same */
+    };
     size_t n_ranks; /* 1 without --mpi */
     bool is_joint;  /* they are those of all ranks by now */
-    size_t n_done, n_failed;
-    size_t n_skipped; /* --resume: done before, or meanwhile by another process */
-    bool shared;      /* --shard: there may be nothing to do */
-    size_t n_absent;  /* of the failed: inputs that do not exist or have no pipeline */
-    uint64_t input_bytes;
+    bool shared;    /* --shard: there may be nothing to do */
     double wall_s;
     struct efficiency efficiency;
-    size_t n_interrupted; /* ranks that a signal has stopped */
-    int signal;           /* that has stopped this one; 0: none */
-    size_t n_unable;      /* ranks that could not begin */
-    char backend[48];     /* what has computed */
+    int signal;       /* that has stopped this one; 0: none */
+    char backend[48]; /* what has computed */
 };
 
 struct runner_listener {

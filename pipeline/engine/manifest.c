@@ -14,27 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-static void put(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0) {
-        xalloc_end();
-    }
-}
-
-static void add(json_t *list, json_t *value)
-{
-    if (json_array_append_new(list, value) != 0) {
-        xalloc_end();
-    }
-}
-
-static void add_all(json_t *list, json_t *values)
-{
-    if (values != NULL && json_array_extend(list, values) != 0) {
-        xalloc_end();
-    }
-}
-
 static double seconds(uint64_t ns)
 {
     return (double)ns * 1e-9;
@@ -70,11 +49,11 @@ static json_t *pack_input(const struct manifest_of *job, size_t i)
                           (json_int_t)source_file_bytes(source), "crc32",
                           manifest_crc(job->reading->crc[i]));
     if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
-        put(o, "modified", manifest_time(source_modified(source)));
-        put(o, "inode", json_integer((json_int_t)source_inode(source)));
+        json_object_set_new(o, "modified", manifest_time(source_modified(source)));
+        json_object_set_new(o, "inode", json_integer((json_int_t)source_inode(source)));
     }
     if (part->prj != NULL) {
-        put(o, "prj_crc32", manifest_prj_crc(part->prj));
+        json_object_set_new(o, "prj_crc32", manifest_prj_crc(part->prj));
     }
     return o;
 }
@@ -83,7 +62,7 @@ static json_t *pack_inputs(const struct manifest_of *job)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < job->input->n_parts; i++) {
-        add(list, pack_input(job, i));
+        json_array_append_new(list, pack_input(job, i));
     }
     return list;
 }
@@ -96,7 +75,7 @@ static json_t *output(const char *name, uint64_t bytes, uint32_t crc)
 
 void manifest_add_output(json_t *manifest, const char *name, uint64_t bytes, uint32_t crc)
 {
-    add(json_object_get(manifest, "outputs"), output(name, bytes, crc));
+    json_array_append_new(json_object_get(manifest, "outputs"), output(name, bytes, crc));
 }
 
 /* What the stage notices of the first part, all of which has been read. */
@@ -120,10 +99,10 @@ static enum status add_noticed(const struct manifest_of *job, json_t *list)
     st = st == STATUS_OK ? notice(job, &noticed) : st;
     for (size_t i = 0; i < codes.len && st == STATUS_OK;) {
         const char *const sentence = (const char *)codes.data + i;
-        add(list, text_json(sentence));
+        json_array_append_new(list, text_json(sentence));
         i += strlen(sentence) + 1;
     }
-    add_all(list, st == STATUS_OK ? noticed.warnings : NULL);
+    json_array_extend(list, st == STATUS_OK ? noticed.warnings : NULL);
     bytes_free(&codes);
     result_free(&noticed);
     return st;
@@ -135,7 +114,7 @@ static void add_table_warning(const struct manifest_of *job, size_t part, const 
 {
     const char *const name = job_part_name(&job->input->parts[part]);
     char *const named = part > 0 ? xasprintf("%s: %s", name, text) : NULL;
-    add(list, text_json(part > 0 ? named : text));
+    json_array_append_new(list, text_json(part > 0 ? named : text));
     free(named);
 }
 
@@ -149,7 +128,7 @@ static enum status add_warnings(const struct manifest_of *job, json_t *list)
         }
     }
     STATUS_TRY(add_noticed(job, list));
-    add_all(list, job->result->warnings);
+    json_array_extend(list, job->result->warnings);
     return STATUS_OK;
 }
 
@@ -173,7 +152,7 @@ static json_t *pack_reader(const struct manifest_of *job)
             used = used || (table_info(job->reading->tables[i])->used[k] && !own);
         }
         if (used) {
-            put(reader, table_option_key(k), option_json(o, k));
+            json_object_set_new(reader, table_option_key(k), option_json(o, k));
         }
     }
     return reader;
@@ -193,9 +172,10 @@ static json_t *pack_lanes(const struct manifest_of *job, const struct efficiency
                             : i == LANE_WRITE
                                 ? times->disk_out_s
                                 : seconds(atomic_load(&job->tasks->accounts[i].busy_ns));
-        put(lanes, engine_lane_names[i],
-            json_pack("{s:I, s:f, s:f}", "bytes", (json_int_t)job->tasks->lane_bytes[i], "busy_s",
-                      busy, "cpu_s", cpu_of(job, i)));
+        json_object_set_new(lanes, engine_lane_names[i],
+                            json_pack("{s:I, s:f, s:f}", "bytes",
+                                      (json_int_t)job->tasks->lane_bytes[i], "busy_s", busy,
+                                      "cpu_s", cpu_of(job, i)));
     }
     return lanes;
 }
@@ -254,7 +234,8 @@ static json_t *asked_parameters(const struct job_settings *s)
 {
     json_t *list = json_object();
     for (size_t i = 0; i < s->stage->n_specs; i++) {
-        put(list, s->stage->specs[i].key, stage_param_json(&s->stage->specs[i], &s->params[i]));
+        json_object_set_new(list, s->stage->specs[i].key,
+                            stage_param_json(&s->stage->specs[i], &s->params[i]));
     }
     return list;
 }
@@ -265,7 +246,7 @@ json_t *manifest_asked(const struct job_settings *settings)
     json_t *list = asked_parameters(settings);
     for (enum table_option k = 0; k < TABLE_N_OPTIONS; k++) {
         if (table_option_get(o, k) != NULL) {
-            put(list, table_option_key(k), option_json(o, k));
+            json_object_set_new(list, table_option_key(k), option_json(o, k));
         }
     }
     return list;
@@ -290,7 +271,7 @@ static json_t *pack_requested(const struct manifest_of *job, const json_t *manif
     {
         const json_t *recorded = manifest_recorded(manifest, key);
         if (recorded == NULL || !json_equal(recorded, value)) {
-            put(list, key, json_incref(value));
+            json_object_set_new(list, key, json_incref(value));
         }
     }
     json_decref(asked);
@@ -301,9 +282,7 @@ static json_t *pack_requested(const struct manifest_of *job, const json_t *manif
 static json_t *pack_parameters(const struct manifest_of *job)
 {
     json_t *list = asked_parameters(&job->input->settings);
-    if (job->result->parameters != NULL && json_object_update(list, job->result->parameters) != 0) {
-        xalloc_end();
-    }
+    json_object_update(list, job->result->parameters);
     return list;
 }
 
@@ -331,25 +310,26 @@ enum status manifest_make(const struct manifest_of *job, json_t **out)
 {
     const struct backend_info *info = &place_device(job->place)->info;
     const bool check = job->is_check;
-    json_t *const warnings = xalloc_checked(json_array());
-    json_t *const m = xalloc_checked(
+    json_t *const warnings = json_array();
+    json_t *const m =
         json_pack("{s:i, s:s, s:s*, s:s, s:o, s:o, s:o, s:{s:s, s:o, s:o}}", "schema", 1, "leat",
                   LEAT_VERSION, "job", job->input->id, "pipeline", job->input->settings.stage->name,
                   "parameters", pack_parameters(job), "reader", pack_reader(job), "inputs",
                   pack_inputs(job), "backend", "name", info->name, "device",
-                  text_json(info->device), "detail", pack_detail(job)));
+                  text_json(info->device), "detail", pack_detail(job));
     *out = m;
-    put(m, "shape", check ? pack_checked_shape(job) : shared(job->result->shape));
-    put(m, "warnings", warnings);
+    json_object_set_new(m, "shape", check ? pack_checked_shape(job) : shared(job->result->shape));
+    json_object_set_new(m, "warnings", warnings);
     STATUS_TRY(add_warnings(job, warnings));
-    put(m, "memory",
-        json_pack("{s:I, s:I}", "backend_bytes", (json_int_t)job->memory->need.memory_bytes,
-                  "host_bytes", (json_int_t)job->memory->need.host_bytes));
+    json_object_set_new(m, "memory",
+                        json_pack("{s:I, s:I}", "backend_bytes",
+                                  (json_int_t)job->memory->need.memory_bytes, "host_bytes",
+                                  (json_int_t)job->memory->need.host_bytes));
     if (!check) {
-        put(m, "requested", pack_requested(job, m));
-        put(m, "summary", shared(job->result->summary));
-        put(m, "timing", pack_timing(job));
-        put(m, "outputs", json_array());
+        json_object_set_new(m, "requested", pack_requested(job, m));
+        json_object_set_new(m, "summary", shared(job->result->summary));
+        json_object_set_new(m, "timing", pack_timing(job));
+        json_object_set_new(m, "outputs", json_array());
     }
     return STATUS_OK;
 }
@@ -357,9 +337,9 @@ enum status manifest_make(const struct manifest_of *job, json_t **out)
 void manifest_set_bundle(const struct manifest_of *job, json_t *manifest, const char *name,
                          uint64_t bytes, uint32_t crc)
 {
-    put(manifest, "bundled", json_incref(json_object_get(manifest, "outputs")));
-    put(manifest, "outputs", json_pack("[o]", output(name, bytes, crc)));
-    put(manifest, "timing", pack_timing(job));
+    json_object_set_new(manifest, "bundled", json_incref(json_object_get(manifest, "outputs")));
+    json_object_set_new(manifest, "outputs", json_pack("[o]", output(name, bytes, crc)));
+    json_object_set_new(manifest, "timing", pack_timing(job));
 }
 
 bool manifest_is_bundled(const json_t *manifest)
@@ -375,7 +355,7 @@ static json_t *without(json_t *object, const char *a, const char *b)
     json_object_foreach(object, key, value)
     {
         if (strcmp(key, a) != 0 && strcmp(key, b) != 0) {
-            put(o, key, json_incref(value));
+            json_object_set_new(o, key, json_incref(value));
         }
     }
     return o;
@@ -387,11 +367,12 @@ json_t *manifest_lasting(json_t *manifest)
     size_t i;
     json_array_foreach(json_object_get(manifest, "inputs"), i, input)
     {
-        add(inputs, without(input, "modified", "inode"));
+        json_array_append_new(inputs, without(input, "modified", "inode"));
     }
     json_object_del(m, "job");
-    put(m, "inputs", inputs);
-    put(m, "backend", without(json_object_get(manifest, "backend"), "device", "detail"));
+    json_object_set_new(m, "inputs", inputs);
+    json_object_set_new(m, "backend",
+                        without(json_object_get(manifest, "backend"), "device", "detail"));
     return m;
 }
 

@@ -50,10 +50,7 @@ static enum status open_folder(const char *path, int *out)
 
 static enum status open_in(const char *spool, const char *name, int *out)
 {
-    char *path;
-    if (asprintf(&path, "%s/%s", spool, name) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    char *const path = xasprintf("%s/%s", spool, name);
     const enum status code = open_folder(path, out);
     free(path);
     return code;

@@ -4,6 +4,7 @@
 #include "pipeline/page/page_listen.h"
 
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -244,6 +245,6 @@ enum status page_listen_token(const char *path, char **out)
                            "letters, digits and -._~ (openssl rand -hex 24 makes one)",
                            path, PAGE_TOKEN_LEAST, PAGE_TOKEN_MOST);
     }
-    *out = strdup(text);
-    return *out != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a token");
+    *out = xstrdup(text);
+    return STATUS_OK;
 }

@@ -86,7 +86,7 @@ static enum status serve(const json_t *orders)
     struct page_server *server = NULL;
     enum status code = spool != NULL && output != NULL
                            ? page_files_open(spool, output, &options.files)
-                           : status_fail(STATUS_NO_MEMORY, "no orders, or no memory for them");
+                           : status_fail(STATUS_INTERNAL, "there are no orders");
     if (code == STATUS_OK) {
         code = http_need(); /* while files can be opened */
     }

@@ -8,6 +8,7 @@
 #include "pipeline/names/text.h"
 #include "pipeline/worker/worker_routes.h"
 #include "watch/files/beneath.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,13 +21,12 @@
 /* leat writes no longer reason.json. */
 enum { LONGEST_REASON = 1 << 20 };
 
-/* What a record has as %XX, as JSON that may be shown; NULL without memory. */
+/* What a record has as %XX, as JSON that may be shown. */
 static json_t *plain(const char *text)
 {
     char *bytes;
-    const enum status status = percent_decode(text, &bytes);
-    json_t *shown =
-        status != STATUS_NO_MEMORY ? text_json(status == STATUS_OK ? bytes : text) : NULL;
+    const enum status status = xalloc_status(percent_decode(text, &bytes));
+    json_t *const shown = text_json(status == STATUS_OK ? bytes : text);
     free(bytes);
     return shown;
 }
@@ -65,13 +65,10 @@ static json_t *name_of(int failed_fd, const char *id, const json_t *record)
 {
     const char *folder = text_of(record, "folder", "");
     const char *name = text_of(json_array_get(json_object_get(record, "inputs"), 0), "name", NULL);
-    char *path;
     if (name == NULL) {
         return name_in(failed_fd, id);
     }
-    if (asprintf(&path, "in/%s%s%s", folder, *folder != '\0' ? "/" : "", name) < 0) {
-        return NULL;
-    }
+    char *const path = xasprintf("in/%s%s%s", folder, *folder != '\0' ? "/" : "", name);
     json_t *shown = plain(path);
     free(path);
     return shown;
@@ -91,29 +88,26 @@ static enum status read_record(int failed_fd, const char *id, const char *name, 
     return status;
 }
 
-/* Without a reason, what it is about is in the job's record, which has the same keys for that.
- * NULL: no memory. */
+/* Without a reason, what it is about is in the job's record, which has the same keys for that. */
 static json_t *describe(int failed_fd, const char *id)
 {
-    json_t *record, *described = NULL;
-    char *otherwise = NULL;
-    enum status status = read_record(failed_fd, id, "reason.json", &record);
-    int n = status == STATUS_NOT_FOUND ? asprintf(&otherwise, "there is no reason.json")
-                                       : asprintf(&otherwise, "reason.json: %s", status_message());
-    if (n >= 0 && status != STATUS_OK && status != STATUS_NO_MEMORY) {
-        status = read_record(failed_fd, id, "job", &record);
+    json_t *record;
+    const enum status status = read_record(failed_fd, id, "reason.json", &record);
+    char *const otherwise = status == STATUS_NOT_FOUND
+                                ? xstrdup("there is no reason.json")
+                                : xasprintf("reason.json: %s", status_message());
+    if (status != STATUS_OK) {
+        (void)!read_record(failed_fd, id, "job", &record);
     }
-    if (n >= 0 && status != STATUS_NO_MEMORY) {
-        const char *const pipeline = worker_pipeline_of(json_object_get(record, "parameters"));
-        described = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:I}", "id", text_json(id), "name",
-                              name_of(failed_fd, id, record), "pipeline",
-                              pipeline != NULL ? pipeline : "archive", "ended",
-                              plain(text_of(record, "time", "")), "kind",
-                              plain(text_of(record, "kind", "unknown")), "text",
-                              text_json(text_of(record, "reason", otherwise)), "attempts",
-                              json_integer_value(json_object_get(record, "attempts")));
-    }
-    free(n >= 0 ? otherwise : NULL);
+    const char *const pipeline = worker_pipeline_of(json_object_get(record, "parameters"));
+    json_t *const described = json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:I}", "id", text_json(id),
+                                        "name", name_of(failed_fd, id, record), "pipeline",
+                                        pipeline != NULL ? pipeline : "archive", "ended",
+                                        plain(text_of(record, "time", "")), "kind",
+                                        plain(text_of(record, "kind", "unknown")), "text",
+                                        text_json(text_of(record, "reason", otherwise)), "attempts",
+                                        json_integer_value(json_object_get(record, "attempts")));
+    free(otherwise);
     json_decref(record);
     return described;
 }
@@ -136,24 +130,20 @@ enum status failed_jobs_list(const char *spool, size_t most, json_t **out, size_
     if (failed_fd >= 0) {
         n = scandirat(failed_fd, ".", &entries, is_shown, by_name);
     }
-    enum status status =
+    const enum status status =
         n >= 0 ? STATUS_OK : status_fail_errno(errno, "'%s/failed': cannot be listed", spool);
-    json_t *list = json_array();
+    if (n >= 0) {
+        *out = json_array();
+        *n_all = (size_t)n;
+    }
     for (int i = 0; i < n; i++) {
-        if ((size_t)i < most &&
-            json_array_append_new(list, describe(failed_fd, entries[i]->d_name)) != 0) {
-            status = status_fail(STATUS_NO_MEMORY, "'%s/failed': no memory for the list", spool);
+        if ((size_t)i < most) {
+            json_array_append_new(*out, describe(failed_fd, entries[i]->d_name));
         }
         free(entries[i]);
     }
     free(entries);
     beneath_close(failed_fd);
     beneath_close(root_fd);
-    if (status == STATUS_OK) {
-        *out = list;
-        *n_all = (size_t)n;
-    } else {
-        json_decref(list);
-    }
     return status;
 }

@@ -9,6 +9,7 @@
 #include "pipeline/worker/worker_protocol.h"
 #include "watch/files/beneath.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +39,8 @@ static bool give(int fd, const struct stat *owner)
 enum status request_open_folder(const char *spool, int *out)
 {
     struct stat owner;
-    char *path;
+    char *const path = xasprintf("%s/.work", spool);
     *out = -1;
-    if (asprintf(&path, "%s/.work", spool) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
     const int work_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const bool is_made = work_fd >= 0 && mkdirat(work_fd, "requests", 0700) == 0;
     if (work_fd >= 0) {
@@ -95,11 +93,9 @@ enum status request_write(int folder_fd, const char *what, const char *job, bool
              (int)getpid(), is_awaited ? "" : unawaited);
     json_t *const request = json_pack("{s:s, s:o}", "do", what, "job",
                                       job != NULL ? worker_pack_name(job) : json_null());
-    char *const text = json_write(request, JSON_COMPACT);
+    char *const text = xalloc_checked(json_write(request, JSON_COMPACT));
     json_decref(request);
-    const enum status code = text != NULL
-                                 ? put(folder_fd, name, text)
-                                 : status_fail(STATUS_NO_MEMORY, "no memory for a request");
+    const enum status code = put(folder_fd, name, text);
     free(text);
     return code;
 }
@@ -112,10 +108,10 @@ enum status request_answer(int folder_fd, const char *name, bool done, const cha
         return STATUS_OK;
     }
     json_t *const object = json_pack("{s:b, s:o}", "done", done, "text", text_json(text));
-    char *const answer = json_write(object, JSON_COMPACT);
-    const size_t n = answer != NULL ? strlen(answer) : 0;
+    char *const answer = xalloc_checked(json_write(object, JSON_COMPACT));
+    const size_t n = strlen(answer);
     const int fd = openat(folder_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-    const bool is_put = fd >= 0 && answer != NULL && write(fd, answer, n) == (ssize_t)n &&
+    const bool is_put = fd >= 0 && write(fd, answer, n) == (ssize_t)n &&
                         ftruncate(fd, (off_t)n) == 0 && disk_sync("request.answer", fd) == 0;
     const int error = errno;
     beneath_close(fd);

@@ -7,6 +7,7 @@
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
 #include "watch/files/beneath.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,10 +73,7 @@ static void admit_group(struct status_file *f)
 static enum status open_folder(struct status_file *f, int *folder_fd, int *lock_fd)
 {
     struct flock own = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char *path;
-    if (asprintf(&path, "%s/" STATUS_FOLDER, f->spool) < 0) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a path");
-    }
+    char *const path = xasprintf("%s/" STATUS_FOLDER, f->spool);
     if (mkdir(path, 0700) == 0 || errno == EEXIST) {
         *folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
@@ -164,16 +162,12 @@ static bool write_over(const struct status_file *f, const char *text, size_t n)
 /* The text, with blanks for ROOM, up to a multiple of that, and the end of a line; for free(). */
 static char *make_text(const json_t *document, size_t *n)
 {
-    char *const text = json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    const size_t length = text != NULL ? strlen(text) : 0;
+    char *const text = xalloc_checked(json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17)));
+    const size_t length = strlen(text);
     *n = (length / ROOM + 2) * ROOM;
-    char *const whole = text != NULL ? malloc(*n) : NULL;
-    if (whole != NULL) {
-        memcpy(whole, text, length);
-        memset(whole + length, ' ', *n - length);
-        whole[*n - 1] = '\n';
-    }
-    free(text);
+    char *const whole = xrealloc(text, *n, 1);
+    memset(whole + length, ' ', *n - length);
+    whole[*n - 1] = '\n';
     return whole;
 }
 
@@ -183,9 +177,6 @@ enum status status_file_write(struct status_file *f, json_t *document)
     STATUS_TRY(status_file_open(f));
     json_object_set_new(document, "written", json_real(now_s()));
     char *const text = make_text(document, &n);
-    if (text == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the status");
-    }
     bool is_written = write_fresh(f, text, n);
     int error = errno;
     if (!is_written) {
@@ -294,11 +285,7 @@ enum status status_file_read_at(int folder_fd, json_t **out)
 /* The spool's folder of the status; -1, with errno. */
 static int open_status(const char *spool)
 {
-    char *path;
-    if (asprintf(&path, "%s/" STATUS_FOLDER, spool) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
+    char *const path = xasprintf("%s/" STATUS_FOLDER, spool);
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(path);
     return fd;

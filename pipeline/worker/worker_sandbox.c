@@ -11,13 +11,11 @@
 
 #include "formats/base/log.h"
 #include "pipeline/names/sandbox.h"
+#include "watch/files/xalloc.h"
 
 #include <dirent.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-enum { PATH_BYTES = 4096 };
 
 #ifdef __SANITIZE_THREAD__ /* which has one, too */
 enum { OWN_THREADS = 2 };
@@ -25,16 +23,13 @@ enum { OWN_THREADS = 2 };
 enum { OWN_THREADS = 1 };
 #endif
 
-/* Where the driver keeps what it has compiled; "": nowhere. */
-static void find_cache(char path[PATH_BYTES])
+/* Where the driver keeps what it has compiled; "": nowhere. For free(). */
+static char *find_cache(void)
 {
-    const char *chosen = getenv("CUDA_CACHE_PATH"), *home = getenv("HOME");
-    path[0] = '\0';
-    if (chosen != NULL || home != NULL) {
-        const int n = chosen != NULL ? snprintf(path, PATH_BYTES, "%s", chosen)
-                                     : snprintf(path, PATH_BYTES, "%s/.nv/ComputeCache", home);
-        path[n >= PATH_BYTES ? 0 : n] = '\0';
-    }
+    const char *const chosen = getenv("CUDA_CACHE_PATH"), *const home = getenv("HOME");
+    return chosen != NULL ? xstrdup(chosen)
+           : home != NULL ? xasprintf("%s/.nv/ComputeCache", home)
+                          : xstrdup("");
 }
 
 /* Those that Landlock does not hold for, of a driver that has begun some as it was loaded. */
@@ -58,8 +53,7 @@ static void say_what_has_begun(void)
 
 enum status worker_shut_files(int work_fd, int out_fd, bool has_devices)
 {
-    char cache[PATH_BYTES];
-    find_cache(cache);
+    char *const cache = find_cache();
     say_what_has_begun();
     const struct sandbox_place places[] = {
         {.right = SANDBOX_READ, .fd = work_fd},
@@ -81,7 +75,9 @@ enum status worker_shut_files(int work_fd, int out_fd, bool has_devices)
         {.right = SANDBOX_WRITE, .path = cache},
     };
     enum { ALL = sizeof(places) / sizeof(*places), OF_DEVICES = 4 };
-    return sandbox_shut_files(places, has_devices ? ALL : ALL - OF_DEVICES, true);
+    const enum status code = sandbox_shut_files(places, has_devices ? ALL : ALL - OF_DEVICES, true);
+    free(cache);
+    return code;
 }
 
 enum status worker_shut_calls(void)
