@@ -272,7 +272,8 @@ class Spool:
         s.start(LEAT_FAULT=fault, LEAT_FAULT_IN=where, LEAT_FAULT_LOG=self.log)
         end = time.monotonic() + WAIT_S
         while s.process.poll() is None and not (begun and self.is_quiet()):
-            begun = begun or self.said().count("ready: ") > n_begun or bool(s.status())  # either may be what fails
+            begun = begun or self.said().count("ready: ") > n_begun or (  # either may be what fails
+                s.status() or {}).get("pid") == s.process.pid  # not of one that died, whose child lives yet
             s.workers()
             if time.monotonic() > end:
                 raise Failure("something waits for ever: %s" % json.dumps(s.status()))
