@@ -150,6 +150,19 @@ static enum status parse_numbers(const struct param_spec *spec, const char *text
 {
     STATUS_TRY(*text != '\0' ? numbers_parse(spec->key, text, &out->numbers) : STATUS_OK);
     out->text = text;
+    const struct numbers *const all = &out->numbers;
+    /* of a line the ends alone */
+    for (uint64_t i = 0; spec->min < spec->max && i < all->n;
+         i += all->list != NULL || all->n == 1 ? 1 : all->n - 1) {
+        double x;
+        numbers_fill(all, i, 1, &x);
+        if (!(x >= spec->min && x <= spec->max)) {
+            return status_fail(STATUS_BAD_ARGUMENT,
+                               all->n == 1 ? "%s: '%.64s' is not a number from %g to %g"
+                                           : "%s: '%.64s' has numbers that are not from %g to %g",
+                               spec->key, text, spec->min, spec->max);
+        }
+    }
     return STATUS_OK;
 }
 
@@ -235,9 +248,15 @@ json_t *stage_param_json(const struct param_spec *spec, const struct param_value
         return json_integer((json_int_t)value->count);
     case PARAM_REAL:
         return json_real(value->real);
+    case PARAM_NUMBERS:
+        if (value->numbers.n == 1 && value->numbers.list != NULL) {
+            double x;
+            numbers_fill(&value->numbers, 0, 1, &x);
+            return json_real(x);
+        }
+        return json_string(value->text);
     case PARAM_TEXT:
     case PARAM_RANGE:
-    case PARAM_NUMBERS:
         return json_string(value->text);
     case PARAM_CHOICE:
         break;

@@ -7,6 +7,7 @@
  */
 #include "kernels/sciddicat/landslide.h"
 
+#include <string.h>
 #include <time.h>
 
 enum { ROUND_STEPS = 4096, ROUND_GROWTH = 8, DEFAULT_REPORTS = 100 };
@@ -377,6 +378,40 @@ enum status landslide_run(struct landslide *l, struct queue *home, struct execut
     }
     STATUS_TRY(bands_state(l->bands, l->h, l->max_h, l->arrival));
     landslide_close(l);
+    return STATUS_OK;
+}
+
+/* As before a run, of which h is left. */
+static void begin_again(struct landslide *l)
+{
+    l->settled = false;
+    l->now = (struct sciddicat_report){.step = 0};
+    l->motion = (struct landslide_motion){.n_cells = 0};
+    l->n_reports = l->n_records = l->n_helpers = 0;
+}
+
+enum status landslide_sweep(struct landslide *l, const struct landslide_sweep *sweep,
+                            struct queue *home, struct executor executor)
+{
+    const struct landslide whole = *l;
+    const size_t bytes = l->n_cells * sizeof *l->h;
+    l->snapshot_every = 0;
+    l->n_probes = l->most_helpers = 0;
+    l->report_every = l->steps > 0 ? l->steps : 1;
+    memcpy(sweep->start, l->h, bytes);
+    for (size_t i = 0; i < sweep->n_runs; i++) {
+        l->params.epsilon = sweep->epsilon[i];
+        l->params.r = sweep->r[i];
+        STATUS_TRY(landslide_run(l, home, executor));
+        STATUS_TRY(sweep->done(l->context, i));
+        memcpy(l->h, sweep->start, bytes);
+        begin_again(l);
+    }
+    l->params = whole.params;
+    l->snapshot_every = whole.snapshot_every;
+    l->n_probes = whole.n_probes;
+    l->most_helpers = whole.most_helpers;
+    l->report_every = whole.report_every;
     return STATUS_OK;
 }
 

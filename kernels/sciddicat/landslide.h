@@ -166,6 +166,21 @@ bool landslide_is_over(const struct landslide *l);
 bool landslide_has_snapshot(const struct landslide *l); /* of the present step */
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double landslide_mass_bound(const struct landslide *l);
+/* Several runs of one map, which differ in their parameters. */
+struct landslide_sweep {
+    size_t n_runs;
+    const double *epsilon, *r; /* [n_runs] each */
+    double *start;             /* [n_cells]: the caller's; becomes the debris at the start */
+    /* Called with l->context when a run has ended, with h, max_h, arrival, now and settled as
+     * landslide_run leaves them: in the order of the runs. What is no STATUS_OK ends the sweep. */
+    enum status (*done)(void *context, size_t run);
+};
+
+/* Makes all of them, in place of landslide_run, without snapshots, probes and helpers, and reports
+ * of their ends alone; the landslide is as before it then, and may run. They are made one after the
+ * other; who makes several at a time on a device does it here. */
+enum status landslide_sweep(struct landslide *l, const struct landslide_sweep *sweep,
+                            struct queue *home, struct executor executor) STATUS_MUST_CHECK;
 /* Of a run that has ended early, or at all. */
 void landslide_close(struct landslide *l);
 

@@ -150,9 +150,12 @@ json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, j
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-/* As text: a count and a real number come back to the bit. */
+/* As text: as it was given, where that is kept; a count and a real number come back to the bit. */
 static json_t *pack_value(const struct param_spec *spec, const struct param_value *value)
 {
+    if (value->text != NULL) {
+        return json_string(value->text);
+    }
     if (spec->kind == PARAM_COUNT) {
         return json_sprintf("%llu", (unsigned long long)value->count);
     }

@@ -25,6 +25,8 @@ enum {
     PROBE,
     PROBE_COLUMNS,
     RECORD_EVERY,
+    SAMPLE,
+    SEED,
     FIGURE,
 };
 
@@ -43,15 +45,15 @@ enum { MOST_SNAPSHOTS = 100000 };
 const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
     [STEPS] = NUMBER_OF_STEPS("steps", "4000", "steps of the automaton; 0: the state at the start"),
     [EPSILON] = {.key = "p_epsilon",
-                 .kind = PARAM_REAL,
+                 .kind = PARAM_NUMBERS,
                  .text = "0.001",
                  .max = 1e6,
-                 .help = "thickness (m) that adheres and does not move"},
+                 .help = "thickness (m) that adheres; several: a run each"},
     [R] = {.key = "p_r",
-           .kind = PARAM_REAL,
+           .kind = PARAM_NUMBERS,
            .text = "0.5",
            .max = 1,
-           .help = "relaxation: the share of a flow that happens in one step"},
+           .help = "share of a flow in one step; several: a run each"},
     [NODATA] = ONE_OF("nodata", "wall|sink|compat", "wall",
                       "NODATA cells of the DEM: take no debris, swallow it, or are numbers"),
     [SETTLE] = NUMBER_OF_STEPS("settle", "0",
@@ -86,6 +88,16 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                        .help = "CSV: the columns x and y of X.probes.*"},
     [RECORD_EVERY] =
         NUMBER_OF_STEPS("record_every", "0", "steps from row to row of a probe; 0: report_every"),
+    [SAMPLE] = {.key = "sample",
+                .kind = PARAM_COUNT,
+                .text = "0",
+                .max = SCIDDICAT_MOST_RUNS,
+                .help = "runs drawn from the ranges; 0: all combinations"},
+    [SEED] = {.key = "seed",
+              .kind = PARAM_COUNT,
+              .text = "0",
+              .max = 0x1p53,
+              .help = "seed of the random numbers"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -116,6 +128,22 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =
                                          p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
+}
+
+static enum status runs_of(const struct param_value *p, struct sciddicat_runs *out)
+{
+    *out = (struct sciddicat_runs){
+        .sample = p[SAMPLE].count,
+        .seed = p[SEED].count,
+        .numbers = {[SCIDDICAT_EPSILON] = p[EPSILON].numbers, [SCIDDICAT_R] = p[R].numbers}};
+    return sciddicat_runs_count(out->numbers, out->sample, &out->n);
+}
+
+static double first_of(const struct numbers *numbers)
+{
+    double x;
+    numbers_fill(numbers, 0, 1, &x);
+    return x;
 }
 
 /* The grid of a part: as its file says; without a georeference if the file is of another format. */
@@ -214,6 +242,9 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
     STATUS_TRY(room_host(room, n, sizeof *l->max_h, &l->max_h));
     STATUS_TRY(room_host(room, n, sizeof *l->arrival, &l->arrival));
+    if (job->runs.n > 1) {
+        STATUS_TRY(sciddicat_runs_room(job, room));
+    }
     if (job->observed != NULL) {
         STATUS_TRY(room_host(room, n, sizeof *job->hit, &job->hit));
         STATUS_TRY(room_host(room, n, sizeof *job->maxima, &job->maxima));
@@ -237,11 +268,12 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
     const struct param_value *const p = args->params;
     job->args = *args;
     job->choice = choice_of(p);
+    STATUS_TRY(runs_of(p, &job->runs));
     STATUS_TRY(open_grids(job));
     job->slide = (struct landslide){.params = {.rows = job->dem->rows,
                                                .columns = job->dem->columns,
-                                               .epsilon = p[EPSILON].real,
-                                               .r = p[R].real,
+                                               .epsilon = first_of(&p[EPSILON].numbers),
+                                               .r = first_of(&p[R].numbers),
                                                .nodata = sciddicat_policy(args)},
                                     .steps = p[STEPS].count,
                                     .settle = p[SETTLE].count,
@@ -261,5 +293,7 @@ double sciddicat_work(const struct stage_args *args)
 {
     const struct table_info *dem = args->inputs[SCIDDICAT_DEM].table;
     const double lines = (double)(dem->n_lines > 0 ? dem->n_lines : dem->n_lines_estimate);
-    return 10 * lines * (double)dem->cells_per_line * (double)args->params[STEPS].count;
+    struct sciddicat_runs runs;
+    const double n_runs = runs_of(args->params, &runs) == STATUS_OK ? (double)runs.n : 1;
+    return 10 * lines * (double)dem->cells_per_line * (double)args->params[STEPS].count * n_runs;
 }

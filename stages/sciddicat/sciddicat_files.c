@@ -1,7 +1,6 @@
 /*
  * sciddicat_files - cells and rows, given piece by piece on any thread.
  */
-#include "formats/result/result_table.h"
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <stdio.h>
@@ -23,13 +22,14 @@ static enum status fetch_f32(void *context, uint64_t first, size_t n, void *dst)
     return STATUS_OK;
 }
 
-/* Adds thicknesses, which become what is written: NODATA cells get their number. */
-static enum status add_thickness(struct sciddicat_job *job, const char *name, double *cells)
+/* NODATA cells get their number. */
+enum status sciddicat_files_grid(struct sciddicat_job *job, const char *name, const char *unit,
+                                 double *cells)
 {
     struct raster raster = sciddicat_raster(job, job->choice.type);
     raster.has_nodata = job->slide.is_masked;
     raster.nodata = THICKNESS_NODATA;
-    raster.unit = "m";
+    raster.unit = unit;
     for (size_t k = 0; job->slide.is_masked && k < job->slide.n_cells; k++) {
         cells[k] = job->slide.nodata[k] ? THICKNESS_NODATA : cells[k];
     }
@@ -45,7 +45,7 @@ enum status sciddicat_files_snapshot(struct sciddicat_job *job)
     snprintf(name, sizeof name, "snapshots/%0*llu", digits > 6 ? digits : 6,
              (unsigned long long)job->slide.now.step);
     STATUS_TRY(bands_state(job->slide.bands, h, NULL, NULL));
-    STATUS_TRY(add_thickness(job, name, h));
+    STATUS_TRY(sciddicat_files_grid(job, name, "m", h));
     job->slide.max_h = job->snapshot; /* the one before has left, or does so when this one is */
     job->snapshot = h;
     return io_leave(job->io);
@@ -88,8 +88,8 @@ static void mass_row(const void *context, uint64_t row, struct result_row *to)
 enum status sciddicat_files(struct sciddicat_job *job)
 {
     const struct result_table mass = {"mass", mass_row, job, job->slide.n_reports};
-    STATUS_TRY(add_thickness(job, "thickness", job->slide.h));
-    STATUS_TRY(add_thickness(job, "max_thickness", job->slide.max_h));
+    STATUS_TRY(sciddicat_files_grid(job, "thickness", "m", job->slide.h));
+    STATUS_TRY(sciddicat_files_grid(job, "max_thickness", "m", job->slide.max_h));
     STATUS_TRY(add_arrival(job));
     return result_table_csv(job->io->out, &mass, ROWS_PER_PIECE);
 }

@@ -8,6 +8,7 @@
 #include "formats/geo/grid_scale.h"
 #include "formats/result/figure.h"
 #include "formats/result/raster.h"
+#include "formats/result/result_table.h"
 #include "formats/table/table_heights.h"
 #include "kernels/sciddicat/landslide.h"
 #include "stages/base/job_io.h"
@@ -22,8 +23,9 @@ enum sciddicat_part {
 
 enum {
     SCIDDICAT_MOST_PROBES = 1000,
-    SCIDDICAT_PROBE_BYTES = 128,
-    /* of a name; others are cut */ SCIDDICAT_CHART_BYTES = 8 << 20
+    SCIDDICAT_PROBE_BYTES = 128, /* of a name; longer ones are cut */
+    SCIDDICAT_CHART_BYTES = 8 << 20,
+    SCIDDICAT_MOST_RUNS = 100000
 };
 
 struct sciddicat_probe {
@@ -48,6 +50,57 @@ struct sciddicat_units {
     double band, system, source_band;
 };
 
+/* How far debris came: sciddicat_summary below. */
+struct sciddicat_summary {
+    size_t n_covered;          /* cells ever covered */
+    size_t first_row, end_row; /* of their rectangle; 0 and 0 when there are none */
+    size_t first_column, end_column;
+    size_t n_dammed;    /* of them: beside a NODATA cell that is a wall */
+    size_t n_on_nodata; /* of them: NODATA cells, under compat */
+    size_t deepest;     /* the cell with the largest thickness ever, but for NODATA */
+    size_t toe;         /* n_covered > 0 */
+    bool has_runout;    /* there are a crown and a toe: */
+    double drop_m;      /* from one to the other */
+    double runout_m;    /* on the map, centre to centre */
+};
+
+/* How near it came to an observed landslide: sciddicat_scores below. */
+struct sciddicat_scores {
+    size_t n_hit, n_affected, n_both;
+    size_t n_beside; /* hit cells without an altitude */
+    /* NaN where nothing can be said: */
+    double fitness; /* sqrt(both / either) */
+    double jaccard; /* both / either */
+    double precision, recall;
+    double auroc; /* by how often a hit cell had more debris, at its most, than one that was not
+                     hit, equals counted as half */
+    double toe_distance_m; /* on the map, from the toe of one to that of the other */
+};
+
+/* One of several runs, at its end. */
+struct sciddicat_run {
+    struct sciddicat_report end;
+    bool settled;
+    double moved_m; /* sum of the debris that has left the cells in which it lay */
+    struct sciddicat_summary reach;
+    struct sciddicat_scores scores; /* where there is an observed landslide */
+};
+
+enum sciddicat_varied { SCIDDICAT_EPSILON, SCIDDICAT_R, SCIDDICAT_VARIED };
+
+struct sciddicat_runs {
+    size_t n; /* 1: all else is unused, but for `numbers` */
+    uint64_t sample, seed;
+    struct numbers numbers[SCIDDICAT_VARIED]; /* as they were given */
+    double *values[SCIDDICAT_VARIED];         /* [n] each */
+    struct sciddicat_run *rows;               /* [n] */
+    size_t full;                              /* the one that is told in full */
+    double *start;                            /* [n_cells]: the debris */
+    /* [n_cells]: of the runs, the share that affected a cell; the mean of the maxima, and the
+     * greatest; while runs are made, sums */
+    double *share, *mean, *most;
+};
+
 struct sciddicat_job {
     struct job_io *io; /* NULL: it is only planned */
     struct stage_args args;
@@ -58,7 +111,9 @@ struct sciddicat_job {
     bool georeferenced_by_source; /* the DEM itself has no georeference */
     struct grid_scale scale;
     struct sciddicat_units units;
-    double *snapshot; /* [n_cells]: the last one, on its way; NULL: there are to be none */
+    struct sciddicat_runs runs;
+    uint64_t n_before; /* steps of runs that have ended */
+    double *snapshot;  /* [n_cells]: the last one, on its way; NULL: there are to be none */
     struct sciddicat_probe *probes; /* [slide.n_probes] */
     uint8_t *hit;   /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
     double *maxima; /* [n_cells]: of cells with debris, to be sorted; NULL likewise */
@@ -75,7 +130,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 17 };
+enum { SCIDDICAT_N_SPECS = 19 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -121,20 +176,28 @@ enum status sciddicat_cells_codes(const struct sciddicat_job *job,
  * A cell was hit when the observed grid is above 0 there; NODATA is not. The run affected a cell
  * whose debris was thicker than affected_m at some step. Cells without an altitude do not count.
  */
-struct sciddicat_scores {
-    size_t n_hit, n_affected, n_both;
-    size_t n_beside; /* hit cells without an altitude */
-    /* NaN where nothing can be said: */
-    double fitness; /* sqrt(both / either) */
-    double jaccard; /* both / either */
-    double precision, recall;
-    double auroc; /* by how often a hit cell had more debris, at its most, than one that was not
-                     hit, equals counted as half */
-    double toe_distance_m; /* on the map, from the toe of one to that of the other */
-};
-
 /* The job has an observed grid; the run is over. */
 void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *out);
+/* Puts them into the row of a table. */
+void sciddicat_score_row(const struct sciddicat_scores *s, struct result_row *to);
+
+/* --- sciddicat_runs: several runs, of which one is told in full
+ * -----------------------------------
+ */
+
+/* How many runs there are: sample of them, if that is not 0, else a run a combination.
+ * STATUS_BAD_ARGUMENT. */
+enum status sciddicat_runs_count(const struct numbers numbers[SCIDDICAT_VARIED], uint64_t sample,
+                                 size_t *out) STATUS_MUST_CHECK;
+/* The following are of jobs with several. */
+enum status sciddicat_runs_room(struct sciddicat_job *job, struct room *room) STATUS_MUST_CHECK;
+/* Makes them all; then the landslide has the parameters of the one that is told in full: of that
+ * with the greatest fitness, else of the first. */
+enum status sciddicat_runs_make(struct sciddicat_job *job) STATUS_MUST_CHECK;
+enum status sciddicat_runs_summarise(const struct sciddicat_job *job,
+                                     json_t *summary) STATUS_MUST_CHECK;
+/* Adds runs.csv.gz, the grids that are of all runs, and a map of their shares. */
+enum status sciddicat_runs_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_probes: the debris at chosen cells ------------------------------------------------
  */
@@ -167,6 +230,9 @@ enum status sciddicat_simulate(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* Hands out snapshots/NNNNNN, the present thickness; the step has six digits or as many as the last
  * step. */
 enum status sciddicat_files_snapshot(struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* Adds a grid of that name, of numbers in that unit, which become what is written. */
+enum status sciddicat_files_grid(struct sciddicat_job *job, const char *name, const char *unit,
+                                 double *cells) STATUS_MUST_CHECK;
 /* Adds all others; their pieces read the job. The run is over, and h and max_h are no longer read
  * where cells are NODATA. */
 enum status sciddicat_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
@@ -179,8 +245,9 @@ size_t sciddicat_map_bytes(size_t rows, size_t columns);
  * piece is asked for. */
 enum status sciddicat_picture(struct sciddicat_job *job, const char *name,
                               result_piece_fn *piece) STATUS_MUST_CHECK;
-/* Adds the map. The run is over. */
+/* Add the map, and that of several runs' shares. The run is over. */
 enum status sciddicat_map(struct sciddicat_job *job) STATUS_MUST_CHECK;
+enum status sciddicat_map_runs(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------
  *
@@ -191,23 +258,13 @@ enum status sciddicat_map(struct sciddicat_job *job) STATUS_MUST_CHECK;
  * altitude give the angle of reach (A. Heim's Fahrboeschung), by which the mobility of landslides
  * is compared.
  */
-struct sciddicat_summary {
-    size_t n_covered;          /* cells ever covered */
-    size_t first_row, end_row; /* of their rectangle; 0 and 0 when there are none */
-    size_t first_column, end_column;
-    size_t n_dammed;    /* of them: beside a NODATA cell that is a wall */
-    size_t n_on_nodata; /* of them: NODATA cells, under compat */
-    size_t deepest;     /* the cell with the largest thickness ever, but for NODATA */
-    size_t toe;         /* n_covered > 0 */
-    bool has_runout;    /* there are a crown and a toe: */
-    double drop_m;      /* from one to the other */
-    double runout_m;    /* on the map, centre to centre */
-};
-
 /* On the map, centre to centre (m). */
 double sciddicat_distance_m(const struct sciddicat_job *job, size_t a, size_t b);
 /* Whether cell k is more of a toe than `toe`. */
 bool sciddicat_is_further_down(const struct sciddicat_job *job, size_t k, size_t toe);
+void sciddicat_measure(const struct sciddicat_job *job, struct sciddicat_summary *out);
+/* The angle of reach in degrees; NaN without one. */
+double sciddicat_reach_deg(const struct sciddicat_summary *s);
 /* Fills shape, parameters, summary and warnings. The run is over. */
 enum status sciddicat_summarise(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* What a landslide's user should know before believing the numbers. */

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CAPITAL = 12, /* height of capital letters, of text ... */
@@ -39,7 +40,8 @@ struct map {
     struct sciddicat_relief relief;
     struct sciddicat_frame frame;
     struct figure *figure;
-    double top_m;  /* > 0: the thickness at the end of the scale */
+    bool is_share; /* it shows which share of several runs affected a cell, in place of debris */
+    double top_m;  /* > 0: the thickness, or share, at the end of the scale */
     double film_m; /* what is not thicker is film */
     bool is_square;
     double every_m; /* from contour line to contour line; 0: none */
@@ -94,10 +96,10 @@ static uint32_t debris_colour(double depth, double shade)
 
 /* --- the map ---------------------------------------------------------------------------------- */
 
-/* Where a thickness is on the scale of colours. */
+/* Where a thickness, or a share, is on the scale of colours. */
 static double depth_of(const struct map *m, double thickness)
 {
-    return sqrt(thickness / m->top_m);
+    return m->is_share ? thickness / m->top_m : sqrt(thickness / m->top_m);
 }
 
 enum surface { TERRAIN, FILM, DEBRIS, NO_DATA, N_SURFACES };
@@ -107,7 +109,7 @@ static enum surface surface_of(const struct map *m, size_t k)
     if ((double)m->relief.debris[k] > m->film_m) {
         return DEBRIS;
     }
-    if (m->relief.covered[k] != RELIEF_NEVER) {
+    if (!m->is_share && m->relief.covered[k] != RELIEF_NEVER) {
         return FILM;
     }
     return isnan(m->relief.altitude[k]) ? NO_DATA : TERRAIN;
@@ -417,7 +419,7 @@ static void draw_legend(struct map *m)
     }
     double y = (double)m->frame.top;
     if (shown[DEBRIS]) {
-        put_text(m, left, y, "debris, m");
+        put_text(m, left, y, m->is_share ? "share of runs" : "debris, m");
         y = draw_bar(m, y + line + CAPITAL / 2.0);
     } else if (!shown[FILM]) {
         put_text(m, left, y, "no debris");
@@ -460,10 +462,21 @@ static void draw_legend(struct map *m)
 /* The DEM's name, and the steps. */
 static void draw_title(struct map *m)
 {
-    char steps[64];
+    const struct sciddicat_runs *const runs = &m->job->runs;
+    char steps[96];
+    if (m->is_share) {
+        snprintf(steps, sizeof steps, ": more than %.3g m of debris in %zu runs",
+                 m->job->choice.affected_m, runs->n);
+        plot_title(m->figure, GAP, TITLE, sciddicat_name(m->job, SCIDDICAT_DEM), steps);
+        return;
+    }
     snprintf(steps, sizeof steps, ": debris after %llu step%s%s",
              (unsigned long long)m->job->slide.now.step, m->job->slide.now.step == 1 ? "" : "s",
              m->job->slide.settled ? ", at rest" : "");
+    if (runs->n > 1) {
+        const size_t n = strlen(steps);
+        snprintf(steps + n, sizeof steps - n, ", run %zu of %zu", runs->full + 1, runs->n);
+    }
     plot_title(m->figure, GAP, TITLE, sciddicat_name(m->job, SCIDDICAT_DEM), steps);
 }
 
@@ -504,8 +517,10 @@ static enum status draw(struct map *m, struct bytes *out)
     for (size_t k = 0; k < m->relief.width * m->relief.height; k++) {
         thickest = fmax(thickest, (double)m->relief.debris[k]);
     }
-    m->top_m = fmax(thickest, least_m);
-    m->film_m = fmax(sciddicat_frame_round(m->top_m / 100), 2 * m->job->slide.params.epsilon);
+    m->top_m = m->is_share ? 1 : fmax(thickest, least_m);
+    m->film_m = m->is_share
+                    ? 0
+                    : fmax(sciddicat_frame_round(m->top_m / 100), 2 * m->job->slide.params.epsilon);
     choose_texts(m);
     choose_contours(m);
     sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);
@@ -521,14 +536,26 @@ static enum status draw(struct map *m, struct bytes *out)
     return st;
 }
 
+static enum status draw_map(struct map *m, const double *debris, struct bytes *out)
+{
+    STATUS_TRY(sciddicat_relief_new(m->job, debris, &m->relief));
+    const enum status st = draw(m, out);
+    free(m->relief.altitude);
+    return st;
+}
+
 static enum status map_piece(void *context, uint64_t index, struct bytes *out)
 {
     struct map m = {.job = context};
     (void)index; /* there is one */
-    STATUS_TRY(sciddicat_relief_new(m.job, &m.relief));
-    const enum status st = draw(&m, out);
-    free(m.relief.altitude);
-    return st;
+    return draw_map(&m, m.job->slide.h, out);
+}
+
+static enum status share_piece(void *context, uint64_t index, struct bytes *out)
+{
+    struct map m = {.job = context, .is_share = true};
+    (void)index; /* there is one */
+    return draw_map(&m, m.job->runs.share, out);
 }
 
 enum status sciddicat_picture(struct sciddicat_job *job, const char *picture,
@@ -547,4 +574,9 @@ enum status sciddicat_picture(struct sciddicat_job *job, const char *picture,
 enum status sciddicat_map(struct sciddicat_job *job)
 {
     return sciddicat_picture(job, "map", map_piece);
+}
+
+enum status sciddicat_map_runs(struct sciddicat_job *job)
+{
+    return sciddicat_picture(job, "probability", share_piece);
 }

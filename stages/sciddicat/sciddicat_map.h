@@ -33,8 +33,8 @@ struct sciddicat_relief {
 
 /* Bytes at most for a grid of that shape. */
 size_t sciddicat_relief_bytes(size_t rows, size_t columns);
-/* STATUS_NO_MEMORY. */
-enum status sciddicat_relief_new(const struct sciddicat_job *job,
+/* `debris`: [n_cells] what is shown as such. STATUS_NO_MEMORY. */
+enum status sciddicat_relief_new(const struct sciddicat_job *job, const double *debris,
                                  struct sciddicat_relief *out) STATUS_MUST_CHECK;
 
 /* --- sciddicat_frame: coordinates around the map, crosses where they meet on it, a scale of

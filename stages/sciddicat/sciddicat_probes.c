@@ -7,7 +7,6 @@
 #include "formats/base/decimal.h"
 #include "formats/base/utf8.h"
 #include "formats/result/plot_axes.h"
-#include "formats/result/result_table.h"
 #include "formats/result/summary_entry.h"
 #include "stages/sciddicat/sciddicat_job.h"
 

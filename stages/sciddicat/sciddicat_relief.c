@@ -47,7 +47,8 @@ size_t sciddicat_relief_bytes(size_t rows, size_t columns)
 
 static bool is_covered(const struct sciddicat_job *job, size_t k)
 {
-    return job->slide.arrival[k] >= 0 || (job->hit != NULL && job->hit[k] != 0);
+    return job->slide.arrival[k] >= 0 || (job->hit != NULL && job->hit[k] != 0) ||
+           (job->runs.n > 1 && job->runs.share[k] > 0);
 }
 
 static bool is_known(const struct sciddicat_job *job, size_t k)
@@ -110,8 +111,8 @@ static struct frame find_frame(const struct sciddicat_job *job)
 }
 
 /* Cell `at` of the relief from the grid's cells that it stands for. */
-static void reduce_cell(const struct sciddicat_job *job, const struct frame *frame, size_t at,
-                        struct sciddicat_relief *r)
+static void reduce_cell(const struct sciddicat_job *job, const double *debris,
+                        const struct frame *frame, size_t at, struct sciddicat_relief *r)
 {
     const size_t n = r->factor, y = at / r->width, x = at % r->width;
     const size_t row = job->dem->cell_y < 0 ? r->height - 1 - y : y;
@@ -130,7 +131,7 @@ static void reduce_cell(const struct sciddicat_job *job, const struct frame *fra
             }
             sum += job->slide.nodata[k] ? 0 : job->slide.z[k];
             count += !job->slide.nodata[k];
-            thickest = fmax(thickest, job->slide.h[k]);
+            thickest = fmax(thickest, debris[k]);
             if (job->slide.arrival[k] >= 0 && covered != RELIEF_START) {
                 covered = job->slide.arrival[k] == 0 ? RELIEF_START : RELIEF_LATER;
             }
@@ -219,7 +220,8 @@ static void shade(struct sciddicat_relief *r, const struct grid_scale *scale)
     }
 }
 
-enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddicat_relief *out)
+enum status sciddicat_relief_new(const struct sciddicat_job *job, const double *debris,
+                                 struct sciddicat_relief *out)
 {
     const struct frame frame = find_frame(job);
     struct sciddicat_relief r = {.factor = factor_for(frame.rows, frame.columns),
@@ -239,7 +241,7 @@ enum status sciddicat_relief_new(const struct sciddicat_job *job, struct sciddic
     r.covered = (uint8_t *)(r.shade + n);
     r.observed = r.covered + n;
     for (size_t k = 0; k < n; k++) {
-        reduce_cell(job, &frame, k, &r);
+        reduce_cell(job, debris, &frame, k, &r);
     }
     shade(&r, &job->scale);
     *out = r;

@@ -54,6 +54,17 @@ static double share(size_t n, size_t of)
     return of > 0 ? (double)n / (double)of : (double)NAN;
 }
 
+void sciddicat_score_row(const struct sciddicat_scores *s, struct result_row *to)
+{
+    result_row_count(to, "affected_cells", s->n_affected);
+    result_row_real(to, "fitness", s->fitness);
+    result_row_real(to, "precision", s->precision);
+    result_row_real(to, "recall", s->recall);
+    result_row_real(to, "jaccard", s->jaccard);
+    result_row_real(to, "auroc", s->auroc);
+    result_row_real(to, "toe_distance_m", s->toe_distance_m);
+}
+
 void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *out)
 {
     struct sciddicat_scores s = {.n_hit = 0};

@@ -43,7 +43,7 @@ static enum status pause_job(void *context)
 {
     struct sciddicat_job *const job = context;
     const struct landslide *const slide = &job->slide;
-    job->io->n_done = slide->now.step;
+    job->io->n_done = job->n_before + slide->now.step;
     if (landslide_has_snapshot(slide)) {
         return sciddicat_files_snapshot(job);
     }
@@ -54,9 +54,10 @@ enum status sciddicat_simulate(struct sciddicat_job *job)
 {
     job->slide.pause = pause_job;
     job->slide.context = job;
-    job->io->n_steps = job->slide.steps;
+    job->io->n_steps = job->slide.steps * (job->runs.n > 1 ? job->runs.n + 1 : 1);
     job->io->help = (struct job_help){helpers_wanted, bring_helpers, job};
+    STATUS_TRY(job->runs.n > 1 ? sciddicat_runs_make(job) : STATUS_OK);
     STATUS_TRY(landslide_run(&job->slide, job->io->queue, job->args.executor));
-    job->io->n_done = job->slide.now.step;
+    job->io->n_done = job->n_before + job->slide.now.step;
     return STATUS_OK;
 }

@@ -53,11 +53,12 @@ static enum status sciddicat_run(struct job_io *io)
     STATUS_TRY(job->observed != NULL ? sciddicat_cells_take(job, SCIDDICAT_OBSERVED) : STATUS_OK);
     STATUS_TRY(sciddicat_cells_ready(job));
     STATUS_TRY(sciddicat_probes_take(job));
-    STATUS_TRY(sciddicat_simulate(job));
+    STATUS_TRY(sciddicat_simulate(job)); /* of several runs all, then one in full */
     STATUS_TRY(sciddicat_summarise(job));
     STATUS_TRY(sciddicat_files(job));
-    STATUS_TRY(job->slide.n_probes > 0 ? sciddicat_probes_files(job) : STATUS_OK);
-    return sciddicat_map(job);
+    STATUS_TRY(sciddicat_map(job));
+    STATUS_TRY(job->runs.n > 1 ? sciddicat_runs_files(job) : STATUS_OK);
+    return job->slide.n_probes > 0 ? sciddicat_probes_files(job) : STATUS_OK;
 }
 
 static const struct stage_part parts[] = {

@@ -67,7 +67,7 @@ static void add_covered(const struct sciddicat_job *job, size_t row, size_t colu
     s->n_on_nodata += job->slide.nodata[k] && !job->slide.is_masked;
 }
 
-static void measure(const struct sciddicat_job *job, struct sciddicat_summary *out)
+void sciddicat_measure(const struct sciddicat_job *job, struct sciddicat_summary *out)
 {
     const size_t columns = job->dem->columns;
     struct sciddicat_summary s = {.n_covered = 0};
@@ -94,9 +94,19 @@ static void measure(const struct sciddicat_job *job, struct sciddicat_summary *o
     *out = s;
 }
 
+double sciddicat_reach_deg(const struct sciddicat_summary *s)
+{
+    return s->has_runout && s->runout_m > 0 ? atan2(s->drop_m, s->runout_m) * 180 / M_PI
+                                            : (double)NAN;
+}
+
 /* --- what show and the report say ------------------------------------------------------------- */
 
 static const struct stage_fact facts[] = {
+    {"runs", "runs", ""},
+    {"run told in full", "full_run", ""},
+    {"its p_epsilon", "full_p_epsilon", " m"},
+    {"its p_r", "full_p_r", ""},
     {"steps", "steps", ""},
     {"at rest", "settled", ""},
     {"run-out", "runout_m", " m"},
@@ -219,9 +229,7 @@ static enum status put_summary(const struct sciddicat_job *job, const struct sci
         {"runout_m", s->has_runout ? summary_real(s->runout_m) : json_null()},
         {"model", json_string("sciddicaT, a cellular automaton of landslides without inertia, by "
                               "minimisation of differences in height")},
-        {"reach_angle_deg", s->has_runout && s->runout_m > 0
-                                ? summary_real(atan2(s->drop_m, s->runout_m) * 180 / M_PI)
-                                : json_null()},
+        {"reach_angle_deg", summary_real(sciddicat_reach_deg(s))},
     };
     return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
 }
@@ -273,10 +281,11 @@ enum status sciddicat_summarise(struct sciddicat_job *job)
     const bool is_scored = job->observed != NULL;
     struct sciddicat_summary s;
     struct sciddicat_scores scores;
-    measure(job, &s);
+    sciddicat_measure(job, &s);
     STATUS_TRY(put_shape(job, out->shape));
     STATUS_TRY(put_parameters(job, out->parameters));
     STATUS_TRY(put_summary(job, &s, out->summary));
+    STATUS_TRY(job->runs.n > 1 ? sciddicat_runs_summarise(job, out->summary) : STATUS_OK);
     STATUS_TRY(job->slide.n_probes > 0 ? sciddicat_probes_summarise(job, out->summary) : STATUS_OK);
     if (is_scored) {
         sciddicat_score(job, &scores);

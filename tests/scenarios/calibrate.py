@@ -1,5 +1,5 @@
-"""What a landslide is compared and calibrated with, whole program, against NumPy: an observed landslide and its scores; probes; and
-through the service. LEAT_TEST_BACKEND chooses the backend."""
+"""What a landslide is compared and calibrated with, whole program, against NumPy: an observed landslide and its scores; probes; several
+runs; and through the service. LEAT_TEST_BACKEND chooses the backend."""
 # ctest: long
 import csv
 import gzip
@@ -254,6 +254,122 @@ def probes():
     print("probes: every record is the snapshot's; places, names and mistakes")
 
 
+# --- several runs -----------------------------------------------------------------------------------------------
+
+
+def philox(seed, series, block):
+    """Philox4x32-10 as it is published: words 0 and 1."""
+    c = [block & 0xFFFFFFFF, block >> 32, series & 0xFFFFFFFF, series >> 32]
+    k = [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(10):
+        p, q = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [q >> 32 ^ c[1] ^ k[0], q & 0xFFFFFFFF, p >> 32 ^ c[3] ^ k[1], p & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c[:2]
+
+
+def hypercube(n, seed, series, low, high):
+    part = list(range(n))
+    for i in range(n - 1, 0, -1):
+        j = philox(seed, series, i)[0] * (i + 1) >> 32
+        part[i], part[j] = part[j], part[i]
+    return [low + (high - low) * ((part[i] + (philox(seed, series, i)[1] + 0.5) / 2**32) / n) for i in range(n)]
+
+
+def check_runs(folder, files, z, h, options, wanted, affected, scored):
+    """Every row is a run alone; the grids are what those make together; the full one is the best, or the first."""
+    rows, told = table(f"{folder}/runs.csv.gz"), about(folder)["summary"]
+    assert [(int(r["run"]), float(r["p_epsilon"]), float(r["p_r"])) for r in rows] == [
+        (i + 1, *w) for i, w in enumerate(wanted)], rows
+    maxima, best = [], 0
+    for i, (row, (epsilon, r)) in enumerate(zip(rows, wanted)):
+        run(*files, *options, f"p_epsilon={epsilon!r}", f"p_r={r!r}", out="alone")
+        alone = about("alone/r")["summary"]
+        keys = ["covered_m2", "runout_m", "drop_m", "reach_angle_deg", "lost_edge_m3", "lost_nodata_m3", "steps", "settled"]
+        for key in keys + (["affected_cells", *SCORES] if scored else []):
+            assert float(row[key]) == alone[key] or numpy.isnan(float(row[key])) and alone[key] is None, (key, row, alone)
+        toe = alone["toe"] or {"row": None, "column": None}
+        assert [None if row[f"toe_{k}"] == "nan" else float(row[f"toe_{k}"]) for k in toe if k in ("row", "column")] == [
+            toe["row"], toe["column"]]
+        end = numpy.nan_to_num(read("alone/r/thickness.asc.gz"))
+        moved = CELL * CELL * numpy.maximum(numpy.where(z == NODATA, 0, h) - end, 0).sum()
+        assert abs(float(row["moved_m3"]) - moved) <= 1e-9 * (1 + moved), row
+        maxima.append(read("alone/r/max_thickness.asc.gz"))
+        if scored and float(row["fitness"]) > float(rows[best]["fitness"]):
+            best = i
+        if i == told["full_run"] - 1:
+            for name in ("thickness.asc.gz", "max_thickness.asc.gz", "arrival.asc.gz", "mass.csv.gz", "probes.csv.gz"):
+                with open(f"{folder}/{name}", "rb") as f, open(f"alone/r/{name}", "rb") as g:
+                    assert f.read() == g.read(), name
+            for name in os.listdir("alone/r/snapshots") if os.path.exists("alone/r/snapshots") else []:
+                with open(f"{folder}/snapshots/{name}", "rb") as f, open(f"alone/r/snapshots/{name}", "rb") as g:
+                    assert f.read() == g.read(), name
+    assert (told["runs"], told["full_run"]) == (len(wanted), best + 1), told
+    assert (told["full_p_epsilon"], told["full_p_r"]) == wanted[best]
+    assert told["runs_settled"] == sum(float(r["settled"]) for r in rows)
+    total = maxima[0].copy()
+    for most in maxima[1:]:
+        total += most
+    for name, want in (("probability", sum(m > affected for m in maxima) / len(maxima)),
+                       ("max_thickness_mean", total / len(maxima)), ("max_thickness_max", numpy.max(maxima, axis=0))):
+        got = read(f"{folder}/{name}.asc.gz")
+        want = numpy.where(numpy.isnan(maxima[0]), numpy.nan, want)
+        assert numpy.array_equal(got, want, equal_nan=True), name
+
+
+def runs():
+    z, h = valley(5)
+    z[2, 3] = NODATA
+    h[2, 3] = 2  # never moves
+    write("r.dem.asc", z)
+    write("r.source.asc", h)
+    files = ("r.dem.asc", "r.source.asc")
+    steps = ["steps=60", "probe=1250,2500", "affected=0.02"]
+    run(*files, *steps, "p_r=0.3:0.7:0.2", "p_epsilon=0.01,0.001", "snapshot_every=30")
+    wanted = [(e, r) for e in (0.01, 0.001) for r in numpy.linspace(0.3, 0.7, 3)]
+    wanted = [(e, float(r)) for e, r in wanted]
+    check_runs("out/r", files, z, h, steps + ["snapshot_every=30"], wanted, 0.02, False)
+    told = about("out/r")
+    assert told["parameters"]["p_r"] == "0.3:0.7:0.2" and told["parameters"]["p_epsilon"] == "0.01,0.001"
+    leat("show", "out/r", says=r"runs +6\n")
+    assert about("alone/r")["parameters"]["p_r"] == wanted[-1][1]  # one number is a number, as before
+
+    run(*files, *steps, "p_r=0.45", out="reference")
+    write("r.observed.asc", numpy.where(numpy.nan_to_num(read("reference/r/max_thickness.asc.gz")) > 0.02, 1.0, 0.0))
+    scored = (*files, "r.observed.asc")
+    for policy, more in (("sink", []), ("wall", ["settle=7", "steps=2000", "p_epsilon=0.5"])):
+        options = steps + ["observed=file", f"nodata={policy}"] + more
+        run(*scored, *options, "p_r=0.9, 0.45, 0.2", figure="png")
+        check_runs("out/r", scored, z, h, options, [(0.5 if more else 0.001, r) for r in (0.9, 0.45, 0.2)], 0.02, True)
+        assert {"probability.png", "map.png", "probes.png"} <= {o["name"] for o in about("out/r")["outputs"]}
+    write("r.observed.asc", numpy.zeros_like(z))
+    run(*scored, *steps, "observed=file", "p_r=0.9,0.45")
+    check_runs("out/r", scored, z, h, steps + ["observed=file"], [(0.001, 0.9), (0.001, 0.45)], 0.02, True)
+
+    for seed, epsilon in ((0, (0.001, 0.02)), (123456789012, (0.01, 0.01))):
+        run(*files, *steps, "sample=7", f"seed={seed}", "p_r=linspace(0.2, 0.9, 1e6)",
+            f"p_epsilon={epsilon[1]},{epsilon[0]}" if epsilon[0] < epsilon[1] else f"p_epsilon={epsilon[0]}")
+        low, high = epsilon
+        wanted = list(zip(hypercube(7, seed, 0, low, high) if low < high else [low] * 7, hypercube(7, seed, 1, 0.2, 0.9)))
+        check_runs("out/r", files, z, h, steps, wanted, 0.02, False)
+        assert sorted(int((r - 0.2) / 0.7 * 7) for _, r in wanted) == list(range(7))  # a run in each part
+    for threads in 1, 3:
+        run(*files, *steps, "sample=5", "p_r=0.2,0.9", "-q", "--threads", str(threads), out=f"by{threads}", figure="png")
+    for name in os.listdir("by1/r"):
+        with open(f"by1/r/{name}", "rb") as f, open(f"by3/r/{name}", "rb") as g:
+            assert f.read() == g.read() or name in ("result.json", "report.html"), name
+
+    for option, says in (("p_r=0.5,1.5", "p_r: '0.5,1.5' has numbers that are not from 0 to 1"),
+                         ("p_r=0:2:0.5", "p_r: '0:2:0.5' has numbers that are not"), ("p_r=2", "p_r: '2' is not a number from 0"),
+                         ("p_r=", "p_r take a number"), ("p_r=nan", "p_r: 'nan' is neither"), ("p_r=a", "p_r: 'a' is neither"),
+                         ("p_epsilon=-1", "p_epsilon: '-1' is not a number from 0 to"), ("sample=3", "have one number each"),
+                         ("sample=1", "two runs at least"), ("p_r=linspace(0,1,200000)", "more than 100000 combinations"),
+                         ("p_r=linspace(0,1,1e15)", "more than 100000 combinations"), ("sample=100001", "sample: '100001'")):
+        done = subprocess.run([LEAT, "run", "-q", "-b", BACKEND, "-o", "no", "-s", option, *files], capture_output=True, text=True)
+        assert done.returncode in (1, 2) and re.search(says, done.stderr), (option, done)
+    print("several runs: each row is a run alone; probability, mean and maximum; a Latin hypercube; mistakes")
+
+
 def tessina():
     if not os.path.isfile(f"{TESSINA}/tessina.dem.asc"):
         print(f"NOT SHOWN here: the Tessina landslide, neither LEAT_TESSINA nor {TESSINA}")
@@ -282,7 +398,7 @@ def service():
     for name, cells in (("dem", z), ("source", h), ("observed", numpy.where(h > 0, 1.0, 0.0))):
         write(f"s.{name}.asc", cells)
     with open("service.conf", "w") as f:
-        f.write("[pipeline sciddicat]\nsteps = 50\nobserved = file\nfigure = none\n")
+        f.write("[pipeline sciddicat]\nsteps = 50\nobserved = file\nfigure = none\np_r = 0.3:0.7:0.2\n")
     s = Service("spool", "-c", "service.conf")
     for name in ("dem", "source"):
         s.drop(f"s.{name}.asc", open(f"s.{name}.asc").read())
@@ -290,11 +406,12 @@ def service():
     s.drop("s.observed.asc", open("s.observed.asc").read())
     s.done(["s.dem.asc"], "the job")
     told = about("spool/out/s")
-    s.check(len(told["inputs"]) == 3 and 0 < told["summary"]["fitness"] <= 1, "its scores")
+    s.check(len(told["inputs"]) == 3 and 0 < told["summary"]["fitness"] <= 1 and
+            len(table("spool/out/s/runs.csv.gz")) == 3, "its scores and runs")
     s.stop()
     s.is_clean()
     print("the service: three grids are one job")
 
 
-for part in (service,) if THREADS_ALONE else (observed, probes, tessina, service):
+for part in (service,) if THREADS_ALONE else (observed, probes, runs, tessina, service):
     part()

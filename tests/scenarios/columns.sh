@@ -5,6 +5,7 @@
 "$python" "$here/warnings_made.py" || fail "inputs"
 mkdir in
 cp code.clusters.csv cap.dem.asc cap.source.asc ncode.nodes.csv in/
+cp cap.source.asc in/cap.observed.asc
 printf 'name,u,v,w\n' >in/p.points.csv
 seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 "," $1 % 3 }' >>in/p.points.csv
 cat >leat.conf <<'EOC'
@@ -13,6 +14,8 @@ order = cluster
 [pipeline sciddicat]
 steps = 10
 probe = 1,1
+observed = file
+p_r = 0.4,0.5
 [pipeline interpolate]
 query = linspace(0, 1, 5)
 [pipeline kmeans]

@@ -280,6 +280,33 @@ static void numbers_stand_in_json_as_numbers(void **state)
     told = stage_param_json(&real, &value);
     assert_true(json_is_real(told) && json_real_value(told) == 0.1);
     json_decref(told);
+    static const struct param_spec several = {.key = "p_r", .kind = PARAM_NUMBERS};
+    assert_int_equal(stage_parse_param(&several, " 0.25", &value), STATUS_OK);
+    told = stage_param_json(&several, &value);
+    assert_true(json_is_real(told) && json_real_value(told) == 0.25);
+    json_decref(told);
+    assert_int_equal(stage_parse_param(&several, "0.25,1", &value), STATUS_OK);
+    told = stage_param_json(&several, &value);
+    assert_string_equal(json_string_value(told), "0.25,1");
+    json_decref(told);
+}
+
+static void several_numbers_are_within_their_range(void **state)
+{
+    static const struct param_spec spec = {.key = "p_r", .kind = PARAM_NUMBERS, .min = 0, .max = 1};
+    static const char *const good[] = {
+        "0", "1", "0,1,0.5", "0:1:0.1", "1:0:-1", "linspace(0,1,1e15)", "linspace(0.5,9,1)"};
+    static const char *const wrong[] = {
+        "-1", "1.1", "0,2,0.5", "0:2:0.5", "-1:1:1", "linspace(0,1.5,1e15)", "linspace(2,2,1)"};
+    struct param_value value;
+    (void)state;
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        assert_int_equal(stage_parse_param(&spec, good[k], &value), STATUS_OK);
+    }
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&spec, wrong[k], &value), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "from 0 to 1"));
+    }
 }
 
 /* --- the man page ----------------------------------------------------------------------------- */
@@ -363,6 +390,7 @@ int main(void)
         cmocka_unit_test(numbers_are_a_list_or_lie_at_equal_distances),
         cmocka_unit_test(texts_are_utf8_without_control_characters_and_of_bounded_bytes),
         cmocka_unit_test(numbers_stand_in_json_as_numbers),
+        cmocka_unit_test(several_numbers_are_within_their_range),
         cmocka_unit_test(man_page_has_the_parameters_of_every_stage_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
