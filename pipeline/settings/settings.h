@@ -170,7 +170,7 @@ enum status settings_take_parameter(struct job_settings *j, const char *key,
                                     const char *value) STATUS_MUST_CHECK;
 
 /* The names that route, for messages: "X.clusters.csv (pearson), ...". Returns out. */
-enum { SETTINGS_NAMES_BYTES = 256 };
+enum { SETTINGS_NAMES_BYTES = 512 };
 const char *settings_names(char out[SETTINGS_NAMES_BYTES]);
 /* Those of one pipeline: "X.dem.tif + X.source.tif". Returns out. */
 const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES]);
