@@ -122,7 +122,7 @@ struct stage_told {
     const struct stage_code {             /* how to read a file of the result in Python */
         const char *file;                 /* where that is among the result's files */
         const char *lines[3];
-        const char *unless[2]; /* without the last line where that parameter has this value */
+        const char *only[2]; /* the last line: only where that parameter has this value */
     } * codes;
 };
 

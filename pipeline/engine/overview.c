@@ -265,7 +265,7 @@ static enum status tell_code(const struct telling *t)
     for (const struct stage_code *c = t->told != NULL ? t->told->codes : NULL;
          c != NULL && c->file != NULL; c++) {
         const bool is_short =
-            c->unless[0] != NULL && strcmp(text_at(parameters, c->unless[0]), c->unless[1]) == 0;
+            c->only[0] != NULL && strcmp(text_at(parameters, c->only[0]), c->only[1]) != 0;
         if (!has_output(t, c->file)) {
             continue;
         }

@@ -98,46 +98,59 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
     return count_of(job, s) < job->n_samples;
 }
 
-static bool both_have_gaps(const struct pearson_job *job, size_t k)
+static bool both_have_gaps(const struct pearson_job *job, const struct matrix_pair *p)
 {
-    return has_gaps(job, job->pairs[k].i) && has_gaps(job, job->pairs[k].j);
+    return has_gaps(job, p->i) && has_gaps(job, p->j);
 }
 
 /* Pairs of which both series have gaps, `most` at a time, as they are numbered in the table. */
-static enum status count_both(struct pearson_job *job, struct matrix_pair *batch, size_t most)
+static enum status count_both(struct pearson_job *job, const struct matrix_pair *pairs,
+                              size_t n_pairs, struct matrix_pair *batch, size_t most,
+                              uint64_t *samples)
 {
     const uint32_t shift = job->layout.turned ? 0 : (uint32_t)job->n_left_out;
-    for (size_t k = 0, end = 0, n; k < job->n_found;) {
-        for (n = 0; end < job->n_found && n < most; end++) {
-            if (both_have_gaps(job, end)) {
-                batch[n++] = (struct matrix_pair){.i = job->pairs[end].i + shift,
-                                                  .j = job->pairs[end].j + shift};
+    for (size_t k = 0, end = 0, n; k < n_pairs;) {
+        for (n = 0; end < n_pairs && n < most; end++) {
+            if (both_have_gaps(job, &pairs[end])) {
+                batch[n++] =
+                    (struct matrix_pair){.i = pairs[end].i + shift, .j = pairs[end].j + shift};
             }
         }
         STATUS_TRY(queue_check(job->queue));
         STATUS_TRY(pearson_has_rows(&job->layout) ? count_rows(job, batch, n)
                                                   : pearson_columns_common(job, batch, n));
         for (n = 0; k < end; k++) {
-            if (both_have_gaps(job, k)) {
-                job->n_common[k] = (uint64_t)batch[n++].r;
+            if (both_have_gaps(job, &pairs[k])) {
+                samples[k] = (uint64_t)batch[n++].r;
             }
         }
     }
     return STATUS_OK;
 }
 
-enum status pearson_common(struct pearson_job *job)
+enum status pearson_common_of(struct pearson_job *job, const struct matrix_pair *pairs, size_t n,
+                              uint64_t *samples)
 {
     struct matrix_pair *batch;
-    const size_t most = pearson_has_rows(&job->layout) ? BATCH : job->n_found;
-    STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->n_common, &job->n_common));
-    STATUS_TRY(room_host(&job->work, most, sizeof *batch, &batch));
-    STATUS_TRY(pearson_has_rows(&job->layout) ? present_room(job) : STATUS_OK);
-    for (size_t k = 0; k < job->n_found; k++) {
-        const uint64_t a = count_of(job, job->pairs[k].i), b = count_of(job, job->pairs[k].j);
-        job->n_common[k] = a < b ? a : b;
+    const size_t most = pearson_has_rows(&job->layout) ? BATCH : n;
+    for (size_t k = 0; k < n; k++) {
+        const uint64_t a = count_of(job, pairs[k].i), b = count_of(job, pairs[k].j);
+        samples[k] = a < b ? a : b;
     }
-    return count_both(job, batch, most);
+    if (!job->has_gaps) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(room_host(&job->work, most, sizeof *batch, &batch));
+    if (pearson_has_rows(&job->layout) && job->present == NULL) {
+        STATUS_TRY(present_room(job));
+    }
+    return count_both(job, pairs, n, batch, most, samples);
+}
+
+enum status pearson_common(struct pearson_job *job)
+{
+    STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->n_common, &job->n_common));
+    return pearson_common_of(job, job->pairs, job->n_found, job->n_common);
 }
 
 enum status pearson_common_upload(struct pearson_job *job, struct span *out)

@@ -85,6 +85,22 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_real(to, "p_effective", pearson_p(p->r, effective));
 }
 
+static void partner_row(const void *context, uint64_t k, struct result_row *to)
+{
+    static const struct matrix_pair none;
+    const struct pearson_job *const job = context;
+    const bool is_one = k < job->n_partners;
+    const struct matrix_pair *const p = is_one ? &job->partners[k] : &none;
+    const uint64_t n = is_one ? job->n_partner_samples[k] : 0;
+    result_row_count(to, "series", p->i);
+    result_row_text(to, "name", job->names.at[p->i]);
+    result_row_count(to, "partner", p->j);
+    result_row_text(to, "name_partner", job->names.at[p->j]);
+    result_row_real(to, "r", p->r);
+    result_row_count(to, "n", n);
+    result_row_real(to, "p", pearson_p(p->r, (double)n));
+}
+
 static struct result_table pairs_of(const struct pearson_job *job)
 {
     return (struct result_table){"pairs", pair_row, job, job->n_listed};
@@ -123,6 +139,67 @@ static enum status add_arrays(struct pearson_job *job, const struct result_table
                             fetch_r, job, NULL);
 }
 
+/* --- the square matrix as text ---------------------------------------------------------------- */
+
+/* The coefficients of series s with all, in its type; its own is not set. */
+static enum status fetch_square(struct pearson_job *job, size_t s, char *row)
+{
+    const struct matrix *const m = &job->matrix;
+    const size_t size = dtype_bytes(m->type), p = s / m->panel, n = m->n_series,
+                 width = matrix_panel_width(p, m->panel, n);
+    const uint64_t first = matrix_n_pairs(n) - matrix_n_pairs(n - s);
+    STATUS_TRY(s > 0 ? job->ops->download(
+                           job->queue, row,
+                           span_from(m->panels[p], (s - p * m->panel) * width * size), s * size)
+                     : STATUS_OK);
+    return s + 1 < n
+               ? job->ops->matrix->condensed(job->queue, m, first, n - 1 - s, row + (s + 1) * size)
+               : STATUS_OK;
+}
+
+static enum status put_square(const struct pearson_job *job, size_t s, const char *row,
+                              struct bytes *out)
+{
+    const double self = moments_degenerate_at(job->stats, s) ? NAN : 1;
+    STATUS_TRY(result_put_field(out, job->names.at[s]));
+    for (size_t i = 0; i < job->n_series; i++) {
+        STATUS_TRY(bytes_append(out, ",", 1));
+        STATUS_TRY(i == s                          ? result_put_f64(out, self)
+                   : job->matrix.type == DTYPE_F64 ? result_put_f64(out, ((const double *)row)[i])
+                                                   : result_put_f32(out, ((const float *)row)[i]));
+    }
+    return bytes_append(out, "\n", 1);
+}
+
+static enum status square_rows(void *context, uint64_t first, size_t n, struct bytes *out)
+{
+    struct pearson_job *const job = context;
+    char *const row = malloc(job->n_series * sizeof(double));
+    enum status st = row != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a row");
+    for (size_t s = (size_t)first; s < first + n && st == STATUS_OK; s++) {
+        st = fetch_square(job, s, row);
+        st = st == STATUS_OK ? put_square(job, s, row, out) : st;
+    }
+    free(row);
+    return st;
+}
+
+static enum status add_square(struct pearson_job *job, size_t rows, struct result *out)
+{
+    struct bytes header = {0};
+    enum status st = bytes_append(&header, "name", 4);
+    for (size_t s = 0; s < job->n_series && st == STATUS_OK; s++) {
+        st = bytes_append(&header, ",", 1);
+        st = st == STATUS_OK ? result_put_field(&header, job->names.at[s]) : st;
+    }
+    st = st == STATUS_OK ? bytes_append(&header, "", 1) : st;
+    st = st == STATUS_OK ? result_add_csv(out, "r", (const char *)header.data, job->n_series, rows,
+                                          square_rows, job, NULL)
+                         : st;
+    bytes_free(&header);
+    return st;
+}
+
 /* Rows in a piece of text: at most so many, and as many as fit it whatever their names. */
 static size_t rows_in_piece(const struct pearson_job *job, size_t most, size_t n_numbers,
                             size_t n_names)
@@ -144,5 +221,12 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     const struct result_table pairs = pairs_of(job);
     STATUS_TRY(add_arrays(job, &series, out));
     STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 10, 1)));
-    return result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2));
+    STATUS_TRY(result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2)));
+    const struct result_table partners = {"partners", partner_row, job, job->n_partners};
+    STATUS_TRY(job->choice.top_each > 0
+                   ? result_table_csv(out, &partners, rows_in_piece(job, PAIR_ROWS, 5, 2))
+                   : STATUS_OK);
+    return job->choice.text_r
+               ? add_square(job, rows_in_piece(job, SERIES_ROWS, job->n_series, 1), out)
+               : STATUS_OK;
 }

@@ -16,11 +16,12 @@
 #include "stages/base/rows.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 11 };
+enum { PEARSON_N_SPECS = 12 };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
-/* The most pairs that one result lists, and the most series (pairs hold 32-bit numbers). */
-enum { PEARSON_PAIRS_MAX = 1 << 24 };
+/* The most pairs that one result lists, and partners; the most series of a matrix in text; the most
+ * series (pairs hold 32-bit numbers). */
+enum { PEARSON_PAIRS_MAX = 1 << 24, PEARSON_TEXT_MOST = 5000 };
 #define PEARSON_SERIES_MAX ((size_t)1 << 31)
 
 struct pearson_choice {
@@ -33,8 +34,10 @@ struct pearson_choice {
     bool drop;          /* all take the samples that every series has */
     bool reject;        /* a missing value is an error */
     size_t min_samples; /* a coefficient is of no fewer */
-    bool keep_r;        /* the matrix is among the results */
+    bool keep_r;        /* the matrix is among the results, as an array ... */
+    bool text_r;        /* ... or as a text */
     size_t top;
+    size_t top_each;  /* partners of each series */
     double threshold; /* 0: off */
     bool cluster;     /* the heat map is ordered by clusters */
     enum figure_format figure;
@@ -143,14 +146,17 @@ struct pearson_job {
     double *median_abs;   /* [n_series] */
     double median_abs_all;
     struct matrix_survey survey;
-    bool *is_anomalous;        /* [n_series]: series that stand out */
-    struct matrix_pair *pairs; /* the strongest first */
-    size_t n_found;            /* 0 only when no pair has a coefficient */
-    size_t n_listed;           /* of the pairs found: those that were asked for */
-    uint64_t *n_common;        /* [n_found] the samples of each; NULL: n_samples */
-    double *q;                 /* [n_found]; NULL: none is listed */
-    uint32_t *order;           /* [n_series]: series from left to right; NULL: as in the file */
-    uint32_t *place;           /* [n_series]: where each of them is then */
+    bool *is_anomalous;           /* [n_series]: series that stand out */
+    struct matrix_pair *pairs;    /* the strongest first */
+    size_t n_found;               /* 0 only when no pair has a coefficient */
+    size_t n_listed;              /* of the pairs found: those that were asked for */
+    uint64_t *n_common;           /* [n_found] the samples of each; NULL: n_samples */
+    double *q;                    /* [n_found]; NULL: none is listed */
+    struct matrix_pair *partners; /* of series i series j, in their order */
+    size_t n_partners;
+    uint64_t *n_partner_samples; /* [n_partners] */
+    uint32_t *order;             /* [n_series]: series from left to right; NULL: as in the file */
+    uint32_t *place;             /* [n_series]: where each of them is then */
 };
 
 /* Of series across lines: so few that their accumulators take gaps, too. */
@@ -205,8 +211,10 @@ static inline size_t pearson_samples(const struct pearson_layout *l, size_t line
     const size_t samples = l->by_lines ? l->cells : lines;
     return samples > l->n_dropped ? samples - l->n_dropped : 0;
 }
-/* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX. */
-enum status pearson_check_series(const struct pearson_job *job, size_t n_series) STATUS_MUST_CHECK;
+/* Fails with STATUS_TOO_LARGE when there are more series than PEARSON_SERIES_MAX, or, where the
+ * matrix is a text and their number known, than PEARSON_TEXT_MOST. */
+enum status pearson_check_series(const struct pearson_job *job, size_t n_series,
+                                 bool is_known) STATUS_MUST_CHECK;
 /* Rows and columns of a table, whatever its order; estimates where they are not known. */
 struct pearson_sides {
     size_t rows, columns;
@@ -294,6 +302,17 @@ enum status pearson_columns_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_columns_common(struct pearson_job *job, struct matrix_pair *pairs,
                                    size_t n) STATUS_MUST_CHECK;
 
+/* --- pearson_partners.c: the strongest of each series --- */
+/* Room for them; STATUS_TOO_LARGE where there are too many. */
+enum status pearson_partners_room(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Host memory to find them. */
+size_t pearson_partners_bytes(const struct pearson_job *job);
+/* Fills partners and their samples, when the pairs are there; of `exact` the fields from bound on.
+ */
+struct pearson_wanted;
+enum status pearson_partners_find(struct pearson_job *job,
+                                  const struct pearson_wanted *exact) STATUS_MUST_CHECK;
+
 /* --- pearson_index.c: series that are none, and ones that are too short --- */
 /* Whether the first column would be left out if it counts (table_watch.h). */
 bool pearson_index_possible(const struct stage_args *args, const struct pearson_choice *choice);
@@ -310,6 +329,9 @@ enum status pearson_notice(const struct stage_args *args, struct result *out) ST
 enum status pearson_common_count(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Fills n_common, when the pairs are there and some series has missing values. */
 enum status pearson_common(struct pearson_job *job) STATUS_MUST_CHECK;
+/* The samples of any n pairs, likewise. */
+enum status pearson_common_of(struct pearson_job *job, const struct matrix_pair *pairs, size_t n,
+                              uint64_t *samples) STATUS_MUST_CHECK;
 /* After that: a bit a sample of all series with gaps on the backend; none of series in slabs. */
 enum status pearson_common_upload(struct pearson_job *job, struct span *out) STATUS_MUST_CHECK;
 

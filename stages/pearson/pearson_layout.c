@@ -11,7 +11,20 @@ enum {
     SLAB_SAMPLES = 256,   /* ... but at least so many samples */
 };
 
-enum { SERIES, METHOD, PRECISION, DIFF, MISSING, MIN_SAMPLES, R, TOP, THRESHOLD, ORDER, FIGURE };
+enum {
+    SERIES,
+    METHOD,
+    PRECISION,
+    DIFF,
+    MISSING,
+    MIN_SAMPLES,
+    R,
+    TOP,
+    TOP_EACH,
+    THRESHOLD,
+    ORDER,
+    FIGURE
+};
 enum { SERIES_AUTO, SERIES_ROWS, SERIES_COLUMNS };
 
 const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
@@ -49,14 +62,20 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
     [R] = {.key = "r",
            .kind = PARAM_CHOICE,
            .text = "upper",
-           .choices = "upper|none",
-           .help = "whether the matrix (its upper triangle) is written"},
+           .choices = "upper|none|csv",
+           .help = "write the matrix as an array, not, or as a text"},
     [TOP] = {.key = "top",
              .kind = PARAM_COUNT,
              .text = "1000",
              .min = 0,
              .max = PEARSON_PAIRS_MAX,
              .help = "how many of the strongest pairs are listed"},
+    [TOP_EACH] = {.key = "top_each",
+                  .kind = PARAM_COUNT,
+                  .text = "0",
+                  .min = 0,
+                  .max = 100000,
+                  .help = "how many of each series' strongest partners to list"},
     [THRESHOLD] = {.key = "threshold",
                    .kind = PARAM_REAL,
                    .text = "0",
@@ -105,7 +124,9 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .reject = p[MISSING].index == 2,
                                    .min_samples = (size_t)p[MIN_SAMPLES].count,
                                    .keep_r = p[R].index == 0,
+                                   .text_r = p[R].index == 2,
                                    .top = (size_t)p[TOP].count,
+                                   .top_each = (size_t)p[TOP_EACH].count,
                                    .threshold = p[THRESHOLD].real,
                                    .cluster = p[ORDER].index == 1,
                                    .figure = (enum figure_format)p[FIGURE].index};
@@ -134,11 +155,17 @@ static size_t slab_samples(size_t n_series, enum dtype type, size_t lines)
     return lines < samples ? round_up(lines, TILE) : samples;
 }
 
-enum status pearson_check_series(const struct pearson_job *job, size_t n_series)
+enum status pearson_check_series(const struct pearson_job *job, size_t n_series, bool is_known)
 {
     if (n_series > PEARSON_SERIES_MAX) {
         return status_fail(STATUS_TOO_LARGE, "%s: %zu series are more than can be paired (%zu)",
                            job->name, n_series, PEARSON_SERIES_MAX);
+    }
+    if (job->choice.text_r && is_known && n_series > PEARSON_TEXT_MOST) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: %zu series are more than r=csv writes (%d): r=upper writes any "
+                           "number as an array",
+                           job->name, n_series, PEARSON_TEXT_MOST);
     }
     return STATUS_OK;
 }
@@ -234,7 +261,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
         STATUS_TRY(pearson_check_samples(job, l->lines));
     }
     const size_t n = l->by_lines ? l->lines : l->cells;
-    STATUS_TRY(pearson_check_series(job, n));
+    STATUS_TRY(pearson_check_series(job, n, !l->by_lines || l->lines_known));
     l->panel = l->turned
                    ? correlate_panel_of_given(n, l->lines)
                    : correlate_panel(n, l->by_lines && !l->lines_known, l->by_lines ? l->cells : 1);

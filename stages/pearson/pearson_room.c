@@ -73,6 +73,8 @@ static enum status count_outcome(struct pearson_job *job)
     if (pearson_index_possible(&job->args, c)) {
         room_count(job->kept, pearson_index_bytes(n), 0);
     }
+    STATUS_TRY(pearson_partners_room(job));
+    room_count(&job->work, pearson_partners_bytes(job), 0);
     /* Twice while they are sorted; how many samples they have is counted later. */
     return room_host(job->kept, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2 * sizeof *pairs,
                      &pairs);

@@ -65,7 +65,7 @@ static enum status next_lines(struct pearson_job *job, struct span x, struct spa
     STATUS_TRY(x.at == NULL || l->derived ? pearson_stage(job, &job->units, lines) : STATUS_OK);
     STATUS_TRY(pearson_read(job, *lines, n));
     job->lines += *n;
-    return pearson_check_series(job, job->lines);
+    return pearson_check_series(job, job->lines, true);
 }
 
 /* Makes series of n lines. *x: where these stay, or none. */

@@ -117,6 +117,7 @@ static enum status find_pairs(struct pearson_job *job)
     }
     STATUS_TRY(pearson_pairs_find(job->queue, &job->matrix, &wanted, &job->pairs, &job->n_found));
     STATUS_TRY(room_keep(job->kept, free, job->pairs));
+    STATUS_TRY(pearson_partners_find(job, &wanted));
     while (job->n_listed < job->n_found && is_listed(choice, job->n_listed, job->pairs)) {
         job->n_listed++;
     }

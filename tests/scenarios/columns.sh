@@ -11,6 +11,7 @@ seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 "," $1 % 3 }' >>
 cat >leat.conf <<'EOC'
 [pipeline pearson]
 order = cluster
+top_each = 2
 [pipeline sciddicat]
 steps = 10
 probe = 1,1
@@ -22,6 +23,7 @@ query = linspace(0, 1, 5)
 k = 2-4
 EOC
 expect 0 "$LEAT" run -b cpu -q -c leat.conf -o out in
+expect 0 "$LEAT" run -b cpu -q -s r=csv -o out/text code.clusters.csv
 exec "$python" - "$here/../../pipeline/leat.1" out <<'EOP'
 import csv
 import glob
@@ -43,16 +45,16 @@ for line in text.splitlines():
         defined[current] |= set(re.findall(r"[\w]+", line[7:]))
     elif line.startswith(".It Ar "):
         named.add(current)
-free = {"curve.csv.gz": {"y"}, "centroids.csv.gz": {"u", "v", "w"}}  # as the tables above call their columns
+free = {"curve.csv.gz": {"y"}, "r.csv.gz": {"a", "b"}, "centroids.csv.gz": {"u", "v", "w"}}  # as the tables above call their columns
 found = {}
 for path in glob.glob(os.path.join(out, "**"), recursive=True):
     name = os.path.basename(path)
     if name.endswith(".csv.gz"):
         with gzip.open(path, "rt", newline="") as f:
-            found[name] = set(next(csv.reader(f)))
+            found[name] = found.get(name, set()) | set(next(csv.reader(f)))
     elif name.endswith(".npz"):
         with zipfile.ZipFile(path) as z:
-            found[name] = {n[:-len(".npy")] for n in z.namelist()}
+            found[name] = found.get(name, set()) | {n[:-len(".npy")] for n in z.namelist()}
 for name in sorted({**found, **defined}):
     want = defined.get(name, set()) | (free[name] if name in named else set())
     if found.get(name) != want:

@@ -391,8 +391,30 @@ def compare_dropped():
                     sys.exit(f"dropped, {diff}: {manifest['warnings']}")
 
 
+def compare_partners():
+    """The partners of each series against NumPy; the square matrix against pandas."""
+    x = rng.normal(size=(120, 50))
+    x[:30] += rng.normal(size=50)
+    y = np.where(rng.random(x.shape) < 0.1, np.nan, x)
+    for stem, rows in (("partners", x), ("partnersg", y)):
+        np.save(stem + ".clusters.npy", rows)
+        want = pd.DataFrame(rows.T).corr(min_periods=3).to_numpy()
+        others = np.abs(want)
+        np.fill_diagonal(others, -1)
+        for options, bound in (([], 1e-10), (["precision=f32"], 1e-6)):
+            where, _, _ = run(stem + ".clusters.npy", "top_each=6", "r=csv", *options)
+            found = pd.read_csv(os.path.join(where, "partners.csv.gz"))["partner"].to_numpy().reshape(len(rows), 6)
+            if not np.array_equal(found, np.argsort(-others, axis=1)[:, :6]):
+                sys.exit(f"{stem}, {options}: other partners than NumPy's")
+            square = pd.read_csv(os.path.join(where, "r.csv.gz"), index_col=0)
+            if list(square.columns) != list(square.index) or list(square.index)[:2] != ["row 1", "row 2"]:
+                sys.exit(f"{stem}: names of r.csv.gz: {square.index}")
+            check(f"{stem}, as text", square.to_numpy(), want, bound)
+
+
 compare_matrices()
 compare_gaps()
+compare_partners()
 compare_dropped()
 compare_ranks()
 compare_significance()

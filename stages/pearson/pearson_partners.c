@@ -1,0 +1,47 @@
+/*
+ * pearson_partners - the strongest partners of each series (partners.csv.gz).
+ */
+#include "kernels/pearson/partners.h"
+#include "stages/pearson/pearson_job.h"
+
+/* The most partners of each; of as many series as there are room for. */
+static size_t most_of_each(const struct pearson_job *job)
+{
+    const size_t others = job->n_series - (job->n_series > 0 ? 1 : 0);
+    return job->choice.top_each < others ? job->choice.top_each : others;
+}
+
+enum status pearson_partners_room(struct pearson_job *job)
+{
+    const size_t of_each = most_of_each(job);
+    if (of_each > 0 && job->n_series > PEARSON_PAIRS_MAX / of_each) {
+        return status_fail(STATUS_TOO_LARGE,
+                           "%s: %zu partners of each of %zu series are more than are listed (%d); "
+                           "set top_each to %zu or less",
+                           job->name, of_each, job->n_series, PEARSON_PAIRS_MAX,
+                           PEARSON_PAIRS_MAX / job->n_series);
+    }
+    const size_t n = job->n_series * of_each;
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->partners, &job->partners));
+    return room_host(job->kept, n, sizeof *job->n_partner_samples, &job->n_partner_samples);
+}
+
+size_t pearson_partners_bytes(const struct pearson_job *job)
+{
+    return job->choice.top_each > 0 ? partners_bytes(job->n_series) : 0;
+}
+
+enum status pearson_partners_find(struct pearson_job *job, const struct pearson_wanted *exact)
+{
+    struct pearson_wanted wanted = *exact;
+    char *scratch;
+    wanted.top = most_of_each(job);
+    if (wanted.top == 0) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(pearson_partners_room(job));
+    STATUS_TRY(room_host(&job->work, 1, pearson_partners_bytes(job), &scratch));
+    STATUS_TRY(
+        partners_find(job->queue, &job->matrix, &wanted, scratch, job->partners, &job->n_partners));
+    return pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples);
+}
