@@ -414,11 +414,11 @@ def compare_partners():
 
 compare_matrices()
 compare_gaps()
-compare_partners()
 compare_dropped()
 compare_ranks()
-compare_significance()
 index_left_out()
 constant_series()
 differences()
+compare_significance()
+compare_partners()
 print(f"{n_compared} coefficients within their bounds on {BACKEND}")
