@@ -45,7 +45,7 @@ for line in text.splitlines():
         defined[current] |= set(re.findall(r"[\w]+", line[7:]))
     elif line.startswith(".It Ar "):
         named.add(current)
-free = {"curve.csv.gz": {"y"}, "r.csv.gz": {"a", "b"}, "centroids.csv.gz": {"u", "v", "w"}}  # as the tables above call their columns
+free = {"curve.csv.gz": {"y"}, "r.csv.gz": {"a", "b", "c"}, "centroids.csv.gz": {"u", "v", "w"}}  # as the tables above call their columns
 found = {}
 for path in glob.glob(os.path.join(out, "**"), recursive=True):
     name = os.path.basename(path)
