@@ -30,89 +30,72 @@ static bool put_away(const char *path)
 static void projection_goes_along_and_is_waited_for_when_there(void **state)
 {
     (void)state;
-    open_inbox("");
-    FOUND("x.dem.prj");
-    look(READY_YES, "");
+    COMPLETE("x.dem.prj");
     assert_waits("in/x.dem.prj", "not there");
-    FOUND("x.dem.asc.gz", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc.gz", "x.source.asc");
     take("", "x", "x.dem.asc.gz x.source.asc x.dem.prj", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc");
     FOUND("x.dem.prj");
     look(READY_LATER, "is open for writing");
-    FOUND("x.dem.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc");
     assert_waits("in/x.dem.asc", "waits for x.dem.prj");
     now += 1000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc");
     FOUND("x.dem.prj"); /* the job was ready without it */
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_waits("in/x.dem.asc", "waits for x.dem.prj");
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    close_inbox();
 }
 
 static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("X.DEM.ASC", "X.SOURCE.ASC"); /* one for both, which comes last and is waited for */
     FOUND("X.PRJ");
     look(READY_LATER, "is open for writing");
     now += 1000;
-    FOUND("X.DEM.ASC", "X.SOURCE.ASC");
-    look(READY_YES, "");
+    COMPLETE("X.DEM.ASC", "X.SOURCE.ASC");
     take("", "X", "X.DEM.ASC X.SOURCE.ASC X.PRJ", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    FOUND("s/X.DEM.asc", "s/X.source.tif", "s/X.DEM.Prj", "s/X.prj", "X.prj"); /* the part's own */
-    look(READY_YES, "");
+    COMPLETE("s/X.DEM.asc", "s/X.source.tif", "s/X.DEM.Prj", "s/X.prj",
+             "X.prj"); /* the part's own */
     assert_waits("in/s/X.prj", "waits for X.DEM.asc");
     take("s", "X", "X.DEM.asc X.source.tif X.DEM.Prj X.prj", true); /* both are of its drop */
     assert_int_equal(service_inbox_count(inbox), 1);
-    close_inbox();
 }
 
 static void grid_without_a_projection_waits_for_one_for_settle(void **state)
 {
     (void)state;
     open_inbox("--settle 2");
-    FOUND("x.dem.asc", "x.source.tif", "y.dem.tif", "y.source.tif");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.tif", "y.dem.tif", "y.source.tif");
     take("", "y", "y.dem.tif y.source.tif", true); /* says in itself where it lies */
     assert_waits("in/x.dem.asc", "waits 2 s for a .prj beside x.dem.asc");
     assert_waits("in/x.source.tif", "waits 2 s for a .prj beside x.dem.asc");
     assert_int_equal(service_inbox_next_due(inbox), now + 2000);
     now += 1999;
-    FOUND("x.dem.prj");
-    look(READY_YES, "");
+    COMPLETE("x.dem.prj");
     take("", "x", "x.dem.asc x.source.tif x.dem.prj", true);
-    FOUND("z.dem.asc", "z.source.tif");
-    look(READY_YES, "");
+    COMPLETE("z.dem.asc", "z.source.tif");
     now += 1000;
-    FOUND("z.source.tif"); /* changes, and the grid's wait is over nevertheless */
-    look(READY_YES, "");
+    COMPLETE("z.source.tif"); /* changes, and the grid's wait is over nevertheless */
     now += 1000;
     look(READY_YES, "");
     take("", "z", "z.dem.asc z.source.tif", true);
-    close_inbox();
 }
 
 static void projection_is_never_of_another_drop(void **state)
 {
     (void)state;
     open_inbox("--settle 2");
-    FOUND("x.prj"); /* long before its grid */
-    look(READY_YES, "");
+    COMPLETE("x.prj"); /* long before its grid */
     now += 2001;
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc");
     assert_waits("in/x.prj", "stays as long as x.dem.asc");
     now += 2000;
     look(READY_YES, "");
@@ -120,22 +103,18 @@ static void projection_is_never_of_another_drop(void **state)
     put_away("x.prj");
     assert_int_equal(service_inbox_count(inbox), 0);
     FOUND("x.dem.prj"); /* late for that job, and not of the next */
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc");
     assert_int_equal(n_late(), 0);
     now += 2000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc", true);
     put_away("x.dem.prj");
     now += 10001; /* not any more */
-    FOUND("x.dem.prj");
-    look(READY_YES, "");
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.prj");
+    COMPLETE("x.dem.asc", "x.source.asc");
     now += 2000; /* for the other's */
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc x.dem.prj", true);
-    close_inbox();
 }
 
 /* Somebody moves a folder that was made long ago; and, at the start, ages tell drops apart. */
@@ -153,7 +132,6 @@ static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
     look(READY_YES, "");
     take("d", "x", "x.dem.asc x.source.asc x.dem.prj", true);
     assert_int_equal(n_late(), 0);
-    close_inbox();
 }
 
 /* It is of the drop before, or of this one: nobody knows, and a grid without one says so. */
@@ -161,41 +139,35 @@ static void projection_that_may_be_of_either_drop_is_of_none(void **state)
 {
     (void)state;
     open_inbox("--settle 2");
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc");
     now += 2000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc", true);
     FOUND("x.dem.asc", "x.source.asc");
     now += 100;
-    FOUND("x.prj");
-    look(READY_YES, "");
+    COMPLETE("x.prj");
     now += 2000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc", true);
     assert_true(put_away("x.prj"));
-    FOUND("x.dem.asc", "x.source.asc", "x.prj"); /* it may be the second's, if the first was not */
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc",
+             "x.prj"); /* it may be the second's, if the first was not */
     now += 10000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc", true);
     assert_true(put_away("x.prj"));
     now += 10001; /* nothing of theirs comes any more */
-    FOUND("x.dem.asc", "x.source.asc", "x.prj");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc", "x.prj");
     take("", "x", "x.dem.asc x.source.asc x.prj", true);
-    close_inbox();
 }
 
 static void grid_waits_for_no_projection_but_that_of_the_first_part(void **state)
 {
     (void)state;
     open_inbox("--settle 2");
-    FOUND("x.dem.tif", "x.source.asc", "y.dem.asc", "y.dem.prj", "y.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.tif", "x.source.asc", "y.dem.asc", "y.dem.prj", "y.source.asc");
     take("", "x", "x.dem.tif x.source.asc", true);
     take("", "y", "y.dem.asc y.source.asc y.dem.prj", true);
-    close_inbox();
 }
 
 /* Without the one its file would wait for ever, without the other be read as if there were none. */
@@ -203,29 +175,24 @@ static void marker_or_mask_long_before_its_file_stays_for_it(void **state)
 {
     (void)state;
     open_inbox("--settle 2 --done-file");
-    FOUND("a.clusters.csv.done", "x.dem.tif.msk");
-    look(READY_YES, "");
+    COMPLETE("a.clusters.csv.done", "x.dem.tif.msk");
     now += 60000;
     assert_int_equal(n_late(), 0);
     assert_waits("in/x.dem.tif.msk", "the file that it belongs to is not there");
-    FOUND("a.clusters.csv", "x.dem.tif", "x.source.tif");
-    look(READY_YES, "");
+    COMPLETE("a.clusters.csv", "x.dem.tif", "x.source.tif");
     take("", "a", "a.clusters.csv a.clusters.csv.done", true);
     assert_waits("in/x.dem.tif", "x.dem.tif.msk is not read");
-    close_inbox();
 }
 
 static void what_lies_beside_nothing_is_due_after_settle(void **state)
 {
     (void)state;
     open_inbox("--settle 2");
-    FOUND("x.dem.qml", "x.clusters.csv.aux.xml", "y.prj", "y.shp");
-    look(READY_YES, "");
+    COMPLETE("x.dem.qml", "x.clusters.csv.aux.xml", "y.prj", "y.shp");
     assert_waits("in/y.prj", "stays as long as y.shp");
     assert_int_equal(n_late(), 0);
     assert_int_equal(service_inbox_next_late(inbox, now), now + 2000);
-    FOUND("x.clusters.csv");
-    look(READY_YES, "");
+    COMPLETE("x.clusters.csv");
     take("", "x", "x.clusters.csv x.clusters.csv.aux.xml", true);
     now += 2000;
     assert_int_equal(n_late(), 1);
@@ -233,7 +200,6 @@ static void what_lies_beside_nothing_is_due_after_settle(void **state)
     service_inbox_settle_late(inbox, "another", is_taken, now);
     assert_waits("in/x.dem.qml", "was not moved");
     assert_int_equal(service_inbox_next_due(inbox), now + 10000);
-    close_inbox();
 }
 
 static void table_in_a_grids_format_waits_for_no_projection(void **state)
@@ -243,46 +209,36 @@ static void table_in_a_grids_format_waits_for_no_projection(void **state)
     write_config("[route all]\nmatch = *.asc*\npipeline = pearson\n");
     snprintf(options, sizeof(options), "-c %s", config_path);
     open_inbox(options);
-    FOUND("x.asc", "x.asc.gz", "x.prj");
-    look(READY_YES, "");
+    COMPLETE("x.asc", "x.asc.gz", "x.prj");
     assert_waits("in/x.prj", "waits for x.asc");
     take("", "x", "x.asc x.prj", true);
     take("", "x", "x.asc.gz", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    close_inbox();
 }
 
 static void marker_is_waited_for_and_goes_along(void **state)
 {
     (void)state;
     open_inbox("--done-file");
-    FOUND("a.clusters.csv");
-    look(READY_YES, "");
+    COMPLETE("a.clusters.csv");
     assert_waits("in/a.clusters.csv", "waits for a.clusters.csv.done");
-    FOUND("a.clusters.csv.done");
-    look(READY_YES, "");
+    COMPLETE("a.clusters.csv.done");
     take("", "a", "a.clusters.csv a.clusters.csv.done", true);
-    FOUND("b.clusters.csv.done");
-    look(READY_YES, "");
+    COMPLETE("b.clusters.csv.done");
     assert_waits("in/b.clusters.csv.done", "not there");
-    close_inbox();
 }
 
 static void pair_waits_for_the_one_marker_that_is_missing(void **state)
 {
     (void)state;
     open_inbox("--done-file");
-    FOUND("x.dem.asc", "x.source.asc", "x.dem.asc.done");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc", "x.dem.asc.done");
     assert_waits("in/x.source.asc", "waits for x.source.asc.done");
     assert_waits("in/x.dem.asc", "waits for x.source.asc.done");
-    FOUND("x.source.asc.done");
-    look(READY_YES, "");
+    COMPLETE("x.source.asc.done");
     take("", "x", "x.dem.asc x.source.asc x.dem.asc.done x.source.asc.done", true);
-    FOUND("y.dem.asc", "y.source.asc", "y.source.asc.done");
-    look(READY_YES, "");
+    COMPLETE("y.dem.asc", "y.source.asc", "y.source.asc.done");
     assert_waits("in/y.source.asc", "waits for y.dem.asc.done");
-    close_inbox();
 }
 
 /* --- two drops of one name, at random --------------------------------------------------------- */
@@ -417,7 +373,6 @@ static void drop_at_random(void)
         go_on(draw(draw(2) == 0 ? 100 : 4000));
     }
     go_on(20000);
-    close_inbox();
 }
 
 static void drops_of_one_name_share_no_file(void **state)
@@ -434,19 +389,19 @@ static void drops_of_one_name_share_no_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(projection_goes_along_and_is_waited_for_when_there),
-        cmocka_unit_test(projection_has_the_names_that_it_may_have_in_a_folder),
-        cmocka_unit_test(grid_without_a_projection_waits_for_one_for_settle),
-        cmocka_unit_test(projection_is_never_of_another_drop),
-        cmocka_unit_test(files_of_a_folder_that_is_moved_in_are_one_drop),
-        cmocka_unit_test(projection_that_may_be_of_either_drop_is_of_none),
-        cmocka_unit_test(grid_waits_for_no_projection_but_that_of_the_first_part),
-        cmocka_unit_test(marker_or_mask_long_before_its_file_stays_for_it),
-        cmocka_unit_test(what_lies_beside_nothing_is_due_after_settle),
-        cmocka_unit_test(table_in_a_grids_format_waits_for_no_projection),
-        cmocka_unit_test(marker_is_waited_for_and_goes_along),
-        cmocka_unit_test(pair_waits_for_the_one_marker_that_is_missing),
-        cmocka_unit_test(drops_of_one_name_share_no_file),
+        TEST(projection_goes_along_and_is_waited_for_when_there),
+        TEST(projection_has_the_names_that_it_may_have_in_a_folder),
+        TEST(grid_without_a_projection_waits_for_one_for_settle),
+        TEST(projection_is_never_of_another_drop),
+        TEST(files_of_a_folder_that_is_moved_in_are_one_drop),
+        TEST(projection_that_may_be_of_either_drop_is_of_none),
+        TEST(grid_waits_for_no_projection_but_that_of_the_first_part),
+        TEST(marker_or_mask_long_before_its_file_stays_for_it),
+        TEST(what_lies_beside_nothing_is_due_after_settle),
+        TEST(table_in_a_grids_format_waits_for_no_projection),
+        TEST(marker_is_waited_for_and_goes_along),
+        TEST(pair_waits_for_the_one_marker_that_is_missing),
+        TEST(drops_of_one_name_share_no_file),
     };
     return cmocka_run_group_tests(tests, make_config, remove_config);
 }

@@ -8,20 +8,17 @@
 static void file_that_is_complete_is_a_job_and_then_forgotten(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("sub/a.clusters.csv");
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
     take("sub", "a", "a.clusters.csv", true);
     assert_int_equal(service_inbox_count(inbox), 0);
     assert_null(service_inbox_take(inbox, now, &found_ms));
-    close_inbox();
 }
 
 static void file_still_written_is_looked_at_again_in_time(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("a.clusters.csv");
     assert_int_equal(look(READY_LATER, "is open for writing"), 1);
     assert_waits("in/a.clusters.csv", "open for writing");
@@ -31,27 +28,22 @@ static void file_still_written_is_looked_at_again_in_time(void **state)
     assert_int_equal(look(READY_YES, ""), 1);
     assert_int_equal(service_inbox_next_due(inbox), UINT64_MAX);
     take("", "a", "a.clusters.csv", true);
-    close_inbox();
 }
 
 static void file_that_changes_after_it_was_complete_is_looked_at_again(void **state)
 {
     (void)state;
-    open_inbox("");
-    FOUND("a.clusters.csv");
-    look(READY_YES, "");
+    COMPLETE("a.clusters.csv");
     FOUND("a.clusters.csv");
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
     take("", "a", "a.clusters.csv", true);
-    close_inbox();
 }
 
 static void hint_that_comes_while_a_file_is_looked_at_counts(void **state)
 {
     (void)state;
     struct service_look looks[2];
-    open_inbox("");
     FOUND("a.clusters.csv");
     assert_int_equal(service_inbox_due(inbox, now, looks, 2), 1);
     FOUND("a.clusters.csv");
@@ -60,7 +52,6 @@ static void hint_that_comes_while_a_file_is_looked_at_counts(void **state)
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
     take("", "a", "a.clusters.csv", true);
-    close_inbox();
 }
 
 static void parts_wait_for_each_other_in_any_order(void **state)
@@ -68,9 +59,7 @@ static void parts_wait_for_each_other_in_any_order(void **state)
     (void)state;
     const char *const parts[] = {"s/dem1.dem.asc", "s/dem1.source.tif"};
     for (size_t first = 0; first < 2; first++) {
-        open_inbox("");
-        FOUND(parts[first]);
-        look(READY_YES, "");
+        COMPLETE(parts[first]);
         char path[64];
         snprintf(path, sizeof(path), "in/%s", parts[first]);
         assert_waits(path, first == 0 ? "waits for dem1.source.*" : "waits for dem1.dem.*");
@@ -91,7 +80,7 @@ static void parts_wait_for_each_other_in_any_order(void **state)
         assert_int_equal(found_ms, now - 1000);
         spool_job_free(job);
         assert_null(service_inbox_take(inbox, now, &found_ms));
-        close_inbox();
+        open_inbox("");
     }
 }
 
@@ -104,35 +93,28 @@ static void part_named_twice_finds_the_other_part_of_its_job(void **state)
         snprintf(dem, sizeof(dem), "%s.dem.asc", stems[i]);
         snprintf(source, sizeof(source), "%s.source.asc", stems[i]);
         snprintf(both, sizeof(both), "%s %s", dem, source);
-        open_inbox("");
-        FOUND(dem, source);
-        look(READY_YES, "");
+        COMPLETE(dem, source);
         take("", stems[i], both, true);
-        close_inbox();
+        open_inbox("");
     }
 }
 
 static void second_file_for_a_part_waits_until_the_first_has_gone(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("x.dem.asc");
-    FOUND("x.dem.tif", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.tif", "x.source.asc");
     assert_waits("in/x.dem.tif", "its job has 'x.dem.asc' as dem already");
     take("", "x", "x.dem.asc x.source.asc", true);
     look(READY_YES, "");
     assert_waits("in/x.dem.tif", "waits for x.source.*");
-    close_inbox();
 }
 
 static void files_for_one_part_take_its_place_one_after_the_other(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("x.dem.asc");
-    FOUND("x.dem.tif", "x.dem.asc.gz", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.tif", "x.dem.asc.gz", "x.source.asc");
     take("", "x", "x.dem.asc x.source.asc", true);
     look(READY_YES, "");
     assert_waits("in/x.dem.tif", "waits for x.source.*");
@@ -145,13 +127,11 @@ static void files_for_one_part_take_its_place_one_after_the_other(void **state)
     look(READY_YES, "");
     take("", "x", "x.dem.asc.gz x.source.asc", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    close_inbox();
 }
 
 static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("notes.md");
     assert_int_equal(look(READY_YES, ""), 0);
     assert_waits("in/notes.md", "no pipeline takes it");
@@ -162,7 +142,6 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     assert_waits("in/x.dat", "no pipeline takes it: put it into a folder named pearson, or give it "
                              "a name like X.clusters.csv (pearson)");
     assert_waits("in/pearson/x.dat", "no pipeline takes it: give it a name like X.clusters.csv");
-    close_inbox();
 }
 
 static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for(void **state)
@@ -177,7 +156,6 @@ static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct job_settings settings_of_it;
-        open_inbox("");
         FOUND(cases[i][0]);
         assert_null(service_inbox_take(inbox, now, &found_ms)); /* somebody may still write */
         look(READY_YES, "");
@@ -191,7 +169,7 @@ static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_
             fail_msg("%s: '%s'", cases[i][0], status_message());
         }
         spool_job_free(job);
-        close_inbox();
+        open_inbox("");
     }
 }
 
@@ -199,22 +177,19 @@ static void what_lies_beside_a_format_that_is_not_read_goes_along(void **state)
 {
     (void)state;
     open_inbox("--done-file");
-    FOUND("pearson/x.parquet", "s.dem.nc", "s.dem.nc.msk", "s.dem.nc.done");
-    look(READY_YES, "");
+    COMPLETE("pearson/x.parquet", "s.dem.nc", "s.dem.nc.msk", "s.dem.nc.done");
     assert_waits("in/pearson/x.parquet", "waits for x.parquet.done");
     struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     assert_non_null(job);
     assert_int_equal(job->n_files, 3);
     assert_string_equal(job->files[0].name, "s.dem.nc");
     spool_job_free(job);
-    FOUND("pearson/x.parquet.done");
-    look(READY_YES, "");
+    COMPLETE("pearson/x.parquet.done");
     job = service_inbox_take(inbox, now, &found_ms);
     assert_non_null(job);
     assert_int_equal(job->n_files, 2);
     assert_string_equal(job->files[1].name, "x.parquet.done");
     spool_job_free(job);
-    close_inbox();
 }
 
 /* They would fail one by one, apart from each other. */
@@ -228,7 +203,6 @@ static void formats_of_several_files_stay_together(void **state)
         {"z.dem.flt", "gdal_translate z.dem.flt z.dem.tif"},
     };
     (void)state;
-    open_inbox("");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char place[64];
         snprintf(place, sizeof(place), "in/pearson/%s", cases[i][0]);
@@ -236,28 +210,22 @@ static void formats_of_several_files_stay_together(void **state)
         assert_int_equal(look(READY_YES, ""), 0);
         assert_waits(place, cases[i][1]);
     }
-    close_inbox();
 }
 
 static void archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline(void **state)
 {
     (void)state;
-    open_inbox("");
-    FOUND("x.clusters.zip");
-    look(READY_YES, "");
+    COMPLETE("x.clusters.zip");
     struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     assert_non_null(job);
     assert_true(worker_is_archive(job->parameters));
     spool_job_free(job);
-    close_inbox();
 }
 
 static void a_grid_beside_its_mask_stays_until_that_is_gone(void **state)
 {
     (void)state;
-    open_inbox("");
-    FOUND("x.dem.tif", "x.source.tif", "x.dem.tif.msk", "y.dem.tif.msk");
-    look(READY_YES, "");
+    COMPLETE("x.dem.tif", "x.source.tif", "x.dem.tif.msk", "y.dem.tif.msk");
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_waits("in/x.dem.tif", "x.dem.tif.msk is not read: write it into the grid as NODATA");
     assert_waits("in/x.source.tif", "x.dem.tif.msk is not read");
@@ -265,7 +233,6 @@ static void a_grid_beside_its_mask_stays_until_that_is_gone(void **state)
     ALL_THERE_IS("x.dem.tif", "x.source.tif", "y.dem.tif.msk");
     look(READY_YES, "");
     take("", "x", "x.dem.tif x.source.tif", true);
-    close_inbox();
 }
 
 static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
@@ -279,7 +246,6 @@ static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
                                         "~$x.zip",
                                         "x.clusters.csv:Zone.Identifier"};
     (void)state;
-    open_inbox("");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char place[64];
         FOUND(names[i]);
@@ -287,13 +253,11 @@ static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
         snprintf(place, sizeof(place), "in/%s", names[i]);
         assert_waits(place, "unfinished or kept copy");
     }
-    close_inbox();
 }
 
 static void another_configuration_judges_again(void **state)
 {
     (void)state;
-    open_inbox("");
     FOUND("notes.csv");
     assert_waits("in/notes.csv", "no pipeline takes it");
     struct settings other = must_parse("watch --spool /nowhere -p pearson");
@@ -320,7 +284,6 @@ static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state
     service_inbox_looked(inbox, looks, 2, now);
     take("", "x", "x.dem.asc", true);
     assert_waits("in/x.source.asc", "waits for x.dem.*");
-    close_inbox();
 }
 
 static void names_with_line_breaks_are_no_other_job(void **state)
@@ -345,7 +308,6 @@ static void names_with_line_breaks_are_no_other_job(void **state)
     assert_int_equal(look(READY_YES, ""), 1);
     take("", "x", "x.clusters.csv\n", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    close_inbox();
 }
 
 static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **state)
@@ -355,12 +317,10 @@ static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **stat
     write_config("[route grids]\nmatch = *.dem.asc\npipeline = sciddicat\n");
     snprintf(options, sizeof(options), "-c %s", config_path);
     open_inbox(options);
-    FOUND("x.clusters.a.dem.asc", "x.clusters.a\nsciddicat");
-    look(READY_YES, "");
+    COMPLETE("x.clusters.a.dem.asc", "x.clusters.a\nsciddicat");
     assert_waits("in/x.clusters.a.dem.asc", "waits for x.clusters.a.source.*");
     take("", "x", "x.clusters.a\nsciddicat", true);
     assert_int_equal(service_inbox_count(inbox), 1);
-    close_inbox();
 }
 
 /* In which folder nodes are a job without queries, and what either of the two says there. */
@@ -396,8 +356,7 @@ static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
         for (size_t k = 0; k < 2; k++) {
             const bool are_nodes = (k == 0) == nodes_first;
             const char *why = are_nodes ? cases[c].nodes : cases[c].queries;
-            FOUND(are_nodes ? nodes : queries);
-            look(READY_YES, "");
+            COMPLETE(are_nodes ? nodes : queries);
             snprintf(path, sizeof(path), "in/%s", are_nodes ? nodes : queries);
             if (k == 1 && cases[c].nodes == missing && cases[c].queries == alone) {
                 take(cases[c].folder, "x", "x.nodes.csv x.query.csv", true);
@@ -408,14 +367,12 @@ static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
                 take(cases[c].folder, "x", "x.nodes.csv", true);
             }
         }
-        close_inbox();
     }
 }
 
 static void what_has_gone_is_forgotten(void **state)
 {
     (void)state;
-    open_inbox("");
     ALL_THERE_IS("x.dem.asc", "x.source.asc", "notes.md");
     look(READY_YES, "");
     ALL_THERE_IS("x.source.asc");
@@ -425,29 +382,23 @@ static void what_has_gone_is_forgotten(void **state)
     FOUND("x.source.asc");
     look(READY_GONE, "");
     assert_int_equal(service_inbox_count(inbox), 0);
-    close_inbox();
 }
 
 static void claim_that_failed_brings_the_files_back(void **state)
 {
     (void)state;
-    open_inbox("");
-    FOUND("x.dem.asc", "x.source.asc");
-    look(READY_YES, "");
+    COMPLETE("x.dem.asc", "x.source.asc");
     take("", "x", "x.dem.asc x.source.asc", false);
     assert_int_equal(service_inbox_count(inbox), 2);
     assert_int_equal(look(READY_YES, ""), 2);
     take("", "x", "x.dem.asc x.source.asc", true);
     assert_int_equal(service_inbox_count(inbox), 0);
-    close_inbox();
 }
 
 static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
 {
     (void)state;
-    open_inbox("");
-    FOUND("a.clusters.csv");
-    look(READY_YES, "");
+    COMPLETE("a.clusters.csv");
     struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     FOUND("a.clusters.csv");
     assert_null(service_inbox_take(inbox, now, &found_ms));
@@ -456,35 +407,34 @@ static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
     spool_job_free(job);
     assert_int_equal(look(READY_YES, ""), 1);
     take("", "a", "a.clusters.csv", true);
-    close_inbox();
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_that_is_complete_is_a_job_and_then_forgotten),
-        cmocka_unit_test(file_still_written_is_looked_at_again_in_time),
-        cmocka_unit_test(file_that_changes_after_it_was_complete_is_looked_at_again),
-        cmocka_unit_test(hint_that_comes_while_a_file_is_looked_at_counts),
-        cmocka_unit_test(parts_wait_for_each_other_in_any_order),
-        cmocka_unit_test(part_named_twice_finds_the_other_part_of_its_job),
-        cmocka_unit_test(second_file_for_a_part_waits_until_the_first_has_gone),
-        cmocka_unit_test(files_for_one_part_take_its_place_one_after_the_other),
-        cmocka_unit_test(file_that_no_pipeline_takes_stays_and_says_so),
-        cmocka_unit_test(format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for),
-        cmocka_unit_test(what_lies_beside_a_format_that_is_not_read_goes_along),
-        cmocka_unit_test(formats_of_several_files_stay_together),
-        cmocka_unit_test(archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline),
-        cmocka_unit_test(a_grid_beside_its_mask_stays_until_that_is_gone),
-        cmocka_unit_test(unfinished_and_kept_copies_stay_and_are_listed),
-        cmocka_unit_test(another_configuration_judges_again),
-        cmocka_unit_test(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
-        cmocka_unit_test(names_with_line_breaks_are_no_other_job),
-        cmocka_unit_test(name_that_ends_in_a_pipelines_is_no_job_of_several_files),
-        cmocka_unit_test(parameter_takes_the_place_of_a_part_where_it_is_set),
-        cmocka_unit_test(what_has_gone_is_forgotten),
-        cmocka_unit_test(claim_that_failed_brings_the_files_back),
-        cmocka_unit_test(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),
+        TEST(file_that_is_complete_is_a_job_and_then_forgotten),
+        TEST(file_still_written_is_looked_at_again_in_time),
+        TEST(file_that_changes_after_it_was_complete_is_looked_at_again),
+        TEST(hint_that_comes_while_a_file_is_looked_at_counts),
+        TEST(parts_wait_for_each_other_in_any_order),
+        TEST(part_named_twice_finds_the_other_part_of_its_job),
+        TEST(second_file_for_a_part_waits_until_the_first_has_gone),
+        TEST(files_for_one_part_take_its_place_one_after_the_other),
+        TEST(file_that_no_pipeline_takes_stays_and_says_so),
+        TEST(format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for),
+        TEST(what_lies_beside_a_format_that_is_not_read_goes_along),
+        TEST(formats_of_several_files_stay_together),
+        TEST(archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline),
+        TEST(a_grid_beside_its_mask_stays_until_that_is_gone),
+        TEST(unfinished_and_kept_copies_stay_and_are_listed),
+        TEST(another_configuration_judges_again),
+        TEST(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
+        TEST(names_with_line_breaks_are_no_other_job),
+        TEST(name_that_ends_in_a_pipelines_is_no_job_of_several_files),
+        TEST(parameter_takes_the_place_of_a_part_where_it_is_set),
+        TEST(what_has_gone_is_forgotten),
+        TEST(claim_that_failed_brings_the_files_back),
+        TEST(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),
     };
     return cmocka_run_group_tests(tests, make_config, remove_config);
 }

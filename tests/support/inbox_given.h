@@ -11,19 +11,22 @@ static struct settings settings;
 static struct service_inbox *inbox;
 static uint64_t now = 1000, found_ms;
 
-/* Grids wait for no .prj, unless the options say for how long. */
-static inline void open_inbox(const char *options)
-{
-    char line[256];
-    snprintf(line, sizeof(line), "watch --spool /nowhere --settle 0 %s", options);
-    settings = must_parse(line);
-    inbox = service_inbox_new(&settings);
-}
-
 static inline void close_inbox(void)
 {
     service_inbox_free(inbox);
     settings_free(&settings);
+    inbox = NULL;
+    settings = (struct settings){0};
+}
+
+/* Grids wait for no .prj, unless the options say for how long. A test begins without options. */
+static inline void open_inbox(const char *options)
+{
+    char line[256];
+    close_inbox();
+    snprintf(line, sizeof(line), "watch --spool /nowhere --settle 0 %s", options);
+    settings = must_parse(line);
+    inbox = service_inbox_new(&settings);
 }
 
 /* The watcher has found these, NULL at the end; `complete`: and nothing else. */
@@ -63,6 +66,9 @@ static inline size_t look(enum ready_state state, const char *reason)
     service_inbox_looked(inbox, looks, n, now);
     return n;
 }
+
+/* The watcher has found these, and they are complete. */
+#define COMPLETE(...) (FOUND(__VA_ARGS__), (void)look(READY_YES, ""))
 
 /* The reason why a path waits; "" when it does not. Valid until the next call. */
 static inline const char *reason(const char *path)
@@ -108,5 +114,21 @@ static inline void take(const char *folder, const char *stem, const char *names,
     service_inbox_settle(inbox, job, now);
     spool_job_free(job);
 }
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    open_inbox("");
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    close_inbox();
+    return 0;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 #endif
