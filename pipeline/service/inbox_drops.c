@@ -144,9 +144,15 @@ void inbox_note_gone(struct service_inbox *inbox, struct group *group, const cha
     d->claimed_ms = inbox->now_ms;
 }
 
+bool inbox_is_doubtful(const struct file *f)
+{
+    const struct drops *const d = f->g.group->drops;
+    return d != NULL && f->g.drop != d->number;
+}
+
 bool inbox_is_late(const struct service_inbox *inbox, const struct file *f)
 {
     const struct drops *const d = f->g.group->drops;
     return d != NULL && f->g.kind != INPUT_MARKER &&
-           (f->g.drop != d->number || is_lately(inbox, d->claimed_ms));
+           (inbox_is_doubtful(f) || is_lately(inbox, d->claimed_ms));
 }

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-/* --- what lies beside
- * ----------------------------------------------------------------------------- */
+/* --- what lies beside ------------------------------------------------------------------------- */
 
 /* Another file of its group that is not taken and lies beside none. */
 static const struct file *find_other(const struct file *f)

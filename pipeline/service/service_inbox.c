@@ -85,11 +85,19 @@ static void forget(struct service_inbox *inbox, struct file *f)
     inbox_judge(inbox, group);
 }
 
+static bool is_at(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool has_same_bytes(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_size == b->st_size && is_at(a->st_mtim, b->st_mtim);
+}
+
 static bool is_same(const struct stat *a, const struct stat *b)
 {
-    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+    return has_same_bytes(a, b) && is_at(a->st_ctim, b->st_ctim);
 }
 
 static int64_t ms_of(struct timespec t)
@@ -97,22 +105,17 @@ static int64_t ms_of(struct timespec t)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static int64_t arrival_of(const struct stat *st)
-{
-    return ms_of(st->st_ctim);
-}
-
 /* What the disk has at the file's place: another drop, or the same one as it has become. */
 static void see(struct service_inbox *inbox, struct file *f, const struct stat *st)
 {
-    const bool is_other = st->st_ino != f->st.st_ino ||
-                          (f->is_whole && (st->st_size != f->st.st_size ||
-                                           st->st_mtim.tv_sec != f->st.st_mtim.tv_sec ||
-                                           st->st_mtim.tv_nsec != f->st.st_mtim.tv_nsec));
+    const bool is_other =
+        st->st_ino != f->st.st_ino || (f->is_whole && !has_same_bytes(st, &f->st));
+    if (is_other || (group_is_beside(f->g.kind) && !is_same(st, &f->st))) {
+        f->since_ms = inbox->now_ms;
+        f->g.arrived_ms = ms_of(st->st_ctim);
+    }
     f->st = *st;
     if (is_other) {
-        f->since_ms = inbox->now_ms;
-        f->came_ms = f->g.arrived_ms = arrival_of(st);
         f->is_whole = f->g.is_complete = false;
         inbox_arrives(inbox, f);
     }
@@ -125,12 +128,11 @@ static struct file *add(struct service_inbox *inbox, struct watcher_file *found,
                        .g = {.path = found->path},
                        .st = found->st,
                        .was_here = was_here,
-                       .since_ms = inbox->now_ms,
-                       .came_ms = arrival_of(&found->st)};
+                       .since_ms = inbox->now_ms};
     found->path = NULL;
     /* A folder that is moved in holds files of any age, which arrive together. */
-    const int64_t folder_ms = ms_of(found->folder_came);
-    f->g.arrived_ms = f->came_ms > folder_ms ? f->came_ms : folder_ms;
+    const int64_t own_ms = ms_of(found->st.st_ctim), folder_ms = ms_of(found->folder_came);
+    f->g.arrived_ms = own_ms > folder_ms ? own_ms : folder_ms;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     group_add(&inbox->groups, &f->g);
     inbox->n_files++;
@@ -224,15 +226,27 @@ size_t service_inbox_due(struct service_inbox *inbox, uint64_t now_ms, struct se
     return n;
 }
 
-uint64_t service_inbox_next_due(const struct service_inbox *inbox)
+/* When the next of the list is due, not before. */
+static uint64_t next_of(const struct service_inbox *inbox, enum inbox_list list,
+                        uint64_t not_before)
 {
     uint64_t first = UINT64_MAX;
     const struct file *f;
-    TAILQ_FOREACH(f, &inbox->lists[LIST_LOOK], place)
+    TAILQ_FOREACH(f, &inbox->lists[list], place)
     {
-        first = f->look_ms < first ? f->look_ms : first;
+        first = f->look_ms >= not_before && f->look_ms < first ? f->look_ms : first;
     }
     return first;
+}
+
+uint64_t service_inbox_next_due(const struct service_inbox *inbox)
+{
+    return next_of(inbox, LIST_LOOK, 0);
+}
+
+uint64_t service_inbox_next_late(const struct service_inbox *inbox, uint64_t now_ms)
+{
+    return next_of(inbox, LIST_LATE, now_ms + 1);
 }
 
 /* Something that is not a regular file: for a moment, or for good? */
@@ -456,27 +470,6 @@ void service_inbox_settle(struct service_inbox *inbox, const struct spool_job *j
     }
 }
 
-uint64_t service_inbox_next_late(const struct service_inbox *inbox, uint64_t now_ms)
-{
-    uint64_t first = UINT64_MAX;
-    const struct file *f;
-    TAILQ_FOREACH(f, &inbox->lists[LIST_LATE], place)
-    {
-        first = f->look_ms > now_ms && f->look_ms < first ? f->look_ms : first;
-    }
-    return first;
-}
-
-/* Whether it lies beside a part that is here, although it is of a job that has gone. */
-static bool is_doubtful(const struct file *f)
-{
-    const struct group_file *g = TAILQ_FIRST(&f->g.group->files);
-    while (g != NULL && (g->job == NULL || beside_fits(f->path, g->path) == 0)) {
-        g = TAILQ_NEXT(g, place);
-    }
-    return g != NULL;
-}
-
 size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct service_late *late,
                           size_t cap)
 {
@@ -485,10 +478,8 @@ size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct s
     TAILQ_FOREACH(f, &inbox->lists[LIST_LATE], place)
     {
         if (n < cap && f->look_ms <= now_ms) {
-            late[n++] =
-                (struct service_late){.path = f->path,
-                                      .is_doubtful = f->g.drop == GROUP_NO_DROP || is_doubtful(f),
-                                      .found_ms = f->since_ms};
+            late[n++] = (struct service_late){
+                .path = f->path, .is_doubtful = inbox_is_doubtful(f), .found_ms = f->since_ms};
         }
     }
     return n;
@@ -500,20 +491,17 @@ void service_inbox_take_late(struct service_inbox *inbox, const char *path, cons
     take(inbox, f, taker);
 }
 
-void service_inbox_settle_late(struct service_inbox *inbox, const void *taker,
-                               service_inbox_is_taken *is_taken, uint64_t now_ms)
+void service_inbox_settle_late(struct service_inbox *inbox, const void *taker, bool is_moved,
+                               uint64_t now_ms)
 {
     struct file *f, *next;
     inbox->now_ms = now_ms;
     for (f = TAILQ_FIRST(&inbox->lists[LIST_TAKEN]); f != NULL; f = next) {
         next = TAILQ_NEXT(f, place);
-        if (f->taker != taker) {
-            continue;
-        }
-        if (is_taken(taker, f->path) && !f->again) {
+        if (f->taker == taker && is_moved && !f->again) {
             forget(inbox, f);
-        } else {
-            bring_back(inbox, f, f->again ? NULL : "was not moved");
+        } else if (f->taker == taker) {
+            bring_back(inbox, f, is_moved ? NULL : "was not moved");
         }
     }
 }
@@ -537,7 +525,7 @@ void service_inbox_list(const struct service_inbox *inbox, double now_s, size_t 
             if (json_array_size(list) >= most) {
                 return;
             }
-            const double came_s = (double)f->came_ms * 1e-3;
+            const double came_s = (double)f->g.arrived_ms * 1e-3;
             char *path = xasprintf("in/%s", f->path);
             json_array_append_new(list,
                                   json_pack("{s:o, s:o, s:f}", "path", text_json(path), "reason",
@@ -554,7 +542,7 @@ double service_inbox_oldest_part_s(const struct service_inbox *inbox, double now
     const struct file *f;
     TAILQ_FOREACH(f, &inbox->lists[LIST_HELD], place)
     {
-        const double came_s = (double)f->came_ms * 1e-3;
+        const double came_s = (double)f->g.arrived_ms * 1e-3;
         first_s = f->g.job != NULL && came_s < first_s ? came_s : first_s;
     }
     return now_s - first_s;

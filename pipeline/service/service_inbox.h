@@ -73,7 +73,7 @@ void service_inbox_was_claimed(struct service_inbox *inbox, const struct spool_j
 /* A file that lies beside nothing in in/, or came after the claim of what it lay beside. */
 struct service_late {
     const char *path; /* below in/; until the inbox is changed */
-    bool is_doubtful; /* another drop of that name is here already: it may be of that one */
+    bool is_doubtful; /* another drop of that name has come: it may be of that one */
     uint64_t found_ms;
 };
 /* Fills late[0 .. n) with those for which nothing has come in time; returns n <= cap. */
@@ -83,10 +83,9 @@ size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct s
 uint64_t service_inbox_next_late(const struct service_inbox *inbox, uint64_t now_ms);
 /* It is being moved, by `taker`, until service_inbox_settle_late. */
 void service_inbox_take_late(struct service_inbox *inbox, const char *path, const void *taker);
-/* What became of those: whether the file at the path has been moved. */
-typedef bool service_inbox_is_taken(const void *taker, const char *path);
-void service_inbox_settle_late(struct service_inbox *inbox, const void *taker,
-                               service_inbox_is_taken *is_taken, uint64_t now_ms);
+/* What became of those of a taker; one that is still there in spite of it is found again. */
+void service_inbox_settle_late(struct service_inbox *inbox, const void *taker, bool is_moved,
+                               uint64_t now_ms);
 
 /* Files in in/ that have not been claimed. */
 size_t service_inbox_count(const struct service_inbox *inbox);

@@ -35,7 +35,6 @@ struct file {
     char *reason;      /* NULL: by the list */
     struct ready_memory memory;
     uint64_t since_ms, complete_ms, look_ms, never_since_ms;
-    int64_t came_ms;     /* since 1970 */
     unsigned long found; /* the number of the complete look that found it */
     const void *taker;   /* LIST_TAKEN: the job that it came late for; NULL: is one of its own */
 };
@@ -123,6 +122,8 @@ void inbox_arrives(struct service_inbox *inbox, struct file *f);
 void inbox_note_claimed(struct service_inbox *inbox, const struct file *f);
 /* A grid or .prj of that name is in a job that was claimed before the start. */
 void inbox_note_gone(struct service_inbox *inbox, struct group *group, const char *name);
+/* Whether it is not of the present drop. */
+bool inbox_is_doubtful(const struct file *f);
 /* Whether the job of its drop was claimed, not long ago, or its grid has given way to another. */
 bool inbox_is_late(const struct service_inbox *inbox, const struct file *f);
 /* All that is remembered of drops. */

@@ -113,19 +113,13 @@ void late_run(struct late_batch *batch)
     }
 }
 
-static bool is_away(const void *taker, const char *path)
-{
-    const struct late_batch *const batch = taker;
-    size_t i = 0;
-    while (strcmp(batch->files[i].path, path) != 0) {
-        i++;
-    }
-    return batch->files[i].why == NULL;
-}
-
 void late_end(struct service *s, struct late_batch *batch)
 {
-    service_inbox_settle_late(s->inbox, batch, is_away, service_now(s));
+    bool is_moved = true;
+    for (size_t i = 0; i < batch->n; i++) {
+        is_moved = is_moved && batch->files[i].why == NULL;
+    }
+    service_inbox_settle_late(s->inbox, batch, is_moved, service_now(s));
     for (size_t i = 0; i < batch->n; i++) {
         struct late_file *const f = &batch->files[i];
         if (f->why != NULL) {
@@ -146,20 +140,9 @@ void late_end(struct service *s, struct late_batch *batch)
     free(batch);
 }
 
-static bool is_of_job(const void *taker, const char *path)
-{
-    const struct service_job *const job = taker;
-    const char *const name = file_name_last(path);
-    size_t i = 0;
-    while (i < job->spool->n_files && strcmp(job->spool->files[i].name, name) != 0) {
-        i++;
-    }
-    return i < job->spool->n_files;
-}
-
 void late_settle(struct service *s, const struct service_job *job)
 {
-    service_inbox_settle_late(s->inbox, job, is_of_job, service_now(s));
+    service_inbox_settle_late(s->inbox, job, true, service_now(s));
 }
 
 json_t *late_status(const struct service *s)
