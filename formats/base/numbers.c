@@ -6,6 +6,7 @@
 #include "formats/base/numbers.h"
 
 #include "formats/base/decimal.h"
+#include "formats/base/moment.h"
 
 #include <limits.h>
 #include <math.h>
@@ -36,6 +37,19 @@ static bool take_number(const char **at, double *out)
     return good;
 }
 
+/* A number, or a date that ends before a comma or at the text's end; *is_date. */
+static bool take_either(const char **at, double *out, bool *is_date)
+{
+    pass_blanks(at);
+    size_t n = strcspn(*at, ",");
+    while (n > 0 && (*at)[n - 1] == ' ') {
+        n--;
+    }
+    *is_date = moment_parse(*at, n, out);
+    *at += *is_date ? n : 0;
+    return *is_date || take_number(at, out);
+}
+
 /* Also written 1e9. */
 static bool take_count(const char **at, uint64_t *out)
 {
@@ -47,15 +61,17 @@ static bool take_count(const char **at, uint64_t *out)
     return true;
 }
 
-/* Numbers with commas between them; 0: the text is something else. */
-static uint64_t count_list(const char *at)
+/* Numbers, or dates, with commas between them; 0: the text is something else. */
+static uint64_t count_list(const char *at, bool *are_dates)
 {
     uint64_t n = 0;
     double x;
     do {
-        if (!take_number(&at, &x)) {
+        bool is_date;
+        if (!take_either(&at, &x, &is_date) || (n > 0 && is_date != *are_dates)) {
             return 0;
         }
+        *are_dates = is_date;
         n++;
     } while (take(&at, ','));
     pass_blanks(&at);
@@ -66,7 +82,8 @@ static void fill_list(const char *at, uint64_t from, size_t n, double *out)
 {
     for (uint64_t i = 0; i < from + n; i++) {
         double x = NAN;
-        (void)take_number(&at, &x);
+        bool is_date;
+        (void)take_either(&at, &x, &is_date);
         (void)take(&at, ',');
         if (i >= from) {
             out[i - from] = x;
@@ -109,11 +126,12 @@ enum status numbers_parse(const char *key, const char *text, struct numbers *out
     static const char name[] = "linspace";
     const char *at = text;
     bool is_done;
-    *out = (struct numbers){.n = count_list(text), .list = text};
+    *out = (struct numbers){.list = text};
+    out->n = count_list(text, &out->are_dates);
     if (out->n > 0) {
         return STATUS_OK;
     }
-    out->list = NULL;
+    *out = (struct numbers){0};
     STATUS_TRY(parse_steps(key, text, out, &is_done));
     if (is_done) {
         return STATUS_OK;
@@ -121,8 +139,10 @@ enum status numbers_parse(const char *key, const char *text, struct numbers *out
     pass_blanks(&at);
     const bool named = strncmp(at, name, sizeof name - 1) == 0;
     at += named ? sizeof name - 1 : 0;
-    if (!named || !take(&at, '(') || !take_number(&at, &out->first) || !take(&at, ',') ||
-        !take_number(&at, &out->last) || !take(&at, ',')) {
+    bool is_date;
+    if (!named || !take(&at, '(') || !take_either(&at, &out->first, &out->are_dates) ||
+        !take(&at, ',') || !take_either(&at, &out->last, &is_date) || is_date != out->are_dates ||
+        !take(&at, ',')) {
         return refuse(key, text,
                       " is neither linspace(a, b, n) with numbers a, b, n nor a:b:step nor a list "
                       "a, b, ...");

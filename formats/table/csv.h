@@ -30,6 +30,7 @@ struct csv_dialect {
     bool comment_is_said;        /* by the option: then no such line is a row */
     bool first_is_number;        /* the first column is one of numbers */
     bool sums_are_data;          /* no row is left out by its name */
+    bool dates;                  /* dates and times are numbers: seconds, as of moment.h */
     size_t row_cells;            /* of a row; 0 while the text may begin above the first row */
     const unsigned char *header; /* [header_bytes] the line with the names, without its end; NULL:
                                     none, or it has no word */
@@ -62,6 +63,8 @@ struct csv_shape {
     size_t n_runs;
     size_t n_kept;
     bool has_header, has_labels;
+    bool has_dates; /* in file column `dates`, the first one that is kept */
+    uint32_t dates;
     bool has_title;     /* lines above the table, or of units, are passed over */
     const char **names; /* [n_kept] into name_text, with a header */
     char *name_text;

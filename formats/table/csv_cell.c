@@ -5,6 +5,7 @@
  * and the decoder all walk with these functions wherever a text is not plain, so that they agree.
  */
 #include "formats/base/decimal.h"
+#include "formats/base/moment.h"
 #include "formats/base/utf8.h"
 #include "formats/table/csv.h"
 
@@ -278,6 +279,9 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
     }
     if (inner.n == 0) {
         return CSV_NOTHING;
+    }
+    if (d->dates && moment_parse((const char *)inner.text, inner.n, number)) {
+        return CSV_NUMBER;
     }
     if (!parse_number(d, &inner, &value)) {
         const enum csv_value word = word_value(d, &inner);

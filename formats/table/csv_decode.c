@@ -7,6 +7,7 @@
  * begins or ends within a line begins or ends there at a cell.
  */
 #include "formats/base/decimal.h"
+#include "formats/base/moment.h"
 #include "formats/table/csv.h"
 
 #include <inttypes.h>
@@ -335,9 +336,28 @@ static void note_error_value(struct decoding *k, const struct csv_cell *cell)
     }
 }
 
+static enum csv_value date_value(const struct decoding *k, const struct csv_cell *cell,
+                                 double *number)
+{
+    const struct csv_cell inner = csv_cell_inner(cell);
+    double other;
+    if (moment_parse((const char *)inner.text, inner.n, number)) {
+        return CSV_NUMBER;
+    }
+    const enum csv_value value = csv_cell_value(&k->shape->dialect, cell, &other);
+    return value == CSV_MISSING || value == CSV_NOTHING ? value : CSV_WORD;
+}
+
+/* Whether the present column is of dates. */
+static bool is_of_dates(const struct decoding *k)
+{
+    return k->shape->has_dates && k->column == k->shape->dates;
+}
+
 /* A cell of a kept column, with the full grammar. */
 static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
 {
+    const bool is_date = is_of_dates(k);
     double number = NAN;
     if (cell->unclosed) {
         return fail_cell(k, cell, "begins with a quote that is never closed");
@@ -348,7 +368,8 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     if (k->out == k->out_end) {
         return fail_room(k);
     }
-    const enum csv_value value = csv_cell_value(&k->shape->dialect, cell, &number);
+    const enum csv_value value =
+        is_date ? date_value(k, cell, &number) : csv_cell_value(&k->shape->dialect, cell, &number);
     if (k->t->choice.unreadable_is_missing &&
         (value == CSV_WORD || value == CSV_UNSURE || value == CSV_INFINITE)) {
         if (k->unreadable.n++ == 0) {
@@ -361,7 +382,10 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     }
     switch (value) {
     case CSV_WORD:
-        return fail_word(k, cell);
+        return is_date ? fail_cell(k, cell,
+                                   "is no date, as the column's others are, such as 2024-05-01 or "
+                                   "2024-05-01T12:30:00Z")
+                       : fail_word(k, cell);
     case CSV_UNSURE:
         return fail_unsure(k, cell);
     case CSV_INFINITE:
@@ -457,7 +481,8 @@ static enum status decode_line(struct decoding *k)
         const struct csv_run *const run = &shape->runs[k->run];
         const unsigned char *const before = k->p;
         /* a comma that delimits may be the decimal sign of quoted numbers, which are not plain */
-        if (run->kind == CSV_KEEP && shape->dialect.point != (char)shape->dialect.delimiter) {
+        if (run->kind == CSV_KEEP && shape->dialect.point != (char)shape->dialect.delimiter &&
+            !is_of_dates(k)) {
             decode_plain(k, run);
             if (k->p > before && k->column == 0) {
                 return STATUS_OK;

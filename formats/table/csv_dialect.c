@@ -318,11 +318,31 @@ struct tries {
     bool blanks_are_out;
 };
 
+/* Whether one of the first lines is nothing but a date and a time with a blank between. */
+static bool is_column_of_times(const struct csv_dialect *d, const struct sample *s)
+{
+    struct csv_dialect whole_lines = *d;
+    const unsigned char *p = s->text;
+    whole_lines.delimiter = '\n';
+    for (size_t n = 0; d->dates && p < s->end && n < TRIED_LINES; n++) {
+        struct csv_cell cell;
+        double number;
+        p = csv_cell_scan(&whole_lines, p, s->end, &cell);
+        (void)csv_pass(&whole_lines, &p, s->end);
+        if (memchr(cell.text, ' ', cell.n) &&
+            csv_cell_value(&whole_lines, &cell, &number) == CSV_NUMBER) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The candidate with the best score; NONE: no one has any. */
 static size_t find_best(struct tries *t, const struct csv_dialect *d, const struct sample *s)
 {
     size_t best = NONE;
     double best_score = 0;
+    t->blanks_are_out = is_column_of_times(d, s);
     for (size_t i = 0; i < N_CANDIDATES; i++) {
         t->dialects[i] = *d;
         if (!occurs(s->text, (size_t)(s->end - s->text), candidates[i])) {

@@ -466,6 +466,7 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape)
 {
     struct csv_head h = {.file = source_name(t->source)};
     shape->dialect.missing = &t->choice.missing;
+    shape->dialect.dates = t->options.dates;
     shape->dialect.comment = t->choice.comment;
     shape->dialect.comment_is_said = t->choice.comment_is_said;
     const enum status status = read_head(t, shape, &h);

@@ -10,6 +10,7 @@
  * one with words among its numbers, which are errors then, unless there are more words than numbers
  * in the head: that is a column of words with a number among them.
  */
+#include "formats/base/moment.h"
 #include "formats/base/utf8.h"
 #include "formats/table/csv.h"
 
@@ -169,6 +170,15 @@ static bool names_rows(const struct csv_head *h, const struct csv_shape *shape)
 }
 
 /* Says that column c is left out: its number, its name, and why. */
+static enum status say_left(struct table *t, const struct csv_shape *shape, size_t c,
+                            const char *what, const char *within, const char *after)
+{
+    const char *const name = shape->names ? shape->names[c] : "";
+    const char *const quote = *name ? "\"" : "";
+    return table_warn(t, "column %zu%s%s%s%s holds %s%s: left out%s", c + 1, *name ? " " : "",
+                      quote, excerpt_of(name, strlen(name)).text, quote, what, within, after);
+}
+
 static enum status warn_left(struct table *t, const struct csv_head *h,
                              const struct csv_shape *shape, size_t c, enum csv_kind kind,
                              bool wordy)
@@ -186,10 +196,7 @@ static enum status warn_left(struct table *t, const struct csv_head *h,
     } else if (kind == CSV_LABEL && names_rows(h, shape)) {
         after = " (its text names the lines)";
     }
-    const char *const name = shape->names ? shape->names[c] : "";
-    const char *const quote = *name ? "\"" : "";
-    return table_warn(t, "column %zu%s%s%s%s holds %s%s: left out%s", c + 1, *name ? " " : "",
-                      quote, excerpt_of(name, strlen(name)).text, quote, what, within, after);
+    return say_left(t, shape, c, what, within, after);
 }
 
 /* Decides what becomes of each column (h->seen becomes its kind), with warnings. */
@@ -215,12 +222,56 @@ static enum status decide_columns(struct table *t, struct csv_head *h, struct cs
     return STATUS_OK;
 }
 
+/* Whether the first cell of the column that is filled, of the rows that are looked at, is a date.
+ */
+static bool holds_dates(const struct csv_head *h, const struct csv_shape *shape, size_t c)
+{
+    const struct csv_dialect *const d = &shape->dialect;
+    const unsigned char *p = rows_begin(h, shape);
+    for (size_t k = 0; k < ROWS_AGAIN && (p = csv_find_data(d, p, h->end)) < h->end; k++) {
+        const struct csv_cell cell = cell_of(h, d, &p, c), inner = csv_cell_inner(&cell);
+        double value;
+        if (csv_cell_value(d, &cell, &value) == CSV_NUMBER) {
+            return moment_parse((const char *)inner.text, inner.n, &value);
+        }
+    }
+    return false;
+}
+
+/* From here on the first column that is kept is of dates alone, or of numbers alone; others of
+ * dates are left out. */
+static enum status decide_dates(struct table *t, struct csv_head *h, struct csv_shape *shape)
+{
+    bool is_first = true;
+    for (size_t c = 0; shape->dialect.dates && c < h->n_columns; c++) {
+        if (h->seen[c] != CSV_KEEP) {
+            continue;
+        }
+        if (holds_dates(h, shape, c)) {
+            shape->has_dates = shape->has_dates || is_first;
+            shape->dates = is_first ? (uint32_t)c : shape->dates;
+            h->seen[c] = is_first ? CSV_KEEP : CSV_LEFT;
+            STATUS_TRY(is_first ? STATUS_OK : say_left(t, shape, c, "dates", "", ""));
+        }
+        is_first = false;
+    }
+    shape->dialect.dates = false;
+    return STATUS_OK;
+}
+
+/* Whether a run begins at column c. */
+static bool begins_run(const struct csv_head *h, const struct csv_shape *shape, size_t c)
+{
+    return c == 0 || h->seen[c] != h->seen[c - 1] ||
+           (shape->has_dates && (c == shape->dates || c == shape->dates + (size_t)1));
+}
+
 /* Packs the kinds into runs, and the names to those of the kept columns. */
 static enum status make_runs(const struct csv_head *h, struct csv_shape *shape)
 {
     size_t n_runs = 0;
     for (size_t c = 0; c < h->n_columns; c++) {
-        n_runs += c == 0 || h->seen[c] != h->seen[c - 1];
+        n_runs += begins_run(h, shape, c);
     }
     shape->runs = calloc(n_runs, sizeof *shape->runs);
     if (!shape->runs) {
@@ -228,7 +279,7 @@ static enum status make_runs(const struct csv_head *h, struct csv_shape *shape)
     }
     for (size_t c = 0; c < h->n_columns; c++) {
         const enum csv_kind kind = (enum csv_kind)h->seen[c];
-        if (c == 0 || h->seen[c] != h->seen[c - 1]) {
+        if (begins_run(h, shape, c)) {
             shape->runs[shape->n_runs++] = (struct csv_run){(uint32_t)c, (uint32_t)c, kind};
         }
         shape->runs[shape->n_runs - 1].last = (uint32_t)(c + 1);
@@ -410,6 +461,7 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     STATUS_TRY(shape->has_header ? STATUS_OK : warn_of_comment(t, h, &shape->dialect));
     STATUS_TRY(decide_columns(t, h, shape));
     STATUS_TRY(t->options.columns ? csv_choose_columns(t, h, shape) : STATUS_OK);
+    STATUS_TRY(decide_dates(t, h, shape));
     shape->dialect.first_is_number = h->seen[0] == CSV_KEEP;
     const enum status status = make_runs(h, shape);
     return !status && shape->n_kept == 0 ? fail_without_numbers(h, &shape->dialect) : status;

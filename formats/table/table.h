@@ -38,6 +38,7 @@ struct table_info {
     bool is_flat;            /* an array of one dimension, which is one line */
     bool lines_are_columns;  /* Fortran order: the lines are the array's columns */
     bool has_header;         /* CSV: the first line held names */
+    bool has_dates;          /* CSV: the first kept column is of dates and times, in seconds */
     bool has_labels;         /* CSV: a first column without numbers names each line */
     bool has_missing_value;  /* the option was given: NaN stand for missing numbers */
     bool used[TABLE_N_OPTIONS]; /* this option was given, and the format looks at it */

@@ -26,6 +26,7 @@ struct table_options {
     const char *sums;       /* text: "data": rows named Total and the like are; NULL: "auto" */
     const char *prj; /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool for_grid;   /* it stands in a grid's place: a grid, or numbers alone */
+    bool dates;      /* text: the first column may be dates and times, as of moment.h */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };
 

@@ -36,6 +36,7 @@ static struct table_options table_options_of(const struct reading *r, size_t par
     struct table_options options = settings->table;
     options.prj = r->input->parts[part].prj;
     options.for_grid = settings->parts[part]->kind == STAGE_GRID;
+    options.dates = settings->parts[part]->dates;
     if (key != NULL) {
         const char *text = stage_text(settings->stage, settings->params, key);
         options.columns = *text != '\0' ? text : NULL;

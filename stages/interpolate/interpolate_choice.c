@@ -103,6 +103,23 @@ static enum interpolate_method asked_of(const struct stage_args *args)
     return (enum interpolate_method)args->params[INTERPOLATE_METHOD].index;
 }
 
+/* Both are dates, or none is. */
+static enum status choose_dates(const struct stage_args *args, struct interpolate_choice *c)
+{
+    const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES],
+                                    *const query = &args->inputs[INTERPOLATE_QUERY];
+    const bool is_line = c->line.n > 0;
+    const bool are = is_line ? c->line.are_dates : query->table->has_dates;
+    c->are_dates = nodes->table->has_dates;
+    return are == c->are_dates
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT,
+                             "%s: x of the nodes are %s, but the queries%s%s are %s; write both as "
+                             "dates, such as 2024-05-01T12:30:00Z, or both as numbers",
+                             nodes->name, are ? "numbers" : "dates", is_line ? "" : " of ",
+                             is_line ? "" : query->name, are ? "dates" : "numbers");
+}
+
 enum status interpolate_too_many(const struct stage_args *args)
 {
     const size_t most = interpolate_most_nodes(asked_of(args));
@@ -246,6 +263,7 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
     STATUS_TRY(choose_nodes(nodes, c));
     STATUS_TRY(choose_queries(&args->inputs[INTERPOLATE_QUERY],
                               &args->params[INTERPOLATE_QUERIES].numbers, c));
+    STATUS_TRY(choose_dates(args, c));
     size_t numbers;
     const bool known = nodes->table->n_lines != 0;
     const size_t most = interpolate_most_nodes(c->asked);
@@ -257,6 +275,28 @@ enum status interpolate_choose(const struct stage_args *args, struct interpolate
     c->n_nodes = c->n_nodes < most ? c->n_nodes : most;
     choose_buffers(args, c);
     return choose_n_sets(args, c);
+}
+
+const char *interpolate_x(const struct interpolate_job *job, double x,
+                          char room[INTERPOLATE_X_BYTES])
+{
+    if (job->choice.are_dates) {
+        return moment_text(x, room);
+    }
+    snprintf(room, INTERPOLATE_X_BYTES, "%.6g", x);
+    return room;
+}
+
+const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES])
+{
+    const enum interpolate_method method = job->setup.method;
+    if (method == INTERPOLATE_PCHIP || method == INTERPOLATE_SPLINE) {
+        return method == INTERPOLATE_PCHIP ? "PCHIP curve" : "cubic spline";
+    }
+    snprintf(room, INTERPOLATE_KIND_BYTES, "%s of degree %zu",
+             job->setup.nodes.is_rational ? "Floater-Hormann function" : "polynomial",
+             job->setup.degree);
+    return room;
 }
 
 const char *interpolate_name(const struct interpolate_job *job, size_t curve,

@@ -5,6 +5,7 @@
 #ifndef LEAT_STAGES_INTERPOLATE_INTERPOLATE_JOB_H
 #define LEAT_STAGES_INTERPOLATE_INTERPOLATE_JOB_H
 
+#include "formats/base/moment.h"
 #include "formats/base/numbers.h"
 #include "formats/result/figure.h"
 #include "kernels/interpolate/interpolate_setup.h"
@@ -31,6 +32,7 @@ extern const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS];
 /* What follows from shape and parameters. */
 struct interpolate_choice {
     struct numbers line; /* n == 0: queries come from the file */
+    bool are_dates;      /* x of nodes and queries, in seconds, as of moment.h */
     enum interpolate_method asked;
     size_t blend;
     enum figure_format figure;
@@ -93,6 +95,13 @@ enum status interpolate_room(struct interpolate_job *job, struct room *room) STA
 double interpolate_work(const struct stage_args *args);
 /* STATUS_TOO_LARGE, of more than interpolate_most_nodes(). */
 enum status interpolate_too_many(const struct stage_args *args);
+/* "polynomial of degree 3"; `room` is where it is made, if it is. */
+enum { INTERPOLATE_KIND_BYTES = 64 };
+const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES]);
+/* x as people are told of it: a date, or six digits of a number. */
+enum { INTERPOLATE_X_BYTES = MOMENT_BYTES };
+const char *interpolate_x(const struct interpolate_job *job, double x,
+                          char room[INTERPOLATE_X_BYTES]);
 /* The name of a curve; `room` is for one that the file does not give. */
 enum { INTERPOLATE_NAME_BYTES = 24 };
 const char *interpolate_name(const struct interpolate_job *job, size_t curve,
@@ -132,9 +141,6 @@ enum status interpolate_warn_swing(struct interpolate_job *job,
                                    struct result *out) STATUS_MUST_CHECK;
 
 /* --- interpolate_summary.c --- */
-/* "polynomial of degree 3"; `room` is where it is made, if it is. */
-enum { INTERPOLATE_KIND_BYTES = 64 };
-const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES]);
 enum status interpolate_summarise(struct interpolate_job *job,
                                   struct result *out) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */

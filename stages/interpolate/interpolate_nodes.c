@@ -190,9 +190,12 @@ static enum status set_up(struct interpolate_job *job)
     const enum status st = interpolate_setup_new(job->queue, &request, &job->setup);
     const size_t *const same = job->setup.same;
     if (st == STATUS_BAD_INPUT && same[1] > same[0]) {
-        return status_fail(st, "%s: %s has the same x as %s (%.17g); a curve has one y for each x",
+        char x[INTERPOLATE_X_BYTES];
+        snprintf(x, sizeof x, "%.17g", job->x[same[0]]);
+        return status_fail(st, "%s: %s has the same x as %s (%s); a curve has one y for each x",
                            input_of(job)->name, name_of(job, same[1]).text,
-                           name_of(job, same[0]).text, job->x[same[0]]);
+                           name_of(job, same[0]).text,
+                           job->choice.are_dates ? interpolate_x(job, job->x[same[0]], x) : x);
     }
     if (st == STATUS_BAD_INPUT) {
         char why[STATUS_MESSAGE_BYTES];

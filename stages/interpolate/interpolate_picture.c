@@ -41,9 +41,11 @@ struct picture {
     size_t n_shown;
     struct plot_axes axes;
     struct plot_ticks ticks_x, ticks_y;
-    double *x, *y;    /* [PLACES], [PLACES][n_shown] */
-    double *line;     /* [PLACES]: y of one curve */
-    double low, high; /* what of x the curves are drawn over */
+    char axis[128];      /* its name */
+    double *x, *y;       /* [PLACES], [PLACES][n_shown]; x as on the axis */
+    double *line;        /* [PLACES]: y of one curve */
+    double low, high;    /* what of x the curves are drawn over ... */
+    double origin, unit; /* ... less this, in units of that, so that dates have plain ticks */
     bool is_cut, is_extrapolated;
     double lowest, highest; /* of the curves */
 };
@@ -63,6 +65,25 @@ struct interpolate_picture_bytes interpolate_picture_bytes(size_t n_curves)
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
+/* x on the axis. */
+static double shown(const struct picture *p, double x)
+{
+    return (x - p->origin) / p->unit;
+}
+
+/* The axis of dates is in days, hours or seconds from the first of them on. */
+static const char *choose_unit(struct picture *p)
+{
+    const double length = p->high - p->low;
+    const bool in_days = length > 3 * 86400.0, in_hours = length > 3 * 3600.0;
+    p->unit = 1;
+    if (p->job->choice.are_dates) {
+        p->origin = p->low;
+        p->unit = in_days ? 86400 : in_hours ? 3600 : 1;
+    }
+    return in_days ? "days" : in_hours ? "hours" : "seconds";
+}
+
 /* The queries; the nodes where there are not two. */
 static void choose_x(struct picture *p)
 {
@@ -71,7 +92,11 @@ static void choose_x(struct picture *p)
     const double first = job->x[0], last = job->x[job->n - 1];
     p->low = are_queries ? job->low : first;
     p->high = are_queries ? job->high : last;
-    p->axes.x = plot_range_of(p->low, p->high, 0.02);
+    const char *const unit = choose_unit(p);
+    char from[INTERPOLATE_X_BYTES];
+    snprintf(p->axis, sizeof p->axis, job->choice.are_dates ? "%s from %s on" : "x", unit,
+             interpolate_x(job, p->low, from));
+    p->axes.x = plot_range_of(shown(p, p->low), shown(p, p->high), 0.02);
     p->is_extrapolated = p->low < first || p->high > last;
 }
 
@@ -80,7 +105,11 @@ static enum status evaluate(struct interpolate_job *job, struct picture *p)
 {
     const struct numbers line = {.first = p->low, .last = p->high, .n = PLACES};
     numbers_fill(&line, 0, PLACES, p->x);
-    return interpolate_values_at(job, p->n_shown, p->x, PLACES, p->y);
+    STATUS_TRY(interpolate_values_at(job, p->n_shown, p->x, PLACES, p->y));
+    for (size_t i = 0; i < PLACES; i++) {
+        p->x[i] = shown(p, p->x[i]);
+    }
+    return STATUS_OK;
 }
 
 /* The least and greatest of the nodes that are shown, and how many those are. */
@@ -91,7 +120,8 @@ static size_t range_of_nodes(const struct picture *p, double *low, double *high)
     *low = INFINITY;
     *high = -INFINITY;
     for (size_t i = 0; i < job->n; i++) {
-        if (job->x[i] < p->axes.x.low || job->x[i] > p->axes.x.high) {
+        const double x = shown(p, job->x[i]);
+        if (x < p->axes.x.low || x > p->axes.x.high) {
             continue;
         }
         n++;
@@ -182,7 +212,7 @@ static void draw_legend(struct picture *p, struct figure *f)
 /* The places of a curve from `from` on that lie where `inside` says; *end is the next one. */
 static size_t stretch(const struct picture *p, size_t from, bool *inside)
 {
-    const double first = p->job->x[0], last = p->job->x[p->job->n - 1];
+    const double first = shown(p, p->job->x[0]), last = shown(p, p->job->x[p->job->n - 1]);
     *inside = p->x[from] >= first && p->x[from] <= last;
     size_t end = from;
     while (end < PLACES && (p->x[end] >= first && p->x[end] <= last) == *inside) {
@@ -211,10 +241,9 @@ static void draw_nodes(const struct picture *p, size_t c)
     const struct interpolate_job *const job = p->job;
     const size_t every = (job->n + MARKED - 1) / MARKED;
     for (size_t i = 0; i < job->n; i += every) {
-        plot_mark(&p->axes, job->x[i], job->y[c * job->n + i], PLOT_DISC, mark_size(p) * 1.3, 1,
-                  0xffffff);
-        plot_mark(&p->axes, job->x[i], job->y[c * job->n + i], PLOT_DISC, mark_size(p), 1,
-                  colours_of(c));
+        const double x = shown(p, job->x[i]), y = job->y[c * job->n + i];
+        plot_mark(&p->axes, x, y, PLOT_DISC, mark_size(p) * 1.3, 1, 0xffffff);
+        plot_mark(&p->axes, x, y, PLOT_DISC, mark_size(p), 1, colours_of(c));
     }
 }
 
@@ -242,12 +271,12 @@ static void draw(struct picture *p, struct figure *f)
     const double first = p->job->x[0], last = p->job->x[p->job->n - 1];
     draw_title(p, f);
     if (p->low < first) {
-        plot_band(&p->axes, p->axes.x.low, first, BEYOND);
+        plot_band(&p->axes, p->axes.x.low, shown(p, first), BEYOND);
     }
     if (p->high > last) {
-        plot_band(&p->axes, last, p->axes.x.high, BEYOND);
+        plot_band(&p->axes, shown(p, last), p->axes.x.high, BEYOND);
     }
-    plot_axes_draw(&p->axes, &p->ticks_x, &p->ticks_y, "x", "");
+    plot_axes_draw(&p->axes, &p->ticks_x, &p->ticks_y, p->axis, "");
     for (size_t c = p->n_shown; c-- > 0;) {
         draw_curve(p, c);
     }

@@ -72,9 +72,10 @@ static enum status interpolate_run(struct job_io *io)
 }
 
 static const struct stage_part parts[INTERPOLATE_N_PARTS] = {
-    [INTERPOLATE_NODES] = {.suffix = "nodes", .kind = STAGE_TABLE},
+    [INTERPOLATE_NODES] = {.suffix = "nodes", .kind = STAGE_TABLE, .dates = true},
     [INTERPOLATE_QUERY] = {.suffix = "query",
                            .kind = STAGE_TABLE,
+                           .dates = true,
                            .columns = "query_columns",
                            .unless = "query"},
 };

@@ -213,7 +213,13 @@ static void curve_row(const void *context, uint64_t i, struct result_row *to)
     const struct interpolate_job *const job = context;
     const size_t curves = job->choice.n_curves;
     char room[INTERPOLATE_NAME_BYTES];
-    result_row_real(to, "x", job->text_x[i]);
+    if (job->choice.are_dates) {
+        char x[INTERPOLATE_X_BYTES];
+        result_row_text(to, "x",
+                        isnan(job->text_x[i]) ? "" : interpolate_x(job, job->text_x[i], x));
+    } else {
+        result_row_real(to, "x", job->text_x[i]);
+    }
     for (size_t c = 0; c < curves; c++) {
         result_row_real(to, result_row_has_names(to) ? interpolate_name(job, c, room) : "",
                         job->text_y[i * curves + c]);

@@ -18,6 +18,7 @@ static const struct stage_fact facts[] = {
     {"curves", "n_curves", ""},
     {"queries", "n_queries", ""},
     {"method", "method", ""},
+    {"x of curve.npz", "x_unit", ""},
     {"Lebesgue constant", "lebesgue_constant", ""},
     {"nodes from", "nodes_from", ""},
     {"nodes to", "nodes_to", ""},
@@ -42,18 +43,6 @@ static const char *const methods[] = {[INTERPOLATE_BY_CELLS] = "chebyshev",
                                       [INTERPOLATE_FLOATER_HORMANN] = "floater-hormann",
                                       [INTERPOLATE_PCHIP] = "pchip",
                                       [INTERPOLATE_SPLINE] = "spline"};
-
-const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES])
-{
-    const enum interpolate_method method = job->setup.method;
-    if (method == INTERPOLATE_PCHIP || method == INTERPOLATE_SPLINE) {
-        return method == INTERPOLATE_PCHIP ? "PCHIP curve" : "cubic spline";
-    }
-    snprintf(room, INTERPOLATE_KIND_BYTES, "%s of degree %zu",
-             job->setup.nodes.is_rational ? "Floater-Hormann function" : "polynomial",
-             job->setup.degree);
-    return room;
-}
 
 static const char *why_of(const struct interpolate_job *job)
 {
@@ -82,6 +71,15 @@ static enum status put_shape(const struct interpolate_job *job, json_t *shape)
     return summary_entry_put(shape, entries, sizeof entries / sizeof *entries);
 }
 
+static json_t *summary_x(const struct interpolate_job *job, double x)
+{
+    char room[INTERPOLATE_X_BYTES];
+    return job->choice.are_dates && !isnan(x) ? json_string(interpolate_x(job, x, room))
+                                              : summary_real(x);
+}
+
+static const char unit_of_dates[] = "seconds since 1970-01-01T00:00:00Z";
+
 /* What was chosen stands beside what was asked for, which says how results are made again. */
 static enum status put_summary(const struct interpolate_job *job, json_t *summary)
 {
@@ -100,10 +98,11 @@ static enum status put_summary(const struct interpolate_job *job, json_t *summar
         {"cells_by_barycentric", summary_integer(s->n_marked)},
         {"lebesgue_constant", summary_real(s->lebesgue)},
         {"log10_lebesgue_constant", summary_real(log10(s->lebesgue))},
-        {"nodes_from", summary_real(job->x[0])},
-        {"nodes_to", summary_real(job->x[(size_t)n - 1])},
-        {"queries_from", summary_real(has_queries ? job->low : NAN)},
-        {"queries_to", summary_real(has_queries ? job->high : NAN)},
+        {"x_unit", job->choice.are_dates ? json_string(unit_of_dates) : json_null()},
+        {"nodes_from", summary_x(job, job->x[0])},
+        {"nodes_to", summary_x(job, job->x[(size_t)n - 1])},
+        {"queries_from", summary_x(job, has_queries ? job->low : NAN)},
+        {"queries_to", summary_x(job, has_queries ? job->high : NAN)},
         {"extrapolated", summary_integer(job->total.n_outside)},
         {"hits", summary_integer(job->total.n_hits)},
         {"missing", summary_integer(job->total.n_missing)},
@@ -168,7 +167,7 @@ static enum status warn_all(struct interpolate_job *job, struct result *out)
                                job->setup.cells.n_cells * job->choice.n_curves));
     }
     if (t->n_outside > 0) {
-        char growth[64] = "";
+        char growth[64] = "", from[INTERPOLATE_X_BYTES], to[INTERPOLATE_X_BYTES];
         const bool is_rational = job->setup.nodes.is_rational;
         if (job->setup.degree > 1 && !is_rational) {
             snprintf(growth, sizeof growth, ", and soon grows like x^%zu", job->setup.degree);
@@ -176,8 +175,9 @@ static enum status warn_all(struct interpolate_job *job, struct result *out)
         STATUS_TRY(result_warn(
             out,
             "%" PRIu64 " of %" PRIu64 " queries lie outside of the nodes, from "
-            "%.6g to %.6g: the %s is extrapolated there%s",
-            t->n_outside, job->n_done, job->x[0], job->x[job->n - 1],
+            "%s to %s: the %s is extrapolated there%s",
+            t->n_outside, job->n_done, interpolate_x(job, job->x[0], from),
+            interpolate_x(job, job->x[job->n - 1], to),
             job->setup.method >= INTERPOLATE_FLOATER_HORMANN ? "curve" : "polynomial", growth));
     }
     if (t->n_missing > 0) {

@@ -2,6 +2,7 @@
 same bytes for any number of threads and any size of blocks; every mistake with its message; in bounded memory; and
 through the service. LEAT_TEST_BACKEND chooses the backend."""
 # ctest: long small=watched
+import datetime
 import decimal
 import glob
 import gzip
@@ -261,6 +262,61 @@ def pieces():
     run("-s", "method=spline", "-s", "query=0,5", "k4.nodes.csv", out="bad", status=1, says="k4.nodes.csv: between x = 0 and 4.9.*e-324 "
         "the curve is steeper than a double holds; scale x or y")
     print(f"pchip and spline of {n} nodes; what is told of them")
+
+
+def dates():
+    """Dates and times as x: the same curve as of their seconds, and told as dates."""
+    at = [datetime.datetime(2024, 5, 1, 6, tzinfo=datetime.timezone.utc) + datetime.timedelta(hours=7 * h + h * h) for h in range(9)]
+    seconds, y = numpy.array([t.timestamp() for t in at]), numpy.array([3, 1, 4, 1, 5, 9, 2, 6, 5])
+    asked = ["2024-05-02", "2024-05-01T12:30", "2024-05-03 01:00:00.25", "2024-05-02T02:00:00+02:00", at[3].isoformat()]
+    queries = numpy.array([1714608000, 1714566600, 1714698000.25, 1714608000, seconds[3]])
+    write("d.nodes.csv", seconds, y)
+    numpy.save("d.query.npy", queries)
+    run("-s", "method=spline", "d.nodes.csv", "d.query.npy")
+    want = curve("out/d")["y"]
+    forms = {"h": ("site,when,level,changed", "a,{0},{1},2024-06-01"), "i": (None, "{0},{1}"), "j": ("when;level", "{0};{1},0"),
+             "k": ("when\tlevel", '"{0}"\t{1}'), "l": ("t,v", "{2},{1}")}
+    for name, (head, row) in forms.items():
+        with open(f"d{name}.nodes.csv", "w", encoding="utf-8") as f:
+            f.writelines(line + "\n" for line in ([head] if head else []) +
+                         [row.format(t.isoformat(), v, t.strftime("%Y-%m-%d %H:%M")) for t, v in reversed(list(zip(at, y)))])
+        with open(f"d{name}.query.csv", "w", encoding="utf-8") as f:
+            f.writelines(q + "\n" for q in (["when"] if head else []) + asked)
+        run("-s", "method=spline", f"d{name}.nodes.csv", f"d{name}.query.csv")
+        z, told = curve(f"out/d{name}"), about(f"out/d{name}")
+        assert numpy.array_equal(z["x"], queries) and numpy.array_equal(z["y"], want) and numpy.array_equal(z["nodes_x"], seconds), name
+        assert told["warnings"] == ([] if name != "h" else ['column 1 "site" holds no number: left out', 'column 4 "changed" holds dates: left out']), (name, told["warnings"])
+        s = told["summary"]
+        assert s["x_unit"] == "seconds since 1970-01-01T00:00:00Z" and s["hits"] == 3 and s["n_curves"] == 1, s
+        assert [s[k] for k in ("nodes_from", "queries_from", "queries_to")] == [
+            "2024-05-01T06:00:00Z", "2024-05-01T12:30:00Z", "2024-05-03T01:00:00.250000Z"], s
+    with gzip.open("out/dh/curve.csv.gz", "rt") as f:
+        text = f.read().split("\n")
+    assert text[0] == "x,level" and [row.split(",")[0] for row in text[1:4]] == [
+        "2024-05-02T00:00:00Z", "2024-05-01T12:30:00Z", "2024-05-03T01:00:00.250000Z"], text
+    assert [float(row.split(",")[1]) for row in text[1:-1]] == want[0].tolist()
+    run("-s", "method=spline", "-s", "query=" + ", ".join(asked), "dh.nodes.csv")
+    assert numpy.array_equal(curve("out/dh")["y"], want)
+    run("-s", "query=linspace(2024-05-01, 2024-05-03T12:00, 61)", "-s", "method=pchip", "dh.nodes.csv", figure="png")
+    assert numpy.array_equal(curve("out/dh")["x"], numpy.linspace(1714521600, 1714737600, 61))
+    assert "from 2024-05-01T06:00:00Z to 2024-05-06T06:00:00Z: the curve is extrapolated there" in about("out/dh")["warnings"][2]
+    write("dm.nodes.csv", [2024.5, 2025], [0, 1])
+    run("-s", "query=2024.75", "dm.nodes.csv")
+    assert about("out/dm")["summary"]["x_unit"] is None
+    for text, query, says in (
+            ("t,v\n2024-05-01,1\n20240502,2\n", "2024-05-01", 'line 3, column 1 .t.: "20240502" is no date, as the column\'s others are'),
+            ("t,v\n5,1\n2024-05-02,2\n", "5", 'line 3, column 1 .t.: "2024-05-02" is not a number'),
+            ("t,v\n2024-05-01,1\n,2\n", "2024-05-01", "line 3: x is missing"),
+            ("t,v\n2024-05-01T12:00,1\n2024-05-01T14:00+02:00,2\n", "2024-05-01",
+             r"line 3 has the same x as line 2 \(2024-05-01T12:00:00Z\)"),
+            ("t,v\n2024-05-01,1\n2024-05-02,2\n", "1714521600", "x of the nodes are dates, but the queries are numbers"),
+            ("t,v\n1,1\n2,2\n", "2024-05-01", "x of the nodes are numbers, but the queries are dates")):
+        with open("dn.nodes.csv", "w", encoding="utf-8") as f:
+            f.write(text)
+        run("-s", f"query={query}", "dn.nodes.csv", out="bad", status=1, says=says)
+    for query in ("2024-05-01, 5", "2024-05-32", "linspace(2024-05-01, 5, 3)", "2024-05-01:2024-06-01:1"):
+        run("-s", f"query={query}", "dh.nodes.csv", out="bad", status=2, says="is neither linspace|is not a:b:step")
+    print(f"dates and times as x: {len(forms)} forms, lists, linspace, mistakes")
 
 
 def linspace():
@@ -682,6 +738,6 @@ def service():
 
 
 THREADED = forms, same_bytes, cancelled, service
-for part in THREADED if THREADS_ALONE else (bound, rational, pieces, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
+for part in THREADED if THREADS_ALONE else (bound, rational, pieces, dates, linspace, forms, summary, swings, same_bytes, memory, mistakes, checked,
                                             cancelled, service):
     part()
