@@ -27,6 +27,7 @@ enum {
     RECORD_EVERY,
     SAMPLE,
     SEED,
+    OUTLINE,
     FIGURE,
 };
 
@@ -98,6 +99,8 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
               .text = "0",
               .max = 0x1p53,
               .help = "seed of the random numbers"},
+    [OUTLINE] = ONE_OF("outline", "none|geojson", "none",
+                       "where debris came, as polygons in outline.geojson"),
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -124,6 +127,7 @@ static struct sciddicat_units units_of(const struct sciddicat_job *job, size_t c
 static struct sciddicat_choice choice_of(const struct param_value *p)
 {
     return (struct sciddicat_choice){.affected_m = p[AFFECTED].real,
+                                     .has_outline = p[OUTLINE].index > 0,
                                      .figure = (enum figure_format)p[FIGURE].index,
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =
@@ -239,6 +243,7 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     }
     const size_t n = l->n_cells;
     room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
+    room_count(room, job->choice.has_outline ? sciddicat_outline_bytes(n) : 0, 0);
     STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
     STATUS_TRY(room_host(room, n, sizeof *l->max_h, &l->max_h));
     STATUS_TRY(room_host(room, n, sizeof *l->arrival, &l->arrival));

@@ -39,6 +39,7 @@ struct sciddicat_choice {
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
     enum figure_format figure;
+    bool has_outline;
     double affected_m; /* a cell with more debris than that, ever, was hit */
 };
 
@@ -130,7 +131,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 19 };
+enum { SCIDDICAT_N_SPECS = 20 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -248,6 +249,14 @@ enum status sciddicat_picture(struct sciddicat_job *job, const char *name,
 /* Add the map, and that of several runs' shares. The run is over. */
 enum status sciddicat_map(struct sciddicat_job *job) STATUS_MUST_CHECK;
 enum status sciddicat_map_runs(struct sciddicat_job *job) STATUS_MUST_CHECK;
+
+/* --- sciddicat_outline: where debris came, as polygons -------------------------------------------
+ */
+
+/* Host memory that making it takes, about. */
+size_t sciddicat_outline_bytes(size_t n_cells);
+/* Adds outline.geojson. The run is over. */
+enum status sciddicat_outline(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------
  *

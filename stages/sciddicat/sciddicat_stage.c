@@ -57,6 +57,7 @@ static enum status sciddicat_run(struct job_io *io)
     STATUS_TRY(sciddicat_summarise(job));
     STATUS_TRY(sciddicat_files(job));
     STATUS_TRY(sciddicat_map(job));
+    STATUS_TRY(job->choice.has_outline ? sciddicat_outline(job) : STATUS_OK);
     STATUS_TRY(job->runs.n > 1 ? sciddicat_runs_files(job) : STATUS_OK);
     return job->slide.n_probes > 0 ? sciddicat_probes_files(job) : STATUS_OK;
 }

@@ -1,5 +1,5 @@
 """What a landslide is compared and calibrated with, whole program, against NumPy: an observed landslide and its scores; probes; several
-runs; and through the service. LEAT_TEST_BACKEND chooses the backend."""
+runs; outlines; and through the service. LEAT_TEST_BACKEND chooses the backend."""
 # ctest: long
 import csv
 import gzip
@@ -370,6 +370,86 @@ def runs():
     print("several runs: each row is a run alone; probability, mean and maximum; a Latin hypercube; mistakes")
 
 
+# --- outlines ---------------------------------------------------------------------------------------------------
+
+
+def patches(mask):
+    """How many groups of cells share sides."""
+    left, n = mask.copy(), 0
+    while left.any():
+        todo = [tuple(numpy.argwhere(left)[0])]
+        left[todo[0]] = False
+        n += 1
+        while todo:
+            i, j = todo.pop()
+            for a, b in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+                if 0 <= a < mask.shape[0] and 0 <= b < mask.shape[1] and left[a, b]:
+                    left[a, b] = False
+                    todo.append((a, b))
+    return n
+
+
+def check_outline(path, mask, x, y):
+    """x, y: of a corner of cells, by column and row. Even-odd over rings says which cells lie within; each ring is closed, comes
+    to no corner twice, and has the direction of RFC 7946."""
+    with open(path) as f:
+        told = json.load(f)
+    assert told["type"] == "FeatureCollection" and len(told["features"]) == 1
+    geometry = told["features"][0]["geometry"]
+    assert geometry["type"] == "MultiPolygon"
+    corners = {(x(i, j), y(i, j)): (i, j) for i in range(mask.shape[0] + 1) for j in range(mask.shape[1] + 1)}
+    covered = numpy.zeros(mask.shape, int)
+    for polygon in geometry["coordinates"]:
+        inside = numpy.zeros(mask.shape, int)
+        for k, ring in enumerate(polygon):
+            points = [tuple(p) for p in ring]
+            assert points[0] == points[-1] and len(points) >= 5 and len(set(points)) == len(points) - 1, points
+            area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip([(p[0] - points[0][0], p[1] - points[0][1]) for p in points],
+                                                               [(p[0] - points[0][0], p[1] - points[0][1]) for p in points[1:]]))
+            assert (area > 0) == (k == 0), (k, area)
+            places = [corners[p] for p in points]
+            for n, (a, b) in enumerate(zip(places, places[1:])):
+                assert (a[0] == b[0]) != (a[1] == b[1])
+                assert (a[0] == b[0]) != (places[n - 1 if n else -2][0] == a[0]), "it turns at each corner"
+                if a[1] == b[1]:  # a side along a column: all cells right of it are crossed
+                    inside[min(a[0], b[0]):max(a[0], b[0]), a[1]:] += 1
+        covered += inside % 2
+    assert numpy.array_equal(covered, mask), numpy.argwhere(covered != mask)[:5]
+    assert len(geometry["coordinates"]) == patches(mask)
+    return told
+
+
+def outlines():
+    random = numpy.random.default_rng(9)
+    rows, columns = numpy.mgrid[:23, :31]
+    ring = numpy.maximum(abs(rows - 11), abs(columns - 15))
+    masks = [rows < 0, rows >= 0, (rows + columns) % 2 == 0, ring % 2 == 0, (ring == 4) | ((rows == 8) & (columns == 12)),
+             (abs(rows - 11) + abs(columns - 15)) % 3 > 0, *(random.uniform(size=rows.shape) < share for share in (0.1, 0.4, 0.6, 0.8))]
+    for n, mask in enumerate(masks):
+        z = random.uniform(100, 101, mask.shape)
+        z[5, 6:9] = NODATA
+        write("o.dem.asc", z)
+        write("o.source.asc", numpy.where(mask, 1.0, 0.0))
+        mask = mask & (z != NODATA)
+        run("o.dem.asc", "o.source.asc", "steps=0", "outline=geojson")
+        told = check_outline("out/o/outline.geojson", mask, lambda i, j: WEST + CELL * j, lambda i, j: SOUTH + CELL * (23 - i))
+        assert told["features"][0]["properties"] == {"steps": 0, "p_epsilon": 0.001, "p_r": 0.5} and "crs" not in told
+        numpy.save("u.dem.npy", numpy.where(z == NODATA, numpy.nan, z))
+        numpy.save("u.source.npy", numpy.where(mask, 1.0, 0.0))
+        run("u.dem.npy", "u.source.npy", "steps=0", "outline=geojson")
+        check_outline("out/u/outline.geojson", mask, lambda i, j: j + 0.5, lambda i, j: i + 0.5)
+    z, h = valley(4)
+    write("o.dem.asc", z)
+    write("o.source.asc", h)
+    with open("o.dem.prj", "w") as f:
+        f.write('PROJCS["WGS 84 / UTM zone 33N",AUTHORITY["EPSG","32633"]]')
+    run("o.dem.asc", "o.source.asc", "steps=150", "outline=geojson", "p_r=0.4,0.6")
+    check_outline("out/o/outline.geojson", ~numpy.isnan(read("out/o/arrival.asc.gz")), lambda i, j: WEST + CELL * j,
+                  lambda i, j: SOUTH + CELL * (ROWS - i))
+    os.remove("o.dem.prj")
+    print("outlines: rings of the cells that debris reached, valid, whatever they look like")
+
+
 def tessina():
     if not os.path.isfile(f"{TESSINA}/tessina.dem.asc"):
         print(f"NOT SHOWN here: the Tessina landslide, neither LEAT_TESSINA nor {TESSINA}")
@@ -413,5 +493,5 @@ def service():
     print("the service: three grids are one job")
 
 
-for part in (service,) if THREADS_ALONE else (observed, probes, runs, tessina, service):
+for part in (service,) if THREADS_ALONE else (observed, probes, runs, outlines, tessina, service):
     part()

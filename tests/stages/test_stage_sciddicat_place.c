@@ -609,6 +609,74 @@ static void a_dem_without_a_place_takes_that_of_the_source(void **state)
     slide_free(&s);
 }
 
+/* Of the only ring of outline.geojson the area, which is positive where it runs counterclockwise,
+ * and the least x and y. */
+static double ring_area(const struct outcome *o, double low[2], const char *system)
+{
+    const struct made_file *const f = find_file(o, "outline.geojson");
+    assert_non_null(f);
+    json_t *const all = json_loadb((const char *)f->bytes.data, f->bytes.len, 0, NULL);
+    double area = 0;
+    assert_non_null(all);
+    const json_t *const crs = json_object_get(json_object_get(all, "crs"), "properties");
+    const char *const name = json_string_value(json_object_get(crs, "name"));
+    assert_true(system != NULL ? name != NULL && strcmp(name, system) == 0 : name == NULL);
+    const json_t *const feature = json_array_get(json_object_get(all, "features"), 0);
+    const json_t *const patches =
+        json_object_get(json_object_get(feature, "geometry"), "coordinates");
+    const json_t *const ring = json_array_get(json_array_get(patches, 0), 0);
+    assert_true(json_array_size(patches) == 1 && json_array_size(ring) == 5);
+    low[0] = low[1] = INFINITY;
+    for (size_t k = 0; k < 4; k++) {
+        const json_t *const a = json_array_get(ring, k), *const b = json_array_get(ring, k + 1);
+        const double x[2] = {json_number_value(json_array_get(a, 0)),
+                             json_number_value(json_array_get(b, 0))};
+        const double y[2] = {json_number_value(json_array_get(a, 1)),
+                             json_number_value(json_array_get(b, 1))};
+        area += (x[0] * y[1] - x[1] * y[0]) / 2;
+        low[0] = fmin(low[0], x[0]);
+        low[1] = fmin(low[1], y[0]);
+    }
+    json_decref(all);
+    return area;
+}
+
+/* Rows southwards, northwards, turned, mirrored, and without a place. */
+static void outlines_run_counterclockwise_on_the_map_however_it_lies(void **state)
+{
+    static const double turned[6] = {6, 8, 500, 8, -6, 900},
+                        mirrored[6] = {-10, 0, 500, 0, -10, 900};
+    static const double low[][2] = {{1040, 2040}, {1040, 2040}, {556, 902}, {450, 850}, {4.5, 4.5}};
+    static const uint16_t keys[] = {1, 1, 0, 1, 3072, 0, 1, 32633};
+    (void)state;
+    for (size_t k = 0; k < 5; k++) {
+        struct slide s = slope(9, 12, 4, 4);
+        const char *const params[] = {"steps=0", "outline=geojson", "figure=none"};
+        memcpy(s.params, params, sizeof params);
+        for (int part = 0; part < 2; part++) {
+            struct grid *const g = s.grids[part];
+            g->cell_y = k == 1 ? -10 : 10;
+            g->y = k == 1 ? 2000 + 9 * 10 : 2000;
+            g->has_origin = k < 2;
+            g->is_rotated = k == 2 || k == 3;
+            memcpy(g->transform, k == 2 ? turned : mirrored, sizeof turned);
+        }
+        if (k == 0) {
+            assert_int_equal(grid_add_tag(s.grids[DEM], GRID_GEO_KEYS, GRID_SHORT, 8, keys),
+                             STATUS_OK);
+        }
+        struct outcome o = run_well(&s);
+        double least[2];
+        const double area = ring_area(&o, least, k == 0 ? "urn:ogc:def:crs:EPSG::32633" : NULL);
+        if (!(fabs(area - (k == 4 ? 1 : 100)) < 1e-6) || least[0] != low[k][0] ||
+            least[1] != low[k][1]) {
+            fail_msg("%zu: area %g from %g, %g", k, area, least[0], least[1]);
+        }
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -626,6 +694,7 @@ int main(void)
         cmocka_unit_test(a_turned_grid_of_points_lies_half_a_cell_further),
         cmocka_unit_test(other_coordinate_systems_are_told),
         cmocka_unit_test(a_dem_without_a_place_takes_that_of_the_source),
+        cmocka_unit_test(outlines_run_counterclockwise_on_the_map_however_it_lies),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
 }
