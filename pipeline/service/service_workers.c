@@ -420,24 +420,23 @@ void service_worker_sick(struct service_worker *w, const char *why)
 static void on_message(void *user, const json_t *message)
 {
     struct service_worker *w = user;
-    const char *what = json_string_value(json_object_get(message, "is"));
+    const char *const what = w->state == WORKER_STARTING ? text_at(message, "is") : "";
     w->silent_ticks = 0;
-    if (what != NULL && strcmp(what, "ready") == 0 && w->state == WORKER_STARTING) {
-        json_int_t jobs = json_integer_value(json_object_get(message, "jobs"));
+    if (strcmp(what, "ready") == 0) {
+        const json_int_t jobs = json_integer_value(json_object_get(message, "jobs"));
         w->state = WORKER_READY;
         w->was_ready = true;
         w->kill_ms = w->is_stopped ? w->kill_ms : 0;
         w->why[0] = w->unfit_why[0] = '\0';
         w->n_places = (size_t)(jobs < 1 ? 1 : jobs);
-        w->capacity = CAPACITY_FACTOR * (size_t)(jobs < 1 ? 1 : jobs);
+        w->capacity = CAPACITY_FACTOR * w->n_places;
         w->capacity = w->is_alone ? 1 : w->capacity < CAPACITY_MOST ? w->capacity : CAPACITY_MOST;
         snprintf(w->device, sizeof(w->device), "%s", text_at(message, "device"));
         log_info("%s: ready on %s (process %d)", w->name, w->device, w->process.pid);
         w->service->is_changed = true;
-    } else if (what != NULL && strcmp(what, "unfit") == 0 && w->state == WORKER_STARTING) {
-        const char *text = json_string_value(json_object_get(message, "text"));
-        enum status code = worker_unpack_code(json_string_value(json_object_get(message, "code")));
-        snprintf(w->why, sizeof(w->why), "%s", text != NULL ? text : "it cannot begin");
+    } else if (strcmp(what, "unfit") == 0) {
+        const enum status code = worker_unpack_code(text_at(message, "code"));
+        snprintf(w->why, sizeof(w->why), "%s", text_at(message, "text"));
         w->is_unfit = true;
         if (code == STATUS_BAD_ARGUMENT && !w->service->is_open) { /* nothing will ever begin */
             log_error("%s", w->why);

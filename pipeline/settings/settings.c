@@ -286,20 +286,19 @@ static bool has_device(const struct settings_devices *devices, uint64_t number)
 
 /* Numbers with a comma behind each, but for the last unless it is the only one: "2," is device 2.
  */
-static bool take_group(struct settings_devices *devices, const char *group, size_t length)
+static bool take_group(struct settings_devices *devices, char *group)
 {
-    bool right = memchr(group, ',', length) != NULL;
-    for (const char *at = group, *end = group + length; right && at < end;) {
-        char text[8];
-        uint64_t number = 0;
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const size_t n = (size_t)((comma != NULL ? comma : end) - at);
-        right = text_parse_count(cut(text, sizeof(text), at, n), &number) && number < 4096 &&
+    bool right = strchr(group, ',') != NULL;
+    for (char *text; right && (text = strsep(&group, ",")) != NULL;) {
+        uint64_t number;
+        if (*text == '\0' && group == NULL) {
+            break;
+        }
+        right = strlen(text) < 8 && text_parse_count(text, &number) && number < 4096 &&
                 devices->n < SETTINGS_MOST_DEVICES && !has_device(devices, number);
         if (right) {
             devices->at[devices->n++] = (int)number;
         }
-        at += n + (comma != NULL);
     }
     if (right) {
         devices->ends[devices->n - 1] = true;
@@ -317,13 +316,11 @@ static enum status put_devices(struct settings_devices *out, const char *value, 
         right = text_parse_count(value, &number) && number > 0 && number <= SETTINGS_MOST_DEVICES;
         devices.n = (size_t)number;
     }
-    static const char blanks[] = " \t";
-    for (const char *at = value + strspn(value, blanks); devices.is_list && right && *at != '\0';) {
-        const size_t n = strcspn(at, blanks);
-        right = take_group(&devices, at, n);
-        at += n;
-        at += strspn(at, blanks);
+    char *const copy = xstrdup(value), *rest = copy;
+    for (char *group; devices.is_list && right && (group = strsep(&rest, " \t")) != NULL;) {
+        right = *group == '\0' || take_group(&devices, group);
     }
+    free(copy);
     if (!right) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "%s: '%s' does not say which devices; write all, how many, or a list "

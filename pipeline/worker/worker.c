@@ -386,14 +386,14 @@ static void on_alive(uv_timer_t *timer)
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static const struct backend_info *info_of_open(const struct engine *e)
+static const char *device_of(const struct engine *e)
 {
     for (size_t i = 0; i < e->n_devices; i++) {
         if (e->devices[i].state == DEVICE_OPEN) {
-            return &e->devices[i].info;
+            return e->devices[i].info.device;
         }
     }
-    return &e->cpu.info;
+    return e->cpu.info.device;
 }
 
 static void open_engine(struct worker *w, const json_t *message)
@@ -410,10 +410,8 @@ static void open_engine(struct worker *w, const json_t *message)
     }
     w->is_open = true;
     w->context.out_fd = w->folders.out_fd;
-    const struct backend_info *info = info_of_open(e);
-    worker_link_send(&w->link,
-                     json_pack("{s:s, s:s, s:o, s:I}", "is", "ready", "backend", info->name,
-                               "device", text_json(info->device), "jobs", (json_int_t)e->max_jobs));
+    worker_link_send(&w->link, json_pack("{s:s, s:o, s:I}", "is", "ready", "device",
+                                         text_json(device_of(e)), "jobs", (json_int_t)e->max_jobs));
 }
 
 static void on_message(void *user, const json_t *message)

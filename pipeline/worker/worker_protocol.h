@@ -14,7 +14,7 @@
  *   {"do": "drain"}                        begin no more, and say so of each job that waits
  *   {"do": "stop"}                         cancel what runs, too, and say so of each job
  * The worker:
- *   {"is": "ready", "backend", "device", "jobs"}     jobs: in flight at the same time
+ *   {"is": "ready", "device", "jobs"}                       jobs: in flight at the same time
  *   {"is": "unfit", "code", "text"}                         it cannot open, and ends
  *   {"is": "begun", "id", "waits", "deadline_s"}            told before anything of it is read;
  *                                                           once more when it waits for memory,
