@@ -6,6 +6,7 @@
 #include "pipeline/generate/generate_dem.h"
 
 #include "pipeline/generate/piece_writer.h"
+#include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,16 +46,8 @@ enum status generate_pair_of(const char *output, struct generate_pair *out)
     out->is_gzipped = kind == 2;
     const int stem = (int)(name - output) + (int)n;
     const char *const ending = endings[kind % 3];
-    if (asprintf(&out->dem, "%.*s.dem%s", stem, output, ending) < 0) {
-        out->dem = NULL;
-    }
-    if (asprintf(&out->source, "%.*s.source%s", stem, output, ending) < 0) {
-        out->source = NULL;
-    }
-    if (out->dem == NULL || out->source == NULL) {
-        generate_pair_free(out);
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory", output);
-    }
+    out->dem = xasprintf("%.*s.dem%s", stem, output, ending);
+    out->source = xasprintf("%.*s.source%s", stem, output, ending);
     return STATUS_OK;
 }
 

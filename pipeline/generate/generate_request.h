@@ -31,7 +31,7 @@ struct generate_request {
 };
 
 /* Fills *r, which borrows from argv; *done: help has been printed, and that was all.
- * STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
+ * STATUS_BAD_ARGUMENT. */
 enum status generate_request_parse(int argc, char **argv, struct generate_request *r,
                                    bool *done) STATUS_MUST_CHECK;
 /* Fine after a failure. */

@@ -5,6 +5,7 @@
 
 #include "formats/base/file_name.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +39,8 @@ static enum status open_part(struct new_file *f, int *fd)
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
         return status_fail_errno(errno, "%s: no random number for a hidden name", f->path);
     }
-    if (asprintf(&f->part, "%.*s.leat.%016llx.tmp", (int)(file_name_last(f->path) - f->path),
-                 f->path, (unsigned long long)random) < 0) {
-        f->part = NULL;
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory", f->path);
-    }
+    f->part = xasprintf("%.*s.leat.%016llx.tmp", (int)(file_name_last(f->path) - f->path), f->path,
+                        (unsigned long long)random);
     *fd = open(f->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (*fd < 0) {
         const int error = errno;
