@@ -13,6 +13,12 @@
  * 2^-1022: where the largest is below 2^-972 the sum errs by up to 2^-1073 a point instead, so that
  * subnormal numbers lose their last bits, and a mean among them is rounded twice.
  *
+ * Points may have a mass each, from 0 to 1: a column of them times a power of two. Its weight is 0,
+ * so that it counts nothing in distances; what is added up is mass * x, rounded once, in that
+ * column the mass, and a centroid is the quotient of the two sums, each rounded once. d2, as a
+ * potential or in WITHIN, is multiplied with the mass, too. Points without a mass are labelled
+ * alone.
+ *
  * Points are f32 or f64 and finite, and begin at a multiple of a row if that has two cells. All
  * spans are backend memory. A model's arrays are read and
  * written by the host, by upload and download.
@@ -94,8 +100,11 @@ enum kmeans_field {
 struct kmeans_model {
     struct span at; /* kmeans_model_bytes(k, n_columns) */
     size_t k, n_columns;
-    size_t n_drawn;   /* for draw and take: centroids that are there, and trials of the next one: */
-    size_t n_trials;  /* 0 until the second is drawn, then kmeans_trials(k) */
+    size_t n_drawn;  /* for draw and take: centroids that are there, and trials of the next one: */
+    size_t n_trials; /* 0 until the second is drawn, then kmeans_trials(k) */
+    bool has_mass;   /* of points: their cell in this column times the factor */
+    size_t mass_column;
+    double mass_factor;
     bool incremental; /* SUM and COUNT stay from one iteration to the next: every assign gets
                          `memory` */
 };
@@ -217,17 +226,17 @@ struct kmeans_kernels {
                            const struct kmeans_model *m) STATUS_MUST_CHECK;
     /* A pass of k-means++ with several trials a seed, of which the best is taken (D. Arthur, S.
      * Vassilvitskii, 2007; as scikit-learn). A point's weight w is its d2 to the nearest of the
-     * first n_drawn centroids (1 where n_drawn is 0). Adds to POTENTIAL of each of the n_trials
-     * rows behind them its w_i, the lesser of w and of d2 to that trial, rounded to a whole number
-     * of units, to even; and keeps for each trial, should it be taken, the points that may be tried
-     * next, in its list of DRAWN: those with the least keys e / w_i, where e is exponentially
-     * distributed, from Philox4x32-10 keyed by (seed, stream) with the point's number as counter.
-     * So the first is drawn with probability w_i / sum of w_i (the least of exponential variables),
-     * and the next ones likewise among what is left. Of points whose numbers are the same modulo
-     * KMEANS_CLASSES only the one with the least key is kept, so that threads need not know each
-     * other's. A point with w_i = 0 has no key. Without trials there is one list, of w. With the
-     * last seed's trials nothing is drawn. `nearest`: double [x->n], the least d2 to the first
-     * n_drawn - 1 centroids, which becomes that to n_drawn; or none, and all are computed. */
+     * first n_drawn centroids (1 where n_drawn is 0), times its mass. Adds to POTENTIAL of each of
+     * the n_trials rows behind them its w_i, the lesser of w and of d2 to that trial, rounded to a
+     * whole number of units, to even; and keeps for each trial, should it be taken, the points that
+     * may be tried next, in its list of DRAWN: those with the least keys e / w_i, where e is
+     * exponentially distributed, from Philox4x32-10 keyed by (seed, stream) with the point's number
+     * as counter. So the first is drawn with probability w_i / sum of w_i (the least of exponential
+     * variables), and the next ones likewise among what is left. Of points whose numbers are the
+     * same modulo KMEANS_CLASSES only the one with the least key is kept, so that threads need not
+     * know each other's. A point with w_i = 0 has no key. Without trials there is one list, of w.
+     * With the last seed's trials nothing is drawn. `nearest`: double [x->n], the least d2 to the
+     * first n_drawn - 1 centroids, which becomes that to n_drawn; or none, and all are computed. */
     enum status (*draw)(struct queue *q, const struct kmeans_points *x,
                         const struct kmeans_model *m, uint64_t seed, uint64_t stream,
                         struct span nearest) STATUS_MUST_CHECK;
@@ -241,10 +250,10 @@ struct kmeans_kernels {
      * right after an outlier, some 10^7 times as far away as the others are from each other, may
      * be taken as they are drawn. The caller goes on with kmeans_taken(). */
     enum status (*take)(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
-    /* Adds the points to COUNT and SUM of the nearest centroids. `memory`: only where the model is
-     * `incremental`: kmeans_memory_bytes(x->n), at a multiple of 8 bytes, that belong to these
-     * points from one assignment to the next, zeroed before the first one. It saves time (points
-     * whose cluster cannot have changed are not looked at) and changes no bit. */
+    /* Adds the points that have a mass to COUNT and SUM of the nearest centroids. `memory`: only
+     * where the model is `incremental`: kmeans_memory_bytes(x->n), at a multiple of 8 bytes, that
+     * belong to these points from one assignment to the next, zeroed before the first one. It saves
+     * time (points whose cluster cannot have changed are not looked at) and changes no bit. */
     enum status (*assign)(struct queue *q, const struct kmeans_points *x,
                           const struct kmeans_model *m, struct span memory) STATUS_MUST_CHECK;
     /* All points have been assigned: where a cluster is empty, raises the pick to the farthest
@@ -256,8 +265,8 @@ struct kmeans_kernels {
      * ones stay where they are. Sets the state; the pick becomes none, COUNT and SUM 0, unless the
      * model is incremental: then they remain those of the assignment, and DRIFT goes on. */
     enum status (*update)(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
-    /* Labels of the points by the centroids as they are, into int32 [x->n]; adds to COUNT and
-     * WITHIN. Not bound by `done`. */
+    /* Labels of the points by the centroids as they are, into int32 [x->n]; adds all of them to
+     * COUNT and WITHIN, and masses to SUM, in their column. Not bound by `done`. */
     enum status (*label)(struct queue *q, const struct kmeans_points *x,
                          const struct kmeans_model *m, struct span labels) STATUS_MUST_CHECK;
 };

@@ -24,6 +24,7 @@ struct totals {
     int64_t *high, *low;    /* [n_sums]: of cluster c and column j, number c * d + j */
     int64_t *count;         /* [k] */
     const double *per_unit; /* [d]: 1 / unit */
+    double *row;            /* [d]: of a point, times its mass; NULL: they have none */
 };
 
 static size_t totals_bytes(size_t n_sums, size_t k)
@@ -35,7 +36,7 @@ static struct totals totals_begin(const struct kmeans_task *t)
 {
     const size_t n = ((const struct assign *)t->pass->arg)->n_sums;
     int64_t *high = memset(t->own, 0, totals_bytes(n, t->pass->centroids.k));
-    return (struct totals){high, high + n, high + 2 * n, NULL};
+    return (struct totals){high, high + n, high + 2 * n, NULL, NULL};
 }
 
 static void totals_merge(const struct kmeans_task *t, const struct totals *own,
@@ -133,8 +134,18 @@ static void add_point(const struct kmeans_pass *pass, const struct totals *own, 
                       size_t to, const size_t *from)
 {
     const struct assign *a = pass->arg;
-    const enum dtype type = pass->x->type;
     const size_t d = pass->centroids.d;
+    enum dtype type = pass->x->type;
+    if (own->row != NULL) {
+        const double mass = kmeans_mass(pass, row);
+        for (size_t j = 0; j < d; ++j) {
+            own->row[j] = j == pass->m->mass_column
+                              ? mass
+                              : rounded_multiply(kmeans_cell(row, type, j), mass);
+        }
+        row = own->row;
+        type = DTYPE_F64;
+    }
     if (a->n_sums > 0) {
         const size_t from_at = from == NULL ? 0 : *from * d;
         add_row(own, row, type, d, to * d, from == NULL ? NULL : &from_at);
@@ -169,10 +180,12 @@ static void assign_tile(struct kmeans_task *t, const struct kmeans_rows *rows, v
             label[p] = (int32_t)to + 1;
         }
         if (from != to) {
-            add_point(pass, own, kmeans_row(rows, i), to, from == SIZE_MAX ? NULL : &from);
-            ++own->count[to];
+            const void *row = kmeans_row(rows, i);
+            const int64_t counts = kmeans_mass(pass, row) > 0;
+            add_point(pass, own, row, to, from == SIZE_MAX ? NULL : &from);
+            own->count[to] += counts;
             if (from != SIZE_MAX) {
-                --own->count[from];
+                own->count[from] -= counts;
             }
         }
     }
@@ -190,8 +203,9 @@ static void assign_body(struct kmeans_task *t)
         per_unit[j] = 1 / unit[j];
     }
     own.per_unit = per_unit;
+    own.row = m->has_mass ? per_unit + m->n_columns : NULL;
     if (a->bounds != NULL) {
-        struct kmeans_bounds *limit = (struct kmeans_bounds *)(per_unit + m->n_columns);
+        struct kmeans_bounds *limit = (struct kmeans_bounds *)(per_unit + 2 * m->n_columns);
         find_limits(m, limit);
         n = find_moves(a->label + t->begin, a->bounds + t->begin, n, limit, t->index);
     }
@@ -211,7 +225,7 @@ static enum status kmeans_assign(struct queue *q, const struct kmeans_points *x,
         assign.bounds = memory.at;
         assign.label = (int32_t *)(assign.bounds + x->n);
     }
-    pass.own_bytes = totals_bytes(assign.n_sums, m->k) + m->n_columns * sizeof(double) +
+    pass.own_bytes = totals_bytes(assign.n_sums, m->k) + 2 * m->n_columns * sizeof(double) +
                      (m->k + 1) * sizeof(struct kmeans_bounds);
     pass.body = assign_body;
     pass.arg = &assign;
@@ -224,11 +238,19 @@ static void label_tile(struct kmeans_task *t, const struct kmeans_rows *rows, vo
 {
     const struct totals *own = arg;
     const struct assign *a = t->pass->arg;
-    const struct kmeans_state *state = kmeans_array(t->pass->m, KMEANS_STATE);
-    const double per_unit = 1 / state->inertia_unit;
+    const struct kmeans_model *m = t->pass->m;
+    const struct kmeans_state *state = kmeans_array(m, KMEANS_STATE);
+    const double per_unit = 1 / state->inertia_unit, *unit = kmeans_array(m, KMEANS_UNIT);
+    struct kmeans_sum *sum = kmeans_array(m, KMEANS_SUM);
     for (size_t i = 0; i < rows->n; ++i) {
         const size_t c = (size_t)t->found.label[i];
-        const struct kmeans_number d2 = kmeans_split(t->found.d2[i], per_unit);
+        const double mass = kmeans_mass(t->pass, kmeans_row(rows, i));
+        const struct kmeans_number d2 =
+            kmeans_split(rounded_multiply(t->found.d2[i], mass), per_unit);
+        if (m->has_mass) {
+            kmeans_add_shared(&sum[c * m->n_columns + m->mass_column],
+                              kmeans_split(mass, 1 / unit[m->mass_column]));
+        }
         own->high[c] += d2.high;
         own->low[c] += d2.low;
         a->label[t->begin + rows->index[i]] = (int32_t)c;

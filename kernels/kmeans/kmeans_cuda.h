@@ -22,8 +22,9 @@ struct kmeans_device {
     struct kmeans_sum *squares, *sum, *within;
     int64_t *potential;
     struct kmeans_pick *drawn;
-    size_t k, d;
-    bool incremental;
+    size_t k, d, mass_column;
+    double mass_factor;
+    bool has_mass, incremental;
 };
 
 static inline struct kmeans_device kmeans_on_device(const struct kmeans_model *m)
@@ -48,6 +49,9 @@ static inline struct kmeans_device kmeans_on_device(const struct kmeans_model *m
     v.within = (struct kmeans_sum *)kmeans_array(m, KMEANS_WITHIN);
     v.k = m->k;
     v.d = m->n_columns;
+    v.has_mass = m->has_mass;
+    v.mass_column = m->mass_column;
+    v.mass_factor = m->mass_factor;
     v.incremental = m->incremental;
     return v;
 }

@@ -121,6 +121,7 @@ inline pass_args args_of(const struct kmeans_points *x, const struct kmeans_mode
     pass_args a = {};
     a.m = kmeans_on_device(m);
     a.x = x->at.at;
+    a.is_narrow = x->type == DTYPE_F32;
     a.n = x->n;
     a.first = x->first;
     a.centroid = a.m.centroid;

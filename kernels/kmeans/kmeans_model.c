@@ -28,6 +28,7 @@ enum status kmeans_model_inertia(struct kmeans_solve *s, const struct kmeans_mod
                                  double *within, double *inertia)
 {
     const size_t bytes = m->k * sizeof(struct kmeans_sum);
+    const double unit = m->has_mass ? s->inertia_unit / m->mass_factor : s->inertia_unit;
     struct kmeans_sum all = {0}, *const sums = malloc(bytes);
     if (sums == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu clusters", m->k);
@@ -35,7 +36,7 @@ enum status kmeans_model_inertia(struct kmeans_solve *s, const struct kmeans_mod
     const enum status st = kmeans_model_get(s, m, KMEANS_WITHIN, sums, bytes);
     for (size_t k = 0; k < m->k && st == STATUS_OK; k++) {
         if (within != NULL) {
-            within[k] = kmeans_mean(sums[k], 1, 1) * s->inertia_unit;
+            within[k] = kmeans_mean(sums[k], 1, 1) * unit;
         }
         for (size_t w = 0; w < 2; w++) {
             all.high[w] += sums[k].high[w];
@@ -43,8 +44,20 @@ enum status kmeans_model_inertia(struct kmeans_solve *s, const struct kmeans_mod
         }
     }
     free(sums);
-    *inertia = kmeans_mean(all, 1, 1) * s->inertia_unit;
+    *inertia = kmeans_mean(all, 1, 1) * unit;
     return st;
+}
+
+enum status kmeans_model_mass(struct kmeans_solve *s, const struct kmeans_model *m, size_t cluster,
+                              double *out)
+{
+    struct kmeans_sum sum;
+    const size_t column = m->mass_column, at = cluster * m->n_columns + column;
+    const size_t begin = kmeans_offset(m->k, m->n_columns, KMEANS_SUM);
+    STATUS_TRY(
+        s->ops->download(s->queue, &sum, span_from(m->at, begin + at * sizeof sum), sizeof sum));
+    *out = kmeans_mean(sum, 1, s->unit[column]) / s->mass_factor;
+    return STATUS_OK;
 }
 
 enum status kmeans_fetch_row(struct kmeans_solve *s, const struct kmeans_points *x, uint64_t point,
@@ -81,7 +94,12 @@ enum status kmeans_model_begin(struct kmeans_solve *s, size_t k, struct span at,
 {
     const size_t d = s->request.n_columns;
     at.bytes = kmeans_model_bytes(k, d);
-    *out = (struct kmeans_model){.at = at, .k = k, .n_columns = d};
+    *out = (struct kmeans_model){.at = at,
+                                 .k = k,
+                                 .n_columns = d,
+                                 .has_mass = s->mass_factor > 0,
+                                 .mass_column = s->request.mass_column,
+                                 .mass_factor = s->mass_factor};
     STATUS_TRY(s->ops->zero(s->queue, at));
     return put_begin(s, out);
 }

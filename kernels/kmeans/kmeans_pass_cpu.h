@@ -76,6 +76,14 @@ enum status kmeans_cpu_update(struct queue *q, const struct kmeans_model *m) STA
 /* The model's; NULL: all are 1. */
 const double *kmeans_weights(const struct kmeans_model *m);
 
+/* Of a point; 1 where they have none. */
+static inline double kmeans_mass(const struct kmeans_pass *p, const void *row)
+{
+    return p->m->has_mass ? rounded_multiply(kmeans_cell(row, p->x->type, p->m->mass_column),
+                                             p->m->mass_factor)
+                          : 1;
+}
+
 /* How many clusters of the model are empty, and the first of them. */
 size_t kmeans_count_empty(const struct kmeans_model *m, size_t *first);
 

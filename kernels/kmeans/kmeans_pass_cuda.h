@@ -57,6 +57,7 @@ struct short_memory {
 struct pass_args {
     struct kmeans_device m;
     const void *x;
+    bool is_narrow; /* x is of floats */
     size_t n;
     uint64_t first;
     const double *centroid; /* [k][d] to compare with: all, or those of a draw and its trials */
@@ -172,6 +173,17 @@ __device__ __forceinline__ double reciprocal(double power)
     return rounded_of_bits(((int64_t)2046 << 52) - rounded_bits(power));
 }
 
+/* The mass of a point; 1 where they have none. Its row has been read before. */
+__device__ __forceinline__ double mass_of(const pass_args &a, size_t p)
+{
+    if (!a.m.has_mass) {
+        return 1;
+    }
+    const size_t i = p * a.d + a.m.mass_column;
+    return rounded_multiply(
+        a.is_narrow ? (double)((const float *)a.x)[i] : ((const double *)a.x)[i], a.m.mass_factor);
+}
+
 /* --- what becomes of a point ------------------------------------------------------------------ */
 
 /* Where a lane's point comes from and goes to; -1: from nowhere, or nothing to add. */
@@ -232,6 +244,9 @@ __device__ __forceinline__ move assign_point(const pass_args &a, const layout &l
         }
         a.label[p] = f.label + 1;
     }
+    if (a.m.has_mass && !(mass_of(a, p) > 0)) {
+        return v;
+    }
     count_point(a, l, v.to, 1);
     if (v.from >= 0) {
         count_point(a, l, v.from, -1);
@@ -252,7 +267,15 @@ __device__ __forceinline__ void add_own(const layout &l, size_t entry, struct km
 __device__ __forceinline__ void label_point(const pass_args &a, const layout &l, const found &f,
                                             size_t p)
 {
-    const struct kmeans_number v = kmeans_split(f.d2, reciprocal(a.m.state->inertia_unit));
+    double d2 = f.d2;
+    if (a.m.has_mass) {
+        const double mass = mass_of(a, p);
+        const size_t j = a.m.mass_column;
+        d2 = rounded_multiply(d2, mass);
+        kmeans_add_words(a.m.sum + (size_t)f.label * a.m.d + j,
+                         kmeans_words(kmeans_split(mass, reciprocal(a.m.unit[j]))));
+    }
+    const struct kmeans_number v = kmeans_split(d2, reciprocal(a.m.state->inertia_unit));
     a.label[p] = f.label;
     count_point(a, l, f.label, 1);
     if (a.own) {
@@ -273,7 +296,9 @@ __device__ __forceinline__ move treat_point(const pass_args &a, const layout &l,
         label_point(a, l, f, p);
     } else {
         const struct kmeans_pick point = {f.d2, a.first + p, (uint64_t)f.label};
-        kmeans_consider(pick, point);
+        if (mass_of(a, p) > 0) {
+            kmeans_consider(pick, point);
+        }
     }
     return v;
 }
@@ -304,6 +329,12 @@ template <int P> struct drawing {
     double weight[P], u[P], least[P];
     double per_unit; /* of potentials */
 };
+
+/* A weight, times the point's mass. */
+__device__ __forceinline__ double weigh(const pass_args &a, uint32_t p, double weight)
+{
+    return a.m.has_mass && p != NO_POINT ? rounded_multiply(weight, mass_of(a, p)) : weight;
+}
 
 template <int P> __device__ __forceinline__ void begin_drawing(const pass_args &a, drawing<P> *g)
 {
@@ -394,7 +425,12 @@ __device__ __forceinline__ void end_base(const pass_args &a, const layout &l, co
         }
     }
     if (a.n_trials == 0) {
-        offer_points(shared_at<struct trial>(l.trials), a.most, g, g.weight);
+        double weight[P];
+#pragma unroll
+        for (int q = 0; q < P; q++) {
+            weight[q] = weigh(a, g.point[q], g.weight[q]);
+        }
+        offer_points(shared_at<struct trial>(l.trials), a.most, g, weight);
     }
 }
 
@@ -414,6 +450,7 @@ __device__ __forceinline__ void meet_trials(const pass_args &a, const layout &l,
 #pragma unroll
         for (int q = 0; q < P; q++) {
             weight[i][q] = d2[q][i] < g.weight[q] ? d2[q][i] : g.weight[q];
+            weight[i][q] = weigh(a, g.point[q], weight[i][q]);
             sum += kmeans_in_units(weight[i][q], g.per_unit);
             some |= !kmeans_key_is_above(g.least[q], weight[i][q], limit);
         }
@@ -484,10 +521,15 @@ __device__ __forceinline__ void leave_draws(const pass_args &a, const layout &l)
     }
 }
 
-/* A cell of a point that moves. */
+/* A cell of a point that moves; `by`: the cell of the point's mass. */
 __device__ __forceinline__ void move_cell(const pass_args &a, const layout &l, int from, int to,
-                                          int chunk, int column, double cell, double per_unit)
+                                          int chunk, int column, double cell, double by,
+                                          double per_unit)
 {
+    if (a.m.has_mass) {
+        const double mass = rounded_multiply(by, a.m.mass_factor);
+        cell = column == (int)a.m.mass_column ? mass : rounded_multiply(cell, mass);
+    }
     const struct kmeans_number v = kmeans_split(cell, per_unit), less = {-v.high, -v.low};
     if (a.own) {
         add_own(l, (size_t)to * a.chunks + chunk, v);
@@ -523,9 +565,12 @@ __device__ __forceinline__ void move_cells(const pass_args &a, const layout &l, 
             if (j < a.d) {
                 const double cell = WHOLE ? (double)tile[(base + s) * l.row + j]
                                           : (double)((const T *)a.x)[p * a.d + j];
+                const size_t at = a.m.has_mass ? a.m.mass_column : j;
+                const double by = WHOLE ? (double)tile[(base + s) * l.row + at]
+                                        : (double)((const T *)a.x)[p * a.d + at];
                 const double per_unit =
                     WHOLE ? shared_at<double>(l.per_unit)[j] : reciprocal(a.m.unit[j]);
-                move_cell(a, l, from, to, c, j, cell, per_unit);
+                move_cell(a, l, from, to, c, j, cell, by, per_unit);
             }
         }
     }

@@ -161,13 +161,24 @@ static void draw_points(const struct draw *draw, const struct own_draw *own, siz
     own->limit[of] = limit;
 }
 
-/* n points from number p of the pass on; base: their weights without a trial. */
+/* Weights of n points from number p of the pass on, times their masses. */
+static void weigh(const struct kmeans_pass *pass, size_t p, size_t n, double *weight)
+{
+    const size_t bytes = pass->x->n_columns * dtype_bytes(pass->x->type);
+    for (size_t i = 0; pass->m->has_mass && i < n; ++i) {
+        const double mass = kmeans_mass(pass, (const char *)pass->x->at.at + (p + i) * bytes);
+        weight[i] = rounded_multiply(weight[i], mass);
+    }
+}
+
+/* n points from number p of the pass on; base: their weights without a trial, and a mass. */
 static void draw_from(struct kmeans_task *t, const struct own_draw *own, size_t p, size_t n,
-                      const double *base)
+                      double *base)
 {
     const struct draw *draw = t->pass->arg;
     const uint64_t first = t->pass->x->first + p;
     struct uniforms with;
+    weigh(t->pass, p, n, base);
     if (draw->n_lists > 0) {
         draw_uniforms(draw->seed, draw->stream, first, n, &with);
     }
@@ -178,6 +189,7 @@ static void draw_from(struct kmeans_task *t, const struct own_draw *own, size_t 
     t->pass->set->distances(&draw->trials, t->tile, n, own->d2);
     for (size_t i = 0; i < draw->trials.k; ++i) {
         double *d2 = own->d2 + i * KMEANS_TILE;
+        weigh(t->pass, p, n, d2);
         own->potential[i] += add_weights(base, d2, n, draw->per_unit);
         if (draw->n_lists > 0) {
             draw_points(draw, own, i, first, n, &with, d2);
@@ -203,10 +215,10 @@ static void draw_body(struct kmeans_task *t)
     if (t->pass->m->n_drawn > 0) {
         kmeans_pass_tiles(t, t->rows.n, draw_tile, &own);
     } else {
-        for (size_t i = 0; i < KMEANS_TILE; ++i) {
-            t->found.d2[i] = 1;
-        }
         for (size_t p = 0; p < t->rows.n; p += KMEANS_TILE) {
+            for (size_t i = 0; i < KMEANS_TILE; ++i) {
+                t->found.d2[i] = 1;
+            }
             draw_from(t, &own, t->begin + p, cpu_min(KMEANS_TILE, t->rows.n - p), t->found.d2);
         }
     }
@@ -298,7 +310,9 @@ static void farthest_tile(struct kmeans_task *t, const struct kmeans_rows *rows,
         const struct kmeans_pick point = {t->found.d2[i],
                                           t->pass->x->first + t->begin + rows->index[i],
                                           (uint64_t)t->found.label[i]};
-        consider(pick, point);
+        if (kmeans_mass(t->pass, kmeans_row(rows, i)) > 0) {
+            consider(pick, point);
+        }
     }
 }
 

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(THREADS) draw_alike(pass_args a)
         drawing<1> g;
         g.point[0] = (uint32_t)p;
         begin_drawing(a, &g);
-        g.weight[0] = p < a.n ? 1 : 0;
+        g.weight[0] = p < a.n ? weigh(a, (uint32_t)p, 1) : 0;
         offer_points(shared_at<struct trial>(l.trials), a.most, g, g.weight);
     }
     leave_draws(a, l);

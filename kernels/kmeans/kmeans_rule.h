@@ -172,6 +172,12 @@ KMEANS_RULE double kmeans_mean(struct kmeans_sum s, uint64_t n, double unit)
     return rounded_multiply(negative ? -v : v, unit);
 }
 
+/* The mean of points with masses, from their sum and that of the masses; 0 without any. */
+KMEANS_RULE double kmeans_mass_mean(struct kmeans_sum s, double unit, double mass)
+{
+    return mass > 0 ? rounded_divide(kmeans_mean(s, 1, unit), mass) : 0;
+}
+
 /* --- draws ----------------------------------------------------------------------------------- */
 
 /* u of the generator's words, exactly. */

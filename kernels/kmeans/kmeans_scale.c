@@ -68,6 +68,27 @@ static enum status refuse_range(struct kmeans_solve *s, size_t c)
                        s->min[c], s->max[c]);
 }
 
+static bool is_mass(const struct kmeans_solve *s, size_t c)
+{
+    return s->request.has_mass && c == s->request.mass_column;
+}
+
+/* From now on points have masses, of which the largest is from 1/2 to 1. */
+static enum status begin_mass(struct kmeans_solve *s)
+{
+    const size_t c = s->request.mass_column;
+    int exponent;
+    if (!(s->min[c] >= 0 && s->max[c] > 0)) {
+        s->fault = (struct kmeans_fault){.what = KMEANS_BAD_MASS, .column = c, .low = s->min[c]};
+        return status_fail(STATUS_BAD_INPUT, "column %zu (the first is 0) has masses from %g to %g",
+                           c, s->min[c], s->max[c]);
+    }
+    (void)frexp(s->max[c], &exponent);
+    s->mass_factor = ldexp(1, exponent > -1000 ? -exponent : 1000);
+    s->unit[c] = kmeans_unit(1);
+    return STATUS_OK;
+}
+
 /* Whether differences of so much can be squared. */
 static bool is_fit(double range)
 {
@@ -82,17 +103,20 @@ static enum status take_ranges(struct kmeans_solve *s)
     STATUS_TRY(kmeans_model_get(s, &s->all, KMEANS_MIN, s->min, bytes));
     STATUS_TRY(kmeans_model_get(s, &s->all, KMEANS_MAX, s->max, bytes));
     for (size_t i = 0; i < n_given * d; i++) {
+        if (is_mass(s, i % d)) {
+            continue;
+        }
         s->min[i % d] = fmin(s->min[i % d], s->given[i]);
         s->max[i % d] = fmax(s->max[i % d], s->given[i]);
     }
     for (size_t c = 0; c < d; c++) {
         const double range = s->max[c] - s->min[c];
         s->unit[c] = kmeans_unit(fmax(fabs(s->min[c]), fabs(s->max[c])));
-        s->weight[c] = s->factors != NULL ? s->factors[c] : 1;
-        if (!is_fit(range) || !is_fit(range * s->weight[c])) {
+        s->weight[c] = is_mass(s, c) ? 0 : s->factors != NULL ? s->factors[c] : 1;
+        if (!is_mass(s, c) && (!is_fit(range) || !is_fit(range * s->weight[c]))) {
             return refuse_range(s, c);
         }
-        if (s->request.scale == KMEANS_SCALE_RANGE) {
+        if (s->request.scale == KMEANS_SCALE_RANGE && !is_mass(s, c)) {
             s->weight[c] = range > 0 ? 1 / range : 0;
         }
     }
@@ -122,12 +146,12 @@ static enum status take_squares(struct kmeans_solve *s)
     STATUS_TRY(kmeans_model_get(s, &s->all, KMEANS_SQUARES, s->squares, d * sizeof *s->squares));
     for (size_t c = 0; c < d; c++) {
         const double variance = kmeans_mean(s->squares[c], s->n, s->square_unit[c]);
-        if (s->request.scale == KMEANS_SCALE_UNIT) {
+        if (s->request.scale == KMEANS_SCALE_UNIT && !is_mass(s, c)) {
             s->weight[c] = s->max[c] > s->min[c] ? 1 / sqrt(variance) : 0;
         }
         sum += s->weight[c] * s->weight[c] * variance;
     }
-    s->tolerance = s->request.tol * (sum / (double)d);
+    s->tolerance = s->request.tol * (sum / (double)(d - s->request.has_mass));
     return STATUS_OK;
 }
 
@@ -169,5 +193,6 @@ enum status kmeans_scale(struct kmeans_solve *s)
         STATUS_TRY(kmeans_visit_all(s, add_squares));
         STATUS_TRY(take_squares(s));
     }
+    STATUS_TRY(s->request.has_mass ? begin_mass(s) : STATUS_OK);
     return find_inertia_unit(s);
 }

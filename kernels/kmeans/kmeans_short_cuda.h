@@ -143,6 +143,11 @@ __device__ __forceinline__ void move_short(const pass_args &a, const layout &l, 
     if (!__any_sync(ALL, v.to >= 0)) {
         return;
     }
+    T mass = x[0];
+#pragma unroll
+    for (int j = 1; j < D; j++) {
+        mass = a.m.mass_column == j ? x[j] : mass;
+    }
 #pragma unroll
     for (int s = 0; s < group; s++) {
         const int to = __shfl_xor_sync(ALL, v.to, s);
@@ -154,8 +159,9 @@ __device__ __forceinline__ void move_short(const pass_args &a, const layout &l, 
             cell = (column ^ s) == j ? other : cell;
         }
         cell = __shfl_xor_sync(ALL, cell, s);
+        const T by = a.m.has_mass ? __shfl_xor_sync(ALL, mass, s) : mass;
         if (to >= 0 && column < D) {
-            move_cell(a, l, from, to, 0, column, (double)cell, per_unit);
+            move_cell(a, l, from, to, 0, column, (double)cell, (double)by, per_unit);
         }
     }
 }

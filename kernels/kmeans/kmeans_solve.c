@@ -61,6 +61,7 @@ static enum status fits_room(struct kmeans_solve *s, struct room *room)
     STATUS_TRY(room_host(room, n * (n + 1) / 2 + 1, sizeof(double), &s->distances));
     STATUS_TRY(room_host(room, k - s->request.k_first + 1, sizeof *s->ks, &s->ks));
     STATUS_TRY(room_host(room, k, sizeof *s->count, &s->count));
+    STATUS_TRY(s->request.has_mass ? room_host(room, k, sizeof *s->mass, &s->mass) : STATUS_OK);
     return room_host(room, k, sizeof *s->within, &s->within);
 }
 
@@ -121,6 +122,9 @@ static enum status label_all(struct kmeans_solve *s)
     STATUS_TRY(kmeans_model_inertia(s, &s->model, s->within, &fit->inertia));
     for (size_t c = 0; c < fit->k; c++) {
         s->n_nonzero += s->count[c] > 0;
+        if (s->request.has_mass) {
+            STATUS_TRY(kmeans_model_mass(s, &s->model, c, &s->mass[c]));
+        }
     }
     s->ks[fit->k - s->request.k_first].inertia = fit->inertia;
     return STATUS_OK;

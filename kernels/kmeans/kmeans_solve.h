@@ -38,6 +38,9 @@ struct kmeans_request {
     enum kmeans_init init;
     uint64_t seed, max_iter;
     double tol;
+    bool has_mass; /* points weigh as much as their cell in this column, which is not compared;
+                      `scale` and `tol` count them alike */
+    size_t mass_column;
     bool resident;   /* each point has memory of its own, kmeans_memory_bytes(1), from pass to pass:
                         then it is a run's alone, */
     size_t width;    /* else so many runs share a pass; 1 where resident */
@@ -73,6 +76,7 @@ struct kmeans_fault {
         KMEANS_NOT_FINITE, /* point, column; low: the number */
         KMEANS_TOO_FAR,    /* column, whose values go from low to high: their squares overflow */
         KMEANS_TOO_CLOSE,  /* likewise: they underflow */
+        KMEANS_BAD_MASS,   /* column: its least is below 0, or all are 0 */
         KMEANS_LOST        /* a point of an earlier pass has not come again */
     } what;
     uint64_t point;
@@ -115,7 +119,8 @@ struct kmeans_solve {
     double *min, *max, *weight, *unit; /* [n_columns] */
     double *mean, *square_unit;        /* [n_columns] */
     double inertia_unit, tolerance;
-    void *row; /* one, from the backend */
+    double mass_factor; /* a power of two */
+    void *row;          /* one, from the backend */
     struct kmeans_fault fault;
 
     /* runs */
@@ -135,6 +140,7 @@ struct kmeans_solve {
     struct kmeans_model model;
     uint64_t *count;  /* [k] */
     double *within;   /* [k]: sums of squared distances */
+    double *mass;     /* [k]: of their points, where these have one */
     size_t n_nonzero; /* clusters with points */
 };
 

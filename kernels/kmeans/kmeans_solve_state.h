@@ -57,6 +57,9 @@ enum status kmeans_model_get(struct kmeans_solve *s, const struct kmeans_model *
 /* Sums of squared distances by label(): of each cluster, unless `within` is NULL, and of all. */
 enum status kmeans_model_inertia(struct kmeans_solve *s, const struct kmeans_model *m,
                                  double *within, double *inertia) STATUS_MUST_CHECK;
+/* The sum of the masses of a cluster's points, by label(). */
+enum status kmeans_model_mass(struct kmeans_solve *s, const struct kmeans_model *m, size_t cluster,
+                              double *out) STATUS_MUST_CHECK;
 /* The row of one of these points; valid until the next one. */
 enum status kmeans_fetch_row(struct kmeans_solve *s, const struct kmeans_points *x, uint64_t point,
                              struct kmeans_rows *out) STATUS_MUST_CHECK;

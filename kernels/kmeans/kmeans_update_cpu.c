@@ -13,6 +13,28 @@ struct update {
     double *moved, *between; /* [k]: d2 of new and old, and of new and the nearest other new one */
 };
 
+/* What column j of a point that goes to another cluster adds to a sum. */
+static struct kmeans_number number_of_taken(const struct update *u, size_t j)
+{
+    const struct kmeans_model *m = u->m;
+    const double *unit = kmeans_array(m, KMEANS_UNIT);
+    const double mass = m->has_mass ? u->taken[m->mass_column] * m->mass_factor : 1;
+    const bool is_mass = m->has_mass && j == m->mass_column;
+    return kmeans_split(is_mass ? mass : rounded_multiply(u->taken[j], mass), 1 / unit[j]);
+}
+
+/* A sum of cluster c, without the point if it `leaves`. */
+static struct kmeans_sum sum_of(const struct update *u, size_t c, size_t j, bool leaves)
+{
+    const size_t d = u->m->n_columns;
+    struct kmeans_sum of = ((struct kmeans_sum *)kmeans_array(u->m, KMEANS_SUM))[c * d + j];
+    if (leaves) {
+        const struct kmeans_number v = number_of_taken(u, j);
+        kmeans_sum_add(&of, (struct kmeans_number){-v.high, -v.low});
+    }
+    return of;
+}
+
 /* The new centroid of cluster c, in place of the old one. */
 static void update_cluster(const struct update *u, size_t c)
 {
@@ -24,14 +46,15 @@ static void update_cluster(const struct update *u, size_t c)
     const uint64_t n = ((const uint64_t *)kmeans_array(m, KMEANS_COUNT))[c] - leaves;
     double *centroid = (double *)kmeans_array(m, KMEANS_CENTROID) + c * d;
     struct kmeans_sum *sum = (struct kmeans_sum *)kmeans_array(m, KMEANS_SUM) + c * d;
+    const size_t by = m->mass_column;
+    const double mass = m->has_mass ? kmeans_mean(sum_of(u, c, by, leaves), 1, unit[by]) : 1;
     u->moved[c] = 0;
     for (size_t j = 0; j < d; ++j) {
-        struct kmeans_sum of = sum[j];
-        if (leaves) {
-            const struct kmeans_number v = kmeans_split(u->taken[j], 1 / unit[j]);
-            kmeans_sum_add(&of, (struct kmeans_number){-v.high, -v.low});
-        }
-        const double now = comes ? u->taken[j] : n > 0 ? kmeans_mean(of, n, unit[j]) : centroid[j];
+        const struct kmeans_sum of = sum_of(u, c, j, leaves);
+        const double now = comes                 ? u->taken[j]
+                           : n == 0 || mass == 0 ? centroid[j]
+                           : m->has_mass         ? kmeans_mass_mean(of, unit[j], mass)
+                                                 : kmeans_mean(of, n, unit[j]);
         u->moved[c] =
             kmeans_add_column(u->moved[c], now, centroid[j], u->weight == NULL ? 1 : u->weight[j]);
         centroid[j] = now;

@@ -90,6 +90,24 @@ __device__ double moved_d2(const double *next, const double *centroid, const dou
     return d2;
 }
 
+/* A sum of cluster c, without the point that is taken if it `leaves`. */
+__device__ __forceinline__ struct kmeans_sum sum_of(const struct kmeans_device &m, size_t c,
+                                                    size_t j, bool leaves)
+{
+    struct kmeans_sum of = m.sum[c * m.d + j];
+    if (leaves) {
+        double cell = m.pick_cells[j];
+        if (m.has_mass) {
+            const double mass = rounded_multiply(m.pick_cells[m.mass_column], m.mass_factor);
+            cell = j == m.mass_column ? mass : rounded_multiply(cell, mass);
+        }
+        const struct kmeans_number v = kmeans_split(cell, rounded_divide(1, m.unit[j]));
+        const struct kmeans_number less = {-v.high, -v.low};
+        kmeans_sum_add(&of, less);
+    }
+    return of;
+}
+
 /* By a group of GROUP threads. */
 template <int GROUP>
 __device__ __forceinline__ void update_cluster(const update_args &args, const struct plan &plan,
@@ -102,15 +120,18 @@ __device__ __forceinline__ void update_cluster(const update_args &args, const st
     const uint64_t n = m.count[c] - (leaves ? 1 : 0);
     double *centroid = m.centroid + c * d, *next = args.next + c * d;
     struct kmeans_sum *sum = m.sum + c * d;
+    double mass = 1;
+    if (m.has_mass) {
+        const size_t by = m.mass_column;
+        mass = kmeans_mean(sum_of(m, c, by, leaves), 1, m.unit[by]);
+        wait_group<GROUP>(); /* before the sum begins again */
+    }
     for (size_t j = me; j < d; j += GROUP) {
-        struct kmeans_sum of = sum[j];
-        if (leaves) {
-            const struct kmeans_number v =
-                kmeans_split(m.pick_cells[j], rounded_divide(1, m.unit[j]));
-            const struct kmeans_number less = {-v.high, -v.low};
-            kmeans_sum_add(&of, less);
-        }
-        next[j] = comes ? m.pick_cells[j] : n > 0 ? kmeans_mean(of, n, m.unit[j]) : centroid[j];
+        const struct kmeans_sum of = sum_of(m, c, j, leaves);
+        next[j] = comes                 ? m.pick_cells[j]
+                  : n == 0 || mass == 0 ? centroid[j]
+                  : m.has_mass          ? kmeans_mass_mean(of, m.unit[j], mass)
+                                        : kmeans_mean(of, n, m.unit[j]);
         const struct kmeans_sum none = {};
         sum[j] = m.incremental ? kmeans_normal(sum[j]) : none;
     }

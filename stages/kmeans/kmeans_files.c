@@ -164,14 +164,18 @@ enum status kmeans_files_labels(struct kmeans_job *job, bool all)
 static void centroid_row(const void *context, uint64_t cluster, struct result_row *to)
 {
     const struct kmeans_job *const job = context;
-    const size_t d = job->layout.n_columns;
+    const struct kmeans_layout *const l = &job->layout;
     char room[KMEANS_COLUMN_BYTES];
     result_row_count(to, "cluster", cluster);
     result_row_count(to, "count", job->solve.count[cluster]);
     result_row_real(to, "within", job->solve.within[cluster]);
-    for (size_t c = 0; c < d; c++) {
+    if (l->has_weight) {
+        result_row_real(to, "weight", job->solve.mass[cluster]);
+    }
+    for (size_t i = 0; i < l->n_measured; i++) {
+        const size_t c = kmeans_measured(l, i);
         result_row_real(to, result_row_has_names(to) ? kmeans_column(&job->args, c, room) : "",
-                        job->solve.best.centroids[cluster * d + c]);
+                        job->solve.best.centroids[cluster * l->n_columns + c]);
     }
 }
 
@@ -193,29 +197,58 @@ json_t *kmeans_files_ks(const struct kmeans_job *job)
 
 /* --- the other arrays ------------------------------------------------------------------------- */
 
+/* The measured columns of n rows, [n][n_columns] (n == 0: of one, as an array of one dimension). */
+static enum status add_measured(const struct kmeans_job *job, struct result_file *f,
+                                const char *name, size_t n, const double *from)
+{
+    const struct kmeans_layout *const l = &job->layout;
+    const size_t m = l->n_measured, rows = n > 0 ? n : 1, shape[2] = {n, m};
+    double *const to = malloc(rows * m * sizeof *to);
+    if (to == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu numbers", rows * m);
+    }
+    for (size_t i = 0; i < rows * m; i++) {
+        to[i] = from[i / m * l->n_columns + kmeans_measured(l, i % m)];
+    }
+    const enum status st = result_add_copy(f, name, NPY_F8, n > 0 ? 2 : 1, n > 0 ? shape : &m, to);
+    free(to);
+    return st;
+}
+
 static enum status add_columns(const struct kmeans_job *job, struct result_file *f)
 {
     const struct table_info *const table = job->args.inputs[0].table;
-    return table->names != NULL
-               ? result_add_strings(f, "columns", job->layout.n_columns, table->names)
-               : STATUS_OK;
+    const size_t n = job->layout.n_measured;
+    const char **const names = malloc(n * sizeof *names);
+    if (names == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", n);
+    }
+    for (size_t i = 0; i < n && table->names != NULL; i++) {
+        names[i] = table->names[kmeans_measured(&job->layout, i)];
+    }
+    const enum status st =
+        table->names != NULL ? result_add_strings(f, "columns", n, names) : STATUS_OK;
+    free(names);
+    return st;
 }
 
 static enum status add_arrays(const struct kmeans_job *job, struct result_file *f)
 {
     const struct kmeans_fit *const fit = &job->solve.best;
-    const size_t k = fit->k, d = job->layout.n_columns, shape[2] = {k, d};
+    const size_t k = fit->k, two = 2;
     const int64_t n_iterations = (int64_t)fit->state.n_iterations;
-    STATUS_TRY(result_add_copy(f, "centroids", NPY_F8, 2, shape, fit->centroids));
+    STATUS_TRY(add_measured(job, f, "centroids", k, fit->centroids));
     STATUS_TRY(result_end_portions(f, "labels", NPY_I4, 1, &job->n_rows, false));
     STATUS_TRY(result_add_copy(f, "counts", NPY_I8, 1, &k, job->solve.count));
     STATUS_TRY(result_add_copy(f, "within", NPY_F8, 1, &k, job->solve.within));
     STATUS_TRY(result_add_copy(f, "inertia", NPY_F8, 0, NULL, &fit->inertia));
     STATUS_TRY(result_add_copy(f, "n_iterations", NPY_I8, 0, NULL, &n_iterations));
-    STATUS_TRY(result_add_copy(f, "scale", NPY_F8, 1, &d, job->solve.weight));
+    STATUS_TRY(add_measured(job, f, "scale", 0, job->solve.weight));
+    if (job->layout.has_weight) {
+        STATUS_TRY(result_add_copy(f, "weight", NPY_F8, 1, &k, job->solve.mass));
+    }
     if (job->layout.has_components) {
-        const size_t two = 2, plane[2] = {two, d};
-        STATUS_TRY(result_add_copy(f, "components", NPY_F8, 2, plane, job->view.component));
+        STATUS_TRY(add_measured(job, f, "components", two, job->view.component));
         STATUS_TRY(result_add_copy(f, "variance_share", NPY_F8, 1, &two, job->view.share));
     }
     return add_columns(job, f);
@@ -226,7 +259,7 @@ enum status kmeans_files(struct kmeans_job *job, struct result *out)
     struct result_file *f;
     const struct result_table centroids = {"centroids", centroid_row, job, job->solve.best.k},
                               ks = {"ks", k_row, job, job->solve.n_ks};
-    const size_t row = (job->layout.n_columns + 3) * NUMBER_BYTES;
+    const size_t row = (job->layout.n_measured + 4) * NUMBER_BYTES;
     const size_t fit = (PACK_PIECE_BYTES - HEADER_BYTES) / row;
     STATUS_TRY(add_zip(out, false, &f));
     STATUS_TRY(add_arrays(job, f));

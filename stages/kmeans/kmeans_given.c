@@ -30,30 +30,31 @@ static size_t width_of(const struct table_info *t, size_t n_columns)
 /* Columns of a centroids.csv.gz before those of points. */
 static size_t n_own(const struct table_info *t)
 {
-    static const char *const own[] = {"cluster", "count", "within"};
+    static const char *const own[] = {"cluster", "count", "within", "weight"};
     size_t n = 0;
     while (n < sizeof own / sizeof *own && n < t->cells_per_line && t->names != NULL &&
            strcmp(t->names[n], own[n]) == 0) {
         n++;
     }
-    return n == sizeof own / sizeof *own ? n : 0;
+    return n >= 3 ? n : 0; /* not all results have weights */
 }
 
-/* Where column c of the points is, which is looked for from `from` on, round the end. */
-static enum status find(const struct stage_args *args, size_t n_columns, size_t c, size_t from,
-                        size_t *out)
+/* Where column i of those that are measured is: looked for from `from` on, round the end. */
+static enum status find(const struct stage_args *args, const struct kmeans_layout *l, size_t i,
+                        size_t from, size_t *out)
 {
+    const size_t n_columns = l->n_measured, c = kmeans_measured(l, i);
     const struct stage_input *const in = &args->inputs[KMEANS_CENTROIDS];
     const size_t width = width_of(in->table, n_columns), own = n_own(in->table);
     char room[KMEANS_COLUMN_BYTES];
     const char *const name = kmeans_column(args, c, room);
-    for (size_t i = 0; i < width && in->table->names != NULL; i++) {
-        *out = (from + i) % width;
+    for (size_t k = 0; k < width && in->table->names != NULL; k++) {
+        *out = (from + k) % width;
         if (strcmp(in->table->names[*out], name) == 0) {
             return STATUS_OK;
         }
     }
-    *out = own + c;
+    *out = own + i;
     if (in->table->names != NULL && args->inputs[KMEANS_POINTS].table->names != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: has no column %s, which the points have; call its columns as those "
@@ -70,8 +71,10 @@ static enum status find(const struct stage_args *args, size_t n_columns, size_t 
     return STATUS_OK;
 }
 
-enum status kmeans_given_lay_out(const struct stage_args *args, size_t n_columns, size_t *most)
+enum status kmeans_given_lay_out(const struct stage_args *args, const struct kmeans_layout *layout,
+                                 size_t *most)
 {
+    const size_t n_columns = layout->n_measured;
     const struct stage_input *const in = &args->inputs[KMEANS_CENTROIDS];
     if (in->table == NULL) {
         return status_fail(STATUS_INTERNAL, "a job came without centroids");
@@ -79,8 +82,8 @@ enum status kmeans_given_lay_out(const struct stage_args *args, size_t n_columns
     if (in->table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT, "%s: is a grid, and centroids are a table", in->name);
     }
-    for (size_t c = 0, at = n_own(in->table); c < n_columns; c++, at++) {
-        STATUS_TRY(find(args, n_columns, c, at, &at));
+    for (size_t i = 0, at = n_own(in->table); i < n_columns; i++, at++) {
+        STATUS_TRY(find(args, layout, i, at, &at));
     }
     const size_t n =
         is_turned(in->table, n_columns) ? in->table->cells_per_line : lines_of(in->table);
@@ -100,7 +103,7 @@ enum status kmeans_given_room(struct kmeans_job *job, struct room *room)
     if (!job->choice.given) {
         return STATUS_OK;
     }
-    const size_t width = width_of(job->args.inputs[KMEANS_CENTROIDS].table, d);
+    const size_t width = width_of(job->args.inputs[KMEANS_CENTROIDS].table, job->layout.n_measured);
     STATUS_TRY(room_host(room, job->given_most, width * sizeof *job->given, &job->given));
     return room_host(room, job->given_most, d * sizeof *job->given_points, &job->given_points);
 }
@@ -129,13 +132,15 @@ static enum status read_all(struct kmeans_job *job, size_t width, size_t *n)
 enum status kmeans_given_take(struct kmeans_job *job)
 {
     const struct stage_input *const in = &job->args.inputs[KMEANS_CENTROIDS];
-    const size_t d = job->layout.n_columns, width = width_of(in->table, d);
-    const bool turned = is_turned(in->table, d);
+    const struct kmeans_layout *const l = &job->layout;
+    const size_t d = l->n_columns, width = width_of(in->table, l->n_measured);
+    const bool turned = is_turned(in->table, l->n_measured);
     size_t n;
     STATUS_TRY(read_all(job, width, &n));
     const size_t k = n / width;
-    for (size_t c = 0, at = n_own(in->table); c < d; c++, at++) {
-        STATUS_TRY(find(&job->args, d, c, at, &at));
+    for (size_t m = 0, at = n_own(in->table); m < l->n_measured; m++, at++) {
+        const size_t c = kmeans_measured(l, m);
+        STATUS_TRY(find(&job->args, l, m, at, &at));
         for (size_t i = 0; i < k; i++) {
             const double x = job->given[turned ? at * k + i : i * width + at];
             job->given_points[i * d + c] = x;

@@ -68,6 +68,7 @@ struct kmeans_job {
     struct kmeans_solve solve;
     double index_from;   /* what the first column would have in row 0, ... */
     bool is_not_index;   /* ... if it went up by 1 a row; it does not */
+    uint64_t below;      /* the first row, from 1, with a weight below 0; 0: none */
     struct span scratch; /* labels of a unit (not resident) */
 
     /* the last pass */

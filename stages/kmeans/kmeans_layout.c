@@ -42,6 +42,8 @@ static struct kmeans_request request_of(const struct kmeans_job *job)
     struct kmeans_request r = job->choice.request;
     r.n_columns = l->n_columns;
     r.type = l->type;
+    r.has_mass = l->has_weight;
+    r.mass_column = l->weight;
     r.resident = l->resident;
     r.width = l->width;
     r.n_sample = l->n_known ? at_most(l->n, l->sample) : l->sample;
@@ -209,6 +211,23 @@ static void shrink_unit(const struct stage_args *args, const struct kmeans_choic
     l->unit = l->unit > 0 ? l->unit : least;
 }
 
+static enum status choose_weight(const struct stage_args *args, const char *weight,
+                                 struct kmeans_layout *l)
+{
+    l->n_measured = l->n_columns;
+    l->has_weight = *weight != '\0';
+    if (!l->has_weight) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(
+        kmeans_find_column(args, l->n_columns, "weight", weight, strlen(weight), &l->weight));
+    l->n_measured--;
+    return l->n_measured > 0
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT, "%s: has no column but that of the weights",
+                             args->inputs[0].name);
+}
+
 static enum status choose_scale(const struct stage_args *args, const struct kmeans_choice *c,
                                 size_t n_columns)
 {
@@ -234,8 +253,9 @@ static enum status choose_view(const struct stage_args *args, const char *axes,
     const char *const comma = strchr(axes, ',');
     l->shown =
         at_most(KMEANS_SCATTER_MOST, at_least(KMEANS_SCATTER_CELLS / l->n_columns, l->sample));
-    l->has_components = *axes == '\0' && l->n_columns > 2;
-    l->axes[1] = at_most(l->n_columns - 1, 1);
+    l->has_components = *axes == '\0' && l->n_measured > 2;
+    l->axes[0] = kmeans_measured(l, 0);
+    l->axes[1] = kmeans_measured(l, at_most(l->n_measured - 1, 1));
     if (*axes == '\0') {
         return STATUS_OK;
     }
@@ -279,9 +299,10 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
                                args->inputs[0].name);
         }
     }
-    STATUS_TRY(choose_scale(args, choice, l.n_columns));
+    STATUS_TRY(choose_weight(args, choice->weight, &l));
+    STATUS_TRY(choose_scale(args, choice, l.n_measured));
     if (choice->given) {
-        STATUS_TRY(kmeans_given_lay_out(args, l.n_columns, &choice->request.k_last));
+        STATUS_TRY(kmeans_given_lay_out(args, &l, &choice->request.k_last));
         choice->request.k_first = choice->request.k_last;
     }
     if (l.n_known) {

@@ -13,7 +13,7 @@
 #include "stages/stage.h"
 
 enum { KMEANS_POINTS, KMEANS_CENTROIDS, KMEANS_N_PARTS };
-enum { KMEANS_N_SPECS = 13 };
+enum { KMEANS_N_SPECS = 14 };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 
 /* Sums of points are kept in two words of 64 bits each, for so many. */
@@ -42,13 +42,17 @@ struct kmeans_choice {
     bool drop;              /* rows with missing values are left out */
     bool given;             /* points are labelled by the centroids of a file */
     struct numbers factors; /* n == 0: none */
+    const char *weight;     /* the column of the points' weights, or "" */
     const char *axes;       /* of the picture: two columns, or "" */
     enum figure_format figure;
 };
 
 struct kmeans_layout {
-    size_t n_columns;
-    size_t n; /* points, known or guessed; >= 1 */
+    size_t n_columns;  /* that are read */
+    size_t n_measured; /* of them: all, or all but one of weights, ... */
+    bool has_weight;
+    size_t weight; /* ... which is this */
+    size_t n;      /* points, known or guessed; >= 1 */
     bool n_known;
     bool by_columns; /* the table's lines are the array's columns */
     bool has_names;  /* of rows, which are kept where the points stay in memory */
@@ -63,6 +67,12 @@ struct kmeans_layout {
     bool has_components; /* ... it shows the first two principal components */
 };
 
+/* The column that is number i of those that are measured. */
+static inline size_t kmeans_measured(const struct kmeans_layout *l, size_t i)
+{
+    return i + (l->has_weight && i >= l->weight ? 1 : 0);
+}
+
 /* kmeans_params: what they say. */
 struct kmeans_choice kmeans_choose(const struct stage_args *args);
 /* The same, and how the job is laid out. STATUS_BAD_INPUT: a grid, more clusters than points;
@@ -73,9 +83,9 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
  * STATUS_BAD_ARGUMENT. */
 enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, const char *key,
                                const char *word, size_t n, size_t *out) STATUS_MUST_CHECK;
-/* kmeans_given: how many centroids of a file there may be. STATUS_BAD_INPUT: other columns than the
- * points have. */
-enum status kmeans_given_lay_out(const struct stage_args *args, size_t n_columns,
+/* kmeans_given: how many centroids of a file there may be, of points of such columns.
+ * STATUS_BAD_INPUT: they are of other ones. */
+enum status kmeans_given_lay_out(const struct stage_args *args, const struct kmeans_layout *layout,
                                  size_t *most) STATUS_MUST_CHECK;
 /* Whether a job can have the memory that this layout takes for n points. */
 bool kmeans_layout_fits(const struct stage_args *args, const struct kmeans_choice *choice,

@@ -17,6 +17,7 @@ enum {
     CENTROIDS,
     CENTROIDS_COLUMNS,
     FACTORS,
+    WEIGHT,
     AXES,
     FIGURE
 };
@@ -81,6 +82,11 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
                  .kind = PARAM_NUMBERS,
                  .text = "",
                  .help = "a, b, ...: scale the columns by these, not by scale"},
+    [WEIGHT] = {.key = "weight",
+                .kind = PARAM_TEXT,
+                .text = "",
+                .max = 4096,
+                .help = "the column of the points' weights"},
     [AXES] = {.key = "axes",
               .kind = PARAM_TEXT,
               .text = "",
@@ -99,6 +105,7 @@ struct kmeans_choice kmeans_choose(const struct stage_args *args)
                                   .axes = p[AXES].text,
                                   .given = given,
                                   .factors = p[FACTORS].numbers,
+                                  .weight = p[WEIGHT].text,
                                   .drop = p[MISSING].index == 1,
                                   .is_range = !given && strchr(p[K].text, '-') != NULL,
                                   .request = {.k_first = (size_t)p[K].count,

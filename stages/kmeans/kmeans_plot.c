@@ -75,19 +75,20 @@ static struct place place_of(const struct kmeans_job *job, size_t i)
 {
     const struct kmeans_sample *const s = &job->shown;
     const double *const cells = s->cells + i * s->n_columns;
-    if (s->n_columns > 1) {
+    if (job->layout.n_measured > 1) {
         return (struct place){kmeans_view_place(job, cells, 0), kmeans_view_place(job, cells, 1)};
     }
     const double spread = (double)(s->word[i] & 0xffff) / 0x10000 - 0.5;
-    return (struct place){cells[0], job->scatter[i] + 0.7 * spread};
+    return (struct place){cells[job->layout.axes[0]], job->scatter[i] + 0.7 * spread};
 }
 
 static struct place centroid_of(const struct kmeans_job *job, size_t cluster)
 {
     const size_t d = job->layout.n_columns;
     const double *const cells = job->solve.best.centroids + cluster * d;
-    return (struct place){kmeans_view_place(job, cells, 0),
-                          d > 1 ? kmeans_view_place(job, cells, 1) : (double)cluster};
+    return (struct place){kmeans_view_place(job, cells, 0), job->layout.n_measured > 1
+                                                                ? kmeans_view_place(job, cells, 1)
+                                                                : (double)cluster};
 }
 
 /* Of columns all points, of components those that are drawn, and the centroids. */
@@ -104,7 +105,7 @@ static void set_ranges(const struct kmeans_job *job, struct plot_axes *axes)
         high = (struct place){fmax(i > 0 ? high.x : at.x, at.x), fmax(i > 0 ? high.y : at.y, at.y)};
     }
     axes->x = plot_range_of(low.x, high.x, 0.04);
-    axes->y = job->layout.n_columns > 1
+    axes->y = job->layout.n_measured > 1
                   ? plot_range_of(low.y, high.y, 0.04)
                   : (struct plot_range){-0.6, (double)job->solve.best.k - 0.4};
 }
@@ -125,7 +126,7 @@ static void draw_points(const struct kmeans_job *job, const struct plot_axes *ax
 /* With one column the axis has the numbers. */
 static bool is_numbered(const struct kmeans_job *job)
 {
-    return job->solve.best.k <= NUMBERED && job->layout.n_columns > 1;
+    return job->solve.best.k <= NUMBERED && job->layout.n_measured > 1;
 }
 
 /* A white disc in a ring of the cluster's colour, with its number, at a pixel. */
@@ -232,7 +233,7 @@ static void draw_scatter(const struct kmeans_job *job, struct plot_axes *axes)
     char x_name[PLOT_NAME], y_name[PLOT_NAME] = "cluster";
     struct plot_ticks x, y;
     plot_ticks_of(axes->x, 7, &x);
-    if (job->layout.n_columns > 1) {
+    if (job->layout.n_measured > 1) {
         plot_ticks_of(axes->y, 8, &y);
     } else {
         whole_ticks(axes->y, PLOT_TICKS, &y);
@@ -245,7 +246,7 @@ static void draw_scatter(const struct kmeans_job *job, struct plot_axes *axes)
     axes->width =
         KMEANS_PLOT_WIDTH - axes->left - EDGE - (wide > LEGEND_WIDTH ? wide : LEGEND_WIDTH);
     name_of(job, 0, axes, x_name);
-    if (job->layout.n_columns > 1) {
+    if (job->layout.n_measured > 1) {
         name_of(job, 1, axes, y_name);
     }
     plot_axes_draw(axes, &x, &y, x_name, y_name);

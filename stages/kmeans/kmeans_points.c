@@ -64,6 +64,10 @@ static void see_rows(struct kmeans_job *job, const void *cells, size_t n, uint64
                                      .first = first};
     kmeans_sample_take((struct kmeans_sample *const[]){&job->solve.sample, &job->shown}, 2,
                        job->choice.request.seed, &rows);
+    for (size_t i = 0; job->layout.has_weight && i < n && job->below == 0; i++) {
+        const double weight = kmeans_rows_cell(&rows, i * rows.n_columns + job->layout.weight);
+        job->below = weight < 0 ? kmeans_kept_row(job, first + i) + 1 : 0;
+    }
     for (size_t i = 0; i < n && !job->is_not_index; i++) {
         const double x = kmeans_rows_cell(&rows, i * rows.n_columns);
         const double row = (double)kmeans_kept_row(job, first + i);

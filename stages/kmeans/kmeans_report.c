@@ -20,13 +20,15 @@ enum {
 
 static double range_of(const struct kmeans_job *job, size_t c)
 {
-    return job->solve.max[c] - job->solve.min[c];
+    const struct kmeans_layout *const l = &job->layout;
+    return l->has_weight && c == l->weight ? 0 : job->solve.max[c] - job->solve.min[c];
 }
 
 static bool is_constant(const struct kmeans_job *job, size_t c, double limit)
 {
     (void)limit;
-    return job->solve.weight[c] == 0 && job->choice.factors.n == 0;
+    return job->solve.weight[c] == 0 && !(job->layout.has_weight && c == job->layout.weight) &&
+           job->choice.factors.n == 0;
 }
 
 static bool is_narrow(const struct kmeans_job *job, size_t c, double limit)
@@ -89,7 +91,7 @@ static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
 /* A first column of row numbers is measured like any other. */
 static enum status warn_index(const struct kmeans_job *job, struct result *out)
 {
-    if (job->is_not_index || job->n < LEAST_INDEX || job->layout.n_columns < 2) {
+    if (job->is_not_index || job->n < LEAST_INDEX || job->layout.n_measured < 2) {
         return STATUS_OK;
     }
     return result_warn(
@@ -234,13 +236,27 @@ static size_t listed(size_t n)
     return n < LISTED ? n : LISTED;
 }
 
+/* The factors of the measured columns. */
+static json_t *scale_of(const struct kmeans_job *job)
+{
+    json_t *const list = json_array();
+    for (size_t i = 0; list != NULL && i < listed(job->layout.n_measured); i++) {
+        const double factor = job->solve.weight[kmeans_measured(&job->layout, i)];
+        if (json_array_append_new(list, summary_real(factor)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static enum status summarise(const struct kmeans_job *job, json_t *summary)
 {
     const struct kmeans_fit *const fit = &job->solve.best;
     const struct summary_entry entries[] = {
         {"n_points", summary_integer(job->n)},
         {"n_dropped", summary_integer(job->n_rows - job->n)},
-        {"n_columns", summary_integer(job->layout.n_columns)},
+        {"n_columns", summary_integer(job->layout.n_measured)},
         {"k", summary_integer(fit->k)},
         {"inertia", summary_real(fit->inertia)},
         {"silhouette", summary_real(fit->silhouette)},
@@ -251,7 +267,8 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"n_relocated", summary_integer(fit->state.n_relocated)},
         {"sizes", summary_integers(job->solve.count, listed(fit->k))},
         {"within", summary_reals(job->solve.within, listed(fit->k))},
-        {"scale", summary_reals(job->solve.weight, listed(job->layout.n_columns))},
+        {"weight", summary_reals(job->solve.mass, job->layout.has_weight ? listed(fit->k) : 0)},
+        {"scale", scale_of(job)},
         {"variance_share", summary_reals(job->view.share, job->layout.has_components ? 2 : 0)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
@@ -264,7 +281,7 @@ static enum status describe(const struct kmeans_job *job, struct result *out)
 {
     const struct summary_entry shape[] = {
         {"n_points", summary_integer(job->n)},
-        {"n_columns", summary_integer(job->layout.n_columns)},
+        {"n_columns", summary_integer(job->layout.n_measured)},
     };
     STATUS_TRY(summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape));
     const struct summary_entry parameters[] = {

@@ -34,10 +34,12 @@ static enum status take_factors(struct kmeans_job *job)
     if (factors->n > 0) {
         numbers_fill(factors, 0, (size_t)factors->n, job->factors);
     }
-    for (size_t c = 0; c < factors->n; c++) {
-        if (!(job->factors[c] >= 0 && job->factors[c] <= DBL_MAX)) {
+    for (size_t i = (size_t)factors->n; i-- > 0;) { /* from the end, to make room for a weight */
+        const double factor = job->factors[i];
+        job->factors[kmeans_measured(&job->layout, i)] = factor;
+        if (!(factor >= 0 && factor <= DBL_MAX)) {
             return status_fail(STATUS_BAD_ARGUMENT, "factors: %g is no factor; it is 0 or more",
-                               job->factors[c]);
+                               factor);
         }
     }
     return STATUS_OK;
@@ -58,6 +60,7 @@ static enum status new_job(struct job_io *io, struct kmeans_job **out)
     STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
     STATUS_TRY(kmeans_room(job, &io->room));
     STATUS_TRY(take_factors(job));
+    job->is_not_index = job->layout.has_weight && job->layout.weight == 0;
     job->solve.source = (struct kmeans_source){kmeans_points_visit, kmeans_labels_take, job};
     return STATUS_OK;
 }
@@ -86,6 +89,21 @@ static enum status refuse_range(const struct kmeans_job *job, const struct kmean
                        is_far ? "far apart" : "close together", is_far ? "down" : "up");
 }
 
+static enum status refuse_weight(const struct kmeans_job *job, const struct kmeans_fault *f)
+{
+    return f->low < 0
+               ? status_fail(
+                     STATUS_BAD_INPUT,
+                     "%s: row %llu (the first is 1) has a weight below 0 in %s; a weight is "
+                     "0 or more: correct it, or leave out the row",
+                     job->name, (unsigned long long)job->below,
+                     kmeans_call_column(&job->args, f->column).text)
+               : status_fail(STATUS_BAD_INPUT,
+                             "%s: all weights in %s are 0, so that no point counts; choose another "
+                             "column, or leave out weight",
+                             job->name, kmeans_call_column(&job->args, f->column).text);
+}
+
 /* Says it in the file's terms. */
 static enum status explain(const struct kmeans_job *job, enum status st)
 {
@@ -96,6 +114,8 @@ static enum status explain(const struct kmeans_job *job, enum status st)
     case KMEANS_TOO_FAR:
     case KMEANS_TOO_CLOSE:
         return refuse_range(job, f);
+    case KMEANS_BAD_MASS:
+        return refuse_weight(job, f);
     case KMEANS_LOST:
         return st == STATUS_CHANGED
                    ? status_fail(st, "%s: a row is missing in a later pass", job->name)

@@ -240,6 +240,60 @@ static void weights_scale_differences(void **state)
     done(&c);
 }
 
+/* Gives points masses in place of a column: 0, 1/16, ... 15/16, of two in three points. */
+static void add_mass(struct kmeans_case *c, size_t column)
+{
+    c->weight = calloc(c->d, sizeof *c->weight);
+    assert_non_null(c->weight);
+    for (size_t j = 0; j < c->d; ++j) {
+        c->weight[j] = j == column ? 0 : 1;
+    }
+    for (size_t i = 0; i < c->n; ++i) {
+        c->x[i * c->d + column] = i % 3 == 1 ? 0 : (double)(i * 7 % 16) / 4;
+    }
+    c->has_mass = true;
+    c->mass_column = column;
+    c->mass_factor = 0.25;
+}
+
+/* Rows in registers, in shared memory, and in tiles; sums of a thread's own, and not; the column of
+ * masses first, last, and between. */
+static void points_with_masses_are_clustered_as_by_the_loops(void **state)
+{
+    (void)state;
+    static const size_t shapes[][3] = {{700, 2, 5},    {700, 3, 7},    {257, 4, 3},  {900, 17, 6},
+                                       {300, 70, 17},  {50, 1000, 3},  {400, 44, 2}, {200, 15, 472},
+                                       {40, 1000, 33}, {1500, 2, 300}, {9000, 3, 4}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
+        const size_t d = shapes[i][1];
+        struct kmeans_case c =
+            blobs(shapes[i][0], d, shapes[i][2], i % 2 == 0 ? DTYPE_F32 : DTYPE_F64);
+        add_mass(&c, i % 3 == 0 ? 0 : i % 3 == 1 ? d - 1 : d / 2);
+        check(&c);
+        done(&c);
+    }
+}
+
+/* Those without a mass do not come. */
+static void empty_clusters_take_the_farthest_points_with_a_mass(void **state)
+{
+    (void)state;
+    for (size_t d = 2; d < 50; d += 45) {
+        struct kmeans_case c = blobs(400, d, 7, DTYPE_F64);
+        add_mass(&c, 1);
+        for (size_t i = 2; i < c.k; ++i) {
+            c.start[d * i] = 1e5 + (double)i;
+        }
+        c.x[d * 31] = 1e4; /* farthest, with a mass of 0 */
+        c.n_iterations = 9;
+        struct kmeans_answer got = kmeans_by_kernels(&c, (struct kmeans_way){true, 100});
+        assert_int_equal(got.state.n_relocated, 5);
+        kmeans_answer_done(&got);
+        check(&c);
+        done(&c);
+    }
+}
+
 /* Magnitudes at which bounds leave the floats, and squares their digits. */
 static void tiny_and_huge_points_are_assigned_like_any(void **state)
 {
@@ -509,8 +563,8 @@ static size_t first_points(const struct kmeans_case *c, size_t seed, const doubl
     assert_non_null(keys);
     for (size_t p = 0; p < c->n; ++p) {
         const double u = kmeans_uniform(philox_block(12345, 100 + seed, p));
-        keys[n] = (struct key){kmeans_exponential(u) / weight[p], p};
-        n += weight[p] > 0;
+        keys[n] = (struct key){kmeans_exponential(u) / (weight[p] * kmeans_mass_of(c, p)), p};
+        n += weight[p] * kmeans_mass_of(c, p) > 0;
     }
     qsort(keys, n, sizeof *keys, key_order);
     for (size_t i = 0; i < n && n_out < most; ++i) {
@@ -532,7 +586,7 @@ static size_t best_of(const struct kmeans_case *c, const double *weight, const s
     for (size_t i = 0; i < n; ++i) {
         long double sum = 0;
         for (size_t p = 0; p < c->n; ++p) {
-            sum += fmin(weight[p], distance(c, p, trials[i]));
+            sum += fmin(weight[p], distance(c, p, trials[i])) * kmeans_mass_of(c, p);
         }
         best = sum < least ? i : best;
         least = sum < least ? sum : least;
@@ -593,8 +647,19 @@ static void draws_do_not_depend_on_how_they_are_cut(void **state)
     done(&c);
 }
 
+static void check_draws(const struct kmeans_case *c)
+{
+    double *want = drawn_by_loops(c);
+    for (int keep = 0; keep < 2; ++keep) {
+        double *got = drawn(c, keep != 0 ? c->n : c->n / 2 + 1, keep != 0);
+        assert_memory_equal(got, want, c->k * c->d * sizeof *got);
+        free(got);
+    }
+    free(want);
+}
+
 /* Just with so many trials, and one more; rows in registers, in shared memory, in tiles; with
- * weights. */
+ * weights of columns, and masses of points. */
 static void every_shape_draws_what_the_loops_draw(void **state)
 {
     (void)state;
@@ -608,13 +673,13 @@ static void every_shape_draws_what_the_loops_draw(void **state)
         for (size_t j = 0; c.weight != NULL && j < c.d; ++j) {
             c.weight[j] = 1.0 / (double)(j + 2);
         }
-        double *want = drawn_by_loops(&c);
-        for (int keep = 0; keep < 2; ++keep) {
-            double *got = drawn(&c, keep != 0 ? c.n : c.n / 2 + 1, keep != 0);
-            assert_memory_equal(got, want, c.k * c.d * sizeof *got);
-            free(got);
+        check_draws(&c);
+        free(c.weight);
+        c.weight = NULL;
+        if (c.d > 1) {
+            add_mass(&c, i % c.d);
+            check_draws(&c);
         }
-        free(want);
         done(&c);
     }
 }
@@ -1000,6 +1065,8 @@ int main(void)
         cmocka_unit_test(an_offset_costs_no_digits),
         cmocka_unit_test(an_outlier_costs_the_others_no_digits),
         cmocka_unit_test(weights_scale_differences),
+        cmocka_unit_test(points_with_masses_are_clustered_as_by_the_loops),
+        cmocka_unit_test(empty_clusters_take_the_farthest_points_with_a_mass),
         cmocka_unit_test(tiny_and_huge_points_are_assigned_like_any),
         cmocka_unit_test(empty_clusters_take_the_farthest_points),
         cmocka_unit_test(of_points_as_far_the_first_is_taken),

@@ -6,8 +6,8 @@
 mkdir in
 cp code.clusters.csv cap.dem.asc cap.source.asc ncode.nodes.csv in/
 cp cap.source.asc in/cap.observed.asc
-printf 'name,u,v,w\n' >in/p.points.csv
-seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 "," $1 % 3 }' >>in/p.points.csv
+printf 'name,u,v,w,heavy\n' >in/p.points.csv
+seq 1 40 | awk '{ print "p" $1 "," $1 % 7 "," $1 % 5 + $1 / 100 "," $1 % 3 "," 1 + $1 % 2 }' >>in/p.points.csv
 cat >leat.conf <<'EOC'
 [pipeline pearson]
 order = cluster
@@ -21,6 +21,7 @@ p_r = 0.4,0.5
 query = linspace(0, 1, 5)
 [pipeline kmeans]
 k = 2-4
+weight = heavy
 EOC
 expect 0 "$LEAT" run -b cpu -q -c leat.conf -o out in
 expect 0 "$LEAT" run -b cpu -q -s r=csv -o out/text code.clusters.csv

@@ -58,7 +58,8 @@ def check_text(folder, z):
         rows = f.read().splitlines()[1:]
     text = np.array([[float(x) for x in r.split(",")] for r in rows])
     assert np.array_equal(text[:, 0], np.arange(len(text))) and np.array_equal(text[:, 1], z["counts"])
-    assert np.array_equal(text[:, 2], z["within"]) and np.array_equal(text[:, 3:], z["centroids"])
+    assert np.array_equal(text[:, 2], z["within"]) and np.array_equal(text[:, -z["centroids"].shape[1]:], z["centroids"])
+    assert "weight" not in z or np.array_equal(text[:, 3], z["weight"])
 
 
 def hashes(out, stem, names=FILES):
@@ -162,6 +163,86 @@ def components():
                        ("a,1", 'no column "1" with numbers is read; .* a number from 2 to 4'), ("a,", 'no column ""')):
         run("-o", "bad", "x.points.csv", "-s", f"axes={axes}", status=1, says=says)
         run("x.points.csv", "-s", f"axes={axes}", status=1, says=says, verb="check")
+
+
+def weighted():
+    """Points with weights: a whole number counts as so many points; the same bits in any unit and any place of the column."""
+    x, k = heaps(3000, 4, 6), 6
+    count = rng.integers(0, 4, 3000)
+    count[:k] = 1
+    near, far = np.repeat(x, count, axis=0), np.insert(x, 4, count, axis=1)
+    np.save("r.points.npy", near)
+    np.save("x.points.npy", far)
+    want, _ = cluster("r.points.npy", f"k={k}", "init=first", "tol=0")
+    z, told = cluster("x.points.npy", f"k={k}", "init=first", "tol=0", "weight=5")
+    assert np.array_equal(np.repeat(z["labels"], count), want["labels"]) and np.array_equal(z["labels"], nearest(x, z["centroids"]))
+    assert np.allclose(z["centroids"], want["centroids"], rtol=1e-14, atol=1e-14)
+    assert np.isclose(z["inertia"], want["inertia"], rtol=1e-12) and np.allclose(z["within"], want["within"], rtol=1e-12)
+    assert np.array_equal(z["weight"], np.bincount(want["labels"])) and np.array_equal(z["counts"], np.bincount(z["labels"]))
+    assert told["shape"] == {"n_points": 3000, "n_columns": 4} and len(z["scale"]) == 4 and z["components"].shape == (2, 4)
+    assert told["summary"]["weight"] == z["weight"].tolist() and told["warnings"] == [], told["warnings"]
+    seeded = ["n_init=3", f"k={k}"]
+    cluster("x.points.npy", *seeded, "weight=5")
+    bytes_of = hashes("out", "x", ["labels.csv.gz"])
+    centroids = load("out", "x")[0]["centroids"]
+    for at, unit, flags in ((4, 2.0 ** 90, []), (0, 2.0 ** -900, []), (2, 8, ["--threads", "1"]), (4, 1, ["--memory", "30M"])):
+        np.save("y.points.npy", np.insert(x, at, count * unit, axis=1))
+        z, told = cluster("y.points.npy", *seeded, f"weight={at + 1}", flags=flags)
+        assert hashes("out", "y", ["labels.csv.gz"]) == bytes_of and np.array_equal(z["centroids"], centroids), at
+        assert np.array_equal(z["weight"], np.bincount(z["labels"], count, k) * unit), unit
+    write_csv("n.points.csv", np.insert(x[:, :3], 0, count, axis=1), ["how many", "a", "b", "c"], [f"p{i}" for i in range(3000)])
+    z, _ = cluster("n.points.csv", "k=3", "weight=how many", "factors=1,2,3")
+    assert z["columns"].tolist() == ["a", "b", "c"] and z["scale"].tolist() == [1, 2, 3]
+    with gzip.open("out/n/centroids.csv.gz", "rt", encoding="utf-8") as f:
+        assert f.readline() == "cluster,count,within,weight,a,b,c\n"
+    labels = z["labels"]
+    os.replace("out/n/centroids.csv.gz", "n.centroids.csv.gz")
+    again, _ = cluster("n.points.csv", "centroids=file", "weight=how many", "factors=1,2,3", flags=["n.centroids.csv.gz"])
+    assert np.array_equal(again["labels"], labels) and np.array_equal(again["within"], z["within"])
+    os.remove("n.centroids.csv.gz")
+
+
+def weighted_at_edges():
+    """Weights that leave one point, or none; outliers without a weight; points that do not stay; what is refused."""
+    x = heaps(400, 2, 3)
+    w = np.ones(400)
+    x[7], w[7] = 1e6, 0
+    for init in ("k-means++", "first"):
+        np.save("x.points.npy", np.column_stack([w, x]))
+        z, _ = cluster("x.points.npy", "k=3", "n_init=10", f"init={init}", "tol=0", "weight=1")
+        kept = z["labels"][w > 0]
+        assert np.allclose(z["centroids"], [x[w > 0][kept == i].mean(axis=0) for i in range(3)]), init
+        assert np.array_equal(z["labels"], nearest(x, z["centroids"])) and z["counts"].sum() == 400
+    np.save("x.points.npy", np.column_stack([np.arange(400) == 9, x]).astype("f8"))  # all on one
+    z, told = cluster("x.points.npy", "k=1", "weight=1")
+    assert np.array_equal(z["centroids"], x[9:10]) and z["inertia"] == 0 and z["counts"][0] == 400 and z["weight"][0] == 1
+    z, told = cluster("x.points.npy", "k=3", "weight=1")
+    assert (z["labels"] == nearest(x, z["centroids"])).all() and z["inertia"] == 0 and z["weight"].sum() == 1
+    np.save("x.points.npy", np.column_stack([x[:, 0], w]))  # one column is measured
+    z, _ = cluster("x.points.npy", "k=2", "weight=2", figure="png")
+    assert z["centroids"].shape == (2, 1) and np.array_equal(z["labels"], nearest(x[:, :1], z["centroids"]))
+    far = np.array([[0.0, 0], [1, 0], [9, 0], [9.5, 0], [50, 0], [0, 0]])  # an empty cluster takes the farthest that counts
+    np.save("x.points.npy", np.column_stack([far, [1, 1, 1, 1, 0, 1]])[[5, 0, 1, 2, 3, 4]])
+    z, told = cluster("x.points.npy", "k=2", "init=first", "weight=3")
+    assert sorted(z["centroids"][:, 0]) == [1 / 3, 9.25] and told["summary"]["n_relocated"] == 1, z["centroids"]
+    n = 60_000 if WATCHED else 300_000
+    np.save("w.points.npy", np.column_stack([heaps(n, 7, 5), rng.exponential(size=n)]))
+    for options in (["k=5", "weight=8", "max_iter=3"], ["k=5", "weight=8", "init=random", "max_iter=3", "n_init=2", "scale=unit"]):
+        cluster("w.points.npy", *options, out="whole", figure="png")
+        cluster("w.points.npy", *options, out="parts", flags=["--threads", "2", "--memory", "30M"], figure="png")
+        assert hashes("whole", "w") == hashes("parts", "w"), options
+
+    def bad(text, says, *options):
+        with open("v.points.csv", "w", encoding="utf-8") as f:
+            f.write(text)
+        run("--force", "-o", "worse", "v.points.csv", *[w for o in ("k=2", *options) for w in ("-s", o)], status=1, says=says)
+
+    bad("a,w\n1,1\n2,1\n3,-1\n4,-2\n", r"row 3 \(the first is 1\) has a weight below 0 in 'w'", "weight=w")
+    bad("a,w\n,1\n2,1\n3,-1\n4,-2\n", r"row 3 \(the first is 1\) has a weight below 0", "weight=w", "missing=drop")
+    bad("a,w\n1,0\n2,0\n3,0\n", "all weights in 'w' are 0", "weight=w")
+    bad("a,w\n1,1\n2,\n3,0\n", r"row 2 .*has no value in 'w'", "weight=w")
+    bad("a,w\n1,1\n2,0\n3,0\n", 'weight: no column "v"', "weight=v")
+    bad("w\n1\n2\n3\n", "has no column but that of the weights", "weight=w")
 
 
 def given():
@@ -452,8 +533,8 @@ def cancelled():
         assert not os.path.exists("stop"), os.listdir("stop")
 
 
-THREADED = given, every_way, same_bytes, larger_than_memory, cancelled
-for part in THREADED if THREADS_ALONE else (oracle, scales, components, given, given_at_edges, every_way, flat, nameless, dropped, refused, edges, same_bytes,
+THREADED = weighted, given, every_way, same_bytes, larger_than_memory, cancelled
+for part in THREADED if THREADS_ALONE else (oracle, scales, components, weighted, weighted_at_edges, given, given_at_edges, every_way, flat, nameless, dropped, refused, edges, same_bytes,
                                             larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()

@@ -41,10 +41,14 @@ def scaled(x, scale):
     return x / np.where(spread > 0, spread, 1) * (spread > 0)
 
 
-def check(name, x, k, scale="none", tol=1e-4, max_iter=300):
-    z, told = run(x, [f"k={k}", "init=first", f"scale={scale}", f"tol={tol}", f"max_iter={max_iter}"])
+def check(name, x, k, scale="none", tol=1e-4, max_iter=300, weight=None):
+    options = [f"k={k}", "init=first", f"scale={scale}", f"tol={tol}", f"max_iter={max_iter}"]
+    if weight is None:
+        z, told = run(x, options)
+    else:  # in a column among the others
+        z, told = run(np.insert(x, 1, weight, axis=1), [*options, "weight=2"])
     y = scaled(np.asarray(x, dtype=np.float64), scale)
-    want = KMeans(k, init=y[:k], n_init=1, algorithm="lloyd", tol=tol, max_iter=max_iter).fit(y)
+    want = KMeans(k, init=y[:k], n_init=1, algorithm="lloyd", tol=tol, max_iter=max_iter).fit(y, sample_weight=weight)
     what = f"{name}, k = {k}, scale = {scale}, tol = {tol}"
     assert np.bincount(want.labels_, minlength=k).all(), f"{what}: scikit-learn leaves a cluster empty"
     assert np.array_equal(z["labels"], want.labels_), f"{what}: {(z['labels'] != want.labels_).sum()} labels differ"
@@ -77,6 +81,11 @@ check("blobs far away", blobs + 1e6, 12)
 check("noise", noise, 6, tol=0)
 check("noise", noise, 6, max_iter=7)
 check("noise", noise, 2)
+for scale in ("none", "unit"):
+    check("iris, weighted", iris, 3, scale, weight=rng.uniform(0, 5, len(iris)))
+    check("blobs, weighted", blobs, 12, scale, weight=rng.uniform(0, 1e-6, len(blobs)))
+check("digits, of which half have no weight", digits, 10, weight=rng.integers(0, 2, len(digits)).astype(float))
+check("noise, weighted", noise.astype(np.float32), 6, tol=0, weight=rng.exponential(size=len(noise)).astype(np.float32))
 
 
 def predicted(name, x, y, k):

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { MEMBERS = 16, KMEANS_PARAMS = 13 };
+enum { MEMBERS = 16, KMEANS_PARAMS = 14 };
 
 /* A member of kmeans.npz, or a text, all portions together. */
 struct member {
@@ -40,7 +40,7 @@ struct points {
     bool started_over;
     uint64_t memory_limit, host_limit;
     size_t n_threads;
-    const char *params[10]; /* "key=value", NULL at the end */
+    const char *params[16]; /* "key=value", NULL at the end */
 };
 
 /* Clustered with one run, unless a test sets n_init. */

@@ -53,6 +53,9 @@ struct kmeans_pair kmeans_pair(const struct kmeans_case *c, struct span points, 
     struct kmeans_pair p = {.host = {.at = {room(1, bytes), bytes},
                                      .k = c->k,
                                      .n_columns = c->d,
+                                     .has_mass = c->has_mass,
+                                     .mass_column = c->mass_column,
+                                     .mass_factor = c->mass_factor,
                                      .incremental = incremental}};
     const struct kmeans_points x = {points, c->type, c->n, c->d, 0};
     p.device = p.host;
@@ -69,6 +72,9 @@ struct kmeans_pair kmeans_pair(const struct kmeans_case *c, struct span points, 
         const double largest = fmax(fabs(min[j]), fabs(max[j]));
         ((double *)kmeans_array(&p.host, KMEANS_UNIT))[j] = kmeans_unit(c->n > 0 ? largest : 1);
         ((double *)kmeans_array(&p.host, KMEANS_WEIGHT))[j] = c->weight == NULL ? 1 : c->weight[j];
+    }
+    if (c->has_mass) {
+        ((double *)kmeans_array(&p.host, KMEANS_UNIT))[c->mass_column] = kmeans_unit(1);
     }
     if (c->start != NULL) {
         memcpy(kmeans_array(&p.host, KMEANS_CENTROID), c->start, c->k * c->d * sizeof(double));
@@ -198,7 +204,15 @@ struct loops {
     const struct kmeans_case *c;
     struct kmeans_answer a;
     __float128 *sum; /* [k][d] */
+    size_t taken_to; /* the cluster that has taken a point */
 };
+
+/* What a point adds to the sum of a column. */
+static double added(const struct kmeans_case *c, size_t i, size_t j)
+{
+    const double mass = kmeans_mass_of(c, i);
+    return c->has_mass && j == c->mass_column ? mass : c->x[i * c->d + j] * mass;
+}
 
 static void assign(struct loops *l)
 {
@@ -210,9 +224,9 @@ static void assign(struct loops *l)
         double d2 = 0;
         const size_t to = nearest(c, l->a.centroid, i, &d2);
         l->a.label[i] = (int32_t)to;
-        ++l->a.count[to];
+        l->a.count[to] += kmeans_mass_of(c, i) > 0;
         for (size_t j = 0; j < c->d; ++j) {
-            l->sum[to * c->d + j] += c->x[i * c->d + j];
+            l->sum[to * c->d + j] += added(c, i, j);
         }
     }
 }
@@ -231,19 +245,21 @@ static size_t relocate(struct loops *l)
     for (size_t i = 0; empty < c->k && i < c->n; ++i) {
         const double d2 =
             distance(c, c->x + i * c->d, l->a.centroid + (size_t)l->a.label[i] * c->d);
-        far = d2 > most ? i : far;
-        most = d2 > most ? d2 : most;
+        const bool comes = d2 > most && kmeans_mass_of(c, i) > 0;
+        far = comes ? i : far;
+        most = comes ? d2 : most;
     }
     if (far == c->n) {
         return far;
     }
     const size_t from = (size_t)l->a.label[far];
     for (size_t j = 0; j < c->d; ++j) {
-        l->sum[from * c->d + j] -= c->x[far * c->d + j];
+        l->sum[from * c->d + j] -= added(c, far, j);
         l->sum[empty * c->d + j] = c->x[far * c->d + j];
     }
     --l->a.count[from];
     l->a.count[empty] = 1;
+    l->taken_to = empty;
     ++l->a.state.n_relocated;
     return far;
 }
@@ -252,12 +268,16 @@ static void update(struct loops *l, double *next)
 {
     const struct kmeans_case *c = l->c;
     const bool taken = relocate(l) < c->n;
+    const size_t by = c->mass_column;
     l->a.state.shift2 = 0;
     for (size_t a = 0; a < c->k; ++a) {
         double *centroid = l->a.centroid + a * c->d;
         for (size_t j = 0; j < c->d; ++j) {
-            next[j] =
-                l->a.count[a] == 0 ? centroid[j] : (double)(l->sum[a * c->d + j] / l->a.count[a]);
+            const __float128 *sum = l->sum + a * c->d;
+            const bool weighs = c->has_mass && !(taken && a == l->taken_to);
+            next[j] = l->a.count[a] == 0 ? centroid[j]
+                      : weighs           ? (double)sum[j] / (double)sum[by]
+                                         : (double)(sum[j] / l->a.count[a]);
         }
         l->a.state.shift2 += distance(c, next, centroid);
         memcpy(centroid, next, c->d * sizeof *next);
@@ -276,7 +296,7 @@ static void label(struct loops *l)
         const size_t to = nearest(c, l->a.centroid, i, &d2);
         l->a.label[i] = (int32_t)to;
         ++l->a.count[to];
-        within[to] += d2;
+        within[to] += d2 * kmeans_mass_of(c, i);
     }
     for (size_t a = 0; a < c->k; ++a) {
         l->a.within[a] = (double)within[a];

@@ -17,7 +17,15 @@ struct kmeans_case {
     double *weight; /* [d]; NULL: all 1 */
     double tolerance;
     size_t n_iterations;
+    bool has_mass; /* of points: in this column, whose weight is 0, times the factor */
+    size_t mass_column;
+    double mass_factor;
 };
+
+static inline double kmeans_mass_of(const struct kmeans_case *c, size_t point)
+{
+    return c->has_mass ? c->x[point * c->d + c->mass_column] * c->mass_factor : 1;
+}
 
 /* How the kernels are called; no answer depends on it. */
 struct kmeans_way {
