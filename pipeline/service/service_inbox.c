@@ -85,34 +85,27 @@ static void forget(struct service_inbox *inbox, struct file *f)
     inbox_judge(inbox, group);
 }
 
-static bool is_at(struct timespec a, struct timespec b)
+static int64_t ns_of(struct timespec t)
 {
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-static bool has_same_bytes(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_size == b->st_size && is_at(a->st_mtim, b->st_mtim);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
 {
-    return has_same_bytes(a, b) && is_at(a->st_ctim, b->st_ctim);
+    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           ns_of(a->st_mtim) == ns_of(b->st_mtim) && ns_of(a->st_ctim) == ns_of(b->st_ctim);
 }
 
-static int64_t ms_of(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* What the disk has at the file's place: another drop, or the same one as it has become. */
+/* What the disk has at the file's place: another drop, or the same one as it has become. An earlier
+ * mtime is that of the original, which programs set last. */
 static void see(struct service_inbox *inbox, struct file *f, const struct stat *st)
 {
     const bool is_other =
-        st->st_ino != f->st.st_ino || (f->is_whole && !has_same_bytes(st, &f->st));
+        st->st_ino != f->st.st_ino || (f->is_whole && (st->st_size != f->st.st_size ||
+                                                       ns_of(st->st_mtim) > ns_of(f->st.st_mtim)));
     if (is_other || (group_is_beside(f->g.kind) && !is_same(st, &f->st))) {
         f->since_ms = inbox->now_ms;
-        f->g.arrived_ms = ms_of(st->st_ctim);
+        f->g.arrived_ms = ns_of(st->st_ctim) / 1000000;
     }
     f->st = *st;
     if (is_other) {
@@ -131,8 +124,8 @@ static struct file *add(struct service_inbox *inbox, struct watcher_file *found,
                        .since_ms = inbox->now_ms};
     found->path = NULL;
     /* A folder that is moved in holds files of any age, which arrive together. */
-    const int64_t own_ms = ms_of(found->st.st_ctim), folder_ms = ms_of(found->folder_came);
-    f->g.arrived_ms = own_ms > folder_ms ? own_ms : folder_ms;
+    const int64_t own_ns = ns_of(found->st.st_ctim), folder_ns = ns_of(found->folder_came);
+    f->g.arrived_ms = (own_ns > folder_ns ? own_ns : folder_ns) / 1000000;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     group_add(&inbox->groups, &f->g);
     inbox->n_files++;
@@ -369,7 +362,7 @@ static struct spool_job *make_job(const struct service_inbox *inbox, struct file
         const struct stat *const st = &files[i]->st;
         job->files[i].inode = st->st_ino;
         job->files[i].size = (uint64_t)st->st_size;
-        job->files[i].mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+        job->files[i].mtime_ns = ns_of(st->st_mtim);
     }
     json_decref(parameters);
     job_settings_free(&settings);

@@ -129,6 +129,24 @@ static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
     assert_int_equal(n_late(), 0);
 }
 
+/* Many programs that carry files set their times last, to those of the originals. */
+static void times_that_are_set_afterwards_make_no_other_drop(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    written_s = 100;
+    COMPLETE("x.dem.asc", "x.source.tif");
+    written_s = 50;
+    COMPLETE("x.dem.prj");
+    COMPLETE("x.dem.asc");
+    take("", "x", "x.dem.asc x.source.tif x.dem.prj", true);
+    COMPLETE("x.dem.asc", "x.source.tif", "x.dem.prj");
+    written_s = 51; /* but these bytes are others */
+    COMPLETE("x.dem.asc");
+    assert_waits("in/x.dem.prj", "not there");
+    written_s = 0;
+}
+
 /* It is of the drop before, or of this one: nobody knows, and a grid without one says so. */
 static void projection_that_may_be_of_either_drop_is_of_none(void **state)
 {
@@ -389,6 +407,7 @@ int main(void)
         TEST(grid_without_a_projection_waits_for_one_for_settle),
         TEST(projection_is_never_of_another_drop),
         TEST(files_of_a_folder_that_is_moved_in_are_one_drop),
+        TEST(times_that_are_set_afterwards_make_no_other_drop),
         TEST(projection_that_may_be_of_either_drop_is_of_none),
         TEST(grid_waits_for_no_projection_but_that_of_the_first_part),
         TEST(marker_or_mask_long_before_its_file_stays_for_it),

@@ -10,6 +10,7 @@
 static struct settings settings;
 static struct service_inbox *inbox;
 static uint64_t now = 1000, found_ms;
+static time_t written_s; /* the files' mtime */
 
 static inline void close_inbox(void)
 {
@@ -39,6 +40,7 @@ static inline void found(bool complete, const char *const paths[])
         files[findings.n_files] = (struct watcher_file){
             .path = strdup(path),
             .st = {.st_ino = strlen(path),
+                   .st_mtim = {written_s, 0},
                    .st_ctim = {(time_t)(now / 1000), (long)(now % 1000) * 1000000}}};
     }
     service_inbox_found(inbox, &findings, now);
@@ -60,6 +62,7 @@ static inline size_t look(enum ready_state state, const char *reason)
             .state = state,
             .again_ms = 500,
             .st = {.st_ino = strlen(looks[i].path),
+                   .st_mtim = {written_s, 0},
                    .st_ctim = {(time_t)(now / 1000), (long)(now % 1000) * 1000000}}};
         snprintf(looks[i].answer.reason, sizeof(looks[i].answer.reason), "%s", reason);
     }
