@@ -558,16 +558,15 @@ static enum status share_piece(void *context, uint64_t index, struct bytes *out)
     return draw_map(&m, m.job->runs.share, out);
 }
 
-enum status sciddicat_picture(struct sciddicat_job *job, const char *picture,
-                              result_piece_fn *piece)
+enum status sciddicat_picture(struct sciddicat_job *job, const char *name, result_piece_fn *piece)
 {
     struct result_file *f;
-    char name[RESULT_NAME_BYTES];
+    char file[RESULT_NAME_BYTES];
     if (job->choice.figure == FIGURE_NONE) {
         return STATUS_OK;
     }
-    figure_name(name, sizeof name, picture, job->choice.figure);
-    STATUS_TRY(result_add_file(job->io->out, name, PACK_RAW, &f));
+    figure_name(file, sizeof file, name, job->choice.figure);
+    STATUS_TRY(result_add_file(job->io->out, file, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, piece, job, NULL);
 }
 

@@ -270,7 +270,7 @@ static void draw_curves(const struct sciddicat_job *job, struct plot_axes *axes,
                         double *x, double *y)
 {
     const struct landslide *const l = &job->slide;
-    const long left = axes->left + axes->width + GAP;
+    const long left = axes->left + axes->width + GAP, beside = left + SAMPLE + GAP / 2;
     for (size_t p = n_shown; p-- > 0;) {
         const long at = axes->top + (long)p * ENTRY;
         const struct plot_named named = {job->probes[p].name, "probe", p + 1};
@@ -283,8 +283,7 @@ static void draw_curves(const struct sciddicat_job *job, struct plot_axes *axes,
         plot_named(&named, CAPITAL, NAME, name);
         figure_fill(axes->figure, (double)left, (double)at + CAPITAL / 2.0 - 1, SAMPLE, 3,
                     colours_of(p));
-        figure_text(axes->figure, (double)(left + SAMPLE + GAP / 2), (double)at, CAPITAL,
-                    COLOURS_INK, name);
+        figure_text(axes->figure, (double)beside, (double)at, CAPITAL, COLOURS_INK, name);
     }
 }
 

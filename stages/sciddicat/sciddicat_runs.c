@@ -189,8 +189,9 @@ static void run_row(const void *context, uint64_t i, struct result_row *to)
     const struct sciddicat_run *const run = &job->runs.rows[i];
     const struct sciddicat_summary *const s = &run->reach;
     const double area = job->scale.area_m2;
-    const size_t toe = s->n_covered > 0 ? s->toe : 0, columns = job->dem->columns;
     const bool some = s->n_covered > 0;
+    const size_t toe = some ? s->toe : 0, columns = job->dem->columns;
+    const size_t toe_row = toe / columns + 1, toe_column = toe % columns + 1;
     result_row_count(to, "run", i + 1);
     result_row_real(to, "p_epsilon", job->runs.values[SCIDDICAT_EPSILON][i]);
     result_row_real(to, "p_r", job->runs.values[SCIDDICAT_R][i]);
@@ -199,8 +200,8 @@ static void run_row(const void *context, uint64_t i, struct result_row *to)
     result_row_real(to, "runout_m", s->has_runout ? s->runout_m : (double)NAN);
     result_row_real(to, "drop_m", s->has_runout ? s->drop_m : (double)NAN);
     result_row_real(to, "reach_angle_deg", sciddicat_reach_deg(s));
-    result_row_real(to, "toe_row", some ? (double)(toe / columns + 1) : (double)NAN);
-    result_row_real(to, "toe_column", some ? (double)(toe % columns + 1) : (double)NAN);
+    result_row_real(to, "toe_row", some ? (double)toe_row : (double)NAN);
+    result_row_real(to, "toe_column", some ? (double)toe_column : (double)NAN);
     result_row_real(to, "lost_edge_m3", run->end.lost_edge * area);
     result_row_real(to, "lost_nodata_m3", run->end.lost_nodata * area);
     result_row_count(to, "steps", run->end.step);

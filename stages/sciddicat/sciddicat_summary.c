@@ -31,7 +31,8 @@ static bool is_dammed(const struct sciddicat_job *job, size_t row, size_t column
 double sciddicat_distance_m(const struct sciddicat_job *job, size_t a, size_t b)
 {
     const size_t columns = job->dem->columns;
-    const double down = (double)(b / columns) - (double)(a / columns);
+    const size_t row_a = a / columns, row_b = b / columns;
+    const double down = (double)row_b - (double)row_a;
     const double right = (double)(b % columns) - (double)(a % columns);
     const struct grid_scale *const s = &job->scale;
     return hypot(right * s->column_m[0] + down * s->row_m[0],

@@ -200,7 +200,9 @@ def jobs():
     hands out results while it does."""
     yield Job("plain", {"b.clusters.csv": table()}, "-s", "figure=none")  # of what all share, which is most
     yield Job("pearson", {"b.clusters.csv": table()})
-    yield Job("sciddicat", {"a.dem.asc": grid(False), "a.source.asc": grid(True)}, "-s", "steps=20")
+    yield Job("sciddicat", {"a.dem.asc": grid(False), "a.source.asc": grid(True), "a.observed.asc": grid(True),
+                            "a.probes.csv": "name,x,y\na,15,25\nb,35,45\n"}, "-s", "steps=20", "-s", "observed=file", "-s",
+              "probes=file", "-s", "p_r=0.4,0.5", "-s", "outline=geojson")
     yield Job("scores", {"s.values.csv": table(), "s.asked.csv": table(seed=2)}, "-s", "query_columns=1-2")
     yield Job("interpolate", {"i.nodes.csv": "x,y\n0,1\n1,3\n2,2\n", "i.query.csv": "0.5\n1\n"})
     yield Job("kmeans", {"k.points.csv": "a,b\n1,2\n1,3\n8,9\n8,8\n"}, "-s", "k=2",
