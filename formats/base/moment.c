@@ -69,8 +69,10 @@ static bool take_time(struct reading *r, struct tm *t, double *fraction)
         if (!take_digits(r, 2, 0, 59, &t->tm_sec)) {
             return false;
         }
-        for (bool more = take(r, ".,", &sign); more && take(r, "0123456789", &sign); unit /= 10) {
+        const bool has_fraction = take(r, ".,", &sign);
+        while (has_fraction && take(r, "0123456789", &sign)) {
             *fraction += (sign - '0') * unit;
+            unit /= 10;
         }
     }
     return t->tm_hour < 24 || (t->tm_min == 0 && t->tm_sec == 0 && *fraction == 0);

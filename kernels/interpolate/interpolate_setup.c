@@ -617,8 +617,8 @@ static enum status take_host(struct work *w)
         void **at;
         size_t count, size;
     } arrays[] = {{(void **)&w->place, n, sizeof *w->place},
-                  {(void **)&w->x, n, sizeof(double)},
-                  {(void **)&w->value, n_curves * n, sizeof(double)},
+                  {(void **)&w->out->x, n, sizeof(double)},
+                  {(void **)&w->out->y, n_curves * n, sizeof(double)},
                   {(void **)&w->term_hi, s.terms, sizeof(double)},
                   {(void **)&w->term_lo, s.terms, sizeof(double)},
                   {(void **)&w->exponent, s.terms, sizeof(int32_t)},
@@ -637,6 +637,8 @@ static enum status take_host(struct work *w)
                                n_curves);
         }
     }
+    w->x = w->out->x;
+    w->value = w->out->y;
     return STATUS_OK;
 }
 
@@ -695,9 +697,8 @@ static void release_work(struct work *w)
 {
     struct span *const spans[] = {&w->survey.point_hi, &w->survey.point_lo, &w->survey.hi,
                                   &w->survey.lo, &w->survey.condition};
-    void *const host[] = {w->place,     w->x,        w->value,    w->term_hi, w->term_lo,
-                          w->exponent,  w->point_hi, w->point_lo, w->hi,      w->lo,
-                          w->condition, w->cell_of,  w->cell,     w->slope};
+    void *const host[] = {w->place, w->term_hi, w->term_lo,   w->exponent, w->point_hi, w->point_lo,
+                          w->hi,    w->lo,      w->condition, w->cell_of,  w->cell,     w->slope};
     for (size_t i = 0; i < sizeof spans / sizeof *spans; ++i) {
         w->ops->release(w->q, *spans[i]);
     }
@@ -748,4 +749,7 @@ void interpolate_setup_release(struct queue *q, struct interpolate_setup *s)
         q->backend->ops->release(q, *spans[i]);
         *spans[i] = (struct span){0};
     }
+    free(s->x);
+    free(s->y);
+    s->x = s->y = NULL;
 }

@@ -41,6 +41,7 @@ enum interpolate_why {
 };
 
 struct interpolate_setup {
+    double *x, *y; /* the nodes in ascending order: [n], [n_curves][n]; on the host */
     struct interpolate_nodes nodes; /* in backend memory, like the cells; on q */
     struct interpolate_cells cells; /* n_cells 0: barycentric */
     size_t n_marked; /* cells whose queries take the barycentric form, of any curve */
@@ -59,7 +60,7 @@ struct interpolate_setup {
  * pieces steeper than that. All of *out is set in any case. */
 enum status interpolate_setup_new(struct queue *q, const struct interpolate_request *request,
                                   struct interpolate_setup *out) STATUS_MUST_CHECK;
-/* Gives the backend's memory back; once, also after a failure. */
+/* Gives all memory back; once, also after a failure. */
 void interpolate_setup_release(struct queue *q, struct interpolate_setup *s);
 
 /* At most so much memory is taken for n nodes or fewer: by interpolate_setup_new() on the host

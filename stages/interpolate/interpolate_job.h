@@ -68,8 +68,8 @@ struct interpolate_job {
     uint64_t *lines; /* of the file, one a row; of a text */
     bool has_lines;  /* they are known */
 
-    size_t n;      /* nodes */
-    double *x, *y; /* sorted [n], [n_curves][n] */
+    size_t n;            /* nodes */
+    const double *x, *y; /* sorted [n], [n_curves][n]; setup has them */
     struct interpolate_setup setup;
     struct span counts;
 

@@ -1,6 +1,6 @@
 /*
- * interpolate_nodes - gathers the nodes' numbers as they come, sorts them for the results, and has
- * made of them what queries need.
+ * interpolate_nodes - gathers the nodes' numbers as they come, and has made of them what queries
+ * need.
  *
  * A row of text is named by its line of the file, where each stands on a line of its own (no cell
  * holds a line break); a row of an array by its number.
@@ -146,41 +146,12 @@ static void take_column(const struct interpolate_job *job, size_t column, double
     }
 }
 
-struct place {
-    double x;
-    size_t row;
-};
-
-static int by_x(const void *a, const void *b)
-{
-    const struct place *const p = a, *const q = b;
-    return (p->x > q->x) - (p->x < q->x);
-}
-
-/* Puts x and y into the order of x. `room` has n. */
-static void sort(struct interpolate_job *job, struct place *places, double *room)
-{
-    for (size_t i = 0; i < job->n; i++) {
-        places[i] = (struct place){job->x[i], i};
-    }
-    qsort(places, job->n, sizeof *places, by_x);
-    for (size_t i = 0; i < job->n; i++) {
-        job->x[i] = places[i].x;
-    }
-    for (size_t c = 0; c < job->choice.n_curves; c++) {
-        double *const y = job->y + c * job->n;
-        memcpy(room, y, job->n * sizeof *room);
-        for (size_t i = 0; i < job->n; i++) {
-            y[i] = room[places[i].row];
-        }
-    }
-}
-
-static enum status set_up(struct interpolate_job *job)
+/* raw: x, then each y, in the order of the file. */
+static enum status set_up(struct interpolate_job *job, const double *raw)
 {
     const struct interpolate_request request = {
-        .x = job->x,
-        .y = job->y,
+        .x = raw,
+        .y = raw + job->n,
         .n = job->n,
         .n_curves = job->choice.n_curves,
         .method = job->choice.asked,
@@ -191,11 +162,11 @@ static enum status set_up(struct interpolate_job *job)
     const size_t *const same = job->setup.same;
     if (st == STATUS_BAD_INPUT && same[1] > same[0]) {
         char x[INTERPOLATE_X_BYTES];
-        snprintf(x, sizeof x, "%.17g", job->x[same[0]]);
+        snprintf(x, sizeof x, "%.17g", raw[same[0]]);
         return status_fail(st, "%s: %s has the same x as %s (%s); a curve has one y for each x",
                            input_of(job)->name, name_of(job, same[1]).text,
                            name_of(job, same[0]).text,
-                           job->choice.are_dates ? interpolate_x(job, job->x[same[0]], x) : x);
+                           job->choice.are_dates ? interpolate_x(job, raw[same[0]], x) : x);
     }
     if (st == STATUS_BAD_INPUT) {
         char why[STATUS_MESSAGE_BYTES];
@@ -211,26 +182,18 @@ enum status interpolate_nodes_ready(struct interpolate_job *job)
     if (job->n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", input_of(job)->name);
     }
-    job->x = malloc(job->n * sizeof(double));
-    job->y = malloc(job->n * job->choice.n_curves * sizeof(double));
-    struct place *const places = malloc(job->n * sizeof *places);
-    double *const room = malloc(job->n * sizeof *room);
-    enum status st = STATUS_OK;
-    if (job->x == NULL || job->y == NULL || places == NULL || room == NULL) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory for %zu nodes", job->n);
-    } else {
-        take_column(job, 0, job->x);
-        for (size_t c = 0; c < job->choice.n_curves; c++) {
-            take_column(job, 1 + c, job->y + c * job->n);
-        }
-        free(job->cells);
-        job->cells = NULL;
-        st = set_up(job);
+    double *const raw = malloc(job->n * columns_of(job) * sizeof *raw);
+    if (raw == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu nodes", job->n);
     }
-    if (st == STATUS_OK) {
-        sort(job, places, room);
+    for (size_t c = 0; c < columns_of(job); c++) {
+        take_column(job, c, raw + c * job->n);
     }
-    free(places);
-    free(room);
+    free(job->cells);
+    job->cells = NULL;
+    const enum status st = set_up(job, raw);
+    free(raw);
+    job->x = job->setup.x;
+    job->y = job->setup.y;
     return st;
 }

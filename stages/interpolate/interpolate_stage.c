@@ -31,8 +31,6 @@ static void free_job(void *context)
     interpolate_stream_free(job);
     free(job->cells);
     free(job->lines);
-    free(job->x);
-    free(job->y);
     free(job);
 }
 
