@@ -243,6 +243,9 @@ static enum status multiply(struct correlation *c, size_t n)
 {
     const struct series_block *const last = block_of(c, c->n_taken);
     const size_t first = c->n_taken, width = first + n;
+    if (c->request.alone) {
+        return STATUS_OK;
+    }
     struct pearson_panel panel = {.precision = c->request.precision,
                                   .n_samples = c->request.n_samples,
                                   .a = {.z = z_of(c, last, first), .first = first, .n = n},
@@ -400,6 +403,47 @@ enum status correlate_gaps(struct correlation *c, const double *count, uint64_t 
     return STATUS_OK;
 }
 
+/* --- targets ---------------------------------------------------------------------------------- */
+
+enum status correlate_targets(struct correlation *c, struct span x, size_t n)
+{
+    const struct series_rows rows = {.at = x,
+                                     .type = DTYPE_F64,
+                                     .n_series = n,
+                                     .n_samples = c->request.n_samples,
+                                     .first = c->n_taken};
+    STATUS_TRY(c->moments.capacity < c->n_taken + n ? correlate_grow(c, c->n_taken + n)
+                                                    : STATUS_OK);
+    STATUS_TRY(room_span(&c->standard, n, correlate_z_bytes(c, PEARSON_EXACT), &c->targets));
+    c->n_targets = n;
+    STATUS_TRY(c->queue->backend->ops->means->rows(c->queue, &rows, c->moments));
+    return kernels(c)->standardize(c->queue, PEARSON_EXACT, &rows, c->moments, c->targets);
+}
+
+enum status correlate_with_targets(struct correlation *c, struct span x, struct span r, bool gaps,
+                                   uint64_t *n_unsure)
+{
+    struct pearson_panel panel = {
+        .precision = PEARSON_EXACT,
+        .n_samples = c->request.n_samples,
+        .a = {.z = c->targets, .x = x, .first = c->n_taken, .n = c->n_targets},
+        .x_type = c->request.type,
+        .moments = c->moments,
+        .r = r,
+        .width = c->n_taken,
+        .ranks = c->request.ranks};
+    const size_t step = c->request.panel;
+    for (size_t p = 0; p * step < c->n_taken; p++) {
+        STATUS_TRY(queue_check(c->queue));
+        STATUS_TRY(c->pause != NULL ? c->pause(c->context, (double)(p * step) / (double)c->n_taken)
+                                    : STATUS_OK);
+        STATUS_TRY(exact_panel(c, p, 1, &panel.b));
+        STATUS_TRY(kernels(c)->gram(c->queue, &panel));
+        STATUS_TRY(gaps ? kernels(c)->gram_gaps(c->queue, &panel, n_unsure) : STATUS_OK);
+    }
+    return STATUS_OK;
+}
+
 /* --- the series once more --------------------------------------------------------------------- */
 
 /* Copies the series of all blocks into one. */
@@ -430,5 +474,8 @@ enum status correlate_series(struct correlation *c, struct series_rows *x)
 struct span correlate_one(const struct correlation *c, size_t s, bool *is_standard)
 {
     *is_standard = c->request.precision == PEARSON_EXACT;
+    if (s >= c->n_taken) {
+        return span_from(c->targets, (s - c->n_taken) * correlate_z_bytes(c, PEARSON_EXACT));
+    }
     return (*is_standard ? z_of : x_of)(c, block_of(c, s), s);
 }

@@ -33,6 +33,7 @@ struct correlate_request {
     bool in_place; /* the standard form takes their place (correlate_in_place): given, not kept */
     bool gaps;     /* there may be missing samples */
     bool ranks;    /* they are average ranks: pairs with gaps are ranked again (gram_gaps) */
+    bool alone;    /* they only meet targets: in the exact form, and there is no matrix */
 };
 
 /* Series in a panel, which arrive before its part of the matrix is computed; n series of n_samples,
@@ -80,6 +81,9 @@ struct correlation {
     struct moments moments; /* its min_samples is set before the first call */
     struct span *panels;
     size_t n_panels;
+
+    struct span targets; /* in standard form; their moments follow those of the series */
+    size_t n_targets;
 };
 
 /* Counts what follows from the request, but for the matrix. */
@@ -119,7 +123,15 @@ enum status correlate_gaps(struct correlation *c, const double *count,
 struct matrix correlate_matrix(const struct correlation *c);
 /* All series that stayed as one span, for exact_pairs; ends their standard form. */
 enum status correlate_series(struct correlation *c, struct series_rows *x) STATUS_MUST_CHECK;
-/* Series s: in the exact standard form, where that is what was computed with, else itself. */
+/* After correlate_end, of series that are alone: takes n further ones at x, doubles, as targets. */
+enum status correlate_targets(struct correlation *c, struct span x, size_t n) STATUS_MUST_CHECK;
+/* The coefficients of target k and series s at k n_series + s of r, doubles. x: the targets once
+ * more, of the type of the series. `gaps`: a series or a target has fewer samples than all;
+ * *n_unsure as of correlate_gaps. */
+enum status correlate_with_targets(struct correlation *c, struct span x, struct span r, bool gaps,
+                                   uint64_t *n_unsure) STATUS_MUST_CHECK;
+/* Series s, of targets those after the series: in the exact standard form, where that is what was
+ * computed with, else itself. */
 struct span correlate_one(const struct correlation *c, size_t s, bool *is_standard);
 
 /* For who fills the matrix in another way: moments of `capacity` series and a list for their

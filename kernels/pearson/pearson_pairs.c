@@ -55,9 +55,9 @@ static uint64_t strength_bits(double r)
     return bits;
 }
 
-/* Orders pairs by falling |r|, pairs of equal |r| as they came: byte by byte of |r| as a bit
+/* Byte by byte of |r| as a bit
  * pattern, which rises with it, from the lowest on; bytes that all pairs share are passed over. */
-static enum status sort_by_strength(struct matrix_pair *pairs, size_t n)
+enum status pearson_pairs_sort(struct matrix_pair *pairs, size_t n)
 {
     enum { DIGITS = 8, VALUES = 256 };
     size_t counts[DIGITS][VALUES] = {{0}};
@@ -105,7 +105,7 @@ static bool reaches(const struct pearson_wanted *wanted, double r)
 static enum status basket_clean(struct basket *b)
 {
     const size_t top = b->wanted->top;
-    STATUS_TRY(sort_by_strength(b->pairs, b->n));
+    STATUS_TRY(pearson_pairs_sort(b->pairs, b->n));
     size_t keep = b->n < top ? b->n : top;
     while (keep < b->n && reaches(b->wanted, b->pairs[keep].r)) {
         keep++;

@@ -27,4 +27,7 @@ enum status pearson_pairs_find(struct queue *q, const struct matrix *matrix,
                                const struct pearson_wanted *wanted, struct matrix_pair **out,
                                size_t *n) STATUS_MUST_CHECK;
 
+/* Orders pairs by falling |r|, those of equal |r| as they came. STATUS_NO_MEMORY. */
+enum status pearson_pairs_sort(struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
+
 #endif

@@ -17,8 +17,9 @@ enum { BATCH = 1 << 12, WORD_BITS = 64 };
 static enum status present_room(struct pearson_job *job)
 {
     const size_t words = significance_words(job->n_samples);
-    STATUS_TRY(room_host(&job->work, job->n_series * words, sizeof *job->present, &job->present));
-    STATUS_TRY(room_host(&job->work, job->n_series, sizeof *job->is_known, &job->is_known));
+    STATUS_TRY(
+        room_host(&job->work, pearson_n_all(job) * words, sizeof *job->present, &job->present));
+    STATUS_TRY(room_host(&job->work, pearson_n_all(job), sizeof *job->is_known, &job->is_known));
     return room_host(&job->work, job->n_samples, sizeof *job->one, &job->one);
 }
 

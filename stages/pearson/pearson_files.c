@@ -42,7 +42,9 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
     result_row_real(to, "max", pearson_stat(job, MOMENTS_MAX, s));
     result_row_real(to, "median_abs_r", job->median_abs[s]);
     result_row_real(to, "lag1", pearson_stat(job, MOMENTS_LAG1, s));
-    result_row_flag(to, "anomaly", job->is_anomalous[s]);
+    if (!job->choice.targets) {
+        result_row_flag(to, "anomaly", job->is_anomalous[s]);
+    }
     if (job->place != NULL) {
         result_row_count(to, "place", job->place[s]);
     }
@@ -60,6 +62,12 @@ static void interval(double r, uint64_t n, bool ranks, double *low, double *high
     *high = (r + t) / (1 + r * t);
 }
 
+/* The number of a series in its file. */
+static uint64_t number_of(const struct pearson_job *job, size_t s)
+{
+    return s < job->n_series ? s : s - job->n_series;
+}
+
 static void pair_row(const void *context, uint64_t k, struct result_row *to)
 {
     static const struct matrix_pair none;
@@ -71,7 +79,7 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
                                                  pearson_stat(job, MOMENTS_LAG1, p->j));
     double low, high;
     interval(p->r, n, job->choice.ranks, &low, &high);
-    result_row_count(to, "i", p->i);
+    result_row_count(to, "i", number_of(job, p->i));
     result_row_count(to, "j", p->j);
     result_row_text(to, "name_i", job->names.at[p->i]);
     result_row_text(to, "name_j", job->names.at[p->j]);
@@ -92,7 +100,7 @@ static void partner_row(const void *context, uint64_t k, struct result_row *to)
     const bool is_one = k < job->n_partners;
     const struct matrix_pair *const p = is_one ? &job->partners[k] : &none;
     const uint64_t n = is_one ? job->n_partner_samples[k] : 0;
-    result_row_count(to, "series", p->i);
+    result_row_count(to, "series", number_of(job, p->i));
     result_row_text(to, "name", job->names.at[p->i]);
     result_row_count(to, "partner", p->j);
     result_row_text(to, "name_partner", job->names.at[p->j]);
@@ -118,6 +126,13 @@ static enum status fetch_r(void *context, uint64_t first, size_t n, void *dst)
     return job->ops->matrix->condensed(job->queue, &job->matrix, first, n, dst);
 }
 
+static enum status fetch_targets_r(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct pearson_job *const job = context;
+    memcpy(dst, job->targets_r + first, n * sizeof *job->targets_r);
+    return STATUS_OK;
+}
+
 static enum status add_arrays(struct pearson_job *job, const struct result_table *series,
                               struct result *out)
 {
@@ -132,8 +147,15 @@ static enum status add_arrays(struct pearson_job *job, const struct result_table
     if (job->order != NULL) {
         STATUS_TRY(result_add_copy(f, "order", NPY_I4, 1, &job->n_series, job->order));
     }
+    if (job->choice.targets) {
+        STATUS_TRY(result_add_strings(f, "targets", job->n_targets, job->names.at + job->n_series));
+    }
     if (!job->choice.keep_r) {
         return STATUS_OK;
+    }
+    if (job->choice.targets) {
+        const size_t dims[] = {job->n_targets, job->n_series};
+        return result_add_array(f, "r", NPY_F8, 2, dims, fetch_targets_r, job, NULL);
     }
     return result_add_array(f, "r", job->layout.r_type == DTYPE_F64 ? NPY_F8 : NPY_F4, 1, &n_pairs,
                             fetch_r, job, NULL);
@@ -205,7 +227,7 @@ static size_t rows_in_piece(const struct pearson_job *job, size_t most, size_t n
                             size_t n_names)
 {
     size_t longest = 0;
-    for (size_t s = 0; s < job->n_series; s++) {
+    for (size_t s = 0; s < pearson_n_all(job); s++) {
         const size_t n = strlen(job->names.at[s]);
         longest = n > longest ? n : longest;
     }

@@ -16,7 +16,8 @@
 #include "stages/base/rows.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 12 };
+enum { PEARSON_N_SPECS = 14 };
+enum { PEARSON_SERIES, PEARSON_TARGETS, PEARSON_N_PARTS };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
 /* The most pairs that one result lists, and partners; the most series of a matrix in text; the most
@@ -37,6 +38,7 @@ struct pearson_choice {
     bool keep_r;        /* the matrix is among the results, as an array ... */
     bool text_r;        /* ... or as a text */
     size_t top;
+    bool targets;     /* only pairs with a series of another file */
     size_t top_each;  /* partners of each series */
     double threshold; /* 0: off */
     bool cluster;     /* the heat map is ordered by clusters */
@@ -136,6 +138,7 @@ struct pearson_job {
 
     /* the outcome, on the backend */
     size_t n_series, n_samples; /* n_samples: after increments */
+    size_t n_targets;           /* series of another file, numbered after these; 0: none */
     size_t n_incomplete;        /* of these, where they are dropped: the series lack them */
     size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
     struct matrix matrix;
@@ -147,6 +150,8 @@ struct pearson_job {
     double median_abs_all;
     struct matrix_survey survey;
     bool *is_anomalous;           /* [n_series]: series that stand out */
+    double *targets_r;            /* [n_targets][n_series] */
+    struct span targets_x;        /* the targets, of the type of the series */
     struct matrix_pair *pairs;    /* the strongest first */
     size_t n_found;               /* 0 only when no pair has a coefficient */
     size_t n_listed;              /* of the pairs found: those that were asked for */
@@ -169,6 +174,12 @@ static inline bool pearson_has_few(const struct pearson_job *job)
 static inline const char *pearson_kind(const struct pearson_job *job)
 {
     return job->choice.columns ? "column" : "row";
+}
+
+/* Series and targets: of as many there are moments and names. */
+static inline size_t pearson_n_all(const struct pearson_job *job)
+{
+    return job->n_series + job->n_targets;
 }
 
 /* A moment of series s, on the host. */
@@ -269,6 +280,9 @@ enum status pearson_names_close(struct pearson_job *job, size_t n_series) STATUS
 /* The name of a series, whether or not all names are there yet. */
 const char *pearson_name(struct pearson_job *job, size_t series);
 
+/* Names the next series. */
+enum status pearson_name_add(struct pearson_job *job, const char *name) STATUS_MUST_CHECK;
+
 /* --- pearson_turn.c: series across lines, turned --- */
 /* What they take until they are, for the plan. */
 enum status pearson_turn_count(struct pearson_job *job) STATUS_MUST_CHECK;
@@ -279,6 +293,10 @@ enum status pearson_turn(struct pearson_job *job) STATUS_MUST_CHECK;
 /* --- pearson_rows.c: series along lines, and turned ones --- */
 /* What the coefficients take, for the plan. */
 enum status pearson_rows_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Increments or ranks, as are asked for, of n series of the table's numbers. *x: where they go, or,
+ * where the numbers themselves are correlated, lie. */
+enum status pearson_derive(struct pearson_job *job, struct span levels, enum dtype type, size_t n,
+                           struct span *x) STATUS_MUST_CHECK;
 /* Moments and matrix, but for missing values. */
 enum status pearson_rows(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Corrects the matrix, when the moments are on the host, and some series has missing values.
@@ -312,6 +330,17 @@ size_t pearson_partners_bytes(const struct pearson_job *job);
 struct pearson_wanted;
 enum status pearson_partners_find(struct pearson_job *job,
                                   const struct pearson_wanted *exact) STATUS_MUST_CHECK;
+
+/* --- pearson_targets.c: series of another file, and their pairs with all --- */
+/* Begins a job that has such a file: their number, known or guessed. */
+enum status pearson_targets_begin(struct pearson_job *job) STATUS_MUST_CHECK;
+/* What they take, for the plan. */
+enum status pearson_targets_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Reads them, after the series; names and moments are those of both then. */
+enum status pearson_targets_take(struct pearson_job *job) STATUS_MUST_CHECK;
+/* When the moments are on the host: r, what is asked of a matrix, pairs and partners.
+ * STATUS_START_OVER as of pearson_rows_gaps. */
+enum status pearson_targets_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_index.c: series that are none, and ones that are too short --- */
 /* Whether the first column would be left out if it counts (table_watch.h). */

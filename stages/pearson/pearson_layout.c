@@ -22,6 +22,8 @@ enum {
     TOP,
     TOP_EACH,
     THRESHOLD,
+    TARGETS,
+    TARGETS_COLUMNS,
     ORDER,
     FIGURE
 };
@@ -82,6 +84,17 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                    .min = 0,
                    .max = 1,
                    .help = "list every pair with |r| at or above it; 0: off"},
+    [TARGETS] = {.key = "targets",
+                 .kind = PARAM_CHOICE,
+                 .text = "none",
+                 .choices = "none|file",
+                 .help = "file: correlate with the series of X.targets.* alone"},
+    [TARGETS_COLUMNS] = {.key = "targets_columns",
+                         .kind = PARAM_TEXT,
+                         .text = "",
+                         .min = 0,
+                         .max = 4096,
+                         .help = "columns of X.targets.* to read; empty: all numbers"},
     [ORDER] = {.key = "order",
                .kind = PARAM_CHOICE,
                .text = "file",
@@ -127,6 +140,7 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .text_r = p[R].index == 2,
                                    .top = (size_t)p[TOP].count,
                                    .top_each = (size_t)p[TOP_EACH].count,
+                                   .targets = p[TARGETS].index == 1,
                                    .threshold = p[THRESHOLD].real,
                                    .cluster = p[ORDER].index == 1,
                                    .figure = (enum figure_format)p[FIGURE].index};
@@ -237,16 +251,22 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->turned = turned && !l->by_lines;
     l->n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0;
     l->derived = choice->diff != PEARSON_DIFF_NONE || choice->ranks;
-    if ((choice->ranks || choice->drop) && !pearson_has_rows(l)) {
+    if ((choice->ranks || choice->drop || choice->targets) && !pearson_has_rows(l)) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: %s takes whole series, and these do not fit into memory: raise "
                            "--memory (a device has its own: --backend cpu), or set %s",
-                           job->name, choice->drop ? "missing=drop" : "method=spearman",
-                           choice->drop ? "missing=pairwise" : "method=pearson");
+                           job->name,
+                           choice->targets ? "targets=file"
+                           : choice->drop  ? "missing=drop"
+                                           : "method=spearman",
+                           choice->targets ? "targets=none"
+                           : choice->drop  ? "missing=pairwise"
+                                           : "method=pearson");
     }
     /* What pairs are listed is computed again from ranks of all samples: not with gaps. */
-    choice->used = pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) ? choice->asked
-                                                                                : PEARSON_EXACT;
+    choice->used = pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) && !choice->targets
+                       ? choice->asked
+                       : PEARSON_EXACT;
     l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
     /* What is turned of a pipe stays where samples may be missing: a pipe cannot start over. */
@@ -281,6 +301,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                 .given = given,
                                                 .in_place = in_place,
                                                 .ranks = choice->ranks,
+                                                .alone = choice->targets,
                                                 .gaps = choice->pairwise};
     l->level_bytes =
         in_place ? correlate_x_bytes(&job->c) : pearson_levels(l) * dtype_bytes(l->type);
@@ -295,7 +316,7 @@ bool pearson_prefers_slabs(const struct pearson_job *job)
     const struct pearson_choice *const c = &job->choice;
     const struct pearson_layout *const l = &job->layout;
     return !l->by_lines && pearson_has_few(job) && l->lines >= MANY_SAMPLES &&
-           c->asked == PEARSON_EXACT && !c->ranks && !c->drop;
+           c->asked == PEARSON_EXACT && !c->ranks && !c->drop && !c->targets;
 }
 
 bool pearson_by_lines(const struct stage_args *args)

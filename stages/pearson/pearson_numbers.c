@@ -16,7 +16,7 @@
 
 /* Empty names become the kind of a series and its number, counted from 1; bytes that are not UTF-8
  * become U+FFFD. */
-static enum status add_name(struct pearson_job *job, const char *name)
+enum status pearson_name_add(struct pearson_job *job, const char *name)
 {
     struct series_names *const names = &job->names;
     bool is_cut = false;
@@ -44,7 +44,7 @@ static enum status take_header(struct pearson_job *job)
             snprintf(place, sizeof place, "%s %zu", pearson_kind(job), table_column(table, c) + 1);
             name = place;
         }
-        STATUS_TRY(add_name(job, name));
+        STATUS_TRY(pearson_name_add(job, name));
     }
     return STATUS_OK;
 }
@@ -54,7 +54,7 @@ static enum status take_labels(struct pearson_job *job, const struct table_chunk
     const char *label = chunk->labels;
     const bool are_names = job->layout.by_lines && !job->choice.columns;
     for (size_t k = 0; k < chunk->n_labels && are_names; k++) {
-        STATUS_TRY(add_name(job, label));
+        STATUS_TRY(pearson_name_add(job, label));
         label += strlen(label) + 1;
     }
     return STATUS_OK;
@@ -64,7 +64,7 @@ enum status pearson_names_close(struct pearson_job *job, size_t n_series)
 {
     struct series_names *const names = &job->names;
     while (names->n < n_series + job->n_left_out) {
-        STATUS_TRY(add_name(job, ""));
+        STATUS_TRY(pearson_name_add(job, ""));
     }
     STATUS_TRY(room_host(job->kept, names->n + 1, sizeof *names->at, &names->at));
     const char *name = (const char *)names->text.data;

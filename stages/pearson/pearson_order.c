@@ -55,7 +55,7 @@ static enum status cluster(struct pearson_job *job, double *distances, struct li
 enum status pearson_order_find(struct pearson_job *job)
 {
     const size_t n = job->n_series;
-    if (!job->choice.cluster || n > PEARSON_ORDER_MOST) {
+    if (!job->choice.cluster || n > PEARSON_ORDER_MOST || job->choice.targets) {
         return STATUS_OK;
     }
     STATUS_TRY(room_host(job->kept, n, sizeof *job->order, &job->order));

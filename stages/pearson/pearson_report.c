@@ -57,7 +57,7 @@ static bool is_anomalous(const struct pearson_job *job, size_t s)
 static size_t count_series(const struct pearson_job *job, property_fn *property)
 {
     size_t n = 0;
-    for (size_t s = 0; s < job->n_series; s++) {
+    for (size_t s = 0; s < pearson_n_all(job); s++) {
         n += property(job, s) ? 1 : 0;
     }
     return n;
@@ -132,8 +132,12 @@ static enum status warn_series(const struct pearson_job *job, property_fn *prope
 /* Pairs without a coefficient though both series have variance. */
 static uint64_t undefined_in_common(const struct pearson_job *job)
 {
-    const uint64_t n = job->n_series, sound = n - count_series(job, is_degenerate);
-    const uint64_t pairs_of_sound = sound > 0 ? sound * (sound - 1) / 2 : 0;
+    uint64_t sound = 0, sound_targets = 0;
+    for (size_t s = 0; s < pearson_n_all(job); s++) {
+        *(s < job->n_series ? &sound : &sound_targets) += is_degenerate(job, s) ? 0 : 1;
+    }
+    const uint64_t pairs_of_sound =
+        job->choice.targets ? sound * sound_targets : matrix_n_pairs(sound);
     const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
     return pairs_of_sound > defined ? pairs_of_sound - defined : 0;
 }
@@ -141,7 +145,7 @@ static uint64_t undefined_in_common(const struct pearson_job *job)
 static enum status warn_pairs(const struct pearson_job *job, struct result *out)
 {
     const uint64_t undefined = undefined_in_common(job);
-    if (job->n_series == 1) {
+    if (job->n_series == 1 && !job->choice.targets) {
         STATUS_TRY(result_warn(out, "there is one series: no pair to correlate"));
     } else if (job->n_samples == 2 && job->choice.min_samples == 2) {
         STATUS_TRY(
@@ -236,7 +240,7 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                one ? "name of a series is" : "names of series are",
                                SERIES_NAME_BYTES));
     }
-    if (job->choice.cluster && job->order == NULL) {
+    if (job->choice.cluster && job->order == NULL && !job->choice.targets) {
         STATUS_TRY(result_warn(out, "%zu series are more than are clustered (%d): order=file",
                                job->n_series, PEARSON_ORDER_MOST));
     }
@@ -249,6 +253,7 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
 
 static const struct stage_fact facts[] = {
     {"series", "n_series", ""},
+    {"targets", "n_targets", ""},
     {"samples of each", "n_samples", ""},
     {"pairs", "n_pairs", ""},
     {"pairs without a coefficient", "n_undefined", ""},
@@ -338,6 +343,10 @@ static enum status describe(const struct pearson_job *job, struct result *out)
         {"n_samples", summary_integer(job->n_samples + job->layout.n_dropped)},
     };
     STATUS_TRY(summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape));
+    if (job->choice.targets) {
+        const struct summary_entry targets = {"n_targets", summary_integer(job->n_targets)};
+        STATUS_TRY(summary_entry_put(out->shape, &targets, 1));
+    }
     const struct summary_entry parameters[] = {
         {"series", json_string(job->choice.columns ? "columns" : "rows")},
         {"precision_used", json_string(precisions[job->choice.used])},
@@ -350,10 +359,10 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
 {
     double *scratch;
     STATUS_TRY(room_host(job->kept, job->n_series, sizeof *scratch, &scratch));
-    STATUS_TRY(pearson_anomalies_find(job, scratch));
+    STATUS_TRY(job->choice.targets ? STATUS_OK : pearson_anomalies_find(job, scratch));
     STATUS_TRY(warn(job, scratch, out));
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));
     STATUS_TRY(pearson_files(job, out));
-    return pearson_heatmap(job, out);
+    return job->choice.targets ? STATUS_OK : pearson_heatmap(job, out);
 }

@@ -37,8 +37,8 @@ enum status pearson_stats_room(struct pearson_job *job, size_t n)
 
 bool pearson_shares(const struct pearson_job *job)
 {
-    return pearson_has_rows(&job->layout) && job->args.inputs[0].table->n_lines > 0 &&
-           job->args.most_helpers > 0;
+    return !job->choice.targets && pearson_has_rows(&job->layout) &&
+           job->args.inputs[0].table->n_lines > 0 && job->args.most_helpers > 0;
 }
 
 /* Names are held twice, by the job and by its result, each time with a pointer. Those of a header
@@ -65,13 +65,16 @@ static enum status count_outcome(struct pearson_job *job)
     const size_t wanted = c->threshold > 0 ? PEARSON_PAIRS_MAX : c->top;
     struct matrix_pair *pairs;
     double *scratch;
-    STATUS_TRY(correlate_panels(&job->c, n));
-    STATUS_TRY(pearson_stats_room(job, n));
+    STATUS_TRY(c->targets ? pearson_targets_count(job) : correlate_panels(&job->c, n));
+    STATUS_TRY(pearson_stats_room(job, pearson_n_all(job)));
     STATUS_TRY(room_host(job->kept, n, 2 * sizeof *scratch, &scratch));
     count_names(job);
     room_count(job->kept, c->drop ? pearson_levels(&job->layout) : 0, 0);
     if (pearson_index_possible(&job->args, c)) {
         room_count(job->kept, pearson_index_bytes(n), 0);
+    }
+    if (c->targets) {
+        return STATUS_OK;
     }
     STATUS_TRY(pearson_partners_room(job));
     room_count(&job->work, pearson_partners_bytes(job), 0);
@@ -176,6 +179,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
                            job->name);
     }
     pearson_choose(args, &job->choice);
+    STATUS_TRY(pearson_targets_begin(job));
     job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));
     return job->layout.by_lines || (!pearson_prefers_slabs(job) && pearson_fits(job))

@@ -68,20 +68,16 @@ static enum status next_lines(struct pearson_job *job, struct span x, struct spa
     return pearson_check_series(job, job->lines, true);
 }
 
-/* Makes series of n lines. *x: where these stay, or none. */
-static enum status to_series(struct pearson_job *job, struct span lines, size_t n, struct span *x)
+enum status pearson_derive(struct pearson_job *job, struct span levels, enum dtype type, size_t n,
+                           struct span *x)
 {
-    struct series_rows rows = {.at = lines,
-                               .type = job->layout.type,
+    struct series_rows rows = {.at = levels,
+                               .type = type,
                                .n_series = n,
-                               .n_samples = pearson_levels(&job->layout)};
+                               .n_samples = job->n_samples + job->layout.n_dropped};
     if (!job->layout.derived) {
-        *x = lines;
+        *x = levels;
         return STATUS_OK;
-    }
-    if (x->at == NULL) {
-        STATUS_TRY(derived_room(job));
-        *x = job->derived;
     }
     if (job->layout.n_dropped != 0) {
         STATUS_TRY(job->ops->pearson->diff_rows(job->queue, &rows, job->choice.diff, *x));
@@ -89,6 +85,16 @@ static enum status to_series(struct pearson_job *job, struct span lines, size_t 
             .at = *x, .type = DTYPE_F64, .n_series = n, .n_samples = job->n_samples};
     }
     return job->choice.ranks ? job->ops->pearson->rank_rows(job->queue, &rows, *x) : STATUS_OK;
+}
+
+/* Makes series of n lines. *x: where these stay, or none. */
+static enum status to_series(struct pearson_job *job, struct span lines, size_t n, struct span *x)
+{
+    if (job->layout.derived && x->at == NULL) {
+        STATUS_TRY(derived_room(job));
+        *x = job->derived;
+    }
+    return pearson_derive(job, lines, job->layout.type, n, x);
 }
 
 enum status pearson_rows(struct pearson_job *job)

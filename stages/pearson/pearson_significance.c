@@ -17,7 +17,11 @@
 
 #include <stdlib.h>
 
-enum { SORTED = 1 << 16 /* up to so many pairs are sorted by p */, NODES = 512, CHECK = 1 << 14 };
+enum {
+    SORTED = 1 << 16 /* up to so many pairs are sorted by p, and those of targets */,
+    NODES = 512,
+    CHECK = 1 << 14
+};
 static const double LEVEL_STEP = 0.015, LOG_P_LEAST = -745; /* of the least double */
 
 double pearson_p(double r, double n)
@@ -218,7 +222,7 @@ enum status pearson_q_find(struct pearson_job *job)
     }
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->q, &job->q));
     STATUS_TRY(find_p(job, &least, &largest));
-    if (are_all && job->n_found <= SORTED) {
+    if (are_all && (job->n_found <= SORTED || job->choice.targets)) {
         STATUS_TRY(q_of_all(job));
     } else if ((are_all && !job->has_gaps) || isinf(largest)) {
         q_of_first(job, m, 0);

@@ -38,7 +38,7 @@ static enum status new_job(struct job_io *io, struct pearson_job **out)
 /* Brings the moments to the host. */
 static enum status fetch_stats(struct pearson_job *job)
 {
-    const size_t n = job->n_series, capacity = job->c.moments.capacity;
+    const size_t n = pearson_n_all(job), capacity = job->c.moments.capacity;
     STATUS_TRY(pearson_stats_room(job, n));
     double *const stats = job->stats.at.at;
     STATUS_TRY(job->ops->download(job->queue, stats, job->c.moments.at, moments_bytes(capacity)));
@@ -52,7 +52,7 @@ static enum status fetch_stats(struct pearson_job *job)
 static enum status check_stats(struct pearson_job *job)
 {
     const char *what = job->layout.n_dropped != 0 ? "increments" : "values";
-    for (size_t s = 0; s < job->n_series; s++) {
+    for (size_t s = 0; s < pearson_n_all(job); s++) {
         const double min = pearson_stat(job, MOMENTS_MIN, s);
         const double max = pearson_stat(job, MOMENTS_MAX, s);
         const double missing = (double)job->n_samples - pearson_stat(job, MOMENTS_COUNT, s);
@@ -117,11 +117,14 @@ static enum status find_pairs(struct pearson_job *job)
     }
     STATUS_TRY(pearson_pairs_find(job->queue, &job->matrix, &wanted, &job->pairs, &job->n_found));
     STATUS_TRY(room_keep(job->kept, free, job->pairs));
-    STATUS_TRY(pearson_partners_find(job, &wanted));
-    while (job->n_listed < job->n_found && is_listed(choice, job->n_listed, job->pairs)) {
+    return pearson_partners_find(job, &wanted);
+}
+
+static void count_listed(struct pearson_job *job)
+{
+    while (job->n_listed < job->n_found && is_listed(&job->choice, job->n_listed, job->pairs)) {
         job->n_listed++;
     }
-    return STATUS_OK;
 }
 
 static enum status survey(struct pearson_job *job)
@@ -130,6 +133,17 @@ static enum status survey(struct pearson_job *job)
     job->matrix.n_series = job->n_series;
     return job->ops->matrix->survey(job->queue, &job->matrix, &job->survey, job->median_abs,
                                     &job->median_abs_all);
+}
+
+/* The coefficients of all pairs, and those that are found among them. */
+static enum status find_all(struct pearson_job *job)
+{
+    STATUS_TRY(!job->has_gaps                   ? STATUS_OK
+               : pearson_has_rows(&job->layout) ? pearson_rows_gaps(job)
+                                                : pearson_columns_gaps(job));
+    STATUS_TRY(pearson_index_leave_out(job));
+    STATUS_TRY(survey(job));
+    return find_pairs(job);
 }
 
 static enum status pearson_run(struct job_io *io)
@@ -141,15 +155,12 @@ static enum status pearson_run(struct job_io *io)
     if (pearson_has_rows(&job->layout)) {
         room_free(&job->units);
     }
-    STATUS_TRY(pearson_names_close(job, job->n_series));
+    STATUS_TRY(job->choice.targets ? pearson_targets_take(job)
+                                   : pearson_names_close(job, job->n_series));
     STATUS_TRY(fetch_stats(job));
     STATUS_TRY(check_stats(job));
-    STATUS_TRY(!job->has_gaps                   ? STATUS_OK
-               : pearson_has_rows(&job->layout) ? pearson_rows_gaps(job)
-                                                : pearson_columns_gaps(job));
-    STATUS_TRY(pearson_index_leave_out(job));
-    STATUS_TRY(survey(job));
-    STATUS_TRY(find_pairs(job));
+    STATUS_TRY(job->choice.targets ? pearson_targets_find(job) : find_all(job));
+    count_listed(job);
     STATUS_TRY(job->has_gaps ? pearson_common(job) : STATUS_OK);
     STATUS_TRY(pearson_q_find(job));
     correlate_release(&job->c);
@@ -160,12 +171,18 @@ static enum status pearson_run(struct job_io *io)
     return pearson_report(job, io->out);
 }
 
-static const struct stage_part pearson_parts[] = {{.suffix = "clusters", .kind = STAGE_TABLE}};
+static const struct stage_part pearson_parts[PEARSON_N_PARTS] = {
+    [PEARSON_SERIES] = {.suffix = "clusters", .kind = STAGE_TABLE},
+    [PEARSON_TARGETS] = {.suffix = "targets",
+                         .kind = STAGE_TABLE,
+                         .columns = "targets_columns",
+                         .unless = "targets"},
+};
 
 const struct stage_ops stage_pearson = {
     .name = "pearson",
     .parts = pearson_parts,
-    .n_parts = 1,
+    .n_parts = PEARSON_N_PARTS,
     .specs = pearson_specs,
     .n_specs = PEARSON_N_SPECS,
     .multiplies = true,

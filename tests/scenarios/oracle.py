@@ -412,6 +412,66 @@ def compare_partners():
             check(f"{stem}, as text", square.to_numpy(), want, bound)
 
 
+def check_targets(stem, files, x, t, method, *options):
+    """The series x against the targets t: r, lists, p and q, by pandas and NumPy."""
+    frame = pd.DataFrame(np.vstack([x, t]).astype(float).T)
+    if "diff=step" in options:
+        frame = frame.diff().iloc[1:]
+    want = frame.corr(method=method, min_periods=3).to_numpy()[len(x):, :len(x)]
+    out = run_all(files, "targets=file", "top_each=3", "method=" + method, *options)
+    where, got, manifest = load(out, stem)
+    name = f"{stem}, {method}, {options}"
+    if got["r"].shape != want.shape or manifest["shape"]["n_targets"] != len(t) or len(got["targets"]) != len(t):
+        sys.exit(f"{name}: {got['r'].shape}, {manifest['shape']}")
+    if (np.isnan(got["r"]) != np.isnan(want)).any() or not np.nanmax(np.abs(got["r"] - want)) <= 1e-10:
+        sys.exit(f"{name}: r differs by {np.nanmax(np.abs(got['r'] - want))}")
+    present = (~np.isnan(frame.to_numpy())).astype(float)
+    n, there = (present.T @ present)[len(x):, :len(x)], ~np.isnan(want)
+    q = np.full(want.shape, np.nan)
+    q[there] = false_discoveries(p_of(got["r"][there], n[there]))
+    pairs = pairs_of(where)
+    at = pairs["i"], pairs["j"]
+    if len(pairs["r"]) != min(1000, there.sum()) or not np.array_equal(pairs["n"], n[at]):
+        sys.exit(f"{name}: {len(pairs['r'])} pairs, or other numbers of samples")
+    np.testing.assert_array_equal(np.sort(np.abs(pairs["r"])), np.sort(np.abs(got["r"][there]))[-len(pairs["r"]):])
+    np.testing.assert_array_equal(pairs["r"], got["r"][at])
+    np.testing.assert_allclose(pairs["q"], q[at], rtol=1e-9, err_msg=name)
+    partners = pd.read_csv(os.path.join(where, "partners.csv.gz"))
+    for k, row in enumerate(np.abs(got["r"])):
+        best = [s for s in np.argsort(-np.where(np.isnan(row), -1, row), kind="stable")[:3] if not np.isnan(row[s])]
+        if list(partners[partners["series"] == k]["partner"]) != best:
+            sys.exit(f"{name}: partners of target {k}: {best}")
+    medians = [np.median(c[~np.isnan(c)]) if (~np.isnan(c)).any() else np.nan for c in np.abs(got["r"]).T]
+    np.testing.assert_array_equal(pd.read_csv(os.path.join(where, "series.csv.gz"), float_precision="round_trip")["median_abs_r"], medians)
+
+
+def compare_targets():
+    """In rows and columns, with gaps on either side, an outlier far from what two series have in common, an index."""
+    x, t = rng.normal(size=(150, 60)), rng.normal(size=(7, 60))
+    t[0] += x[7]
+    gaps, lacking = np.where((rng.random(x.shape) < 0.1) & (np.arange(150) % 4 > 0)[:, None], np.nan, x), t.copy()
+    lacking[1, 4:9] = lacking[2, 10:] = np.nan
+    lacking[4] = 2
+    far = np.where(np.arange(60) < 2, 1e12, 1) * x
+    far[::2, 0] = far[1::2, 1] = np.nan
+    tables = {"targets": (x, t), "targetsg": (gaps, lacking), "targetsx": (gaps, t), "targetst": (x, lacking),
+              "targetsf": (far, lacking), "targetsn": (x.astype("f4"), t.astype("f4")), "targetsm": (np.tile(x, (12, 1)), t),
+              "targets1": (x[:1], t[:1])}
+    for stem, (a, b) in tables.items():
+        files = [stem + ".clusters.npy", stem + ".targets.npy"]
+        np.save(files[0], a)
+        np.save(files[1], b)
+        for method in ("pearson", "spearman") if stem in ("targets", "targetsg") else ("pearson",):
+            for options in ([], ["diff=step"]) if method == "pearson" and stem != "targetsf" else ([],):
+                check_targets(stem, files, a, b, method, "series=rows", *options)
+    for stem in ("targets", "targetsg"):
+        a, b = tables[stem]
+        files = [stem + "c.clusters.csv", stem + "c.targets.csv"]
+        for path, rows, letter in zip(files, (a, b), "st"):
+            pd.DataFrame(rows.T, columns=[f"{letter}{k}" for k in range(len(rows))]).to_csv(path, index_label="time")
+        check_targets(stem + "c", files, a, b, "pearson")
+
+
 compare_matrices()
 compare_gaps()
 compare_dropped()
@@ -421,4 +481,5 @@ constant_series()
 differences()
 compare_significance()
 compare_partners()
+compare_targets()
 print(f"{n_compared} coefficients within their bounds on {BACKEND}")

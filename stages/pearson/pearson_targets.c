@@ -1,0 +1,319 @@
+/*
+ * pearson_targets - the series of X.targets.* against all of X: no other pair has a coefficient.
+ *
+ * The series of X stay in standard form as they come, and meet the targets at the end. Targets are
+ * numbered after them wherever both have names or moments: target k is series n_series + k. The
+ * pairs, of which there are so few that they all fit a list, are sorted on the host.
+ */
+#include "kernels/matrix/matrix_rule.h"
+#include "kernels/pearson/pearson_pairs.h"
+#include "stages/pearson/pearson_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- shapes ----------------------------------------------------------------------------------- */
+
+/* The arguments of a job whose first file were the targets'. */
+static struct stage_args args_of_targets(const struct stage_args *args)
+{
+    struct stage_args of_targets = *args;
+    of_targets.inputs[0] = args->inputs[PEARSON_TARGETS];
+    return of_targets;
+}
+
+/* Targets in the table, known or guessed. */
+static size_t expected(const struct stage_args *args)
+{
+    const struct stage_args of = args_of_targets(args);
+    const struct table_info *const t = of.inputs[0].table;
+    return !pearson_by_lines(&of) ? t->cells_per_line
+           : t->n_lines > 0       ? t->n_lines
+                                  : t->n_lines_estimate + t->n_lines_estimate / 2 + 1;
+}
+
+enum status pearson_targets_begin(struct pearson_job *job)
+{
+    const struct stage_input *const in = &job->args.inputs[PEARSON_TARGETS];
+    if (!job->choice.targets) {
+        return STATUS_OK;
+    }
+    if (in->table == NULL || in->table->grid != NULL) {
+        return status_fail(STATUS_BAD_INPUT, "%s: targets are a table of series", in->name);
+    }
+    if (job->choice.drop || job->choice.text_r) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           job->choice.drop
+                               ? "%s: with targets=file no samples are dropped: set "
+                                 "missing=pairwise"
+                               : "%s: with targets=file the matrix is no square: set r=upper",
+                           job->name);
+    }
+    job->n_targets = expected(&job->args);
+    return STATUS_OK;
+}
+
+static enum status check_size(const struct pearson_job *job)
+{
+    return job->n_targets == 0 || job->n_series <= PEARSON_PAIRS_MAX / job->n_targets
+               ? STATUS_OK
+               : status_fail(STATUS_TOO_LARGE,
+                             "%s: %zu targets and %zu series are more pairs than are held (%d)",
+                             job->name, job->n_targets, job->n_series, PEARSON_PAIRS_MAX);
+}
+
+/* Pairs, their samples and q, r, and what sorts them. */
+static enum status outcome_room(struct pearson_job *job)
+{
+    const size_t n = job->n_targets * job->n_series;
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->targets_r, &job->targets_r));
+    return room_host(job->kept, n, sizeof *job->pairs, &job->pairs);
+}
+
+enum status pearson_targets_count(struct pearson_job *job)
+{
+    const size_t t = job->n_targets, levels = pearson_levels(&job->layout);
+    const uint64_t pairs = (uint64_t)t * job->n_series;
+    STATUS_TRY(check_size(job));
+    STATUS_TRY(outcome_room(job));
+    const size_t top = job->choice.top_each < job->n_series ? job->choice.top_each : job->n_series;
+    room_count(job->kept,
+               pairs * (sizeof *job->n_common + sizeof *job->q) +
+                   (uint64_t)t * top * (sizeof *job->partners + sizeof *job->n_partner_samples),
+               0);
+    room_count(&job->work, (uint64_t)t * levels * 2 * sizeof(double) + pairs * 3 * sizeof(double),
+               (uint64_t)t *
+                       (2 * levels * sizeof(double) + correlate_z_bytes(&job->c, PEARSON_EXACT)) +
+                   pairs * sizeof(double));
+    return STATUS_OK;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+/* What is read of it. */
+struct reading {
+    struct stage_args args;
+    const struct table_info *table;
+    bool by_lines, are_named; /* a line is a series; which has a label */
+    size_t levels;            /* numbers of each series, before increments */
+    double *cells;            /* series by series */
+    size_t n, most;           /* numbers so far; there is room for */
+    size_t skipped;           /* 1: the first series is the index that X begins with, too */
+};
+
+static enum status wrong_length(const struct pearson_job *job, const struct reading *r, size_t n)
+{
+    const bool more = n > r->levels && !r->by_lines; /* which come no further */
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: its series have %s%zu numbers, those of %s %zu; targets have the same "
+                       "samples (series=rows or series=columns says where series lie)",
+                       r->args.inputs[0].name, more ? "more than " : "", more ? r->levels : n,
+                       job->name, r->levels);
+}
+
+static enum status take_chunk(struct pearson_job *job, struct reading *r,
+                              const struct table_chunk *chunk)
+{
+    const size_t width = r->table->cells_per_line;
+    const char *label = chunk->labels;
+    for (size_t k = 0; k < chunk->n_labels && r->are_named; k++, label += strlen(label) + 1) {
+        STATUS_TRY(pearson_name_add(job, label));
+    }
+    if (chunk->n_cells > r->most - r->n) {
+        return r->by_lines ? status_fail(STATUS_START_OVER, "%s: more targets than were expected",
+                                         r->args.inputs[0].name)
+                           : wrong_length(job, r, r->levels + 1);
+    }
+    for (size_t k = 0; k < chunk->n_cells; k++, r->n++) {
+        const size_t at = r->by_lines ? r->n : r->n % width * r->levels + r->n / width;
+        r->cells[at] = pearson_level(chunk->values, r->table->dtype, k);
+        if (job->choice.reject && isnan(r->cells[at])) {
+            return status_fail(STATUS_BAD_INPUT,
+                               "%s: a value is missing; fill it in, or set missing=pairwise",
+                               r->args.inputs[0].name);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Names by a header, or by numbers. */
+static enum status close_names(struct pearson_job *job, const struct reading *r)
+{
+    const size_t before = job->n_series + job->n_left_out;
+    for (size_t k = job->names.n - before; k < job->n_targets; k++) {
+        char number[SERIES_PLACE_BYTES + 8];
+        snprintf(number, sizeof number, "target %zu", k + 1);
+        const char *const name =
+            !r->by_lines && r->table->names != NULL ? r->table->names[k + r->skipped] : "";
+        STATUS_TRY(pearson_name_add(job, *name != '\0' ? name : number));
+    }
+    return pearson_names_close(job, job->n_series + job->n_targets);
+}
+
+/* The index that was left out of X, by its name. */
+static bool begins_with_index(const struct pearson_job *job, const struct reading *r)
+{
+    const struct table_info *const x = job->args.inputs[PEARSON_SERIES].table;
+    return job->n_left_out > 0 && !r->by_lines && x->names != NULL && r->table->names != NULL &&
+           strcmp(x->names[0], r->table->names[0]) == 0;
+}
+
+static enum status read_all(struct pearson_job *job, struct reading *r)
+{
+    const struct table_chunk *chunk;
+    const size_t width = r->table->cells_per_line;
+    if (r->by_lines && width != r->levels) {
+        return wrong_length(job, r, width);
+    }
+    STATUS_TRY(io_chunk(job->io, PEARSON_TARGETS, &chunk));
+    while (chunk != NULL) {
+        STATUS_TRY(take_chunk(job, r, chunk));
+        STATUS_TRY(io_chunk(job->io, PEARSON_TARGETS, &chunk));
+    }
+    if (!r->by_lines && r->n < r->most) {
+        return wrong_length(job, r, r->n / width);
+    }
+    r->skipped = begins_with_index(job, r) ? 1 : 0;
+    job->n_targets = r->by_lines ? r->n / width : width - r->skipped;
+    if (job->n_targets == 0) {
+        return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", r->args.inputs[0].name);
+    }
+    STATUS_TRY(check_size(job));
+    return close_names(job, r);
+}
+
+/* Uploaded, as increments or ranks where these are asked for. */
+static enum status bring(struct pearson_job *job, const struct reading *r, struct span *x)
+{
+    const size_t n = job->n_targets;
+    uint64_t ticket;
+    struct span levels;
+    STATUS_TRY(room_span(&job->work, n, r->levels * sizeof(double), &levels));
+    STATUS_TRY(room_span(&job->work, n, job->n_samples * sizeof(double), x));
+    STATUS_TRY(job->ops->upload(job->queue, levels, r->cells + r->skipped * r->levels,
+                                n * r->levels * sizeof(double), &ticket));
+    STATUS_TRY(job->ops->upload_wait(job->queue, ticket));
+    STATUS_TRY(pearson_derive(job, levels, DTYPE_F64, n, x));
+    job->targets_x = *x;
+    if (job->layout.x_type == DTYPE_F64) {
+        return STATUS_OK;
+    }
+    float *narrow;
+    STATUS_TRY(room_host(&job->work, n * r->levels, sizeof *narrow, &narrow));
+    for (size_t k = 0; k < n * r->levels; k++) {
+        narrow[k] = (float)r->cells[r->skipped * r->levels + k];
+    }
+    STATUS_TRY(room_span(&job->work, n, r->levels * sizeof *narrow, &job->targets_x));
+    STATUS_TRY(job->ops->upload(job->queue, job->targets_x, narrow, n * r->levels * sizeof *narrow,
+                                &ticket));
+    return job->ops->upload_wait(job->queue, ticket);
+}
+
+enum status pearson_targets_take(struct pearson_job *job)
+{
+    struct reading r = {.args = args_of_targets(&job->args)};
+    struct pearson_choice choice;
+    pearson_choose(&r.args, &choice);
+    r.table = r.args.inputs[0].table;
+    r.by_lines = pearson_by_lines(&r.args);
+    r.are_named = r.by_lines && !choice.columns;
+    r.levels = job->n_samples + job->layout.n_dropped;
+    r.most = job->n_targets * r.levels;
+    STATUS_TRY(pearson_names_close(job, job->n_series));
+    STATUS_TRY(room_host(&job->work, r.most, sizeof *r.cells, &r.cells));
+    STATUS_TRY(read_all(job, &r));
+    struct span x;
+    STATUS_TRY(bring(job, &r, &x));
+    return correlate_targets(&job->c, x, job->n_targets);
+}
+
+/* --- coefficients ----------------------------------------------------------------------------- */
+
+/* What is asked of a matrix. */
+static enum status survey(struct pearson_job *job)
+{
+    const size_t n = job->n_series, t = job->n_targets;
+    double *all, sum = 0;
+    size_t n_all = 0;
+    STATUS_TRY(room_host(&job->work, n * t, sizeof *all, &all));
+    for (size_t s = 0; s < n + t; s++) {
+        const size_t first = s < n ? s : (s - n) * n, step = s < n ? n : 1, end = s < n ? t : n;
+        size_t m = 0;
+        for (size_t k = 0; k < end; k++) {
+            const double r = fabs(job->targets_r[first + k * step]);
+            if (!isnan(r)) {
+                all[m++] = r;
+            }
+        }
+        job->median_abs[s] = pearson_median(all, m);
+    }
+    for (size_t k = 0; k < n * t; k++) {
+        const double r = job->targets_r[k];
+        if (!isnan(r)) {
+            job->survey.histogram[matrix_bin(r)]++;
+            sum += fabs(r);
+            all[n_all++] = fabs(r);
+        }
+    }
+    job->survey.n_pairs = (uint64_t)n * t;
+    job->survey.n_undefined = job->survey.n_pairs - n_all;
+    job->survey.mean_abs = n_all > 0 ? sum / (double)n_all : NAN;
+    job->median_abs_all = pearson_median(all, n_all);
+    return STATUS_OK;
+}
+
+/* All pairs with a coefficient, the strongest first. */
+static enum status list_pairs(struct pearson_job *job)
+{
+    const size_t n = job->n_series;
+    for (size_t k = 0; k < n * job->n_targets; k++) {
+        if (!isnan(job->targets_r[k])) {
+            job->pairs[job->n_found++] =
+                (struct matrix_pair){(uint32_t)(n + k / n), (uint32_t)(k % n), job->targets_r[k]};
+        }
+    }
+    return pearson_pairs_sort(job->pairs, job->n_found);
+}
+
+/* The first of each target among these. */
+static enum status list_partners(struct pearson_job *job)
+{
+    const size_t n = job->n_series, top = job->choice.top_each < n ? job->choice.top_each : n;
+    size_t *have;
+    STATUS_TRY(room_host(job->kept, top * job->n_targets, sizeof *job->partners, &job->partners));
+    STATUS_TRY(room_host(job->kept, top * job->n_targets, sizeof *job->n_partner_samples,
+                         &job->n_partner_samples));
+    STATUS_TRY(room_host(&job->work, job->n_targets, sizeof *have, &have));
+    for (size_t k = 0; k < job->n_found; k++) {
+        const size_t target = job->pairs[k].i - n;
+        if (have[target] < top) {
+            job->partners[target * top + have[target]++] = job->pairs[k];
+        }
+    }
+    for (size_t target = 0; target < job->n_targets; target++) {
+        memmove(job->partners + job->n_partners, job->partners + target * top,
+                have[target] * sizeof *job->partners);
+        job->n_partners += have[target];
+    }
+    return pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples);
+}
+
+enum status pearson_targets_find(struct pearson_job *job)
+{
+    struct span r;
+    uint64_t n_unsure = 0;
+    STATUS_TRY(room_span(&job->work, job->n_targets, job->n_series * sizeof(double), &r));
+    STATUS_TRY(correlate_with_targets(&job->c, job->targets_x, r, job->has_gaps, &n_unsure));
+    if (n_unsure > 0) {
+        return status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
+                           job->name, (unsigned long long)n_unsure);
+    }
+    STATUS_TRY(outcome_room(job));
+    STATUS_TRY(job->ops->download(job->queue, job->targets_r, r,
+                                  job->n_targets * job->n_series * sizeof(double)));
+    STATUS_TRY(survey(job));
+    STATUS_TRY(list_pairs(job));
+    return job->choice.top_each > 0 ? list_partners(job) : STATUS_OK;
+}
