@@ -2,8 +2,7 @@
  * kmeans_files - arrays and text tables of a k-means result (kmeans.npz, centroids.csv.gz,
  * labels.csv.gz, ks.csv.gz), made piece by piece from the job on any thread.
  *
- * Labels leave as a portion of files that a last result ends, whether they come from the backend's
- * memory or as input streams, and in whole multiples of a piece: so the files are the same.
+ * Labels leave piece by piece, as portions of files that a last result ends.
  */
 #include "stages/kmeans/kmeans_job.h"
 
@@ -22,47 +21,24 @@ enum {
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-/* Labels that leave together: on the host, from point `first` on, or in the job's memory. */
+/* Labels that leave together, of rows from `first` on. */
 struct leaving {
     struct kmeans_job *job;
     uint64_t first;
-    struct kmeans_labels *host;
+    struct kmeans_labels *labels;
 };
 
 static void free_leaving(void *context)
 {
     struct leaving *l = context;
-    free(l->host);
+    free(l->labels);
     free(l);
 }
 
 static enum status fetch_labels(void *context, uint64_t first, size_t n, void *dst)
 {
     const struct leaving *const l = context;
-    const struct kmeans_job *const job = l->job;
-    const uint64_t row = first;
-    const size_t n_rows = n;
-    if (l->host != NULL) {
-        memcpy(dst, l->host->at + first, n * sizeof *l->host->at);
-        return STATUS_OK;
-    }
-    first = kmeans_kept_before(job, row);
-    n = (size_t)(kmeans_kept_before(job, row + n_rows) - first);
-    int32_t *to = (int32_t *)dst + (n_rows - n);
-    for (size_t b = 0; b < job->n_blocks && n > 0; b++) {
-        const struct kmeans_block *const block = &job->blocks[b];
-        if (first >= block->first + block->n) {
-            continue;
-        }
-        const size_t at = (size_t)(first - block->first), left = block->n - at;
-        const size_t some = n < left ? n : left;
-        STATUS_TRY(job->ops->download(job->queue, to, span_from(block->memory, at * sizeof *to),
-                                      some * sizeof *to));
-        to += some;
-        first += some;
-        n -= some;
-    }
-    kmeans_kept_spread(job, row, n_rows, dst);
+    memcpy(dst, l->labels->at + first, n * sizeof *l->labels->at);
     return STATUS_OK;
 }
 
@@ -81,18 +57,11 @@ static enum status put_label(struct bytes *out, uint64_t row, const char *name, 
 static enum status label_rows(void *context, uint64_t first, size_t n, struct bytes *out)
 {
     const struct leaving *const l = context;
-    const struct kmeans_job *const job = l->job;
-    int32_t *const labels = malloc(n * sizeof *labels);
-    if (labels == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", n);
+    for (size_t i = (size_t)first; i < first + n; i++) {
+        const uint64_t row = l->first + i;
+        STATUS_TRY(put_label(out, row, kmeans_row_name(l->job, row), l->labels->at[i]));
     }
-    enum status st = fetch_labels(context, first, n, labels);
-    for (size_t i = 0; i < n && st == STATUS_OK; i++) {
-        const uint64_t row = l->first + first + i;
-        st = put_label(out, row, kmeans_row_name(job, row), labels[i]);
-    }
-    free(labels);
-    return st;
+    return STATUS_OK;
 }
 
 static enum status add_zip(struct result *out, bool more, struct result_file **f)
@@ -114,17 +83,17 @@ static enum status add_text(struct kmeans_job *job, struct leaving *leaving, siz
     return STATUS_OK;
 }
 
-/* n labels leave; `host` is taken over. */
-static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host, size_t n)
+enum status kmeans_files_labels(struct kmeans_job *job)
 {
     struct result *const out = job->io->out;
+    const size_t n = job->labels->n;
     struct result_file *f;
     struct leaving *const leaving = malloc(sizeof *leaving);
     if (leaving == NULL) {
-        free(host);
         return status_fail(STATUS_NO_MEMORY, "no memory for labels");
     }
-    *leaving = (struct leaving){.job = job, .first = job->n_left, .host = host};
+    *leaving = (struct leaving){.job = job, .first = job->n_left, .labels = job->labels};
+    job->labels = NULL;
     const enum status st = add_zip(out, true, &f);
     if (st != STATUS_OK) {
         free_leaving(leaving);
@@ -134,29 +103,6 @@ static enum status add_labels(struct kmeans_job *job, struct kmeans_labels *host
     STATUS_TRY(add_text(job, leaving, n, true, out));
     job->n_left += n;
     return io_leave(job->io);
-}
-
-enum status kmeans_files_labels(struct kmeans_job *job, bool all)
-{
-    struct kmeans_labels *const labels = job->labels;
-    if (all && job->layout.resident) {
-        return add_labels(job, NULL, job->n_rows);
-    }
-    const size_t n = labels == NULL ? 0
-                     : all          ? labels->n
-                                    : labels->n / KMEANS_LABEL_PIECE * KMEANS_LABEL_PIECE;
-    if (n == 0) {
-        return STATUS_OK;
-    }
-    const size_t left = labels->n - n;
-    struct kmeans_labels *rest = malloc(sizeof *rest + left * sizeof *rest->at);
-    if (rest == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", left);
-    }
-    rest->n = rest->capacity = left;
-    memcpy(rest->at, labels->at + n, left * sizeof *rest->at);
-    job->labels = rest;
-    return add_labels(job, labels, n);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */

@@ -23,9 +23,9 @@ struct kmeans_names {
     bool given_up; /* they are longer than there is room for */
 };
 
-/* Labels that are gathered on the host until they leave. */
+/* Labels of rows that are gathered on the host until they leave: those of a piece. */
 struct kmeans_labels {
-    size_t n, capacity;
+    size_t n, most;
     int32_t at[];
 };
 
@@ -76,7 +76,7 @@ struct kmeans_job {
     struct kmeans_sample shown;   /* points of the picture, with all columns, */
     int32_t *scatter;             /* their labels, ... */
     size_t n_scatter;             /* ... of which so many are known */
-    struct kmeans_labels *labels; /* that have not left; where points stay, room for a piece */
+    struct kmeans_labels *labels; /* that have not left, or NULL */
     uint64_t n_left;              /* labels that have */
 };
 
@@ -129,9 +129,8 @@ double kmeans_view_place(const struct kmeans_job *job, const double *cells, size
 /* kmeans_layout: all memory of a job, whose choice and layout are made: counted, or taken. */
 enum status kmeans_room(struct kmeans_job *job, struct room *room) STATUS_MUST_CHECK;
 
-/* kmeans_files: arrays and text tables. Hands out labels that may leave by now; or (`all`) all that
- * are left. */
-enum status kmeans_files_labels(struct kmeans_job *job, bool all) STATUS_MUST_CHECK;
+/* kmeans_files: arrays and text tables. Hands out the labels that are gathered. */
+enum status kmeans_files_labels(struct kmeans_job *job) STATUS_MUST_CHECK;
 enum status kmeans_files(struct kmeans_job *job, struct result *out) STATUS_MUST_CHECK;
 /* The rows of ks.csv.gz; NULL without memory. */
 json_t *kmeans_files_ks(const struct kmeans_job *job);

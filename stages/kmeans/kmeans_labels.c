@@ -1,8 +1,8 @@
 /*
  * kmeans_labels - what the last pass leaves: the cluster of every point by the best centroids.
  *
- * Labels of points that stay in memory remain beside them. Others are gathered on the host, from
- * where they leave while input streams (kmeans_files).
+ * They are gathered on the host, those of a piece of the array, and leave from there
+ * (kmeans_files).
  */
 #include "stages/kmeans/kmeans_job.h"
 
@@ -18,57 +18,54 @@ static void keep_scatter(struct kmeans_job *job, const int32_t *labels, size_t n
     }
 }
 
-/* Room for as many more labels on the host. */
-static enum status need_labels(struct kmeans_job *job, size_t more)
+/* Room for those of a piece, or of all rows that are left. */
+static enum status begin_piece(struct kmeans_job *job)
 {
-    const size_t n = job->labels != NULL ? job->labels->n : 0;
-    if (job->labels != NULL && n + more <= job->labels->capacity) {
+    const uint64_t left = job->n_rows - job->n_left;
+    const size_t most = left < KMEANS_LABEL_PIECE ? (size_t)left : KMEANS_LABEL_PIECE;
+    if (job->labels != NULL) {
         return STATUS_OK;
     }
-    struct kmeans_labels *labels =
-        realloc(job->labels, sizeof *labels + (n + more) * sizeof *labels->at);
-    if (labels == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", n + more);
+    job->labels = malloc(sizeof *job->labels + most * sizeof *job->labels->at);
+    if (job->labels == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu labels", most);
     }
-    labels->n = n;
-    labels->capacity = n + more;
-    job->labels = labels;
+    job->labels->n = 0;
+    job->labels->most = most;
     return STATUS_OK;
 }
 
-/* Rows whose labels have been gathered, or have left. */
-static uint64_t n_gathered(const struct kmeans_job *job)
+/* Of rows up to `end`: `labels` are those of their points, from number `first` on. */
+static enum status gather(struct kmeans_job *job, uint64_t end, uint64_t first, struct span labels)
 {
-    return job->n_left + (job->labels != NULL ? job->labels->n : 0);
+    for (uint64_t row = job->n_left + (job->labels != NULL ? job->labels->n : 0); row < end;) {
+        STATUS_TRY(begin_piece(job));
+        struct kmeans_labels *const to = job->labels;
+        const uint64_t point = kmeans_kept_before(job, row);
+        const size_t room = to->most - to->n,
+                     n_rows = end - row < room ? (size_t)(end - row) : room;
+        const size_t n = (size_t)(kmeans_kept_before(job, row + n_rows) - point);
+        int32_t *const rows = to->at + to->n, *const at = rows + (n_rows - n);
+        if (n > 0) {
+            const struct span from = span_from(labels, (size_t)(point - first) * sizeof *at);
+            STATUS_TRY(job->ops->download(job->queue, at, from, n * sizeof *at));
+            keep_scatter(job, at, n, point);
+        }
+        kmeans_kept_spread(job, row, n_rows, rows);
+        to->n += n_rows;
+        row += n_rows;
+        STATUS_TRY(to->n == to->most ? kmeans_files_labels(job) : STATUS_OK);
+    }
+    return STATUS_OK;
 }
 
 enum status kmeans_labels_take(void *context, const struct kmeans_points *x, struct span labels)
 {
     struct kmeans_job *const job = context;
-    for (size_t i = 0, n; i < x->n; i += n) {
-        n = x->n - i < KMEANS_LABEL_PIECE ? x->n - i : KMEANS_LABEL_PIECE;
-        const uint64_t row = n_gathered(job);
-        const size_t n_rows = job->layout.resident
-                                  ? n
-                                  : (size_t)(kmeans_kept_row(job, x->first + i + n - 1) + 1 - row);
-        STATUS_TRY(need_labels(job, n_rows));
-        int32_t *const rows = job->labels->at + job->labels->n, *const to = rows + (n_rows - n);
-        STATUS_TRY(
-            job->ops->download(job->queue, to, span_from(labels, i * sizeof *to), n * sizeof *to));
-        keep_scatter(job, to, n, x->first + i);
-        if (!job->layout.resident) {
-            kmeans_kept_spread(job, row, n_rows, rows);
-            job->labels->n += n_rows;
-        }
-    }
-    return job->layout.resident ? STATUS_OK : kmeans_files_labels(job, false);
+    return gather(job, kmeans_kept_row(job, x->first + x->n - 1) + 1, x->first, labels);
 }
 
 enum status kmeans_labels_end(struct kmeans_job *job)
 {
-    const size_t left = job->layout.resident ? 0 : job->n_rows - n_gathered(job);
-    STATUS_TRY(need_labels(job, left));
-    kmeans_kept_spread(job, job->n_rows - left, left, job->labels->at + job->labels->n);
-    job->labels->n += left;
-    return kmeans_files_labels(job, true);
+    return gather(job, job->n_rows, job->n, (struct span){0});
 }

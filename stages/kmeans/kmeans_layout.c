@@ -69,7 +69,6 @@ static enum status resident_room(struct kmeans_job *job, struct room *room)
     const struct kmeans_layout *const l = &job->layout;
     struct room names = {0};
     void *none;
-    room_count(room, (uint64_t)KMEANS_LABEL_PIECE * sizeof(int32_t), 0);
     if (l->has_names) {
         STATUS_TRY(room_host(&names, l->n, 3 * sizeof(size_t) / 2 + (size_t)2 * KMEANS_NAMES_A_ROW,
                              &none));
@@ -84,12 +83,9 @@ static enum status streamed_room(struct kmeans_job *job, struct room *room)
 {
     const struct kmeans_layout *const l = &job->layout;
     const size_t row_bytes = l->n_columns * dtype_bytes(l->type);
-    const uint64_t left =
-        2 * (uint64_t)KMEANS_LABEL_PIECE + 4 * (uint64_t)l->unit; /* gathered, or leave */
     for (size_t i = 0; i < 2; i++) {
         STATUS_TRY(room_span(room, l->unit, row_bytes, &job->staging[i]));
     }
-    room_count(room, left * sizeof(int32_t), 0);
     return room_span(room, l->unit, sizeof(int32_t), &job->scratch);
 }
 
@@ -98,6 +94,8 @@ enum status kmeans_room(struct kmeans_job *job, struct room *room)
     const struct kmeans_layout *const l = &job->layout;
     const uint64_t kept = job->choice.drop ? 2 * (l->n / KMEANS_KEPT_ROWS + 1) : 0;
     const size_t t = kmeans_trials(job->choice.request.k_last);
+    /* labels that are gathered, and those on their way */
+    room_count(room, 2 * (uint64_t)at_most(l->n, KMEANS_LABEL_PIECE) * sizeof(int32_t), 0);
     room_count(room, kept * sizeof(struct kmeans_kept) + GROWING_BYTES, 0);
     room_count(room, 4 * (job->args.inputs[0].table->names_bytes + l->n_columns * 24), 0);
     room_count(room, 0, job->args.host_limit > 0 ? kmeans_drawn_bytes(t) : 0);

@@ -534,8 +534,9 @@ def cancelled():
 
 
 THREADED = weighted, given, every_way, same_bytes, larger_than_memory, cancelled
-for part in THREADED if THREADS_ALONE else (oracle, scales, components, weighted, weighted_at_edges, given, given_at_edges, every_way, flat, nameless, dropped, refused, edges, same_bytes,
-                                            larger_than_memory, more_lines_than_fit, cancelled):
+for part in THREADED if THREADS_ALONE else (
+        oracle, scales, components, weighted, weighted_at_edges, given, given_at_edges, every_way, flat, nameless, dropped,
+        refused, edges, same_bytes, larger_than_memory, more_lines_than_fit, cancelled):
     begun = time.monotonic()
     part()
     print(f"{part.__name__}: {time.monotonic() - begun:.1f} s")
