@@ -33,7 +33,7 @@ struct worker_archive {
     char *found_at;
     struct engine_task task;
     struct thread_pool_account account; /* of the task */
-    bool busy, walked, written;         /* busy: the task runs; walked: all has been found */
+    bool busy, walked;                  /* busy: the task runs; walked: all has been found */
     bool has_found;
     struct job_input found; /* by the task, with what stands in it and why it is no job */
     enum status found_code;
@@ -266,15 +266,8 @@ static void finish_finished(struct engine_task *task)
 
 static enum status open_archive(struct worker_archive *a)
 {
-    int fd = -1;
-    const enum status code =
-        worker_request_archive(a->order.request, &fd, &a->part_fd, &a->found_at);
-    if (code != STATUS_OK) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        return code;
-    }
+    int fd;
+    STATUS_TRY(worker_request_archive(a->order.request, &fd, &a->part_fd, &a->found_at));
     a->opened = inputs_open_archive(&a->settings, a->path, a->found_at, fd, a->part_fd);
     return STATUS_OK;
 }

@@ -29,8 +29,8 @@ char *worker_request_path(const struct worker_request *r, size_t i);
  * has refused it; STATUS_INTERNAL: what lacks names. */
 enum status worker_request_input(const struct worker_request *r,
                                  struct job_input *out) STATUS_MUST_CHECK;
-/* Opens the archive that the job is, and its part folder; found_at: where it is opened once more,
- * for free(). What is set is the caller's, also on failure. */
+/* Opens the archive that the job is and, the caller's also on failure, its part folder; found_at:
+ * where the archive is opened once more, for free(). */
 enum status worker_request_archive(const struct worker_request *r, int *fd, int *part_fd,
                                    char **found_at) STATUS_MUST_CHECK;
 
