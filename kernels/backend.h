@@ -111,6 +111,13 @@ struct backend_ops {
     enum status (*host_pin)(struct backend *b, void *p, size_t bytes) STATUS_MUST_CHECK;
     void (*host_unpin)(struct backend *b, void *p);
 
+    /* Memory of a queue's device that another user of it has, as a span: what is queued later
+     * comes after all that is in that user's `stream` (a cudaStream_t; NULL: the default one).
+     * STATUS_BAD_ARGUMENT: no memory of that device, or no stream of it. NULL: there is no such
+     * memory. */
+    enum status (*borrow)(struct queue *q, void *at, size_t bytes, void *stream,
+                          struct span *out) STATUS_MUST_CHECK;
+
     /* Queues are costly to make: the engine keeps and reuses them. */
     enum status (*queue_new)(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
     void (*queue_free)(struct queue *q);
@@ -137,12 +144,6 @@ struct backend_ops {
      * either of them meanwhile. */
     enum status (*copy_across)(struct queue *q, struct span to, struct queue *from_q,
                                struct span from, size_t bytes) STATUS_MUST_CHECK;
-    /* Memory of the queue's device that another user of it has, as a span: what is queued later
-     * comes after all that is in that user's `stream` (a cudaStream_t; NULL: the default one).
-     * STATUS_BAD_ARGUMENT: no memory of that device, or no stream of it. NULL: there is no such
-     * memory. */
-    enum status (*borrow)(struct queue *q, void *at, size_t bytes, void *stream,
-                          struct span *out) STATUS_MUST_CHECK;
     enum status (*zero)(struct queue *q, struct span s) STATUS_MUST_CHECK;
     /* Waits for everything queued; reports any error of it. */
     enum status (*finish)(struct queue *q) STATUS_MUST_CHECK;
@@ -187,6 +188,17 @@ static inline enum status queue_check(const struct queue *q)
 
 /* The CPU's table. */
 extern const struct backend_ops backend_cpu;
+
+/* The functions of queues, which are called cpu_X and cuda_X, and the type of a member of the
+ * table. */
+#define QUEUE_OPS(OP)                                                                              \
+    OP(queue_new)                                                                                  \
+    OP(queue_free)                                                                                 \
+    OP(alloc) OP(release) OP(upload) OP(upload_wait) OP(download) OP(copy) OP(copy_across)         \
+        OP(zero) OP(finish) OP(trim) OP(busy) OP(busy_all)
+#define BACKEND_OP(member) __typeof__(*((struct backend_ops *)NULL)->member)
+/* The same of a family's table: KERNEL(matrix, survey) cpu_survey; */
+#define KERNEL(family, member) __typeof__(*((struct family##_kernels *)NULL)->member)
 
 /* main()'s first call, while there is no second thread: says in the environment how the library of
  * the CPU's products is to work (kernels/base/blas_calls.h), which is loaded with the first product

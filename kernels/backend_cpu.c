@@ -3,6 +3,7 @@
  */
 #include "kernels/base/blas_calls.h"
 #include "kernels/base/queue_cpu.h"
+#include "kernels/base/sets_cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,11 +79,8 @@ static void cpu_close(struct backend *b)
 static const char *instruction_set(void)
 {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) {
-        return "AVX-512";
-    }
-    return __builtin_cpu_supports("avx2") ? "AVX2" : "SSE2";
+    static const char *const names[] = {"AVX-512", "AVX2", "SSE2"};
+    return names[cpu_set_first()];
 #elif defined(__aarch64__)
     return "NEON";
 #else
@@ -113,30 +111,15 @@ static void cpu_describe(const struct backend *b, struct backend_info *out)
     }
 }
 
-/* A family of kernels as a member of the table, after the others. */
-#define AND_FAMILY(name) , .name = &cpu_##name
-const struct backend_ops backend_cpu = {
-    .name = "cpu",
-    .count = cpu_count,
-    .open = cpu_open,
-    .close = cpu_close,
-    .describe = cpu_describe,
-    .host_alloc = cpu_host_alloc,
-    .host_free = cpu_host_free,
-    .host_pin = cpu_host_pin,
-    .host_unpin = cpu_host_unpin,
-    .queue_new = cpu_queue_new,
-    .queue_free = cpu_queue_free,
-    .alloc = cpu_alloc,
-    .release = cpu_release,
-    .upload = cpu_upload,
-    .upload_wait = cpu_upload_wait,
-    .download = cpu_download,
-    .copy = cpu_copy,
-    .copy_across = cpu_copy_across,
-    .zero = cpu_zero,
-    .finish = cpu_finish,
-    .trim = cpu_trim,
-    .busy = cpu_busy,
-    .busy_all = cpu_busy_all KERNEL_FAMILIES(AND_FAMILY),
-};
+#define MEMBER(name)        .name = cpu_##name,
+#define FAMILY_MEMBER(name) .name = &cpu_##name,
+const struct backend_ops backend_cpu = {.name = "cpu",
+                                        .count = cpu_count,
+                                        .open = cpu_open,
+                                        .close = cpu_close,
+                                        .describe = cpu_describe,
+                                        .host_alloc = cpu_host_alloc,
+                                        .host_free = cpu_host_free,
+                                        .host_pin = cpu_host_pin,
+                                        .host_unpin = cpu_host_unpin,
+                                        QUEUE_OPS(MEMBER) KERNEL_FAMILIES(FAMILY_MEMBER)};

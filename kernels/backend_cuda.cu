@@ -198,34 +198,19 @@ void device_host_unpin(struct backend *backend, void *p)
     }
 }
 
-/* A family of kernels as a member of the table, after the others. */
-#define AND_FAMILY(name) , .name = &cuda_##name
-const struct backend_ops backend_cuda = {
-    .name = "cuda",
-    .count = device_count,
-    .open = device_open,
-    .close = device_close,
-    .describe = device_describe,
-    .host_alloc = device_host_alloc,
-    .host_free = device_host_free,
-    .host_pin = device_host_pin,
-    .host_unpin = device_host_unpin,
-    .queue_new = cuda_queue_new,
-    .queue_free = cuda_queue_free,
-    .alloc = cuda_alloc,
-    .release = cuda_release,
-    .upload = cuda_upload,
-    .upload_wait = cuda_upload_wait,
-    .download = cuda_download,
-    .copy = cuda_copy,
-    .copy_across = cuda_copy_across,
-    .borrow = cuda_borrow,
-    .zero = cuda_zero,
-    .finish = cuda_finish,
-    .trim = cuda_trim,
-    .busy = cuda_busy,
-    .busy_all = cuda_busy_all KERNEL_FAMILIES(AND_FAMILY),
-};
+#define MEMBER(name)        .name = cuda_##name,
+#define FAMILY_MEMBER(name) .name = &cuda_##name,
+const struct backend_ops backend_cuda = {.name = "cuda",
+                                         .count = device_count,
+                                         .open = device_open,
+                                         .close = device_close,
+                                         .describe = device_describe,
+                                         .host_alloc = device_host_alloc,
+                                         .host_free = device_host_free,
+                                         .host_pin = device_host_pin,
+                                         .host_unpin = device_host_unpin,
+                                         .borrow = cuda_borrow,
+                                         QUEUE_OPS(MEMBER) KERNEL_FAMILIES(FAMILY_MEMBER)};
 
 } // namespace
 

@@ -73,6 +73,7 @@ struct answers {
 struct run {
     const struct backend_ops *ops;
     struct queue *q;
+    struct room room;
     struct span by_columns, z, z_exact, panels[N_PANELS];
     struct series_rows x;
     struct moments m;
@@ -80,46 +81,22 @@ struct run {
     double *host; /* the series, N_SERIES * N_SAMPLES, and as many again */
 };
 
-static void run_close(struct run *r)
-{
-    if (r->q == NULL) {
-        return;
-    }
-    struct span spans[] = {r->x.at, r->by_columns, r->z, r->z_exact, r->m.at};
-    for (size_t k = 0; k < sizeof spans / sizeof *spans; ++k) {
-        r->ops->release(r->q, spans[k]);
-    }
-    for (size_t p = 0; p < N_PANELS; ++p) {
-        r->ops->release(r->q, r->panels[p]);
-    }
-    r->ops->queue_free(r->q);
-    free(r->host);
-}
-
 static enum status run_open(struct backend *b, struct run *r)
 {
     *r = (struct run){.ops = b->ops};
     STATUS_TRY(b->ops->queue_new(b, &r->q));
     const struct pearson_kernels *k = b->ops->pearson;
-    const size_t bytes = (size_t)N_SERIES * N_SAMPLES * sizeof(double);
-    struct {
-        size_t bytes;
-        struct span *out;
-    } want[] = {{bytes, &r->x.at},
-                {bytes, &r->by_columns},
-                {N_SERIES * k->z_bytes(r->q, PEARSON_EXACT, N_SAMPLES), &r->z_exact},
-                {N_SERIES * k->z_bytes(r->q, PEARSON_F32, N_SAMPLES), &r->z},
-                {moments_bytes(N_SERIES), &r->m.at}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; ++i) {
-        STATUS_TRY(r->ops->alloc(r->q, want[i].bytes, want[i].out));
-    }
+    r->room.queue = r->q;
+    STATUS_TRY(room_host(&r->room, 2 * parts[WALK].n, sizeof *r->host, &r->host));
+    STATUS_TRY(room_span(&r->room, parts[WALK].n, sizeof(double), &r->x.at));
+    STATUS_TRY(room_span(&r->room, parts[WALK].n, sizeof(double), &r->by_columns));
+    STATUS_TRY(
+        room_span(&r->room, N_SERIES, k->z_bytes(r->q, PEARSON_EXACT, N_SAMPLES), &r->z_exact));
+    STATUS_TRY(room_span(&r->room, N_SERIES, k->z_bytes(r->q, PEARSON_F32, N_SAMPLES), &r->z));
+    STATUS_TRY(room_span(&r->room, 1, moments_bytes(N_SERIES), &r->m.at));
     for (size_t p = 0; p < N_PANELS; ++p) {
-        size_t width = matrix_panel_width(p, PANEL, N_SERIES);
-        STATUS_TRY(r->ops->alloc(r->q, PANEL * width * sizeof(double), &r->panels[p]));
-    }
-    r->host = malloc(2 * bytes);
-    if (r->host == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the self-test");
+        const size_t width = matrix_panel_width(p, PANEL, N_SERIES);
+        STATUS_TRY(room_span(&r->room, PANEL * width, sizeof(double), &r->panels[p]));
     }
     r->x.n_series = r->m.capacity = N_SERIES;
     r->x.n_samples = N_SAMPLES;
@@ -381,7 +358,10 @@ static enum status answer(struct backend *b, struct answers *a)
     if (st == STATUS_OK) {
         st = run_all(&r, a);
     }
-    run_close(&r);
+    room_free(&r.room);
+    if (r.q != NULL) {
+        r.ops->queue_free(r.q);
+    }
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/base/blas_calls.h"
 
 #include "formats/base/data_limit.h"
+#include "kernels/base/sets_cpu.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -32,12 +33,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static const char *best_core(void)
 {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-        return "SkylakeX";
-    }
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : NULL;
+    static const char *const cores[] = {"SkylakeX", "Haswell", NULL};
+    return cores[cpu_set_first()];
 #else
     return NULL;
 #endif

@@ -67,27 +67,11 @@ static inline size_t cpu_pieces(size_t n, size_t by)
 }
 
 /* The functions of the table. */
-enum status cpu_queue_new(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
-void cpu_queue_free(struct queue *q);
-enum status cpu_alloc(struct queue *q, size_t bytes, struct span *out) STATUS_MUST_CHECK;
-void cpu_release(struct queue *q, struct span s);
-enum status cpu_host_alloc(struct backend *b, size_t bytes, void **out) STATUS_MUST_CHECK;
-void cpu_host_free(struct backend *b, void *p);
-enum status cpu_host_pin(struct backend *b, void *p, size_t bytes) STATUS_MUST_CHECK;
-void cpu_host_unpin(struct backend *b, void *p);
-enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t bytes,
-                       uint64_t *ticket) STATUS_MUST_CHECK;
-enum status cpu_upload_wait(struct queue *q, uint64_t ticket) STATUS_MUST_CHECK;
-enum status cpu_download(struct queue *q, void *to, struct span from,
-                         size_t bytes) STATUS_MUST_CHECK;
-enum status cpu_copy(struct queue *q, struct span to, struct span from,
-                     size_t bytes) STATUS_MUST_CHECK;
-enum status cpu_copy_across(struct queue *q, struct span to, struct queue *from_q, struct span from,
-                            size_t bytes) STATUS_MUST_CHECK;
-enum status cpu_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
-enum status cpu_finish(struct queue *q) STATUS_MUST_CHECK;
-void cpu_trim(struct queue *q);
-void cpu_busy(struct queue *q, struct queue_busy *out, bool reset);
-void cpu_busy_all(struct backend *b, struct queue_busy *out);
+#define CPU_OP(name) BACKEND_OP(name) cpu_##name;
+QUEUE_OPS(CPU_OP)
+BACKEND_OP(host_alloc) cpu_host_alloc;
+BACKEND_OP(host_free) cpu_host_free;
+BACKEND_OP(host_pin) cpu_host_pin;
+BACKEND_OP(host_unpin) cpu_host_unpin;
 
 #endif

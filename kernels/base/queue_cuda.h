@@ -213,26 +213,9 @@ enum status cuda_query_read(struct cuda_queue *q, void *to, const void *from,
                             size_t bytes) STATUS_MUST_CHECK;
 
 /* The functions of the table. */
-enum status cuda_queue_new(struct backend *b, struct queue **out) STATUS_MUST_CHECK;
-void cuda_queue_free(struct queue *q);
-enum status cuda_alloc(struct queue *q, size_t bytes, struct span *out) STATUS_MUST_CHECK;
-void cuda_release(struct queue *q, struct span s);
-enum status cuda_upload(struct queue *q, struct span to, const void *from, size_t bytes,
-                        uint64_t *ticket) STATUS_MUST_CHECK;
-enum status cuda_upload_wait(struct queue *q, uint64_t ticket) STATUS_MUST_CHECK;
-enum status cuda_download(struct queue *q, void *to, struct span from,
-                          size_t bytes) STATUS_MUST_CHECK;
-enum status cuda_copy(struct queue *q, struct span to, struct span from,
-                      size_t bytes) STATUS_MUST_CHECK;
-enum status cuda_copy_across(struct queue *q, struct span to, struct queue *from_q,
-                             struct span from, size_t bytes) STATUS_MUST_CHECK;
-enum status cuda_borrow(struct queue *q, void *at, size_t bytes, void *stream,
-                        struct span *out) STATUS_MUST_CHECK;
-enum status cuda_zero(struct queue *q, struct span s) STATUS_MUST_CHECK;
-enum status cuda_finish(struct queue *q) STATUS_MUST_CHECK;
-void cuda_trim(struct queue *q);
-void cuda_busy(struct queue *q, struct queue_busy *out, bool reset);
-void cuda_busy_all(struct backend *b, struct queue_busy *out);
+#define CUDA_OP(name) BACKEND_OP(name) cuda_##name;
+QUEUE_OPS(CUDA_OP)
+BACKEND_OP(borrow) cuda_borrow;
 
 /* Device memory for one function's use; given back, in order, when it leaves scope. */
 class cuda_span

@@ -92,38 +92,38 @@ enum status room_span(struct room *r, uint64_t n, size_t size, struct span *out)
     return STATUS_OK;
 }
 
-enum status room_host(struct room *r, uint64_t n, size_t size, void *out)
+/* *out is a pointer of any type. */
+static enum status give_host(struct room *r, uint64_t n, size_t size, bool is_pinned, void *out)
 {
     struct room_entry *e;
     size_t bytes;
+    enum status st = STATUS_OK;
     memcpy(out, &(void *){NULL}, sizeof(void *));
     STATUS_TRY(ask(r, n, size, false, &bytes, &e));
     if (e == NULL) {
         return STATUS_OK;
     }
-    e->release = free;
-    e->context = calloc(bytes > 0 ? bytes : 1, 1);
-    STATUS_TRY(keep(r, e,
-                    e->context != NULL
-                        ? STATUS_OK
-                        : status_fail(STATUS_NO_MEMORY, "no memory for %zu bytes", bytes)));
-    memcpy(out, &e->context, sizeof e->context);
+    if (is_pinned) {
+        st = r->queue->backend->ops->host_alloc(r->queue->backend, bytes, &e->pinned);
+    } else {
+        e->release = free;
+        e->context = calloc(bytes > 0 ? bytes : 1, 1);
+        st = e->context != NULL ? STATUS_OK
+                                : status_fail(STATUS_NO_MEMORY, "no memory for %zu bytes", bytes);
+    }
+    STATUS_TRY(keep(r, e, st));
+    memcpy(out, is_pinned ? &e->pinned : &e->context, sizeof(void *));
     return STATUS_OK;
+}
+
+enum status room_host(struct room *r, uint64_t n, size_t size, void *out)
+{
+    return give_host(r, n, size, false, out);
 }
 
 enum status room_pinned(struct room *r, uint64_t n, size_t size, void *out)
 {
-    struct room_entry *e;
-    size_t bytes;
-    memcpy(out, &(void *){NULL}, sizeof(void *));
-    STATUS_TRY(ask(r, n, size, false, &bytes, &e));
-    if (e == NULL) {
-        return STATUS_OK;
-    }
-    struct backend *const b = r->queue->backend;
-    STATUS_TRY(keep(r, e, b->ops->host_alloc(b, bytes, &e->pinned)));
-    memcpy(out, &e->pinned, sizeof e->pinned);
-    return STATUS_OK;
+    return give_host(r, n, size, true, out);
 }
 
 static void end(const struct room *r, struct room_entry *e)

@@ -45,7 +45,7 @@ static inline size_t cpu_set_first(void)
         return 2;
     }
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                   __builtin_cpu_supports("avx512vl")
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")
                ? 0
                : 1;
 }

@@ -193,16 +193,11 @@ __device__ __forceinline__ struct kmeans_key kmeans_warp_first(struct kmeans_key
 #endif
 
 /* kmeans_columns_cuda.cu, kmeans_pick_cuda.cu, kmeans_update_cuda.cu */
-enum status kmeans_cuda_range(struct queue *q, const struct kmeans_points *x,
-                              const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cuda_squares(struct queue *q, const struct kmeans_points *x,
-                                const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cuda_draw(struct queue *q, const struct kmeans_points *x,
-                             const struct kmeans_model *m, uint64_t seed, uint64_t stream,
-                             struct span nearest) STATUS_MUST_CHECK;
-enum status kmeans_cuda_farthest(struct queue *q, const struct kmeans_points *x,
-                                 const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cuda_take(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cuda_update(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
+KERNEL(kmeans, range) kmeans_cuda_range;
+KERNEL(kmeans, squares) kmeans_cuda_squares;
+KERNEL(kmeans, draw) kmeans_cuda_draw;
+KERNEL(kmeans, farthest) kmeans_cuda_farthest;
+KERNEL(kmeans, take) kmeans_cuda_take;
+KERNEL(kmeans, update) kmeans_cuda_update;
 
 #endif

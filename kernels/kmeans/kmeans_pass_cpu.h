@@ -60,18 +60,13 @@ void kmeans_transpose(const struct kmeans_rows *rows, double *tile);
 /* Adds to a sum that other threads add to. */
 void kmeans_add_shared(struct kmeans_sum *sum, struct kmeans_number v);
 
-/* Functions of the table: kmeans_columns_cpu.c, kmeans_pick_cpu.c, kmeans_update_cpu.c */
-enum status kmeans_cpu_range(struct queue *q, const struct kmeans_points *x,
-                             const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cpu_squares(struct queue *q, const struct kmeans_points *x,
-                               const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cpu_draw(struct queue *q, const struct kmeans_points *x,
-                            const struct kmeans_model *m, uint64_t seed, uint64_t stream,
-                            struct span nearest) STATUS_MUST_CHECK;
-enum status kmeans_cpu_take(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cpu_farthest(struct queue *q, const struct kmeans_points *x,
-                                const struct kmeans_model *m) STATUS_MUST_CHECK;
-enum status kmeans_cpu_update(struct queue *q, const struct kmeans_model *m) STATUS_MUST_CHECK;
+/* kmeans_columns_cpu.c, kmeans_pick_cpu.c, kmeans_update_cpu.c */
+KERNEL(kmeans, range) kmeans_cpu_range;
+KERNEL(kmeans, squares) kmeans_cpu_squares;
+KERNEL(kmeans, draw) kmeans_cpu_draw;
+KERNEL(kmeans, farthest) kmeans_cpu_farthest;
+KERNEL(kmeans, take) kmeans_cpu_take;
+KERNEL(kmeans, update) kmeans_cpu_update;
 
 /* The model's; NULL: all are 1. */
 const double *kmeans_weights(const struct kmeans_model *m);

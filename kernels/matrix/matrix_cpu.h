@@ -23,16 +23,11 @@ static inline const void *cpu_matrix_row(const struct matrix *m, size_t j)
 /* Checks that every panel holds its elements. */
 enum status cpu_matrix_check(const struct matrix *m) STATUS_MUST_CHECK;
 
-/* cpu_survey, cpu_select, cpu_condensed */
-enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_survey *out,
-                       double *median_abs, double *median_abs_all) STATUS_MUST_CHECK;
-enum status cpu_kth_abs(struct queue *q, const struct matrix *m, uint64_t k,
-                        double *out) STATUS_MUST_CHECK;
-enum status cpu_select(struct queue *q, const struct matrix *m, double cut,
-                       struct matrix_pairs *out) STATUS_MUST_CHECK;
-enum status cpu_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
-                          void *dst) STATUS_MUST_CHECK;
-enum status cpu_heatmap(struct queue *q, const struct matrix *m,
-                        const struct matrix_picture *picture) STATUS_MUST_CHECK;
+/* survey_cpu, select_cpu, condensed_cpu */
+KERNEL(matrix, survey) cpu_survey;
+KERNEL(matrix, kth_abs) cpu_kth_abs;
+KERNEL(matrix, select) cpu_select;
+KERNEL(matrix, condensed) cpu_condensed;
+KERNEL(matrix, heatmap) cpu_heatmap;
 
 #endif

@@ -34,8 +34,9 @@ struct window {
 
 template <typename T>
 __global__ void __launch_bounds__(TILE *TILE_ROWS)
-    condense(const __grid_constant__ matrix_view m, window w, T *out)
+    condense(const __grid_constant__ matrix_view m, window w, void *to)
 {
+    T *const out = (T *)to;
     __shared__ T tile[TILE][TILE + 1];
     const size_t i0 = w.i0 + blockIdx.x / w.tiles_j * TILE;
     const size_t j0 = w.j0 + blockIdx.x % w.tiles_j * TILE;
@@ -84,11 +85,8 @@ enum status condense_part(struct cuda_queue *q, unsigned slot, const matrix_view
     STATUS_TRY(work.status);
     STATUS_TRY(cuda_queue_scratch(q, id, bytes, &staged));
     const dim3 block(TILE, TILE_ROWS);
-    if (m.type == DTYPE_F32) {
-        condense<float><<<(unsigned)tiles, block, 0, work.stream>>>(m, w, (float *)staged);
-    } else {
-        condense<double><<<(unsigned)tiles, block, 0, work.stream>>>(m, w, (double *)staged);
-    }
+    auto kernel = m.type == DTYPE_F32 ? condense<float> : condense<double>;
+    kernel<<<(unsigned)tiles, block, 0, work.stream>>>(m, w, staged);
     STATUS_TRY(cuda_launched("condensed triangle"));
     CUDA_TRY(cudaMemcpyAsync(to, staged, bytes, cudaMemcpyDeviceToHost, work.stream), "download");
     CUDA_TRY(cudaEventRecord(q->slot[slot].done[which], work.stream), "condensed triangle");
@@ -220,8 +218,8 @@ enum status cuda_matrix_view::look(const struct matrix *m)
     return status;
 }
 
-enum status cuda_condensed(struct queue *queue, const struct matrix *m, uint64_t first, size_t n,
-                           void *dst)
+static enum status cuda_condensed(struct queue *queue, const struct matrix *m, uint64_t first,
+                                  size_t n, void *dst)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     const uint64_t pairs = matrix_n_pairs(m->n_series);
@@ -252,8 +250,8 @@ static enum status upload_numbers(struct queue *queue, const cuda_span &to, size
     return cuda_upload_wait(queue, ticket);
 }
 
-enum status cuda_heatmap(struct queue *queue, const struct matrix *m,
-                         const struct matrix_picture *picture)
+static enum status cuda_heatmap(struct queue *queue, const struct matrix *m,
+                                const struct matrix_picture *picture)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     const size_t side = picture->side, bytes = side * side * sizeof *picture->cells;
@@ -279,11 +277,8 @@ enum status cuda_heatmap(struct queue *queue, const struct matrix *m,
         STATUS_TRY(work.status);
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&there.cells));
         const unsigned blocks = (unsigned)cuda_pieces(side * side, THREADS / 32);
-        if (m->type == DTYPE_F32) {
-            heat_cells<float><<<blocks, THREADS, 0, work.stream>>>(matrix.view, there);
-        } else {
-            heat_cells<double><<<blocks, THREADS, 0, work.stream>>>(matrix.view, there);
-        }
+        auto kernel = m->type == DTYPE_F32 ? heat_cells<float> : heat_cells<double>;
+        kernel<<<blocks, THREADS, 0, work.stream>>>(matrix.view, there);
         STATUS_TRY(cuda_launched("heatmap"));
         STATUS_TRY(work.done());
     }

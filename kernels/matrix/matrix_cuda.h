@@ -46,18 +46,11 @@ template <typename T> __device__ __forceinline__ const T *matrix_row(const matri
 
 #endif
 
-/* cuda_survey, cuda_rank, cuda_select, cuda_matrix */
-enum status cuda_survey(struct queue *q, const struct matrix *m, struct matrix_survey *out,
-                        double *median_abs, double *median_abs_all) STATUS_MUST_CHECK;
-enum status cuda_kth_abs(struct queue *q, const struct matrix *m, uint64_t k,
-                         double *out) STATUS_MUST_CHECK;
+/* survey_cuda, rank_cuda, select_cuda */
+KERNEL(matrix, survey) cuda_survey;
+KERNEL(matrix, kth_abs) cuda_kth_abs;
 /* The median of |r| over all defined pairs. */
 enum status cuda_median_abs(struct queue *q, const struct matrix *m, double *out) STATUS_MUST_CHECK;
-enum status cuda_select(struct queue *q, const struct matrix *m, double cut,
-                        struct matrix_pairs *out) STATUS_MUST_CHECK;
-enum status cuda_condensed(struct queue *q, const struct matrix *m, uint64_t first, size_t n,
-                           void *dst) STATUS_MUST_CHECK;
-enum status cuda_heatmap(struct queue *q, const struct matrix *m,
-                         const struct matrix_picture *picture) STATUS_MUST_CHECK;
+KERNEL(matrix, select) cuda_select;
 
 #endif

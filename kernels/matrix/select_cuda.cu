@@ -118,11 +118,8 @@ enum status find(struct cuda_queue *q, const matrix_view &view, double cut, size
     }
     CUDA_TRY(cudaMemsetAsync(*list, 0, sizeof **list, work.stream), "zero");
     const unsigned blocks = (unsigned)cuda_min(BLOCKS, view.n);
-    if (view.type == DTYPE_F32) {
-        find_pairs<float><<<blocks, THREADS, 0, work.stream>>>(view, cut, *list, room);
-    } else {
-        find_pairs<double><<<blocks, THREADS, 0, work.stream>>>(view, cut, *list, room);
-    }
+    auto kernel = view.type == DTYPE_F32 ? find_pairs<float> : find_pairs<double>;
+    kernel<<<blocks, THREADS, 0, work.stream>>>(view, cut, *list, room);
     STATUS_TRY(cuda_launched("pairs beyond a cut"));
     return work.done();
 }

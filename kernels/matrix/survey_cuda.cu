@@ -89,11 +89,8 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
         double *row_sums = (double *)(stats + 1);
         CUDA_TRY(cudaMemsetAsync(stats, 0, sizeof *stats, work.stream), "zero");
         const unsigned blocks = (unsigned)cuda_min(BLOCKS, m->n_series);
-        if (m->type == DTYPE_F32) {
-            count_stats<float><<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
-        } else {
-            count_stats<double><<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
-        }
+        auto kernel = m->type == DTYPE_F32 ? count_stats<float> : count_stats<double>;
+        kernel<<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
         STATUS_TRY(cuda_launched("statistics of the matrix"));
         STATUS_TRY(work.done());
     }

@@ -41,17 +41,11 @@ size_t cuda_multiply_scratch(const struct cuda_product *product);
 enum status cuda_multiply(struct cuda_queue *q, enum stream_id id,
                           const struct cuda_product *product) STATUS_MUST_CHECK;
 
-/* turn_cuda */
-enum status cuda_turn(struct queue *q, const struct pearson_slab *slab, struct span out,
-                      size_t stride) STATUS_MUST_CHECK;
-
-/* standardize_cuda */
-size_t cuda_z_bytes(const struct queue *q, enum pearson_precision precision, size_t n_samples);
-enum status cuda_diff_rows(struct queue *q, const struct series_rows *x, enum pearson_diff diff,
-                           struct span out) STATUS_MUST_CHECK;
-enum status cuda_standardize(struct queue *q, enum pearson_precision precision,
-                             const struct series_rows *x, struct moments moments,
-                             struct span z) STATUS_MUST_CHECK;
+/* turn_cuda, standardize_cuda */
+KERNEL(pearson, turn) cuda_turn;
+KERNEL(pearson, z_bytes) cuda_z_bytes;
+KERNEL(pearson, diff_rows) cuda_diff_rows;
+KERNEL(pearson, standardize) cuda_standardize;
 
 /* digits_wgmma_cuda: whether this device takes products of digits; a panel of them. */
 bool cuda_digits_usable(const struct queue *q);
@@ -62,24 +56,14 @@ enum status cuda_digits_wgmma(struct cuda_queue *q, const struct pearson_panel *
 enum status cuda_digits_double(const struct pearson_panel *panel, const struct cuda_z_form &form,
                                cudaStream_t stream) STATUS_MUST_CHECK;
 
-/* gaps_cuda, pairs_cuda */
-enum status cuda_gram_gaps(struct queue *q, const struct pearson_panel *panel,
-                           uint64_t *n_unsure) STATUS_MUST_CHECK;
-size_t cuda_gaps_bytes(size_t n_a, size_t n_b);
-enum status cuda_pairs_add(struct queue *q, const struct series_rows *x, struct span pairs,
-                           size_t n) STATUS_MUST_CHECK;
-enum status cuda_exact_pairs(struct queue *q, const struct series_rows *x, struct moments moments,
-                             struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
-
-/* significance_cuda */
-enum status cuda_count_levels(struct queue *q, const struct matrix *m,
-                              const struct pearson_levels *levels,
-                              uint64_t *counts) STATUS_MUST_CHECK;
-
-/* ranks_cuda */
-enum status cuda_rank_rows(struct queue *q, const struct series_rows *x,
-                           struct span out) STATUS_MUST_CHECK;
-size_t cuda_rank_bytes(const struct queue *q, size_t n_series, size_t n_samples);
+/* gaps_cuda, pairs_cuda, significance_cuda, ranks_cuda */
+KERNEL(pearson, gram_gaps) cuda_gram_gaps;
+KERNEL(pearson, gaps_bytes) cuda_gaps_bytes;
+KERNEL(pearson, pairs_add) cuda_pairs_add;
+KERNEL(pearson, exact_pairs) cuda_exact_pairs;
+KERNEL(pearson, count_levels) cuda_count_levels;
+KERNEL(pearson, rank_rows) cuda_rank_rows;
+KERNEL(pearson, rank_bytes) cuda_rank_bytes;
 /* Pairs of listed rows of a panel of ranks, by their common samples, as gram_gaps; within an
  * operation. `counts`: so many bytes of working memory, 8 (n_samples + 1) at least. */
 struct cuda_rank_pairs {
@@ -93,13 +77,10 @@ enum status cuda_gram_ranks(const struct cuda_rank_pairs &pairs, size_t bytes,
                             cudaStream_t stream) STATUS_MUST_CHECK;
 
 /* columns_cuda */
-size_t cuda_columns_bytes(size_t n_series, size_t slab_samples);
-enum status cuda_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
-                             enum pearson_diff diff, void **state) STATUS_MUST_CHECK;
-void cuda_columns_free(struct queue *q, void *state);
-enum status cuda_columns_add(struct queue *q, void *state, struct span slab, enum dtype type,
-                             size_t n_samples) STATUS_MUST_CHECK;
-enum status cuda_columns_finish(struct queue *q, void *state, struct moments moments,
-                                const struct matrix *matrix) STATUS_MUST_CHECK;
+KERNEL(pearson, columns_bytes) cuda_columns_bytes;
+KERNEL(pearson, columns_new) cuda_columns_new;
+KERNEL(pearson, columns_free) cuda_columns_free;
+KERNEL(pearson, columns_add) cuda_columns_add;
+KERNEL(pearson, columns_finish) cuda_columns_finish;
 
 #endif
