@@ -30,8 +30,9 @@
 SIGNIFICANCE_RULE double significance_gamma_ratio(double a)
 {
     double less = 1;
-    for (; a < 24; a += 1) {
+    while (a < 24) {
         less *= a / (a + 0.5);
+        a += 1;
     }
     const double v = 1 / a;
     const double series =
@@ -51,7 +52,8 @@ SIGNIFICANCE_RULE double significance_fraction(double a, double b, double x)
     double c = 1, d = 1 - (a + b) * x / (a + 1);
     d = 1 / (fabs(d) < least ? least : d);
     double h = d;
-    for (double m = 1; m < 1e6; m += 1) {
+    for (int k = 1; k < 1000000; k++) {
+        const double m = k;
         const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
         const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
         d = 1 + even * d;
