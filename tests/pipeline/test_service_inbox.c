@@ -130,7 +130,7 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     assert_int_equal(look(READY_YES, ""), 0);
     assert_waits("in/x.parquet", "is Parquet, which leat does not read; convert it: python3");
     assert_waits("in/x.dat", "no pipeline takes it: put it into a folder named pearson, or give it "
-                             "a name like X.clusters.csv (pearson)");
+                             "a name like X.clusters.csv");
     assert_waits("in/pearson/x.dat", "no pipeline takes it: give it a name like X.clusters.csv");
 }
 
