@@ -143,11 +143,6 @@ __device__ __forceinline__ void move_short(const pass_args &a, const layout &l, 
     if (!__any_sync(ALL, v.to >= 0)) {
         return;
     }
-    T mass = x[0];
-#pragma unroll
-    for (int j = 1; j < D; j++) {
-        mass = a.m.mass_column == j ? x[j] : mass;
-    }
 #pragma unroll
     for (int s = 0; s < group; s++) {
         const int to = __shfl_xor_sync(ALL, v.to, s);
@@ -159,7 +154,15 @@ __device__ __forceinline__ void move_short(const pass_args &a, const layout &l, 
             cell = (column ^ s) == j ? other : cell;
         }
         cell = __shfl_xor_sync(ALL, cell, s);
-        const T by = a.m.has_mass ? __shfl_xor_sync(ALL, mass, s) : mass;
+        T by = cell;
+        if (a.m.has_mass) {
+            by = x[0];
+#pragma unroll
+            for (int j = 1; j < D; j++) {
+                by = a.m.mass_column == j ? x[j] : by;
+            }
+            by = __shfl_xor_sync(ALL, by, s);
+        }
         if (to >= 0 && column < D) {
             move_cell(a, l, from, to, 0, column, (double)cell, (double)by, per_unit);
         }
@@ -216,7 +219,9 @@ __device__ __forceinline__ void short_loop(const pass_args &a, const layout &l)
 }
 
 template <typename T, int MODE, int D>
-__global__ void __launch_bounds__(THREADS, D == 3 ? 3 : 4) pass_short(pass_args a)
+__global__ void __launch_bounds__(THREADS, D == 3           ? 3
+                                           : MODE == ASSIGN ? 6
+                                                            : 4) pass_short(pass_args a)
 {
     const layout l = layout_of(MODE, a, SHORT, sizeof(T));
     if (is_idle<MODE>(a)) {
