@@ -41,7 +41,7 @@ static const struct command commands[] = {
     {"generate", "make input data", command_generate, NULL},
     {"status", "say what a running service is doing, and how its last jobs ended", NULL,
      command_status},
-    {"retry", "put failed jobs back into the watched folder", NULL, command_retry},
+    {"retry", "have a service try failed jobs again", NULL, command_retry},
     {"hold", "have a service leave jobs alone", NULL, command_hold},
     {"release", "have it go on with them", NULL, command_release},
     {"delete", "have it give jobs up; their inputs go to failed/", NULL, command_delete},

@@ -330,33 +330,56 @@ static json_t *pack_refusal(const struct service_inbox *inbox, const char *path)
     return packed;
 }
 
-/* The job; NULL, with a status that says why: its parameters cannot be recorded. */
+/* The parameters of a job whose first file is at the path, and what its result is called, for
+ * free(). NULL, with a status that says why: they cannot be recorded. */
+static json_t *make_parameters(const struct service_inbox *inbox, const char *path,
+                               enum input_kind kind, char **stem)
+{
+    struct job_settings settings = {0};
+    json_t *parameters = NULL;
+    *stem = NULL;
+    if (xalloc_status(kind == INPUT_OF_JOB
+                          ? settings_resolve(inbox->settings, path, &settings)
+                          : archive_input_stem(file_name_last(path), stem)) == STATUS_OK) {
+        parameters = kind == INPUT_OF_JOB    ? worker_pack_settings(&settings)
+                     : kind == INPUT_ARCHIVE ? worker_pack_routes(inbox->settings)
+                                             : pack_refusal(inbox, path);
+        *stem = *stem != NULL ? *stem : xstrdup(settings.stem);
+        if (parameters == NULL) {
+            status_set(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
+        }
+    }
+    job_settings_free(&settings);
+    return parameters;
+}
+
+json_t *service_inbox_parameters(const struct service_inbox *inbox, const struct spool_job *job)
+{
+    char *const path = service_inbox_path(job, 0), *const whole = xasprintf("in/%s", path), *stem;
+    json_t *const parameters =
+        make_parameters(inbox, whole, settings_input_kind(inbox->settings, whole), &stem);
+    free(stem);
+    free(whole);
+    free(path);
+    return parameters;
+}
+
+/* The job; NULL, with a status that says why. */
 static struct spool_job *make_job(const struct service_inbox *inbox, struct file *const files[],
                                   size_t n)
 {
     const char *path = files[0]->path, *name = file_name_last(path);
     const char **const names = xcalloc(n, sizeof(*names));
-    const enum input_kind kind = files[0]->g.kind;
-    char *whole = xasprintf("in/%s", path);
-    char *folder = xstrndup(path, name > path ? (size_t)(name - path) - 1 : 0);
-    struct job_settings settings = {0};
-    json_t *parameters = NULL;
+    char *stem, *const whole = xasprintf("in/%s", path);
+    char *const folder = xstrndup(path, name > path ? (size_t)(name - path) - 1 : 0);
+    json_t *const parameters = make_parameters(inbox, whole, files[0]->g.kind, &stem);
     struct spool_job *job = NULL;
     for (size_t i = 0; i < n; i++) {
         names[i] = file_name_last(files[i]->path);
     }
-    if (xalloc_status(kind == INPUT_OF_JOB
-                          ? settings_resolve(inbox->settings, whole, &settings)
-                          : archive_input_stem(name, &settings.stem)) == STATUS_OK) {
-        parameters = kind == INPUT_OF_JOB    ? worker_pack_settings(&settings)
-                     : kind == INPUT_ARCHIVE ? worker_pack_routes(inbox->settings)
-                                             : pack_refusal(inbox, whole);
-        if (parameters == NULL) {
-            status_set(STATUS_BAD_ARGUMENT, "its parameters are no UTF-8");
-        } else if (xalloc_status(spool_job_new(folder, settings.stem, names, n, parameters,
-                                               &job)) != STATUS_OK) {
-            job = NULL;
-        }
+    if (parameters != NULL &&
+        xalloc_status(spool_job_new(folder, stem, names, n, parameters, &job)) != STATUS_OK) {
+        job = NULL;
     }
     for (size_t i = 0; job != NULL && i < n; i++) { /* what has been looked at, and nothing else */
         const struct stat *const st = &files[i]->st;
@@ -365,7 +388,7 @@ static struct spool_job *make_job(const struct service_inbox *inbox, struct file
         job->files[i].mtime_ns = ns_of(st->st_mtim);
     }
     json_decref(parameters);
-    job_settings_free(&settings);
+    free(stem);
     free(names);
     free(folder);
     free(whole);

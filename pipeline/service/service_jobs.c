@@ -136,10 +136,9 @@ static void give(struct service *s, struct service_worker *w, struct service_job
         json_array_append_new(files, xalloc_checked(worker_pack_name(spool->files[i].name)));
         job->total_bytes += spool->files[i].size;
     }
-    json_t *message =
-        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "do", "job", "id", spool->id, "first",
-                  spool_first_id(spool), "stem", worker_pack_name(spool->stem), "folder",
-                  worker_pack_name(spool->folder), "files", files);
+    json_t *message = json_pack("{s:s, s:s, s:o, s:o, s:o}", "do", "job", "id", spool->id, "stem",
+                                worker_pack_name(spool->stem), "folder",
+                                worker_pack_name(spool->folder), "files", files);
     json_object_update_missing(message, spool->parameters);
     if (job->suspect || spool->n_attempts > 1) { /* what an archive meets is one file's then */
         json_object_set_new(message, "alone", json_true());

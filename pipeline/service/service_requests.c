@@ -6,9 +6,9 @@
  * before it has read them all.
  *
  * Only a job that waits for its turn can be held or deleted; one that was sent ahead to a worker is
- * asked back first. A hold is a file of the job's (spool_hold), written on libuv's pool while the
- * job is in no list, so that no step of the spool takes it. A deleted job fails, so that its inputs
- * and the reason are in failed/.
+ * asked back first. A hold is recorded (spool_hold) on libuv's pool while the job is in no list, so
+ * that no step of the spool takes it. A deleted job fails, so that its inputs and the reason are in
+ * failed/. A retried one has the parameters that the configuration gives its files now.
  */
 #include "pipeline/service/service_state.h"
 
@@ -31,7 +31,8 @@ struct service_request {
     struct service *service;
     char name[REQUEST_NAME_BYTES];
     char *what, *which;           /* "hold"; ID, or the path of an input: "" for none */
-    struct service_job *job;      /* whose file is being made or removed */
+    struct service_job *job;      /* whose record is being replaced */
+    struct spool_job *retried;    /* taken up again */
     enum service_list list;       /* that the job was in */
     char deleted[SPOOL_ID_BYTES]; /* the job that is on its way to failed/; "": none is */
     bool done;
@@ -186,9 +187,9 @@ static void run(uv_work_t *work)
     int folder_fd;
     enum status code = STATUS_OK;
     if (r->job != NULL) {
-        code = spool_hold(s->spool, r->job->spool->id, is(r, "hold"));
+        code = spool_hold(s->spool, r->job->spool, is(r, "hold"));
     } else if (is(r, "retry")) {
-        code = spool_retry(s->said.file.spool, r->which);
+        code = spool_retry(s->spool, r->which, &r->retried);
     }
     if (code != STATUS_OK) {
         r->done = false;
@@ -210,7 +211,8 @@ static void after(uv_work_t *work, int failed)
     s->requests.n_working--;
     if (r->job != NULL) {
         service_job_list(s, r->job, r->list);
-        r->job->spool->held = r->done ? is(r, "hold") : r->job->spool->held;
+    } else if (r->retried != NULL) {
+        service_job_adopt(s, r->retried);
     }
     log_info("%s %s by the administrator: %s", r->what, r->which, r->text);
     char *const notice = xasprintf("%s %s: %s", r->what, r->which, r->text);
@@ -322,7 +324,7 @@ static void deal_with(struct service_request *r)
     }
     if (is(r, "retry")) {
         if (r->service->requests.n_working == 0) { /* another one may be about the same job */
-            answer(r, true, "back in in/");
+            answer(r, true, "is tried again");
         }
         return;
     }

@@ -236,6 +236,9 @@ void service_recover(struct service *s);
 /* What the step that jobs in `from` take has made of the job, which is in no list, is told, done
  * and followed by the next list; the job may have ended. */
 void service_job_follow(struct service *s, struct service_job *job, enum service_list from);
+/* A job that the spool has found, or taken up again, becomes the service's; one without parameters
+ * gets those that the configuration gives its files. */
+void service_job_adopt(struct service *s, struct spool_job *spool);
 /* The spool heeds the settings; between its steps. */
 void service_configure(struct service *s);
 

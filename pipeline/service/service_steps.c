@@ -236,6 +236,21 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
     }
 }
 
+void service_job_adopt(struct service *s, struct spool_job *spool)
+{
+    struct service_job *const job = service_job_new(spool);
+    json_t *const parameters =
+        json_object_size(spool->parameters) == 0 ? service_inbox_parameters(s->inbox, spool) : NULL;
+    if (parameters != NULL) {
+        json_decref(spool->parameters);
+        spool->parameters = parameters;
+        spool->changed = true;
+    }
+    job->suspect = spool->n_attempts >= SUSPECT_AFTER;
+    job->is_settled = true;
+    service_job_follow(s, job, WAIT_FOUND);
+}
+
 void service_configure(struct service *s)
 {
     const struct settings *t = s->settings;
@@ -261,11 +276,8 @@ static void after_recovery(struct service *s, struct service_step *step)
     }
     service_count_recovered(s, r);
     for (size_t i = 0; i < r->n_jobs; i++) {
-        struct service_job *job = service_job_new(r->jobs[i]);
-        job->suspect = job->spool->n_attempts >= SUSPECT_AFTER;
-        job->is_settled = true;
-        service_inbox_was_claimed(s->inbox, job->spool, service_now(s));
-        service_job_follow(s, job, WAIT_FOUND);
+        service_inbox_was_claimed(s->inbox, r->jobs[i], service_now(s));
+        service_job_adopt(s, r->jobs[i]);
     }
     r->n_jobs = 0; /* they are taken over */
     spool_recovery_free(r);

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,4 +147,12 @@ enum status failed_jobs_list(const char *spool, size_t most, json_t **out, size_
     beneath_close(failed_fd);
     beneath_close(root_fd);
     return status;
+}
+
+bool failed_jobs_has(const char *spool, const char *id)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    const int n = snprintf(path, sizeof(path), "%s/failed/%s", spool, id);
+    return strchr(id, '/') == NULL && *id != '.' && n > 0 && n < PATH_MAX && stat(path, &st) == 0;
 }

@@ -9,6 +9,7 @@
 #include "formats/base/status.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* An array, newest first, of {"id", "name", "pipeline", "ended", "kind", "text", "attempts"}:
  * `name` is the first input's path, "in/X.csv", `kind` a status_name(), `ended` a time of UTC. A
@@ -16,5 +17,7 @@
  * *n_all is how many there are. STATUS_NOT_FOUND: no such folder; STATUS_IO, STATUS_NO_MEMORY. */
 enum status failed_jobs_list(const char *spool, size_t most, json_t **out,
                              size_t *n_all) STATUS_MUST_CHECK;
+/* Whether there is a job of that ID. */
+bool failed_jobs_has(const char *spool, const char *id);
 
 #endif

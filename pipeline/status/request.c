@@ -189,12 +189,12 @@ enum status request_ask(const char *spool, const char *what, const char *job, bo
     }
     if (code == STATUS_OK && !is_answered) {
         *done = true;
-        snprintf(
-            text, REQUEST_TEXT_BYTES, "%s",
-            is_alive
-                ? "asked for; the service has not come to it yet, and will"
-                : "asked for; no service runs: the next one does it when it starts, to a job that "
-                  "is claimed; a file that waits in in/ can be moved away");
+        snprintf(text, REQUEST_TEXT_BYTES, "%s%s",
+                 is_alive ? "asked for; the service has not come to it yet, and will"
+                          : "asked for; no service runs: the next one does it when it starts",
+                 is_alive || strcmp(what, "retry") == 0
+                     ? ""
+                     : ", to a job that is claimed; a file that waits in in/ can be moved away");
     }
     beneath_close(told.fd);
     beneath_close(folder_fd);

@@ -179,11 +179,10 @@ static json_t *sorted(json_t *entries)
 
 static enum status write_index(struct worker_archive *a)
 {
-    const json_t *const message = a->order.request->message;
-    json_t *const first = json_object_get(message, "first");
+    json_t *const message = a->order.request->message;
     json_t *const index = json_pack("{s:i, s:s, s:O, s:o, s:o}", "schema", 1, "leat", LEAT_VERSION,
-                                    "job", first != NULL ? first : json_object_get(message, "id"),
-                                    "archive", text_json(a->path), "entries", sorted(a->entries));
+                                    "job", json_object_get(message, "id"), "archive",
+                                    text_json(a->path), "entries", sorted(a->entries));
     if (a->n_failed > FAILURES_LISTED) {
         json_object_set_new(index, "failures_not_listed",
                             json_integer((json_int_t)(a->n_failed - FAILURES_LISTED)));

@@ -5,10 +5,9 @@
  * The service:
  *   {"do": "open", "spool", "output", "backend", "devices", "visible", "threads", "jobs", "spread",
  * "memory", "level", "bundle", "max_unpacked", "max_ratio", "deadline_s"}
- *   {"do": "job", "id", "first", "stem", "pipeline", "set": {KEY: TEXT}, "folder",
- *    "files": [NAME]}                      first: the "job" of result.json, without it the id;
- *                                          files: the parts in their order, then what lies beside
- *   {"do": "job", "id", "first", "archive": ..., "folder", "files"}  worker_routes.h
+ *   {"do": "job", "id", "stem", "pipeline", "set": {KEY: TEXT}, "folder",
+ *    "files": [NAME]}                      the parts in their order, then what lies beside
+ *   {"do": "job", "id", "archive": ..., "folder", "files"}  worker_routes.h
  *   {"do": "return", "id"}                 it fails as cancelled, unless it is begun
  *   {"do": "set", "deadline_s"}            of jobs that are begun from now on
  *   {"do": "drain"}                        begin no more, and say so of each job that waits

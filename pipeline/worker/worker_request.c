@@ -98,7 +98,6 @@ static enum status open_parts(const void *request, struct job_input *input)
 
 enum status worker_request_input(const struct worker_request *r, struct job_input *out)
 {
-    const char *const first = json_string_value(json_object_get(r->message, "first"));
     const size_t n_files = json_array_size(files_of(r));
     char *const stem = name_of(json_object_get(r->message, "stem"));
     *out = (struct job_input){.open = open_parts, .opener = r};
@@ -121,7 +120,7 @@ enum status worker_request_input(const struct worker_request *r, struct job_inpu
      * after the stem. */
     out->settings.result = xstrdup(r->id);
     out->part_folder = xstrdup(spool_part(r->folders->owner, r->id).name);
-    out->id = xstrdup(first != NULL ? first : r->id);
+    out->id = xstrdup(r->id);
     return STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 """What the scenarios of the service do again and again: start it, ask it, wait for something to become true."""
 # ctest: none
 import ctypes
+import glob
 import json
 import os
 import signal
@@ -143,6 +144,23 @@ class Service:
         self.check(not work and not parts, f"left over: {work} {parts}")
 
 
+def record(folder):
+    """Of the job whose folder that is."""
+    with open(folder + "/job") as f:
+        return json.load(f)
+
+
+def attempts(spool="spool"):
+    """Of each job in .work, by its ID, how many are charged."""
+    charged = {}
+    for path in glob.glob(f"{spool}/.work/*/job"):
+        try:
+            charged[os.path.basename(os.path.dirname(path))] = record(os.path.dirname(path))["attempts"]
+        except (FileNotFoundError, NotADirectoryError):  # it has ended
+            pass
+    return charged
+
+
 def owner_of(spool):
     """The number that the spool has once it has been started."""
     with open(f"{spool}/.work/lock") as f:
@@ -152,6 +170,13 @@ def owner_of(spool):
 def part_of(spool, id):
     """The folder in which it makes the result of a job."""
     return f"{spool}/out/.{id}.{owner_of(spool)}.part"
+
+
+def committed(spool, id, stem, folder=""):
+    """The record of a committed job of STEM.clusters.csv, whose part is there."""
+    return {"schema": 2, "id": id, "folder": folder, "stem": stem, "parameters": {},
+            "inputs": [{"name": f"{stem}.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}],
+            "commit": {"final": stem, "replace": False, "owner": owner_of(spool), "part_inode": os.stat(part_of(spool, id)).st_ino}}
 
 
 def service_of_another():

@@ -14,7 +14,7 @@ import time
 import zipfile
 
 from lib import begin, skip
-from service import LEAT, WATCHED, Service, grid, table
+from service import LEAT, WATCHED, Service, attempts, grid, table
 
 begin()
 if shutil.which("zstd") is None:
@@ -127,8 +127,7 @@ os.kill(worker, signal.SIGSTOP)
 
 
 def n_attempted():
-    files = [f"places/.work/{id}/attempts" for id in os.listdir("places/.work")]
-    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+    return sum(n > 0 for n in attempts("places").values())
 
 
 drop(s, "p.tar", {f"p{i:02}.clusters.csv": table(rows=150, columns=200, seed=i).encode() for i in range(12)})

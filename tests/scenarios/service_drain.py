@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from lib import begin
-from service import LEAT, LINE, WATCHED, Drop, Service, cpu_s, grid, table
+from service import LEAT, LINE, WATCHED, Drop, Service, attempts, cpu_s, grid, table
 
 begin()
 n = 1000 if WATCHED else 1500  # no part of it may take the seconds after which a worker that is told to stop is killed
@@ -16,18 +16,6 @@ subprocess.run([LEAT, "generate", "points", "--points", "400000", "--columns", "
 with open("p.points.npy", "rb") as f:
     points = f.read()
 SLOW = ("--threads", "1", "--level", "9")  # seconds of work
-
-
-def attempts(spool="spool"):
-    """Of each job in .work, how many are charged."""
-    charged = []
-    for id in set(os.listdir(f"{spool}/.work")) - {"lock", "requests"}:
-        try:
-            with open(f"{spool}/.work/{id}/attempts") as f:
-                charged.append(f.read().count("\n"))
-        except FileNotFoundError:
-            charged.append(0)
-    return charged
 
 
 def begin_big(*options):
@@ -86,14 +74,14 @@ os.rename("spool/out/big", "spool/out/first")
 s, _, worker = begin_big("-j", "1", "--drain", "600")
 for i in range(60):
     s.drop(f"w{i}.clusters.csv", table(seed=i))
-s.until(lambda: sum(attempts()) > 8, "more are at the worker")
+s.until(lambda: sum(attempts().values()) > 8, "more are at the worker")
 s.process.send_signal(signal.SIGTERM)
 s.until(lambda: s.status()["state"] == "draining", "it is told to stop")
 os.kill(worker, signal.SIGCONT)
 s.stop(how=None)
 s.check(set(os.listdir("spool/out")) == {"first", "big"}, f"begun after the signal: {os.listdir('spool/out')}")
 s.check(s.said().split("service is stopping: ")[-1].startswith("1 jobs may end"), "how many run")
-s.check(len(attempts()) > 8 and sum(attempts()) == 0, f"charged: {attempts()}")
+s.check(len(attempts()) > 8 and sum(attempts().values()) == 0, f"charged: {attempts()}")
 s.check(len(attempts()) + len(os.listdir("spool/in")) == 60, "one is lost")
 n_new = len(os.listdir("spool/in"))
 s = Service("spool")
@@ -109,7 +97,7 @@ s.stop()
 left = set(os.listdir("endless/.work")) - {"lock", "requests"}
 files = sorted(file for id in left for file in os.listdir(f"endless/.work/{id}/in"))
 s.check(files == sorted(file for drop in ENDLESS for file in drop.files), f"of their files there are {files}")
-s.check(attempts("endless") == [0] * len(ENDLESS), f"charged: {attempts('endless')}")
+s.check(list(attempts("endless").values()) == [0] * len(ENDLESS), f"charged: {attempts('endless')}")
 s.check(not os.listdir("endless/out"), f"left: {os.listdir('endless/out')}")
 s = Service("endless", "--drain", "0", "-j", str(len(ENDLESS)))
 running = s.until(lambda: all_in_flight(s), "the jobs that were put back")

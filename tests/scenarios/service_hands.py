@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 from lib import begin
-from service import LEAT, OTHER, Service, grid, table
+from service import LEAT, OTHER, Service, attempts, grid, record, table
 
 begin()
 N = 24
@@ -28,8 +28,7 @@ def work(s):
 
 
 def attempted(s):
-    files = {id: f"{s.spool}/.work/{id}/attempts" for id in work(s)}
-    return {id for id, f in files.items() if os.path.exists(f) and os.path.getsize(f) > 0}
+    return {id for id, n in attempts(s.spool).items() if n > 0}
 
 
 def requests(s):
@@ -60,10 +59,10 @@ leat(s, "hold", again[3:])
 leat(s, "hold", os.path.join(s.spool, both))
 leat(s, "hold", sent_held, says="held")
 s.until(lambda: {n for n, job in queued(s).items() if job["held"]} == {held, again, both, sent_held}, "those that are held")
-s.check(s.has(f".work/{ids[held]}/hold") and f"leat release {ids[held]}" in s.waits()[held], s.waits())
+s.check(record(f"{s.spool}/.work/{ids[held]}")["held"] and f"leat release {ids[held]}" in s.waits()[held], s.waits())
 leat(s, "release", again, says="released")
 leat(s, "release", again, status=2, says="it is not held")
-s.until(lambda: not s.has(f".work/{ids[again]}/hold") and not queued(s)[again]["held"], "it is held no more")
+s.until(lambda: not record(f"{s.spool}/.work/{ids[again]}")["held"] and not queued(s)[again]["held"], "it is held no more")
 leat(s, "hold", "in/none.clusters.csv", status=2, says="no such job")
 leat(s, "hold", held, "none", status=1, says="held already")
 for what, says in ("hold", "it is being worked on"), ("delete", "it is being worked on"), ("release", "it is at a worker"):
@@ -79,7 +78,7 @@ for name in gone:
     reason = s.reasons()[os.path.basename(name)]
     s.check(reason["kind"] == "deleted" and reason["reason"] == "deleted by the administrator", reason)
     s.check(not s.has(f".work/{ids[name]}"), "it is still there")
-s.check(s.has(f"failed/{ids[both]}/hold"), "a job that was held")
+s.check(record(f"{s.spool}/failed/{ids[both]}")["held"], "a job that was held")
 s.until(lambda: s.status()["totals"]["requeued"] == 0 and s.status()["n_failed"] == 4, "nothing that is counted as tried again")
 for name in both, put_back, sent_deleted:
     subprocess.run([LEAT, "retry", "--spool", s.spool, ids[name]], check=True)
@@ -119,7 +118,7 @@ s.until(lambda: s.waits().get(held) == f"held by the administrator: leat release
 s.until(lambda: work(s) == {long, ids[held], ids[sent_held]} and s.status()["n_waiting"] == 2 and s.status()["n_queued"] == 0, "those that are left")
 s.check(not s.has("out/" + held[3:].split(".")[0]), "it was begun")
 leat(s, "flush", says="flush: 0 jobs that waited for their time are tried now")
-s.check(s.has(f".work/{ids[held]}/hold"), "a flush has released it")
+s.check(record(f"{s.spool}/.work/{ids[held]}")["held"], "a flush has released it")
 leat(s, "release", ids[held], sent_held)
 s.until(lambda: s.status()["totals"]["done"] == N - 1, "those that were held")
 s.until(lambda: work(s) == {long} and not s.waits(), "nothing that is left over")

@@ -6,7 +6,7 @@ import os
 import signal
 
 from lib import TREE, begin
-from service import Service, grid, owner_of, part_of, table
+from service import Service, committed, grid, part_of, table
 
 begin()
 HERE = os.getcwd()
@@ -195,13 +195,9 @@ ID = "20200102-030405-000006"
 os.makedirs(f"spool/.work/{ID}/in")
 os.makedirs(part_of("spool", ID))
 for path, text in ((f"spool/.work/{ID}/in/d.clusters.csv", table()), (part_of("spool", ID) + "/result.json", "{}"),
-                   (f"spool/.work/{ID}/job", json.dumps({"schema": 1, "id": ID, "folder": "", "stem": "d", "parameters": {}, "inputs": [
-                       {"name": "d.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
+                   (f"spool/.work/{ID}/job", json.dumps(committed("spool", ID, "d")))):
     with open(path, "w") as f:
         f.write(text)
-with open(f"spool/.work/{ID}/commit", "w") as f:
-    json.dump({"schema": 1, "id": ID, "final": "d", "replace": False,
-               "owner": owner_of("spool"), "part_inode": os.stat(part_of("spool", ID)).st_ino}, f)
 os.unlink("told.done")
 s = Service("spool", "--on-done", told)
 s.until(lambda: os.path.exists("told.done"), "a command for what was found at the start")

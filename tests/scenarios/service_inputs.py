@@ -19,7 +19,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 from lib import begin
-from service import LEAT, WAIT_S, WATCHED, Service, grid, table
+from service import LEAT, WAIT_S, WATCHED, Service, attempts, grid, table
 
 begin()
 SETTLE = 0.3  # of Service
@@ -316,17 +316,6 @@ def drop_pair(s, name, files):
         os.rename(aside(s, data), path_in(s, f"{name}.{part}.asc"))
 
 
-def attempts(s):
-    """What is charged to each job that is not done."""
-    charged = []
-    for name in set(os.listdir(os.path.join(s.spool, ".work"))) - {"lock", "requests"}:
-        try:
-            charged.append(read(os.path.join(s.spool, ".work", name, "attempts")))
-        except FileNotFoundError:
-            charged.append(b"")
-    return charged
-
-
 def replaced(s):
     """While a job runs its name is dropped again: two jobs."""
     one, two = long_pair(), long_pair()
@@ -335,7 +324,7 @@ def replaced(s):
     worker = s.status()["workers"][0]["pid"]
     os.kill(worker, signal.SIGSTOP)  # it does not end before the second is there, however fast the machine is
     drop_pair(s, "run", two)
-    s.until(lambda: len(attempts(s)) == 2 and all(attempts(s)), "the second is on its way to the worker")
+    s.until(lambda: sorted(attempts(s.spool).values()) == [1, 1], "the second is on its way to the worker")
     os.kill(worker, signal.SIGCONT)
     s.until(lambda: len(s.begun("run.dem.asc")) == 2, "the second beside the first")
     names = [done(s, "run.dem.asc", *files.values()) for files in (one, two)]
@@ -364,12 +353,12 @@ def rewritten(s):
     s.until(lambda: s.begun("cut.dem.asc"), "it runs")
     (identity,) = s.begun("cut.dem.asc")
     work = os.path.join(s.spool, ".work", identity)
-    s.check(read(os.path.join(work, "attempts")).count(b"\n") == 1, "an attempt")
+    s.check(attempts(s.spool)[identity] == 1, "an attempt")
     with open(os.path.join(work, "in/cut.dem.asc"), "r+b") as f:
         files["dem"] = files["dem"].replace(b"100", b"120")
         rewrite(f, files["dem"][:len(files["dem"]) // 2])
         s.until(lambda: "is still being written" in s.waits().get("in/cut.dem.asc", ""), "it waits for the writer")
-        s.check(read(os.path.join(work, "attempts")) == b"", "an attempt is charged")
+        s.check(attempts(s.spool)[identity] == 0, "an attempt is charged")
         f.write(files["dem"][len(files["dem"]) // 2:])
     ends_with(s, "cut", files)
     show("cut and written anew while it runs, by a descriptor that survived the claim: waits until that is closed, "
@@ -383,8 +372,7 @@ def cut_before_it_is_read(s):
     os.kill(worker, signal.SIGSTOP)
     drop_pair(s, "early", files)
     taken = os.path.join(s.spool, ".work/*/in/early.dem.asc")
-    charged = os.path.join(s.spool, ".work/*/attempts")
-    s.until(lambda: glob.glob(taken) and any(read(path) for path in glob.glob(charged)), "an attempt")
+    s.until(lambda: glob.glob(taken) and any(attempts(s.spool).values()), "an attempt")
     with open(glob.glob(taken)[0], "r+b") as f:
         rewrite(f, files["dem"][:len(files["dem"]) // 2])
         os.kill(worker, signal.SIGCONT)

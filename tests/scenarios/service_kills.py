@@ -5,7 +5,7 @@ import signal
 import time
 
 from lib import begin
-from service import KINDS, ROUTES, THREADS_ALONE, WATCHED, Content, Drop, Service, grid, table
+from service import KINDS, ROUTES, THREADS_ALONE, WATCHED, Content, Drop, Service, attempts, grid, table
 
 begin()
 with open("leat.conf", "w") as f:
@@ -40,8 +40,7 @@ s.stop()
 # Many, with jobs of every kind and length at the worker: none of them fails. No more kills than recoveries that a job
 # has beside its attempts: where no life is long enough for any job, the one that is tried alone is charged each time.
 def n_attempted(spool):
-    files = [f"{spool}/.work/{id}/attempts" for id in os.listdir(f"{spool}/.work")]
-    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+    return sum(n > 0 for n in attempts(spool).values())
 
 
 def is_begun(spool, started):

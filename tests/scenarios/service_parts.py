@@ -10,7 +10,7 @@ import signal
 import time
 
 from lib import begin
-from service import Service, grid
+from service import Service, attempts, grid
 
 begin()
 STEPS = int(os.environ.get("LEAT_SERVICE_LATE_STEPS", "16"))
@@ -112,8 +112,7 @@ def after_the_claim(s, n_waits):
     for name in names:
         pair(s, name)
     s.until(lambda: len(glob.glob(os.path.join(s.spool, ".work/*/in/ahead*.dem.asc"))) == len(names), "all are claimed")
-    charged = os.path.join(s.spool, ".work/*/attempts")
-    s.until(lambda: len([p for p in glob.glob(charged) if os.path.getsize(p)]) == len(names), "all are sent")
+    s.until(lambda: list(attempts(s.spool).values()) == [1] * len(names), "all are sent")
     for name in names:
         s.drop(f"{name}.dem.prj", prj(name))
         s.drop(f"{name}.dem.tfw", "1")

@@ -5,7 +5,7 @@ import os
 import signal
 
 from lib import begin, needs_another_user, small_disk
-from service import Service, service_of_another, table
+from service import Service, attempts, service_of_another, table
 
 begin()
 needs_another_user()
@@ -41,8 +41,7 @@ s.is_clean()
 
 def attempted(s):
     """Of jobs in .work: how many are charged with an attempt."""
-    files = [os.path.join(s.spool, ".work", id, "attempts") for id in os.listdir(os.path.join(s.spool, ".work"))]
-    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
+    return sum(n > 0 for n in attempts(s.spool).values())
 
 
 def drop_at_worker(s, name):

@@ -8,7 +8,7 @@ import signal
 import time
 
 from lib import begin, small_disk
-from service import KINDS, PATIENCE, ROUTES, WAIT_S, WATCHED, Content, Drop, Service, grid, table
+from service import KINDS, PATIENCE, ROUTES, WAIT_S, WATCHED, Content, Drop, Service, attempts, grid, table
 
 begin()
 small_disk("16m")
@@ -42,27 +42,15 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def attempts(s):
-    """Of all jobs in .work: how often each has been tried, by its record."""
-    found = {}
-    for id in os.listdir(os.path.join(s.spool, ".work")):
-        try:
-            with open(os.path.join(s.spool, ".work", id, "attempts")) as f:
-                found[id] = f.read().count("\n")
-        except (FileNotFoundError, NotADirectoryError):
-            found[id] = 0
-    return found
-
-
 def watch_a_pause(s, pids, seconds=3):
     """What part of a processor is used meanwhile. A trial may be going on; none stays charged but jobs whose result is
     made and waits to be put in place."""
     begin, before = time.monotonic(), sum(cpu_s(p) for p in pids)
     quiet = False
     while time.monotonic() < begin + seconds or not quiet:
-        status, tried = s.status(), attempts(s)
+        status, tried = s.status(), attempts(s.spool)
         made = [w for w in status["waiting"] if w["reason"].startswith("its result is made")]
-        s.check(max(tried.values()) <= 1, f"charged more than once: {tried}")
+        s.check(max(tried.values(), default=0) <= 1, f"charged more than once: {tried}")
         quiet = quiet or (sum(tried.values()) <= len(made) and not status["in_flight"])
         s.check(time.monotonic() < begin + WAIT_S, f"attempts stay charged: {tried}")
         time.sleep(0.25)

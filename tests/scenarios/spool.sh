@@ -39,8 +39,7 @@ keeps power "$rounds"
 breaks sweep commit.record/rename doubled
 # Each ends with the first that is found; most in the first few dozen rounds. Not so the one syncfs for many claims:
 # an archive puts each job's inputs on disk again, and cuts between there and the commit hardly ever meet such a job.
-# Nor does a note of who was first that is lost: then a retried job is a new one.
-sort -u syncs | grep -v '^claim.taken/syncfs$' | grep -v '^retry.notes/' >all
+sort -u syncs | grep -v '^claim.taken/syncfs$' >all
 awk -v stride="${SPOOL_STRIDE:-5}" 'NR % stride == 0' all >steps
 while read -r step <&3; do
     breaks power 3000 "$step"

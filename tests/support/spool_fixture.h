@@ -170,4 +170,23 @@ static inline void fail_job(struct spool_job *job, const char *kind, const char 
     expect(job, SPOOL_OK, SPOOL_ENDED);
 }
 
+/* failed/NAME, taken up again. */
+static inline struct spool_job *retry(const char *name)
+{
+    struct spool_job *job;
+    if (spool_retry(s, name, &job) != STATUS_OK) {
+        fail_msg("%s", status_message());
+    }
+    assert_int_equal(job->state, SPOOL_UNVERIFIED);
+    return job;
+}
+
+static inline enum status refused_retry(const char *name)
+{
+    struct spool_job *job;
+    const enum status code = spool_retry(s, name, &job);
+    assert_null(job);
+    return code;
+}
+
 #endif

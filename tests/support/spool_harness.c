@@ -278,11 +278,19 @@ static int note_name(void *id, int at_fd, const char *name, const char *path, bo
     return 0;
 }
 
-/* The one failed job is put back by leat retry; the power is cut after the k-th change of that, by
- * the latest after its end, which came before: false. */
+static bool retry(const struct round *r, const char *id)
+{
+    const struct spool_service_options options = service_of(r);
+    struct spool *s;
+    struct spool_job *job;
+    return spool_open(&options.spool, &s) == STATUS_OK && spool_retry(s, id, &job) == STATUS_OK;
+}
+
+/* The one failed job is taken up again; the power is cut after the k-th change of that, by the
+ * latest after its end, which came before: false. What it has said then holds. */
 static bool retry_and_cut(struct round *r, const char *trace, unsigned long k)
 {
-    char id[SPOOL_ID_BYTES] = "";
+    char id[SPOOL_ID_BYTES] = "", reason[64];
     int status;
     const int failed_fd = openat(r->root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     disk_walk(failed_fd, 8, note_name, id);
@@ -294,15 +302,21 @@ static bool retry_and_cut(struct round *r, const char *trace, unsigned long k)
     snprintf(spool_fault->without, sizeof(spool_fault->without), "%s", without);
     const pid_t pid = fork();
     if (pid == 0) {
-        _exit(spool_retry(r->root, id) == STATUS_OK ? 0 : 1);
+        _exit(retry(r, id) ? 0 : 1);
     }
     waitpid(pid, &status, 0);
     if (WEXITSTATUS(status) == 1) {
-        printf("%s: the job cannot be put back\n", r->root);
+        printf("%s: the job cannot be taken up\n", r->root);
         totals.n_left++;
     }
     const bool reached = spool_fault->n_changes >= k;
     cut(r, before, trace);
+    snprintf(reason, sizeof(reason), ".work/%s/reason.json", id);
+    if (WEXITSTATUS(status) == 0 &&
+        (is_there(r->root_fd, reason) || count_entries(r->root_fd, "failed") > 0)) {
+        printf("%s: the job has failed again\n", r->root);
+        totals.n_lost++;
+    }
     return reached;
 }
 

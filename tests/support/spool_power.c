@@ -33,11 +33,10 @@ struct spool_power {
         char *content, *sure_content; /* owned; files */
         bool is_sure;                 /* content is sure_content */
         bool is_input;                /* lay in in/ */
-        unsigned n_begun, n_found;    /* of `attempts`: lines when work began; after the cut */
-        int job;                      /* of `attempts`: its folder */
-        bool has_two_names;           /* after the cut; a file */
-        int fd;                       /* then: what was written of it; 0: nothing yet */
-    } things[THINGS_MAX];             /* 0: the root */
+        unsigned n_begun, n_found; /* of a job's folder: attempts when work began; after the cut */
+        bool has_two_names;        /* after the cut; a file */
+        int fd;                    /* then: what was written of it; 0: nothing yet */
+    } things[THINGS_MAX];          /* 0: the root */
     int n_things;
     struct name names[NAMES_MAX], first_names[NAMES_MAX];
     int n_names, n_first_names;
@@ -231,11 +230,19 @@ static void make_sure(struct spool_power *p, int thing)
     }
 }
 
+/* The attempts that a record counts. */
+static unsigned attempts_of(const char *record)
+{
+    static const char key[] = "\"attempts\": ";
+    const char *at = record != NULL ? strstr(record, key) : NULL;
+    return at != NULL ? (unsigned)strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
 /* Work goes on in OUT/.ID.OWNER.part/: as often as it is charged with now, the job ID has been
  * begun. */
 static void note_work(struct spool_power *p, const char *root, const char *path)
 {
-    char attempts[PATH_MAX];
+    char record[PATH_MAX];
     char name[NAME_BYTES];
     int folder;
     const char *id = strstr(path, "/out/.");
@@ -243,11 +250,10 @@ static void note_work(struct spool_power *p, const char *root, const char *path)
         strncmp(id + SPOOL_ID_BYTES + SPOOL_OWNER_BYTES - 1, ".part/", 6) != 0) {
         return;
     }
-    snprintf(attempts, sizeof(attempts), "%s/.work/%.22s/attempts", root, id);
-    const int i = look_up(p, root, attempts, &folder, name);
+    snprintf(record, sizeof(record), "%s/.work/%.22s/job", root, id);
+    const int i = look_up(p, root, record, &folder, name);
     if (i >= 0) {
-        p->things[i].n_begun = count_lines(p->things[i].content);
-        p->things[i].job = folder;
+        p->things[folder].n_begun = attempts_of(p->things[i].content);
     }
 }
 
@@ -291,8 +297,6 @@ static bool play_line(struct spool_power *p, char *line, const char *root)
             free(p->things[to].content);
             p->things[to].content = unhex(field[4]);
             p->things[to].is_sure = false;
-            const unsigned n = count_lines(p->things[to].content); /* an attempt is taken back */
-            p->things[to].n_begun = n < p->things[to].n_begun ? n : p->things[to].n_begun;
         }
         return to >= 0;
     }
@@ -309,6 +313,11 @@ static bool play_line(struct spool_power *p, char *line, const char *root)
     }
     if (c.thing < 0 || p->n_changes == CHANGES_MAX || !apply(p, &c)) {
         return false;
+    }
+    if (strcmp(c.action, "rename") == 0 && strcmp(c.to_name, "job") == 0) { /* or taken back */
+        const unsigned n = attempts_of(p->things[c.thing].content);
+        struct thing *const job = &p->things[c.to];
+        job->n_begun = n < job->n_begun ? n : job->n_begun;
     }
     p->changes[p->n_changes++] = c;
     return true;
@@ -346,12 +355,20 @@ static const struct name *name_of(const struct spool_power *p, int folder)
     return NULL;
 }
 
+/* Whether the record in a job's folder holds a commit. */
+static bool has_commit(const struct spool_power *p, int folder)
+{
+    const int i = place_of(p, folder, "job");
+    const char *const record = i >= 0 ? p->things[p->names[i].thing].content : NULL;
+    return record != NULL && strstr(record, "\"commit\"") != NULL;
+}
+
 /* Whether a job that was committed has its inputs in this folder, or had. */
 static bool is_committed(const struct spool_power *p, int folder)
 {
     const struct name *name = name_of(p, folder);
-    bool found =
-        name != NULL && strcmp(name->name, "in") == 0 && place_of(p, name->folder, "commit") >= 0;
+    bool found = name != NULL && (strcmp(name->name, "published") == 0 ||
+                                  (strcmp(name->name, "in") == 0 && has_commit(p, name->folder)));
     for (; name != NULL && !found; name = name_of(p, name->folder)) {
         found = name->folder == 0 && strcmp(name->name, "done") == 0;
     }
@@ -363,12 +380,11 @@ unsigned spool_power_uncharged(const struct spool_power *p)
     unsigned n = 0;
     for (int i = 0; i < p->n_things; i++) {
         const struct thing *t = &p->things[i];
-        const struct name *job = t->n_begun > t->n_found ? name_of(p, t->job) : NULL;
+        const struct name *job = t->n_begun > t->n_found ? name_of(p, i) : NULL;
         const struct name *work = job != NULL ? name_of(p, job->folder) : NULL;
-        const int in =
-            work != NULL && strcmp(work->name, ".work") == 0 ? place_of(p, t->job, "in") : -1;
+        const int in = work != NULL && strcmp(work->name, ".work") == 0 ? place_of(p, i, "in") : -1;
         bool waits = false;
-        for (int k = 0; in >= 0 && k < p->n_names && place_of(p, t->job, "commit") < 0; k++) {
+        for (int k = 0; in >= 0 && k < p->n_names && !has_commit(p, i); k++) {
             waits = waits || p->names[k].folder == p->names[in].thing;
         }
         n += waits;
@@ -376,29 +392,17 @@ unsigned spool_power_uncharged(const struct spool_power *p)
     return n;
 }
 
-/* How many bytes two texts begin with that are the same. */
-static size_t common(const char *a, const char *b)
-{
-    size_t n = 0;
-    while (b != NULL && a[n] != '\0' && a[n] == b[n]) {
-        n++;
-    }
-    return n;
-}
-
-/* The content that is found after the cut, owned by the caller. What `attempts` has had and still
- * has is not written anew: lines are appended, and taken off the end. */
-static char *content_after(const struct thing *t, const char *name, unsigned (*below)(unsigned n))
+/* The content that is found after the cut, owned by the caller. */
+static char *content_after(const struct thing *t, unsigned (*below)(unsigned n))
 {
     const char *now = t->content != NULL ? t->content : "";
     char *found = strdup(t->is_sure || below(3) == 0 ? now
                          : t->sure_content != NULL   ? t->sure_content
                                                      : "");
     if (!t->is_sure && found != NULL && below(2) == 0) {
-        const size_t kept = strcmp(name, "attempts") == 0 ? common(now, t->sure_content) : 0;
         free(found);
         found = strdup(now);
-        found[kept + below((unsigned)(strlen(found) - kept) + 1)] = '\0';
+        found[below((unsigned)strlen(found) + 1)] = '\0';
     }
     return found;
 }
@@ -448,8 +452,10 @@ static void write_tree(struct spool_power *p, int fd, int folder, bool files,
             }
         } else if (files) {
             t->is_sure = t->is_sure || (t->is_input && !is_committed(p, folder));
-            char *text = renumber(p, content_after(t, name->name, below));
-            t->n_found = count_lines(text);
+            char *text = renumber(p, content_after(t, below));
+            if (strcmp(name->name, "job") == 0) {
+                p->things[folder].n_found = attempts_of(text);
+            }
             put_file(fd, name->name, text != NULL ? text : "");
             free(text);
             t->fd = t->has_two_names ? openat(fd, name->name, O_RDONLY | O_CLOEXEC) : 0;

@@ -81,7 +81,7 @@ static int count_tokens(void *user, int at_fd, const char *name, const char *pat
         totals.n_left++;
     }
     if (is_folder || strcmp(name, "result.json") == 0 || strcmp(name, "reason.json") == 0 ||
-        strcmp(name, "job") == 0 || strcmp(name, "attempts") == 0) {
+        strcmp(name, "job") == 0 || strcmp(name, "job.new") == 0) {
         return 0;
     }
     const char *text = text_of(at_fd, name);
@@ -99,12 +99,13 @@ static int count_tokens(void *user, int at_fd, const char *name, const char *pat
     return 0;
 }
 
+/* No record is damaged here, nor do files vanish. */
 static bool is_whole_failure(int at_fd, const char *name)
 {
     char file[300];
     snprintf(file, sizeof(file), "%s/reason.json", name);
     const char *text = text_of(at_fd, file);
-    return text != NULL && text[0] == '{';
+    return text != NULL && text[0] == '{' && strstr(text, "\"internal\"") == NULL;
 }
 
 static bool is_whole_result(int at_fd, const char *name)

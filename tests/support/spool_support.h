@@ -77,16 +77,6 @@ static inline char *unhex(const char *hex)
     return text;
 }
 
-/* How many lines a text has; NULL: none. */
-static inline unsigned count_lines(const char *text)
-{
-    unsigned n = 0;
-    for (; text != NULL && (text = strchr(text, '\n')) != NULL; text++) {
-        n++;
-    }
-    return n;
-}
-
 /* Whether there is anything of that name. */
 static inline bool is_there(int at_fd, const char *path)
 {
@@ -139,7 +129,7 @@ static inline bool make_result(const struct spool *s, const struct spool_job *jo
     }
     snprintf(path, sizeof(path), "%s/result.json", part.name);
     snprintf(text, sizeof(text), "{\n  \"schema\": 1,\n  \"leat\": \"1.2.3\",\n  \"job\": \"%s\"}",
-             spool_first_id(job));
+             job->id);
     return good && put_file(s->out_fd, path, text);
 }
 

@@ -4,6 +4,7 @@
  * crash leaves: torn, foreign and damaged things, locks, limits of the folders.
  */
 #include "tests/support/spool_fixture.h"
+#include "watch/files/disk.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -34,31 +35,37 @@ static void start(void)
     recover(&r);
 }
 
-static void job_record(const char *inputs)
+#define INPUT(name) "{\"name\": \"" name "\", \"inode\": 1, \"bytes\": 1, \"mtime_ns\": 1}"
+
+static void job_record_with(const char *inputs, int schema, const char *more)
 {
     char text[1024];
     snprintf(text, sizeof(text),
-             "{\"schema\": 1, \"id\": \"" ID "\", \"folder\": \"sub\", \"stem\": \"a\", "
-             "\"inputs\": [%s], \"parameters\": {}}",
-             inputs);
+             "{\"schema\": %d, \"id\": \"" ID "\", \"folder\": \"sub\", \"stem\": \"a\", "
+             "\"inputs\": [%s], \"parameters\": {}%s}",
+             schema, inputs, more);
     put(".work/" ID "/job", text);
 }
 
-#define INPUT(name) "{\"name\": \"" name "\", \"inode\": 1, \"bytes\": 1, \"mtime_ns\": 1}"
-
-static void commit_record_of(const char *final, const char *replace, ino_t inode, const char *more)
+static void job_record(const char *inputs)
 {
-    char text[256];
-    snprintf(text, sizeof(text),
-             "{\"schema\": 1, \"id\": \"" ID "\", \"final\": \"%s\", \"part_inode\": %llu, "
-             "\"replace\": %s%s}",
-             final, (unsigned long long)inode, replace, more);
-    put(".work/" ID "/commit", text);
+    job_record_with(inputs, 2, "");
 }
 
-static void commit_record(const char *final, const char *replace)
+static void commit_record_of(const char *inputs, const char *final, const char *replace,
+                             ino_t inode, const char *owner)
 {
-    commit_record_of(final, replace, 1, ", \"owner\": \"" OWNER "\"");
+    char commit[256];
+    snprintf(commit, sizeof(commit),
+             ", \"commit\": {\"final\": \"%s\", \"part_inode\": %llu, \"replace\": %s, "
+             "\"owner\": \"%s\"}",
+             final, (unsigned long long)inode, replace, owner);
+    job_record_with(inputs, 2, commit);
+}
+
+static void commit_record(const char *inputs, const char *final, const char *replace)
+{
+    commit_record_of(inputs, final, replace, 1, OWNER);
 }
 
 static void claimed_job(void)
@@ -88,7 +95,8 @@ static void claimed_job_is_queued_again_with_its_parameters(void **state)
 {
     (void)state;
     claimed_job();
-    put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n2026-11"); /* the second line is torn */
+    job_record_with(INPUT("a.csv"), 2, ", \"attempts\": 1");
+    put(".work/" ID "/job.new", "{ half a rec"); /* of the second */
     put("out/." ID "." OWNER ".part/half", "x");
     start();
     assert_int_equal(r.n_jobs, 1);
@@ -140,6 +148,7 @@ static void torn_or_lying_record_with_inputs_fails_and_without_is_removed(void *
         "{\"schema\": 1, \"id\": \"" ID "\", \"fol",
         "[]",
         "{\"schema\": 2}",
+        "{\"schema\": 3}",
         "{\"schema\": 1, \"id\": \"20200102-030405-000007\", \"folder\": \"\", \"stem\": \"a\", "
         "\"inputs\": [" INPUT("a.csv") "], \"parameters\": {}}",
         "{\"schema\": 1, \"id\": \"" ID "\", \"folder\": \"../..\", \"stem\": \"a\", "
@@ -155,10 +164,9 @@ static void torn_or_lying_record_with_inputs_fails_and_without_is_removed(void *
         start();
         assert_int_equal(r.n_failed, 1);
         failed_because("record is damaged");
+        assert_int_equal(refused_retry(ID), STATUS_BAD_INPUT);
         holds("failed/" ID "/in/a.csv", "1");
-        assert_int_equal(spool_retry(root, ID), STATUS_OK);
-        holds("in/a.csv", "1");
-        assert_int_equal(unlinkat(root_fd, "in/a.csv", 0), 0);
+        assert_int_equal(disk_remove_tree("", root_fd, "failed/" ID), 0);
         put(".work/" ID "/job", records[i]);
         start();
         assert_int_equal(r.n_removed, 1);
@@ -172,14 +180,13 @@ static void damaged_commit_fails_the_job_and_publishes_nothing(void **state)
     static const char *const names[] = {"../a", "sub/../../a", "/a", "sub//a", "sub/", ""};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         claimed_job();
-        commit_record(names[i], "false");
+        commit_record(INPUT("a.csv"), names[i], "false");
         put("out/." ID "." OWNER ".part/result.json", "{}");
         start();
         assert_int_equal(r.n_failed, 1);
-        failed_because("commit record is damaged");
+        failed_because("its result may have been published");
         is_empty("out");
-        assert_int_equal(spool_retry(root, ID), STATUS_OK);
-        assert_int_equal(unlinkat(root_fd, "in/sub/a.csv", 0), 0);
+        assert_int_equal(disk_remove_tree("", root_fd, "failed/" ID), 0);
     }
 }
 
@@ -187,7 +194,7 @@ static void committed_job_is_published_and_archived(void **state)
 {
     (void)state;
     claimed_job();
-    commit_record("a", "true");
+    commit_record(INPUT("a.csv"), "a", "true");
     put("out/." ID "." OWNER ".part/result.json", "{\"new\": 1}");
     put("out/a/result.json", "{}"); /* an inode that is not known replaces nothing */
     start();
@@ -207,7 +214,7 @@ static void committed_job_is_published_though_the_spool_has_another_number_now(v
     claimed_job();
     put("out/." ID ".89abcdef.part/result.json", "{\"new\": 1}");
     assert_int_equal(fstatat(root_fd, "out/." ID ".89abcdef.part", &st, 0), 0);
-    commit_record_of("a", "true", st.st_ino, ", \"owner\": \"89abcdef\"");
+    commit_record_of(INPUT("a.csv"), "a", "true", st.st_ino, "89abcdef");
     put("out/a/result.json", "{}");
     start();
     assert_int_equal(r.n_finished, 1);
@@ -217,16 +224,20 @@ static void committed_job_is_published_though_the_spool_has_another_number_now(v
     nothing_but_the_lock_is_left();
 }
 
-static void parts_of_leat_0_1_0_are_published_where_committed_and_else_removed(void **state)
+/* Its attempts, and commits, are files of their own. */
+static void jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_anew(void **state)
 {
     (void)state;
     claimed_job();
+    job_record_with(INPUT("a.csv"), 1, "");
+    put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n");
     put("out/." ID ".part/result.json", "{\"half\": 1}");
     start();
     assert_int_equal(r.n_jobs, 1);
     is_empty("out");
     put("out/." ID ".part/result.json", "{\"new\": 1}");
-    commit_record_of("a", "false", 1, "");
+    put(".work/" ID "/commit",
+        "{\"schema\": 1, \"id\": \"" ID "\", \"final\": \"a\", \"part_inode\": 1}");
     start();
     assert_int_equal(r.n_finished, 1);
     holds("out/a/result.json", "{\"new\": 1}");
@@ -237,8 +248,7 @@ static void parts_of_leat_0_1_0_are_published_where_committed_and_else_removed(v
 static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now(void **state)
 {
     (void)state;
-    job_record(INPUT("a.csv"));
-    commit_record("a", "false");
+    commit_record(INPUT("a.csv"), "a", "false");
     assert_int_equal(symlinkat("/", root_fd, "done/sub"), 0);
     start();
     assert_int_equal(r.n_finished, 1);
@@ -252,7 +262,7 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
     claimed_job();
     put("out/." ID "." OWNER ".part/result.json", "{}");
     assert_int_equal(fstatat(root_fd, "out/." ID "." OWNER ".part", &st, 0), 0);
-    commit_record_of("a", "false", st.st_ino, ", \"owner\": \"" OWNER "\"");
+    commit_record_of(INPUT("a.csv"), "a", "false", st.st_ino, OWNER);
     strcpy(spool_fault->fail_step, "publish.out");
     spool_fault->error = EIO;
     start();
@@ -269,8 +279,7 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
 static void job_whose_archive_had_begun_is_published(void **state)
 {
     (void)state;
-    job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
-    commit_record("a", "false");
+    commit_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"), "a", "false");
     put(".work/" ID "/in/a.source.asc", "1");
     start();
     assert_int_equal(r.n_finished, 1);
@@ -305,8 +314,8 @@ static void folder_with_a_reason_has_failed(void **state)
     holds("failed/" ID "~2/in/a.csv", "1");
     assert_int_equal(r.n_ended, 1);
     assert_string_equal(r.ended[0]->failed, ID "~2");
-    assert_int_equal(spool_retry(root, ID "~2"), STATUS_OK);
-    holds("in/sub/a.csv", "1");
+    spool_job_free(retry(ID "~2"));
+    holds(".work/" ID "/in/a.csv", "1");
 }
 
 /* What the service does with a job that could not fail at start: it knows no reason. */
@@ -332,8 +341,7 @@ static void reason_is_kept_when_there_is_no_room_to_write_it_at_start(void **sta
 {
     (void)state;
     claimed_job();
-    put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n2026-11-21T03:04:42Z\n"
-                                 "2026-11-21T03:04:43Z\n");
+    job_record_with(INPUT("a.csv"), 2, ", \"attempts\": 3");
     no_room_at_start("fail.reason");
     fail_again();
     failed_because("3 attempts");
@@ -619,7 +627,7 @@ int main(void)
         RECOVERY_TEST(damaged_commit_fails_the_job_and_publishes_nothing),
         RECOVERY_TEST(committed_job_is_published_and_archived),
         RECOVERY_TEST(committed_job_is_published_though_the_spool_has_another_number_now),
-        RECOVERY_TEST(parts_of_leat_0_1_0_are_published_where_committed_and_else_removed),
+        RECOVERY_TEST(jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_anew),
         RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
         RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
         RECOVERY_TEST(job_whose_archive_had_begun_is_published),

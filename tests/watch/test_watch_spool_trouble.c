@@ -4,6 +4,7 @@
  */
 #include "tests/support/spool_fixture.h"
 #include "watch/files/disk.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <sys/wait.h>
@@ -34,7 +35,7 @@ static void what_is_never_an_input_is_put_away_with_its_reason(void **state)
     nothing_is_left_over();
 }
 
-static void failed_job_lies_in_failed_and_goes_back_on_retry(void **state)
+static void failed_job_lies_in_failed_and_is_taken_up_on_retry(void **state)
 {
     (void)state;
     char path[128];
@@ -46,11 +47,19 @@ static void failed_job_lies_in_failed_and_goes_back_on_retry(void **state)
     snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
     assert_non_null(strstr(text_of(root_fd, path), "bad-input"));
     assert_int_equal(unlinkat(root_fd, "in/x", AT_REMOVEDIR), 0);
-    assert_int_equal(spool_retry(root, "20000101-000000-000000"), STATUS_NOT_FOUND);
-    assert_int_equal(spool_retry(root, "../in"), STATUS_NOT_FOUND);
-    assert_int_equal(spool_retry(root, job->id), STATUS_OK);
-    holds("in/x/a.csv", "1");
+    assert_int_equal(refused_retry("20000101-000000-000000"), STATUS_NOT_FOUND);
+    assert_int_equal(refused_retry("../in"), STATUS_NOT_FOUND);
+    put("in/x/a.csv", "another drop");
+    struct spool_job *again = retry(job->id);
+    assert_string_equal(again->id, job->id);
+    assert_int_equal(again->n_attempts, 0);
     is_empty("failed");
+    spool_verify(s, &again, 1);
+    work_on(again);
+    holds("out/x/a/data/0", "1");
+    holds("in/x/a.csv", "another drop");
+    nothing_but_the_lock_is_left();
+    spool_job_free(again);
     spool_job_free(job);
 }
 
@@ -117,127 +126,70 @@ static void what_has_failed_is_open_to_others_by_the_umask(void **state)
     umask(before);
 }
 
-static void retry_leaves_everything_where_it_is_when_the_name_is_taken(void **state)
+static struct spool_job *new_failed_pair(void)
 {
-    (void)state;
-    char path[128];
     put("in/a.dem.asc", "1");
     put("in/a.source.asc", "2");
     struct spool_job *job = new_job("", "a", "a.dem.asc", "a.source.asc");
     spool_claim(s, &job, 1);
+    spool_attempt(s, &job, 1);
     fail_job(job, "x", "y");
-    put("in/a.source.asc", "3");
-    assert_int_equal(spool_retry(root, job->id), STATUS_EXISTS);
-    assert_false(is_there(root_fd, "in/a.dem.asc"));
-    snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
-    holds(path, "2");
-    spool_job_free(job);
-}
-
-/* A failed job of two inputs, of which the second lies in in/ again: a retry was cut short. */
-static struct spool_job *new_half_retried(void)
-{
-    char path[128];
-    put("in/a.dem.asc", "1");
-    put("in/a.source.asc", "2");
-    struct spool_job *job = new_job("", "a", "a.dem.asc", "a.source.asc");
-    spool_claim(s, &job, 1);
-    fail_job(job, "x", "y");
-    snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
-    assert_int_equal(renameat(root_fd, path, root_fd, "in/a.source.asc"), 0);
     return job;
 }
 
-/* What lies in in/ by the name of an input that is not in failed/ any more is another's, unless it
- * is the very file; one that has its inode's number is that only as it was. */
-static void retry_takes_no_other_file_for_an_input(void **state)
+/* What lies in in/ by that name is another drop. */
+static void failed_job_that_lacks_an_input_stays_where_it_is(void **state)
 {
     (void)state;
-    static const struct timespec other[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    enum { ITSELF, ANOTHER_INODE, ANOTHER_SIZE, ANOTHER_TIME, ALL };
-    for (int way = ITSELF; way < ALL; way++) {
-        char path[128];
-        struct stat before, after;
-        struct spool_job *job = new_half_retried();
-        assert_int_equal(fstatat(root_fd, "in/a.source.asc", &before, 0), 0);
-        const struct timespec times[2] = {before.st_mtim, before.st_mtim};
-        if (way == ANOTHER_INODE) {
-            assert_int_equal(renameat(root_fd, "in/a.source.asc", root_fd, "aside"), 0);
-            put("in/a.source.asc", "3");
-            assert_int_equal(utimensat(root_fd, "in/a.source.asc", times, 0), 0);
-        } else if (way == ANOTHER_SIZE) {
-            put("in/a.source.asc", "33");
-            assert_int_equal(utimensat(root_fd, "in/a.source.asc", times, 0), 0);
-        } else if (way == ANOTHER_TIME) {
-            assert_int_equal(utimensat(root_fd, "in/a.source.asc", other, 0), 0);
-        }
-        assert_int_equal(fstatat(root_fd, "in/a.source.asc", &after, 0), 0);
-        assert_true((after.st_ino == before.st_ino) == (way != ANOTHER_INODE));
-        snprintf(path, sizeof(path), "failed/%s/in/a.dem.asc", job->id);
-        if (way == ITSELF) {
-            assert_int_equal(spool_retry(root, job->id), STATUS_OK);
-            holds("in/a.dem.asc", "1");
-        } else {
-            assert_int_equal(spool_retry(root, job->id), STATUS_NOT_FOUND);
-            assert_non_null(strstr(status_message(), "'a.source.asc' is missing"));
-            assert_false(is_there(root_fd, "in/a.dem.asc"));
-            holds(path, "1");
-        }
-        holds("in/a.source.asc", way == ITSELF         ? "2"
-                                 : way == ANOTHER_SIZE ? "33"
-                                 : way == ANOTHER_TIME ? "2"
-                                                       : "3");
-        spool_job_free(job);
-    }
+    char path[128];
+    struct spool_job *job = new_failed_pair();
+    snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
+    assert_int_equal(renameat(root_fd, path, root_fd, "in/a.source.asc"), 0);
+    assert_int_equal(refused_retry(job->id), STATUS_NOT_FOUND);
+    assert_non_null(strstr(status_message(), "its input 'a.source.asc' is not in"));
+    holds("in/a.source.asc", "2");
+    snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
+    assert_true(is_there(root_fd, path));
+    spool_job_free(job);
 }
 
-/* Whether the failure is there as it was, with its inputs or what is left to be moved of them. */
-static bool is_whole_failure(const char *id)
-{
-    char reason[64], inputs[64];
-    snprintf(reason, sizeof(reason), "failed/%s/reason.json", id);
-    snprintf(inputs, sizeof(inputs), "failed/%s/in", id);
-    return is_there(root_fd, reason) && is_there(root_fd, inputs) &&
-           count_entries(root_fd, inputs) > 0;
-}
-
-static void retry_that_is_killed_leaves_a_failure_or_nothing(void **state)
+static void retry_that_is_killed_leaves_a_failure_or_a_job(void **state)
 {
     (void)state;
     int status = W_EXITCODE(SPOOL_FAULT_DIED, 0);
     unsigned long k = 0, n_back = 0;
     while (WEXITSTATUS(status) == SPOOL_FAULT_DIED) {
         struct spool_recovery r;
-        put("in/a.dem.asc", "1");
-        put("in/a.source.asc", "2");
-        struct spool_job *job = new_job("", "a", "a.dem.asc", "a.source.asc");
-        spool_claim(s, &job, 1);
-        fail_job(job, "x", "y");
+        char path[64];
+        struct spool_job *job = new_failed_pair();
         const pid_t child = fork();
         if (child == 0) {
             spool_fault_clear();
             spool_fault->die_before = ++k;
-            _exit(spool_retry(root, job->id) == STATUS_OK ? 0 : 1);
+            spool_job_free(retry(job->id));
+            _exit(0);
         }
         k++;
         assert_int_equal(waitpid(child, &status, 0), child);
         recover(&r);
-        spool_recovery_free(&r);
-        if (count_entries(root_fd, "failed") > 0) {
-            assert_true(is_whole_failure(job->id));
-            assert_int_equal(spool_retry(root, job->id), STATUS_OK);
+        if (r.n_jobs == 0) {
+            snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
+            assert_true(is_there(root_fd, path));
+            r.jobs = xcalloc(1, sizeof(*r.jobs));
+            r.jobs[r.n_jobs++] = retry(job->id);
         } else {
             n_back++;
         }
         is_empty("failed");
-        holds("in/a.dem.asc", "1");
-        holds("in/a.source.asc", "2");
-        assert_int_equal(unlinkat(root_fd, "in/a.dem.asc", 0), 0);
-        assert_int_equal(unlinkat(root_fd, "in/a.source.asc", 0), 0);
+        assert_int_equal(r.jobs[0]->n_attempts, 0);
+        spool_verify(s, r.jobs, 1);
+        work_on(r.jobs[0]);
+        nothing_is_left_over();
+        spool_recovery_free(&r);
         spool_job_free(job);
     }
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_true(k > 8 && n_back > 4);
+    assert_true(k > 7 && n_back > 1);
 }
 
 static void attempts_are_counted_over_restarts_until_there_are_too_many(void **state)
@@ -506,7 +458,7 @@ static void input_stays_in_work_when_done_has_been_removed_until_the_next_start(
         spool_finish(s, &job, 1);
         expect(job, SPOOL_TRANSIENT, SPOOL_PUBLISHED);
         assert_non_null(strstr(job->message, "done"));
-        snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
+        snprintf(path, sizeof(path), ".work/%s/published/a.csv", job->id);
         holds(path, "1");
         recover(&r);
         assert_int_equal(r.n_finished, 1);
@@ -538,13 +490,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_never_an_input_is_put_away_with_its_reason),
-        TEST(failed_job_lies_in_failed_and_goes_back_on_retry),
+        TEST(failed_job_lies_in_failed_and_is_taken_up_on_retry),
         TEST(inputs_that_have_changed_since_are_not_to_blame),
         TEST(failed_job_moves_only_once_its_reason_is_on_disk),
         TEST(what_has_failed_is_open_to_others_by_the_umask),
-        TEST(retry_leaves_everything_where_it_is_when_the_name_is_taken),
-        TEST(retry_takes_no_other_file_for_an_input),
-        TEST(retry_that_is_killed_leaves_a_failure_or_nothing),
+        TEST(failed_job_that_lacks_an_input_stays_where_it_is),
+        TEST(retry_that_is_killed_leaves_a_failure_or_a_job),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),
         TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),

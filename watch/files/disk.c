@@ -106,11 +106,6 @@ int disk_unlink(const char *step, int at_fd, const char *name)
     return CHANGE(unlinkat(at_fd, name, 0), step, "unlink", at_fd, -1, name, NULL);
 }
 
-int disk_link(const char *step, int at_fd, const char *name, const char *text)
-{
-    return CHANGE(symlinkat(text, at_fd, name), step, "create", -1, at_fd, NULL, name);
-}
-
 int disk_remove_folder(const char *step, int at_fd, const char *name)
 {
     return CHANGE(unlinkat(at_fd, name, AT_REMOVEDIR), step, "rmdir", at_fd, -1, name, NULL);
@@ -159,11 +154,14 @@ static int write_all(const char *step, int fd, const char *data, size_t len)
     return 0;
 }
 
-/* With a mode by the umask. */
-static int create_file(const char *step, int at_fd, const char *name, int flags)
+int disk_write(const char *step, int at_fd, const char *name, const char *data, size_t len)
 {
-    return CHANGE(openat(at_fd, name, flags | O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666),
-                  step, "create", -1, at_fd, NULL, name);
+    const int fd =
+        CHANGE(openat(at_fd, name, O_CREAT | O_TRUNC | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0666),
+               step, "create", -1, at_fd, NULL, name);
+    const int result = fd >= 0 ? write_all(step, fd, data, len) : -1;
+    beneath_close(fd);
+    return result;
 }
 
 struct temp {
@@ -179,10 +177,7 @@ static struct temp temp_of(const char *name)
 
 int disk_write_temp(const char *step, int at_fd, const char *name, const char *data, size_t len)
 {
-    int fd = create_file(step, at_fd, temp_of(name).name, O_TRUNC);
-    int result = fd >= 0 ? write_all(step, fd, data, len) : -1;
-    beneath_close(fd);
-    return result;
+    return disk_write(step, at_fd, temp_of(name).name, data, len);
 }
 
 int disk_fsync_temp(const char *step, int at_fd, const char *name)
@@ -194,40 +189,6 @@ int disk_rename_temp(const char *step, int at_fd, const char *name)
 {
     const struct temp temp = temp_of(name);
     return disk_replace(step, at_fd, temp.name, at_fd, name);
-}
-
-/* Cuts the file to whole records, less `less` of them. */
-static int cut(const char *step, int fd, size_t record, off_t less)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0) {
-        return -1;
-    }
-    off_t n = st.st_size / (off_t)record;
-    off_t size = (n > less ? n - less : 0) * (off_t)record;
-    if (size == st.st_size) {
-        return 0;
-    }
-    return CHANGE(ftruncate(fd, size), step, "truncate", -1, fd, NULL, NULL);
-}
-
-int disk_append(const char *step, int at_fd, const char *name, const char *record, size_t len)
-{
-    int fd = create_file(step, at_fd, name, O_APPEND);
-    int result = fd >= 0 && cut(step, fd, len, 0) == 0 ? write_all(step, fd, record, len) : -1;
-    beneath_close(fd);
-    return result;
-}
-
-int disk_take_back(const char *step, int at_fd, const char *name, size_t len)
-{
-    int fd = beneath_open(at_fd, name, O_WRONLY);
-    if (fd < 0) {
-        return errno == ENOENT ? 0 : -1;
-    }
-    int result = cut(step, fd, len, 1);
-    beneath_close(fd);
-    return result;
 }
 
 /* Whether the file system is alive: XFS that has shut down answers 0 to fsync of a folder, and EIO

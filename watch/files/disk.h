@@ -25,8 +25,6 @@ int disk_replace(const char *step, int from_fd, const char *from, int to_fd, con
 /* Exchanges two names in one step; EINVAL where the file system cannot. */
 int disk_exchange(const char *step, int a_fd, const char *a, int b_fd, const char *b);
 int disk_unlink(const char *step, int at_fd, const char *name);
-/* A symbolic link with that text. */
-int disk_link(const char *step, int at_fd, const char *name, const char *text);
 int disk_remove_folder(const char *step, int at_fd, const char *name);
 /* Removes what is in an open folder (up to 64 levels); that something has gone meanwhile is fine.
  */
@@ -34,16 +32,15 @@ int disk_empty(const char *step, int fd);
 /* Removes a file, or a folder with everything in it. That nothing is there is fine. */
 int disk_remove_tree(const char *step, int at_fd, const char *name);
 
-/* Writes NAME.new and has the system begin to put it on disk. */
+/* Makes the file, or empties it, writes it, and has the system begin to put it on disk; its mode is
+ * by the umask. */
+int disk_write(const char *step, int at_fd, const char *name, const char *data, size_t len);
+/* The same of NAME.new. */
 int disk_write_temp(const char *step, int at_fd, const char *name, const char *data, size_t len);
 /* Puts NAME.new on disk. */
 int disk_fsync_temp(const char *step, int at_fd, const char *name);
 /* Renames NAME.new to NAME, replacing it; the folder is not synced. */
 int disk_rename_temp(const char *step, int at_fd, const char *name);
-/* Appends to a file (made when missing) after cutting it to a whole number of records. */
-int disk_append(const char *step, int at_fd, const char *name, const char *record, size_t len);
-/* Takes the last record off again. */
-int disk_take_back(const char *step, int at_fd, const char *name, size_t len);
 
 /* fsync of what is open; EIO, too, where its file system has shut down. */
 int disk_sync(const char *step, int fd);

@@ -185,7 +185,11 @@ struct spool_path spool_path(const char *id, const char *name)
 
 int spool_open_inputs(const struct spool *s, const char *id)
 {
-    return beneath_open(s->work_fd, spool_path(id, "in").text, O_RDONLY | O_DIRECTORY);
+    const int flags = O_RDONLY | O_DIRECTORY;
+    const int fd = beneath_open(s->work_fd, spool_path(id, "in").text, flags);
+    return fd >= 0 || errno != ENOENT
+               ? fd
+               : beneath_open(s->work_fd, spool_path(id, "published").text, flags);
 }
 
 int spool_by_name(const void *a, const void *b)
@@ -225,30 +229,35 @@ void spool_names_free(struct spool_names *list)
     *list = (struct spool_names){0};
 }
 
+/* Whether the folder of a job's inputs is empty, and gone now. */
+static bool forget_inputs(int fd)
+{
+    return (disk_remove_folder("forget.in", fd, "in") == 0 || errno == ENOENT) &&
+           (disk_remove_folder("forget.in", fd, "published") == 0 || errno == ENOENT ||
+            errno == ENOTDIR);
+}
+
 bool spool_forget(int at_fd, const char *id, bool inputs_left)
 {
-    static const char *const files[] = {
-        "attempts", "job.new",   "commit.new", "reason.json.new", "reason.json", "job",
-        "commit",   "published", "hold",       SPOOL_RETRIED};
+    /* Most have the first alone; those behind reason.json are of leat 0.1.0. */
+    static const char *const files[] = {"job",      "job.new", "reason.json.new", "reason.json",
+                                        "attempts", "commit",  "published"};
     int error = 0;
-    int fd = beneath_open(at_fd, id, O_RDONLY | O_DIRECTORY);
-    if (fd < 0) {
-        error = spool_is_absent(errno) ? 0 : errno;
-    } else if (disk_remove_folder("forget.in", fd, "in") != 0 && errno != ENOENT && !inputs_left) {
+    const int fd = beneath_open(at_fd, id, O_RDONLY | O_DIRECTORY);
+    bool gone = fd < 0 && spool_is_absent(errno);
+    if (fd < 0 || (!forget_inputs(fd) && !inputs_left)) {
         beneath_close(fd);
-        return false;
+        return gone;
     }
-    for (size_t i = 0; fd >= 0 && i < sizeof(files) / sizeof(*files); i++) {
-        if (disk_unlink("forget.file", fd, files[i]) != 0 && errno != ENOENT) {
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !gone; i++) {
+        if (disk_unlink("forget.file", fd, files[i]) != 0 && errno != ENOENT && errno != EISDIR) {
             error = errno;
         }
+        gone = disk_remove_folder("forget.folder", at_fd, id) == 0 || errno == ENOENT;
     }
     beneath_close(fd);
-    if (disk_remove_folder("forget.folder", at_fd, id) == 0 || errno == ENOENT) {
-        return true;
-    }
     errno = error != 0 ? error : errno;
-    return false;
+    return gone;
 }
 
 struct spool_part spool_part(const char *owner, const char *id)
@@ -272,21 +281,6 @@ bool spool_drop_part(const struct spool *s, const char *owner, const char *id)
     const bool dropped = disk_remove_tree("drop.old", s->out_fd, old) == 0;
     errno = error != 0 ? error : errno;
     return dropped && error == 0;
-}
-
-bool spool_uncommit(struct spool *s, struct spool_job *job)
-{
-    if (job->state != SPOOL_DURABLE) {
-        return true;
-    }
-    const struct spool_path commit = spool_path(job->id, "commit");
-    const bool gone =
-        (disk_unlink("uncommit.record", s->work_fd, commit.text) == 0 || errno == ENOENT) &&
-        disk_sync_name("uncommit.folder", s->work_fd, job->id) == 0;
-    if (!gone) {
-        spool_set_outcome_errno(job, errno, "a commit that did not succeed cannot be taken back");
-    }
-    return gone;
 }
 
 void spool_other_name(const char *name, const char *stem, const char *id, unsigned count,
@@ -368,6 +362,17 @@ void spool_sync_folders(struct spool_job *const jobs[], size_t n, const char *st
             }
         }
     }
+}
+
+int spool_rewrite(struct spool *s, const struct spool_job *job, const char *step)
+{
+    const struct spool_path path = spool_path(job->id, "job");
+    char *const text = spool_record_job(job);
+    const bool done = disk_write_temp(step, s->work_fd, path.text, text, strlen(text)) == 0 &&
+                      disk_fsync_temp(step, s->work_fd, path.text) == 0 &&
+                      disk_rename_temp(step, s->work_fd, path.text) == 0;
+    free(text);
+    return done ? 0 : -1;
 }
 
 void spool_write(struct spool *s, struct spool_job *job, const char *step, const char *name,
@@ -459,8 +464,7 @@ static enum status find_owner(struct spool *s)
     }
     const bool made = getrandom(&random, sizeof(random), 0) == sizeof(random) &&
                       snprintf(line, sizeof(line), "%08x\n", random) == OWNER_LINE &&
-                      ftruncate(s->lock_fd, 0) == 0 &&
-                      disk_append("open.owner", s->work_fd, "lock", line, OWNER_LINE) == 0 &&
+                      disk_write("open.owner", s->work_fd, "lock", line, OWNER_LINE) == 0 &&
                       disk_sync("open.owner", s->lock_fd) == 0 &&
                       disk_sync("open.owner", s->work_fd) == 0;
     return made ? spool_read_owner(s->work_fd, s->owner)

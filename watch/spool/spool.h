@@ -2,19 +2,20 @@
  * spool - who owns a file that was dropped, and when it is safe to forget it.
  *
  *   ROOT/in/sub/X.csv                    dropped
- *   ROOT/.work/ID/in/X.csv, job          claimed: nobody else moves or takes it any more
- *   ROOT/.work/ID/attempts               a line before every attempt at the work
+ *   ROOT/.work/ID/in/X.csv, job          claimed: nobody else moves or takes it any more; `job` is
+ *                                        the record: it counts attempts before each is begun, and
+ *                                        once it holds the commit the job only rolls forward
  *   OUT/.ID.OWNER.part/                  the result while it is being made; OWNER is this spool
- *   ROOT/.work/ID/commit                 from here a job only rolls forward
  *   OUT/sub/X/                           published by one rename
- *   ROOT/.work/ID/published              and that is on disk
+ *   ROOT/.work/ID/published/X.csv        and that is on disk
  *   ROOT/done/sub/X.csv                  archived; .work/ID is gone
- *   ROOT/failed/ID/in/X.csv, reason.json failed, in one rename of the job's folder
+ *   ROOT/failed/ID/in/X.csv, reason.json failed, in one rename of the job's folder; and back again
  *
- * The folders are the truth: a job's state is what lies in .work/ID, and every step is one rename
- * (or one new file by temp + rename) that has either happened or not. So spool_recover, at start,
- * knows what to do next with whatever it finds, and nothing it finds can keep it from starting. For
- * want of memory the process ends (xalloc.h), as it may at any other instant.
+ * The folders are the truth, and the record tells what they cannot: every step is one rename (of
+ * files, or of a new record in the place of the old one) that has either happened or not. So
+ * spool_recover, at start, knows what to do next with whatever it finds, and nothing it finds can
+ * keep it from starting. For want of memory the process ends (xalloc.h), as it may at any other
+ * instant.
  *
  *   claim -> [wait -> verify] -> attempt -> (the work, by others) -> durable -> commit -> publish
  *         -> archive;      fail from anywhere before commit;      requeue -> attempt again
@@ -94,18 +95,15 @@ struct spool_file {
 };
 
 struct spool_job {
-    char id[SPOOL_ID_BYTES]; /* "" until claimed */
-    /* Of the job that its inputs were of before spool_retry put them back; "": they are a new drop.
-     */
-    char first[SPOOL_ID_BYTES];
-    char *folder; /* of the inputs, below in/; "" is in/ itself */
-    char *stem;   /* what the result is to be called: one component */
+    char id[SPOOL_ID_BYTES]; /* "" until claimed; says how old the job is, retried or not */
+    char *folder;            /* of the inputs, below in/; "" is in/ itself */
+    char *stem;              /* what the result is to be called: one component */
     struct spool_file *files;
     size_t n_files;
     char **late; /* names in in/FOLDER that the next verify takes, too; owned */
     size_t n_late;
     json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
-    json_t *outputs;     /* the caller's, before commit: array of {"name", "bytes", ...} or NULL */
+    json_t *outputs;     /* the caller's, before durable: array of {"name", "bytes", ...} or NULL */
     char *published;     /* where in OUT the result is in the end: FOLDER/X, FOLDER/X~ID or X~ID;
                             NULL until known */
     unsigned n_attempts; /* charged */
@@ -116,14 +114,15 @@ struct spool_job {
     bool blames_input; /* it fails for bytes that were read: not if they have changed since */
     char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
     void *user;                       /* the caller's */
-    /* The spool's own: the part folder that `commit` speaks of, by its owner and inode, whether it
-     * may replace an earlier result, whether it has got its name since the start or is outdated by
-     * the result of a younger job, whether `job` is not yet what the inputs are, whether the
-     * attempt that is being begun has been charged, and whether done/FOLDER cannot be had, so that
-     * the inputs go to done/ itself. */
+    /* Whether the record is to be written anew before the next attempt. */
+    bool changed;
+    /* The spool's own: whether the record holds a commit, which is of the part folder with that
+     * owner and inode, and whether that may replace an earlier result; whether it has got its name
+     * since the start or is outdated by the result of a younger job; and whether done/FOLDER cannot
+     * be had, so that the inputs go to done/ itself. */
     char owner[SPOOL_OWNER_BYTES];
     uint64_t part_inode;
-    bool replace, named, outdated, changed, charged, done_folder_blocked;
+    bool is_committed, replace, named, outdated, done_folder_blocked;
     int folder_error; /* of the last fsync of its folder in in/, done/ or OUT; 0: none */
     char *reason;     /* text of reason.json, from the first spool_fail on; NULL before. After
                          recovery also what was found */
@@ -188,8 +187,8 @@ void spool_recovery_free(struct spool_recovery *r);
 /* The steps. jobs[0 .. n) stand at it; read job->outcome afterwards, and job->state for what comes
  * next. */
 
-/* Moves the inputs to .work/ID/in, after `job` is on disk. SPOOL_GONE also when a job has several
- * and one is not what job->files says (inode 0: nothing). */
+/* Moves the inputs to .work/ID/in, after the record is on disk. SPOOL_GONE also when a job has
+ * several and one is not what job->files says (inode 0: nothing). */
 void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Looks whether the claimed inputs are complete, unchanging files; what changed since the claim is
  * recorded again. */
@@ -212,7 +211,7 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
  * disk did not take is gone from memory, too. SPOOL_INTERNAL when a file of job->outputs is not
  * there with its size, or the part holds something that is not a file. */
 void spool_durable(struct spool *s, struct spool_job *const jobs[], size_t n);
-/* Writes `commit`: from here the job only rolls forward. */
+/* Records the commit: from here the job only rolls forward. */
 void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* Gives the result its name: FOLDER/STEM, in folders that are made where they are missing;
  * FOLDER/STEM~ID when that is taken and not to be replaced; STEM~ID when FOLDER cannot hold it: it
@@ -223,9 +222,6 @@ void spool_publish(struct spool *s, struct spool_job *const jobs[], size_t n);
 void spool_archive(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* durable to archive, each job as far as it comes. */
 void spool_finish(struct spool *s, struct spool_job *const jobs[], size_t n);
-
-/* The id that says how old a claimed job is, which belongs into its result.json as "job". */
-const char *spool_first_id(const struct spool_job *job);
 
 /* Why a job fails. */
 struct spool_reason {
@@ -265,10 +261,18 @@ bool spool_has_room(struct spool *s, bool *is_short, char *why, size_t why_bytes
 /* The time that an id holds, in microseconds since 1970; -1 when it is not an id. */
 int64_t spool_id_time(const char *id);
 
-/* Holds a claimed job, or releases it: what spool_recover finds as job->held from then on. Nothing
- * here heeds that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
- * STATUS_IO, STATUS_NO_SPACE: one that was not held is not. */
-enum status spool_hold(struct spool *s, const char *id, bool hold) STATUS_MUST_CHECK;
+/* Holds a claimed job, or releases it: job->held, also after spool_recover. Nothing here heeds
+ * that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
+ * STATUS_IO, STATUS_NO_SPACE: it is as it was. */
+enum status spool_hold(struct spool *s, struct spool_job *job, bool hold) STATUS_MUST_CHECK;
+/* Takes failed/NAME up again, where it lies with all inputs of its record: no attempt of it is
+ * charged, it is SPOOL_UNVERIFIED, and as old as it was; its parameters are empty, also after
+ * spool_recover, until the caller has set them, and job->changed. On any thread, also while a step
+ * is taken of other jobs. STATUS_NOT_FOUND: no such job, or an input of it is missing;
+ * STATUS_EXISTS: it is being removed or taken up by somebody else; STATUS_BAD_INPUT: its record
+ * cannot be used: then the job stays where it is. */
+enum status spool_retry(struct spool *s, const char *name,
+                        struct spool_job **out) STATUS_MUST_CHECK;
 
 /* What a folder keeps: nothing that has been there for longer, nor more than so many bytes. 0: any.
  */
@@ -301,12 +305,5 @@ struct spool_part {
     char name[SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 8];
 };
 struct spool_part spool_part(const char *owner, const char *id);
-/* Puts the inputs of failed/ID back into in/, as a new drop, and forgets the failure; but the job
- * that they become, unless somebody writes to them before, is as old as they are (spool_first_id).
- * Needs no spool and no lock: the service, if it runs, sees them arrive. STATUS_NOT_FOUND: no such
- * job, or an input of it is missing, and nothing was moved; STATUS_EXISTS: a file of that name
- * waits in in/ already, or the job is being removed or put back by somebody else, and nothing was
- * moved. */
-enum status spool_retry(const char *root, const char *id) STATUS_MUST_CHECK;
 
 #endif

@@ -32,9 +32,9 @@ bool spool_is_as_read(const struct spool_file *was, const struct spool_file *now
 static const char unrecorded[] = "the job cannot be recorded";
 
 /* Writes the record, still under its temporary name. */
-static void write_record(struct spool *s, struct spool_job *job)
+static void write_record(struct spool *s, struct spool_job *job, const char *step, const char *what)
 {
-    spool_write(s, job, "claim.job", "job", spool_record_job(job), unrecorded);
+    spool_write(s, job, step, "job", spool_record_job(job), what);
 }
 
 /* What stands in the way of this one input alone: it waits. False: the error is another. */
@@ -132,8 +132,7 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n)
             job->id[0] = '\0';
             continue;
         }
-        spool_find_first(s, job);
-        write_record(s, job);
+        write_record(s, job, "claim.job", unrecorded);
         fresh[n_fresh++] = job;
     }
     spool_put_in_place(s, fresh, n_fresh, SPOOL_NEW, "job", "claim.job", "claim.job_folder",
@@ -208,9 +207,6 @@ static bool take_all(struct spool *s, struct spool_job *job)
     beneath_close(from);
     if (job->outcome == SPOOL_GONE || (job->outcome == SPOOL_WAIT && taken == 0)) {
         unclaim(s, job);
-    }
-    if (taken > 0) { /* else the next claim is to find them */
-        spool_forget_notes(s, job);
     }
     return taken > 0;
 }
@@ -325,8 +321,7 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n)
             }
             job->changed = look_at_all(s, job, false) || job->changed;
             if (job->outcome == SPOOL_OK && job->changed) {
-                job->first[0] = '\0'; /* what they are now is new */
-                write_record(s, job);
+                write_record(s, job, "verify.job", unrecorded);
                 /* Its old record may come back: the next verify finds that it is that. */
                 spool_put_in_place(s, &job, 1, SPOOL_UNVERIFIED, "job", "verify.job", NULL,
                                    unrecorded);
@@ -345,41 +340,13 @@ bool spool_unchanged(struct spool *s, struct spool_job *job)
     return job->outcome == SPOOL_OK;
 }
 
-static const char uncharged[] = "the attempt cannot be recorded";
-
-static void charge(struct spool *s, struct spool_job *job)
-{
-    char line[SPOOL_ATTEMPT_BYTES + 1];
-    struct tm t;
-    time_t now = time(NULL);
-    gmtime_r(&now, &t);
-    strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%SZ\n", &t);
-    if (disk_append("attempt.charge", s->work_fd, spool_path(job->id, "attempts").text, line,
-                    SPOOL_ATTEMPT_BYTES) != 0) {
-        spool_set_outcome_errno(job, errno, uncharged);
-    }
-}
-
-/* Takes a line off `attempts`; what is not whole goes as well. */
+/* Takes the last attempt back. */
 static void take_back(struct spool *s, struct spool_job *job)
 {
-    if (disk_take_back("requeue.take_back", s->work_fd, spool_path(job->id, "attempts").text,
-                       SPOOL_ATTEMPT_BYTES) != 0) {
-        log_warning("job %s: an attempt that was not its fault stays charged: %s", job->id,
-                    strerror(errno));
-    }
-    job->n_attempts = spool_read_attempts(s->work_fd, job->id);
-}
-
-/* Puts the charge on disk, unless that has been done. */
-static void sync_charge(struct spool *s, struct spool_job *job, bool shared)
-{
-    const struct spool_path attempts = spool_path(job->id, "attempts");
-    if (!shared && (disk_sync_name("attempt.charge", s->work_fd, attempts.text) != 0 ||
-                    disk_sync_name("attempt.folder", s->work_fd, job->id) != 0)) {
-        spool_set_outcome_errno(job, errno, uncharged);
-    } else {
-        job->n_attempts = spool_read_attempts(s->work_fd, job->id);
+    job->n_attempts--;
+    if (spool_rewrite(s, job, "requeue.take_back") != 0) {
+        log_warning("job %s: an attempt that was not its fault stays charged until its next: %s",
+                    job->id, strerror(errno));
     }
 }
 
@@ -394,36 +361,40 @@ static void make_part(struct spool *s, struct spool_job *job)
 
 void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
 {
+    static const char uncharged[] = "the attempt cannot be recorded";
+    struct spool_job **charged = xcalloc(n, sizeof(*charged));
+    size_t n_charged = 0;
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_QUEUED)) {
-            charge(s, jobs[i]);
-            jobs[i]->charged = jobs[i]->outcome == SPOOL_OK;
+            jobs[i]->n_attempts++;
+            write_record(s, jobs[i], "attempt.charge", uncharged);
+            charged[n_charged++] = jobs[i];
         }
     }
-    const bool shared = spool_count(jobs, n, SPOOL_QUEUED) >= SPOOL_SHARES;
-    if (shared) {
-        spool_sync_all(jobs, n, SPOOL_QUEUED, "attempt.charge", s->work_fd, uncharged);
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (spool_is_at(jobs[i], SPOOL_QUEUED)) {
-            sync_charge(s, jobs[i], shared);
+    spool_put_in_place(s, charged, n_charged, SPOOL_QUEUED, "job", "attempt.charge",
+                       "attempt.folder", uncharged);
+    for (size_t i = 0; i < n_charged; i++) {
+        if (charged[i]->outcome == SPOOL_OK) {
+            make_part(s, charged[i]);
         }
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct spool_job *job = jobs[i];
-        if (job->state != SPOOL_QUEUED || !job->charged) {
-            continue;
-        }
-        job->charged = false;
-        if (job->outcome == SPOOL_OK) {
-            make_part(s, job);
-        }
-        if (job->outcome == SPOOL_OK) {
-            job->state = SPOOL_WORKING;
+        if (charged[i]->outcome == SPOOL_OK) {
+            charged[i]->state = SPOOL_WORKING;
         } else {
-            take_back(s, job);
+            take_back(s, charged[i]);
         }
     }
+    free(charged);
+}
+
+bool spool_uncommit(struct spool *s, struct spool_job *job)
+{
+    if (job->state == SPOOL_DURABLE &&
+        (spool_rewrite(s, job, "uncommit.record") != 0 ||
+         disk_sync_name("uncommit.folder", s->work_fd, job->id) != 0)) {
+        spool_set_outcome_errno(job, errno, "a commit that did not succeed cannot be taken back");
+        return false;
+    }
+    return true;
 }
 
 void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bool charged)
@@ -447,4 +418,20 @@ void spool_requeue(struct spool *s, struct spool_job *const jobs[], size_t n, bo
                               job->n_attempts);
         }
     }
+}
+
+enum status spool_hold(struct spool *s, struct spool_job *job, bool hold)
+{
+    const bool was = job->held;
+    job->held = hold;
+    if (spool_rewrite(s, job, "hold.record") == 0 &&
+        disk_sync_name("hold.folder", s->work_fd, job->id) == 0) {
+        return STATUS_OK;
+    }
+    const int error = errno;
+    job->held = was;
+    if (spool_rewrite(s, job, "hold.undo") == 0) { /* else the next start finds it so */
+        (void)disk_sync_name("hold.undo", s->work_fd, job->id);
+    }
+    return status_fail_errno(error, "the record of job %s cannot be written", job->id);
 }

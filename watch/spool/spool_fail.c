@@ -155,175 +155,80 @@ void spool_fail_move(struct spool *s, struct spool_job *const jobs[], size_t n)
 
 /* --- retry */
 
-/* Descriptors are -1 until they are open. */
-struct retry {
-    const char *root, *id;                 /* id: of the folder in failed/, "ID~2", too */
-    int work_fd, in_fd, failed_fd, job_fd; /* work_fd: -1 also where it is closed to us */
-    int from, to;          /* failed/ID/in; the folder in in/ that the inputs came from */
-    struct spool_job *job; /* NULL: nobody knows what its inputs are */
-    struct spool_names found;
-};
-
-/* Opens what there must be, and takes the failed job for this process. */
-static enum status open_failed(struct retry *r)
+/* Whether the failed job, whose folder is open, can be taken up again: then *out. */
+static enum status look_at_failed(const struct spool *s, const char *name, int job_fd,
+                                  struct spool_job **out)
 {
-    const int root_fd = open(r->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd >= 0) {
-        r->work_fd = openat(root_fd, ".work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        r->in_fd = openat(root_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        r->failed_fd = openat(root_fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char id[SPOOL_ID_BYTES]; /* of "ID~2", too */
+    struct stat st;
+    snprintf(id, sizeof(id), "%s", name);
+    const enum status code = spool_read_job(job_fd, id, out);
+    if (code == STATUS_BAD_INPUT || code == STATUS_NOT_FOUND) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "'%s/failed/%s/job' does not say what it is of: move its inputs to "
+                           "'%s/in' instead",
+                           s->root, name, s->root);
     }
-    beneath_close(root_fd);
-    if (r->in_fd < 0 || r->failed_fd < 0) {
-        return status_fail_errno(errno, "'%s' has no folders 'in' and 'failed'", r->root);
+    const int in_fd = code == STATUS_OK ? beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY) : -1;
+    enum status found = code;
+    for (size_t i = 0; found == STATUS_OK && i < (*out)->n_files; i++) {
+        const char *const input = (*out)->files[i].name;
+        if (in_fd < 0 || fstatat(in_fd, input, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            found = status_fail_errno(errno, "its input '%s' is not in '%s/failed/%s/in'", input,
+                                      s->root, name);
+        }
     }
+    beneath_close(in_fd);
+    return found;
+}
+
+/* From failed/NAME to .work/ID. Until its reason goes, the last thing of all, it has failed. */
+static enum status take_up(struct spool *s, const char *name, struct spool_job *job)
+{
+    job->n_attempts = 0;
+    job->held = job->is_committed = false;
+    json_object_clear(job->parameters);
+    if (disk_rename("retry.take", s->failed_fd, name, s->work_fd, job->id) != 0) {
+        return status_fail_errno(errno, "'%s/failed/%s' cannot be moved", s->root, name);
+    }
+    const struct spool_path reason = spool_path(job->id, "reason.json");
+    if (spool_rewrite(s, job, "retry.record") == 0 && disk_sync("retry.taken", s->work_fd) == 0 &&
+        (disk_unlink("retry.reason", s->work_fd, reason.text) == 0 || errno == ENOENT) &&
+        disk_sync_name("retry.folder", s->work_fd, job->id) == 0) {
+        return STATUS_OK;
+    }
+    const int error = errno;
+    (void)disk_rename("retry.undo", s->work_fd, job->id, s->failed_fd, name);
+    return status_fail_errno(error, "job %s cannot be taken up again", job->id);
+}
+
+enum status spool_retry(struct spool *s, const char *name, struct spool_job **out)
+{
+    *out = NULL;
     errno = ENOENT;
-    r->job_fd =
-        beneath_is_name(r->id) ? beneath_open(r->failed_fd, r->id, O_RDONLY | O_DIRECTORY) : -1;
-    if (r->job_fd < 0 && errno == EACCES) {
-        return status_fail_errno(EACCES, "'%s/failed/%s' cannot be opened", r->root, r->id);
+    const int job_fd =
+        beneath_is_name(name) ? beneath_open(s->failed_fd, name, O_RDONLY | O_DIRECTORY) : -1;
+    if (job_fd < 0) {
+        return spool_is_absent(errno)
+                   ? status_fail(STATUS_NOT_FOUND,
+                                 "there is no job '%s' in '%s/failed'; leat status --failed lists "
+                                 "them",
+                                 name, s->root)
+                   : status_fail_errno(errno, "'%s/failed/%s' cannot be opened", s->root, name);
     }
-    if (r->job_fd < 0) {
-        return status_fail(STATUS_NOT_FOUND,
-                           "there is no job '%s' in '%s/failed'; leat status --failed lists them",
-                           r->id, r->root);
+    struct spool_job *job = NULL;
+    enum status code =
+        spool_lock_failed(job_fd)
+            ? look_at_failed(s, name, job_fd, &job)
+            : status_fail(STATUS_EXISTS, "'%s/failed/%s' is being removed by somebody else",
+                          s->root, name);
+    code = code == STATUS_OK ? take_up(s, name, job) : code;
+    beneath_close(job_fd);
+    if (code == STATUS_OK) {
+        job->state = SPOOL_UNVERIFIED;
+        *out = job;
+    } else {
+        spool_job_free(job);
     }
-    return spool_lock_failed(r->job_fd)
-               ? STATUS_OK
-               : status_fail(STATUS_EXISTS,
-                             "'%s/failed/%s' is being put back or removed by somebody else",
-                             r->root, r->id);
-}
-
-/* Whether an input is there; or in in/ already, where a retry that was cut short has moved it. */
-static bool has_input(const struct retry *r, const struct spool_file *file, int back)
-{
-    struct stat st;
-    if (r->from >= 0 && fstatat(r->from, file->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        return true;
-    }
-    if (back < 0 || fstatat(back, file->name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        return false;
-    }
-    const struct spool_file there = spool_file_of(file->name, &st); /* an inode's number returns */
-    return spool_is_same(&there, file);
-}
-
-/* Finds the inputs, which are all there, or (where nobody knows what they are) some. */
-static enum status find_inputs(struct retry *r)
-{
-    char own_id[SPOOL_ID_BYTES];
-    char inputs[STATUS_MESSAGE_BYTES];
-    snprintf(own_id, sizeof(own_id), "%s", r->id);
-    snprintf(inputs, sizeof(inputs), "'%s/failed/%s/in'", r->root, r->id);
-    enum status code = spool_read_job(r->job_fd, own_id, &r->job);
-    if (code != STATUS_OK && code != STATUS_NOT_FOUND && code != STATUS_BAD_INPUT) {
-        return code;
-    }
-    r->from = beneath_open(r->job_fd, "in", O_RDONLY | O_DIRECTORY);
-    if (r->from >= 0) {
-        STATUS_TRY(spool_list(r->from, inputs, &r->found));
-    } else if (errno != ENOENT) {
-        return status_fail_errno(errno, "%s cannot be opened", inputs);
-    }
-    if (r->job == NULL) {
-        return r->found.n > 0 ? STATUS_OK
-                              : status_fail(STATUS_NOT_FOUND, "%s holds no input", inputs);
-    }
-    const int back = beneath_open(r->in_fd, r->job->folder, O_RDONLY | O_DIRECTORY);
-    size_t n = 0;
-    while (n < r->job->n_files && has_input(r, &r->job->files[n], back)) {
-        n++;
-    }
-    beneath_close(back);
-    return n == r->job->n_files
-               ? STATUS_OK
-               : status_fail(STATUS_NOT_FOUND,
-                             "its input '%s' is missing in %s: put it back there, or drop the "
-                             "job's files again",
-                             r->job->files[n].name, inputs);
-}
-
-/* Before the inputs go: whose they were first. That it cannot be noted keeps nothing here. */
-static void note_first(const struct retry *r, const char *folder)
-{
-    char id[SPOOL_ID_BYTES];
-    struct stat st;
-    snprintf(id, sizeof(id), "%s", r->job != NULL ? spool_first_id(r->job) : r->id);
-    for (size_t i = 0; r->work_fd >= 0 && i < r->found.n; i++) {
-        if (fstatat(r->from, r->found.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            const struct spool_file file = spool_file_of(r->found.names[i], &st);
-            spool_note_first(r->work_fd, folder, &file, id);
-        }
-    }
-    if (r->work_fd >= 0) {
-        (void)disk_sync("retry.notes", r->work_fd);
-    }
-}
-
-/* Moves the inputs to in/FOLDER, all or none but for a failing disk. */
-static enum status move_inputs(struct retry *r)
-{
-    struct stat st;
-    const char *folder = r->job != NULL ? r->job->folder : "";
-    r->to = disk_make_folders("retry.folder", r->in_fd, folder, 0777, true);
-    if (r->to < 0) {
-        return status_fail_errno(errno, "'%s/in/%s' cannot be opened", r->root, folder);
-    }
-    for (size_t i = 0; i < r->found.n; i++) {
-        if (fstatat(r->to, r->found.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            return status_fail(STATUS_EXISTS, "a file of job %s is in '%s/in/%s' again already",
-                               r->id, r->root, folder);
-        }
-    }
-    note_first(r, folder);
-    bool moved =
-        disk_rename("retry.begin", r->job_fd, "reason.json", r->job_fd, SPOOL_RETRIED) == 0 ||
-        errno == ENOENT || errno == EEXIST;
-    for (size_t i = 0; moved && i < r->found.n; i++) {
-        const char *name = r->found.names[i];
-        moved = disk_rename("retry.input", r->from, name, r->to, name) == 0;
-    }
-    /* `from` before the other: see spool_claim.c */
-    if (!moved || (r->from >= 0 && disk_sync("retry.left", r->from) != 0) ||
-        disk_sync("retry.in", r->to) != 0) {
-        const int error = errno;
-        disk_rename("retry.undo", r->job_fd, SPOOL_RETRIED, r->job_fd, "reason.json");
-        return status_fail_errno(error, "the inputs of job %s cannot be moved to '%s/in'", r->id,
-                                 r->root);
-    }
-    spool_forget(r->failed_fd, r->id, false);
-    return STATUS_OK;
-}
-
-enum status spool_retry(const char *root, const char *id)
-{
-    struct retry r = {root, id, -1, -1, -1, -1, -1, -1, NULL, {0}};
-    enum status code = open_failed(&r);
-    code = code == STATUS_OK ? find_inputs(&r) : code;
-    code = code == STATUS_OK ? move_inputs(&r) : code;
-    const int fds[] = {r.to, r.from, r.job_fd, r.failed_fd, r.in_fd, r.work_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-        beneath_close(fds[i]);
-    }
-    spool_names_free(&r.found);
-    spool_job_free(r.job);
     return code;
-}
-
-void spool_end_retries(struct spool *s, const struct spool_names *failed)
-{
-    for (size_t i = 0; i < failed->n; i++) {
-        char id[SPOOL_ID_BYTES]; /* of "ID~2", too */
-        const char *name = failed->names[i];
-        snprintf(id, sizeof(id), "%s", name);
-        const int fd =
-            spool_id_time(id) >= 0 ? beneath_open(s->failed_fd, name, O_RDONLY | O_DIRECTORY) : -1;
-        struct stat st;
-        if (fd >= 0 && fstatat(fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) != 0 &&
-            errno == ENOENT && !spool_forget(s->failed_fd, name, false)) {
-            disk_rename("retry.undo", fd, SPOOL_RETRIED, fd, "reason.json");
-        }
-        beneath_close(fd);
-    }
 }

@@ -2,9 +2,8 @@
  * spool_finish - from a complete part to archived inputs: durable, commit, archive; publish is in
  * spool_publish.c.
  *
- * Order on disk: the result and the inputs' place before `commit`; `commit` before the result has
- * its name; the name before the inputs leave .work; the inputs' new place before `commit` is
- * forgotten.
+ * Order on disk: the result and the inputs' place before the commit; that before the result has its
+ * name; the name before the inputs leave .work; the inputs' new place before the record goes.
  */
 #include "watch/spool/spool_state.h"
 
@@ -162,10 +161,14 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
         if (spool_enter_step(jobs[i], SPOOL_DURABLE)) {
             spool_choose_name(s, jobs[i]);
             memcpy(jobs[i]->owner, s->owner, sizeof(s->owner));
-            spool_write(s, jobs[i], "commit.record", "commit", spool_record_commit(jobs[i]), what);
+            jobs[i]->is_committed = true;
+            spool_write(s, jobs[i], "commit.record", "job", spool_record_job(jobs[i]), what);
         }
     }
-    spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "commit", "commit.record", "commit.folder", what);
+    spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "job", "commit.record", "commit.folder", what);
+    for (size_t i = 0; i < n; i++) {
+        jobs[i]->is_committed = jobs[i]->is_committed && jobs[i]->outcome == SPOOL_OK;
+    }
     spool_advance(jobs, n, SPOOL_DURABLE, SPOOL_COMMITTED);
 }
 
@@ -288,10 +291,11 @@ static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
         if (!spool_is_at(jobs[i], SPOOL_PUBLISHED)) {
             continue;
         }
-        if (disk_sync_name("archive.left", s->work_fd, spool_path(jobs[i]->id, "in").text) != 0 &&
-            errno != ENOENT) {
+        const int fd = spool_open_inputs(s, jobs[i]->id);
+        if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
             spool_set_outcome_errno(jobs[i], errno, what);
         }
+        beneath_close(fd);
     }
 }
 

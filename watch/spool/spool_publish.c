@@ -75,8 +75,7 @@ static int is_younger(const struct spool *s, int folder, const struct spool_job 
     const int64_t last_us = now_us > s->last_id_us ? now_us : s->last_id_us;
     return sscanf(text, " { \"schema\" : %*d , \"leat\" : \"%*[^\"]\" , \"job\" : \"%22[0-9-]\"",
                   id) == 1 &&
-           strcmp(id, spool_first_id(job)) > 0 && spool_id_time(id) >= 0 &&
-           spool_id_time(id) <= last_us;
+           strcmp(id, job->id) > 0 && spool_id_time(id) >= 0 && spool_id_time(id) <= last_us;
 }
 
 /* Whether the folder of the result can hold none. What is not there yet can. */
@@ -305,12 +304,13 @@ static int was_published(struct spool *s, const struct spool_job *job)
     return found ? 1 : 0;
 }
 
-/* Leaves .work/ID/published; false, with errno: it cannot be. Then there is the name, as long as
- * the result keeps it. */
+/* Calls .work/ID/in "published"; false, with errno: it cannot be. Then there is the name, as long
+ * as the result keeps it. */
 static bool mark(struct spool *s, const struct spool_job *job)
 {
-    return disk_append("publish.mark", s->work_fd, spool_path(job->id, "published").text, "\n",
-                       1) == 0;
+    return is_marked(s, job) > 0 ||
+           disk_rename("publish.mark", s->work_fd, spool_path(job->id, "in").text, s->work_fd,
+                       spool_path(job->id, "published").text) == 0;
 }
 
 /* Those of the jobs that have their name by now: on disk, and marked. 0, or an errno. */

@@ -1,5 +1,6 @@
 /*
- * spool_record - the small JSON files in .work/ID: job, commit, reason.json.
+ * spool_record - the two small JSON files in .work/ID: job, which is the job's record, and
+ * reason.json.
  *
  * They are written by leat alone and yet never trusted: names are single components, numbers are
  * numbers, and whatever else is found is not a record. A name is bytes, JSON is UTF-8: a name that
@@ -23,9 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCHEMA = 1, RECORD_BYTES_MAX = 16 << 20, DUMP_FLAGS = JSON_INDENT(1) };
-/* What more an archive has made is in its result.json alone: the record must be readable again. */
-enum { OUTPUTS_MAX = 1 << 14 };
+/* leat 0.1.0 writes records of schema 1, with the commit in a file of its own. */
+enum { SCHEMA_REASON = 1, SCHEMA = 2, RECORD_BYTES_MAX = 16 << 20, DUMP_FLAGS = JSON_INDENT(1) };
 
 /* A string of a text for free(), which is UTF-8. */
 static json_t *string_of(char *text)
@@ -97,22 +97,15 @@ static json_t *pack_files(const struct spool_job *job)
 
 char *spool_record_job(const struct spool_job *job)
 {
-    return dump(json_pack("{s:i, s:s, s:s*, s:o, s:o, s:o, s:O}", "schema", SCHEMA, "id", job->id,
-                          "first", job->first[0] != '\0' ? job->first : NULL, "folder",
-                          encode(job->folder), "stem", encode(job->stem), "inputs", pack_files(job),
-                          "parameters", job->parameters));
-}
-
-char *spool_record_commit(const struct spool_job *job)
-{
-    json_t *commit = json_pack("{s:i, s:s, s:o, s:s, s:I, s:b}", "schema", SCHEMA, "id", job->id,
-                               "final", encode(job->published), "owner", job->owner, "part_inode",
-                               (json_int_t)job->part_inode, "replace", job->replace);
-    if (job->outputs != NULL && json_array_size(job->outputs) <= OUTPUTS_MAX &&
-        json_object_set(commit, "outputs", job->outputs) != 0) { /* NULL is refused */
-        xalloc_end();
-    }
-    return dump(commit);
+    json_t *const commit = job->is_committed
+                               ? json_pack("{s:o, s:s, s:I, s:b}", "final", encode(job->published),
+                                           "owner", job->owner, "part_inode",
+                                           (json_int_t)job->part_inode, "replace", job->replace)
+                               : NULL;
+    return dump(json_pack("{s:i, s:s, s:o, s:o, s:o, s:O, s:i, s:b, s:o*}", "schema", SCHEMA, "id",
+                          job->id, "folder", encode(job->folder), "stem", encode(job->stem),
+                          "inputs", pack_files(job), "parameters", job->parameters, "attempts",
+                          (int)job->n_attempts, "held", job->held, "commit", commit));
 }
 
 char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason)
@@ -122,8 +115,8 @@ char *spool_record_reason(const struct spool_job *job, const struct spool_reason
     time_t now = time(NULL);
     gmtime_r(&now, &t);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
-    return dump(json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:o, s:o, s:O}", "schema", SCHEMA, "id",
-                          job->id, "kind", reason->kind, "reason", encode_text(reason->text),
+    return dump(json_pack("{s:i, s:s, s:s, s:o, s:s, s:i, s:o, s:o, s:O}", "schema", SCHEMA_REASON,
+                          "id", job->id, "kind", reason->kind, "reason", encode_text(reason->text),
                           "time", text, "attempts", (int)job->n_attempts, "folder",
                           encode(job->folder), "inputs", pack_files(job), "parameters",
                           job->parameters));
@@ -145,7 +138,8 @@ static enum status read_object(int job_fd, const char *name, json_t **out)
     if (code != STATUS_OK) {
         return code;
     }
-    if (json_integer_value(json_object_get(object, "schema")) != SCHEMA) {
+    const json_int_t schema = json_integer_value(json_object_get(object, "schema"));
+    if (schema < 1 || schema > SCHEMA) {
         json_decref(object);
         return status_fail(STATUS_BAD_INPUT, "'%s' is not a record of this version of leat", name);
     }
@@ -173,15 +167,30 @@ static enum status read_files(struct spool_job *job, const json_t *list)
     return job->n_files > 0 ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'job' names no input");
 }
 
+static enum status take_commit(struct spool_job *job, const json_t *object)
+{
+    const json_t *inode = json_object_get(object, "part_inode");
+    const char *owner = json_string_value(json_object_get(object, "owner"));
+    STATUS_TRY(decode(json_object_get(object, "final"), &job->published));
+    snprintf(job->owner, sizeof(job->owner), "%s", owner != NULL ? owner : "");
+    job->part_inode = (uint64_t)json_integer_value(inode);
+    job->replace = json_is_true(json_object_get(object, "replace"));
+    job->is_committed = true;
+    return beneath_is_path(job->published) && *job->published != '\0' && json_is_integer(inode) &&
+                   (owner == NULL || spool_is_owner(owner))
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT, "the commit in 'job' is not as leat writes it");
+}
+
 static enum status take_job(struct spool_job *job, const char *id, const json_t *object)
 {
     const char *own_id = json_string_value(json_object_get(object, "id"));
     const json_t *inputs = json_object_get(object, "inputs");
     json_t *parameters = json_object_get(object, "parameters");
-    const char *first = json_string_value(json_object_get(object, "first"));
+    const json_int_t attempts = json_integer_value(json_object_get(object, "attempts"));
     snprintf(job->id, sizeof(job->id), "%s", id);
-    snprintf(job->first, sizeof(job->first), "%s",
-             first != NULL && spool_id_time(first) >= 0 ? first : "");
+    job->n_attempts = attempts > 0 && attempts < INT_MAX ? (unsigned)attempts : 0;
+    job->held = json_is_true(json_object_get(object, "held"));
     job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
     job->files = xcalloc(json_array_size(inputs), sizeof(*job->files));
     job->n_files = json_array_size(inputs);
@@ -194,13 +203,29 @@ static enum status take_job(struct spool_job *job, const char *id, const json_t 
                : status_fail(STATUS_BAD_INPUT, "'job' is not a record of leat");
 }
 
+/* The commit that the record holds, or what has been beside it since leat 0.1.0. */
+static enum status read_commit(int job_fd, struct spool_job *job, const json_t *object)
+{
+    json_t *commit = json_incref(json_object_get(object, "commit"));
+    enum status code = STATUS_OK;
+    if (json_integer_value(json_object_get(object, "schema")) < SCHEMA) {
+        code = read_object(job_fd, "commit", &commit);
+    }
+    if (code == STATUS_OK && commit != NULL) {
+        code = take_commit(job, commit);
+    }
+    json_decref(commit);
+    return code == STATUS_NOT_FOUND ? STATUS_OK : code;
+}
+
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
 {
     json_t *object;
     *out = NULL;
     STATUS_TRY(read_object(job_fd, "job", &object));
     struct spool_job *job = xcalloc(1, sizeof(*job));
-    const enum status code = take_job(job, id, object);
+    enum status code = take_job(job, id, object);
+    code = code == STATUS_OK ? read_commit(job_fd, job, object) : code;
     json_decref(object);
     if (code != STATUS_OK) {
         spool_job_free(job);
@@ -208,31 +233,6 @@ enum status spool_read_job(int job_fd, const char *id, struct spool_job **out)
     }
     *out = job;
     return STATUS_OK;
-}
-
-enum status spool_read_commit(int work_fd, struct spool_job *job)
-{
-    json_t *object;
-    STATUS_TRY(read_object(work_fd, spool_path(job->id, "commit").text, &object));
-    const char *id = json_string_value(json_object_get(object, "id"));
-    const json_t *inode = json_object_get(object, "part_inode");
-    const char *owner = json_string_value(json_object_get(object, "owner"));
-    char *final;
-    const bool good = decode(json_object_get(object, "final"), &final) == STATUS_OK &&
-                      beneath_is_path(final) && *final != '\0' && json_is_integer(inode) &&
-                      id != NULL && strcmp(id, job->id) == 0 &&
-                      (owner == NULL || spool_is_owner(owner));
-    if (good) {
-        free(job->published);
-        job->published = final;
-        snprintf(job->owner, sizeof(job->owner), "%s", owner != NULL ? owner : "");
-        job->part_inode = (uint64_t)json_integer_value(inode);
-        job->replace = json_is_true(json_object_get(object, "replace"));
-    } else {
-        free(final);
-    }
-    json_decref(object);
-    return good ? STATUS_OK : status_fail(STATUS_BAD_INPUT, "'commit' is not a record of leat");
 }
 
 bool spool_has_reason(int work_fd, const char *id)
@@ -249,17 +249,6 @@ char *spool_read_reason(int work_fd, const char *id)
     json_t *object;
     const enum status code = read_object(work_fd, spool_path(id, "reason.json").text, &object);
     return code == STATUS_OK ? dump(object) : NULL;
-}
-
-unsigned spool_read_attempts(int work_fd, const char *id)
-{
-    struct stat st;
-    if (fstatat(work_fd, spool_path(id, "attempts").text, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(st.st_mode)) {
-        return 0;
-    }
-    off_t n = st.st_size / SPOOL_ATTEMPT_BYTES;
-    return n < INT_MAX ? (unsigned)n : INT_MAX;
 }
 
 struct spool_job *spool_job_make(const char *id, const char *folder, const char *stem,

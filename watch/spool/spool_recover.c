@@ -1,16 +1,16 @@
 /*
  * spool_recover - what is found in .work at start, and what is done with it.
  *
- *   commit, whole                      publish, archive
+ *   a record with a commit             publish, archive
  *   reason.json                        it has failed: the rest of the way to failed/
  *   inputs, record, some still in in/  the claim is finished
  *   inputs, record                     verify again; too many attempts: fail
  *   an input that is not in the record taken late: the job's
- *   inputs, no whole record or commit  fail, with that as the reason
+ *   inputs, no whole record            fail, with that as the reason
  *   no inputs, no commit               remove
  *   anything that is not a job's folder to failed/, with that as the reason
  *
- * Then parts in OUT that belong to nobody. Before, what a killed retry has left in failed/.
+ * Then parts in OUT that belong to nobody.
  */
 #include "watch/spool/spool_state.h"
 
@@ -81,18 +81,12 @@ static void set_aside(struct spool *s, struct spool_recovery *r, const char *nam
     }
 }
 
-/* Whether a record was read, or is known to be none. */
-static bool is_known(enum status code)
-{
-    return code == STATUS_OK || code == STATUS_NOT_FOUND || code == STATUS_BAD_INPUT;
-}
-
 /* What a job's folder holds. */
 struct found {
     struct spool_job *job; /* by its record; where that cannot be used, by what lies in `in/` */
     struct spool_names inside;
     bool has_reason;
-    enum status record, commit;
+    enum status record;
     size_t n_outside; /* inputs of the record that are not inside */
 };
 
@@ -115,7 +109,7 @@ static void adopt_late(int in_fd, struct found *f)
 static enum status look_at(struct spool *s, int job_fd, const char *id, struct found *f)
 {
     struct stat st;
-    int in_fd = beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY);
+    int in_fd = spool_open_inputs(s, id);
     if (in_fd < 0 && !spool_is_absent(errno)) {
         return status_fail_errno(errno, "its inputs cannot be listed");
     }
@@ -124,31 +118,24 @@ static enum status look_at(struct spool *s, int job_fd, const char *id, struct f
     if (code == STATUS_OK) {
         f->record = spool_read_job(job_fd, id, &f->job);
     }
-    if (code == STATUS_OK && f->record == STATUS_OK) {
+    if (code == STATUS_OK && f->record == STATUS_OK && !f->job->is_committed) {
         adopt_late(in_fd, f);
     }
     beneath_close(in_fd);
     STATUS_TRY(code);
     f->has_reason =
         fstatat(job_fd, "reason.json", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-    if (!is_known(f->record)) {
-        return f->record;
-    }
-    if (f->record != STATUS_OK) {
+    if (f->record == STATUS_NOT_FOUND || f->record == STATUS_BAD_INPUT) {
         f->job =
             spool_job_make(id, "", id, (const char *const *)f->inside.names, f->inside.n, NULL);
-    }
-    f->commit = spool_read_commit(s->work_fd, f->job);
-    if (!is_known(f->commit)) {
-        return f->commit;
+    } else if (f->record != STATUS_OK) {
+        return f->record;
     }
     for (size_t i = 0; i < f->job->n_files; i++) {
         char *name = f->job->files[i].name;
         f->n_outside += f->inside.n == 0 || bsearch(&name, f->inside.names, f->inside.n,
                                                     sizeof(char *), spool_by_name) == NULL;
     }
-    f->job->n_attempts = spool_read_attempts(s->work_fd, id);
-    f->job->held = spool_is_held(s, id);
     f->job->reason = f->has_reason ? spool_read_reason(s->work_fd, id) : NULL;
     return STATUS_OK;
 }
@@ -220,7 +207,7 @@ static void recover_one(struct spool *s, struct spool_recovery *r, const char *i
     if (code != STATUS_OK) {
         log_warning("job %s stays until the next start: %s", id, status_message());
         spool_job_free(f.job);
-    } else if (f.commit == STATUS_OK) {
+    } else if (f.job->is_committed) {
         keep(r, f.job, SPOOL_COMMITTED);
     } else if (!any) {
         spool_job_free(f.job);
@@ -228,11 +215,9 @@ static void recover_one(struct spool *s, struct spool_recovery *r, const char *i
     } else if (f.has_reason) {
         drop_parts(s, id);
         fail_now(s, r, f.job, NULL, NULL, &r->n_failed);
-    } else if (f.commit == STATUS_BAD_INPUT) {
-        fail_now(s, r, f.job, "internal",
-                 "its commit record is damaged; it may have been published", &r->n_failed);
     } else if (f.record != STATUS_OK) {
-        fail_now(s, r, f.job, "internal", "its record is damaged", &r->n_failed);
+        fail_now(s, r, f.job, "internal",
+                 "its record is damaged; its result may have been published", &r->n_failed);
     } else {
         go_on(s, r, f.job, &f);
     }
@@ -270,8 +255,7 @@ static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
         if (spool_id_time(id) < 0 || (strcmp(name, part.name) != 0 && strcmp(name, old) != 0)) {
             continue;
         }
-        if (fstatat(s->work_fd, spool_path(id, "commit").text, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
-            !spool_is_absent(errno)) {
+        if (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || !spool_is_absent(errno)) {
             continue;
         }
         if (spool_drop_part(s, s->owner, id)) {
@@ -300,7 +284,6 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
     *out = (struct spool_recovery){0};
     STATUS_TRY(spool_list(s->failed_fd, "'failed'", &list));
     learn_ids(s, &list);
-    spool_end_retries(s, &list);
     spool_names_free(&list);
     STATUS_TRY(spool_list(s->work_fd, "'.work'", &list));
     learn_ids(s, &list);
@@ -308,8 +291,7 @@ enum status spool_recover(struct spool *s, struct spool_recovery *out)
         const char *name = list.names[i];
         if (spool_id_time(name) >= 0) {
             recover_one(s, out, name);
-        } else if (strcmp(name, "lock") != 0 && strcmp(name, "requests") != 0 &&
-                   !spool_keep_note(s, name)) {
+        } else if (strcmp(name, "lock") != 0 && strcmp(name, "requests") != 0) {
             set_aside(s, out, name);
         }
     }

@@ -21,13 +21,6 @@ struct spool {
     pthread_mutex_t archiving; /* held while inputs go to done/, or a folder there is removed */
 };
 
-/* What a failed job's reason.json is called while its inputs go back: a folder without reason.json
- * and without inputs is what a retry that was cut short has left. */
-#define SPOOL_RETRIED "reason.json.retried"
-
-/* A line of `attempts`: "2026-11-21T03:04:41Z\n". */
-enum { SPOOL_ATTEMPT_BYTES = 21 };
-
 /* Names that are tried for a result or an archived input, before that is an error. */
 enum { SPOOL_NAMES_TRIED = 100 };
 
@@ -76,7 +69,7 @@ struct spool_path {
     char text[SPOOL_ID_BYTES + 32];
 };
 struct spool_path spool_path(const char *id, const char *name);
-/* Opens .work/ID/in; -1 with errno. */
+/* Opens the folder of the job's inputs, .work/ID/in or .work/ID/published; -1 with errno. */
 int spool_open_inputs(const struct spool *s, const char *id);
 /* Removes the folder ID and leat's files in it, in .work or failed/ (at_fd); false, with errno,
  * when it is still there: ENOTEMPTY, ENOTDIR or EISDIR where something else is in it. While there
@@ -90,9 +83,6 @@ int spool_open_part(const struct spool *s, const char *id);
 /* Removes the part of that owner, and what stepped aside for it; false, with errno, when something
  * is left. */
 bool spool_drop_part(const struct spool *s, const char *owner, const char *id);
-/* Before a durable job goes back or fails: a commit whose fsync failed may be there, and must not
- * be found later. False: it cannot be removed, and the outcome says why. */
-bool spool_uncommit(struct spool *s, struct spool_job *job);
 /* STEM~ID.REST for a name that is taken: behind `stem` where the name begins with it, else at the
  * end; with "-COUNT" when count > 1. At most 255 bytes. */
 void spool_other_name(const char *name, const char *stem, const char *id, unsigned count,
@@ -124,15 +114,11 @@ bool spool_unchanged(struct spool *s, struct spool_job *job);
 
 /* --- spool_record.c */
 
-/* Text of `job`, `commit` and reason.json, for free(). */
+/* Text of `job` and reason.json, for free(). */
 char *spool_record_job(const struct spool_job *job);
-char *spool_record_commit(const struct spool_job *job);
 char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason);
 /* Reads `job` in an open folder of a job. STATUS_NOT_FOUND; STATUS_BAD_INPUT: no such record. */
 enum status spool_read_job(int job_fd, const char *id, struct spool_job **out) STATUS_MUST_CHECK;
-/* Reads .work/ID/commit into the job's published, owner, part_inode and replace; the same statuses.
- */
-enum status spool_read_commit(int work_fd, struct spool_job *job) STATUS_MUST_CHECK;
 /* A new job of that id with what is given, unchecked. */
 struct spool_job *spool_job_make(const char *id, const char *folder, const char *stem,
                                  const char *const names[], size_t n_names, json_t *parameters);
@@ -140,8 +126,6 @@ struct spool_job *spool_job_make(const char *id, const char *folder, const char 
 bool spool_has_reason(int work_fd, const char *id);
 /* Its text, for free(); NULL: there is none. */
 char *spool_read_reason(int work_fd, const char *id);
-/* Lines of `attempts`. */
-unsigned spool_read_attempts(int work_fd, const char *id);
 
 /* From so many jobs on, one syncfs for all of them takes the place of an fsync for each file and
  * folder: every fsync, even of what is on disk already, waits for the disk to empty its cache, a
@@ -173,6 +157,8 @@ size_t spool_count(struct spool_job *const jobs[], size_t n, enum spool_state st
 void spool_sync_all(struct spool_job *const jobs[], size_t n, enum spool_state state,
                     const char *step, int fd, const char *what);
 
+/* Replaces the record of one job, without its folder's fsync. 0, or -1 with errno. */
+int spool_rewrite(struct spool *s, const struct spool_job *job, const char *step);
 /* Writes .work/ID/NAME.new; frees the text. `what` begins the message where that fails. */
 void spool_write(struct spool *s, struct spool_job *job, const char *step, const char *name,
                  char *text, const char *what);
@@ -187,30 +173,20 @@ void spool_put_in_place(struct spool *s, struct spool_job *const jobs[], size_t 
 
 /* --- steps */
 
-/* spool_claim.c: the rest of spool_claim for jobs whose `job` record is on disk: moves what is not
+/* spool_claim.c: before a durable job goes back or fails: a commit whose fsync failed may be in its
+ * record, and must not be found later. False: it cannot be taken back, and the outcome says why. */
+bool spool_uncommit(struct spool *s, struct spool_job *job);
+/* The rest of spool_claim for jobs whose `job` record is on disk: moves what is not
  * yet there, and verifies. */
 void spool_claim_take(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* spool_publish.c: the name that the result is going to have, if nobody takes it meanwhile, into
  * job->published. */
 void spool_choose_name(const struct spool *s, struct spool_job *job);
-/* spool_fail.c: of what is in failed/, ends what a retry that was cut short has left: a failure
- * again while it has inputs, else nothing. */
-void spool_end_retries(struct spool *s, const struct spool_names *failed);
-/* spool_first.c: notes which job the input of in/FOLDER was of first, if that can be noted. */
-void spool_note_first(int work_fd, const char *folder, const struct spool_file *file,
-                      const char *id);
-/* Whether a name in .work is that of such a note; one whose file is not there any more goes. */
-bool spool_keep_note(const struct spool *s, const char *name);
-/* Sets job->first from the notes about its inputs: the youngest, and "" unless each has one. */
-void spool_find_first(const struct spool *s, struct spool_job *job);
-void spool_forget_notes(const struct spool *s, const struct spool_job *job);
 /* spool_late.c: moves job->late from in/ to .work/ID/in, where it can; whether any was. They are of
  * the job then, whose record does not say so yet. */
 bool spool_take_late(struct spool *s, struct spool_job *job);
 /* A file of .work/ID/in that the job's record does not name. */
 void spool_append_file(struct spool_job *job, const char *name, const struct stat *st);
-/* spool_hold.c: whether the job is held. */
-bool spool_is_held(const struct spool *s, const char *id);
 /* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody
  * else has it. */
 bool spool_lock_failed(int job_fd);
