@@ -16,7 +16,7 @@ failed() {
 a=20261121-030441-000001 b=20261121-030441-000002 c=20261121-030441-000003 d=20261121-030441-000004
 
 expect 2 "$LEAT" retry --spool s $a
-says "no such job in 's/failed'"
+says "no job '$a' in 's/failed'"
 expect 2 "$LEAT" status --failed --spool s
 mkdir -p s/failed
 expect 0 "$LEAT" status --failed --spool s
@@ -54,9 +54,9 @@ expect 0 "$LEAT" retry --spool s $b
 says "$b: asked for; no service runs: the next one does it when it starts$"
 grep -q "$b" s/.work/requests/* || fail "no request is left"
 expect 2 "$LEAT" retry --spool s 20261121-030441-000009
-says "no such job in 's/failed'; leat status --failed"
+says "no job '20261121-030441-000009' in 's/failed'; leat status --failed"
 expect 2 "$LEAT" retry --spool s ../in
-says "../in: there is no such job"
+says "no job '../in'"
 expect 1 "$LEAT" retry --spool s nix $c
 expect 2 "$LEAT" retry --spool s --all $a
 says "--all means every failed job.*'$a'"

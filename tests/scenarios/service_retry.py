@@ -35,7 +35,7 @@ with open(f"spool/failed/{ids['torn.points.csv']}/job", "w") as f:
 # By a service that runs: what cannot be stays where it is, with a word; another file of that name is another drop.
 said = retry(s, ids["lacks.points.csv"], ids["torn.points.csv"], "nix")
 s.check(said.returncode == 2 and "its input 'lacks.points.csv' is not in" in said.stderr and "does not say what it is of" in said.stderr
-        and "nix: there is no such job" in said.stderr, said.stderr)
+        and "there is no job 'nix'" in said.stderr, said.stderr)
 s.check(s.has(f"failed/{ids['torn.points.csv']}/in/torn.points.csv"), "it has moved")
 configure(2)
 s.process.send_signal(signal.SIGHUP)
