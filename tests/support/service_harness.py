@@ -128,15 +128,16 @@ def kinds(b):
 
 
 def try_again(b, ignored):
-    """leat retry, beside a running service: what failed comes back, and fails once more under another id."""
-    before = set(os.listdir(b.service.folder("failed")))
+    """leat retry, beside a running service: the jobs that have failed are tried again, and fail once more."""
+    root = b.service.folder("failed")
+    before = {id: os.stat(os.path.join(root, id)).st_ctime_ns for id in os.listdir(root)}
     said = subprocess.run([b.service.leat, "retry", "--all", "--spool", b.service.spool],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     b.service.settle(ignored)
-    after = set(os.listdir(b.service.folder("failed")))
-    if said.returncode != 0 or len(before) != len(after) or before & after:
-        b.ledger.blame("wrong", "leat retry: exit status %d, %d failures before, %d after: %s" % (
-            said.returncode, len(before), len(after), said.stderr.decode(errors="replace")))
+    after = {id: os.stat(os.path.join(root, id)).st_ctime_ns for id in os.listdir(root)}
+    if said.returncode != 0 or set(before) != set(after) or any(before[id] >= after[id] for id in before):
+        b.ledger.blame("wrong", "leat retry: exit status %d, failures before %s, after %s: %s" % (
+            said.returncode, before, after, said.stderr.decode(errors="replace")))
 
 
 def manners(b):
