@@ -207,6 +207,8 @@ def jobs():
     yield Job("interpolate", {"i.nodes.csv": "x,y\n0,1\n1,3\n2,2\n", "i.query.csv": "0.5\n1\n"})
     yield Job("kmeans", {"k.points.csv": "a,b\n1,2\n1,3\n8,9\n8,8\n"}, "-s", "k=2",
               "-s", "n_init=1")
+    yield Job("given", {"g.points.csv": "a,b,c,w\n1,2,3,1\n1,3,4,0\n8,9,8,2\n", "g.centroids.csv": "c,b,a\n1,1,1\n8,8,8\n"},
+              "-s", "centroids=file", "-s", "weight=w", "-s", "factors=1,1,2")
     yield Job("bundle", {"n.nodes.csv": "x,y\n0,1\n1,3\n2,2\n", "n.query.csv": "0.5\n1\n"}, "--bundle")
     if not EVERYTHING:
         return
