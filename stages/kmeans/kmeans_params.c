@@ -22,76 +22,43 @@ enum {
     FIGURE
 };
 
+#define CHOICE(called, among, first, says)                                                         \
+    {                                                                                              \
+        .key = (called), .kind = PARAM_CHOICE, .text = (first), .choices = (among), .help = (says) \
+    }
+#define NUMBER(of, called, least, most, value, says)                                               \
+    {                                                                                              \
+        .key = (called), .kind = (of), .text = (value), .min = (least), .max = (most),             \
+        .help = (says)                                                                             \
+    }
+#define TEXT(called, says)                                                                         \
+    {                                                                                              \
+        .key = (called), .kind = PARAM_TEXT, .text = "", .max = 4096, .help = (says)               \
+    }
+
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
-    [K] = {.key = "k",
-           .kind = PARAM_RANGE,
-           .text = "8",
-           .min = 1,
-           .max = (double)KMEANS_POINTS_MAX,
-           .help = "number of clusters; 2-12: each of them, and the best by silhouette"},
-    [SCALE] = {.key = "scale",
-               .kind = PARAM_CHOICE,
-               .text = "none",
-               .choices = "none|unit|range",
-               .help = "scale columns to a standard deviation, or a range, of 1"},
-    [INIT] = {.key = "init",
-              .kind = PARAM_CHOICE,
-              .text = "k-means++",
-              .choices = "k-means++|random|first",
-              .help = "the first centroids: by k-means++, random points, or the first k"},
-    [SEED] = {.key = "seed",
-              .kind = PARAM_COUNT,
-              .text = "0",
-              .min = 0,
-              .max = 0x1p53,
-              .help = "seed of the random numbers"},
-    [MAX_ITER] = {.key = "max_iter",
-                  .kind = PARAM_COUNT,
-                  .text = "300",
-                  .min = 1,
-                  .max = 1000000000,
-                  .help = "the most iterations of a run"},
-    [TOL] = {.key = "tol",
-             .kind = PARAM_REAL,
-             .text = "1e-4",
-             .min = 0,
-             .max = 1e9,
-             .help = "stop when centroids move less, relative to the columns' mean variance"},
-    [N_INIT] = {.key = "n_init",
-                .kind = PARAM_COUNT,
-                .text = "10",
-                .min = 1,
-                .max = 1000,
-                .help = "runs from different first centroids, of which the best is taken"},
-    [MISSING] = {.key = "missing",
-                 .kind = PARAM_CHOICE,
-                 .text = "reject",
-                 .choices = "reject|drop",
-                 .help = "rows with missing values: fail, or leave them out"},
-    [CENTROIDS] = {.key = "centroids",
-                   .kind = PARAM_CHOICE,
-                   .text = "none",
-                   .choices = "none|file",
-                   .help = "file: label points by the centroids in X.centroids.*"},
-    [CENTROIDS_COLUMNS] = {.key = "centroids_columns",
-                           .kind = PARAM_TEXT,
-                           .text = "",
-                           .max = 4096,
-                           .help = "CSV: the columns of X.centroids.* to read"},
-    [FACTORS] = {.key = "factors",
-                 .kind = PARAM_NUMBERS,
-                 .text = "",
-                 .help = "a, b, ...: scale the columns by these, not by scale"},
-    [WEIGHT] = {.key = "weight",
-                .kind = PARAM_TEXT,
-                .text = "",
-                .max = 4096,
-                .help = "the column of the points' weights"},
-    [AXES] = {.key = "axes",
-              .kind = PARAM_TEXT,
-              .text = "",
-              .max = 4096,
-              .help = "two columns for the picture, in place of components"},
+    [K] = NUMBER(PARAM_RANGE, "k", 1, (double)KMEANS_POINTS_MAX, "8",
+                 "number of clusters; 2-12: each of them, and the best by silhouette"),
+    [SCALE] = CHOICE("scale", "none|unit|range", "none",
+                     "scale columns to a standard deviation, or a range, of 1"),
+    [INIT] = CHOICE("init", "k-means++|random|first", "k-means++",
+                    "the first centroids: by k-means++, random points, or the first k"),
+    [SEED] = NUMBER(PARAM_COUNT, "seed", 0, 0x1p53, "0", "seed of the random numbers"),
+    [MAX_ITER] =
+        NUMBER(PARAM_COUNT, "max_iter", 1, 1000000000, "300", "the most iterations of a run"),
+    [TOL] = NUMBER(PARAM_REAL, "tol", 0, 1e9, "1e-4",
+                   "stop when centroids move less, relative to the columns' mean variance"),
+    [N_INIT] = NUMBER(PARAM_COUNT, "n_init", 1, 1000, "10",
+                      "runs from different first centroids, of which the best is taken"),
+    [MISSING] = CHOICE("missing", "reject|drop", "reject",
+                       "rows with missing values: fail, or leave them out"),
+    [CENTROIDS] = CHOICE("centroids", "none|file", "none",
+                         "file: label points by the centroids in X.centroids.*"),
+    [CENTROIDS_COLUMNS] = TEXT("centroids_columns", "CSV: the columns of X.centroids.* to read"),
+    [FACTORS] = NUMBER(PARAM_NUMBERS, "factors", 0, 1e300, "",
+                       "a, b, ...: scale the columns by these, not by scale"),
+    [WEIGHT] = TEXT("weight", "the column of the points' weights"),
+    [AXES] = TEXT("axes", "two columns for the picture, in place of components"),
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 

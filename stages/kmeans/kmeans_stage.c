@@ -6,7 +6,6 @@
  */
 #include "stages/kmeans/kmeans_job.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,22 +26,16 @@ static void free_job(void *context)
     free(job);
 }
 
-static enum status take_factors(struct kmeans_job *job)
+static void take_factors(struct kmeans_job *job)
 {
-    const struct numbers *const factors = &job->choice.factors;
+    const size_t n = (size_t)job->choice.factors.n;
     job->solve.factors = job->factors;
-    if (factors->n > 0) {
-        numbers_fill(factors, 0, (size_t)factors->n, job->factors);
+    if (n > 0) {
+        numbers_fill(&job->choice.factors, 0, n, job->factors);
     }
-    for (size_t i = (size_t)factors->n; i-- > 0;) { /* from the end, to make room for a weight */
-        const double factor = job->factors[i];
-        job->factors[kmeans_measured(&job->layout, i)] = factor;
-        if (!(factor >= 0 && factor <= DBL_MAX)) {
-            return status_fail(STATUS_BAD_ARGUMENT, "factors: %g is no factor; it is 0 or more",
-                               factor);
-        }
+    for (size_t i = n; i-- > 0;) { /* from the end, to make room for a weight */
+        job->factors[kmeans_measured(&job->layout, i)] = job->factors[i];
     }
-    return STATUS_OK;
 }
 
 static enum status new_job(struct job_io *io, struct kmeans_job **out)
@@ -59,7 +52,7 @@ static enum status new_job(struct job_io *io, struct kmeans_job **out)
     STATUS_TRY(room_keep(&io->room, free_job, job));
     STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
     STATUS_TRY(kmeans_room(job, &io->room));
-    STATUS_TRY(take_factors(job));
+    take_factors(job);
     job->is_not_index = job->layout.has_weight && job->layout.weight == 0;
     job->solve.source = (struct kmeans_source){kmeans_points_visit, kmeans_labels_take, job};
     return STATUS_OK;

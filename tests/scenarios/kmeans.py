@@ -316,7 +316,7 @@ def given_at_edges():
     bad("a,b\n1,2\n1,1e300\n", "'b' has values from .* to 1e[+]300, too far apart")
     bad("a,b\n1,2\n", "scale would measure .* set scale=none, and factors", "scale=range")
     bad("a,b\n1,2\n", "has 2 columns, and factors are 3 numbers", "factors=1,2,3")
-    bad("a,b\n1,2\n", "factors: -1 is no factor", "factors=1,-1")
+    bad("a,b\n1,2\n", "numbers that are not from 0 to", "factors=1,-1", status=2)
     bad("a,b\n1,2\n", "centroids=none takes the place of X.centroids", "centroids=none")
     os.remove("v.centroids.csv")
     run("--force", "-o", "worse", "v.points.csv", "-s", "centroids=file", status=1, says="v.centroids")
