@@ -57,6 +57,9 @@ static struct drops *drops_of(struct service_inbox *inbox, struct group *group)
 static void end_drop(const struct service_inbox *inbox, struct drops *d)
 {
     const bool is_over = d->claimed_ms != 0 && !is_lately(inbox, d->claimed_ms);
+    if (d->claimed_ms == 0 && !is_lately(inbox, d->unsure_ms)) { /* not for ever by many drops */
+        d->unsure_ms = inbox->now_ms;
+    }
     if (!d->has_projection && !is_over) {
         d->n_owed++;
         d->owed_ms = d->is_doubted ? d->owed_ms : inbox->now_ms;
@@ -142,6 +145,12 @@ void inbox_note_gone(struct service_inbox *inbox, struct group *group, const cha
     struct drops *const d = drops_of(inbox, group);
     note_name(d, name);
     d->claimed_ms = inbox->now_ms;
+}
+
+bool inbox_is_unsure(const struct service_inbox *inbox, const struct group *group)
+{
+    const struct drops *const d = group->drops;
+    return d != NULL && is_lately(inbox, d->unsure_ms);
 }
 
 bool inbox_is_doubtful(const struct file *f)

@@ -72,8 +72,9 @@ static char *find_missing(const struct service_inbox *inbox, const struct file *
 }
 
 /* The file of a complete job that waits for time; NULL: none does. The first part, which says where
- * the result lies, waits for its .prj: for one that was here at the start, too, since nobody knows
- * what was here before. The last one waits for the others of its drop. */
+ * the result lies, waits for its .prj: also when there is one that came before it, or was here at
+ * the start, since that may be of a grid whose place it took before anybody looked. Where one drop
+ * came over another, the last part waits for the rest. */
 static struct file *find_waiting(const struct service_inbox *inbox, const struct group_job *job,
                                  const char **what)
 {
@@ -83,17 +84,21 @@ static struct file *find_waiting(const struct service_inbox *inbox, const struct
     }
     const struct file *const prj =
         inbox_file_of(group_beside(&inbox->groups, &first->g, INPUT_PROJECTION));
-    bool waits = group_wants_projection(&first->g) && (prj == NULL || prj->was_here);
-    *what = "a .prj";
+    const bool lacks_prj =
+        group_wants_projection(&first->g) &&
+        (prj == NULL || prj->was_here || prj->g.arrived_ms < first->g.arrived_ms);
+    bool is_mixed = inbox_is_unsure(inbox, first->g.group);
     for (size_t i = 1; i < job->n_parts; i++) {
-        struct file *const f = inbox_file_of(job->parts[i]);
-        if (f->g.drop != last->g.drop) {
-            last = f->g.drop > last->g.drop ? f : last;
-            *what = "the other files of its drop";
-            waits = true;
-        }
+        is_mixed = is_mixed || inbox_file_of(job->parts[i])->g.drop != first->g.drop;
     }
-    return waits && inbox->now_ms < last->complete_ms + inbox_settle_ms(inbox) ? last : NULL;
+    for (size_t i = 1; is_mixed && i < job->n_parts; i++) {
+        struct file *const f = inbox_file_of(job->parts[i]);
+        last = f->complete_ms > last->complete_ms ? f : last;
+    }
+    *what = is_mixed ? "the other files of its drop" : "a .prj";
+    return (is_mixed || lacks_prj) && inbox->now_ms < last->complete_ms + inbox_settle_ms(inbox)
+               ? last
+               : NULL;
 }
 
 void inbox_set_ready(struct service_inbox *inbox, struct group_job *job, bool ready)

@@ -5,12 +5,12 @@
  * X.dem.* and X.source.* of one folder (group.h). What lies beside a part (X.dem.prj, .aux.xml)
  * goes with it when it is there, and is waited for until it is complete; with `done_file` the
  * X.csv.done, without which X.csv is not taken. A job whose first part is an .asc grid without a
- * .prj waits for that, for `settle` seconds. What lies beside nothing that is here came late, or
- * too early: the caller gives it to the job that has been claimed without it, or puts it away after
- * `settle`; it is never of another drop's job. A lone marker or mask stays for its file. Files that
- * no pipeline takes stay, and say so. Two kinds become jobs of their own, which can only fail: what
- * is not a regular file and stays so for a moment (some programs put a file into place by link and
- * unlink), and a format that is not read where a pipeline is asked for.
+ * .prj, or with an older one, waits for that, for `settle` seconds. What lies beside nothing that
+ * is here came late, or too early: the caller gives it to the job that has been claimed without it,
+ * or puts it away after `settle`; it is never of another drop's job. A lone marker or mask stays
+ * for its file. Files that no pipeline takes stay, and say so. Two kinds become jobs of their own,
+ * which can only fail: what is not a regular file and stays so for a moment (some programs put a
+ * file into place by link and unlink), and a format that is not read where a pipeline is asked for.
  *
  * State only: looking, claiming and the clock are the caller's. One thread.
  */

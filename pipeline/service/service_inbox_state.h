@@ -53,6 +53,7 @@ struct drops {
     uint64_t owed_ms;    /* the last of them */
     uint64_t ended_ms;   /* the one before it; 0: there was none */
     uint64_t claimed_ms; /* it was; 0: it was not */
+    uint64_t unsure_ms;  /* since one drop has come over another: who knows what was not seen */
     uint64_t kept_ms;    /* since when the group has been looked at for its end */
     TAILQ_ENTRY(drops) place;
 };
@@ -122,6 +123,8 @@ void inbox_arrives(struct service_inbox *inbox, struct file *f);
 void inbox_note_claimed(struct service_inbox *inbox, const struct file *f);
 /* A grid or .prj of that name is in a job that was claimed before the start. */
 void inbox_note_gone(struct service_inbox *inbox, struct group *group, const char *name);
+/* Whether one drop of the group has lately come over another that had not been claimed. */
+bool inbox_is_unsure(const struct service_inbox *inbox, const struct group *group);
 /* Whether it is not of the present drop. */
 bool inbox_is_doubtful(const struct file *f);
 /* Whether the job of its drop was claimed, not long ago, or its grid has given way to another. */

@@ -118,15 +118,34 @@ static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
     (void)state;
     open_inbox("--settle 2");
     const struct timespec came = {13, 0};
-    struct watcher_file files[] = {
-        {.path = strdup("d/x.dem.prj"), .st.st_ctim.tv_sec = 1, .folder_came = came},
-        {.path = strdup("d/x.dem.asc"), .st.st_ctim.tv_sec = 9, .folder_came = came},
-        {.path = strdup("d/x.source.asc"), .st.st_ctim.tv_sec = 12, .folder_came = came}};
+    struct watcher_file files[] = {{.path = strdup("d/x.dem.prj"),
+                                    .st = {.st_ino = 11, .st_ctim.tv_sec = 1},
+                                    .folder_came = came},
+                                   {.path = strdup("d/x.dem.asc"),
+                                    .st = {.st_ino = 11, .st_ctim.tv_sec = 9},
+                                    .folder_came = came},
+                                   {.path = strdup("d/x.source.asc"),
+                                    .st = {.st_ino = 14, .st_ctim.tv_sec = 12},
+                                    .folder_came = came}};
     struct watcher_findings findings = {.files = files, .n_files = 3};
     service_inbox_found(inbox, &findings, now);
     look(READY_YES, "");
     take("d", "x", "x.dem.asc x.source.asc x.dem.prj", true);
     assert_int_equal(n_late(), 0);
+}
+
+/* Nobody has seen the grid that it came for. */
+static void projection_older_than_its_grid_may_be_that_of_one_before(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    COMPLETE("x.dem.prj");
+    now += 10;
+    COMPLETE("x.dem.asc", "x.source.asc", "y.dem.tif");
+    assert_waits("in/x.dem.asc", "waits 2 s for a .prj beside x.dem.asc");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc x.dem.prj", true); /* no other came */
 }
 
 /* Many programs that carry files set their times last, to those of the originals. */
@@ -407,6 +426,7 @@ int main(void)
         TEST(grid_without_a_projection_waits_for_one_for_settle),
         TEST(projection_is_never_of_another_drop),
         TEST(files_of_a_folder_that_is_moved_in_are_one_drop),
+        TEST(projection_older_than_its_grid_may_be_that_of_one_before),
         TEST(times_that_are_set_afterwards_make_no_other_drop),
         TEST(projection_that_may_be_of_either_drop_is_of_none),
         TEST(grid_waits_for_no_projection_but_that_of_the_first_part),
