@@ -194,8 +194,18 @@ extern const struct backend_ops backend_cpu;
 #define QUEUE_OPS(OP)                                                                              \
     OP(queue_new)                                                                                  \
     OP(queue_free)                                                                                 \
-    OP(alloc) OP(release) OP(upload) OP(upload_wait) OP(download) OP(copy) OP(copy_across)         \
-        OP(zero) OP(finish) OP(trim) OP(busy) OP(busy_all)
+    OP(alloc)                                                                                      \
+    OP(release)                                                                                    \
+    OP(upload)                                                                                     \
+    OP(upload_wait)                                                                                \
+    OP(download)                                                                                   \
+    OP(copy)                                                                                       \
+    OP(copy_across)                                                                                \
+    OP(zero)                                                                                       \
+    OP(finish)                                                                                     \
+    OP(trim)                                                                                       \
+    OP(busy)                                                                                       \
+    OP(busy_all)
 #define BACKEND_OP(member) __typeof__(*((struct backend_ops *)NULL)->member)
 /* The same of a family's table: KERNEL(matrix, survey) cpu_survey; */
 #define KERNEL(family, member) __typeof__(*((struct family##_kernels *)NULL)->member)

@@ -57,7 +57,8 @@ static enum status retry_one(const char *spool, const char *id, size_t *n_done)
     if (failed_jobs_has(spool, id)) {
         STATUS_TRY(ask(spool, "retry", id, &done));
     } else {
-        log_error("there is no job '%s' in '%s/failed'; leat status --failed lists them", id, spool);
+        log_error("there is no job '%s' in '%s/failed'; leat status --failed lists them", id,
+                  spool);
     }
     *n_done += done;
     return STATUS_OK;
