@@ -37,10 +37,14 @@ static bool take_digits(struct reading *r, int digits, int least, int most, int 
 /* What lies between this and the same time in UTC, in seconds. */
 static bool take_offset(struct reading *r, int *out)
 {
-    char sign, colon;
+    char blank, sign, colon;
     int hours, minutes = 0;
     *out = 0;
-    if (r->at == r->end || take(r, "Z", &sign)) {
+    if (r->at == r->end) {
+        return true;
+    }
+    (void)take(r, " ", &blank);
+    if (take(r, "Z", &sign)) {
         return true;
     }
     if (!take(r, "+-", &sign) || !take_digits(r, 2, 0, 23, &hours)) {
@@ -73,6 +77,9 @@ static bool take_time(struct reading *r, struct tm *t, double *fraction)
         while (has_fraction && take(r, "0123456789", &sign)) {
             *fraction += (sign - '0') * unit;
             unit /= 10;
+        }
+        if (has_fraction && unit == 0.1) {
+            return false;
         }
     }
     return t->tm_hour < 24 || (t->tm_min == 0 && t->tm_sec == 0 && *fraction == 0);

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* "2024-05", "2024-05-01", "2024-05-01T12:30", "2024-05-01 12:30:00.25+02:00": years from 1 to 9999
- * of the Gregorian calendar, T or a blank before the time, a fraction behind a point or a comma; Z
- * or an offset in hours, or hours and minutes; without one it is UTC. No leap seconds. A year alone
- * is a number, not a date. */
+/* "2024-05", "2024-05-01", "2024-05-01T12:30", "2024-05-01 12:30:00.25 +02:00": years from 1 to
+ * 9999 of the Gregorian calendar, T or a blank before the time, a fraction behind a point or a
+ * comma; Z or an offset in hours, or hours and minutes, after a blank or not; without one it is
+ * UTC. No leap seconds. A year alone is a number, not a date. */
 bool moment_parse(const char *text, size_t n, double *seconds);
 
 /* "2024-05-01T12:30:00Z", with six digits behind the point where seconds are not whole; of what no

@@ -728,8 +728,9 @@ enum status interpolate_setup_new(struct queue *q, const struct interpolate_requ
     const size_t own = blends                        ? request->degree
                        : has_pieces(request->method) ? INTERPOLATE_CUBIC
                                                      : n;
+    const bool are_two = request->method == INTERPOLATE_PCHIP && n == 3; /* cubics, no parabola */
     out->method = request->method;
-    out->degree = own < n ? own : n - 1;
+    out->degree = own < n || are_two ? own : n - 1;
     out->nodes.is_rational = blends;
     struct work w = {.q = q,
                      .ops = q->backend->ops,

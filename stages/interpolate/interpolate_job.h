@@ -133,6 +133,9 @@ enum status interpolate_picture(struct interpolate_job *job, struct result *out)
  * given back. */
 enum status interpolate_values_at(struct interpolate_job *job, size_t n_curves, const double *x,
                                   size_t n, double *y) STATUS_MUST_CHECK;
+/* Whether Floater and Hormann's function may be advised: it is not the polynomial itself, and no
+ * gap between nodes is more than twice another (then its Lebesgue constant stays below some 25). */
+bool interpolate_may_blend(const struct interpolate_job *job);
 /* Of the host, and as much of the backend. */
 size_t interpolate_swing_bytes(size_t n_curves);
 /* Warns of curves that leave the range of their nodes by more than its length, between the least

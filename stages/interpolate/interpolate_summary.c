@@ -146,12 +146,13 @@ static enum status warn_lebesgue(const struct interpolate_job *job, struct resul
     return result_warn(out,
                        "the Lebesgue constant of these %zu nodes%s is %s: between them, mostly "
                        "near the ends, the rounding of every y and its other errors come into the "
-                       "curve multiplied by up to as much, which %s; %s",
+                       "curve multiplied by up to as much, which %s; %s%s",
                        job->n, are_equispaced(job) ? ", at equal distances," : "", size, left,
                        job->setup.nodes.is_rational
-                           ? "take a lower blend, or method=pchip"
+                           ? "take a lower blend, or method="
                            : "take Chebyshev nodes (middle + half length * cos((2 k + 1) pi / (2 "
-                             "n))), fewer nodes, or method=floater-hormann");
+                             "n))), fewer nodes, or method=",
+                       interpolate_may_blend(job) ? "floater-hormann" : "pchip");
 }
 
 static enum status warn_all(struct interpolate_job *job, struct result *out)

@@ -113,6 +113,16 @@ static double leaves_by(struct range curve, struct range nodes)
     return length > 0 ? fmax(nodes.low - curve.low, curve.high - nodes.high) / length : 0;
 }
 
+bool interpolate_may_blend(const struct interpolate_job *job)
+{
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i + 1 < job->n; i++) {
+        least = fmin(least, job->x[i + 1] - job->x[i]);
+        most = fmax(most, job->x[i + 1] - job->x[i]);
+    }
+    return !job->setup.nodes.is_rational && job->n > job->choice.blend + 1 && most <= 2 * least;
+}
+
 static enum status warn(const struct interpolate_job *job, const double *y, size_t n_places,
                         struct result *out)
 {
@@ -138,14 +148,14 @@ static enum status warn(const struct interpolate_job *job, const double *y, size
     return result_warn(
         out,
         "the curve of '%s' swings from about %.4g to %.4g between its %zu nodes, whose y go from "
-        "%.4g "
-        "to %.4g%s: that is the %s, not what was measured there; take %smethod=pchip, which never "
+        "%.4g to %.4g%s: that is the %s, not what was measured there; take %smethod=pchip, which "
+        "never "
         "leaves the range of neighbouring nodes",
         interpolate_name(job, worst, room), curve.low, curve.high, job->n, nodes.low, nodes.high,
         more, interpolate_kind(job, kind),
-        job->setup.nodes.is_rational
-            ? ""
-            : "method=floater-hormann, which mostly stays near the nodes, or ");
+        interpolate_may_blend(job)
+            ? "method=floater-hormann, which mostly stays near the nodes, or "
+            : "");
 }
 
 enum status interpolate_warn_swing(struct interpolate_job *job, struct result *out)

@@ -226,11 +226,18 @@ nodes(lines("x,calm,step,spike", *((x, x, 10 * (x > 9), int(x == 9)) for x in ra
 pair = lines("x,y", (0, 0), (1, 0), (1.01, 1), (2, 1), (3, 1))
 nodes(pair, "query=linspace(0, 3, 9)", "method=spline",
       warns=["the curve of 'y' swings from about -58.63 to 19.78 between its 5 nodes, whose y go from 0 to 1: that is the cubic "
-             "spline, not what was measured there; " + CALM])
+             "spline, not what was measured there; " + PCHIP])
 nodes(pair, "query=linspace(0, 3, 9)", "method=floater-hormann", "blend=2",
       warns=["the curve of 'y' swings from about -40.37 to 29.83 between its 5 nodes, whose y go from 0 to 1: that is the "
              "Floater-Hormann function of degree 2, not what was measured there; " + PCHIP])
 nodes(pair, "query=linspace(0, 3, 9)", "method=pchip")
+nodes(lines("x,y", (0, 0), (1, 1), (2, 0), (2.001, 1)), "query=linspace(0, 2, 9)",
+      warns=["the curve of 'y' swings from about -191.7 to 193 between its 4 nodes, whose y go from 0 to 1: that is the "
+             "polynomial of degree 3, not what was measured there; " + PCHIP])
+# Through three nodes, too, PCHIP has two cubics; a spline is a parabola.
+for method, power in (("pchip", 3), ("spline", 2)):
+    nodes("x,y\n1,1\n3,9\n2,4\n", "query=0.5,1,2.5,3,7", "method=" + method, degree=power,
+          warns=[OUTSIDE.format(2, 5, 1, 3, f", and soon grows like x^{power}").replace("polynomial", "curve")])
 
 # --- landslides -------------------------------------------------------------------------------------------------------
 
@@ -587,7 +594,7 @@ def whole_interpolate(text, options, told, folder):
     order = sorted(range(len(x)), key=x.__getitem__)
     nodes, *ys = ([Fraction(values[k]) for k in order] for values in (x, *curves))
     evaluate, degree = {"floater-hormann": (blend_at, int(options.get("blend", 3))), "pchip": (cubics_at, 3),
-                        "spline": (cubics_at, 3)}.get(options.get("method"), (polynomial_at, len(x) - 1))
+                        "spline": (cubics_at, 3) if len(x) > 3 else (polynomial_at, 2)}.get(options.get("method"), (polynomial_at, len(x) - 1))
     rows = [[q, *(None if q is None else float(evaluate(nodes, y, Fraction(q), options)) for y in ys)] for q, *_ in given]
     queries = [q for q, *_ in given if q is not None]
     return ({"curve": (",".join(head), rows)},
