@@ -74,7 +74,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                   .kind = PARAM_REAL,
                   .text = "0.1",
                   .max = 1e6,
-                  .help = "thickness (m) above which a cell counts as hit"},
+                  .help = "thickness (m) above which a cell counts as affected"},
     [PROBES] = ONE_OF("probes", "none|file", "none",
                       "file: X.probes.* holds places, x and y, maybe with names"),
     [PROBE] = {.key = "probe",
@@ -86,7 +86,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                        .kind = PARAM_TEXT,
                        .text = "",
                        .max = 4096,
-                       .help = "CSV: the columns x and y of X.probes.*"},
+                       .help = "CSV: the columns of X.probes.*: x, y"},
     [RECORD_EVERY] =
         NUMBER_OF_STEPS("record_every", "0", "steps from row to row of a probe; 0: report_every"),
     [SAMPLE] = {.key = "sample",
@@ -261,6 +261,11 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
 const char *sciddicat_probe_text(const struct stage_args *args)
 {
     return args->params[PROBE].text;
+}
+
+const char *sciddicat_probe_columns(const struct stage_args *args)
+{
+    return args->params[PROBE_COLUMNS].text;
 }
 
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)

@@ -146,8 +146,9 @@ double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
-/* The parameter `probe`. */
+/* The parameters `probe` and `probe_columns`. */
 const char *sciddicat_probe_text(const struct stage_args *args);
+const char *sciddicat_probe_columns(const struct stage_args *args);
 /* What NODATA cells of the DEM are, by the parameters. */
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args);
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LISTED = 100 /* in the summary */, ROWS_PER_PIECE = 8192 };
 
@@ -93,6 +94,10 @@ static enum status locate(const struct sciddicat_job *job, const char *file, siz
 {
     const struct grid *const g = job->dem;
     size_t row, column;
+    if (isnan(p->x) || isnan(p->y)) {
+        return status_fail(STATUS_BAD_INPUT, "%s: probe %zu has no %s", file, number,
+                           isnan(p->x) ? "x" : "y");
+    }
     char who[STATUS_MESSAGE_BYTES / 2];
     (void)snprintf(who, sizeof who, "%s%sprobe %zu at x %.10g, y %.10g", file,
                    *file != '\0' ? ": " : "", number, p->x, p->y);
@@ -120,6 +125,29 @@ static enum status locate(const struct sciddicat_job *job, const char *file, siz
     return STATUS_OK;
 }
 
+/* Whether the first entry of a list of columns is kept column c. */
+static bool begins_with(const char *list, const struct table_info *t, size_t c)
+{
+    const char *const name = t->names != NULL ? t->names[c] : "";
+    list += strspn(list, " ");
+    const size_t n = strcspn(list, " ,");
+    return n > 0 &&
+           ((strlen(name) == n && strncmp(list, name, n) == 0) ||
+            (strspn(list, "0123456789") == n && strtoul(list, NULL, 10) == table_column(t, c) + 1));
+}
+
+/* Whether a file has y before x: as probe_columns says, or else the names of the columns. */
+static bool is_y_first(const struct stage_args *args)
+{
+    const struct table_info *const t = args->inputs[SCIDDICAT_PROBES].table;
+    const char *const list = sciddicat_probe_columns(args), *const *const names = t->names;
+    if (names == NULL || begins_with(list, t, 0) || begins_with(list, t, 1)) {
+        return begins_with(list, t, 1);
+    }
+    return (strcasecmp(names[0], "y") == 0 && strcasecmp(names[1], "x") == 0) ||
+           (strcasecmp(names[0], "row") == 0 && strcasecmp(names[1], "column") == 0);
+}
+
 /* --- taking them ------------------------------------------------------------------------------ */
 
 static enum status add_name(struct sciddicat_job *job, size_t probe, const char *name)
@@ -140,6 +168,7 @@ static bool add_numbers(struct sciddicat_job *job, const struct table_chunk *chu
                         size_t n)
 {
     const struct table_info *const t = job->args.inputs[SCIDDICAT_PROBES].table;
+    const bool is_swapped = is_y_first(&job->args);
     for (size_t i = 0; i < chunk->n_cells; i++) {
         const size_t k = n + i, across = t->cells_per_line;
         const size_t probe = first + (t->lines_are_columns ? k % across : k / 2);
@@ -147,7 +176,7 @@ static bool add_numbers(struct sciddicat_job *job, const struct table_chunk *chu
         if (probe >= job->slide.n_probes) {
             return false;
         }
-        *(is_y ? &job->probes[probe].y : &job->probes[probe].x) =
+        *(is_y != is_swapped ? &job->probes[probe].y : &job->probes[probe].x) =
             t->dtype == DTYPE_F32 ? (double)((const float *)chunk->values)[i]
                                   : ((const double *)chunk->values)[i];
     }

@@ -229,9 +229,15 @@ def probes():
     run(*files, "p.probes.csv", "probes=file", status=1, says="has 3 columns of numbers.*probe_columns=2,3")
     run(*files, "p.probes.csv", "steps=37", "probes=file", "probe_columns=2,3", "record_every=10")
     check_probes("out/p", z, h, cells, [f"probe {k + 1}" for k in range(6)], [0, 10, 20, 30, 37], snapshots)
+    for head, options in (("Y,X", []), ("row,column", []), ("a,b", ["probe_columns=2,1"]), ("a,b", ["probe_columns= b, a"]),
+                          ("y,x", ["probe_columns=x,y"]), ("x,y", ["probe_columns=2,1"])):
+        with open("p.probes.csv", "w") as f:  # y comes first
+            f.write(head + "\n" + "".join(f"{y!r},{x!r}\n" for x, y in places))
+        run(*files, "p.probes.csv", "steps=37", "probes=file", "record_every=10", *options)
+        check_probes("out/p", z, h, cells, [f"probe {k + 1}" for k in range(6)], [0, 10, 20, 30, 37], snapshots)
     for name, says in (("x,y\n5,6\n", r"probe 1 at x 5, y 6 lies outside of the map, .* x 1000 to 1500 .* y 2000 to 2700"),
                        (f"x,y\n1200,2100\n{place(33, 7)[0]},{place(33, 7)[1]}\n", "probe 2 .* row 34, column 8, where the DEM"),
-                       ("x,y\n1200,2100\n1200,\n", "probe 2 at x 1200, y -?nan lies outside"), ("x\n1200\n", "has 1 column of numbers"),
+                       ("x,y\n1200,2100\n1200,\n", "probe 2 has no y"), ("x\n1200\n", "has 1 column of numbers"),
                        ("x,y\n" + "1200,2100\n" * 1001, "more than 1000 probes"),
                        ("x,y\n" + "1200,2100\n" * 400_000, "more than 1000 probes")):
         with open("p.probes.csv", "w") as f:
