@@ -152,12 +152,34 @@ static void whatever_instant_it_dies_at_the_job_is_held_or_not(void **state)
     nothing_is_left_over();
 }
 
+/* Whatever rewrites the record of a job that cannot be published now. */
+static void a_record_keeps_its_commit(void **state)
+{
+    (void)state;
+    struct spool_job *job = new_claimed_job();
+    attempt(job);
+    strcpy(spool_fault->fail_step, "publish.out");
+    spool_fault->error = EIO;
+    spool_finish(s, &job, 1);
+    spool_finish(s, &job, 1);
+    expect(job, SPOOL_TRANSIENT, SPOOL_COMMITTED);
+    spool_fault_clear();
+    assert_int_equal(spool_hold(s, job, true), STATUS_OK);
+    spool_job_free(job);
+    struct spool_recovery r;
+    recover(&r);
+    assert_int_equal(r.n_finished, 1);
+    spool_recovery_free(&r);
+    nothing_is_left_over();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_hold_is_found_at_the_next_start_and_so_is_its_end),
         TEST(a_held_job_that_ends_leaves_nothing),
         TEST(what_cannot_be_put_on_disk_is_said),
+        TEST(a_record_keeps_its_commit),
         TEST(a_hold_that_is_said_to_have_failed_holds_at_no_later_start),
         TEST(whatever_instant_it_dies_at_the_job_is_held_or_not),
     };

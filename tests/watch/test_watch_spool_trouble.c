@@ -192,6 +192,75 @@ static void retry_that_is_killed_leaves_a_failure_or_a_job(void **state)
     assert_true(k > 7 && n_back > 1);
 }
 
+/* Every change of a retry fails once: what is refused is the failure that it was, with its reason.
+ */
+static void retry_that_fails_leaves_the_failure_as_it_was(void **state)
+{
+    (void)state;
+    bool is_reached = true;
+    unsigned n_failed = 0;
+    for (unsigned long k = 1; is_reached; k++) {
+        char path[64];
+        struct spool_job *job = new_failed_pair(), *again;
+        snprintf(path, sizeof(path), "failed/%s/reason.json", job->id);
+        char *const reason = strdup(text_of(root_fd, path));
+        spool_fault_clear();
+        spool_fault->fail_at = k;
+        spool_fault->error = EIO;
+        const enum status code = spool_retry(s, job->id, &again);
+        is_reached = spool_fault->n_changes >= k;
+        spool_fault_clear();
+        if (code != STATUS_OK) {
+            n_failed++;
+            holds(path, reason);
+            nothing_but_the_lock_is_left();
+            again = retry(job->id);
+        }
+        spool_verify(s, &again, 1);
+        work_on(again);
+        nothing_is_left_over();
+        is_empty("failed");
+        free(reason);
+        spool_job_free(again);
+        spool_job_free(job);
+    }
+    assert_true(n_failed >= 8);
+}
+
+/* A .prj that came late, and was never recorded, since the job was deleted before it was verified.
+ */
+static void what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them(void **state)
+{
+    (void)state;
+    put("in/a.dem.asc", "1");
+    struct spool_job *job = new_job("", "a", "a.dem.asc", NULL);
+    spool_claim(s, &job, 1);
+    put("in/a.dem.prj", "2");
+    const int fd = openat(root_fd, "in/a.dem.prj", O_WRONLY | O_CLOEXEC);
+    spool_add_late(job, "a.dem.prj");
+    spool_verify(s, &job, 1);
+    expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
+    close(fd);
+    fail_job(job, "deleted", "deleted by the administrator");
+    struct spool_job *again = retry(job->id);
+    assert_int_equal(again->n_files, 2);
+    assert_string_equal(again->files[1].name, "a.dem.prj");
+    spool_verify(s, &again, 1);
+    work_on(again);
+    holds("done/a.dem.prj", "2");
+    nothing_is_left_over();
+    spool_job_free(again);
+    /* What is no job at all. */
+    put("failed/mine/job",
+        "{\"schema\": 2, \"id\": \"mine\", \"folder\": \"\", \"stem\": \"a\", \"inputs\": "
+        "[{\"name\": "
+        "\"a\", \"inode\": 1, \"bytes\": 1, \"mtime_ns\": 1}], \"parameters\": {}}");
+    put("failed/mine/in/a", "1");
+    assert_int_equal(refused_retry("mine"), STATUS_BAD_INPUT);
+    holds("failed/mine/in/a", "1");
+    spool_job_free(job);
+}
+
 static void attempts_are_counted_over_restarts_until_there_are_too_many(void **state)
 {
     (void)state;
@@ -496,6 +565,8 @@ int main(void)
         TEST(what_has_failed_is_open_to_others_by_the_umask),
         TEST(failed_job_that_lacks_an_input_stays_where_it_is),
         TEST(retry_that_is_killed_leaves_a_failure_or_a_job),
+        TEST(retry_that_fails_leaves_the_failure_as_it_was),
+        TEST(what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),
         TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),

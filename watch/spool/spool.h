@@ -21,10 +21,10 @@
  *         -> archive;      fail from anywhere before commit;      requeue -> attempt again
  *
  * Steps are synchronous and meant for a thread of libuv's pool. One call at a time per spool, but
- * for spool_sweep and spool_hold: there are no locks inside; a job belongs to the call while it
- * runs. Every step takes an array of jobs that stand at it, shares the fsyncs among them, and
- * leaves in each job how that one fared: one job's trouble is not another's. A step may be repeated
- * for a job whose outcome was SPOOL_TRANSIENT.
+ * for spool_sweep, spool_hold and spool_retry: there are no locks inside; a job belongs to the call
+ * while it runs. Every step takes an array of jobs that stand at it, shares the fsyncs among them,
+ * and leaves in each job how that one fared: one job's trouble is not another's. A step may be
+ * repeated for a job whose outcome was SPOOL_TRANSIENT.
  *
  * Others may write to OUT, too, also the services of other spools: nobody waits for them, and what
  * is theirs is left alone.
@@ -265,12 +265,12 @@ int64_t spool_id_time(const char *id);
  * that: who attempts jobs does. On any thread, also while a step is taken of other jobs.
  * STATUS_IO, STATUS_NO_SPACE: it is as it was. */
 enum status spool_hold(struct spool *s, struct spool_job *job, bool hold) STATUS_MUST_CHECK;
-/* Takes failed/NAME up again, where it lies with all inputs of its record: no attempt of it is
- * charged, it is SPOOL_UNVERIFIED, and as old as it was; its parameters are empty, also after
- * spool_recover, until the caller has set them, and job->changed. On any thread, also while a step
- * is taken of other jobs. STATUS_NOT_FOUND: no such job, or an input of it is missing;
- * STATUS_EXISTS: it is being removed or taken up by somebody else; STATUS_BAD_INPUT: its record
- * cannot be used: then the job stays where it is. */
+/* Takes failed/NAME up again, where it lies with all inputs of its record, and with what else lies
+ * beside these: no attempt of it is charged, it is SPOOL_UNVERIFIED, and as old as it was; its
+ * parameters are empty, also after spool_recover, until the caller has set them, and job->changed.
+ * On any thread, also while a step is taken of other jobs. STATUS_NOT_FOUND: no such job, or an
+ * input of it is missing; STATUS_EXISTS: it is being removed or taken up by somebody else;
+ * STATUS_BAD_INPUT: its record cannot be used. Whatever else: then the job stays where it is. */
 enum status spool_retry(struct spool *s, const char *name,
                         struct spool_job **out) STATUS_MUST_CHECK;
 

@@ -345,7 +345,7 @@ static void take_back(struct spool *s, struct spool_job *job)
 {
     job->n_attempts--;
     if (spool_rewrite(s, job, "requeue.take_back") != 0) {
-        log_warning("job %s: an attempt that was not its fault stays charged until its next: %s",
+        log_warning("job %s: an attempt that was not its fault may stay charged until its next: %s",
                     job->id, strerror(errno));
     }
 }

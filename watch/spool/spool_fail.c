@@ -160,9 +160,10 @@ static enum status look_at_failed(const struct spool *s, const char *name, int j
                                   struct spool_job **out)
 {
     char id[SPOOL_ID_BYTES]; /* of "ID~2", too */
+    struct spool_names inside = {0};
     struct stat st;
     snprintf(id, sizeof(id), "%s", name);
-    const enum status code = spool_read_job(job_fd, id, out);
+    enum status code = spool_id_time(id) >= 0 ? spool_read_job(job_fd, id, out) : STATUS_NOT_FOUND;
     if (code == STATUS_BAD_INPUT || code == STATUS_NOT_FOUND) {
         return status_fail(STATUS_BAD_INPUT,
                            "'%s/failed/%s/job' does not say what it is of: move its inputs to "
@@ -170,19 +171,26 @@ static enum status look_at_failed(const struct spool *s, const char *name, int j
                            s->root, name, s->root);
     }
     const int in_fd = code == STATUS_OK ? beneath_open(job_fd, "in", O_RDONLY | O_DIRECTORY) : -1;
-    enum status found = code;
-    for (size_t i = 0; found == STATUS_OK && i < (*out)->n_files; i++) {
+    for (size_t i = 0; code == STATUS_OK && i < (*out)->n_files; i++) {
         const char *const input = (*out)->files[i].name;
         if (in_fd < 0 || fstatat(in_fd, input, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-            found = status_fail_errno(errno, "its input '%s' is not in '%s/failed/%s/in'", input,
-                                      s->root, name);
+            code = status_fail_errno(errno,
+                                     "its input '%s' is not in '%s/failed/%s/in' (put it back "
+                                     "there, or move the others to '%s/in')",
+                                     input, s->root, name, s->root);
         }
     }
+    code = code == STATUS_OK ? spool_list(in_fd, "its inputs", &inside) : code;
+    if (code == STATUS_OK) {
+        spool_adopt_late(*out, in_fd, &inside);
+    }
+    spool_names_free(&inside);
     beneath_close(in_fd);
-    return found;
+    return code;
 }
 
-/* From failed/NAME to .work/ID. Until its reason goes, the last thing of all, it has failed. */
+/* From failed/NAME to .work/ID. Until its reason goes, the last thing of all, it has failed; and it
+ * goes under a name that counts for nothing, from which it can come back. */
 static enum status take_up(struct spool *s, const char *name, struct spool_job *job)
 {
     job->n_attempts = 0;
@@ -192,12 +200,15 @@ static enum status take_up(struct spool *s, const char *name, struct spool_job *
         return status_fail_errno(errno, "'%s/failed/%s' cannot be moved", s->root, name);
     }
     const struct spool_path reason = spool_path(job->id, "reason.json");
+    const struct spool_path old = spool_path(job->id, "reason.json.new");
     if (spool_rewrite(s, job, "retry.record") == 0 && disk_sync("retry.taken", s->work_fd) == 0 &&
-        (disk_unlink("retry.reason", s->work_fd, reason.text) == 0 || errno == ENOENT) &&
+        (disk_replace("retry.reason", s->work_fd, reason.text, s->work_fd, old.text) == 0 ||
+         errno == ENOENT) &&
         disk_sync_name("retry.folder", s->work_fd, job->id) == 0) {
         return STATUS_OK;
     }
     const int error = errno;
+    (void)disk_rename("retry.undo", s->work_fd, old.text, s->work_fd, reason.text);
     (void)disk_rename("retry.undo", s->work_fd, job->id, s->failed_fd, name);
     return status_fail_errno(error, "job %s cannot be taken up again", job->id);
 }

@@ -166,10 +166,10 @@ void spool_commit(struct spool *s, struct spool_job *const jobs[], size_t n)
         }
     }
     spool_put_in_place(s, jobs, n, SPOOL_DURABLE, "job", "commit.record", "commit.folder", what);
-    for (size_t i = 0; i < n; i++) {
-        jobs[i]->is_committed = jobs[i]->is_committed && jobs[i]->outcome == SPOOL_OK;
-    }
     spool_advance(jobs, n, SPOOL_DURABLE, SPOOL_COMMITTED);
+    for (size_t i = 0; i < n; i++) {
+        jobs[i]->is_committed = jobs[i]->state > SPOOL_DURABLE && jobs[i]->is_committed;
+    }
 }
 
 static bool is_one_file(int a_fd, const char *a, int b_fd, const char *b)
@@ -246,7 +246,7 @@ static bool archive(struct spool *s, struct spool_job *job)
     if (from < 0) {
         job->done_folder_blocked =
             true; /* half forgotten before a crash: done/FOLDER is not asked for again */
-        if (errno != ENOENT) {
+        if (!spool_is_absent(errno)) {
             spool_set_outcome_errno(job, errno, "the job's folder in .work cannot be opened");
         }
         return !s->delete_inputs;
@@ -292,7 +292,7 @@ static void sync_left(struct spool *s, struct spool_job *const jobs[], size_t n)
             continue;
         }
         const int fd = spool_open_inputs(s, jobs[i]->id);
-        if (fd < 0 ? errno != ENOENT : disk_sync("archive.left", fd) != 0) {
+        if (fd < 0 ? !spool_is_absent(errno) : disk_sync("archive.left", fd) != 0) {
             spool_set_outcome_errno(jobs[i], errno, what);
         }
         beneath_close(fd);

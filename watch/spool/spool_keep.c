@@ -301,7 +301,7 @@ static void remove_job(struct holding *h, const struct entry *entry)
     struct stat st;
     const int fd = beneath_open(h->fd, entry->path, O_RDONLY | O_DIRECTORY);
     snprintf(left, sizeof(left), ".%.*s%s", SPOOL_ID_BYTES + 16, entry->path, gone);
-    if (fd >= 0 && fstat(fd, &st) == 0 && is_entry(&st, entry) && spool_lock_failed(fd)) {
+    if (fd >= 0 && spool_lock_failed(fd) && fstat(fd, &st) == 0 && is_entry(&st, entry)) {
         if (disk_rename("keep.failed", h->fd, entry->path, h->fd, left) != 0) {
             note_error(h->sweep, "failed", entry->path, errno);
         } else {

@@ -23,11 +23,27 @@ void spool_add_late(struct spool_job *job, const char *name)
     job->state = SPOOL_UNVERIFIED;
 }
 
-void spool_append_file(struct spool_job *job, const char *name, const struct stat *st)
+/* A file of .work/ID/in that the job's record does not name. */
+static void append_file(struct spool_job *job, const char *name, const struct stat *st)
 {
     job->files = xrealloc(job->files, job->n_files + 1, sizeof(*job->files));
     job->files[job->n_files++] = spool_file_of(xstrdup(name), st);
     job->changed = true;
+}
+
+void spool_adopt_late(struct spool_job *job, int in_fd, const struct spool_names *inside)
+{
+    const size_t n_recorded = job->n_files;
+    for (size_t i = 0; i < inside->n; i++) {
+        struct stat st;
+        size_t k = 0;
+        while (k < n_recorded && strcmp(job->files[k].name, inside->names[i]) != 0) {
+            k++;
+        }
+        if (k == n_recorded && fstatat(in_fd, inside->names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            append_file(job, inside->names[i], &st);
+        }
+    }
 }
 
 bool spool_take_late(struct spool *s, struct spool_job *job)
@@ -40,7 +56,7 @@ bool spool_take_late(struct spool *s, struct spool_job *job)
         if (from >= 0 && to >= 0 &&
             disk_rename("late.take", from, job->late[i], to, job->late[i]) == 0 &&
             fstatat(to, job->late[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            spool_append_file(job, job->late[i], &st);
+            append_file(job, job->late[i], &st);
             any = true;
         } else if (!spool_is_absent(errno)) {
             log_warning("job %s: '%s', which came late, cannot be taken to it: %s", job->id,

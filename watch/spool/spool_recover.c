@@ -90,22 +90,6 @@ struct found {
     size_t n_outside; /* inputs of the record that are not inside */
 };
 
-/* What lies in `in/` and is not in the job's record was taken late (spool_late.c). */
-static void adopt_late(int in_fd, struct found *f)
-{
-    const size_t n_recorded = f->job->n_files;
-    for (size_t i = 0; i < f->inside.n; i++) {
-        struct stat st;
-        size_t k = 0;
-        while (k < n_recorded && strcmp(f->job->files[k].name, f->inside.names[i]) != 0) {
-            k++;
-        }
-        if (k == n_recorded && fstatat(in_fd, f->inside.names[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            spool_append_file(f->job, f->inside.names[i], &st);
-        }
-    }
-}
-
 static enum status look_at(struct spool *s, int job_fd, const char *id, struct found *f)
 {
     struct stat st;
@@ -119,7 +103,7 @@ static enum status look_at(struct spool *s, int job_fd, const char *id, struct f
         f->record = spool_read_job(job_fd, id, &f->job);
     }
     if (code == STATUS_OK && f->record == STATUS_OK && !f->job->is_committed) {
-        adopt_late(in_fd, f);
+        spool_adopt_late(f->job, in_fd, &f->inside);
     }
     beneath_close(in_fd);
     STATUS_TRY(code);

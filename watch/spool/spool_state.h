@@ -185,8 +185,9 @@ void spool_choose_name(const struct spool *s, struct spool_job *job);
 /* spool_late.c: moves job->late from in/ to .work/ID/in, where it can; whether any was. They are of
  * the job then, whose record does not say so yet. */
 bool spool_take_late(struct spool *s, struct spool_job *job);
-/* A file of .work/ID/in that the job's record does not name. */
-void spool_append_file(struct spool_job *job, const char *name, const struct stat *st);
+/* What lies in the job's in/, an open folder of these names, and is not in its record was taken
+ * late, or put there by an administrator: it is of the job. */
+void spool_adopt_late(struct spool_job *job, int in_fd, const struct spool_names *inside);
 /* spool_keep.c: takes a failed job's folder for this process, until it is closed; false: somebody
  * else has it. */
 bool spool_lock_failed(int job_fd);
