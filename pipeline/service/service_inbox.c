@@ -356,8 +356,9 @@ static json_t *make_parameters(const struct service_inbox *inbox, const char *pa
 json_t *service_inbox_parameters(const struct service_inbox *inbox, const struct spool_job *job)
 {
     char *const path = service_inbox_path(job, 0), *const whole = xasprintf("in/%s", path), *stem;
-    json_t *const parameters =
+    json_t *parameters =
         make_parameters(inbox, whole, settings_input_kind(inbox->settings, whole), &stem);
+    parameters = parameters != NULL ? parameters : worker_pack_refusal(status_message());
     free(stem);
     free(whole);
     free(path);

@@ -61,8 +61,8 @@ uint64_t service_inbox_next_due(const struct service_inbox *inbox);
  * service_inbox_settle. */
 struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_ms,
                                      uint64_t *found_ms);
-/* The parameters that a job of such files would have now, by its first one. NULL, with a status
- * that says why: none. */
+/* The parameters that a job of such files would have now, by its first one; where they cannot be
+ * had, those of one that fails for it. */
 json_t *service_inbox_parameters(const struct service_inbox *inbox, const struct spool_job *job);
 /* What became of the first claim of such a job: files of a job that has an id are forgotten, others
  * are looked at again. Once a job: a file of that name that is found afterwards is a new drop. */

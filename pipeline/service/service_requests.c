@@ -212,7 +212,7 @@ static void after(uv_work_t *work, int failed)
     if (r->job != NULL) {
         service_job_list(s, r->job, r->list);
     } else if (r->retried != NULL) {
-        service_job_adopt(s, r->retried);
+        service_job_adopt(s, r->retried, service_now(s));
     }
     log_info("%s %s by the administrator: %s", r->what, r->which, r->text);
     char *const notice = xasprintf("%s %s: %s", r->what, r->which, r->text);

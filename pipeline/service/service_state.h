@@ -55,7 +55,8 @@ struct service_job {
     size_t n_done_then;         /* jobs that were done when it was deferred or charged last */
     enum status transient_code; /* that the worker last deferred it with, in a row */
     char *deferred_why;         /* NULL: it was not */
-    uint64_t found_ms;          /* when its last file was found in in/; 0: before the start */
+    uint64_t found_ms; /* when its last file was found in in/, or it was taken up again; 0: before
+                          the start */
     uint64_t bytes, total_bytes, begun_ms;
     uint64_t n_steps, total_steps; /* of a simulation; else 0 */
     uint64_t n_moves;              /* as its worker said last */
@@ -238,7 +239,7 @@ void service_recover(struct service *s);
 void service_job_follow(struct service *s, struct service_job *job, enum service_list from);
 /* A job that the spool has found, or taken up again, becomes the service's; one without parameters
  * gets those that the configuration gives its files. */
-void service_job_adopt(struct service *s, struct spool_job *spool);
+void service_job_adopt(struct service *s, struct spool_job *spool, uint64_t found_ms);
 /* The spool heeds the settings; between its steps. */
 void service_configure(struct service *s);
 

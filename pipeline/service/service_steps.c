@@ -236,16 +236,15 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
     }
 }
 
-void service_job_adopt(struct service *s, struct spool_job *spool)
+void service_job_adopt(struct service *s, struct spool_job *spool, uint64_t found_ms)
 {
     struct service_job *const job = service_job_new(spool);
-    json_t *const parameters =
-        json_object_size(spool->parameters) == 0 ? service_inbox_parameters(s->inbox, spool) : NULL;
-    if (parameters != NULL) {
+    if (json_object_size(spool->parameters) == 0) {
         json_decref(spool->parameters);
-        spool->parameters = parameters;
+        spool->parameters = service_inbox_parameters(s->inbox, spool);
         spool->changed = true;
     }
+    job->found_ms = found_ms;
     job->suspect = spool->n_attempts >= SUSPECT_AFTER;
     job->is_settled = true;
     service_job_follow(s, job, WAIT_FOUND);
@@ -277,7 +276,7 @@ static void after_recovery(struct service *s, struct service_step *step)
     service_count_recovered(s, r);
     for (size_t i = 0; i < r->n_jobs; i++) {
         service_inbox_was_claimed(s->inbox, r->jobs[i], service_now(s));
-        service_job_adopt(s, r->jobs[i]);
+        service_job_adopt(s, r->jobs[i], 0);
     }
     r->n_jobs = 0; /* they are taken over */
     spool_recovery_free(r);

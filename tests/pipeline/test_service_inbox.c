@@ -399,6 +399,22 @@ static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
     take("", "a", "a.clusters.csv", true);
 }
 
+/* It was another configuration's. */
+static void job_that_is_none_any_more_fails_for_that(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a.centroids.csv"};
+    struct job_settings none;
+    struct spool_job *job;
+    assert_int_equal(spool_job_new("", "a", names, 1, NULL, &job), STATUS_OK);
+    json_t *const parameters = service_inbox_parameters(inbox, job);
+    assert_int_equal(worker_unpack_settings(parameters, "a", &none), STATUS_BAD_INPUT);
+    assert_non_null(strstr(status_message(), "in/a.centroids.csv"));
+    assert_non_null(strstr(status_message(), "centroids=none"));
+    json_decref(parameters);
+    spool_job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +440,7 @@ int main(void)
         TEST(what_has_gone_is_forgotten),
         TEST(claim_that_failed_brings_the_files_back),
         TEST(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),
+        TEST(job_that_is_none_any_more_fails_for_that),
     };
     return cmocka_run_group_tests(tests, make_config, remove_config);
 }

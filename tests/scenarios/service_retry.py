@@ -52,6 +52,7 @@ with open(f"spool/{other}/result.json") as f:
 said = retry(s, ids["bad.clusters.csv"], "nix")
 s.check(said.returncode == 1, said.stderr)
 s.until(lambda: s.status()["totals"]["failed"] == 7, "it fails again")
+s.check(s.status()["latency"]["count"] == 2, "one that is tried again waits since then")
 s.check(s.reasons()["bad.clusters.csv"]["attempts"] == 1 and s.reasons()["bad.clusters.csv"]["id"] == ids["bad.clusters.csv"], s.reasons())
 
 # One that is taken up and not attempted before the service dies is there at the next start, as one that has not been attempted.
