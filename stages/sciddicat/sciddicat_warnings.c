@@ -106,48 +106,94 @@ static enum status warn_cliff(const struct sciddicat_job *job, struct result *ou
                        edge, mean);
 }
 
+enum { RUN_BYTES = 32 };
+
+/* Which run a sentence is of, where there are several: "run 3: ". */
+static const char *name_run(const struct sciddicat_job *job, char room[RUN_BYTES])
+{
+    room[0] = '\0';
+    if (job->runs.n > 1) {
+        (void)snprintf(room, RUN_BYTES, "run %zu: ", job->runs.full + 1);
+    }
+    return room;
+}
+
+/* The runs of which debris left the map, where there are several. */
+static enum status warn_runs(const struct sciddicat_job *job, struct result *out)
+{
+    const struct sciddicat_runs *const runs = &job->runs;
+    double edge = 0, nodata = 0;
+    size_t n_edge = 0, n_nodata = 0;
+    for (size_t i = 0; i < runs->n && runs->n > 1; i++) {
+        const struct sciddicat_report *const end = &runs->rows[i].end;
+        n_edge += end->lost_edge > 0;
+        n_nodata += end->lost_nodata > 0;
+        edge = fmax(edge, end->lost_edge);
+        nodata = fmax(nodata, end->lost_nodata);
+    }
+    if (n_edge > 0) {
+        STATUS_TRY(
+            result_warn(out,
+                        "in %zu of %zu runs debris left the map through its edge, up to %.6g "
+                        "m3 (%.3g %%): runs.csv.gz has each; a larger DEM would show where "
+                        "it went",
+                        n_edge, runs->n, volume(job, edge), share(job, edge)));
+    }
+    return n_nodata == 0 ? STATUS_OK
+                         : result_warn(out,
+                                       "in %zu of %zu runs debris flowed into NODATA cells and is "
+                                       "gone, up to %.6g m3 (%.3g %%): runs.csv.gz has each",
+                                       n_nodata, runs->n, volume(job, nodata), share(job, nodata));
+}
+
 static enum status warn_losses(const struct sciddicat_job *job, const struct sciddicat_summary *s,
                                struct result *out)
 {
     const struct sciddicat_report *const r = &job->slide.now;
-    if (r->lost_edge > 0) {
+    const bool is_alone = job->runs.n == 1;
+    char run[RUN_BYTES];
+    STATUS_TRY(warn_runs(job, out));
+    if (is_alone && r->lost_edge > 0) {
         STATUS_TRY(result_warn(out,
                                "%.6g m3 of debris (%.3g %%) left the map through its edge; a "
                                "larger DEM would show where they went",
                                volume(job, r->lost_edge), share(job, r->lost_edge)));
     }
-    if (r->lost_nodata > 0) {
+    if (is_alone && r->lost_nodata > 0) {
         STATUS_TRY(result_warn(out,
                                "%.6g m3 of debris (%.3g %%) flowed into NODATA cells and are gone",
                                volume(job, r->lost_nodata), share(job, r->lost_nodata)));
     }
     if (s->n_dammed > 0) {
         STATUS_TRY(result_warn(out,
-                               "debris covered %zu cell%s beside NODATA, which held it back like "
-                               "a wall",
-                               s->n_dammed, plural(s->n_dammed)));
+                               "%sdebris covered %zu cell%s beside NODATA, which held it back "
+                               "like a wall",
+                               name_run(job, run), s->n_dammed, plural(s->n_dammed)));
     }
     if (s->n_on_nodata == 0) {
         return STATUS_OK;
     }
     return result_warn(out,
-                       "debris covered %zu NODATA cell%s of the DEM, whose number (%g) "
+                       "%sdebris covered %zu NODATA cell%s of the DEM, whose number (%g) "
                        "nodata=compat takes as an altitude",
-                       s->n_on_nodata, plural(s->n_on_nodata), job->dem->nodata);
+                       name_run(job, run), s->n_on_nodata, plural(s->n_on_nodata),
+                       job->dem->nodata);
 }
 
 /* Changes of less than a thousandth of what adheres are creep, and not reported. */
 static enum status warn_motion(const struct sciddicat_job *job, struct result *out)
 {
     const struct landslide_motion *const m = &job->slide.motion;
+    char run[RUN_BYTES];
     if (!(m->largest > job->slide.params.epsilon / 1000)) {
         return STATUS_OK;
     }
     return result_warn(out,
-                       "not at rest after %llu steps: the last one moved %.3g m3 (%.3g %% of the "
+                       "%snot at rest after %llu steps: the last one moved %.3g m3 (%.3g %% of the "
                        "debris) in %zu cell%s, %.3g m in one of them at most",
-                       (unsigned long long)job->slide.now.step, volume(job, m->sum_m),
-                       share(job, m->sum_m), m->n_cells, plural(m->n_cells), m->largest);
+                       name_run(job, run), (unsigned long long)job->slide.now.step,
+                       volume(job, m->sum_m), share(job, m->sum_m), m->n_cells, plural(m->n_cells),
+                       m->largest);
 }
 
 /* The name of a unit. */

@@ -313,6 +313,14 @@ def check_runs(folder, files, z, h, options, wanted, affected, scored):
     assert (told["runs"], told["full_run"]) == (len(wanted), best + 1), told
     assert (told["full_p_epsilon"], told["full_p_r"]) == wanted[best]
     assert told["runs_settled"] == sum(float(r["settled"]) for r in rows)
+    for column, what in (("lost_edge_m3", "left the map through its edge"), ("lost_nodata_m3", "flowed into NODATA cells and is gone")):
+        lost = [float(r[column]) for r in rows]
+        said = [w for w in about(folder)["warnings"] if what in w]
+        assert len(said) == any(lost), (column, lost, said)
+        assert not said or said[0].startswith(
+            f"in {sum(v > 0 for v in lost)} of {len(rows)} runs debris {what}, up to {max(lost):.6g} m3"), (lost, said)
+    moving = [w for w in about(folder)["warnings"] if "not at rest" in w]
+    assert all(w.startswith(f"run {told['full_run']}: not at rest") for w in moving), moving
     total = maxima[0].copy()
     for most in maxima[1:]:
         total += most
