@@ -577,8 +577,10 @@ static struct sizes sizes_of(enum interpolate_method method, size_t n, size_t n_
         return (struct sizes){.cells = n_curves * n * (INTERPOLATE_CUBIC + 3),
                               .slopes = INTERPOLATE_PIECES_ROOM * n};
     }
+    const bool may_have_cells = method == INTERPOLATE_AUTO || method == INTERPOLATE_BY_CELLS;
+    const size_t cells = n_curves * (half_of(n, degree) << (HALVINGS + 1)) * (degree + 3);
     return (struct sizes){.points = survey_points(n_curves),
-                          .cells = n_curves * (half_of(n, degree) << (HALVINGS + 1)) * (degree + 3),
+                          .cells = may_have_cells ? cells : 0,
                           .terms = n * (n_curves + 1)};
 }
 

@@ -253,6 +253,7 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     if (job->observed != NULL) {
         STATUS_TRY(room_host(room, n, sizeof *job->hit, &job->hit));
         STATUS_TRY(room_host(room, n, sizeof *job->maxima, &job->maxima));
+        room_count(room, n * sizeof *job->maxima, 0); /* of qsort */
     }
     return n_snapshots(l) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
                               : STATUS_OK;

@@ -1140,6 +1140,20 @@ static void fewer_nodes_never_need_more_memory(void **state)
     }
 }
 
+/* Nodes, values and terms are kept, and nothing else. */
+static void what_makes_no_cells_claims_no_memory_for_them(void **state)
+{
+    (void)state;
+    const enum interpolate_method methods[] = {INTERPOLATE_BARYCENTRIC,
+                                               INTERPOLATE_FLOATER_HORMANN};
+    const size_t n = 10000, n_curves = 50;
+    const size_t kept = n * (n_curves + 1) * (3 * sizeof(double) + sizeof(int32_t));
+    for (size_t i = 0; i < 2; ++i) {
+        const size_t claimed = interpolate_setup_bytes(methods[i], n, n_curves).backend_kept;
+        assert_in_range(claimed, kept, kept + (1 << 20));
+    }
+}
+
 static void a_stopped_queue_ends_soon(void **state)
 {
     (void)state;
@@ -1201,6 +1215,7 @@ int main(void)
         cmocka_unit_test(auto_weighs_queries_against_cells),
         cmocka_unit_test(a_cell_too_rough_for_all_gives_way_to_the_barycentric_form),
         cmocka_unit_test(fewer_nodes_never_need_more_memory),
+        cmocka_unit_test(what_makes_no_cells_claims_no_memory_for_them),
         cmocka_unit_test(a_stopped_queue_ends_soon),
     };
     return UNDER_TEST_RUN(tests, NULL, NULL);
