@@ -142,7 +142,8 @@ void late_end(struct service *s, struct late_batch *batch)
 
 void late_settle(struct service *s, const struct service_job *job)
 {
-    service_inbox_settle_late(s->inbox, job, true, service_now(s));
+    service_inbox_settle_late(s->inbox, job, job->spool->n_late == 0, service_now(s));
+    spool_forget_late(job->spool);
 }
 
 json_t *late_status(const struct service *s)

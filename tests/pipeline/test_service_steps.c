@@ -200,6 +200,28 @@ static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
     uv_close((uv_handle_t *)&guard, NULL);
 }
 
+/* It lies in in/ as before, of a job that goes on without it. */
+static void what_came_late_and_cannot_be_moved_is_not_forgotten(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"x.dem.asc"};
+    struct spool_job *spool;
+    assert_true(put_file(root_fd, "in/x.dem.asc", "old"));
+    assert_int_equal(spool_job_new("", "x", names, 1, NULL, &spool), STATUS_OK);
+    spool_claim(service.spool, &spool, 1);
+    drop("x.dem.prj");
+    struct service_job *const job = service_job_new(spool);
+    spool_add_late(spool, "x.dem.prj");
+    service_inbox_take_late(service.inbox, "x.dem.prj", job);
+    service_job_list(&service, job, WAIT_VERIFY);
+    rename_error = EPERM;
+    service_step(&service);
+    finish();
+    assert_int_equal(service.n_listed[WAIT_ATTEMPT], 1);
+    assert_int_equal(spool->n_files, 1);
+    assert_int_equal(service_inbox_count(service.inbox), 1);
+}
+
 /* 5e6 s are more milliseconds than 32 bits hold. */
 static void settle_of_months_is_not_cut(void **state)
 {
@@ -223,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(claim_that_is_repeated_forgets_no_new_drop_of_its_name),
         TEST(part_that_a_repeated_claim_leaves_is_looked_for),
+        TEST(what_came_late_and_cannot_be_moved_is_not_forgotten),
         TEST(settle_of_months_is_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

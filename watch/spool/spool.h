@@ -194,9 +194,10 @@ void spool_claim(struct spool *s, struct spool_job *const jobs[], size_t n);
  * recorded again. */
 void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* A file of that name has come to in/FOLDER for the job, which is SPOOL_UNVERIFIED or SPOOL_QUEUED:
- * the job is SPOOL_UNVERIFIED, and verify takes the file, if it is still there. Where that is to be
- * seen: in job->files. */
+ * the job is SPOOL_UNVERIFIED, and verify takes the file. Those that it could not take stay in
+ * job->late until they are forgotten. */
 void spool_add_late(struct spool_job *job, const char *name);
+void spool_forget_late(struct spool_job *job);
 /* Puts in/FOLDER/NAME, which came too late for any job, away to done/FOLDER, under another name
  * where that is taken. STATUS_NOT_FOUND: it has gone. */
 enum status spool_put_away(struct spool *s, const char *folder, const char *name) STATUS_MUST_CHECK;

@@ -31,6 +31,15 @@ static void append_file(struct spool_job *job, const char *name, const struct st
     job->changed = true;
 }
 
+void spool_forget_late(struct spool_job *job)
+{
+    while (job->n_late > 0) {
+        free(job->late[--job->n_late]);
+    }
+    free(job->late);
+    job->late = NULL;
+}
+
 void spool_adopt_late(struct spool_job *job, int in_fd, const struct spool_names *inside)
 {
     const size_t n_recorded = job->n_files;
@@ -50,23 +59,24 @@ bool spool_take_late(struct spool *s, struct spool_job *job)
 {
     const int from = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
     const int to = spool_open_inputs(s, job->id);
-    bool any = false;
+    size_t n_left = 0;
     for (size_t i = 0; i < job->n_late; i++) {
         struct stat st;
-        if (from >= 0 && to >= 0 &&
-            disk_rename("late.take", from, job->late[i], to, job->late[i]) == 0 &&
-            fstatat(to, job->late[i], &st, AT_SYMLINK_NOFOLLOW) == 0) {
-            append_file(job, job->late[i], &st);
-            any = true;
-        } else if (!spool_is_absent(errno)) {
-            log_warning("job %s: '%s', which came late, cannot be taken to it: %s", job->id,
-                        job->late[i], strerror(errno));
+        char *const name = job->late[i];
+        if (from >= 0 && to >= 0 && disk_rename("late.take", from, name, to, name) == 0 &&
+            fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            append_file(job, name, &st);
+            free(name);
+            continue;
         }
-        free(job->late[i]);
+        if (!spool_is_absent(errno)) {
+            log_warning("job %s: '%s', which came late, cannot be taken to it: %s", job->id, name,
+                        strerror(errno));
+        }
+        job->late[n_left++] = name;
     }
-    free(job->late);
-    job->late = NULL;
-    job->n_late = 0;
+    const bool any = n_left < job->n_late;
+    job->n_late = n_left;
     beneath_close(to);
     beneath_close(from);
     return any;

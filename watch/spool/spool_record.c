@@ -291,10 +291,7 @@ void spool_job_free(struct spool_job *job)
     for (size_t i = 0; i < job->n_files; i++) {
         free(job->files[i].name);
     }
-    for (size_t i = 0; i < job->n_late; i++) {
-        free(job->late[i]);
-    }
-    free(job->late);
+    spool_forget_late(job);
     free(job->files);
     free(job->folder);
     free(job->stem);
