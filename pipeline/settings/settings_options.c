@@ -51,7 +51,7 @@ static const struct command commands[] = {
      "Says what a running service is doing, what waits and for what, and how its last jobs ended.",
      "Exit status: 0 running and ready, 1 running and not ready (or paused), 2 no service runs."},
     {"retry", SETTINGS_OF_RETRY, "ID...",
-     "Puts failed jobs back into the watched folder, as a new drop.",
+     "Has the service of the watched folder, or its next one, try failed jobs again.",
      "IDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none."},
     {"hold", SETTINGS_OF_HANDS, "ID|FILE...",
      "Has a service leave jobs alone that wait for their turn, until leat release.", JOBS_NOTES},
