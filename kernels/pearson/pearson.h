@@ -109,10 +109,10 @@ struct pearson_levels {
     const double *strength; /* ... [n], host, ascending: -ln p of such a pair */
     double bound;           /* coefficients of pairs with gaps may be as much smaller */
     size_t n_samples;
-    const double *count; /* [n_series], host: samples of each series; NULL: all */
-    struct span present; /* backend: a bit a sample, significance_words() a series; none: pairs
-                            of two series with gaps are taken for as small as they can be, */
-    size_t min_samples;  /* but of so many samples */
+    const double *count;     /* [n_series], host: samples of each series; NULL: all */
+    const uint64_t *present; /* host: a bit a sample, significance_words() a series with gaps; NULL:
+                                pairs of two such series have as few samples as they can, ... */
+    size_t min_samples;      /* ... but no fewer than these */
 };
 
 struct pearson_kernels {

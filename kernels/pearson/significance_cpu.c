@@ -43,8 +43,8 @@ static void lay_cells(const struct pearson_levels *l, struct cells *out)
 static size_t level_of(const struct levels_job *job, double r)
 {
     const struct cells *cells = &job->cells;
-    const double at = fmin((r - cells->first) * cells->scale, CELLS);
-    const size_t c = (size_t)at, from = cells->at[c];
+    const double at = (r - cells->first) * cells->scale;
+    const size_t c = at < CELLS ? (size_t)at : CELLS, from = cells->at[c];
     return from + significance_level(job->l->r + from, cells->at[c + 2] - from + 1, r);
 }
 
@@ -61,11 +61,10 @@ static double common(const struct levels_job *job, size_t j, size_t i)
     if (!has_gaps(job, j) || !has_gaps(job, i)) {
         return fmin(a, b);
     }
-    if (l->present.at == NULL) {
+    if (l->present == NULL) {
         return significance_least_common(a, b, (double)l->n_samples, (double)l->min_samples);
     }
-    const uint64_t *x = (const uint64_t *)l->present.at + j * job->words,
-                   *y = (const uint64_t *)l->present.at + i * job->words;
+    const uint64_t *x = l->present + j * job->words, *y = l->present + i * job->words;
     uint64_t n = 0;
     for (size_t k = 0; k < job->words; ++k) {
         n += (uint64_t)__builtin_popcountll(x[k] & y[k]);
@@ -113,9 +112,6 @@ enum status cpu_count_levels(struct queue *q, const struct matrix *m,
                              .n_tasks = cpu_min(MOST_TASKS, wanted),
                              .words = significance_words(levels->n_samples)};
     STATUS_TRY(cpu_matrix_check(m));
-    STATUS_TRY(levels->present.at == NULL
-                   ? STATUS_OK
-                   : cpu_expect(levels->present, n, job.words * sizeof(uint64_t), "levels"));
     lay_cells(levels, &job.cells);
     job.counts = calloc(job.n_tasks * levels->n, sizeof *job.counts);
     if (job.counts == NULL) {

@@ -100,14 +100,12 @@ enum status cuda_count_levels(struct queue *queue, const struct matrix *m,
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     const size_t n = levels->n, n_counts = levels->count != nullptr ? m->n_series : 0;
-    const size_t words = significance_words(levels->n_samples);
+    const size_t words = significance_words(levels->n_samples),
+                 n_words = levels->present != nullptr ? m->n_series * words : 0;
     cuda_matrix_view matrix(queue);
     cuda_span space(queue);
     STATUS_TRY(matrix.look(m));
-    STATUS_TRY(levels->present.at == nullptr
-                   ? STATUS_OK
-                   : cuda_expect(levels->present, m->n_series, words * sizeof(uint64_t), "levels"));
-    STATUS_TRY(space.alloc((3 * n + n_counts) * sizeof(double)));
+    STATUS_TRY(space.alloc((3 * n + n_counts + n_words) * sizeof(double)));
     double *at = space.as<double>();
     {
         cuda_work work(q, STREAM_QUERY);
@@ -124,10 +122,17 @@ enum status cuda_count_levels(struct queue *queue, const struct matrix *m,
                                      cudaMemcpyHostToDevice, work.stream),
                      "samples of series");
         }
+        if (n_words > 0) {
+            CUDA_TRY(cudaMemcpyAsync(at + 3 * n + n_counts, levels->present,
+                                     n_words * sizeof(uint64_t), cudaMemcpyHostToDevice,
+                                     work.stream),
+                     "samples that are present");
+        }
         const levels_view view = {at + n,
                                   at + 2 * n,
                                   n_counts > 0 ? at + 3 * n : nullptr,
-                                  (const unsigned long long *)levels->present.at,
+                                  n_words > 0 ? (const unsigned long long *)at + 3 * n + n_counts
+                                              : nullptr,
                                   n,
                                   words,
                                   levels->bound,

@@ -5,10 +5,9 @@
  * Of n samples that are normal and independent t = r sqrt((n - 2) / (1 - r^2)) has Student's
  * distribution with n - 2 degrees of freedom, so that |r| is reached with the probability
  *     p = I_x(a, 1/2),  x = 1 - r^2,  a = (n - 2) / 2
- * (regularized incomplete beta function), by its continued fraction (NIST DLMF 8.17.22, Lentz'
- * method), which converges fast for x < (a + 1) / (a + 5/2); above, where p is no smaller than
- * 0.08, by that of 1 - I_(1 - x)(1/2, a). Its logarithm, since p itself leaves the doubles. n need
- * not be whole.
+ * (regularized incomplete beta function), by its continued fraction (NIST DLMF 8.17.22), which
+ * converges fast for x < (a + 1) / (a + 5/2); above, where p is no smaller than 0.08, by that of
+ * 1 - I_(1 - x)(1/2, a). Its logarithm, since p itself leaves the doubles. n need not be whole.
  *
  * Error: that of a ln x, which is some u of itself, and of a fraction of which 1 - x is a
  * difference: p is off by 2^-50 |ln p| + 2^-53 n of itself.
@@ -45,32 +44,33 @@ SIGNIFICANCE_RULE double significance_gamma_ratio(double a)
     return less * sqrt(a) * series;
 }
 
-/* The continued fraction of I_x(a, b), which is x^a (1 - x)^b / (a B(a, b)) times this. */
+/* The continued fraction of I_x(a, b), which is x^a (1 - x)^b / (a B(a, b)) times this: numerators
+ * and denominators of its convergents, times a power of 2 that keeps them among the doubles. Two of
+ * them differ by `apart` over the product of their denominators. */
 SIGNIFICANCE_RULE double significance_fraction(double a, double b, double x)
 {
-    const double least = 1e-300;
-    double c = 1, d = 1 - (a + b) * x / (a + 1);
-    d = 1 / (fabs(d) < least ? least : d);
-    double h = d;
-    for (int k = 1; k < 1000000; k++) {
-        const double m = k;
-        const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-        const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-        d = 1 + even * d;
-        c = 1 + even / c;
-        d = 1 / (fabs(d) < least ? least : d);
-        c = fabs(c) < least ? least : c;
-        h *= d * c;
-        d = 1 + odd * d;
-        c = 1 + odd / c;
-        d = 1 / (fabs(d) < least ? least : d);
-        c = fabs(c) < least ? least : c;
-        h *= d * c;
-        if (fabs(d * c - 1) < 0x1p-52) {
+    double p = 2, q = 2, p_before = 0, q_before = 1, apart = 2;
+    for (int k = 0; k < 1000000; k++) {
+        const double m = k, at = a + 2 * m;
+        const double odd = -4 * (a + m) * (a + b + m) * x / (at * (at + 1));
+        const double even = 4 * (m + 1) * (b - m - 1) * x / ((at + 1) * (at + 2));
+        p_before = 2 * p + odd * p_before;
+        q_before = 2 * q + odd * q_before;
+        p = 2 * p_before + even * p;
+        q = 2 * q_before + even * q;
+        apart *= odd * even;
+        if (fabs(apart) <= 0x1p-54 * fabs(p * q_before)) {
             break;
         }
+        if (q < 0x1p-200) {
+            p *= 0x1p200;
+            q *= 0x1p200;
+            p_before *= 0x1p200;
+            q_before *= 0x1p200;
+            apart *= 0x1p400;
+        }
     }
-    return h;
+    return p / q;
 }
 
 /* ln p of a coefficient of n samples; 0 (p = 1) for two or fewer, which tell nothing. */

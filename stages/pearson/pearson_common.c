@@ -14,26 +14,13 @@ enum { BATCH = 1 << 12, WORD_BITS = 64 };
 
 /* --- series along lines ---------------------------------------------------------------------- */
 
-static enum status present_room(struct pearson_job *job)
+enum status pearson_common_room(struct pearson_job *job)
 {
     const size_t words = significance_words(job->n_samples);
     STATUS_TRY(
         room_host(&job->work, pearson_n_all(job) * words, sizeof *job->present, &job->present));
     STATUS_TRY(room_host(&job->work, pearson_n_all(job), sizeof *job->is_known, &job->is_known));
     return room_host(&job->work, job->n_samples, sizeof *job->one, &job->one);
-}
-
-static enum status uploaded_room(struct pearson_job *job, struct span *out)
-{
-    return room_span(&job->work, job->n_series,
-                     significance_words(job->n_samples) * sizeof(uint64_t), out);
-}
-
-enum status pearson_common_count(struct pearson_job *job)
-{
-    struct span uploaded;
-    STATUS_TRY(present_room(job));
-    return uploaded_room(job, &uploaded);
 }
 
 static uint64_t *bits_of(const struct pearson_job *job, size_t s)
@@ -143,7 +130,7 @@ enum status pearson_common_of(struct pearson_job *job, const struct matrix_pair 
     }
     STATUS_TRY(room_host(&job->work, most, sizeof *batch, &batch));
     if (pearson_has_rows(&job->layout) && job->present == NULL) {
-        STATUS_TRY(present_room(job));
+        STATUS_TRY(pearson_common_room(job));
     }
     return count_both(job, pairs, n, batch, most, samples);
 }
@@ -154,20 +141,13 @@ enum status pearson_common(struct pearson_job *job)
     return pearson_common_of(job, job->pairs, job->n_found, job->n_common);
 }
 
-enum status pearson_common_upload(struct pearson_job *job, struct span *out)
+enum status pearson_common_all(struct pearson_job *job)
 {
-    uint64_t ticket;
-    *out = (struct span){0};
-    if (!pearson_has_rows(&job->layout)) {
-        return STATUS_OK;
-    }
-    for (size_t s = 0; s < job->n_series; s++) {
+    for (size_t s = 0; s < job->n_series && pearson_has_rows(&job->layout); s++) {
         if (has_gaps(job, s) && !job->is_known[s]) {
             STATUS_TRY(queue_check(job->queue));
             STATUS_TRY(find_present(job, s));
         }
     }
-    STATUS_TRY(uploaded_room(job, out));
-    STATUS_TRY(job->ops->upload(job->queue, *out, job->present, out->bytes, &ticket));
-    return job->ops->upload_wait(job->queue, ticket);
+    return STATUS_OK;
 }

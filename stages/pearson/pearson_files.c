@@ -72,7 +72,7 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
 {
     static const struct matrix_pair none;
     const struct pearson_job *const job = context;
-    const bool is_one = k < job->n_found;
+    const bool is_one = k < job->n_found, has_q = is_one && job->q != NULL;
     const struct matrix_pair *const p = is_one ? &job->pairs[k] : &none;
     const uint64_t n = is_one ? pearson_pair_samples(job, (size_t)k) : 0;
     const double effective = pearson_n_effective((double)n, pearson_stat(job, MOMENTS_LAG1, p->i),
@@ -87,8 +87,8 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_count(to, "n", n);
     result_row_real(to, "r_low", low);
     result_row_real(to, "r_high", high);
-    result_row_real(to, "p", pearson_p(p->r, (double)n));
-    result_row_real(to, "q", is_one && job->q != NULL ? job->q[k] : NAN);
+    result_row_real(to, "p", has_q ? job->p[k] : NAN);
+    result_row_real(to, "q", has_q ? job->q[k] : NAN);
     result_row_real(to, "n_effective", effective);
     result_row_real(to, "p_effective", pearson_p(p->r, effective));
 }

@@ -156,7 +156,7 @@ struct pearson_job {
     size_t n_found;               /* 0 only when no pair has a coefficient */
     size_t n_listed;              /* of the pairs found: those that were asked for */
     uint64_t *n_common;           /* [n_found] the samples of each; NULL: n_samples */
-    double *q;                    /* [n_found]; NULL: none is listed */
+    double *p, *q;                /* [n_found]; NULL: none is listed */
     struct matrix_pair *partners; /* of series i series j, in their order */
     size_t n_partners;
     uint64_t *n_partner_samples; /* [n_partners] */
@@ -354,15 +354,15 @@ enum status pearson_index_leave_out(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_notice(const struct stage_args *args, struct result *out) STATUS_MUST_CHECK;
 
 /* --- pearson_common.c --- */
-/* What it takes of series along lines, for the plan. */
-enum status pearson_common_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* What it takes of series along lines. */
+enum status pearson_common_room(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Fills n_common, when the pairs are there and some series has missing values. */
 enum status pearson_common(struct pearson_job *job) STATUS_MUST_CHECK;
 /* The samples of any n pairs, likewise. */
 enum status pearson_common_of(struct pearson_job *job, const struct matrix_pair *pairs, size_t n,
                               uint64_t *samples) STATUS_MUST_CHECK;
-/* After that: a bit a sample of all series with gaps on the backend; none of series in slabs. */
-enum status pearson_common_upload(struct pearson_job *job, struct span *out) STATUS_MUST_CHECK;
+/* After that: `present` of all series with gaps; none of series in slabs. */
+enum status pearson_common_all(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_significance.c --- */
 /* The probability that n independent samples have a coefficient of that |r|; n need not be whole.

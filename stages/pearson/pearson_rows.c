@@ -36,7 +36,7 @@ enum status pearson_rows_count(struct pearson_job *job)
                job->choice.ranks ? job->ops->pearson->rank_bytes(
                                        job->queue, correlate_most_rows(&job->c), job->n_samples)
                                  : 0);
-    STATUS_TRY(job->choice.pairwise ? pearson_common_count(job) : STATUS_OK);
+    STATUS_TRY(job->choice.pairwise ? pearson_common_room(job) : STATUS_OK);
     room_count(&job->work, 0,
                pearson_shares(job) ? job->args.most_helpers * panels_home_bytes(&shared) : 0);
     return STATUS_OK;

@@ -119,7 +119,8 @@ static enum status count(struct pearson_job *job, struct levels *l, double m)
     levels.r = r;
     if (job->has_gaps) {
         levels.count = moments_array(job->stats, MOMENTS_COUNT);
-        STATUS_TRY(pearson_common_upload(job, &levels.present));
+        STATUS_TRY(pearson_common_all(job));
+        levels.present = job->present;
     }
     STATUS_TRY(job->ops->pearson->count_levels(job->queue, &job->matrix, &levels, l->counts));
     double reached = 0, least = 0;
@@ -173,7 +174,7 @@ static void q_of_first(struct pearson_job *job, double m, double log_q)
     }
 }
 
-/* ln p of all found, in q; the least that is a double, and the largest. */
+/* p of all found, and its logarithm in q; the least that is a double, and the largest. */
 static enum status find_p(struct pearson_job *job, double *least, double *largest)
 {
     *least = 0;
@@ -181,6 +182,7 @@ static enum status find_p(struct pearson_job *job, double *least, double *larges
     for (size_t k = 0; k < job->n_found; k++) {
         const double n = (double)pearson_pair_samples(job, k),
                      log_p = significance_log_p(job->pairs[k].r, n);
+        job->p[k] = exp(log_p);
         job->q[k] = log_p >= LOG_P_LEAST ? log_p : -INFINITY;
         *least = isinf(job->q[k]) ? *least : lesser(*least, log_p);
         *largest = fmax(*largest, job->q[k]);
@@ -220,6 +222,7 @@ enum status pearson_q_find(struct pearson_job *job)
     if (job->n_listed == 0) {
         return STATUS_OK;
     }
+    STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->p, &job->p));
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->q, &job->q));
     STATUS_TRY(find_p(job, &least, &largest));
     if (are_all && (job->n_found <= SORTED || job->choice.targets)) {

@@ -80,7 +80,7 @@ enum status pearson_targets_count(struct pearson_job *job)
     STATUS_TRY(outcome_room(job));
     const size_t top = job->choice.top_each < job->n_series ? job->choice.top_each : job->n_series;
     room_count(job->kept,
-               pairs * (sizeof *job->n_common + sizeof *job->q) +
+               pairs * (sizeof *job->n_common + sizeof *job->p + sizeof *job->q) +
                    (uint64_t)t * top * (sizeof *job->partners + sizeof *job->n_partner_samples),
                0);
     room_count(&job->work, (uint64_t)t * levels * 2 * sizeof(double) + pairs * 3 * sizeof(double),

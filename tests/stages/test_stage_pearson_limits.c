@@ -331,6 +331,19 @@ static void plans_count_gaps_in_slabs_unless_they_are_refused(void **state)
     sheet_free(&sheet);
 }
 
+static void plans_of_rows_need_no_more_for_gaps(void **state)
+{
+    (void)state;
+    struct sheet sheet = shape_of(200, 1000, true, DTYPE_F64);
+    struct outcome pairwise = run_well(&sheet);
+    outcome_free(&pairwise);
+    sheet_set(&sheet, "missing=reject");
+    struct outcome reject = run_well(&sheet);
+    outcome_free(&reject);
+    assert_int_equal(pairwise.need.memory_bytes, reject.need.memory_bytes);
+    sheet_free(&sheet);
+}
+
 /* The matrix, the series, and, on a device, their standard form: 14 bytes a sample. */
 static void plans_of_columns_that_are_turned_count_no_gaps(void **state)
 {
@@ -476,6 +489,7 @@ int main(void)
         cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
         cmocka_unit_test(plans_are_what_is_taken),
         cmocka_unit_test(plans_count_gaps_in_slabs_unless_they_are_refused),
+        cmocka_unit_test(plans_of_rows_need_no_more_for_gaps),
         cmocka_unit_test(plans_of_columns_that_are_turned_count_no_gaps),
         cmocka_unit_test(plans_count_the_pairs_that_a_threshold_may_let_through),
         cmocka_unit_test(plans_for_few_long_series_are_not_those_for_a_tile_of_them),
