@@ -17,7 +17,7 @@ enum { MOST_TASKS = 32, TASK_PAIRS = 1 << 16, CELLS = 4096 };
  * of them, the level reached just before each begins. */
 struct cells {
     double first, scale;
-    size_t at[CELLS + 3];
+    uint32_t at[CELLS + 3];
 };
 
 struct levels_job {
@@ -35,7 +35,7 @@ static void lay_cells(const struct pearson_levels *l, struct cells *out)
     out->scale = 1 / width;
     for (size_t c = 0; c < CELLS + 3; ++c) {
         const double before = first + ((double)c - 0.001) * width;
-        out->at[c] = significance_level(l->r, l->n, before);
+        out->at[c] = (uint32_t)significance_level(l->r, l->n, before);
     }
 }
 
