@@ -53,11 +53,13 @@ static enum status check_stats(struct pearson_job *job)
 {
     const char *what = job->layout.n_dropped != 0 ? "increments" : "values";
     for (size_t s = 0; s < pearson_n_all(job); s++) {
+        const char *const file =
+            job->args.inputs[s < job->n_series ? PEARSON_SERIES : PEARSON_TARGETS].name;
         const double min = pearson_stat(job, MOMENTS_MIN, s);
         const double max = pearson_stat(job, MOMENTS_MAX, s);
         const double missing = (double)job->n_samples - pearson_stat(job, MOMENTS_COUNT, s);
         if (isinf(min) || isinf(max)) {
-            return status_fail(STATUS_BAD_INPUT, "%s: series '%s' has infinite %s; %s", job->name,
+            return status_fail(STATUS_BAD_INPUT, "%s: series '%s' has infinite %s; %s", file,
                                pearson_name(job, s), what,
                                job->layout.n_dropped != 0
                                    ? "mark the values that they come from as missing (NaN)"
@@ -68,13 +70,13 @@ static enum status check_stats(struct pearson_job *job)
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' has %s too large to be squared (%g to %g); scale "
                                "it down",
-                               job->name, pearson_name(job, s), what, min, max);
+                               file, pearson_name(job, s), what, min, max);
         }
         if (missing > 0 && job->choice.reject) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' lacks %.0f of %zu %s; fill them in, or set "
                                "missing=pairwise",
-                               job->name, pearson_name(job, s), missing, job->n_samples, what);
+                               file, pearson_name(job, s), missing, job->n_samples, what);
         }
         job->has_gaps |= missing > 0 && !job->choice.drop;
         job->n_incomplete = job->choice.drop ? (size_t)missing : 0;

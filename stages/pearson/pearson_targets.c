@@ -131,8 +131,9 @@ static enum status take_chunk(struct pearson_job *job, struct reading *r,
         r->cells[at] = pearson_level(chunk->values, r->table->dtype, k);
         if (job->choice.reject && isnan(r->cells[at])) {
             return status_fail(STATUS_BAD_INPUT,
-                               "%s: a value is missing; fill it in, or set missing=pairwise",
-                               r->args.inputs[0].name);
+                               "%s: value %zu of series %zu (the first are 1) is missing; fill it "
+                               "in, or set missing=pairwise",
+                               r->args.inputs[0].name, at % r->levels + 1, at / r->levels + 1);
         }
     }
     return STATUS_OK;

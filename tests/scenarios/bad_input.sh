@@ -64,6 +64,13 @@ printf 'ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 1\nNODATA_value -99
 bad g1.clusters.asc 'is a grid, and pearson takes tables: CSV, TSV, .npy or .npz'
 expect 1 "$LEAT" check -b cpu g1.clusters.asc
 says 'g1.clusters.asc.*is a grid, and pearson takes tables'
+printf 'a,b\n1,2\n2,4\n3,1\n4,7\n' >p.clusters.csv
+printf 't,u\n1,2\n2,\n3,1\n4,7\n' >p.targets.csv
+expect 1 "$LEAT" run -b cpu -s targets=file -s missing=reject -o out p.clusters.csv p.targets.csv
+says 'p.targets.csv: value 2 of series 2 .the first are 1. is missing'
+printf 't,u\n1,2\n2,1e200\n3,1\n4,7\n' >p.targets.csv
+expect 1 "$LEAT" run -b cpu -s targets=file -o out p.clusters.csv p.targets.csv
+says "p.targets.csv: series 'u' has values too large to be squared"
 
 # A folder that cannot be read (root reads everything), an output folder that cannot be written.
 printf '1,2,4\n3,5,4\n' >good.clusters.csv
