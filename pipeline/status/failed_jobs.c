@@ -154,5 +154,6 @@ bool failed_jobs_has(const char *spool, const char *id)
     char path[PATH_MAX];
     struct stat st;
     const int n = snprintf(path, sizeof(path), "%s/failed/%s", spool, id);
-    return strchr(id, '/') == NULL && *id != '.' && n > 0 && n < PATH_MAX && stat(path, &st) == 0;
+    return strchr(id, '/') == NULL && *id != '.' && n > 0 && n < PATH_MAX &&
+           (stat(path, &st) == 0 || errno == EACCES);
 }

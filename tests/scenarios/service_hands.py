@@ -198,6 +198,8 @@ if os.geteuid() == 0 and shutil.which("setpriv"):
     done = subprocess.run([*as_other, "status", "--spool", s.spool], capture_output=True, text=True)
     s.check(done.returncode == 0 and "running, ready" in done.stdout, f"the status for a group: {done}")
     leat(s, "hold", "x", program=as_other, status=2, says="only root and its own user may")
+    os.chmod(s.spool + "/failed", 0o700)
+    leat(s, "retry", "x", program=as_other, status=2, says="only root and its own user may")
     leat(s, "flush", says="0 jobs")
     s.stop()
 print("hold, release, delete and flush")
