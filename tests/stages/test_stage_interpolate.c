@@ -233,7 +233,7 @@ static struct outcome run_sheet(const struct sheet *s)
 {
     n_jobs++;
     struct outcome o = {0};
-    struct param_value params[8];
+    struct param_value params[MOST_SPECS];
     assert_true(stage_interpolate.n_specs <= 8);
     parse_params(&stage_interpolate, s->params, params);
     const struct stage_part *parts[STAGE_MAX_PARTS];
@@ -404,7 +404,7 @@ static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
 static void sets_stay_as_many_as_were_opened(void **state)
 {
     (void)state;
-    struct param_value params[8];
+    struct param_value params[MOST_SPECS];
     struct sheet s = sheet_of("query=linspace(-1, 1, 100000)");
     s.nodes = (struct table_info){.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 2};
     parse_params(&stage_interpolate, s.params, params);
@@ -448,7 +448,7 @@ static void a_linspace_takes_a_quarter_of_the_memory_for_two_sets(void **state)
                  {40u << 20, 131072},
                  {3u << 20, 16448}};
     (void)state;
-    struct param_value params[8];
+    struct param_value params[MOST_SPECS];
     struct sheet s = sheet_of("query=linspace(-1, 1, 100000000)");
     parse_params(&stage_interpolate, s.params, params);
     struct stage_args args = {.queue = counted.queue,

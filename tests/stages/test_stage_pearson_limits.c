@@ -99,7 +99,7 @@ static void a_side_that_nothing_names_is_chosen_by_its_samples_and_told(void **s
         sheet.info.has_labels = cases[k].has_labels;
         sheet.info.lines_are_columns = is_fortran;
         sheet.params[0] = cases[k].series;
-        struct param_value params[16];
+        struct param_value params[MOST_SPECS];
         parse_params(&stage_pearson, sheet.params, params);
         const struct stage_args args = {
             .queue = counted.queue, .params = params, .inputs = {{&sheet.info, "sheet"}}};
@@ -357,7 +357,7 @@ static void plans_of_columns_that_are_turned_count_no_gaps(void **state)
                                         .n_lines_estimate = samples,
                                         .cells_per_line = n};
         const char *texts[] = {"series=columns", "figure=none", NULL};
-        struct param_value params[16];
+        struct param_value params[MOST_SPECS];
         struct stage_need need;
         parse_params(&stage_pearson, texts, params);
         const struct stage_args args = {.queue = counted.queue,
@@ -376,7 +376,7 @@ static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
 {
     (void)state;
     struct sheet sheet = shape_of(300, 20, true, DTYPE_F64);
-    struct param_value params[16];
+    struct param_value params[MOST_SPECS];
     struct stage_need top, all;
     struct stage_args args = {.queue = counted.queue,
                               .params = params,
@@ -399,7 +399,7 @@ static void plans_for_few_long_series_are_not_those_for_a_tile_of_them(void **st
 {
     (void)state;
     struct sheet sheet = {.info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 1 << 16}};
-    struct param_value params[16];
+    struct param_value params[MOST_SPECS];
     struct stage_need need;
     parse_params(&stage_pearson, (const char *const[]){"series=rows", NULL}, params);
     const struct stage_args args = {.queue = counted.queue,
@@ -418,7 +418,7 @@ static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
 {
     (void)state;
     struct sheet sheet = {.info = {.format = "npy", .dtype = DTYPE_F64}};
-    struct param_value params[16];
+    struct param_value params[MOST_SPECS];
     struct stage_need need = {0};
     parse_params(&stage_pearson, (const char *const[]){"series=rows", NULL}, params);
     const struct stage_args args = {.queue = counted.queue,

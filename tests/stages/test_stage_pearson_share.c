@@ -112,7 +112,7 @@ static size_t wanted(size_t lines, bool known, size_t cells, const char *series,
                                     .n_lines_estimate = lines,
                                     .cells_per_line = cells};
     const char *texts[] = {series, NULL};
-    struct param_value params[16];
+    struct param_value params[MOST_SPECS];
     parse_params(&stage_pearson, texts, params);
     const struct stage_args args = {.queue = counted.queue,
                                     .params = params,

@@ -251,7 +251,7 @@ static void scales_that_the_model_does_not_know_are_told(void **state)
 /* What is noticed of the altitudes as they pass. */
 static bool notices(const struct slide *s, const char *text)
 {
-    struct param_value params[16];
+    struct param_value params[MOST_SPECS];
     parse_params(&stage_sciddicat, s->params, params);
     const struct table_info info = {.format = "tif",
                                     .grid = s->grids[DEM],

@@ -70,12 +70,15 @@ static inline int counted_close(void **state)
     return counted.live == 0 ? 0 : -1;
 }
 
-/* The values of a stage's parameters: "key=value" each, NULL at the end; defaults for the others.
- */
+enum { MOST_SPECS = 32 }; /* of a stage */
+
+/* The values of a stage's parameters, at most MOST_SPECS: "key=value" each, NULL at the end;
+ * defaults for the others. */
 static inline void parse_params(const struct stage_ops *stage, const char *const *texts,
                                 struct param_value *values)
 {
     size_t found = 0, given = 0;
+    assert_in_range(stage->n_specs, 0, MOST_SPECS);
     for (size_t k = 0; k < stage->n_specs; k++) {
         const struct param_spec *spec = &stage->specs[k];
         const size_t length = strlen(spec->key);

@@ -124,8 +124,7 @@ static inline enum status finish(const struct sheet *sheet, struct outcome *o)
 static inline struct outcome run_sheet(const struct sheet *sheet)
 {
     struct outcome o = {0};
-    struct param_value params[16];
-    assert_true(stage_pearson.n_specs <= 16);
+    struct param_value params[MOST_SPECS];
     parse_params(&stage_pearson, sheet->params, params);
     const struct stage_args args = {.queue = counted.queue,
                                     .params = params,

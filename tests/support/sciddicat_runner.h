@@ -190,8 +190,7 @@ static inline struct outcome run_slide(const struct slide *s)
 {
     static const char *const names[] = {"dem.x", "source.x"};
     struct outcome o = {0};
-    struct param_value params[32];
-    assert_true(stage_sciddicat.n_specs <= 32);
+    struct param_value params[MOST_SPECS];
     parse_params(&stage_sciddicat, s->params, params);
     struct stage_args args = {.queue = under_test_queue,
                               .params = params,
