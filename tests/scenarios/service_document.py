@@ -80,8 +80,8 @@ os.umask(0)
 with open("leat.conf", "w") as f:
     f.write("on_done = true\non_failed = false\n[pipeline sciddicat]\nsteps = 2000000000\n")
 os.makedirs(f"spool/.work/{HELD}/in")
-for name, text in (("in/h.clusters.csv", table()), ("hold", "held\n"),
-                   ("job", json.dumps({"schema": 1, "id": HELD, "folder": "sub", "stem": "h", "parameters": {"pipeline": "pearson", "set": {}},
+for name, text in (("in/h.clusters.csv", table()),
+                   ("job", json.dumps({"schema": 2, "id": HELD, "held": True, "folder": "sub", "stem": "h", "parameters": {"pipeline": "pearson", "set": {}},
                                        "inputs": [{"name": "h.clusters.csv", "inode": 1, "bytes": 7, "mtime_ns": 1}]}))):
     with open(f"spool/.work/{HELD}/{name}", "w") as f:
         f.write(text)

@@ -25,6 +25,7 @@ for i, name in enumerate((evil, "a.clusters.csv", "b.clusters.csv")):
     s.drop(name, table(seed=i))
 queued = lambda: {job["name"][3:]: job for job in s.status()["queued"]}
 s.until(lambda: queued().keys() == {evil, "a.clusters.csv", "b.clusters.csv"}, "jobs that wait")
+is_held = lambda name: queued().get(name, {}).get("held")  # None while its record is written
 ids = {name: job["id"] for name, job in queued().items()}
 
 
@@ -65,12 +66,12 @@ s.check(len(queued()) == 3 and not any(job["held"] for job in queued().values())
 
 a = form("hold", evil, Origin="http://localhost")
 s.check(a.status == 303 and a.headers["location"] == "./", f"hold: {a.status} {a.body}")
-s.until(lambda: queued()[evil]["held"], "a job that is held")
+s.until(lambda: is_held(evil), "a job that is held")
 s.until(lambda: 'value="release"' in (t := get(page).text()) and f"hold {ids[evil]}: held" in t, "its button, and the answer")
 form("hold", evil)
 s.until(lambda: "held already" in get(page).text(), "an answer")
 form("release", evil)
-s.until(lambda: not queued()[evil]["held"], "a job that is released")
+s.until(lambda: is_held(evil) is False, "a job that is released")
 form("delete", "a.clusters.csv")
 s.until(lambda: s.status()["n_failed"] == 1 and "a.clusters.csv" not in queued(), "a job that is deleted")
 s.until(lambda: 'value="retry"' in get(page).text(), "its button")
@@ -106,7 +107,7 @@ for c in slow:
     c.close()
 s.process.send_signal(signal.SIGCONT)
 s.until(lambda: get(page, "/healthz").status == 200, "an answer of the service")
-s.until(lambda: queued()["b.clusters.csv"]["held"], "what was asked for meanwhile")
+s.until(lambda: is_held("b.clusters.csv"), "what was asked for meanwhile")
 s.check(took < 30, f"30 answers took {took:.1f} s")
 
 s.stop()

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from lib import begin, needs_faulty
-from service import WATCHED, Service, grid, table
+from service import WATCHED, Service, attempts, grid, table
 
 begin()
 needs_faulty()
@@ -86,14 +86,7 @@ worker = s.status()["workers"][0]["pid"]
 os.kill(worker, signal.SIGSTOP)
 for name in ("a", "b-poison", "c", "d", "e", "f", "g"):
     s.drop(name + ".clusters.csv", table())
-
-
-def n_attempted():
-    files = [f"sick/.work/{id}/attempts" for id in os.listdir("sick/.work")]
-    return sum(os.path.exists(f) and os.path.getsize(f) > 0 for f in files)
-
-
-s.until(lambda: n_attempted() == 7, "all are at the worker")
+s.until(lambda: list(attempts("sick").values()) == [1] * 7, "all are at the worker")
 os.kill(worker, signal.SIGCONT)
 s.until(lambda: s.status()["totals"]["done"] == 6 and s.status()["totals"]["failed"] == 1, "all jobs have ended")
 s.check(s.reasons()["b-poison.clusters.csv"]["kind"] == "device", f"{s.reasons()}")
