@@ -185,7 +185,7 @@ def weighted():
     cluster("x.points.npy", *seeded, "weight=5")
     bytes_of = hashes("out", "x", ["labels.csv.gz"])
     centroids = load("out", "x")[0]["centroids"]
-    for at, unit, flags in ((4, 2.0 ** 90, []), (0, 2.0 ** -900, []), (2, 8, ["--threads", "1"]), (4, 1, ["--memory", "30M"])):
+    for at, unit, flags in ((4, 2.0 ** 90, []), (0, 2.0 ** -900, []), (2, 8, ["--threads", "1"]), (4, 1, ["--threads", "2", "--memory", "30M"])):
         np.save("y.points.npy", np.insert(x, at, count * unit, axis=1))
         z, told = cluster("y.points.npy", *seeded, f"weight={at + 1}", flags=flags)
         assert hashes("out", "y", ["labels.csv.gz"]) == bytes_of and np.array_equal(z["centroids"], centroids), at
