@@ -22,10 +22,11 @@ enum {
     TITLE = 15,   /* ... of the title ... */
     SMALL = 9,    /* ... and of contour lines */
     GAP = 16,
-    BAR = 26,         /* width of the legend's bar */
-    BAR_HEIGHT = 260, /* its height at most */
-    MARK = 8,         /* from the bar to the text beside it */
-    PICTURE_BYTES = 8 /* a pixel: colours of cells, pixels, what is written */
+    BAR = 26,              /* width of the legend's bar */
+    BAR_HEIGHT = 260,      /* its height at most */
+    MARK = 8,              /* from the bar to the text beside it */
+    PICTURE_BYTES = 8,     /* a pixel: colours of cells, pixels, what is written */
+    PATH_PIECES = 1 << 14, /* of a path that is drawn at once: cairo takes 2 KiB for each */
 };
 
 enum { COLOUR_NODATA = 0xe9ebee, COLOUR_OBSERVED = 0x0a6fd6 };
@@ -40,9 +41,10 @@ struct map {
     struct sciddicat_relief relief;
     struct sciddicat_frame frame;
     struct figure *figure;
-    bool is_share; /* it shows which share of several runs affected a cell, in place of debris */
-    double top_m;  /* > 0: the thickness, or share, at the end of the scale */
-    double film_m; /* what is not thicker is film */
+    size_t n_pieces; /* of the present path */
+    bool is_share;   /* it shows which share of several runs affected a cell, in place of debris */
+    double top_m;    /* > 0: the thickness, or share, at the end of the scale */
+    double film_m;   /* what is not thicker is film */
     bool is_square;
     double every_m; /* from contour line to contour line; 0: none */
     char film[40], cells[64], contours[64], stretched[64]; /* what the legend says of them */
@@ -159,7 +161,25 @@ static bool is_in(const struct sciddicat_relief *r, struct area area, long y, lo
            area.cells[(size_t)y * r->width + (size_t)x] == area.value;
 }
 
-/* A line around them. */
+/* --- lines of many pieces --------------------------------------------------------------------- */
+
+static void put_piece(struct map *m, double from_x, double from_y, double to_x, double to_y)
+{
+    figure_from(m->figure, from_x, from_y);
+    figure_to(m->figure, to_x, to_y);
+    m->n_pieces++;
+}
+
+/* Draws the pieces if there are so many. */
+static void draw_pieces(struct map *m, size_t least, double thick, uint32_t rgb, double opacity)
+{
+    if (m->n_pieces >= least) {
+        figure_line(m->figure, thick, rgb, opacity);
+        m->n_pieces = 0;
+    }
+}
+
+/* A line around the cells of an area. */
 static void draw_outline(struct map *m, struct area area, uint32_t rgb)
 {
     const struct sciddicat_relief *const r = &m->relief;
@@ -173,17 +193,16 @@ static void draw_outline(struct map *m, struct area area, uint32_t rgb)
                          top = (double)m->frame.top + (double)y * h;
             for (long by = 0; by <= 1; by++) {
                 if (!is_in(r, area, y + 2 * by - 1, x)) {
-                    figure_from(m->figure, left, top + (double)by * h);
-                    figure_to(m->figure, left + w, top + (double)by * h);
+                    put_piece(m, left, top + (double)by * h, left + w, top + (double)by * h);
                 }
                 if (!is_in(r, area, y, x + 2 * by - 1)) {
-                    figure_from(m->figure, left + (double)by * w, top);
-                    figure_to(m->figure, left + (double)by * w, top + h);
+                    put_piece(m, left + (double)by * w, top, left + (double)by * w, top + h);
                 }
             }
         }
+        draw_pieces(m, PATH_PIECES, 1.6, rgb, 1);
     }
-    figure_line(m->figure, 1.6, rgb, 1);
+    draw_pieces(m, 1, 1.6, rgb, 1);
 }
 
 static void draw_probe(struct figure *f, double x, double y)
@@ -237,7 +256,7 @@ static double share(double a, double b, double level)
 
 /* The pieces of a level's line between the centres of four cells; the lower left has 1, and so on
  * around: where two opposite corners are above, the line runs around each of them. */
-static void draw_square(const struct map *m, size_t y, size_t x, double level)
+static void draw_square(struct map *m, size_t y, size_t x, double level)
 {
     const struct sciddicat_relief *const r = &m->relief;
     const float *const upper = r->altitude + y * r->width + x, *const lower = upper + r->width;
@@ -256,8 +275,7 @@ static void draw_square(const struct map *m, size_t y, size_t x, double level)
         }
     }
     for (size_t k = 0; k + 1 < n; k += 2) {
-        figure_from(m->figure, at[k][0], at[k][1]);
-        figure_to(m->figure, at[k + 1][0], at[k + 1][1]);
+        put_piece(m, at[k][0], at[k][1], at[k + 1][0], at[k + 1][1]);
     }
 }
 
@@ -324,8 +342,9 @@ static void draw_contours(struct map *m)
                 k += 1;
             }
         }
+        draw_pieces(m, PATH_PIECES, 1, COLOURS_INK, 0.55);
     }
-    figure_line(m->figure, 1, COLOURS_INK, 0.55);
+    draw_pieces(m, 1, 1, COLOURS_INK, 0.55);
 }
 
 /* --- legend ----------------------------------------------------------------------------------- */

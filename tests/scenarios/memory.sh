@@ -85,3 +85,15 @@ done
 expect 0 "$python" "$here/peak.py" $(((640 << 20) + 150000000)) \
     "$LEAT" check -b cpu --threads 2 --memory 640M [12].dem.tif [12].source.tif
 echo "check --memory 640M: $(tail -1 stdout)"
+
+# A map of noise has millions of pieces of lines, each of which takes 2 KiB while it is drawn.
+"$python" - <<'END' || fail "noise"
+import random
+random.seed(1)
+head = "ncols 700\nnrows 700\nxllcorner 0\nyllcorner 0\ncellsize 1\n"
+for name, choose in (("dem", lambda: "%.2f" % random.uniform(0, 9)), ("source", lambda: random.choice("01"))):
+    with open(f"noise.{name}.asc", "w") as f:
+        f.write(head)
+        f.writelines(" ".join(choose() for _ in range(700)) + "\n" for _ in range(700))
+END
+peak 128 -s steps=1 noise.dem.asc noise.source.asc
