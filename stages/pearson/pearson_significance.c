@@ -225,10 +225,10 @@ enum status pearson_q_find(struct pearson_job *job)
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->p, &job->p));
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->q, &job->q));
     STATUS_TRY(find_p(job, &least, &largest));
-    if (are_all && (job->n_found <= SORTED || job->choice.targets)) {
-        STATUS_TRY(q_of_all(job));
-    } else if ((are_all && !job->has_gaps) || isinf(largest)) {
+    if ((are_all && !job->has_gaps) || isinf(largest)) {
         q_of_first(job, m, 0);
+    } else if (are_all && (job->n_found <= SORTED || job->choice.targets)) {
+        STATUS_TRY(q_of_all(job));
     } else {
         STATUS_TRY(count_q(job, m, least, largest));
     }
