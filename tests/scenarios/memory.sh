@@ -90,10 +90,10 @@ echo "check --memory 640M: $(tail -1 stdout)"
 "$python" - <<'END' || fail "noise"
 import random
 random.seed(1)
-head = "ncols 700\nnrows 700\nxllcorner 0\nyllcorner 0\ncellsize 1\n"
+head = "ncols 500\nnrows 500\nxllcorner 0\nyllcorner 0\ncellsize 1\n"
 for name, choose in (("dem", lambda: "%.2f" % random.uniform(0, 9)), ("source", lambda: random.choice("01"))):
     with open(f"noise.{name}.asc", "w") as f:
         f.write(head)
-        f.writelines(" ".join(choose() for _ in range(700)) + "\n" for _ in range(700))
+        f.writelines(" ".join(choose() for _ in range(500)) + "\n" for _ in range(500))
 END
 peak 128 -s steps=1 noise.dem.asc noise.source.asc
