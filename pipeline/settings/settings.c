@@ -73,10 +73,8 @@ const struct settings_key settings_keys[] = {
     KEY("max_unpacked", LOOK, 0, SIZE, unpack.max_bytes, "SIZE",
         "Refuse a compressed file or an archive that unpacks to more (default 1024G; 0: no limit)"),
     COUNTED("max_ratio", LOOK, 0, unpack.max_ratio, 0, 1000000000, "N",
-            "Refuse one that unpacks to more than N times its size, and to more than 256M (default "
-            "250; "
-            "0: "
-            "no limit)"),
+            "Refuse one that unpacks to more than N times its size, and to more than 256M "
+            "(default 250; 0: no limit)"),
     COUNTED("max_entries", LOOK, 0, max_entries, 0, 1000000000, "N",
             "Refuse an archive that has more entries (default 1000000; 0: no limit)"),
     KEY("force", RUN, 0, SWITCH, force, NULL, "Replace results that are already there"),

@@ -1,6 +1,6 @@
 /*
- * worker_open - a worker becomes one: what the system is told of it, its folders, its engine; and
- * it is shut in.
+ * worker_open - a worker before its first job: its name to the system, its folders, its engine, its
+ * sandbox.
  */
 #ifndef LEAT_PIPELINE_WORKER_WORKER_OPEN_H
 #define LEAT_PIPELINE_WORKER_WORKER_OPEN_H

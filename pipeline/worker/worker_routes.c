@@ -10,7 +10,7 @@
 
 /* --- packing ---------------------------------------------------------------------------------- */
 
-/* NULL is what comes of it with a value that is none. */
+/* The list with the value, or NULL where that is none. */
 static json_t *with(json_t *all, json_t *one)
 {
     if (json_array_append_new(all, one) == 0) {

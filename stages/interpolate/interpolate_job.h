@@ -98,7 +98,7 @@ enum status interpolate_too_many(const struct stage_args *args);
 /* "polynomial of degree 3"; `room` is where it is made, if it is. */
 enum { INTERPOLATE_KIND_BYTES = 64 };
 const char *interpolate_kind(const struct interpolate_job *job, char room[INTERPOLATE_KIND_BYTES]);
-/* x as people are told of it: a date, or six digits of a number. */
+/* x as people read it: a date, or six digits of a number. */
 enum { INTERPOLATE_X_BYTES = MOMENT_BYTES };
 const char *interpolate_x(const struct interpolate_job *job, double x,
                           char room[INTERPOLATE_X_BYTES]);

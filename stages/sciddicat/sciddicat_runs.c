@@ -181,7 +181,7 @@ enum status sciddicat_runs_make(struct sciddicat_job *job)
     return STATUS_OK;
 }
 
-/* --- what is told of them --------------------------------------------------------------------- */
+/* --- what the results say --------------------------------------------------------------------- */
 
 static void run_row(const void *context, uint64_t i, struct result_row *to)
 {

@@ -7,9 +7,8 @@ import json
 import os
 import re
 import subprocess
-import zlib
 
-from lib import BACKEND, HERE, LEAT, THREADS_ALONE, begin
+from lib import BACKEND, HERE, LEAT, THREADS_ALONE, about, begin
 
 begin("numpy")
 import numpy
@@ -32,16 +31,6 @@ def run(*arguments, out="out", figure="none", **rest):
     options = [word for a in arguments if "=" in a for word in ("-s", a)]
     return leat("run", "-q", "--force", "-o", out, "-s", f"figure={figure}", "-s", "raster=asc.gz", *options,
                 *(a for a in arguments if "=" not in a), **rest)
-
-
-def about(folder):
-    with open(f"{folder}/result.json", encoding="utf-8") as f:
-        told = json.load(f)
-    for output in told["outputs"]:
-        with open(f"{folder}/{output['name']}", "rb") as f:
-            data = f.read()
-        assert len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], output
-    return told
 
 
 def same(got, want, what):

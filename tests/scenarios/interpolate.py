@@ -17,9 +17,8 @@ import subprocess
 import sys
 import time
 import zipfile
-import zlib
 
-from lib import BACKEND, HERE, LEAT, THREADS_ALONE, WAIT_S, begin
+from lib import BACKEND, HERE, LEAT, THREADS_ALONE, WAIT_S, about, begin
 
 begin("numpy")
 import numpy
@@ -43,16 +42,6 @@ def leat(command, *arguments, status=0, says=None, stdin=None):
 def run(*arguments, out="out", figure="none", **rest):
     """Without a figure, which takes most of the time of a small job, unless it is looked at."""
     return leat("run", "-q", "--force", "-o", out, "-s", f"figure={figure}", *arguments, **rest)
-
-
-def about(folder):
-    with open(f"{folder}/result.json", encoding="utf-8") as f:
-        told = json.load(f)
-    for output in told["outputs"]:
-        with open(f"{folder}/{output['name']}", "rb") as f:
-            data = f.read()
-        assert len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], output
-    return told
 
 
 def curve(folder):
@@ -239,7 +228,7 @@ def rational():
 
 
 def pieces():
-    """What is told of cubics from node to node; the numbers are held against SciPy's in interpolate_oracle.py."""
+    """What results say about cubics from node to node; the numbers are held against SciPy's in interpolate_oracle.py."""
     n = 40_000 if SMALL else 100_000
     x = numpy.arange(n) * 0.01
     numpy.save("k.nodes.npy", numpy.column_stack([x, numpy.sin(x), x > 9])[random.permutation(n)])
@@ -261,7 +250,7 @@ def pieces():
     write("k4.nodes.csv", [0, 5e-324, 1], [0, 1, 1])
     run("-s", "method=spline", "-s", "query=0,5", "k4.nodes.csv", out="bad", status=1, says="k4.nodes.csv: between x = 0 and 4.9.*e-324 "
         "the curve is steeper than a double holds; scale x or y")
-    print(f"pchip and spline of {n} nodes; what is told of them")
+    print(f"pchip and spline of {n} nodes; what results say")
 
 
 def dates():

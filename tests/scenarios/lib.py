@@ -5,11 +5,13 @@ A scenario calls begin() before it imports NumPy and the like.
 # ctest: none
 import atexit
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
@@ -77,3 +79,14 @@ def fake_devices():
     os.environ.update(fake_driver())
     for name in "LEAT_TEST_BACKEND", "CUDA_VISIBLE_DEVICES":
         os.environ.pop(name, None)
+
+
+def about(folder):
+    """What the result says of itself; its files are as it says."""
+    with open(f"{folder}/result.json", encoding="utf-8") as f:
+        told = json.load(f)
+    for output in told["outputs"]:
+        with open(f"{folder}/{output['name']}", "rb") as f:
+            data = f.read()
+        assert len(data) == output["bytes"] and f"{zlib.crc32(data):08x}" == output["crc32"], output
+    return told

@@ -263,7 +263,7 @@ static void retried_job_is_as_old_as_it_was(void **state)
         fail_job(old, "bad-input", "why");
         if (way % 2 == 1) {
             snprintf(path, sizeof(path), "failed/%s/in/a.csv", old->id);
-            put(path, "mended");
+            put(path, "corrected");
         }
         struct spool_job *again = retry(old->id);
         spool_job_free(old);
@@ -274,7 +274,7 @@ static void retried_job_is_as_old_as_it_was(void **state)
         work_on(again);
         spool_job_free(again);
         if (way / 2 == 0) { /* its result, which came first, gives way to the younger's */
-            holds("out/a/data/0", way % 2 == 1 ? "mended" : "1");
+            holds("out/a/data/0", way % 2 == 1 ? "corrected" : "1");
             spool_finish(s, &young, 1);
         }
         spool_job_free(young);

@@ -225,7 +225,7 @@ static void committed_job_is_published_though_the_spool_has_another_number_now(v
 }
 
 /* Its attempts, and commits, are files of their own. */
-static void jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_anew(void **state)
+static void jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_again(void **state)
 {
     (void)state;
     claimed_job();
@@ -628,7 +628,7 @@ int main(void)
         RECOVERY_TEST(damaged_commit_fails_the_job_and_publishes_nothing),
         RECOVERY_TEST(committed_job_is_published_and_archived),
         RECOVERY_TEST(committed_job_is_published_though_the_spool_has_another_number_now),
-        RECOVERY_TEST(jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_anew),
+        RECOVERY_TEST(jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_again),
         RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
         RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
         RECOVERY_TEST(job_whose_archive_had_begun_is_published),

@@ -14,7 +14,7 @@
  * The folders are the truth, and the record tells what they cannot: every step is one rename (of
  * files, or of a new record in the place of the old one) that has either happened or not. So
  * spool_recover, at start, knows what to do next with whatever it finds, and nothing it finds can
- * keep it from starting. For want of memory the process ends (xalloc.h), as it may at any other
+ * keep it from starting. Without memory the process ends (xalloc.h), as it may at any other
  * instant.
  *
  *   claim -> [wait -> verify] -> attempt -> (the work, by others) -> durable -> commit -> publish
@@ -114,7 +114,7 @@ struct spool_job {
     bool blames_input; /* it fails for bytes that were read: not if they have changed since */
     char failed[SPOOL_ID_BYTES + 16]; /* its folder in failed/: ID or ID~2; "" until it is there */
     void *user;                       /* the caller's */
-    /* Whether the record is to be written anew before the next attempt. */
+    /* Whether the record is to be written again before the next attempt. */
     bool changed;
     /* The spool's own: whether the record holds a commit, which is of the part folder with that
      * owner and inode, and whether that may replace an earlier result; whether it has got its name
