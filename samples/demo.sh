@@ -10,8 +10,8 @@ cmake --preset release >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1;
 echo "Building build/release/bin/leat ..."
 cmake --build --preset release --target program -- --quiet >build/demo.log 2>&1 || { cat build/demo.log >&2; exit 1; }
 
-echo "+ leat run --force -c samples/demo.conf samples/"
-build/release/bin/leat run --force -c samples/demo.conf samples/
+echo "+ leat run --force -c samples/demo.conf samples/*.*.*"
+build/release/bin/leat run --force -c samples/demo.conf samples/*.*.*
 
 echo
 echo "Results:"

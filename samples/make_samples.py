@@ -17,6 +17,16 @@ runge.nodes.csv is of `leat generate nodes --function runge,abs -o runge.nodes.c
 Chebyshev nodes.
 slope.dem.asc, slope.source.asc are of `leat generate dem --rows 120 --columns 96 --active 0.01 --seed 2 -o slope.asc`: a
 valley side with a channel, and debris in its upper end.
+
+In recipes/, for the recipes of leat.1:
+stations.clusters.csv, stations.targets.csv  60 days of rain at 24 stations in three valleys, and the flow of two rivers,
+    which follows the rain of one valley each.
+2025.points.csv, 2026.points.csv  two sizes of 90 shells of three kinds; of 24 more, which have names.
+towns.points.csv         40 towns: where they lie and how many live there, most of them in three cities.
+level.nodes.csv          a water level that was read nine times in a day.
+slope.probes.csv         three places in the channel of slope.dem.asc.
+slope.dem.asc, slope.source.asc are of `leat generate dem --rows 48 --columns 32 --active 0.02 --seed 2 -o slope.asc`;
+slope.observed.asc has 1 where a run of them with p_r=0.35 and steps=200 had more than 0.1 m of debris.
 """
 
 import math
@@ -110,8 +120,64 @@ def queries():
     (HERE / "runge.query.csv").write_text("x\n" + "".join(f"{(k - 100) / 100:g}\n" for k in range(201)))
 
 
+def write(name, head, rows):
+    (HERE / "recipes" / name).write_text("\n".join([head, *(",".join(row) for row in rows)]) + "\n")
+
+
+def stations():
+    rng = random.Random(5)
+    days, valleys = 60, ("north", "south", "west")
+    rain = {valley: slow_noise(rng, days, 0.3, 4.0) for valley in valleys}
+    series = {}
+    for valley in valleys:
+        for k in range(1, 9):
+            series[f"{valley}-{k}"] = [9 + r + rng.gauss(0, 1.5) for r in rain[valley]]
+    write("stations.clusters.csv", ",".join(series), ([f"{v[t]:.1f}" for v in series.values()] for t in range(days)))
+    rivers = [[30 + 3 * r + rng.gauss(0, 6) for r in rain[valley]] for valley in ("north", "west")]
+    write("stations.targets.csv", "north river,west river", ([f"{v[t]:.1f}" for v in rivers] for t in range(days)))
+
+
+def shells():
+    rng = random.Random(6)
+    kinds = {"cockle": (31, 28), "mussel": (58, 27), "clam": (44, 39)}
+
+    def sizes(kind):
+        grown = rng.gauss(1, 0.06)
+        return [f"{side * grown * rng.gauss(1, 0.03):.1f}" for side in kinds[kind]]
+
+    write("2025.points.csv", "length_mm,width_mm", (sizes(rng.choice(list(kinds))) for _ in range(90)))
+    write("2026.points.csv", "shell,length_mm,width_mm",
+          ([f"{kind} {k}", *sizes(kind)] for k in range(1, 9) for kind in kinds))
+
+
+def towns():
+    rng = random.Random(7)
+    cities = {0: (12, 14, 90), 13: (71, 22, 60), 26: (40, 66, 120)}
+    rows = []
+    for k in range(40):
+        x, y, people = cities.get(k, (rng.uniform(0, 80), rng.uniform(0, 80), rng.uniform(0.3, 5)))
+        rows.append([f"{'city' if k in cities else 'town'} {k}", f"{x:.1f}", f"{y:.1f}", f"{people * 1000:.0f}"])
+    write("towns.points.csv", "name,east_km,north_km,people", rows)
+
+
+def level():
+    hours = (0, 3.5, 6, 8, 9, 11.25, 14, 19, 24)
+    metres = (2.1, 2.1, 2.2, 3.9, 5.2, 5.3, 4.0, 2.9, 2.4)
+    write("level.nodes.csv", "time,level_m", ([f"2024-05-{1 + int(h) // 24:02d}T{int(h) % 24:02d}:{int(h % 1 * 60):02d}", f"{m}"]
+                                             for h, m in zip(hours, metres)))
+
+
+def probes():
+    write("slope.probes.csv", "place,x,y", [["farm", "155", "275"], ["road", "165", "175"], ["bridge", "165", "75"]])
+
+
 greenhouse()
 wells()
 walks()
 beans()
 queries()
+stations()
+shells()
+towns()
+level()
+probes()

@@ -8,7 +8,7 @@ build=$(dirname "$LEAT")/..
 cpack --config "$build/CPackConfig.cmake" -B . -D CPACK_COMPONENTS_ALL=leat >log 2>&1 || { cat log; fail "no package"; }
 dpkg-deb -c leat_*.deb >listed || fail "no package"
 for file in bin/leat lib/leat/leat_blas.so lib/leat/leat_cairo.so lib/leat/leat_http.so share/man/man1/leat.1 share/man/man5/leat.conf.5 share/man/man8/leat-watch.8 share/doc/leat/copyright \
-    share/doc/leat/CHANGELOG.md share/bash-completion/completions/leat share/zsh/site-functions/_leat; do
+    share/doc/leat/CHANGELOG.md share/doc/leat/examples/level.nodes.csv share/bash-completion/completions/leat share/zsh/site-functions/_leat; do
     grep -q "/$file\$" listed || { cat listed; fail "no $file in the package"; }
 done
 grep -q 'leat_cuda.so\|leat_mpi.so' listed && fail "a module is in the wrong package"
