@@ -7,106 +7,92 @@
 #include "pipeline/status/failed_jobs.h"
 #include "pipeline/status/request.h"
 #include "pipeline/status/status_file.h"
+#include "watch/files/xalloc.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
-/* job NULL: none is meant. The answer is logged; *done: it is yes. */
-static enum status ask(const char *spool, const char *what, const char *job, bool *done)
+struct asked {
+    const char *what;
+    size_t n_done;
+};
+
+static void tell(void *user, const char *job, bool done, const char *text)
 {
-    char text[REQUEST_TEXT_BYTES];
-    STATUS_TRY(request_ask(spool, what, job, done, text));
-    if (*done) {
-        log_info("%s: %s", job != NULL ? job : what, text);
+    struct asked *const asked = user;
+    const char *const about = job != NULL ? job : asked->what;
+    asked->n_done += done;
+    if (done) {
+        log_info("%s: %s", about, text);
     } else {
-        log_error("%s: %s", job != NULL ? job : what, text);
+        log_error("%s: %s", about, text);
     }
+}
+
+/* About n jobs of `n_wanted`. */
+static enum status ask(const struct settings *s, const char *what, const char *const *jobs,
+                       size_t n, size_t n_wanted, int *exit_status)
+{
+    struct asked asked = {.what = what};
+    STATUS_TRY(n > 0 ? request_ask(s->spool, what, jobs, n, tell, &asked) : STATUS_OK);
+    *exit_status = asked.n_done == n_wanted ? 0 : asked.n_done > 0 ? 1 : 2;
     return STATUS_OK;
 }
 
-static enum status act(const struct settings *s, const char *what, int *exit_status)
+static enum status ask_inputs(const struct settings *s, const char *what, int *exit_status)
 {
-    size_t n_done = 0;
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        bool done;
-        STATUS_TRY(ask(s->spool, what, s->inputs[i], &done));
-        n_done += done;
-    }
-    *exit_status = n_done == s->n_inputs ? 0 : n_done > 0 ? 1 : 2;
-    return STATUS_OK;
+    return ask(s, what, (const char *const *)s->inputs, s->n_inputs, s->n_inputs, exit_status);
 }
 
 enum status command_hold(const struct settings *s, int *exit_status)
 {
-    return act(s, "hold", exit_status);
+    return ask_inputs(s, "hold", exit_status);
 }
 
 enum status command_release(const struct settings *s, int *exit_status)
 {
-    return act(s, "release", exit_status);
+    return ask_inputs(s, "release", exit_status);
 }
 
 enum status command_delete(const struct settings *s, int *exit_status)
 {
-    return act(s, "delete", exit_status);
+    return ask_inputs(s, "delete", exit_status);
 }
 
-/* A job that has failed, as is seen before a service is asked, or not there. */
-static enum status retry_one(const char *spool, const char *id, size_t *n_done)
-{
-    bool done = false;
-    if (failed_jobs_has(spool, id)) {
-        STATUS_TRY(ask(spool, "retry", id, &done));
-    } else {
-        log_error("there is no job '%s' in '%s/failed'; leat status --failed lists them", id,
-                  spool);
-    }
-    *n_done += done;
-    return STATUS_OK;
-}
-
-/* Those that are there at the start: what fails again during this is not retried. */
-static enum status retry_all(const char *spool, size_t *n, size_t *n_done)
-{
-    json_t *list, *job;
-    size_t i;
-    enum status code = failed_jobs_list(spool, SIZE_MAX, &list, n);
-    json_array_foreach(list, i, job)
-    {
-        code = code == STATUS_OK
-                   ? retry_one(spool, json_string_value(json_object_get(job, "id")), n_done)
-                   : code;
-    }
-    json_decref(list);
-    if (code == STATUS_OK && *n == 0) {
-        log_info("'%s/failed' holds no jobs", spool);
-    }
-    return code;
-}
-
+/* Of all: those that are there at the start, so what fails again during this is not retried. */
 enum status command_retry(const struct settings *s, int *exit_status)
 {
-    size_t n = s->n_inputs, n_done = 0;
+    json_t *list = NULL;
+    size_t n = s->n_inputs, n_there = 0;
     if (s->all && s->n_inputs > 0) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "--all means every failed job: leave it out, or '%s'", s->inputs[0]);
     }
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        STATUS_TRY(retry_one(s->spool, s->inputs[i], &n_done));
+    STATUS_TRY(s->all ? failed_jobs_list(s->spool, SIZE_MAX, &list, &n) : STATUS_OK);
+    const char **const ids = xcalloc(n + 1, sizeof(*ids));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *const job = json_array_get(list, i);
+        ids[n_there] = s->all ? json_string_value(json_object_get(job, "id")) : s->inputs[i];
+        if (failed_jobs_has(s->spool, ids[n_there])) {
+            n_there++;
+        } else { /* as is seen before a service is asked */
+            log_error("there is no job '%s' in '%s/failed'; leat status --failed lists them",
+                      ids[n_there], s->spool);
+        }
     }
-    if (s->all) {
-        STATUS_TRY(retry_all(s->spool, &n, &n_done));
+    if (n == 0) {
+        log_info("'%s/failed' holds no jobs", s->spool);
     }
-    *exit_status = n_done == n ? 0 : n_done > 0 ? 1 : 2;
-    return STATUS_OK;
+    const enum status code = ask(s, "retry", ids, n_there, n, exit_status);
+    free(ids);
+    json_decref(list);
+    return code;
 }
 
 enum status command_flush(const struct settings *s, int *exit_status)
 {
-    bool done;
     if (!status_file_lives(s->spool)) { /* at its start a service tries everything */
         return status_fail(STATUS_NOT_FOUND, "no service watches '%s' (--spool)", s->spool);
     }
-    STATUS_TRY(ask(s->spool, "flush", NULL, &done));
-    *exit_status = done ? 0 : 2;
-    return STATUS_OK;
+    return ask(s, "flush", (const char *const[]){NULL}, 1, 1, exit_status);
 }

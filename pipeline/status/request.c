@@ -169,34 +169,64 @@ static bool fetch(int folder_fd, const char *name, bool *done, char text[REQUEST
     return is_answer;
 }
 
-enum status request_ask(const char *spool, const char *what, const char *job, bool *done,
-                        char text[REQUEST_TEXT_BYTES])
+/* Those that are asked, while their answers are waited for. */
+struct asking {
+    const char *spool, *what;
+    int folder_fd, told_fd; /* told: that something in the folder has been written */
+    bool is_alive;
+    int patience_s; /* that is left while nothing is answered */
+};
+
+/* Without an answer *done stays, and text says what becomes of the request. */
+static void await(struct asking *a, const char *name, bool *done, char text[REQUEST_TEXT_BYTES])
 {
-    char name[REQUEST_NAME_BYTES], folder[64], events[4096];
-    int folder_fd;
-    bool is_answered = false, is_alive = true;
-    STATUS_TRY(request_open_folder(spool, &folder_fd));
-    snprintf(folder, sizeof(folder), "/proc/self/fd/%d", folder_fd);
-    struct pollfd told = {.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .events = POLLIN};
-    (void)inotify_add_watch(told.fd, folder, IN_CLOSE_WRITE); /* else it is looked every second */
-    const enum status code = request_write(folder_fd, what, job, true, name);
-    for (int i = 0; code == STATUS_OK && !is_answered && is_alive && i < PATIENCE_S;) {
-        is_alive = status_file_lives(spool);
-        is_answered = fetch(folder_fd, name, done, text);
-        i += is_alive && !is_answered && poll(&told, 1, 1000) <= 0;
-        while (read(told.fd, events, sizeof(events)) > 0) { /* it is looked again */
+    struct pollfd told = {.fd = a->told_fd, .events = POLLIN};
+    char events[4096];
+    do {
+        a->is_alive = status_file_lives(a->spool);
+        if (fetch(a->folder_fd, name, done, text)) {
+            a->patience_s = PATIENCE_S;
+            return;
         }
+        if (a->is_alive && a->patience_s > 0) {
+            a->patience_s -= poll(&told, 1, 1000) <= 0;
+        }
+        while (read(a->told_fd, events, sizeof(events)) > 0) { /* it is looked again */
+        }
+    } while (a->is_alive && a->patience_s > 0);
+    snprintf(text, REQUEST_TEXT_BYTES, "%s%s",
+             a->is_alive ? "asked for; the service has not come to it yet, and will"
+                         : "asked for; no service runs: the next one does it when it starts",
+             a->is_alive || strcmp(a->what, "retry") == 0
+                 ? ""
+                 : ", to a job that is claimed; a file that waits in in/ can be moved away");
+}
+
+enum status request_ask(const char *spool, const char *what, const char *const *jobs, size_t n,
+                        request_told_fn *told, void *user)
+{
+    struct asking a = {.spool = spool, .what = what, .patience_s = PATIENCE_S};
+    char text[REQUEST_TEXT_BYTES], folder[64];
+    STATUS_TRY(request_open_folder(spool, &a.folder_fd));
+    char(*const names)[REQUEST_NAME_BYTES] = xcalloc(n, sizeof(*names));
+    snprintf(folder, sizeof(folder), "/proc/self/fd/%d", a.folder_fd);
+    a.told_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    (void)inotify_add_watch(a.told_fd, folder, IN_CLOSE_WRITE); /* else it is looked every second */
+    enum status code = STATUS_OK;
+    size_t n_asked = 0;
+    for (; n_asked < n && code == STATUS_OK; n_asked += code == STATUS_OK) {
+        code = request_write(a.folder_fd, what, jobs[n_asked], true, names[n_asked]);
     }
-    if (code == STATUS_OK && !is_answered) {
-        *done = true;
-        snprintf(text, REQUEST_TEXT_BYTES, "%s%s",
-                 is_alive ? "asked for; the service has not come to it yet, and will"
-                          : "asked for; no service runs: the next one does it when it starts",
-                 is_alive || strcmp(what, "retry") == 0
-                     ? ""
-                     : ", to a job that is claimed; a file that waits in in/ can be moved away");
+    if (n_asked < n) {
+        told(user, jobs[n_asked], false, status_message()); /* the others are not asked for */
     }
-    beneath_close(told.fd);
-    beneath_close(folder_fd);
-    return code;
+    for (size_t i = 0; i < n_asked; i++) {
+        bool done = true; /* it will be, where there is no answer */
+        await(&a, names[i], &done, text);
+        told(user, jobs[i], done, text);
+    }
+    free(names);
+    beneath_close(a.told_fd);
+    beneath_close(a.folder_fd);
+    return STATUS_OK;
 }

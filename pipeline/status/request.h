@@ -28,10 +28,14 @@ enum status request_open_folder(const char *spool, int *out) STATUS_MUST_CHECK;
  */
 enum status request_write(int folder_fd, const char *what, const char *job, bool is_awaited,
                           char name[REQUEST_NAME_BYTES]) STATUS_MUST_CHECK;
-/* The same, and waits for the answer while a service lives, but not for ever: `text` is that, or
- * says that the request stays (and *done is set). */
-enum status request_ask(const char *spool, const char *what, const char *job, bool *done,
-                        char text[REQUEST_TEXT_BYTES]) STATUS_MUST_CHECK;
+/* What became of what is asked about a job: `done`, or it will be. */
+typedef void request_told_fn(void *user, const char *job, bool done, const char *text);
+/* Puts a request on disk for each of n jobs (NULL: none is meant), then waits for the answers, in
+ * their order, while a service lives and goes on answering: the requests stay that have none by
+ * then. A request that cannot be written is told as not done, and ends the list. Fails as
+ * request_open_folder. */
+enum status request_ask(const char *spool, const char *what, const char *const *jobs, size_t n,
+                        request_told_fn *told, void *user) STATUS_MUST_CHECK;
 
 /* The service's side: what lies there, NULL where that is no request (any more): it is an answer,
  * or nonsense, or a name that begins with a dot; all of them go once they are old. */

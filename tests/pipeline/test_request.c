@@ -1,10 +1,16 @@
 /*
- * Requests as files: one that cannot be read now is not lost.
+ * Requests as files: one that cannot be read now is not lost; several are on disk before an answer
+ * is waited for.
  */
 #include "pipeline/status/request.h"
+#include "pipeline/status/status_file.h"
 #include "tests/support/scratch_folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -33,10 +39,65 @@ static void a_request_that_cannot_be_opened_stays_however_old_it_is(void **state
     close(folder);
 }
 
+enum { SEVERAL = 3 };
+
+static int is_request(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A service that comes to none of the requests before there are SEVERAL; no to the second. */
+static void *answer_all(void *user)
+{
+    struct dirent **found;
+    int folder, n;
+    (void)user;
+    assert_int_equal(request_open_folder(".", &folder), STATUS_OK);
+    while ((n = scandirat(folder, ".", &found, is_request, alphasort)) < SEVERAL) {
+        for (int i = 0; i < n; i++) {
+            free(found[i]);
+        }
+        free(found);
+        sched_yield();
+    }
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(request_answer(folder, found[i]->d_name, i != 1, "seen"), STATUS_OK);
+        free(found[i]);
+    }
+    free(found);
+    close(folder);
+    return NULL;
+}
+
+static void note_answer(void *user, const char *job, bool done, const char *text)
+{
+    char *const answers = user;
+    assert_string_equal(text, "seen");
+    strcat(answers, job);
+    strcat(answers, done ? " yes," : " no,");
+}
+
+static void all_requests_are_on_disk_before_an_answer_is_waited_for(void **state)
+{
+    static const char *const jobs[SEVERAL] = {"a", "b", "c"};
+    struct status_file lives = {.spool = (char *)".", .folder_fd = -1, .lock_fd = -1};
+    char answers[64] = "";
+    pthread_t service;
+    (void)state;
+    assert_int_equal(mkdir(".work", 0700), 0);
+    assert_int_equal(status_file_open(&lives), STATUS_OK);
+    assert_int_equal(pthread_create(&service, NULL, answer_all, NULL), 0);
+    assert_int_equal(request_ask(".", "retry", jobs, SEVERAL, note_answer, answers), STATUS_OK);
+    assert_int_equal(pthread_join(service, NULL), 0);
+    assert_string_equal(answers, "a yes,b no,c yes,");
+    status_file_close(&lives);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_that_cannot_be_opened_stays_however_old_it_is),
+        cmocka_unit_test(all_requests_are_on_disk_before_an_answer_is_waited_for),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
