@@ -63,15 +63,32 @@ size_t stage_parts(const struct stage_ops *stage, const struct param_value *para
     return n;
 }
 
-const char *stage_instead(const struct stage_ops *stage, const struct stage_part *part,
-                          char out[STAGE_INSTEAD_BYTES])
+/* "KEY=WORD", of a parameter with choices the first or the last word; else "KEY", or nothing. */
+static const char *part_parameter(const struct stage_ops *stage, const struct stage_part *part,
+                                  bool last, char out[STAGE_INSTEAD_BYTES])
 {
     const char *const key = part->unless != NULL ? part->unless : "";
     const size_t i = find_param(stage, key);
     const char *const choices = i < stage->n_specs ? stage->specs[i].choices : NULL;
-    snprintf(out, STAGE_INSTEAD_BYTES, "%s%s%.*s", key, choices != NULL ? "=" : "",
-             choices != NULL ? (int)strcspn(choices, "|") : 0, choices != NULL ? choices : "");
+    if (choices != NULL) {
+        const char *const word = last ? strrchr(choices, '|') + 1 : choices;
+        snprintf(out, STAGE_INSTEAD_BYTES, "%s=%.*s", key, (int)strcspn(word, "|"), word);
+    } else {
+        snprintf(out, STAGE_INSTEAD_BYTES, "%s", last ? "" : key);
+    }
     return out;
+}
+
+const char *stage_instead(const struct stage_ops *stage, const struct stage_part *part,
+                          char out[STAGE_INSTEAD_BYTES])
+{
+    return part_parameter(stage, part, false, out);
+}
+
+const char *stage_asks(const struct stage_ops *stage, const struct stage_part *part,
+                       char out[STAGE_INSTEAD_BYTES])
+{
+    return part_parameter(stage, part, true, out);
 }
 
 static enum status parse_choice(const struct param_spec *spec, const char *text,

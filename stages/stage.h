@@ -185,6 +185,9 @@ size_t stage_parts(const struct stage_ops *stage, const struct param_value *para
 enum { STAGE_INSTEAD_BYTES = 64 };
 const char *stage_instead(const struct stage_ops *stage, const struct stage_part *part,
                           char out[STAGE_INSTEAD_BYTES]);
+/* What asks for a part: "targets=file"; "": nothing has to. Returns out. */
+const char *stage_asks(const struct stage_ops *stage, const struct stage_part *part,
+                       char out[STAGE_INSTEAD_BYTES]);
 /* The text of the parameter of that key; "" where there is none. */
 const char *stage_text(const struct stage_ops *stage, const struct param_value *params,
                        const char *key);

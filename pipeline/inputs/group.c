@@ -209,7 +209,12 @@ bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES])
         return true;
     }
     const struct stage_part *const part = job->of[i], *const mine = job->of[f->part];
-    if (*stage_instead(job->stage, mine, parameter) != '\0') { /* a route may set it for others */
+    if (*stage_asks(job->stage, mine, parameter) != '\0') { /* a route may set it for others */
+        snprintf(why, GROUP_WHY_BYTES, "%s.%s.* with the parameter %s", job->stem, part->suffix,
+                 parameter);
+        return true;
+    }
+    if (*stage_instead(job->stage, mine, parameter) != '\0') {
         snprintf(why, GROUP_WHY_BYTES,
                  "%s.%s.* without the parameter %s, which takes the place of %s.%s.*", job->stem,
                  part->suffix, parameter, job->stem, mine->suffix);

@@ -290,12 +290,18 @@ static enum status refuse_part(const char *path, const struct stage_part *part,
 {
     char names[SETTINGS_NAMES_BYTES] = "", instead[STAGE_INSTEAD_BYTES];
     if (part != NULL) {
-        const char *const text = stage_text(j->stage, j->params, part->unless);
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: the parameter %s%s%.64s%s takes the place of X.%s.*; remove one of "
-                           "them",
-                           path, stage_instead(j->stage, part, instead), text != NULL ? " ('" : "",
-                           text != NULL ? text : "", text != NULL ? "')" : "", part->suffix);
+        if (*stage_asks(j->stage, part, instead) != '\0') {
+            return status_fail(
+                STATUS_BAD_ARGUMENT,
+                "%s: X.%s.* goes with the parameter %s; set that, or remove the file", path,
+                part->suffix, instead);
+        }
+        return status_fail(
+            STATUS_BAD_ARGUMENT,
+            "%s: the parameter %s ('%.64s') takes the place of X.%s.*; leave out %s, "
+            "or remove the file",
+            path, part->unless, stage_text(j->stage, j->params, part->unless), part->suffix,
+            part->unless);
     }
     for (size_t i = 0, n = 0; i < j->n_parts && n < sizeof names; i++) {
         n += (size_t)snprintf(names + n, sizeof names - n, "%sX.%s.%s", i > 0 ? " and " : "",

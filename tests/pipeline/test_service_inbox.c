@@ -319,7 +319,7 @@ static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
     static const char alone[] = "waits for x.nodes.* without the parameter query, which takes the "
                                 "place of x.query.*";
     static const char in_place[] = "the parameter query ('linspace(0, 1, 5)') takes the place of "
-                                   "X.query.*; remove one of them";
+                                   "X.query.*; leave out query, or remove the file";
     static const char missing[] = "waits for x.query.* or the parameter query";
     static const struct {
         const char *section, *folder, *nodes, *queries; /* nodes: NULL: are a job */
@@ -410,7 +410,7 @@ static void job_that_is_none_any_more_fails_for_that(void **state)
     json_t *const parameters = service_inbox_parameters(inbox, job);
     assert_int_equal(worker_unpack_settings(parameters, "a", &none), STATUS_BAD_INPUT);
     assert_non_null(strstr(status_message(), "in/a.centroids.csv"));
-    assert_non_null(strstr(status_message(), "centroids=none"));
+    assert_non_null(strstr(status_message(), "centroids=file"));
     json_decref(parameters);
     spool_job_free(job);
 }

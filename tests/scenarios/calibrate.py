@@ -136,7 +136,7 @@ def observed():
     write("a.observed.asc", numpy.zeros((ROWS, COLUMNS)), west=WEST + CELL)
     run("a.dem.asc", "a.source.asc", "a.observed.asc", "observed=file", status=1, says=r"a\.observed\.asc")
     run("a.dem.asc", "a.source.asc", "observed=file", status=1, says=r"a\.observed\.\*")
-    run("a.dem.asc", "a.source.asc", "a.observed.asc", status=1, says=r"observed=none takes the place of X\.observed\.\*")
+    run("a.dem.asc", "a.source.asc", "a.observed.asc", status=1, says=r"X\.observed\.\* goes with the parameter observed=file")
     leat("run", "-s", "observed=file", "--dem", "a.dem.asc", "--source", "a.source.asc", status=2,
          says=r"the job takes X\.observed\.\*, too")
     print("an observed landslide: scores by their definitions; the run's bits are the same")

@@ -604,7 +604,7 @@ def mistakes():
     refused(r"r.nodes.csv: line 3, column 2: .oops. is not a number", "0,1\n1,2\n2,oops\n")
     refused(r"the other part of the job is missing in its folder: interpolate needs r.query.\* or the parameter query",
             query=None)
-    refused(r"r.query.csv: the parameter query \('linspace\(0, 1, 5\)'\) takes the place of X.query.\*; remove one",
+    refused(r"r.query.csv: the parameter query \('linspace\(0, 1, 5\)'\) takes the place of X.query.\*; leave out query,",
             "x,y\n0,1\n1,2\n0,1\n", "0.5\n", *line)
     for text, why in (("linspace(0, 1)", "is neither linspace"), ("linspace(0, 1, 5", "n is not a whole number"),
                       ("linspace(0, 1, 0)", "from 1 to 1000000000000000"), ("linspace(0, 1, 1.5)", "whole number"),

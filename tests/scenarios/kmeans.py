@@ -317,7 +317,7 @@ def given_at_edges():
     bad("a,b\n1,2\n", "scale would measure .* set scale=none, and factors", "scale=range")
     bad("a,b\n1,2\n", "has 2 columns, and factors are 3 numbers", "factors=1,2,3")
     bad("a,b\n1,2\n", "numbers that are not from 0 to", "factors=1,-1", status=2)
-    bad("a,b\n1,2\n", "centroids=none takes the place of X.centroids", "centroids=none")
+    bad("a,b\n1,2\n", r"X.centroids.\* goes with the parameter centroids=file", "centroids=none")
     os.remove("v.centroids.csv")
     run("--force", "-o", "worse", "v.points.csv", "-s", "centroids=file", status=1, says="v.centroids")
 

@@ -127,9 +127,10 @@ for files in (["b.asked.csv", "b.values.csv.gz", "b.unit.csv"], ["b.unit.csv", "
 run("-o", "unit", "--force", "-s", "unit=file", "-s", "at=7.5", "b.unit.csv", "b.values.csv.gz")
 assert numpy.allclose(read("unit/b", "scores"), one / 2, rtol=1e-12, atol=0) and len(about("unit/b")["inputs"]) == 2
 run("-o", "other", "b.values.csv.gz", "b.asked.csv", "b.unit.csv", status=1,
-    says=r"b.unit.csv: the parameter unit=none takes the place of X.unit.\*; remove one of them")
+    says=r"b.unit.csv: X.unit.\* goes with the parameter unit=file; set that, or remove the file")
 run("-o", "bad", "-s", "unit=file", "b.values.csv.gz", "b.asked.csv", status=1,
     says=r"scores needs b.unit.\* or the parameter unit=none")
+run("-o", "bad", "-s", "unit=file", "b.unit.csv", status=1, says=r"scores needs b.values.\* with the parameter unit=file$")
 print("a part between others, where it is asked for")
 
 # Where the copy has no room the text is decoded again.
