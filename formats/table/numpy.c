@@ -2,9 +2,10 @@
  * numpy - NumPy arrays as tables: an .npy, or a member of an .npz, which is a zip archive of them,
  * stored or deflated.
  *
- * The header is magic, version, length, dict literal. Its parser is strict, for what NumPy writes:
- * {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with the three keys in any order,
- * each once, either kind of quotes, any blanks. No evaluation, no other literal, no recursion.
+ * The header is magic, version, length, dict literal, as NumPy writes it: {'descr': '<f8',
+ * 'fortran_order': False, 'shape': (3, 4), } with the three keys in any order, each once, either
+ * kind of quotes, any blanks. It is read as JSON, once its quotes and brackets are that: no
+ * evaluation.
  *
  * Numbers in this machine's layout (f4 and f8 in its byte order) are read straight into the chunk's
  * values; others become doubles (f4 in the other byte order: floats) when they are decoded. A
@@ -22,6 +23,7 @@
 #include "formats/table/table_format.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,67 +64,49 @@ enum {
     MAX_HEADER_BYTES = 64 << 10
 };
 
-struct cursor {
+/* The literal while it is read: text[0 .. n), which begins at byte `offset` of the array. */
+struct literal {
     const char *where;
-    const char *begin, *p, *end;
-    size_t offset; /* of begin, in the array's bytes */
+    char *text;
+    size_t n, offset;
 };
 
-static enum status fail_literal(const struct cursor *k, const char *trouble)
+static enum status fail_literal(const struct literal *l, size_t at, const char *trouble)
 {
-    const size_t left = (size_t)(k->end - k->p);
-    return status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header %s at \"%s\"", k->where,
-                       k->offset + (size_t)(k->p - k->begin), trouble,
-                       excerpt_of(k->p, left < 24 ? left : 24).text);
+    return status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header %s", l->where,
+                       l->offset + at, trouble);
 }
 
-static void skip_space(struct cursor *k)
+/* Makes JSON of it, in place and of the same length: other quotes and brackets, true and false,
+ * blanks for a comma before a bracket that closes and for the L of Python 2's numbers. *has_tuple:
+ * there is a comma before a parenthesis that closes. False: a string may end elsewhere. */
+static bool make_json(const struct literal *l, bool *has_tuple)
 {
-    while (k->p < k->end && (*k->p == ' ' || *k->p == '\n' || *k->p == '\t' || *k->p == '\r')) {
-        k->p++;
+    char quote = '\0', *last = l->text; /* of the string that is open; no blank, before this */
+    *has_tuple = false;
+    for (char *c = l->text; c < l->text + l->n; c++) {
+        if (*c == '\\' || (quote == '\'' && *c == '"')) {
+            return false;
+        }
+        if (quote != '\0' && *c == quote) {
+            *c = '"';
+            quote = '\0';
+        } else if (quote == '\0' && (*c == '\'' || *c == '"')) {
+            quote = *c;
+            *c = '"';
+        } else if (quote == '\0' && (*c == ')' || *c == '}')) {
+            *has_tuple = *has_tuple || (*c == ')' && *last == ',');
+            *last = *last == ',' ? ' ' : *last;
+            *c = *c == ')' ? ']' : *c;
+        } else if (quote == '\0') {
+            *c = *c == '('                                   ? '['
+                 : *c == 'T' || *c == 'F'                    ? (char)(*c | 0x20)
+                 : *c == 'L' && *last >= '0' && *last <= '9' ? ' '
+                                                             : *c;
+        }
+        last = strchr(" \t\r\n", *c) == NULL ? c : last;
     }
-}
-
-/* Takes the character c, blanks before it allowed. */
-static bool take(struct cursor *k, char c)
-{
-    skip_space(k);
-    if (k->p == k->end || *k->p != c) {
-        return false;
-    }
-    k->p++;
     return true;
-}
-
-static bool take_word(struct cursor *k, const char *word)
-{
-    const size_t n = strlen(word);
-    skip_space(k);
-    if ((size_t)(k->end - k->p) < n || memcmp(k->p, word, n) != 0) {
-        return false;
-    }
-    k->p += n;
-    return true;
-}
-
-/* A quoted string without escapes. */
-static enum status take_string(struct cursor *k, const char **text, size_t *n)
-{
-    skip_space(k);
-    if (k->p == k->end || (*k->p != '\'' && *k->p != '"')) {
-        return fail_literal(k, "has no string");
-    }
-    const char *const close = memchr(k->p + 1, *k->p, (size_t)(k->end - k->p - 1));
-    if (!close) {
-        return fail_literal(k, "has a string without an end");
-    }
-    *text = k->p + 1;
-    *n = (size_t)(close - *text);
-    if (memchr(*text, '\\', *n)) {
-        return fail_literal(k, "has a string with a backslash");
-    }
-    k->p = close + 1;
-    return STATUS_OK;
 }
 
 /* Numbers that are read; a bool is one byte, 0 or 1. */
@@ -140,27 +124,11 @@ static bool is_item(char kind, char bytes)
     return false;
 }
 
-static enum status take_descr(struct cursor *k, struct header *h)
+static enum status take_descr(const struct literal *l, const char *descr, struct header *h)
 {
-    const char *text;
-    size_t n;
-    skip_space(k);
-    if (k->p < k->end && *k->p == '[') {
-        return status_fail(STATUS_UNSUPPORTED,
-                           "%s: byte %zu: a structured array (records); leat reads arrays of one "
-                           "number type",
-                           k->where, k->offset + (size_t)(k->p - k->begin));
-    }
-    STATUS_TRY(take_string(k, &text, &n));
-    const char *const whole = text;
-    const size_t whole_n = n;
-    char order = '=';
-    if (n > 0 && memchr("<>=|", *text, 4)) {
-        order = *text;
-        text++;
-        n--;
-    }
-    if (n == 2 && is_item(text[0], text[1]) && (order != '|' || text[1] == '1')) {
+    const char order = *descr != '\0' && strchr("<>=|", *descr) != NULL ? *descr : '=';
+    const char *const text = descr + (order == *descr);
+    if (strlen(text) == 2 && is_item(text[0], text[1]) && (order != '|' || text[1] == '1')) {
         const bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
         h->kind = text[0] == 'f' ? TABLE_FLOAT : text[0] == 'i' ? TABLE_INT : TABLE_UINT;
         h->item_bytes = (size_t)(text[1] - '0');
@@ -170,84 +138,45 @@ static enum status take_descr(struct cursor *k, struct header *h)
     }
     return status_fail(
         STATUS_UNSUPPORTED,
-        "%s: byte %zu: %s \"%s\"; leat reads f2, f4, f8, i1 to i8, u1 to u8 and bool", k->where,
-        k->offset + (size_t)(whole - k->begin),
-        n > 0 && *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
-        excerpt_of(whole, whole_n).text);
+        "%s: byte %zu: %s \"%s\"; leat reads f2, f4, f8, i1 to i8, u1 to u8 and bool", l->where,
+        l->offset, *text == 'O' ? "Python objects, dtype" : "numbers of dtype",
+        excerpt_of(descr, strlen(descr)).text);
 }
 
-static enum status take_order(struct cursor *k, struct header *h)
+/* A tuple of one count has a comma. */
+static enum status take_shape(const struct literal *l, const json_t *shape, bool has_tuple,
+                              struct header *h)
 {
-    h->fortran = take_word(k, "True");
-    if (!h->fortran && !take_word(k, "False")) {
-        return fail_literal(k, "has no True or False for fortran_order");
+    size_t i;
+    const json_t *count;
+    h->n_dims = json_array_size(shape);
+    bool are_counts = json_is_array(shape) && (h->n_dims != 1 || has_tuple);
+    json_array_foreach(shape, i, count)
+    {
+        are_counts = are_counts && json_is_integer(count) && json_integer_value(count) >= 0;
+        h->shape[i < 2 ? i : 1] = (size_t)json_integer_value(count);
     }
-    return STATUS_OK;
+    return are_counts ? STATUS_OK : fail_literal(l, 0, "has no tuple of counts for shape");
 }
 
-static enum status take_count(struct cursor *k, size_t *out)
+static enum status take_dict(const struct literal *l, const json_t *dict, bool has_tuple,
+                             struct header *h)
 {
-    size_t value = 0;
-    skip_space(k);
-    const char *const digits = k->p;
-    for (; k->p < k->end && *k->p >= '0' && *k->p <= '9'; k->p++) {
-        if (!checked_mul(value, 10, &value) || !checked_add(value, (size_t)(*k->p - '0'), &value)) {
-            return fail_literal(k, "has a dimension beyond what this machine can count");
-        }
+    const json_t *const descr = json_object_get(dict, "descr");
+    const json_t *const order = json_object_get(dict, "fortran_order");
+    if (json_object_size(dict) != 3 || !(json_is_string(descr) || json_is_array(descr)) ||
+        !json_is_boolean(order)) {
+        return fail_literal(l, 0, "is no dict of descr, fortran_order (True, False) and shape");
     }
-    if (k->p == digits) {
-        return fail_literal(k, "has no count of 0 or more in its shape");
+    if (json_is_array(descr)) {
+        return status_fail(STATUS_UNSUPPORTED,
+                           "%s: byte %zu: a structured array (records); leat reads arrays of one "
+                           "number type",
+                           l->where, l->offset);
     }
-    if (k->p < k->end && *k->p == 'L') { /* Python 2 */
-        k->p++;
-    }
-    *out = value;
-    return STATUS_OK;
-}
-
-static enum status take_shape(struct cursor *k, struct header *h)
-{
-    if (!take(k, '(')) {
-        return fail_literal(k, "has no tuple for shape");
-    }
-    bool comma = true;
-    while (!take(k, ')')) {
-        size_t count = 0;
-        if (!comma) {
-            return fail_literal(k, "has no comma in its shape");
-        }
-        STATUS_TRY(take_count(k, &count));
-        if (h->n_dims < 2) {
-            h->shape[h->n_dims] = count;
-        }
-        h->n_dims++;
-        comma = take(k, ',');
-    }
-    return h->n_dims == 1 && !comma ? fail_literal(k, "has a number, no tuple, for shape")
-                                    : STATUS_OK;
-}
-
-/* Key, colon, value. `seen` has a bit for each key. */
-static enum status take_entry(struct cursor *k, struct header *h, unsigned *seen)
-{
-    static const struct {
-        const char *name;
-        enum status (*take)(struct cursor *k, struct header *h);
-    } keys[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
-    const char *name;
-    size_t n;
-    STATUS_TRY(take_string(k, &name, &n));
-    for (unsigned i = 0; i < 3; i++) {
-        if (strlen(keys[i].name) != n || memcmp(name, keys[i].name, n) != 0) {
-            continue;
-        }
-        if (*seen & 1u << i) {
-            return fail_literal(k, "has a key twice, before");
-        }
-        *seen |= 1u << i;
-        return take(k, ':') ? keys[i].take(k, h) : fail_literal(k, "has no colon");
-    }
-    return fail_literal(k, "has a key that is not descr, fortran_order or shape, before");
+    h->fortran = json_is_true(order);
+    STATUS_TRY(take_descr(l, json_string_value(descr), h));
+    return take_shape(l, json_object_get(dict, "shape"), has_tuple, h);
 }
 
 static enum status check_shape(const char *where, struct header *h)
@@ -272,32 +201,21 @@ static enum status check_shape(const char *where, struct header *h)
     return STATUS_OK;
 }
 
-/* Parses the literal text[0 .. n), which begins at byte `offset` of the array. */
-static enum status parse_literal(const char *where, const char *text, size_t n, size_t offset,
-                                 struct header *out)
+static enum status parse_literal(const struct literal *l, struct header *out)
 {
-    struct cursor k = {where, text, text, text + n, offset};
-    *out = (struct header){.header_bytes = offset + n};
-    unsigned seen = 0;
-    if (!take(&k, '{')) {
-        return fail_literal(&k, "is not a dict literal");
+    json_error_t error;
+    bool has_tuple;
+    *out = (struct header){.header_bytes = l->offset + l->n};
+    if (!make_json(l, &has_tuple)) {
+        return fail_literal(l, 0, "has a backslash, or a quote within quotes");
     }
-    bool comma = true;
-    while (!take(&k, '}')) {
-        if (!comma) {
-            return fail_literal(&k, "has no comma between its entries");
-        }
-        STATUS_TRY(take_entry(&k, out, &seen));
-        comma = take(&k, ',');
-    }
-    skip_space(&k);
-    if (k.p != k.end) {
-        return fail_literal(&k, "goes on behind its dict");
-    }
-    if (seen != 7) {
-        return fail_literal(&k, "lacks one of descr, fortran_order, shape");
-    }
-    return check_shape(where, out);
+    json_t *const dict = json_loadb(l->text, l->n, JSON_REJECT_DUPLICATES, &error);
+    const enum status status = dict != NULL
+                                   ? take_dict(l, dict, has_tuple, out)
+                                   : fail_literal(l, (size_t)error.position,
+                                                  excerpt_of(error.text, strlen(error.text)).text);
+    json_decref(dict);
+    return status != STATUS_OK ? status : check_shape(l->where, out);
 }
 
 static enum status read_head(struct array *a, void *dst, size_t n)
@@ -335,7 +253,8 @@ static enum status read_header(struct array *a)
     }
     enum status status = read_head(a, text, n);
     if (!status) {
-        status = parse_literal(a->where, text, n, PREFIX_BYTES + length_bytes, &a->header);
+        const struct literal literal = {a->where, text, n, PREFIX_BYTES + length_bytes};
+        status = parse_literal(&literal, &a->header);
     }
     free(text);
     return status;
