@@ -16,11 +16,32 @@
 #include <strings.h>
 #include <unistd.h>
 
+/* How files begin. Of binary formats the head holds a byte 0, else it is a text that only begins
+ * so (names of columns like PAR1). */
+struct sign {
+    bool is_text; /* after a byte order mark and blanks; in any case of letters */
+    size_t at, n;
+    const char *bytes;
+};
+#define AT(at, bytes)                                                                              \
+    {                                                                                              \
+        false, at, sizeof(bytes) - 1, bytes                                                        \
+    }
+#define BINARY(bytes) AT(0, bytes)
+#define TEXT(bytes)                                                                                \
+    {                                                                                              \
+        true, 0, sizeof(bytes) - 1, bytes                                                          \
+    }
+
+enum { MOST_SIGNS = 6 };
+
 struct foreign {
     const char *name;
-    const char *endings; /* ".a .b " */
-    const char *command; /* makes a table of it, or what it can; NULL: none does */
-    const char *to_grid; /* NULL: the same */
+    const char *endings;            /* ".a .b " */
+    const char *command;            /* makes a table of it, or what it can; NULL: none does */
+    const char *to_grid;            /* NULL: the same */
+    struct sign begins[MOST_SIGNS]; /* n 0: no more */
+    bool is_a_part;
 };
 
 #define PYTHON(modules, code) "python3 -c 'import sys, " modules "; " code "' IN OUT"
@@ -30,173 +51,85 @@ struct foreign {
 #define GDAL "gdal_translate IN OUT.tif"
 #define OGR  "ogr2ogr -lco GEOMETRY=AS_XY"
 
-enum format {
-    SPREADSHEET,
-    NETCDF,
-    HDF5,
-    HDF4,
-    PARQUET,
-    FEATHER,
-    STATA,
-    SAS,
-    MATLAB,
-    JSON,
-    JSON_LINES,
-    VECTOR,
-    SHAPEFILE,
-    SHAPES,
-    GEOPACKAGE,
-    SQLITE,
-    ERDAS,
-    VRT,
-    GRIB,
-    RAW,
-    HGT,
-    DTED,
-    JPEG2000,
-    SURFER,
-    GRASS,
-    SPLIT,
-    LZMA,
-    LZIP,
-    COMPRESS,
-    LZ4,
-    CPIO,
-    RAR,
-    GPG,
-    HTML,
-    XML,
-    DOCUMENT,
-    PICTURE,
-    N_FORMATS
-};
+enum { JSON, JSON_LINES };
 
-static const struct foreign formats[N_FORMATS] = {
-    [SPREADSHEET] = {"an Excel or OpenDocument spreadsheet", ".xlsx .xlsm .xlsb .xls .ods ",
-                     PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
-                                      ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
-                     NULL},
-    [NETCDF] = {"NetCDF", ".nc .nc3 .nc4 .cdf ",
-                PYTHON("xarray", "xarray.open_dataset(sys.argv[1]).to_dataframe()"
+static const struct foreign formats[] = {
+    [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", "")},
+    [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True")},
+    {"an Excel or OpenDocument spreadsheet", ".xlsx .xlsm .xlsb .xls .ods ",
+     .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
+                                 ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
+     .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), AT(30, "[Content_Types].xml"),
+                AT(30, "_rels/"), AT(30, "docProps/"), AT(30, "xl/"),
+                AT(30, "mimetypeapplication/vnd.oasis.opendocument")}},
+    {"NetCDF", ".nc .nc3 .nc4 .cdf ",
+     .command = PYTHON("xarray", "xarray.open_dataset(sys.argv[1]).to_dataframe()"
                                  ".to_csv(sys.argv[2])") ".csv",
-                GDAL},
-    [HDF5] = {"HDF5", ".h5 .hdf5 .he5 ",
-              PYTHON("h5py, numpy",
-                     "a = {}; h5py.File(sys.argv[1]).visititems(lambda n, d: a.update({n: d[()]}) "
-                     "if isinstance(d, h5py.Dataset) else None); "
-                     "numpy.savez(sys.argv[2], **a)") ".npz",
-              GDAL},
-    [HDF4] = {"HDF4", ".hdf .hdf4 ", GDAL, NULL},
-    [PARQUET] = {"Parquet", ".parquet .pq ", PANDAS("read_parquet", ""), NULL},
-    [FEATHER] = {"Arrow (Feather)", ".feather .arrow ", PANDAS("read_feather", ""), NULL},
-    [STATA] = {"Stata", ".dta ", PANDAS("read_stata", ""), NULL},
-    [SAS] = {"SAS", ".sas7bdat .xpt ", PANDAS("read_sas", ""), NULL},
-    [MATLAB] = {"MATLAB", ".mat ",
-                PYTHON("numpy, scipy.io", "numpy.savez(sys.argv[2], **{k: v for k, v in "
+     .to_grid = GDAL, .begins = {BINARY("CDF\x01"), BINARY("CDF\x02"), BINARY("CDF\x05")}},
+    {"HDF5", ".h5 .hdf5 .he5 ",
+     .command =
+         PYTHON("h5py, numpy",
+                "a = {}; h5py.File(sys.argv[1]).visititems(lambda n, d: a.update({n: d[()]}) "
+                "if isinstance(d, h5py.Dataset) else None); "
+                "numpy.savez(sys.argv[2], **a)") ".npz",
+     .to_grid = GDAL, .begins = {BINARY("\x89HDF\r\n\x1a\n")}},
+    {"HDF4", ".hdf .hdf4 ", .command = GDAL, .begins = {BINARY("\x0e\x03\x13\x01")}},
+    {"Parquet", ".parquet .pq ", .command = PANDAS("read_parquet", ""), .begins = {BINARY("PAR1")}},
+    {"Arrow (Feather)", ".feather .arrow ", .command = PANDAS("read_feather", ""),
+     .begins = {BINARY("ARROW1"), BINARY("FEA1")}},
+    {"Stata", ".dta ", .command = PANDAS("read_stata", ""), .begins = {BINARY("<stata_dta>")}},
+    {"SAS", ".sas7bdat .xpt ", .command = PANDAS("read_sas", "")},
+    {"MATLAB", ".mat ",
+     .command = PYTHON("numpy, scipy.io", "numpy.savez(sys.argv[2], **{k: v for k, v in "
                                           "scipy.io.loadmat(sys.argv[1]).items() "
                                           "if k[0] != \"_\"})") ".npz",
-                NULL},
-    [JSON] = {"JSON", ".json ", PANDAS("read_json", ""), NULL},
-    [JSON_LINES] = {"JSON", ".jsonl .ndjson ", PANDAS("read_json", ", lines=True"), NULL},
-    [VECTOR] = {"a vector map", ".geojson .kml .kmz .gml ", OGR " OUT.csv IN", NULL},
-    [SHAPEFILE] = {"a shapefile", ".shp .shx .dbf ", OGR " OUT.csv IN", NULL},
-    [SHAPES] = {"a shapefile", "",
-                "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp", NULL},
-    [GEOPACKAGE] = {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", OGR " OUT.csv IN", GDAL},
-    [SQLITE] = {"an SQLite database (GeoPackage or its kind)", "",
-                "cp IN OUT.sqlite && " OGR " OUT.csv OUT.sqlite", GDAL},
-    [ERDAS] = {"an ERDAS Imagine grid", ".img ", GDAL, NULL},
-    [VRT] = {"a GDAL virtual grid", ".vrt ", GDAL, NULL},
-    [GRIB] = {"GRIB", ".grb .grb2 .grib .grib2 ", GDAL, NULL},
-    [RAW] = {"a raw binary grid", ".bil .bip .bsq .flt .adf ", GDAL, NULL},
-    [HGT] = {"an SRTM grid", ".hgt ", GDAL, NULL},
-    [DTED] = {"DTED", ".dt0 .dt1 .dt2 ", GDAL, NULL},
-    [JPEG2000] = {"JPEG 2000", ".jp2 .j2k ", GDAL, NULL},
-    [SURFER] = {"a Surfer grid", ".grd ", GDAL, NULL},
-    [GRASS] = {"a GRASS ASCII grid", "", GDAL, NULL},
-    [SPLIT] = {"a part of a split archive", ".001 .002 .003 ", "cat OUT.* >OUT", NULL},
-    [LZMA] = {"LZMA", ".lzma ", "xz -dc <IN >OUT", NULL},
-    [LZIP] = {"lzip", ".lz ", "lzip -dc <IN >OUT", NULL},
-    [COMPRESS] = {"compress (.Z)", ".z ", "gzip -dc <IN >OUT", NULL},
-    [LZ4] = {"LZ4", ".lz4 ", "lz4 -d IN OUT", NULL},
-    [CPIO] = {"a cpio archive", ".cpio ", "bsdtar -cf OUT.tar @IN", NULL},
-    [RAR] = {"a RAR archive", ".rar ", "bsdtar -cf OUT.tar @IN", NULL},
-    [GPG] = {"encrypted (GPG)", ".gpg .pgp ", "gpg -o OUT -d IN", NULL},
-    [HTML] = {"a web page (HTML)", ".html .htm ", NULL, NULL},
-    [XML] = {"XML", "", NULL, NULL},
-    [DOCUMENT] = {"a document", ".md .pdf .docx .doc .odt .rtf ", NULL, NULL},
-    [PICTURE] = {"a picture", ".png .jpg .jpeg .gif .bmp .svg ", NULL, NULL},
+     .begins = {BINARY("MATLAB 5.0 MAT-file")}},
+    {"a vector map", ".geojson .kml .kmz .gml ", .command = OGR " OUT.csv IN"},
+    {"a shapefile", ".shp .shx .dbf ", .command = OGR " OUT.csv IN", .is_a_part = true},
+    {"a shapefile", "",
+     .command = "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp",
+     .begins = {BINARY("\0\0\x27\x0a")}},
+    {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", .command = OGR " OUT.csv IN",
+     .to_grid = GDAL},
+    {"an SQLite database (GeoPackage or its kind)", "",
+     .command = "cp IN OUT.sqlite && " OGR " OUT.csv OUT.sqlite", .to_grid = GDAL,
+     .begins = {BINARY("SQLite format 3")}},
+    {"an ERDAS Imagine grid", ".img ", .command = GDAL, .begins = {BINARY("EHFA_HEADER_TAG")}},
+    {"a GDAL virtual grid", ".vrt ", .command = GDAL, .begins = {TEXT("<VRTDataset")},
+     .is_a_part = true},
+    {"GRIB", ".grb .grb2 .grib .grib2 ", .command = GDAL, .begins = {BINARY("GRIB")}},
+    {"a raw binary grid", ".bil .bip .bsq .flt .adf ", .command = GDAL, .is_a_part = true},
+    {"an SRTM grid", ".hgt ", .command = GDAL},
+    {"DTED", ".dt0 .dt1 .dt2 ", .command = GDAL, .begins = {BINARY("UHL1")}},
+    {"JPEG 2000", ".jp2 .j2k ", .command = GDAL, .begins = {BINARY("\0\0\0\x0cjP  ")}},
+    {"a Surfer grid", ".grd ", .command = GDAL,
+     .begins = {BINARY("DSBB"), BINARY("DSRB"), TEXT("DSAA\n"), TEXT("DSAA\r"), TEXT("DSAA ")}},
+    {"a GRASS ASCII grid", "", .command = GDAL, .begins = {TEXT("north:")}},
+    {"a part of a split archive", ".001 .002 .003 ", .command = "cat OUT.* >OUT",
+     .is_a_part = true},
+    {"LZMA", ".lzma ", .command = "xz -dc <IN >OUT", .begins = {BINARY("\x5d\0\0")}},
+    {"lzip", ".lz ", .command = "lzip -dc <IN >OUT", .begins = {BINARY("LZIP")}},
+    {"compress (.Z)", ".z ", .command = "gzip -dc <IN >OUT", .begins = {BINARY("\x1f\x9d")}},
+    {"LZ4", ".lz4 ", .command = "lz4 -d IN OUT", .begins = {BINARY("\x04\x22\x4d\x18")}},
+    {"a cpio archive", ".cpio ", .command = "bsdtar -cf OUT.tar @IN",
+     .begins = {BINARY("070701"), BINARY("070702"), BINARY("070707"), BINARY("\xc7\x71")}},
+    {"a RAR archive", ".rar ", .command = "bsdtar -cf OUT.tar @IN",
+     .begins = {BINARY("Rar!\x1a\x07")}},
+    {"encrypted (GPG)", ".gpg .pgp ", .command = "gpg -o OUT -d IN"},
+    {"a web page (HTML)", ".html .htm ", .begins = {TEXT("<!DOCTYPE html"), TEXT("<html")}},
+    {"XML", "", .begins = {TEXT("<?xml")}},
+    {"a document", ".md .pdf .docx .doc .odt .rtf ", .begins = {BINARY("%PDF-")}},
+    {"a picture", ".png .jpg .jpeg .gif .bmp .svg ",
+     .begins = {BINARY("\x89PNG"), BINARY("\xff\xd8\xff")}},
 };
 
 const struct foreign foreign_comma_grid = {"an ASCII grid with commas between its words", "",
-                                           "tr , ' ' <IN >OUT.txt", NULL},
+                                           .command = "tr , ' ' <IN >OUT.txt"},
                      foreign_utf16_grid = {"UTF-16 text", "",
-                                           "iconv -f UTF-16 -t UTF-8 <IN >OUT.txt", NULL},
+                                           .command = "iconv -f UTF-16 -t UTF-8 <IN >OUT.txt"},
                      foreign_printed = {"an array as NumPy prints it", "",
-                                        "tr -d '[]' <IN >OUT.txt", NULL},
-                     foreign_xyz_grid = {"an XYZ grid", ".xyz ", GDAL, NULL};
-
-/* How files begin. Of binary formats the head holds a byte 0, else it is a text that only begins
- * so (names of columns like PAR1). */
-static const struct sign {
-    enum format format;
-    bool is_text; /* after a byte order mark and blanks; in any case of letters */
-    size_t at, n;
-    const char *bytes;
-} signs[] = {
-#define BINARY(format, at, bytes)                                                                  \
-    {                                                                                              \
-        format, false, at, sizeof(bytes) - 1, bytes                                                \
-    }
-#define TEXT(format, bytes)                                                                        \
-    {                                                                                              \
-        format, true, 0, sizeof(bytes) - 1, bytes                                                  \
-    }
-    BINARY(SPREADSHEET, 0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-    BINARY(SPREADSHEET, 30, "[Content_Types].xml"),
-    BINARY(SPREADSHEET, 30, "_rels/"),
-    BINARY(SPREADSHEET, 30, "docProps/"),
-    BINARY(SPREADSHEET, 30, "xl/"),
-    BINARY(SPREADSHEET, 30, "mimetypeapplication/vnd.oasis.opendocument"),
-    BINARY(NETCDF, 0, "CDF\x01"),
-    BINARY(NETCDF, 0, "CDF\x02"),
-    BINARY(NETCDF, 0, "CDF\x05"),
-    BINARY(HDF5, 0, "\x89HDF\r\n\x1a\n"),
-    BINARY(MATLAB, 0, "MATLAB 5.0 MAT-file"),
-    BINARY(HDF4, 0, "\x0e\x03\x13\x01"),
-    BINARY(PARQUET, 0, "PAR1"),
-    BINARY(FEATHER, 0, "ARROW1"),
-    BINARY(FEATHER, 0, "FEA1"),
-    BINARY(STATA, 0, "<stata_dta>"),
-    BINARY(SHAPES, 0, "\0\0\x27\x0a"),
-    BINARY(SQLITE, 0, "SQLite format 3"),
-    BINARY(ERDAS, 0, "EHFA_HEADER_TAG"),
-    BINARY(GRIB, 0, "GRIB"),
-    BINARY(DTED, 0, "UHL1"),
-    BINARY(JPEG2000, 0, "\0\0\0\x0cjP  "),
-    BINARY(SURFER, 0, "DSBB"),
-    BINARY(SURFER, 0, "DSRB"),
-    BINARY(LZMA, 0, "\x5d\0\0"),
-    BINARY(LZIP, 0, "LZIP"),
-    BINARY(COMPRESS, 0, "\x1f\x9d"),
-    BINARY(LZ4, 0, "\x04\x22\x4d\x18"),
-    BINARY(CPIO, 0, "070701"),
-    BINARY(CPIO, 0, "070702"),
-    BINARY(CPIO, 0, "070707"),
-    BINARY(CPIO, 0, "\xc7\x71"),
-    BINARY(RAR, 0, "Rar!\x1a\x07"),
-    BINARY(DOCUMENT, 0, "%PDF-"),
-    BINARY(PICTURE, 0, "\x89PNG"),
-    BINARY(PICTURE, 0, "\xff\xd8\xff"),
-    TEXT(SURFER, "DSAA\n"),
-    TEXT(SURFER, "DSAA\r"),
-    TEXT(SURFER, "DSAA "),
-    TEXT(GRASS, "north:"),
-    TEXT(VRT, "<VRTDataset"),
-    TEXT(HTML, "<!DOCTYPE html"),
-    TEXT(HTML, "<html"),
-    TEXT(XML, "<?xml"),
-};
+                                        .command = "tr -d '[]' <IN >OUT.txt"},
+                     foreign_xyz_grid = {"an XYZ grid", ".xyz ", .command = GDAL};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -216,7 +149,7 @@ const struct foreign *foreign_named(const char *path)
 {
     const char *const name = file_name_last(path);
     const size_t n = file_name_unpacked(name, strlen(name));
-    for (size_t i = 0; i < N_FORMATS; i++) {
+    for (size_t i = 0; i < COUNT(formats); i++) {
         if (ends_as(&formats[i], name, n)) {
             return &formats[i];
         }
@@ -234,16 +167,21 @@ static const unsigned char *text_begin(const unsigned char *head, const unsigned
     return head;
 }
 
-static bool begins(const struct sign *sign, const unsigned char *head, const unsigned char *end,
+static bool begins(const struct foreign *f, const unsigned char *head, const unsigned char *end,
                    bool is_binary)
 {
-    const unsigned char *const at = sign->is_text ? text_begin(head, end) : head + sign->at;
-    if (sign->is_text == is_binary || end - at < (ptrdiff_t)sign->n) {
-        return false;
+    for (const struct sign *s = f->begins; s < f->begins + MOST_SIGNS && s->n > 0; s++) {
+        const unsigned char *const at = s->is_text ? text_begin(head, end) : head + s->at;
+        if (s->is_text == is_binary || end - at < (ptrdiff_t)s->n) {
+            continue;
+        }
+        if (s->is_text ? strncasecmp((const char *)at, s->bytes, s->n) == 0
+                       : (s->at == 0 || memcmp(head, "PK\3\4", 4) == 0) &&
+                             memcmp(at, s->bytes, s->n) == 0) {
+            return true;
+        }
     }
-    return sign->is_text ? strncasecmp((const char *)at, sign->bytes, sign->n) == 0
-                         : (sign->at == 0 || memcmp(head, "PK\3\4", 4) == 0) &&
-                               memcmp(at, sign->bytes, sign->n) == 0;
+    return false;
 }
 
 /* Whether the first line ends as it begins, and the next one begins so, too. */
@@ -290,10 +228,10 @@ const struct foreign *foreign_of(const char *path, const unsigned char *head, si
 {
     const unsigned char *const end = head + n;
     const bool is_binary = memchr(head, 0, n < FOREIGN_HEAD_BYTES ? n : FOREIGN_HEAD_BYTES) != NULL;
-    for (size_t i = 0; i < COUNT(signs); i++) {
-        if (begins(&signs[i], head, end, is_binary)) {
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        if (begins(&formats[i], head, end, is_binary)) {
             const struct foreign *const named = foreign_named(path);
-            return named != NULL ? named : &formats[signs[i].format];
+            return named != NULL ? named : &formats[i];
         }
     }
     return is_binary ? NULL : find_list(head, end);
@@ -371,8 +309,7 @@ static enum status put_command(struct bytes *b, const char *command, const char 
 
 bool foreign_is_a_part(const struct foreign *f)
 {
-    return f == &formats[SHAPEFILE] || f == &formats[RAW] || f == &formats[VRT] ||
-           f == &formats[SPLIT];
+    return f != NULL && f->is_a_part;
 }
 
 bool foreign_converts(const struct foreign *f)
