@@ -71,10 +71,10 @@ struct literal {
     size_t n, offset;
 };
 
-static enum status fail_literal(const struct literal *l, size_t at, const char *trouble)
+static enum status fail_literal(const struct literal *l, const char *trouble)
 {
-    return status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header %s", l->where,
-                       l->offset + at, trouble);
+    return status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header %s", l->where, l->offset,
+                       trouble);
 }
 
 /* Makes JSON of it, in place and of the same length: other quotes and brackets, true and false,
@@ -156,7 +156,7 @@ static enum status take_shape(const struct literal *l, const json_t *shape, bool
         are_counts = are_counts && json_is_integer(count) && json_integer_value(count) >= 0;
         h->shape[i < 2 ? i : 1] = (size_t)json_integer_value(count);
     }
-    return are_counts ? STATUS_OK : fail_literal(l, 0, "has no tuple of counts for shape");
+    return are_counts ? STATUS_OK : fail_literal(l, "has no tuple of counts for shape");
 }
 
 static enum status take_dict(const struct literal *l, const json_t *dict, bool has_tuple,
@@ -166,7 +166,7 @@ static enum status take_dict(const struct literal *l, const json_t *dict, bool h
     const json_t *const order = json_object_get(dict, "fortran_order");
     if (json_object_size(dict) != 3 || !(json_is_string(descr) || json_is_array(descr)) ||
         !json_is_boolean(order)) {
-        return fail_literal(l, 0, "is no dict of descr, fortran_order (True, False) and shape");
+        return fail_literal(l, "is no dict of descr, fortran_order (True, False) and shape");
     }
     if (json_is_array(descr)) {
         return status_fail(STATUS_UNSUPPORTED,
@@ -207,13 +207,15 @@ static enum status parse_literal(const struct literal *l, struct header *out)
     bool has_tuple;
     *out = (struct header){.header_bytes = l->offset + l->n};
     if (!make_json(l, &has_tuple)) {
-        return fail_literal(l, 0, "has a backslash, or a quote within quotes");
+        return fail_literal(l, "has a backslash, or a quote within quotes");
     }
     json_t *const dict = json_loadb(l->text, l->n, JSON_REJECT_DUPLICATES, &error);
-    const enum status status = dict != NULL
-                                   ? take_dict(l, dict, has_tuple, out)
-                                   : fail_literal(l, (size_t)error.position,
-                                                  excerpt_of(error.text, strlen(error.text)).text);
+    const enum status status =
+        dict != NULL
+            ? take_dict(l, dict, has_tuple, out)
+            : status_fail(STATUS_BAD_INPUT, "%s: byte %zu: the npy header is no dict literal: %s",
+                          l->where, l->offset + (size_t)error.position,
+                          excerpt_of(error.text, strlen(error.text)).text);
     json_decref(dict);
     return status != STATUS_OK ? status : check_shape(l->where, out);
 }

@@ -54,7 +54,7 @@ P
 bad u1.clusters.npy 'byte 128: .*claims 12 numbers of 8 bytes, but only 87 bytes'
 bad u2.clusters.npy 'byte 128: .*claims 8000000000000 numbers'
 bad u3.clusters.npy 'byte 10: Python objects'
-bad u4.clusters.npy 'byte 10: .*not a dict literal'
+bad u4.clusters.npy 'byte 11: .*is no dict literal'
 bad u5.clusters.npy 'claims 4294967296 x 4294967296 numbers'
 bad u6.clusters.npz 'zip archive without members'
 bad u7.clusters.npy "'row 1' has infinite values"
