@@ -35,18 +35,17 @@ struct command {
 
 static const struct command commands[] = {
     {"run", "process files, folders and archives, then exit", NULL, command_run},
-    {"check", "read and validate only; say what run would do", NULL, command_check},
-    {"show", "say what a result says, or what an input is", NULL, command_show},
-    {"watch", "watch a folder until told to stop", command_watch, NULL},
+    {"check", "validate inputs and report what run would do", NULL, command_check},
+    {"show", "summarize results, or describe inputs", NULL, command_show},
+    {"watch", "process files dropped into a folder, until stopped", command_watch, NULL},
     {"generate", "make input data", command_generate, NULL},
-    {"status", "say what a running service is doing, and how its last jobs ended", NULL,
-     command_status},
-    {"retry", "have a service try failed jobs again", NULL, command_retry},
-    {"hold", "have a service leave jobs alone", NULL, command_hold},
-    {"release", "have it go on with them", NULL, command_release},
-    {"delete", "have it give jobs up; their inputs go to failed/", NULL, command_delete},
-    {"flush", "have it try now what waits for its time", NULL, command_flush},
-    {"doctor", "say what works here and what does not", NULL, command_doctor},
+    {"status", "report what a running service is doing", NULL, command_status},
+    {"retry", "retry failed jobs of a service", NULL, command_retry},
+    {"hold", "keep queued jobs from starting", NULL, command_hold},
+    {"release", "release held jobs", NULL, command_release},
+    {"delete", "cancel queued jobs; their inputs go to failed/", NULL, command_delete},
+    {"flush", "retry deferred jobs now", NULL, command_flush},
+    {"doctor", "report what works on this machine", NULL, command_doctor},
     {"completion", "print a script that completes command lines: bash or zsh", command_completion,
      NULL},
     {"worker", NULL, worker_run, NULL}, /* these two are of watch's own: not for people */
@@ -68,7 +67,9 @@ static void print_help(void)
         printf("  %-11s %s\n", (*stage)->name, settings_names_of(*stage, names));
     }
     printf("\n"
-           "  leat COMMAND --help   the options of a command\n"
+           "  leat help COMMAND     the options of a command, with examples\n"
+           "  leat help PIPELINE    its parameters, with examples\n"
+           "  leat help tables      how text is read\n"
            "  leat --version        the version\n\n"
            "Exit status: 0 all done, 1 some job failed, 2 nothing could be done.\n");
 }
@@ -83,7 +84,8 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-static int unknown(const char *name)
+/* is_topic: help on it has been asked for. */
+static int unknown(const char *name, bool is_topic)
 {
     struct text_near near = {.word = name};
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -91,19 +93,26 @@ static int unknown(const char *name)
             text_near_offer(&near, commands[i].name);
         }
     }
-    if (near.best != NULL) {
-        log_error("unknown command '%s': did you mean '%s'?", name, near.best);
+    if (is_topic) {
+        settings_offer_topics(&near);
+    }
+    if (!is_topic && stage_find(name) != NULL) {
+        log_error("'%s' is a pipeline: leat run -p %s FILE (see leat help %s)", name, name, name);
+    } else if (near.best != NULL) {
+        log_error("unknown %s '%s': did you mean '%s'?", is_topic ? "topic" : "command", name,
+                  near.best);
     } else if (name[0] == '-') {
         log_error("option '%s' must follow the command: leat COMMAND [OPTION...] (see leat --help)",
                   name);
     } else {
-        log_error("unknown command '%s' (see leat --help)", name);
+        log_error("unknown %s '%s' (see leat --help)", is_topic ? "topic" : "command", name);
     }
     return NOTHING_DONE;
 }
 
-/* What the first word may become, one a line, for a shell (command_completion.c). */
-static int complete(const char *word)
+/* What the first word, or that behind `help`, may become, one a line, for a shell
+ * (command_completion.c). */
+static int complete(const char *word, bool is_topic)
 {
     const struct options_word first = {.text = word, .begin = ""};
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -111,7 +120,10 @@ static int complete(const char *word)
             options_offer(&first, commands[i].name);
         }
     }
-    options_offer(&first, "help");
+    for (const struct stage_ops *const *s = stage_registry; is_topic && *s != NULL; s++) {
+        options_offer(&first, (*s)->name);
+    }
+    options_offer(&first, is_topic ? "tables" : "help");
     options_offer(&first, "--help");
     options_offer(&first, "--version");
     return 0;
@@ -147,7 +159,8 @@ static int dispatch(int argc, char **argv)
         log_error("no command given: leat COMMAND [OPTION...] (see leat --help)");
         return NOTHING_DONE;
     }
-    bool help = strcmp(argv[1], "help") == 0;
+    const bool help = strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+                      strcmp(argv[1], "-h") == 0;
     const char *name = help && argc > 2 ? argv[2] : argv[1]; /* what is asked for, or about */
     if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
         options_print_version();
@@ -158,16 +171,22 @@ static int dispatch(int argc, char **argv)
         return 0;
     }
     if (strcmp(name, "--complete") == 0 && argc <= 3) {
-        return complete(argc > 2 ? argv[2] : "");
+        return complete(argc > 2 ? argv[2] : "", false);
+    }
+    if (strcmp(name, "--complete") == 0 && argc == 4 && strcmp(argv[2], "help") == 0) {
+        return complete(argv[3], true);
     }
     if (strcmp(name, "--complete") == 0) { /* what belongs to a command, it completes itself */
         argv[1] = argv[2];
         argv[2] = (char *)name;
         name = argv[1];
     }
+    if (help && settings_print_help(name)) {
+        return 0;
+    }
     const struct command *command = find(name);
     if (command == NULL) {
-        return unknown(name);
+        return unknown(name, help);
     }
     if (help) {
         static char option[] = "--help";

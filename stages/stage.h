@@ -140,7 +140,8 @@ struct stage_listing {
 };
 
 struct stage_ops {
-    const char *name; /* the pipeline's name: "pearson" */
+    const char *name;             /* the pipeline's name: "pearson" */
+    const char *about, *examples; /* for the help: a sentence; command lines, each ended by '\n' */
     const struct stage_part *parts;
     size_t n_parts; /* 1 to STAGE_MAX_PARTS */
     const struct param_spec *specs;

@@ -44,8 +44,8 @@ int command_completion(int argc, char **argv)
         .command = "completion",
         .operands = "bash|zsh",
         .about = "Prints a script with which the shell completes command lines of leat.",
-        .notes =
-            "Now, in bash: . <(leat completion bash). Exit status: 0 printed, 2 no such shell.",
+        .examples = ". <(leat completion bash)\n",
+        .notes = "Exit status: 0 printed, 2 no such shell.",
         .take = take};
     bool done = false;
     enum status status = options_parse(&options, argc, argv, &script, &done);

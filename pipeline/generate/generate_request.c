@@ -402,6 +402,10 @@ enum status generate_request_parse(int argc, char **argv, struct generate_reques
                  "dem, a map of mountain slopes with debris in their channels, as a pair of grids: "
                  "the altitudes, and how much of them is debris; nodes, the values of functions at "
                  "nodes to interpolate between; or points, which lie in clusters.",
+        .examples = "leat generate clusters --series 100 --samples 1000 -o a.clusters.npy\n"
+                    "leat generate dem --rows 400 -o b.tif\n"
+                    "leat generate nodes --function exp,cos20 -o c.nodes.csv\n"
+                    "leat generate points --clusters 5 > d.points.csv\n",
         .notes = "The same options give the same bytes on every machine and backend. Exit status: "
                  "0 written, 1 writing failed, 2 nothing could be done.",
         .entries = in.options,

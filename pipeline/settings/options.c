@@ -78,6 +78,20 @@ void options_print_row(const char *left, const char *help)
     print_wrapped(help, HELP_COLUMN, HELP_COLUMN);
 }
 
+void options_print_text(const char *text)
+{
+    print_wrapped(text, 0, 0);
+}
+
+void options_print_examples(const char *examples)
+{
+    printf("\nExamples:\n");
+    for (size_t n; *examples != '\0'; examples += n) {
+        n = strcspn(examples, "\n") + 1;
+        printf("  %.*s", (int)n, examples);
+    }
+}
+
 static void print_entry(const struct option_entry *e, bool first)
 {
     char help[LONGEST_SENTENCE], left[64];
@@ -97,7 +111,8 @@ static void print_help(const struct options *o)
 {
     printf("Usage: leat %s [OPTION...]%s%s\n", o->command, *o->operands != '\0' ? " " : "",
            o->operands);
-    print_wrapped(o->about, 0, 0);
+    options_print_text(o->about);
+    options_print_examples(o->examples);
     putchar('\n');
     const struct option_entry *e;
     for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
@@ -109,7 +124,7 @@ static void print_help(const struct options *o)
     if (o->print_more != NULL) {
         o->print_more();
     }
-    print_wrapped(o->notes, 0, 0);
+    options_print_text(o->notes);
 }
 
 /* --- completion ------------------------------------------------------------------------------- */

@@ -37,6 +37,7 @@ struct options {
     const char *command;       /* "run" */
     const char *operands;      /* "INPUT..."; "": none */
     const char *about, *notes; /* before and after the options in the help */
+    const char *examples;      /* command lines, each ended by '\n' */
     const struct option_entry *entries;
     size_t n_entries;
     void (*print_more)(void); /* between options and notes in the help; NULL: nothing */
@@ -60,6 +61,9 @@ void options_offer(const struct options_word *word, const char *value);
 void options_offer_choices(const struct options_word *word, const char *choices);
 /* "  LEFT    help", wrapped, in the columns of the options' help. */
 void options_print_row(const char *left, const char *help);
+/* The text, wrapped; and lines of examples, under their heading. */
+void options_print_text(const char *text);
+void options_print_examples(const char *examples);
 
 /* What leat does, in a sentence of two lines. */
 #define OPTIONS_ABOUT                                                                              \

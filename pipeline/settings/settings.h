@@ -105,6 +105,12 @@ struct settings {
     size_t n_sources;
 };
 
+struct text_near;
+/* Prints the help on a pipeline, or on "tables": its parameters. false: there is no such topic. */
+bool settings_print_help(const char *topic);
+/* Offers its topics for a word. */
+void settings_offer_topics(struct text_near *near);
+
 /* Parses `argv` (argv[0] is the subcommand: "run", "check", "show", "doctor", "watch", "status",
  * "retry") with that command's options, reads the configuration file, checks every key of every
  * section.

@@ -17,51 +17,76 @@
 struct command {
     const char *name;
     unsigned where; /* SETTINGS_OF_...: which keys are its options */
-    const char *operands, *about, *notes;
+    const char *operands, *about, *examples, *notes;
 };
 
 #define JOBS_NOTES                                                                                 \
-    "ID is that of a claimed job (leat status --json: queued), FILE one of its inputs, in/X.csv. " \
-    "Without a service the next one to start does it. Exit status: 0 all of them, 1 some not, 2 "  \
-    "none."
+    "ID names a claimed job (leat status --json lists them under queued), FILE one of its "        \
+    "inputs, "                                                                                     \
+    "in/X.csv. Without a service the next one to start does it. Exit status: 0 all of them, 1 "    \
+    "some "                                                                                        \
+    "not, 2 none."
 
 static const struct command commands[] = {
     {"run", SETTINGS_OF_RUN, "INPUT...",
      "Processes files, folders and archives, and leaves a folder of results for each input set.",
+     "leat run -o out wells.clusters.csv\n"
+     "leat run -o out --dem slope.dem.asc --source slope.source.asc\n"
+     "leat run -o out -s k=2-8 -s scale=unit beans.points.csv\n"
+     "leat run -o all --memory 1G --resume *.clusters.*\n"
+     "cat wells.clusters.csv | leat run -o out - --name w.clusters.csv\n",
      "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a grid (.asc, also "
      "compressed, or .tif), a folder, or an archive; '-' is standard input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_CHECK, "INPUT...",
-     "Reads and validates inputs, and says what run would do with them, without doing it.",
-     "INPUT is as for leat run. With -q nothing is printed but what is wrong. Exit status: 0 every "
-     "input is fit, 1 some input is not, 2 nothing could be checked."},
-    {"show", SETTINGS_OF_CHECK, "RESULT|INPUT...",
-     "Says what a result says: figures, warnings, parameters, files; of an input what check does.",
+     "Reads and validates inputs, and reports what run would do with them.",
+     "leat check walks.clusters.npy\n"
+     "leat check -s p_r=0.3:0.7:0.1 slope.dem.asc slope.source.asc\n",
+     "INPUT is as for leat run. With -q only errors are printed. Exit status: 0 all inputs are "
+     "fit, "
+     "1 some input is not, 2 nothing could be checked."},
+    {"show", SETTINGS_OF_SHOW, "RESULT|INPUT...",
+     "Prints the figures, warnings, parameters and files of a result; of an input what check does.",
+     "leat show out/wells\n"
+     "leat show out\n"
+     "leat show --json out/wells\n",
      "RESULT is the folder of a result, its result.json, its .zip as --bundle leaves it, or a "
      "folder "
      "with results in it, which are listed. Exit status: 0 all of them, 1 some input "
      "is not fit, 2 nothing could be shown."},
     {"doctor", SETTINGS_OF_DOCTOR, "",
-     "Says what works here and what does not: backends, devices, driver, limits, folders.",
-     "Exit status: 0 the backend asked for works, 2 it does not."},
-    {"watch", SETTINGS_OF_WATCH, "", "Processes what is dropped into a folder, until told to stop.",
-     "DIR/in is watched, with its sub-folders. SIGTERM ends it, SIGHUP has it read its "
-     "configuration again. Exit status: 0 stopped as asked, 2 could not start."},
+     "Reports what works on this machine: backends, devices, driver, limits, folders.",
+     "leat doctor\n"
+     "leat doctor -b cuda --json\n",
+     "Exit status: 0 the requested backend works, 2 it does not."},
+    {"watch", SETTINGS_OF_WATCH, "",
+     "Processes files that are dropped into a folder, until it is stopped.",
+     "leat watch --spool ~/leat\n"
+     "leat watch --spool ~/leat --settle 10 --keep-done 30d\n"
+     "leat watch -c /etc/leat/leat.conf\n",
+     "It watches DIR/in with its sub-folders. SIGTERM ends it, SIGHUP reloads the configuration. "
+     "Exit status: 0 stopped as asked, 2 could not start."},
     {"status", SETTINGS_OF_STATUS, "",
-     "Says what a running service is doing, what waits and for what, and how its last jobs ended.",
+     "Reports what a running service is doing, which jobs wait and why, and how the last ones "
+     "ended.",
+     "leat status --spool ~/leat\n"
+     "leat status --spool ~/leat --failed\n",
      "Exit status: 0 running and ready, 1 running and not ready (or paused), 2 no service runs."},
     {"retry", SETTINGS_OF_RETRY, "ID...",
-     "Has the service of the watched folder, or its next one, try failed jobs again.",
+     "Retries failed jobs of a service. Without one, the next to start does it.",
+     "leat retry --spool ~/leat 20261121-030441-123456\n"
+     "leat retry --spool ~/leat --all\n",
      "IDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none."},
     {"hold", SETTINGS_OF_HANDS, "ID|FILE...",
-     "Has a service leave jobs alone that wait for their turn, until leat release.", JOBS_NOTES},
-    {"release", SETTINGS_OF_HANDS, "ID|FILE...", "Has a service go on with jobs that are held.",
-     JOBS_NOTES},
+     "Keeps queued jobs of a service from starting, until leat release.",
+     "leat hold --spool ~/leat in/wells.clusters.csv\n", JOBS_NOTES},
+    {"release", SETTINGS_OF_HANDS, "ID|FILE...", "Releases held jobs of a service.",
+     "leat release --spool ~/leat in/wells.clusters.csv\n", JOBS_NOTES},
     {"delete", SETTINGS_OF_HANDS, "ID|FILE...",
-     "Has a service give jobs up that wait for their turn: their inputs go to failed/.",
-     JOBS_NOTES},
-    {"flush", SETTINGS_OF_HANDS, "", "Has a service try now what it would try again later.",
-     "Exit status: 0 it does, 2 it does not."},
+     "Cancels queued jobs of a service; their inputs go to failed/.",
+     "leat delete --spool ~/leat in/wells.clusters.csv\n", JOBS_NOTES},
+    {"flush", SETTINGS_OF_HANDS, "", "Retries deferred jobs of a service now.",
+     "leat flush --spool ~/leat\n", "Exit status: 0 it does, 2 it does not."},
 };
 
 enum { LONGEST_OPTION = 24 };
@@ -70,7 +95,8 @@ enum { LONGEST_OPTION = 24 };
 struct given {
     const struct command *command;
     struct settings *settings;
-    struct option_entry options[OPTIONS_MAX]; /* no name: not an option of this command */
+    struct option_entry options[OPTIONS_MAX]; /* of this command, with headings */
+    size_t n_options, keys[OPTIONS_MAX];      /* keys: which of settings_keys each is */
     char names[OPTIONS_MAX][LONGEST_OPTION];  /* "keep-inputs" */
     const char *values[OPTIONS_MAX];          /* NULL: not given */
 };
@@ -101,35 +127,13 @@ static enum status take(void *user, const struct option_entry *option, const cha
     if (option == NULL) {
         return put_input(g, value);
     }
-    const size_t i = (size_t)(option - g->options);
+    const size_t i = g->keys[option - g->options];
     value = value != NULL ? value : "yes";
     if ((settings_keys[i].where & SETTINGS_OF_FILE) == 0) {
         return apply_option(g, i, value);
     }
     g->values[i] = value;
     return STATUS_OK;
-}
-
-/* The parameters of every pipeline, from its table. */
-static void print_parameters(void)
-{
-    char left[128], help[256];
-    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
-        printf("Parameters of %s, for --set KEY=VALUE:\n", (*s)->name);
-        for (size_t i = 0; i < (*s)->n_specs; i++) {
-            const struct param_spec *spec = &(*s)->specs[i];
-            snprintf(left, sizeof(left), "%s=%s", spec->key, stage_param_value(spec));
-            snprintf(help, sizeof(help), *spec->text != '\0' ? "%s (default %s)" : "%s", spec->help,
-                     spec->text);
-            options_print_row(left, help);
-        }
-    }
-    printf("Parameters of every pipeline, of how files are read:\n");
-    for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
-        snprintf(left, sizeof(left), "%s=%s", table_option_key(i), table_option_value(i));
-        options_print_row(left, table_option_help(i));
-    }
-    putchar('\n');
 }
 
 static void offer_parameters(const struct stage_ops *stage, const struct options_word *word)
@@ -152,8 +156,7 @@ static void offer_parameters(const struct stage_ops *stage, const struct options
 static void complete(void *user, const struct option_entry *option, const struct options_word *word)
 {
     const struct given *g = user;
-    const size_t i = (size_t)(option - g->options);
-    const enum settings_kind kind = i < settings_n_keys ? settings_keys[i].kind : SETTINGS_TEXT;
+    const enum settings_kind kind = settings_keys[g->keys[option - g->options]].kind;
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         if (kind == SETTINGS_PIPELINE) {
             options_offer(word, (*s)->name);
@@ -168,32 +171,53 @@ static void complete(void *user, const struct option_entry *option, const struct
     }
 }
 
-static enum status parse_options(struct given *g, int argc, char **argv, bool *done)
+/* The options of the command, under headings where there are many. */
+static void list_options(struct given *g)
 {
-    const struct command *c = g->command;
-    const struct options options = {
-        .command = c->name,
-        .operands = c->operands,
-        .about = c->about,
-        .notes = c->notes,
-        .entries = g->options,
-        .n_entries = settings_n_keys,
-        .print_more =
-            (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK)) != 0 ? print_parameters : NULL,
-        .complete = complete,
-        .take = take};
-    assert(settings_n_keys <= OPTIONS_MAX);
+    enum { MANY = 12 };
+    size_t n_own = 0;
+    const char *heading = NULL, *last = NULL;
+    for (size_t i = 0; i < settings_n_keys; i++) {
+        n_own += (settings_keys[i].where & g->command->where) != 0;
+    }
     for (size_t i = 0; i < settings_n_keys; i++) {
         const struct settings_key *key = &settings_keys[i];
-        if ((key->where & c->where) == 0) {
+        heading = settings_heading(key->name) != NULL ? settings_heading(key->name) : heading;
+        if ((key->where & g->command->where) == 0) {
             continue;
+        }
+        assert(g->n_options + 2 <= OPTIONS_MAX);
+        if (n_own > MANY && heading != last) {
+            g->options[g->n_options++] = (struct option_entry){NULL, 0, NULL, heading, NULL};
+            last = heading;
         }
         snprintf(g->names[i], LONGEST_OPTION, "%s", key->name);
         for (char *at = g->names[i]; (at = strchr(at, '_')) != NULL;) {
             *at = '-';
         }
-        g->options[i] = (struct option_entry){g->names[i], key->letter, key->arg, key->help, NULL};
+        g->keys[g->n_options] = i;
+        g->options[g->n_options++] =
+            (struct option_entry){g->names[i], key->letter, key->arg, key->help, NULL};
     }
+}
+
+static enum status parse_options(struct given *g, int argc, char **argv, bool *done)
+{
+    const struct command *c = g->command;
+    list_options(g);
+    const struct options options = {
+        .command = c->name,
+        .operands = c->operands,
+        .about = c->about,
+        .examples = c->examples,
+        .notes = c->notes,
+        .entries = g->options,
+        .n_entries = g->n_options,
+        .print_more = (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK | SETTINGS_OF_SHOW)) != 0
+                          ? settings_print_topics
+                          : NULL,
+        .complete = complete,
+        .take = take};
     return options_parse(&options, argc, argv, g, done);
 }
 

@@ -32,7 +32,8 @@ enum {
     SETTINGS_OF_RETRY = 16,
     SETTINGS_OF_CHECK = 32,
     SETTINGS_OF_DOCTOR = 64,
-    SETTINGS_OF_HANDS = 128 /* hold, release, delete, flush */
+    SETTINGS_OF_HANDS = 128, /* hold, release, delete, flush */
+    SETTINGS_OF_SHOW = 256
 };
 
 /* A long option, or a key of the configuration file, or both. `keep_inputs` is the option
@@ -48,6 +49,10 @@ struct settings_key {
 };
 extern const struct settings_key settings_keys[];
 extern const size_t settings_n_keys;
+/* What the help calls the options from this key on; NULL: as those before it. */
+const char *settings_heading(const char *key);
+/* Says how to have the parameters of --set listed. */
+void settings_print_topics(void);
 
 /* Sets the field of a key. The message of STATUS_BAD_ARGUMENT begins with `origin` ("--memory",
  * "leat.conf:3: memory"). */

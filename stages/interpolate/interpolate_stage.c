@@ -80,6 +80,9 @@ static const struct stage_part parts[INTERPOLATE_N_PARTS] = {
 
 const struct stage_ops stage_interpolate = {
     .name = "interpolate",
+    .about = "Evaluates the polynomial, or another curve, through the nodes of a table.",
+    .examples = "leat run runge.nodes.csv runge.query.csv\n"
+                "leat run -s query='linspace(-1, 1, 1000)' -s method=pchip runge.nodes.csv\n",
     .parts = parts,
     .n_parts = INTERPOLATE_N_PARTS,
     .specs = interpolate_specs,

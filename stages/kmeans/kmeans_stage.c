@@ -138,6 +138,9 @@ static const struct stage_part kmeans_parts[KMEANS_N_PARTS] = {
 
 const struct stage_ops stage_kmeans = {
     .name = "kmeans",
+    .about = "Divides the rows of a table into k clusters.",
+    .examples = "leat run -s k=4 beans.points.csv\n"
+                "leat run -s k=2-8 -s scale=unit beans.points.csv\n",
     .parts = kmeans_parts,
     .n_parts = KMEANS_N_PARTS,
     .specs = kmeans_specs,

@@ -183,6 +183,12 @@ static const struct stage_part pearson_parts[PEARSON_N_PARTS] = {
 
 const struct stage_ops stage_pearson = {
     .name = "pearson",
+    .about = "Correlates every series of a table with every other, or with the series of a second "
+             "table.",
+    .examples = "leat run wells.clusters.csv\n"
+                "leat run -s method=spearman -s top=20 wells.clusters.csv\n"
+                "leat run -s diff=step walks.clusters.npy\n"
+                "leat run -s threshold=0.9 -s order=cluster greenhouse.clusters.csv\n",
     .parts = pearson_parts,
     .n_parts = PEARSON_N_PARTS,
     .specs = pearson_specs,

@@ -71,6 +71,11 @@ static const struct stage_part parts[] = {
 
 const struct stage_ops stage_sciddicat = {
     .name = "sciddicat",
+    .about =
+        "Simulates how debris flows down a terrain model, by the cellular automaton SciddicaT.",
+    .examples = "leat run --dem slope.dem.asc --source slope.source.asc\n"
+                "leat run -s steps=1000 -s snapshot_every=250 slope.dem.asc slope.source.asc\n"
+                "leat run -s p_r=0.3:0.7:0.1 slope.dem.asc slope.source.asc\n",
     .parts = parts,
     .n_parts = SCIDDICAT_N_PARTS,
     .specs = sciddicat_specs,

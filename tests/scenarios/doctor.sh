@@ -74,7 +74,7 @@ for ask in -h help 'help --help' 'help -h' 'help help'; do
 done
 expect 0 "$LEAT" help --version
 expect 2 "$LEAT" help nothing
-says "unknown command 'nothing'"
+says "unknown topic 'nothing'"
 for command in run check generate doctor watch status retry; do
     expect 0 "$LEAT" $command -h
     cp stdout help

@@ -52,6 +52,11 @@ def commands():
     return re.findall(r"^  ([a-z]+) ", text[text.index("Commands:"):text.index("Pipelines")], re.M)
 
 
+def pipelines():
+    text = leat("--help")[1]
+    return re.findall(r"^  ([a-z]+) +X\.", text[text.index("Pipelines"):], re.M)
+
+
 def refusal(command, options):
     """What is said against these options; `--xyzzy` is one too much: nothing is done."""
     given = [f"--{name}" if arg is None else f"--{name}={value_for(arg)}" for name, arg in options.items()]
@@ -92,16 +97,48 @@ def walk_options():
     print(f"{n} options of {len(manuals)} commands")
 
 
+def walk_topics():
+    """All ways to ask say the same, and every example of the help works: on the samples, or, where a service is asked, as
+    far as its words go."""
+    n = 0
+    samples = os.path.join(TREE, "samples")
+    env = {**os.environ, "PATH": f"{os.path.dirname(os.path.abspath(LEAT))}:{os.environ['PATH']}", "HOME": os.getcwd()}
+    for topic in [*commands(), *pipelines()]:
+        status, text, said = leat("help", topic)
+        check(status == 0 and not said and leat("--help", topic)[1] == text, f"leat help {topic}, leat --help {topic}")
+        check(topic in pipelines() or leat(topic, "--help")[1] == text, f"leat {topic} --help")
+        examples = re.search(r"^Examples:\n((?:  .*\n)+)", text, re.M)
+        check(examples, f"leat help {topic} has no example")
+        for line in examples[1].splitlines():
+            n += 1
+            if topic in (*SERVICE, "doctor"):
+                done = subprocess.run(["sh", "-c", line + " --xyzzy"], env=env, capture_output=True, text=True, timeout=WAIT_S)
+                check("unknown option '--xyzzy'" in done.stderr, f"{line}: {done.stderr}")
+                continue
+            shutil.rmtree("examples", ignore_errors=True)
+            os.mkdir("examples")
+            for name in os.listdir(samples):
+                if name.endswith((".csv", ".asc", ".npy")):
+                    shutil.copy(os.path.join(samples, name), "examples")
+            before = "leat run -q -b cpu -o out wells.clusters.csv && " if topic == "show" else ""
+            done = subprocess.run(["bash", "-c", before + line], cwd="examples", env=env, capture_output=True, text=True, timeout=WAIT_S)
+            check(done.returncode == 0, f"{line}: {done.stderr}")
+    check(leat("--complete", "help", "k")[1] == "kmeans\n", "a topic is not completed")
+    check("unknown topic 'kmens': did you mean 'kmeans'?" in leat("help", "kmens")[2], "a topic that there is not")
+    check("'kmeans' is a pipeline" in leat("kmeans")[2], "a pipeline is no command")
+    print(f"{n} examples")
+
+
 def walk_parameters():
-    text, n = leat("run", "--help")[1], 0
-    for block in re.findall(r"^Parameters of (\S+), .*\n((?:  .*\n)+)", text, re.M):
+    n = 0
+    for block in (m for p in pipelines() for m in re.findall(r"^Parameters of (\S+), .*\n((?:  .*\n)+)", leat("help", p)[1], re.M)):
         for key, about in re.findall(r"^  ([a-z_]+)\b(.*\n(?: {10}.*\n)*)", block[1], re.M):
             default = re.search(r"\(default\s([^)]+)\)\s*\Z", about)
             value = default[1] if default else {"query": "linspace(0, 1, 2)", "factors": "1, 2"}.get(key, "x")
             _, _, said = leat("check", "-p", block[0], "-s", f"{key}={value}", "none.csv")
             check("none.csv" in said, f"{block[0]}: {key}={value}: {said}")
             n += 1
-    block = re.search(r"^Parameters of every pipeline, .*\n((?:  .*\n)+)", text, re.M)[1]
+    block = re.search(r"^Parameters of every pipeline, .*\n((?:  .*\n)+)", leat("help", "tables")[1], re.M)[1]
     last = dict(re.findall(r"^  ([a-z_]+)=(.*\n(?: {10}.*\n)*)", block, re.M))
     check(set(last) == {"columns", "member", "missing_value", "skip", "header", "comment", "sep", "decimal", "thousands",
                         "unreadable", "sums"}, f"of every pipeline: {last}")
@@ -289,6 +326,7 @@ def walk_service(ask, failed):
 
 
 walk_options()
+walk_topics()
 walk_parameters()
 walk_json()
 walk_statuses()
