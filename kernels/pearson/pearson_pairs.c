@@ -117,9 +117,8 @@ static enum status basket_clean(struct basket *b)
         b->floor = 2; /* only the threshold counts */
     }
     if (keep > b->wanted->most) {
-        return status_fail(STATUS_TOO_LARGE,
-                           "more than %zu pairs have |r| >= %g: raise threshold, or use the matrix",
-                           b->wanted->most, b->wanted->threshold);
+        return status_fail(STATUS_TOO_LARGE, "more than %zu pairs have |r| >= %g: %s",
+                           b->wanted->most, b->wanted->threshold, b->wanted->cure);
     }
     b->clean_at = fill_of(keep);
     return STATUS_OK;

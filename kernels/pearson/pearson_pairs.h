@@ -9,7 +9,8 @@
 struct pearson_wanted {
     size_t top;       /* the strongest so many */
     double threshold; /* and all with |r| at or above it; 0: none */
-    size_t most;      /* more than so many are refused */
+    size_t most;      /* more than so many are refused, ... */
+    const char *cure; /* ... with what to do then */
     double bound;     /* the matrix's coefficients are within it of the exact ones; 0: exact */
     /* bound > 0: the series, from which candidates are computed again */
     struct series_rows x;

@@ -48,6 +48,9 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
     if (job->place != NULL) {
         result_row_count(to, "place", job->place[s]);
     }
+    if (job->groups.n > 0) {
+        result_row_count(to, "group", job->groups.of[s] + 1);
+    }
 }
 
 /* Where r lies with a probability of 95 %, by Fisher's z, atanh(r) -+ 1.96 / sqrt(n - 3), of which
@@ -107,6 +110,17 @@ static void partner_row(const void *context, uint64_t k, struct result_row *to)
     result_row_real(to, "r", p->r);
     result_row_count(to, "n", n);
     result_row_real(to, "p", pearson_p(p->r, (double)n));
+}
+
+static void group_row(const void *context, uint64_t k, struct result_row *to)
+{
+    const struct pearson_job *const job = context;
+    const struct clique *const group = &job->groups.at[k];
+    result_row_count(to, "group", k + 1);
+    result_row_count(to, "size", group->size);
+    result_row_real(to, "smallest_r", group->least);
+    result_row_count(to, "medoid", group->medoid);
+    result_row_text(to, "name", job->names.at[group->medoid]);
 }
 
 static struct result_table pairs_of(const struct pearson_job *job)
@@ -242,11 +256,15 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     const struct result_table series = {"series", series_row, job, job->n_series};
     const struct result_table pairs = pairs_of(job);
     STATUS_TRY(add_arrays(job, &series, out));
-    STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 10, 1)));
+    STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 11, 1)));
     STATUS_TRY(result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2)));
     const struct result_table partners = {"partners", partner_row, job, job->n_partners};
     STATUS_TRY(job->choice.top_each > 0
                    ? result_table_csv(out, &partners, rows_in_piece(job, PAIR_ROWS, 5, 2))
+                   : STATUS_OK);
+    const struct result_table groups = {"groups", group_row, job, job->groups.n};
+    STATUS_TRY(groups.n_rows > 0
+                   ? result_table_csv(out, &groups, rows_in_piece(job, PAIR_ROWS, 4, 1))
                    : STATUS_OK);
     return job->choice.text_r
                ? add_square(job, rows_in_piece(job, SERIES_ROWS, job->n_series, 1), out)

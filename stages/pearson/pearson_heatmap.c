@@ -173,7 +173,8 @@ static void draw_title(struct figure *f, const struct heatmap *map)
     const char *const what = whats[diff == PEARSON_DIFF_NONE   ? 0
                                    : diff == PEARSON_DIFF_STEP ? 1
                                                                : 2];
-    char title[128], note[192], cell[96] = "";
+    char title[128], note[192], cell[96] = "",
+                                order[64] = "ordered by average linkage on 1 \xe2\x88\x92 |r|";
     const size_t n = job->n_samples - job->n_incomplete;
     snprintf(title, sizeof title, ": %s\xe2\x80\x99s r of %zu series, %zu %s%s",
              job->choice.ranks ? "Spearman" : "Pearson", job->n_series, n, what, plural(n));
@@ -182,8 +183,12 @@ static void draw_title(struct figure *f, const struct heatmap *map)
         snprintf(cell, sizeof cell, "a cell is the mean r of up to %zu \xc3\x97 %zu pairs",
                  map->grid.series, map->grid.series);
     }
+    if (job->choice.by_groups) {
+        snprintf(order, sizeof order, "ordered by groups in which %s is %g or more",
+                 job->choice.groups_abs ? "|r|" : "r", job->choice.groups);
+    }
     snprintf(note, sizeof note, "%s%s%s", cell, cell[0] != '\0' && job->order != NULL ? "; " : "",
-             job->order != NULL ? "ordered by average linkage on 1 \xe2\x88\x92 |r|" : "");
+             job->order != NULL ? order : "");
     figure_text(f, GAP, GAP + TITLE + GAP, CAPITAL, COLOURS_INK, note);
 }
 

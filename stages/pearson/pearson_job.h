@@ -14,9 +14,10 @@
 #include "kernels/pearson/column_gaps.h"
 #include "kernels/pearson/correlate.h"
 #include "stages/base/rows.h"
+#include "stages/pearson/cliques.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 14 };
+enum { PEARSON_N_SPECS = 16 };
 enum { PEARSON_SERIES, PEARSON_TARGETS, PEARSON_N_PARTS };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
@@ -41,7 +42,10 @@ struct pearson_choice {
     bool targets;     /* only pairs with a series of another file */
     size_t top_each;  /* partners of each series */
     double threshold; /* 0: off */
+    double groups;    /* the least r within a group; 0: off ... */
+    bool groups_abs;  /* ... or |r| */
     bool cluster;     /* the heat map is ordered by clusters */
+    bool by_groups;   /* the heat map is ordered by groups */
     enum figure_format figure;
 };
 
@@ -160,8 +164,9 @@ struct pearson_job {
     struct matrix_pair *partners; /* of series i series j, in their order */
     size_t n_partners;
     uint64_t *n_partner_samples; /* [n_partners] */
-    uint32_t *order;             /* [n_series]: series from left to right; NULL: as in the file */
-    uint32_t *place;             /* [n_series]: where each of them is then */
+    struct cliques groups;
+    uint32_t *order; /* [n_series]: series from left to right; NULL: as in the file */
+    uint32_t *place; /* [n_series]: where each of them is then */
 };
 
 /* Of series across lines: so few that their accumulators take gaps, too. */
@@ -331,6 +336,20 @@ struct pearson_wanted;
 enum status pearson_partners_find(struct pearson_job *job,
                                   const struct pearson_wanted *exact) STATUS_MUST_CHECK;
 
+/* --- pearson_groups.c: groups in which all pairs have a high r --- */
+/* STATUS_BAD_ARGUMENT where what is asked of groups cannot be had. */
+enum status pearson_groups_check(const struct pearson_job *job) STATUS_MUST_CHECK;
+/* The least r within a group. A rounding is to spare below what was asked for, since backends round
+ * otherwise: all find the same groups, unless an r lies within a rounding of this. */
+static inline double pearson_groups_limit(const struct pearson_choice *c)
+{
+    return c->groups * (1 - 1e-12);
+}
+/* Room for them, of all pairs from that limit on. */
+enum status pearson_groups_room(struct pearson_job *job, size_t n_pairs) STATUS_MUST_CHECK;
+/* Finds them where they are asked for, when all these pairs are among those found. */
+enum status pearson_groups_find(struct pearson_job *job) STATUS_MUST_CHECK;
+
 /* --- pearson_targets.c: series of another file, and their pairs with all --- */
 /* Begins a job that has such a file: their number, known or guessed. */
 enum status pearson_targets_begin(struct pearson_job *job) STATUS_MUST_CHECK;
@@ -379,8 +398,8 @@ enum status pearson_q_find(struct pearson_job *job) STATUS_MUST_CHECK;
 enum { PEARSON_ORDER_MOST = 8192 }; /* series that are clustered; more stay as in the file */
 /* Host memory that it takes to cluster so many series. */
 size_t pearson_order_bytes(size_t n_series);
-/* Sets order and place where a clustered one was asked for and can be had. The matrix is
- * complete. */
+/* Sets order and place where another than that of the file was asked for and can be had. The matrix
+ * is complete, and so are groups. */
 enum status pearson_order_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_report.c: files, summary, warnings --- */

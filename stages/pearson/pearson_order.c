@@ -1,8 +1,9 @@
 /*
- * pearson_order - average linkage on 1 - |r|, leaves from left to right.
+ * pearson_order - average linkage on 1 - |r|, leaves from left to right; or group by group, and in
+ * each as in the file.
  *
- * A pair without a coefficient is at distance 2, beyond all others, so that constant series stand
- * apart, at an end.
+ * In linkage a pair without a coefficient is at distance 2, beyond all others, so that constant
+ * series stand apart, at an end.
  */
 
 #include "stages/pearson/linkage.h"
@@ -45,21 +46,25 @@ static enum status cluster(struct pearson_job *job, double *distances, struct li
     const size_t n = job->n_series;
     STATUS_TRY(fetch(job, distances));
     STATUS_TRY(linkage_average(distances, n, merges, going, job));
-    STATUS_TRY(linkage_order(merges, n, job->order));
-    for (size_t place = 0; place < n; place++) {
-        job->place[job->order[place]] = (uint32_t)place;
-    }
-    return STATUS_OK;
+    return linkage_order(merges, n, job->order);
 }
 
-enum status pearson_order_find(struct pearson_job *job)
+static void by_groups(struct pearson_job *job)
+{
+    const struct cliques *const c = &job->groups;
+    uint32_t *const next = job->place; /* of group g, before it is filled */
+    for (size_t g = 0, sum = 0; g < c->n; g++) {
+        next[g] = (uint32_t)sum;
+        sum += c->at[g].size;
+    }
+    for (size_t s = 0; s < job->n_series; s++) {
+        job->order[next[c->of[s]]++] = (uint32_t)s;
+    }
+}
+
+static enum status by_clusters(struct pearson_job *job)
 {
     const size_t n = job->n_series;
-    if (!job->choice.cluster || n > PEARSON_ORDER_MOST || job->choice.targets) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(room_host(job->kept, n, sizeof *job->order, &job->order));
-    STATUS_TRY(room_host(job->kept, n, sizeof *job->place, &job->place));
     double *const distances = malloc(((size_t)matrix_n_pairs(n) + 1) * sizeof *distances);
     struct linkage_merge *const merges = malloc(n * sizeof *merges);
     const enum status st =
@@ -69,4 +74,24 @@ enum status pearson_order_find(struct pearson_job *job)
     free(distances);
     free(merges);
     return st;
+}
+
+enum status pearson_order_find(struct pearson_job *job)
+{
+    const size_t n = job->n_series;
+    const bool clusters = job->choice.cluster && n <= PEARSON_ORDER_MOST && !job->choice.targets;
+    if (!clusters && !job->choice.by_groups) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->order, &job->order));
+    STATUS_TRY(room_host(job->kept, n, sizeof *job->place, &job->place));
+    if (clusters) {
+        STATUS_TRY(by_clusters(job));
+    } else {
+        by_groups(job);
+    }
+    for (size_t place = 0; place < n; place++) {
+        job->place[job->order[place]] = (uint32_t)place;
+    }
+    return STATUS_OK;
 }

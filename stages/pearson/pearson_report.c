@@ -259,6 +259,8 @@ static const struct stage_fact facts[] = {
     {"pairs without a coefficient", "n_undefined", ""},
     {"median |r|", "median_abs_r", ""},
     {"mean |r|", "homogeneity", ""},
+    {"groups", "n_groups", ""},
+    {"series in the largest group", "largest_group", ""},
     {"series that stand out", "anomalous", ""},
     {"series without variance", "degenerate", ""},
     {"series with gaps", "with_gaps", ""},
@@ -331,7 +333,15 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"degenerate", series(job, is_degenerate)},
         {"with_gaps", series(job, has_gaps)},
     };
-    return summary_entry_put(summary, entries, sizeof entries / sizeof *entries);
+    STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
+    if (job->groups.n == 0) {
+        return STATUS_OK;
+    }
+    const struct summary_entry groups[] = {
+        {"n_groups", summary_integer(job->groups.n)},
+        {"largest_group", summary_integer(job->groups.at[0].size)},
+    };
+    return summary_entry_put(summary, groups, sizeof groups / sizeof *groups);
 }
 
 /* Which of series=auto it was, and what becomes of precision where series lie across lines. */
@@ -350,7 +360,9 @@ static enum status describe(const struct pearson_job *job, struct result *out)
     const struct summary_entry parameters[] = {
         {"series", json_string(job->choice.columns ? "columns" : "rows")},
         {"precision_used", json_string(precisions[job->choice.used])},
-        {"order", json_string(job->order != NULL ? "cluster" : "file")},
+        {"order", json_string(job->order == NULL    ? "file"
+                              : job->choice.cluster ? "cluster"
+                                                    : "groups")},
     };
     return summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
 }

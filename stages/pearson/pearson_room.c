@@ -62,7 +62,7 @@ static enum status count_outcome(struct pearson_job *job)
 {
     const struct pearson_choice *const c = &job->choice;
     const size_t n = job->n_series;
-    const size_t wanted = c->threshold > 0 ? PEARSON_PAIRS_MAX : c->top;
+    const size_t wanted = c->threshold > 0 || c->groups > 0 ? PEARSON_PAIRS_MAX : c->top;
     struct matrix_pair *pairs;
     double *scratch;
     STATUS_TRY(c->targets ? pearson_targets_count(job) : correlate_panels(&job->c, n));
@@ -78,6 +78,7 @@ static enum status count_outcome(struct pearson_job *job)
     }
     STATUS_TRY(pearson_partners_room(job));
     room_count(&job->work, pearson_partners_bytes(job), 0);
+    STATUS_TRY(c->groups > 0 ? pearson_groups_room(job, PEARSON_PAIRS_MAX) : STATUS_OK);
     /* Twice while they are sorted; how many samples they have is counted later. */
     return room_host(job->kept, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2 * sizeof *pairs,
                      &pairs);
@@ -116,7 +117,9 @@ static enum status count(const struct pearson_job *laid_out, struct room *all)
      * the backend's, it takes its place. */
     const uint64_t place = job.args.host_limit == 0 ? all->backend - last.backend : 0,
                    drawn = heatmap_bytes(job.n_series, job.choice.figure) +
-                           (job.choice.cluster ? pearson_order_bytes(job.n_series) : 0);
+                           (job.choice.cluster     ? pearson_order_bytes(job.n_series)
+                            : job.choice.by_groups ? job.n_series * 2 * sizeof *job.order
+                                                   : 0);
     room_count(all, drawn > place ? drawn - place : 0, 0);
     return STATUS_OK;
 }
@@ -179,6 +182,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
                            job->name);
     }
     pearson_choose(args, &job->choice);
+    STATUS_TRY(pearson_groups_check(job));
     STATUS_TRY(pearson_targets_begin(job));
     job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));

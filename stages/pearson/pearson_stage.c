@@ -98,7 +98,14 @@ static bool is_listed(const struct pearson_choice *choice, size_t k,
     return k < choice->top || (choice->threshold > 0 && fabs(pairs[k].r) >= choice->threshold);
 }
 
-/* Finds the pairs to report, and the strongest in any case. */
+/* All |r| from which on pairs are wanted, for lists and for groups; 0: none. */
+static double reach_of(const struct pearson_choice *c)
+{
+    const double limit = pearson_groups_limit(c);
+    return c->groups > 0 && !(c->threshold > 0 && c->threshold < limit) ? limit : c->threshold;
+}
+
+/* Finds the pairs to report, and the strongest in any case; and groups. */
 static enum status find_pairs(struct pearson_job *job)
 {
     const struct pearson_choice *choice = &job->choice;
@@ -107,11 +114,14 @@ static enum status find_pairs(struct pearson_job *job)
     /* Of few series in slabs all are found, since only these are asked for their samples. */
     const size_t top = takes_all ? (size_t)defined : choice->top > 0 ? choice->top : 1;
     if (defined == 0) {
-        return STATUS_OK;
+        return pearson_groups_find(job);
     }
     struct pearson_wanted wanted = {.top = top < defined ? top : (size_t)defined,
-                                    .threshold = choice->threshold,
+                                    .threshold = reach_of(choice),
                                     .most = PEARSON_PAIRS_MAX,
+                                    .cure = choice->groups > 0
+                                                ? "raise groups and threshold, or set them to 0"
+                                                : "raise threshold, or use the matrix",
                                     .moments = job->c.moments};
     if (choice->used != PEARSON_EXACT) { /* the pairs listed are computed again, from the series */
         wanted.bound = pearson_bound(choice->used, false);
@@ -119,6 +129,10 @@ static enum status find_pairs(struct pearson_job *job)
     }
     STATUS_TRY(pearson_pairs_find(job->queue, &job->matrix, &wanted, &job->pairs, &job->n_found));
     STATUS_TRY(room_keep(job->kept, free, job->pairs));
+    STATUS_TRY(pearson_groups_find(job));
+    while (job->n_found > wanted.top && !is_listed(choice, job->n_found - 1, job->pairs)) {
+        job->n_found--; /* those for groups alone */
+    }
     return pearson_partners_find(job, &wanted);
 }
 

@@ -24,7 +24,7 @@ k = 2-4
 weight = heavy
 EOC
 expect 0 "$LEAT" run -b cpu -q -c leat.conf -o out in
-expect 0 "$LEAT" run -b cpu -q -s r=csv -o out/text code.clusters.csv
+expect 0 "$LEAT" run -b cpu -q -s r=csv -s groups=0.5 -o out/text code.clusters.csv
 cp code.clusters.csv code.targets.csv
 expect 0 "$LEAT" run -b cpu -q -s targets=file -o out/targets code.clusters.csv code.targets.csv
 exec "$python" - "$here/../../pipeline/leat.1" out <<'EOP'

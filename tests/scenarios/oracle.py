@@ -412,6 +412,66 @@ def compare_partners():
             check(f"{stem}, as text", square.to_numpy(), want, bound)
 
 
+def philox(i):
+    """The first word of Philox4x32-10 of key 0 and the counter of series i, block 0."""
+    c, key = [0, 0, i, 0], [0, 0]
+    for _ in range(10):
+        low, high = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [high >> 32 ^ c[1] ^ key[0], high & 0xFFFFFFFF, low >> 32 ^ c[3] ^ key[1], low & 0xFFFFFFFF]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c[0]
+
+
+def greedy(r, limit):
+    """One series after the other, those of fewest edges first, into the first group that takes it."""
+    edges, groups = np.nan_to_num(r, nan=-2) >= limit, []
+    np.fill_diagonal(edges, False)
+    for i in sorted(range(len(r)), key=lambda i: (edges[i].sum(), -philox(i), i)):
+        for group in groups:
+            if edges[i, group].all():
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return sorted((sorted(group) for group in groups), key=lambda group: (-len(group), group[0]))
+
+
+def check_groups(stem, files, want, limit, *options):
+    where, _, manifest = load(run_all(files, f"groups={limit}", *options), stem)
+    groups, got = greedy(want, limit), pd.read_csv(os.path.join(where, "groups.csv.gz"))
+    of = pd.read_csv(os.path.join(where, "series.csv.gz"))["group"].to_numpy()
+    name, summary = f"{stem}, groups={limit}, {options}", manifest["summary"]
+    if [list(np.flatnonzero(of == k + 1)) for k in range(len(got))] != groups or summary["n_groups"] != len(groups):
+        sys.exit(f"{name}: other groups: {of}")
+    if list(got["group"]) != list(range(1, len(groups) + 1)) or list(got["size"]) != [len(g) for g in groups]:
+        sys.exit(f"{name}: {got}")
+    for k, group in enumerate(groups):
+        inside = want[np.ix_(group, group)]
+        off = ~np.eye(len(group), dtype=bool)
+        if len(group) > 1 and not abs(got["smallest_r"][k] - inside[off].min()) <= 1e-10:
+            sys.exit(f"{name}: group {k + 1}: {got['smallest_r'][k]}, {inside[off].min()}")
+        sums = np.where(off, inside, 0).sum(axis=1)
+        if sums[group.index(got["medoid"][k])] < sums.max() - 1e-9:
+            sys.exit(f"{name}: medoid of {group} is {got['medoid'][k]}")
+
+
+def compare_groups():
+    """Series that share signals, with gaps, constant ones and copies, against the greedy way in the order of priorities."""
+    signals = rng.normal(size=(12, 50))
+    x = signals[rng.integers(12, size=150)] * rng.choice([1, 1, -1], size=(150, 1)) + rng.normal(size=(150, 50)) * rng.random((150, 1))
+    x[[7, 80]], x[20], x[90] = 3, x[19], 5 - 2 * x[18]
+    gaps = np.where((rng.random(x.shape) < 0.1) & (np.arange(150) % 4 > 0)[:, None], np.nan, x)
+    for stem, rows in (("groups", x), ("groupsg", gaps)):
+        np.save(stem + ".clusters.npy", rows)
+        pd.DataFrame(rows.T, columns=[f"s{i}" for i in range(150)]).to_csv(stem + "c.clusters.csv", index=False)
+        for method in ("pearson", "spearman"):
+            want = pd.DataFrame(rows.T).corr(method=method, min_periods=3).to_numpy()
+            for limit in (0.3, 0.7, 0.95):
+                check_groups(stem, [stem + ".clusters.npy"], want, limit, "method=" + method)
+                check_groups(stem, [stem + ".clusters.npy"], np.abs(want), limit, "groups_of=abs", "order=groups", "method=" + method)
+            check_groups(stem + "c", [stem + "c.clusters.csv"], want, 0.8, "method=" + method, "precision=f32")
+
+
 def check_targets(stem, files, x, t, method, *options):
     """The series x against the targets t: r, lists, p and q, by pandas and NumPy."""
     frame = pd.DataFrame(np.vstack([x, t]).astype(float).T)
@@ -481,5 +541,6 @@ constant_series()
 differences()
 compare_significance()
 compare_partners()
+compare_groups()
 compare_targets()
 print(f"{n_compared} coefficients within their bounds on {BACKEND}")

@@ -598,6 +598,7 @@ static void the_picture_is_a_png_that_is_large_enough_to_see(void **state)
 #define NAMES   "row 1|row 1|row 2|row 2|row 3|row 3|"
 #define TICKS   "0|0|10|10|20|20|30|30|40|40|50|50|60|60|"
 #define ORDERED "|ordered by average linkage on 1 \xe2\x88\x92 |r||"
+#define GROUPED "|ordered by groups in which r is 0.25 or more|"
 
 static void the_texts_of_the_picture_are_these(void **state)
 {
@@ -605,7 +606,7 @@ static void the_texts_of_the_picture_are_these(void **state)
     enum { MANY = 61, SIDE = MANY * 18, LEFT = 90 };
     static const struct {
         size_t series;
-        const char *params[2], *texts;
+        const char *params[3], *texts;
     } cases[] = {
         {3, {NULL}, R_OF "3 series, 8 samples||" NAMES LEGEND},
         {3, {"diff=step"}, R_OF "3 series, 7 increments||" NAMES LEGEND},
@@ -615,10 +616,14 @@ static void the_texts_of_the_picture_are_these(void **state)
          "sheet|: Spearman\xe2\x80\x99s r of 3 series, 8 samples||" NAMES LEGEND},
         {MANY, {NULL}, R_OF "61 series, 8 samples||" TICKS "series|series|" LEGEND},
         {MANY, {"order=cluster"}, R_OF "61 series, 8 samples" ORDERED TICKS "place|place|" LEGEND},
+        {MANY,
+         {"order=groups", "groups=0.25"},
+         R_OF "61 series, 8 samples" GROUPED TICKS "place|place|" LEGEND},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sheet sheet = sheet_new(cases[i].series, 8, true, DTYPE_F64);
         sheet.params[1] = cases[i].params[0];
+        sheet.params[2] = cases[i].params[1];
         drawn_begin();
         struct outcome o = run_well(&sheet);
         free(read_text(&o, "heatmap.png").data);
