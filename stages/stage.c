@@ -165,11 +165,13 @@ static enum status parse_range(const struct param_spec *spec, const char *text,
 static enum status parse_numbers(const struct param_spec *spec, const char *text,
                                  struct param_value *out)
 {
-    STATUS_TRY(*text != '\0' ? numbers_parse(spec->key, text, &out->numbers) : STATUS_OK);
+    const bool is_bounded = spec->min < spec->max; /* and so no date */
+    STATUS_TRY(*text != '\0' ? numbers_parse(spec->key, text, !is_bounded, &out->numbers)
+                             : STATUS_OK);
     out->text = text;
     const struct numbers *const all = &out->numbers;
     /* of a line the ends alone */
-    for (uint64_t i = 0; spec->min < spec->max && i < all->n;
+    for (uint64_t i = 0; is_bounded && i < all->n;
          i += all->list != NULL || all->n == 1 ? 1 : all->n - 1) {
         double x;
         numbers_fill(all, i, 1, &x);

@@ -20,7 +20,7 @@
 
 /* One parameter that a user can set. PARAM_RANGE: "8", or "2-12", at most PARAM_RANGE_MOST whole
  * numbers; PARAM_NUMBERS: what numbers_parse() takes, or nothing, within min and max where these
- * differ. */
+ * differ; else dates, too. */
 enum param_kind { PARAM_CHOICE, PARAM_COUNT, PARAM_REAL, PARAM_TEXT, PARAM_RANGE, PARAM_NUMBERS };
 enum { PARAM_RANGE_MOST = 1000 };
 

@@ -121,7 +121,16 @@ static enum status parse_steps(const char *key, const char *text, struct numbers
     return STATUS_OK;
 }
 
-enum status numbers_parse(const char *key, const char *text, struct numbers *out)
+static enum status refuse_form(const char *key, const char *text, bool dates)
+{
+    return refuse(key, text,
+                  dates ? " is neither linspace(a, b, n) nor a list a, b, ..., of numbers or of "
+                          "dates such as 2024-05-01T12:30, nor a:b:step of numbers"
+                        : " is neither linspace(a, b, n) nor a:b:step nor a list a, b, ..., of "
+                          "numbers");
+}
+
+enum status numbers_parse(const char *key, const char *text, bool dates, struct numbers *out)
 {
     static const char name[] = "linspace";
     const char *at = text;
@@ -129,7 +138,7 @@ enum status numbers_parse(const char *key, const char *text, struct numbers *out
     *out = (struct numbers){.list = text};
     out->n = count_list(text, &out->are_dates);
     if (out->n > 0) {
-        return STATUS_OK;
+        return out->are_dates && !dates ? refuse_form(key, text, dates) : STATUS_OK;
     }
     *out = (struct numbers){0};
     STATUS_TRY(parse_steps(key, text, out, &is_done));
@@ -142,10 +151,8 @@ enum status numbers_parse(const char *key, const char *text, struct numbers *out
     bool is_date;
     if (!named || !take(&at, '(') || !take_either(&at, &out->first, &out->are_dates) ||
         !take(&at, ',') || !take_either(&at, &out->last, &is_date) || is_date != out->are_dates ||
-        !take(&at, ',')) {
-        return refuse(key, text,
-                      " is neither linspace(a, b, n) with numbers a, b, n nor a:b:step nor a list "
-                      "a, b, ...");
+        !take(&at, ',') || (is_date && !dates)) {
+        return refuse_form(key, text, dates);
     }
     if (!take_count(&at, &out->n) || out->n == 0 || !take(&at, ')')) {
         return refuse(key, text, ": n is not a whole number from 1 to 1000000000000000");

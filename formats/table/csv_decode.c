@@ -189,14 +189,33 @@ static enum status fail_infinite(const struct decoding *k, const struct csv_cell
     return fail_cell(k, cell, trouble);
 }
 
+/* Whether no kept column is before the present one. */
+static bool is_first_kept(const struct decoding *k)
+{
+    const struct csv_run *run = k->shape->runs;
+    while (run->kind != CSV_KEEP) {
+        run++;
+    }
+    return k->column == run->first;
+}
+
 static enum status fail_word(const struct decoding *k, const struct csv_cell *cell)
 {
+    const struct csv_cell inner = csv_cell_inner(cell);
+    double seconds;
+    const bool is_date = moment_parse((const char *)inner.text, inner.n, &seconds);
+    if (is_date && k->t->options.dates && is_first_kept(k)) {
+        return fail_cell(k, cell,
+                         "is a date, where the column has numbers; write all of them as dates, or "
+                         "all as numbers");
+    }
     char trouble[sizeof(struct csv_cure) + sizeof(struct hint) + 128];
     const struct hint line = hint_at(k, k->p);
     const struct csv_cure cure = csv_cure_word(k->t, k->c, cell, k->column);
     const bool may_name_sum =
         line.text[0] == '\0' && k->column == 0 && k->shape->n_kept > 1 && cure.is_lone;
-    snprintf(trouble, sizeof trouble, "is not a number (cells are delimited by %s)%s%s%s",
+    snprintf(trouble, sizeof trouble, "is %s (cells are delimited by %s)%s%s%s",
+             is_date ? "a date, not a number" : "not a number",
              csv_delimiter_name(&k->shape->dialect), line.text,
              may_name_sum ? "; if this row sums others, delete it" : "",
              line.may_be_row ? cure.text : "");

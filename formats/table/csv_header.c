@@ -19,6 +19,8 @@
  */
 #include "formats/table/csv.h"
 
+#include "formats/base/moment.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -342,6 +344,51 @@ static enum status count_words(const struct csv_head *h, const struct csv_dialec
     return STATUS_OK;
 }
 
+/* A word of the first line over a number that is written with digits and signs alone, as that is,
+ * or begins with a digit over a date. */
+static bool is_written_wrong(const struct csv_dialect *d, const struct csv_cell *word,
+                             const struct csv_cell *below)
+{
+    const struct csv_cell date = csv_cell_inner(below);
+    double number;
+    return is_like(word, below) || (d->dates && word->n > 0 && kind_of(word->text[0]) == '0' &&
+                                    moment_parse((const char *)date.text, date.n, &number));
+}
+
+/* All words of the first line that are over numbers may be numbers or dates that are written wrong.
+ * Where dates may stand, which no header has, they are data then; elsewhere, beside a number over
+ * numbers, a warning tells. */
+static enum status doubt_names(struct table *t, const struct csv_head *h,
+                               const struct csv_dialect *d, bool *has_header)
+{
+    const unsigned char *p = h->first, *q = csv_find_data(d, h->second, h->end);
+    bool has_number = false;
+    struct excerpt wrong = {""};
+    for (size_t c = 0; c < h->n_columns; c++) {
+        struct csv_cell word, below;
+        p = csv_cell_scan(d, p, h->end, &word);
+        q = csv_cell_scan(d, q, h->end, &below);
+        const bool is_over_numbers = (h->seen[c] & CSV_SEEN_NUMBER) != 0;
+        if (is_over_numbers && (h->seen[c] & CSV_FIRST_WORD) != 0) {
+            if (!is_written_wrong(d, &word, &below)) {
+                return STATUS_OK;
+            }
+            wrong = *wrong.text == '\0' ? excerpt_of(word.text, word.n) : wrong;
+        }
+        has_number = has_number || (is_over_numbers && (h->seen[c] & CSV_FIRST_NUMBER) != 0);
+        if (csv_pass(d, &p, h->end) != CSV_MORE || csv_pass(d, &q, h->end) != CSV_MORE) {
+            break;
+        }
+    }
+    *has_header = !d->dates;
+    return has_number && !d->dates
+               ? table_warn(t,
+                            "line %" PRIu64 " is taken as names, as \"%s\" is no number; if it is "
+                            "data, set -s header=none",
+                            h->first_line, wrong.text)
+               : STATUS_OK;
+}
+
 enum status csv_decide_header(struct table *t, struct csv_head *h, const struct csv_dialect *d,
                               bool *has_header)
 {
@@ -353,6 +400,8 @@ enum status csv_decide_header(struct table *t, struct csv_head *h, const struct 
         h->top.has_names >= 0 ? h->top.has_names : has_numbers_below(h, net, CSV_FIRST_WORD);
     if (!*has_header && h->top.has_names < 0) {
         status = judge_numbers(t, h, d, has_header);
+    } else if (*has_header && t->choice.header == TABLE_HEADER_AUTO && h->top.rows == NULL) {
+        status = doubt_names(t, h, d, has_header);
     }
     for (size_t c = 0; c < h->n_columns; c++) {
         const unsigned first = *has_header ? 0 : h->seen[c];

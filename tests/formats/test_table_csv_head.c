@@ -468,6 +468,39 @@ static void a_cell_that_is_cut_by_the_look_is_not_judged(void **state)
     free(text);
 }
 
+/* `doubt`: the cell because of which a warning doubts that the first line holds names. */
+static void check_doubt(const char *text, const char *doubt)
+{
+    struct reading r = read_text(text, NULL);
+    char want[128] = "";
+    if (r.status) {
+        fail_msg("%s", status_message());
+    }
+    assert_true(r.info->has_header);
+    assert_int_equal(r.info->n_warnings > 0, doubt != NULL);
+    if (doubt) {
+        snprintf(want, sizeof want,
+                 "line 1 is taken as names, as \"%s\" is no number; if it is data, set -s "
+                 "header=none",
+                 doubt);
+        assert_string_equal(r.info->warnings[0], want);
+    }
+    reading_free(&r);
+}
+
+/* Digits and signs over numbers, beside a number over numbers. */
+static void a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_word(void **state)
+{
+    (void)state;
+    check_doubt("1.2.3,1.5\n2,3\n4,5\n", "1.2.3");
+    check_doubt("7,2024-02-30,1.5\n8,3,2\n9,4,3\n", "2024-02-30");
+    check_doubt("1.2.3,1.5,x\n2,3,a\n4,5,b\n", "1.2.3");
+    check_doubt("2m,1.5\n2,3\n4,5\n", NULL);
+    check_doubt("2024-01-01,2024-01-02\n2,3\n4,5\n", NULL);
+    check_doubt("x,12:30,13\n2,3,4\n4,5,6\n", NULL);
+    check_doubt("5-10,depth,20\n2,3,4\n4,5,6\n", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +518,7 @@ int main(void)
         cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
         cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
         cmocka_unit_test(a_cell_that_is_cut_by_the_look_is_not_judged),
+        cmocka_unit_test(a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_word),
         cmocka_unit_test(the_option_sep_is_stronger_than_the_line_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

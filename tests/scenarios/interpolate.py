@@ -294,7 +294,14 @@ def dates():
     assert about("out/dm")["summary"]["x_unit"] is None
     for text, query, says in (
             ("t,v\n2024-05-01,1\n20240502,2\n", "2024-05-01", 'line 3, column 1 .t.: "20240502" is no date, as the column\'s others are'),
-            ("t,v\n5,1\n2024-05-02,2\n", "5", 'line 3, column 1 .t.: "2024-05-02" is not a number'),
+            ("2024-02-30,1.5\n2024-03-01,2\n2024-03-02,3\n", "2024-03-01", 'line 1, column 1: "2024-02-30" is no date'),
+            ("31.4.2024,1.5\n2024-03-01,2\n2024-03-02,3\n", "2024-03-01", 'line 1, column 1: "31.4.2024" is no date'),
+            ("2024-02-30\t1.2.3\n2024-02-29\t2\n2024-03-02\t3\n", "2024-03-01", 'line 1, column 1: "2024-02-30" is no date'),
+            ("1.2.3,1.5\n2,3\n3,4\n", "2", 'line 1, column 1: "1.2.3" is not a number'),
+            ("t,v\n5,1\n2024-05-02,2\n", "5",
+             'line 3, column 1 .t.: "2024-05-02" is a date, where the column has numbers; write all of them as dates, or all as numbers$'),
+            ("t,v\n5,1\n6,2\n7,2024-05-02\n", "5",
+             r'line 4, column 2 .v.: "2024-05-02" is a date, not a number .*; if it stands for a missing number: -s missing_value=2024-05-02$'),
             ("t,v\n2024-05-01,1\n,2\n", "2024-05-01", "line 3: x is missing"),
             ("t,v\n2024-05-01T12:00,1\n2024-05-01T14:00+02:00,2\n", "2024-05-01",
              r"line 3 has the same x as line 2 \(2024-05-01T12:00:00Z\)"),
@@ -303,8 +310,12 @@ def dates():
         with open("dn.nodes.csv", "w", encoding="utf-8") as f:
             f.write(text)
         run("-s", f"query={query}", "dn.nodes.csv", out="bad", status=1, says=says)
+    with open("dn.nodes.csv", "w", encoding="utf-8") as f, open("dn.query.csv", "w", encoding="utf-8") as g:
+        f.write("2024-05-01,1\n2024-05-03,2\n")
+        g.write("2024-04-31\n2024-05-02\n2024-05-03\n")
+    run("dn.nodes.csv", "dn.query.csv", out="bad", status=1, says='dn.query.csv: line 1, column 1: "2024-04-31" is no date')
     for query in ("2024-05-01, 5", "2024-05-32", "linspace(2024-05-01, 5, 3)", "2024-05-01:2024-06-01:1"):
-        run("-s", f"query={query}", "dh.nodes.csv", out="bad", status=2, says="is neither linspace|is not a:b:step")
+        run("-s", f"query={query}", "dh.nodes.csv", out="bad", status=2, says="is neither .* of numbers or of dates such as 2024-05-01T12:30, nor a:b:step of numbers")
     print(f"dates and times as x: {len(forms)} forms, lists, linspace, mistakes")
 
 

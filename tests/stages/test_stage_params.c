@@ -294,6 +294,8 @@ static void numbers_stand_in_json_as_numbers(void **state)
 static void several_numbers_are_within_their_range(void **state)
 {
     static const struct param_spec spec = {.key = "p_r", .kind = PARAM_NUMBERS, .min = 0, .max = 1};
+    static const struct param_spec wide = {
+        .key = "factors", .kind = PARAM_NUMBERS, .min = 0, .max = 1e300};
     static const char *const good[] = {
         "0", "1", "0,1,0.5", "0:1:0.1", "1:0:-1", "linspace(0,1,1e15)", "linspace(0.5,9,1)"};
     static const char *const wrong[] = {
@@ -306,6 +308,11 @@ static void several_numbers_are_within_their_range(void **state)
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         assert_int_equal(stage_parse_param(&spec, wrong[k], &value), STATUS_BAD_ARGUMENT);
         assert_non_null(strstr(status_message(), "from 0 to 1"));
+    }
+    static const char *const dates[] = {"2024-05-01", "linspace(2024-05-01, 2024-05-02, 3)"};
+    for (size_t k = 0; k < sizeof dates / sizeof *dates; k++) {
+        assert_int_equal(stage_parse_param(&wide, dates[k], &value), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "nor a list a, b, ..., of numbers"));
     }
 }
 
