@@ -95,7 +95,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     LEAT_TEST_LARGE=1 build/release/tests/test_pearson_bounds
     LEAT_TEST_LARGE=1 play release '^scenario.(help|hostile|interpolate|kmeans)$'
     build asan
-    LEAT_TEST_LARGE=1 build/asan/tests/test_interpolate
+    for test in interpolate interpolate_rational interpolate_pieces; do LEAT_TEST_LARGE=1 build/asan/tests/test_$test; done
     LEAT_TEST_LARGE=1 build/asan/tests/test_pearson_bounds
     build/asan/tests/test_kmeans
     build/asan/tests/test_stage_sciddicat
