@@ -22,13 +22,14 @@
 
 struct unpack_kind {
     const char *name;
-    bool (*suits)(const unsigned char *head, size_t n);
-    bool (*may_begin)(unsigned char first);
+    size_t n_magic;
+    const char *magic;     /* [n_magic] what a stream begins with */
+    uint64_t holds_always; /* bytes; 0: as `holds` says, and as `limit` bounds it, to `most` */
     enum status (*begin)(struct unpack *u); /* also again, after an end */
     enum status (*some)(struct unpack *u, struct unpack_piece *p, bool *end, const char **why);
     void (*free)(struct unpack *u); /* NULL: there is nothing to free */
     uint64_t (*holds)(const struct unpack *u);
-    void (*limit)(struct unpack *u); /* to `most`; NULL: all streams of the kind hold the same */
+    void (*limit)(struct unpack *u);
 };
 
 struct unpack {
@@ -40,11 +41,6 @@ struct unpack {
     ZSTD_DStream *zstd;
     bz_stream bz;
 };
-
-static bool begins(const unsigned char *head, size_t n, const char *magic, size_t n_magic)
-{
-    return n >= n_magic && memcmp(head, magic, n_magic) == 0;
-}
 
 static unsigned as_uint(size_t n)
 {
@@ -94,16 +90,6 @@ static void *allocate_one(void *user, size_t bytes)
 
 /* --- gzip ------------------------------------------------------------------------------------- */
 
-static bool gzip_suits(const unsigned char *head, size_t n)
-{
-    return begins(head, n, "\x1f\x8b\x08", 3);
-}
-
-static bool gzip_may_begin(unsigned char first)
-{
-    return first == 0x1f;
-}
-
 static enum status gzip_begin(struct unpack *u)
 {
     isal_inflate_init(&u->gzip);
@@ -128,25 +114,7 @@ static enum status gzip_some(struct unpack *u, struct unpack_piece *p, bool *end
     return result == ISAL_DECOMP_OK ? STATUS_OK : STATUS_BAD_INPUT;
 }
 
-static uint64_t gzip_holds(const struct unpack *u)
-{
-    return sizeof u->gzip;
-}
-
 /* --- xz --------------------------------------------------------------------------------------- */
-
-static bool xz_suits(const unsigned char *head, size_t n)
-{
-    return begins(head, n,
-                  "\xfd"
-                  "7zXZ\0",
-                  6);
-}
-
-static bool xz_may_begin(unsigned char first)
-{
-    return first == 0xfd;
-}
 
 static enum status xz_begin(struct unpack *u)
 {
@@ -205,17 +173,6 @@ static uint64_t xz_holds(const struct unpack *u)
 
 /* --- zstd ------------------------------------------------------------------------------------- */
 
-static bool zstd_suits(const unsigned char *head, size_t n)
-{
-    return begins(head, n, "\x28\xb5\x2f\xfd", 4) ||
-           (n >= 4 && (head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0);
-}
-
-static bool zstd_may_begin(unsigned char first)
-{
-    return first == 0x28 || (first & 0xf0) == 0x50;
-}
-
 static enum status zstd_begin(struct unpack *u)
 {
     static const ZSTD_customMem memory = {.customAlloc = allocate_one, .customFree = release};
@@ -267,28 +224,9 @@ static uint64_t zstd_holds(const struct unpack *u)
 
 /* --- bzip2 ------------------------------------------------------------------------------------ */
 
-/* A block's magic follows the level, or that of the end. */
-static bool bzip2_suits(const unsigned char *head, size_t n)
-{
-    return n >= 10 && memcmp(head, "BZh", 3) == 0 && head[3] >= '1' && head[3] <= '9' &&
-           (memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) == 0 ||
-            memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
-}
-
-static bool bzip2_may_begin(unsigned char first)
-{
-    return first == 'B';
-}
-
 static void bzip2_free(struct unpack *u)
 {
     BZ2_bzDecompressEnd(&u->bz);
-}
-
-static uint64_t bzip2_holds(const struct unpack *u)
-{
-    (void)u;
-    return 4 << 20;
 }
 
 static enum status bzip2_begin(struct unpack *u)
@@ -321,20 +259,37 @@ static enum status bzip2_some(struct unpack *u, struct unpack_piece *p, bool *en
 /* --- kinds ------------------------------------------------------------------------------------ */
 
 static const struct unpack_kind kinds[] = {
-    {"gzip", gzip_suits, gzip_may_begin, gzip_begin, gzip_some, NULL, gzip_holds, NULL},
-    {"xz", xz_suits, xz_may_begin, xz_begin, xz_some, xz_free, xz_holds, xz_limit},
-    {"zstd", zstd_suits, zstd_may_begin, zstd_begin, zstd_some, zstd_free, zstd_holds, zstd_limit},
-    {"bzip2", bzip2_suits, bzip2_may_begin, bzip2_begin, bzip2_some, bzip2_free, bzip2_holds, NULL},
+    {"gzip", 3, "\x1f\x8b\x08", sizeof(struct inflate_state), gzip_begin, gzip_some, NULL, NULL,
+     NULL},
+    {"xz", 6, "\xfd\x37zXZ", 0, xz_begin, xz_some, xz_free, xz_holds, xz_limit},
+    {"zstd", 4, "\x28\xb5\x2f\xfd", 0, zstd_begin, zstd_some, zstd_free, zstd_holds, zstd_limit},
+    {"bzip2", 3, "BZh", 4 << 20, bzip2_begin, bzip2_some, bzip2_free, NULL, NULL},
 };
+static const struct unpack_kind *const zstd = &kinds[2], *const bzip2 = &kinds[3];
+
+/* Whether a frame of zstd that is skipped begins so. */
+static bool is_skipped(unsigned char first)
+{
+    return (first & 0xf0) == 0x50;
+}
+
+/* Whether the level of bzip2 follows, and the magic of a block, or that of the end. */
+static bool is_block(const unsigned char *head, size_t n)
+{
+    return n >= 10 && head[3] >= '1' && head[3] <= '9' &&
+           (memcmp(head + 4, "\x31\x41\x59\x26\x53\x59", 6) == 0 ||
+            memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+}
 
 const struct unpack_kind *unpack_kind_of(const unsigned char *head, size_t n)
 {
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (kinds[i].suits(head, n)) {
-            return &kinds[i];
+    for (const struct unpack_kind *k = kinds; k < kinds + sizeof kinds / sizeof *kinds; k++) {
+        if (n >= k->n_magic && memcmp(head, k->magic, k->n_magic) == 0 &&
+            (k != bzip2 || is_block(head, n))) {
+            return k;
         }
     }
-    return NULL;
+    return n >= 4 && is_skipped(head[0]) && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0 ? zstd : NULL;
 }
 
 const char *unpack_kind_name(const struct unpack_kind *kind)
@@ -363,7 +318,7 @@ enum status unpack_new(const struct unpack_kind *kind, struct unpack **out)
 
 void unpack_limit(struct unpack *u, uint64_t bytes)
 {
-    if (u->kind->limit != NULL && bytes < u->most) {
+    if (u->kind->holds_always == 0 && bytes < u->most) {
         u->most = bytes;
         u->kind->limit(u);
     }
@@ -371,10 +326,10 @@ void unpack_limit(struct unpack *u, uint64_t bytes)
 
 uint64_t unpack_hold(struct unpack *u)
 {
-    const uint64_t holds = u->kind->holds(u);
-    if (u->kind->limit == NULL) {
-        return holds;
+    if (u->kind->holds_always > 0) {
+        return u->kind->holds_always;
     }
+    const uint64_t holds = u->kind->holds(u);
     unpack_limit(u, holds > UNPACK_COMMON_BYTES ? holds : UNPACK_COMMON_BYTES);
     return u->most;
 }
@@ -402,7 +357,7 @@ enum status unpack_some(struct unpack *u, struct unpack_piece *p, bool *end, con
 bool unpack_again(struct unpack *u, unsigned char first, enum status *status)
 {
     *status = STATUS_OK;
-    if (!u->kind->may_begin(first)) {
+    if (first != (unsigned char)*u->kind->magic && !(u->kind == zstd && is_skipped(first))) {
         return false;
     }
     *status = u->kind->begin(u);
