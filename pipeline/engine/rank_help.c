@@ -78,24 +78,16 @@ static enum status take_in(struct guest *g, size_t bytes)
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-static enum status begin(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+static enum status begin(struct guest *g, const struct rank_call *c)
 {
     struct engine *e = g->engine;
     struct engine_device *d = &e->cpu;
-    (void)a;
     if (!c->on_cpu) {
         STATUS_TRY(engine_open_device(e, &d));
     }
     g->on_cpu = c->on_cpu;
     g->limit = c->on_cpu ? e->host_limit : d->memory_limit;
     return d->backend->ops->queue_new(d->backend, &g->queue);
-}
-
-static enum status end(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)c, (void)a;
-    g->has_ended = true;
-    return STATUS_OK;
 }
 
 static enum status take_bytes(struct guest *g, size_t bytes)
@@ -123,9 +115,8 @@ static enum status alloc(struct guest *g, const struct rank_call *c, struct rank
     return st;
 }
 
-static enum status release(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+static void release(struct guest *g, const struct rank_call *c)
 {
-    (void)a;
     for (size_t i = 0; i < g->n_spans; ++i) {
         if (g->spans[i].at == c->to.at) {
             ops(g)->release(g->queue, g->spans[i]);
@@ -134,33 +125,13 @@ static enum status release(struct guest *g, const struct rank_call *c, struct ra
             break;
         }
     }
-    return STATUS_OK;
 }
 
-static enum status upload(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+static enum status upload(struct guest *g, const struct rank_call *c)
 {
     uint64_t ticket;
-    (void)a;
     STATUS_TRY(ops(g)->upload(g->queue, c->to, g->room, c->body, &ticket));
     return ops(g)->upload_wait(g->queue, ticket);
-}
-
-static enum status download(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)a;
-    return ops(g)->download(g->queue, g->room, c->from, c->gives);
-}
-
-static enum status copy(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)a;
-    return ops(g)->copy(g->queue, c->to, c->from, c->bytes);
-}
-
-static enum status finish(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)c, (void)a;
-    return ops(g)->finish(g->queue);
 }
 
 /* --- the member ------------------------------------------------------------------------------- */
@@ -192,21 +163,18 @@ static enum status open_run(struct guest *g, const struct rank_call *c, struct r
     return STATUS_OK;
 }
 
-static enum status close_run(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+static void close_run(struct guest *g)
 {
-    (void)c, (void)a;
     if (g->run != NULL) {
         kernels(g)->close(g->queue, g->run);
         g->used -= g->run_bytes;
         g->run = NULL;
     }
-    return STATUS_OK;
 }
 
-static enum status state(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+static enum status state(struct guest *g, const struct rank_call *c)
 {
     void *to[RANK_STATES];
-    (void)a;
     for (size_t i = 0; i < RANK_STATES; ++i) {
         to[i] = c->wanted[i] ? g->room : NULL;
     }
@@ -214,88 +182,90 @@ static enum status state(struct guest *g, const struct rank_call *c, struct rank
                              to[RANK_STATE_ARRIVAL]);
 }
 
-static enum status give(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    const struct sciddicat_rows rows = rank_rows_in(g->room, c->first, c->last, g->p.columns);
-    (void)a;
-    return member(g)->give(g->queue, g->run, &rows);
-}
-
-static enum status take(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    const struct sciddicat_rows rows = rank_rows_in(g->room, c->first, c->last, g->p.columns);
-    (void)a;
-    return member(g)->take(g->queue, g->run, &rows);
-}
-
-static enum status own(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)a;
-    return member(g)->own(g->queue, g->run, c->step, c->first, c->last);
-}
-
-static enum status edge(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)a;
-    return member(g)->edge(g->queue, g->run, c->first, c->to);
-}
-
-static enum status ghost(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)a;
-    return member(g)->ghost(g->queue, g->run, c->first, c->from);
-}
-
-static enum status step(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)a;
-    return member(g)->step(g->queue, g->run, c->n_steps);
-}
-
-static enum status look(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)c;
-    void *const busy = g->room;
-    return member(g)->look(g->queue, g->run, busy, &a->moved);
-}
-
-static enum status figures(struct guest *g, const struct rank_call *c, struct rank_answer *a)
-{
-    (void)c, (void)a;
-    void *const out = g->room;
-    return member(g)->figures(g->queue, g->run, out);
-}
-
 /* --- calls ------------------------------------------------------------------------------------ */
 
 static const struct {
-    enum status (*make)(struct guest *g, const struct rank_call *c, struct rank_answer *a);
     bool waits;  /* the borrower, for an answer */
     bool always; /* made whatever has failed before */
     enum { NOTHING, RUN, QUEUE } of;
 } calls[RANK_CALLS] = {
-    [RANK_CALL_BEGIN] = {begin, .waits = true},
-    [RANK_CALL_END] = {end, .always = true},
-    [RANK_CALL_ALLOC] = {alloc, .waits = true, .of = QUEUE},
-    [RANK_CALL_RELEASE] = {release, .always = true, .of = QUEUE},
-    [RANK_CALL_UPLOAD] = {upload, .of = QUEUE},
-    [RANK_CALL_DOWNLOAD] = {download, .waits = true, .of = QUEUE},
-    [RANK_CALL_COPY] = {copy, .of = QUEUE},
-    [RANK_CALL_FINISH] = {finish, .waits = true, .of = QUEUE},
-    [RANK_CALL_OPEN] = {open_run, .waits = true, .of = QUEUE},
-    [RANK_CALL_CLOSE] = {close_run, .always = true, .of = QUEUE},
-    [RANK_CALL_STATE] = {state, .waits = true, .of = RUN},
-    [RANK_CALL_GIVE] = {give, .of = RUN},
-    [RANK_CALL_TAKE] = {take, .waits = true, .of = RUN},
-    [RANK_CALL_OWN] = {own, .of = RUN},
-    [RANK_CALL_EDGE] = {edge, .of = RUN},
-    [RANK_CALL_GHOST] = {ghost, .of = RUN},
-    [RANK_CALL_STEP] = {step, .of = RUN},
-    [RANK_CALL_LOOK] = {look, .waits = true, .of = RUN},
-    [RANK_CALL_FIGURES] = {figures, .waits = true, .of = RUN},
+    [RANK_CALL_BEGIN] = {.waits = true},
+    [RANK_CALL_END] = {.always = true},
+    [RANK_CALL_ALLOC] = {.waits = true, .of = QUEUE},
+    [RANK_CALL_RELEASE] = {.always = true, .of = QUEUE},
+    [RANK_CALL_UPLOAD] = {.of = QUEUE},
+    [RANK_CALL_DOWNLOAD] = {.waits = true, .of = QUEUE},
+    [RANK_CALL_COPY] = {.of = QUEUE},
+    [RANK_CALL_FINISH] = {.waits = true, .of = QUEUE},
+    [RANK_CALL_OPEN] = {.waits = true, .of = QUEUE},
+    [RANK_CALL_CLOSE] = {.always = true, .of = QUEUE},
+    [RANK_CALL_STATE] = {.waits = true, .of = RUN},
+    [RANK_CALL_GIVE] = {.of = RUN},
+    [RANK_CALL_TAKE] = {.waits = true, .of = RUN},
+    [RANK_CALL_OWN] = {.of = RUN},
+    [RANK_CALL_EDGE] = {.of = RUN},
+    [RANK_CALL_GHOST] = {.of = RUN},
+    [RANK_CALL_STEP] = {.of = RUN},
+    [RANK_CALL_LOOK] = {.waits = true, .of = RUN},
+    [RANK_CALL_FIGURES] = {.waits = true, .of = RUN},
 };
 
-/* Its room has what the call gives. */
+/* Its room has what the call brings, or gets what it gives. */
+static enum status make_queue_call(struct guest *g, const struct rank_call *c,
+                                   struct rank_answer *a)
+{
+    switch (c->kind) {
+    case RANK_CALL_ALLOC:
+        return alloc(g, c, a);
+    case RANK_CALL_RELEASE:
+        release(g, c);
+        return STATUS_OK;
+    case RANK_CALL_UPLOAD:
+        return upload(g, c);
+    case RANK_CALL_DOWNLOAD:
+        return ops(g)->download(g->queue, g->room, c->from, c->gives);
+    case RANK_CALL_COPY:
+        return ops(g)->copy(g->queue, c->to, c->from, c->bytes);
+    case RANK_CALL_FINISH:
+        return ops(g)->finish(g->queue);
+    case RANK_CALL_OPEN:
+        return open_run(g, c, a);
+    default:
+        close_run(g);
+        return STATUS_OK;
+    }
+}
+
+static enum status make_run_call(struct guest *g, const struct rank_call *c, struct rank_answer *a)
+{
+    const struct sciddicat_member_kernels *const m = member(g);
+    const size_t columns = g->p.columns;
+    void *const room = g->room;
+    struct sciddicat_rows rows;
+    switch (c->kind) {
+    case RANK_CALL_STATE:
+        return state(g, c);
+    case RANK_CALL_GIVE:
+        rows = rank_rows_in(room, c->first, c->last, columns);
+        return m->give(g->queue, g->run, &rows);
+    case RANK_CALL_TAKE:
+        rows = rank_rows_in(room, c->first, c->last, columns);
+        return m->take(g->queue, g->run, &rows);
+    case RANK_CALL_OWN:
+        return m->own(g->queue, g->run, c->step, c->first, c->last);
+    case RANK_CALL_EDGE:
+        return m->edge(g->queue, g->run, c->first, c->to);
+    case RANK_CALL_GHOST:
+        return m->ghost(g->queue, g->run, c->first, c->from);
+    case RANK_CALL_STEP:
+        return m->step(g->queue, g->run, c->n_steps);
+    case RANK_CALL_LOOK:
+        return m->look(g->queue, g->run, room, &a->moved);
+    default:
+        return m->figures(g->queue, g->run, room);
+    }
+}
+
 static enum status make(struct guest *g, const struct rank_call *c, struct rank_answer *a)
 {
     const bool is_there = calls[c->kind].of == NOTHING ||
@@ -304,7 +274,11 @@ static enum status make(struct guest *g, const struct rank_call *c, struct rank_
         return status_fail(STATUS_INTERNAL, "another rank's call comes too early");
     }
     STATUS_TRY(make_room(g, c->gives));
-    return calls[c->kind].make(g, c, a);
+    g->has_ended = c->kind == RANK_CALL_END;
+    return calls[c->kind].of == QUEUE   ? make_queue_call(g, c, a)
+           : calls[c->kind].of == RUN   ? make_run_call(g, c, a)
+           : c->kind == RANK_CALL_BEGIN ? begin(g, c)
+                                        : STATUS_OK;
 }
 
 static enum status reply(struct guest *g, const struct rank_call *c, struct rank_answer *a)
@@ -336,7 +310,7 @@ static enum status serve(struct guest *g)
 static void give_back(struct guest *g)
 {
     if (g->queue != NULL) {
-        (void)close_run(g, NULL, NULL);
+        close_run(g);
         while (g->n_spans > 0) {
             ops(g)->release(g->queue, g->spans[--g->n_spans]);
         }
