@@ -30,23 +30,27 @@ const char *file_name_last(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Whether name[0 .. n) ends as one of the list, which NULL ends, in any case. */
-static bool ends_in_one(const char *name, size_t n, const char *const *endings)
+bool file_name_ends_in(const char *name, size_t n, const char *endings)
 {
-    for (; *endings != NULL; endings++) {
-        const size_t len = strlen(*endings);
-        if (n >= len && strncasecmp(name + n - len, *endings, len) == 0) {
+    for (size_t len; *endings != '\0'; endings += len + strspn(endings + len, " ")) {
+        len = strcspn(endings, " ");
+        if (n > len && strncasecmp(name + n - len, endings, len) == 0) {
             return true;
         }
     }
     return false;
 }
 
+bool file_name_is(const char *path, const char *endings)
+{
+    return file_name_ends_in(path, file_name_unpacked(path, strlen(path)), endings);
+}
+
 bool file_name_is_temporary(const char *path)
 {
-    static const char *const endings[] = {".part", ".tmp", ".filepart", "~", NULL};
     const char *const name = file_name_last(path);
-    return name[0] == '.' || ends_in_one(name, strlen(name), endings);
+    return name[0] == '.' || strcmp(name, "~") == 0 ||
+           file_name_ends_in(name, strlen(name), ".part .tmp .filepart ~");
 }
 
 /* x.csv.1, x.csv.12: what logrotate and its kind keep. */
@@ -61,12 +65,11 @@ static bool is_rotated(const char *name, size_t n)
 
 bool file_name_is_copy(const char *path)
 {
-    static const char *const endings[] = {
-        ".partial", ".download", ".opdownload", ".aria2", ".crdownload",      ".bak",
-        ".orig",    ".swp",      ".save",       ".old",   ":Zone.Identifier", NULL};
+    static const char endings[] = ".partial .download .opdownload .aria2 .crdownload .bak .orig "
+                                  ".swp .save .old :Zone.Identifier";
     const char *const name = file_name_last(path);
     const size_t n = file_name_unpacked(name, strlen(name));
     const bool is_marked = name[0] == '#' && n > 1 && name[n - 1] == '#';
     return file_name_is_temporary(name) || is_marked || strncmp(name, "~$", 2) == 0 ||
-           is_rotated(name, n) || ends_in_one(name, n, endings);
+           is_rotated(name, n) || file_name_ends_in(name, n, endings);
 }

@@ -13,6 +13,12 @@ const char *file_name_last(const char *path);
 /* Whether the name ends so, in any case of letters. */
 bool file_name_ends(const char *name, const char *ending);
 
+/* Whether name[0 .. n) ends as one of the list, ".a .b .c", in any case, with something before it.
+ */
+bool file_name_ends_in(const char *name, size_t n, const char *endings);
+/* The same of what is left without .gz and its kind. */
+bool file_name_is(const char *path, const char *endings);
+
 /* Length of name[0 .. n) without .gz, .xz, .zst or .bz2, in any case, where something stands before
  * it; n where it ends otherwise. */
 size_t file_name_unpacked(const char *name, size_t n);

@@ -59,26 +59,15 @@ struct archive_input {
     unsigned char packed[BLOCK_BYTES], block[BLOCK_BYTES];
 };
 
-static bool is_ending(const char *name, const char *ending)
-{
-    return strcasecmp(name, ending) != 0 && file_name_ends(name, ending);
-}
-
 bool archive_input_streams(const char *name)
 {
-    static const char *const ends[] = {".tgz", ".txz", ".tzst", ".tbz2", ".tbz"};
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (is_ending(name, ends[i])) {
-            return true;
-        }
-    }
-    const size_t n = file_name_unpacked(name, strlen(name));
-    return n > 4 && strncasecmp(name + n - 4, ".tar", 4) == 0;
+    return file_name_ends_in(name, strlen(name), ".tgz .txz .tzst .tbz2 .tbz") ||
+           file_name_is(name, ".tar");
 }
 
 bool archive_input_named(const char *name)
 {
-    return archive_input_streams(name) || is_ending(name, ".zip") || is_ending(name, ".7z");
+    return archive_input_streams(name) || file_name_ends_in(name, strlen(name), ".zip .7z");
 }
 
 enum status archive_input_stem(const char *name, char **out)

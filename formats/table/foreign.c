@@ -133,28 +133,16 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Whether name[0 .. n) ends as files of the format do. */
-static bool ends_as(const struct foreign *f, const char *name, size_t n)
-{
-    for (const char *at = f->endings; *at != '\0'; at = strchr(at, ' ') + 1) {
-        const size_t len = strcspn(at, " ");
-        if (n > len && strncasecmp(name + n - len, at, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 const struct foreign *foreign_named(const char *path)
 {
     const char *const name = file_name_last(path);
     const size_t n = file_name_unpacked(name, strlen(name));
     for (size_t i = 0; i < COUNT(formats); i++) {
-        if (ends_as(&formats[i], name, n)) {
+        if (file_name_ends_in(name, n, formats[i].endings)) {
             return &formats[i];
         }
     }
-    return ends_as(&foreign_xyz_grid, name, n) ? &foreign_xyz_grid : NULL;
+    return file_name_ends_in(name, n, foreign_xyz_grid.endings) ? &foreign_xyz_grid : NULL;
 }
 
 /* Where a text begins, after its byte order mark and blanks. */
@@ -328,8 +316,7 @@ char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
                                    ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK) {
         made = bytes_printf(&text, "; convert it: ");
-        const char *const name = file_name_last(path);
-        const bool is_called = ends_as(f, name, file_name_unpacked(name, strlen(name)));
+        const bool is_called = file_name_is(file_name_last(path), f->endings);
         made = made != STATUS_OK ? made : put_command(&text, command, path, is_called);
     }
     made = made != STATUS_OK ? made : bytes_append(&text, "", 1);

@@ -19,6 +19,7 @@
  */
 #include "formats/base/bytes.h"
 #include "formats/base/checked.h"
+#include "formats/base/file_name.h"
 #include "formats/source/zip_input.h"
 #include "formats/table/table_format.h"
 
@@ -421,8 +422,7 @@ enum {
 
 static bool is_named_npy(const struct zip_input_member *m)
 {
-    const char *const dot = strrchr(m->name, '.');
-    return dot && strcmp(dot, ".npy") == 0;
+    return file_name_ends(m->name, ".npy");
 }
 
 static enum status name_member(struct array *z, const struct zip_input_member *m)

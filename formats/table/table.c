@@ -20,12 +20,6 @@ static const struct table_format *const formats[] = {&npy_format, &npz_format, &
 
 enum { HEAD_BYTES = 4096, N_FORMATS = sizeof formats / sizeof formats[0] };
 
-static bool is_called_asc(const char *name)
-{
-    const size_t n = file_name_unpacked(name, strlen(name));
-    return n >= 4 && strncasecmp(name + n - 4, ".asc", 4) == 0;
-}
-
 /* What leat does not read, where that can be said; else NULL. */
 static const struct foreign *find_foreign(const struct table *t, const unsigned char *head,
                                           size_t n)
@@ -35,7 +29,7 @@ static const struct foreign *find_foreign(const struct table *t, const unsigned 
     if (begun != NULL || t->format != &csv_format) {
         return begun;
     }
-    const bool is_grid = t->options.for_grid || is_called_asc(name);
+    const bool is_grid = t->options.for_grid || file_name_is(name, ".asc");
     const bool is_utf16 = n >= 2 && head[0] + head[1] == 0xff + 0xfe && head[0] >= 0xfe;
     const struct foreign *const named = foreign_named(name);
     const bool is_named =
@@ -62,7 +56,7 @@ static enum status recognise(struct table *t)
         t->format = NULL;
         return foreign_fail(STATUS_UNSUPPORTED, foreign, name, t->options.for_grid);
     }
-    if (t->format == &csv_format && is_called_asc(name)) {
+    if (t->format == &csv_format && file_name_is(name, ".asc")) {
         t->format = NULL;
         return status_fail(STATUS_BAD_INPUT,
                            "%s: does not begin with the header of an ASCII grid: write lines of "

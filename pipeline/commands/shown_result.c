@@ -3,6 +3,7 @@
  */
 #include "pipeline/commands/shown_result.h"
 
+#include "formats/base/file_name.h"
 #include "formats/base/json.h"
 #include "formats/source/zip_input.h"
 #include "watch/files/xalloc.h"
@@ -85,8 +86,7 @@ static enum status open_and_read(int fd, const char *path, json_t **out)
 /* A zip that is damaged or holds something else means no result: what it is check says. */
 static enum status read_bundle(const char *path, json_t **out)
 {
-    const char *const end = strrchr(path, '.');
-    const int fd = end != NULL && strcmp(end, ".zip") == 0
+    const int fd = file_name_ends(path, ".zip")
                        ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
                        : -1;
     if (fd < 0) {

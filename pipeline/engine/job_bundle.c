@@ -9,6 +9,7 @@
  */
 #include "pipeline/engine/job_bundle.h"
 
+#include "formats/base/file_name.h"
 #include "formats/base/io_watch.h"
 #include "formats/base/utf8.h"
 #include "formats/pack/pack.h"
@@ -75,18 +76,6 @@ static enum status deflate_file(struct bundle *b, const char *name, int fd, uint
     return STATUS_OK;
 }
 
-static bool is_text(const char *name)
-{
-    static const char *const ends[] = {".html", ".prj", ".svg"};
-    const char *const end = strrchr(name, '.');
-    for (size_t i = 0; end != NULL && i < sizeof ends / sizeof *ends; i++) {
-        if (strcmp(end, ends[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* With its folder, once that is empty. */
 static enum status remove_file(int folder, const char *name)
 {
@@ -116,7 +105,7 @@ static enum status add_output(struct bundle *b, const json_t *output)
         return status_fail_errno(errno, "cannot read %s again", name);
     }
     const enum status code =
-        is_text(name)
+        file_name_is(name, ".html .prj .svg")
             ? deflate_file(b, name, fd, bytes)
             : pack_store(b->pack, name, fd, bytes, (uint32_t)strtoul(crc, NULL, 16), b->of->stop);
     close(fd);

@@ -3,6 +3,7 @@
  */
 #include "pipeline/engine/overview.h"
 
+#include "formats/base/file_name.h"
 #include "pipeline/names/text.h"
 #include "stages/stage.h"
 
@@ -99,18 +100,6 @@ static enum status tell_title(const struct telling *t)
     return put(t, OVERVIEW_TITLE, text_at(t->result, "pipeline"), text_at(input, "name"));
 }
 
-static bool is_picture(const char *name)
-{
-    static const char *const ends[] = {".png", ".svg", ".pdf"};
-    const size_t n = strlen(name);
-    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
-        if (n > 4 && strcmp(name + n - 4, ends[k]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum status tell_figures(const struct telling *t)
 {
     size_t i;
@@ -118,7 +107,9 @@ static enum status tell_figures(const struct telling *t)
     json_array_foreach((json_t *)files_of(t), i, output)
     {
         const char *const name = text_at(output, "name");
-        STATUS_TRY(is_picture(name) ? put_of_bundle(t, OVERVIEW_FIGURE, name, " in ") : STATUS_OK);
+        STATUS_TRY(file_name_is(name, ".png .svg .pdf")
+                       ? put_of_bundle(t, OVERVIEW_FIGURE, name, " in ")
+                       : STATUS_OK);
     }
     return STATUS_OK;
 }

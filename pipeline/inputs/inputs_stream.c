@@ -60,28 +60,15 @@ enum status inputs_stream_copy(struct inputs *in, const char *name,
     return code;
 }
 
-/* The ending, without that of a compression, is one of the list's. */
-static bool ends_in(const char *path, const char *const *endings)
-{
-    const size_t n = file_name_unpacked(path, strlen(path));
-    for (; *endings != NULL; endings++) {
-        const size_t len = strlen(*endings);
-        if (n > len && strncasecmp(path + n - len, *endings, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Files of that name are read at any place. */
 static bool needs_seek(const char *path)
 {
-    return ends_in(path, (const char *const[]){".npz", ".tif", ".tiff", NULL});
+    return file_name_is(path, ".npz .tif .tiff");
 }
 
 bool inputs_stream_is_forward(const char *path)
 {
-    return ends_in(path, (const char *const[]){".csv", ".tsv", ".txt", ".npy", ".asc", NULL});
+    return file_name_is(path, ".csv .tsv .txt .npy .asc");
 }
 
 enum status inputs_stream_take(struct inputs *in, const char *path,

@@ -54,8 +54,7 @@ size_t beside_fits(const char *beside, const char *part)
 
 bool beside_wants_projection(const char *name)
 {
-    const size_t n = file_name_unpacked(name, strlen(name)), n_ending = strlen(".asc");
-    return n > n_ending && strncasecmp(name + n - n_ending, ".asc", n_ending) == 0;
+    return file_name_is(name, ".asc");
 }
 
 /* The first that is there of path[0..n) with one of the endings; NULL: none is. For free(). */

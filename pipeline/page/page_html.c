@@ -4,6 +4,7 @@
  */
 #include "pipeline/page/page_html.h"
 
+#include "formats/base/file_name.h"
 #include "pipeline/names/text.h"
 #include "pipeline/page/page_assets.h"
 #include "pipeline/page/page_template.h"
@@ -179,12 +180,7 @@ enum status page_html_trouble(const char *text, struct bytes *out)
 
 json_t *page_html_entry(const char *name, bool is_folder, uint64_t bytes, time_t changed)
 {
-    static const char *const pictures[] = {".png", ".svg"};
-    const char *end = strrchr(name, '.');
-    bool is_picture = false;
-    for (size_t i = 0; i < 2 && end != NULL && !is_folder; i++) {
-        is_picture = is_picture || strcmp(end, pictures[i]) == 0;
-    }
+    const bool is_picture = !is_folder && file_name_ends_in(name, strlen(name), ".png .svg");
     char text[32];
     struct tm t;
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&changed, &t));

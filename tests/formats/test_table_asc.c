@@ -549,7 +549,7 @@ static void what_is_called_asc_is_no_csv(void **state)
     static const struct {
         const char *name;
         bool is_csv;
-    } cases[] = {{"in/g.dem.asc", false}, {"G.ASC", false}, {"g.asc.gz", false}, {".asc", false},
+    } cases[] = {{"in/g.dem.asc", false}, {"G.ASC", false}, {"g.asc.gz", false}, {"./.asc", false},
                  {"g.csv", true},         {"asc", true},    {"g.asc.txt", true}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
