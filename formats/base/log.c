@@ -27,18 +27,18 @@
 enum { TEXT_BYTES = 4000, PROGRESS_BYTES = 512, LINE_BYTES = 4 * TEXT_BYTES + 64 };
 
 static const struct {
-    const char *journal, *plain;
+    const char *journal, *plain, *coloured;
 } prefixes[] = {
-    [LOG_LEVEL_ERROR] = {"<3>", "leat: error: "},
-    [LOG_LEVEL_WARNING] = {"<4>", "leat: warning: "},
-    [LOG_LEVEL_INFO] = {"<6>", "leat: "},
-    [LOG_LEVEL_DEBUG] = {"<7>", "leat: debug: "},
+    [LOG_LEVEL_ERROR] = {"<3>", "leat: error: ", "leat: \033[1;31merror:\033[0m "},
+    [LOG_LEVEL_WARNING] = {"<4>", "leat: warning: ", "leat: \033[33mwarning:\033[0m "},
+    [LOG_LEVEL_INFO] = {"<6>", "leat: ", "leat: "},
+    [LOG_LEVEL_DEBUG] = {"<7>", "leat: debug: ", "leat: debug: "},
 };
 
 static atomic_int max_level = LOG_LEVEL_INFO;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool to_journal, to_terminal;
+static bool to_journal, to_terminal, has_colours;
 static char progress[4 * PROGRESS_BYTES + 1]; /* under lock: what stands in the last line */
 static size_t progress_len;
 static bool drops, is_socket;   /* where stderr does not take a line at once */
@@ -54,6 +54,15 @@ static void probe_stderr(void)
                  fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
     const char *term = getenv("TERM");
     to_terminal = !to_journal && isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+    const char *no_colour = getenv("NO_COLOR");
+    has_colours = to_terminal && (no_colour == NULL || no_colour[0] == '\0');
+}
+
+static const char *prefix(enum log_level level)
+{
+    return to_journal    ? prefixes[level].journal
+           : has_colours ? prefixes[level].coloured
+                         : prefixes[level].plain;
 }
 
 static size_t put(char *dst, const char *text)
@@ -102,10 +111,9 @@ static bool report_dropped(void)
     if (n_dropped == 0) {
         return true;
     }
-    const int n = snprintf(
-        line, sizeof line, "%s%lu lines of the log were dropped, since nobody read them\n",
-        to_journal ? prefixes[LOG_LEVEL_WARNING].journal : prefixes[LOG_LEVEL_WARNING].plain,
-        n_dropped);
+    const int n =
+        snprintf(line, sizeof line, "%s%lu lines of the log were dropped, since nobody read them\n",
+                 prefix(LOG_LEVEL_WARNING), n_dropped);
     if (!write_now(line, (size_t)n)) {
         return false;
     }
@@ -132,7 +140,7 @@ static void print(enum log_level level, const char *format, va_list args)
     if (progress_len > 0) {
         len += put(line + len, "\r\033[K");
     }
-    len += put(line + len, to_journal ? prefixes[level].journal : prefixes[level].plain);
+    len += put(line + len, prefix(level));
     len += excerpt_escape(line + len, text);
     line[len++] = '\n';
     memcpy(line + len, progress, progress_len);

@@ -4,7 +4,8 @@
  * Nothing else writes to stderr. Safe from any thread; a line is never torn. What is not plain text
  * is shown as \xNN (excerpt_escape), so that a file's name or content cannot command a terminal or
  * forge a line. When stderr is the journal (JOURNAL_STREAM names it) lines begin with the "<N>"
- * priorities that it reads, otherwise with "leat: ".
+ * priorities that it reads, otherwise with "leat: "; on a terminal errors and warnings are
+ * coloured, unless NO_COLOR is set (no-color.org).
  */
 #ifndef LEAT_FORMATS_BASE_LOG_H
 #define LEAT_FORMATS_BASE_LOG_H

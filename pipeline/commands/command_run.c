@@ -7,25 +7,91 @@
 #include "pipeline/commands/report.h"
 #include "pipeline/commands/runner.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Of many jobs the first are listed, the others only when they fail (-v: all). */
-enum { JOBS_LISTED = 16 };
+enum {
+    JOBS_LISTED = 16,   /* of many jobs the first are listed, the others only when they fail */
+    FAILURES_NAMED = 10 /* at the end, again */
+};
 
 struct told {
     const struct settings *settings;
-    size_t n_done;
-    size_t n_warned; /* of those that are not listed */
+    size_t n_done, n_failed;
+    json_t *warnings; /* kind -> {"of": the first file, "text", "more": further ones} */
+    char *failed;     /* names of the first that did; NULL: none did */
 };
 
-static void tell_warnings(const struct job_report *r)
+/* What warnings about different files and numbers have in common; for free(). */
+static char *kind_of(const char *text)
+{
+    char *const kind = xstrdup(text), *out = kind;
+    for (const char *at = text; *at != '\0'; at++) {
+        const char *const end = *at == '\'' ? strchr(at + 1, '\'') : NULL;
+        at = end != NULL ? end : at;
+        if (!isdigit((unsigned char)*at) || out == kind || out[-1] != '0') {
+            *out++ = isdigit((unsigned char)*at) ? '0' : *at;
+        }
+    }
+    *out = '\0';
+    return kind;
+}
+
+/* Each kind of warning is said once, and counted from then on. */
+static void tell_warnings(struct told *told, const struct job_report *r)
 {
     size_t i;
     json_t *text;
     json_array_foreach(json_object_get(r->manifest, "warnings"), i, text)
     {
-        log_warning("%s: %s", r->path, json_string_value(text));
+        char *const kind = kind_of(json_string_value(text));
+        json_t *const known = json_object_get(told->warnings, kind);
+        if (known == NULL || told->settings->verbose) {
+            log_warning("%s: %s", r->path, json_string_value(text));
+        }
+        if (known == NULL) {
+            json_object_set_new(told->warnings, kind,
+                                json_pack("{s:o, s:O, s:I}", "of", text_json(r->path), "text", text,
+                                          "more", (json_int_t)0));
+        } else {
+            const json_t *const more = json_object_get(known, "more");
+            json_object_set_new(known, "more", json_integer(json_integer_value(more) + 1));
+        }
+        free(kind);
+    }
+}
+
+static void tell_warnings_again(const struct told *told)
+{
+    enum { BEGIN = 60 }; /* of the text that has been said */
+    const char *kind;
+    json_t *known;
+    json_object_foreach(told->warnings, kind, known)
+    {
+        const long long more = json_integer_value(json_object_get(known, "more"));
+        const char *const text = json_string_value(json_object_get(known, "text"));
+        const char *const end = strlen(text) > BEGIN ? strchr(text + BEGIN, ' ') : NULL;
+        if (more > 0) {
+            log_warning("%lld more result%s the warning of %s: %.*s%s", more,
+                        more == 1 ? " has" : "s have",
+                        json_string_value(json_object_get(known, "of")),
+                        end != NULL ? (int)(end - text) : (int)strlen(text), text,
+                        end != NULL ? " ..." : "");
+        }
+    }
+}
+
+static void note_failure(struct told *told, const char *path)
+{
+    if (told->n_failed++ < FAILURES_NAMED) {
+        char *const names =
+            told->failed != NULL ? xasprintf("%s, %s", told->failed, path) : xstrdup(path);
+        free(told->failed);
+        told->failed = names;
     }
 }
 
@@ -45,15 +111,12 @@ static void tell_success(struct told *told, const struct job_report *r)
     if (s->quiet) {
         return;
     }
+    tell_warnings(told, r);
     if (s->verbose || told->n_done <= JOBS_LISTED) {
-        tell_warnings(r);
         tell_done(s, r);
-        return;
-    }
-    if (told->n_done == JOBS_LISTED + 1) {
+    } else if (told->n_done == JOBS_LISTED + 1) {
         log_info("further successful jobs are not listed (-v: all)");
     }
-    told->n_warned += json_array_size(json_object_get(r->manifest, "warnings")) > 0 ? 1 : 0;
 }
 
 static void on_ended(void *user, const struct job_report *r)
@@ -66,10 +129,21 @@ static void on_ended(void *user, const struct job_report *r)
         log_debug("%s: skipped, %s", r->path, r->message);
     } else {
         runner_tell_failure(r);
+        note_failure(told, r->path);
     }
     if (told->settings->json) {
         report_print(r, told->settings->output);
     }
+}
+
+static void print_totals(const struct runner_totals *t)
+{
+    json_t *const o =
+        json_pack("{s:{s:I, s:I, s:I, s:I, s:f}}", "totals", "done", (json_int_t)t->n_done,
+                  "failed", (json_int_t)t->n_failed, "skipped", (json_int_t)t->n_skipped, "bytes",
+                  (json_int_t)t->input_bytes, "wall_s", t->wall_s);
+    report_print_json(o);
+    json_decref(o);
 }
 
 /* Of one job there is nothing to add up, unless it is skipped, of which nobody has spoken. */
@@ -80,13 +154,15 @@ static void tell_totals(void *user, const struct runner_totals *t)
     char skipped[48] = "", by[256] = "";
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES],
         jobs[TEXT_NUMBER_BYTES];
+    if (told->settings->json && n > 1) {
+        print_totals(t);
+    }
     if (told->settings->quiet || n == 0 ||
         (n == 1 && t->n_skipped == 0 && !told->settings->verbose)) {
         return;
     }
-    if (told->n_warned > 0) {
-        log_warning("%zu further result%s warnings, which their result.json has (-v: all of them)",
-                    told->n_warned, told->n_warned == 1 ? " has" : "s have");
+    if (!told->settings->verbose) {
+        tell_warnings_again(told);
     }
     if (t->n_skipped > 0) {
         snprintf(skipped, sizeof(skipped), ", %zu skipped", t->n_skipped);
@@ -102,12 +178,22 @@ static void tell_totals(void *user, const struct runner_totals *t)
              t->n_done == 1 ? "" : "s", skipped, t->n_failed, text_size(size, t->input_bytes),
              text_duration(time, t->wall_s),
              text_size(rate, (uint64_t)((double)t->input_bytes / t->wall_s)), by);
+    if (told->n_failed > 0) {
+        char more[48] = "";
+        if (told->n_failed > FAILURES_NAMED) {
+            snprintf(more, sizeof(more), " and %zu more", told->n_failed - FAILURES_NAMED);
+        }
+        log_error("failed, for the reasons above: %s%s", told->failed, more);
+    }
 }
 
 enum status command_run(const struct settings *s, int *exit_status)
 {
-    struct told told = {.settings = s};
+    struct told told = {.settings = s, .warnings = json_object()};
     const struct runner_listener listener = {
         .ended = on_ended, .all_ended = tell_totals, .user = &told};
-    return runner_run(s, false, &listener, exit_status);
+    const enum status code = runner_run(s, false, &listener, exit_status);
+    json_decref(told.warnings);
+    free(told.failed);
+    return code;
 }

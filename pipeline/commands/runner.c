@@ -20,7 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FEED_AT_ONCE = 8, PROGRESS_EVERY_MS = 200 };
+enum {
+    FEED_AT_ONCE = 8,
+    PROGRESS_EVERY_MS = 200,
+    STEADY_S = 2 /* before the time that is left is shown */
+};
 
 /* What the feeding task found: an input, or why there is none. */
 struct found {
@@ -50,6 +54,7 @@ struct runner {
     uv_async_t rank_lost;
     bool watches_ranks;
     uint64_t total_bytes, size_found, started_ns;
+    double left_s, left_at_s;           /* the time left that is shown; when that was set, in s */
     struct thread_pool_account account; /* of finding inputs, which archives are unpacked for */
     struct queue_busy device;           /* when the run began, as are the next */
     double compute_s, all_s;
@@ -83,18 +88,32 @@ static struct progress look(const struct runner *r)
     return p;
 }
 
+/* What is left by the part that is done so far; it is shown when it has become steady, and follows
+ * slowly. 0: not yet. */
+static double time_left(struct runner *r, double part, double elapsed_s)
+{
+    const double now_left_s = elapsed_s / part * (1 - part);
+    const double due_s = r->left_s - (elapsed_s - r->left_at_s);
+    r->left_s = r->left_at_s > 0 && due_s > 0 ? due_s + 0.1 * (now_left_s - due_s) : now_left_s;
+    r->left_at_s = elapsed_s;
+    return elapsed_s >= STEADY_S ? r->left_s : 0;
+}
+
 /* One line at the bottom of a terminal: jobs; steps, or bytes and rate; percent and time left. */
 static void draw(uv_timer_t *timer)
 {
-    const struct runner *r = timer->data;
+    struct runner *r = timer->data;
     const struct progress p = look(r);
     const double elapsed_s = (double)(thread_pool_now_ns() - r->started_ns) * 1e-9;
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], left[TEXT_NUMBER_BYTES];
     char line[512], what[128], rest[64] = "", failed[48] = "", skipped[48] = "";
     const double part = r->total_bytes > 0 ? p.n_dealt_with / (double)r->total_bytes : 0;
     if (part > 0 && part < 1) {
-        snprintf(rest, sizeof(rest), ", %.0f %%, %s left", 100 * part,
-                 text_duration(left, elapsed_s / part * (1 - part)));
+        const double left_s = time_left(r, part, elapsed_s);
+        const int n = snprintf(rest, sizeof(rest), ", %.0f %%", 100 * part);
+        if (left_s > 0) {
+            snprintf(rest + n, sizeof(rest) - (size_t)n, ", %s left", text_time_left(left, left_s));
+        }
     }
     if (r->totals->n_failed > 0) {
         snprintf(failed, sizeof(failed), ", %zu failed", r->totals->n_failed);

@@ -47,6 +47,22 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
     return out;
 }
 
+const char *text_time_left(char out[TEXT_NUMBER_BYTES], double seconds)
+{
+    const double step_s = seconds < 10 ? 1 : seconds < 60 ? 5 : seconds < 600 ? 10 : 60;
+    const long s = (long)(ceil(fmin(seconds, 1e9) / step_s) * step_s);
+    if (s < 60) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%ld s", s);
+    } else if (s < 600) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%ld min %02ld s", s / 60, s % 60);
+    } else if (s < 6000) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%ld min", s / 60);
+    } else {
+        return text_duration(out, (double)s);
+    }
+    return out;
+}
+
 const char *text_rate(char out[TEXT_NUMBER_BYTES], double jobs_per_s)
 {
     const bool is_slow = !(jobs_per_s >= 1);

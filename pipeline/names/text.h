@@ -23,6 +23,9 @@ const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
  * give "?". Returns out. */
 const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
 
+/* Of an estimate, rounded up: "7 s", "45 s", "3 min 10 s", "12 min", "2 h 03 min". Returns out. */
+const char *text_time_left(char out[TEXT_NUMBER_BYTES], double seconds);
+
 /* "12.3 jobs/s"; below one a second "30 jobs/min". Returns out. */
 const char *text_rate(char out[TEXT_NUMBER_BYTES], double jobs_per_s);
 

@@ -154,6 +154,8 @@ def verify(stems, processes):
                 lines = f.read().split(b"\n")[:-1]
             for line in lines:
                 told = json.loads(line)
+                if "totals" in told:
+                    continue
                 check(told["status"] in ("ok", "skipped"), line)
                 stem = told["output"].split("/", 1)[1]
                 if told["status"] == "ok":

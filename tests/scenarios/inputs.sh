@@ -11,7 +11,7 @@ for out in leat-out results/deep .; do
         cd folder || exit 1
         for force in '' --force; do
             expect 0 "$LEAT" run -b cpu -p pearson $force --json -o $out .
-            [ "$(wc -l <stdout)" -eq 2 ] || fail "-o $out: results were taken as inputs: $(cat stdout)"
+            [ "$(grep -c '^{"input"' stdout)" -eq 2 ] || fail "-o $out: results were taken as inputs: $(cat stdout)"
             rm stdout stderr
         done
         expect 0 "$LEAT" check -b cpu -p pearson -o $out --json .

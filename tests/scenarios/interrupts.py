@@ -69,7 +69,7 @@ def completes(stems, *options):
         is_whole(stem)
     again = subprocess.run([*RUN, *options, "--resume"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(again.returncode == 0, again.stderr.decode()[-2000:])
-    check(again.stdout.count(b'"skipped"') == len(left), "what was done is done again")
+    check(again.stdout.count(b'"status":"skipped"') == len(left), "what was done is done again")
     check(results() == stems, "results are missing")
     for stem in stems:
         is_whole(stem)

@@ -163,7 +163,7 @@ class Ranks:
         lines = [line for name in os.listdir("ranks") if name.startswith("told.")
                  for line in read("ranks/" + name).splitlines(keepends=True)]
         told = [json.loads(line) for line in lines if line.endswith(b"\n")]
-        return [t["output"].split("/")[-1] for t in told if t["status"] == "ok"]
+        return [t["output"].split("/")[-1] for t in told if t.get("status") == "ok"]
 
     def end(self, makers=()):
         """Its exit status. Nothing is left then, but for parts of results of processes that could not help it."""

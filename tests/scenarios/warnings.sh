@@ -77,11 +77,19 @@ for file in harmless.clusters.csv harmless.clusters.npy harmless.points.csv; do
     if grep -E 'looks like|equal steps|by chance; if' stdout; then fail "$file is warned of by check"; fi
 done
 
-# Beyond the jobs that are listed one line says how many more have warnings.
+# A kind of warning is said once, and at the end of how many more; so is which jobs have failed.
 mkdir many
 for i in $(seq 100 139); do cp code.clusters.csv many/$i.clusters.csv; done
 expect 0 "$LEAT" run -b cpu -o many.out many
-once stderr '24 further results have warnings, '
+once stderr 'missing_value=-999'
+once stderr '39 more results have the warning of .*looks like'
+echo 'a,b' >many/none.clusters.csv
+expect 1 "$LEAT" run -v -b cpu -o many.all many
+[ "$(grep -c 'missing_value=-999' stderr)" -eq 40 ] || fail "-v does not say all"
+tail -n 1 stderr | grep -q 'error: failed, for the reasons above: .*none.clusters.csv$' || fail "who failed is not said at the end"
+expect 1 "$LEAT" run -q --json -b cpu --resume -o many.all many
+tail -n 1 stdout | grep -q '^{"totals":{"done":0,"failed":1,"skipped":40,' || fail "--json ends without totals"
+rm many/none.clusters.csv
 expect 0 "$LEAT" run -q -b cpu -o many.quiet many
 [ ! -s stderr ] || fail "-q talks"
 
