@@ -20,8 +20,9 @@ says "2 files in 'in' left alone: no pipeline takes them"
 [ "$(find out -name result.json | wc -l)" -eq 201 ] || fail "$(find out -name result.json | wc -l) results instead of 201"
 [ -f out/deep/pearson/bare/pearson.npz ] || fail "the sub-folder named after the pipeline was not used"
 "$python" -c 'import json,sys
-for line in open("stdout"):
-    o = json.loads(line)
+*jobs, last = map(json.loads, open("stdout"))
+assert last["totals"]["done"] == len(jobs), last
+for o in jobs:
     assert o["status"] == "ok" and o["pipeline"] == "pearson" and o["outputs"], o' || fail "JSON"
 
 expect 1 "$LEAT" run -b cpu -o out in/f1.clusters.csv
