@@ -44,7 +44,8 @@ mv a.dem.asc ground.asc && mv a.source.asc plain/one.asc && mv b.source.asc plai
 echo 'PROJCS["x",UNIT["metre",1]]' >ground.prj
 expect 0 "$LEAT" run -b cpu -s steps=20 -o slides --json --dem ground.asc --source plain/one.asc --source plain/two.asc
 "$python" -c 'import json
-o = {x["output"]: x for x in map(json.loads, open("stdout"))}
+*jobs, _ = map(json.loads, open("stdout"))
+o = {x["output"]: x for x in jobs}
 assert sorted(o) == ["slides/one", "slides/two"]
 for name in "one", "two":
     files = o["slides/" + name]["inputs"]
