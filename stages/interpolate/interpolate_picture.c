@@ -30,7 +30,8 @@ enum {
     ENTRY = CAPITAL + 16,    /* its height */
     BEYOND = 0xeff0f2,       /* colour of the ground where the curve is extrapolated */
     PIXEL_BYTES = 5,         /* pixels, what is written */
-    MARKED = 4000            /* nodes at most, of a curve */
+    MARKED = 4000,           /* nodes at most, of a curve */
+    HOUR = 3600
 };
 
 /* Beyond the nodes' values by so many times their range, a curve is cut to once that. */
@@ -71,17 +72,38 @@ static double shown(const struct picture *p, double x)
     return (x - p->origin) / p->unit;
 }
 
-/* The axis of dates is in days, hours or seconds from the first of them on. */
+/* The axis of dates is in days, hours, minutes or seconds from the first of them on. */
 static const char *choose_unit(struct picture *p)
 {
     const double length = p->high - p->low;
-    const bool in_days = length > 3 * 86400.0, in_hours = length > 3 * 3600.0;
-    p->unit = 1;
-    if (p->job->choice.are_dates) {
-        p->origin = p->low;
-        p->unit = in_days ? 86400 : in_hours ? 3600 : 1;
+    static const struct {
+        double seconds;
+        const char *name;
+    } units[] = {{86400, "days"}, {HOUR, "hours"}, {60, "minutes"}, {1, "seconds"}};
+    size_t k = 0;
+    while (k < 3 && length <= 3 * units[k].seconds) {
+        k++;
     }
-    return in_days ? "days" : in_hours ? "hours" : "seconds";
+    p->unit = p->job->choice.are_dates ? units[k].seconds : 1;
+    p->origin = p->job->choice.are_dates ? p->low : 0;
+    return units[k].name;
+}
+
+/* Up to three days have ticks at parts of a day. */
+static void choose_ticks(struct picture *p)
+{
+    const double length = p->axes.x.high - p->axes.x.low;
+    const int step = length > 36 ? 12 : length > 12 ? 3 : 1;
+    struct plot_ticks *const t = &p->ticks_x;
+    plot_ticks_of(p->axes.x, 10, t);
+    if (p->unit != HOUR) {
+        return;
+    }
+    t->n = 0;
+    for (int at = 0; at <= p->axes.x.high && t->n < PLOT_TICKS; at += step) {
+        t->at[t->n] = at;
+        snprintf(t->label[t->n++], PLOT_LABEL, "%d", at);
+    }
 }
 
 /* The queries; the nodes where there are not two. */
@@ -291,7 +313,7 @@ static enum status picture_piece(void *context, uint64_t index, struct bytes *ou
     struct picture *const p = context;
     struct figure *f;
     (void)index; /* there is one */
-    plot_ticks_of(p->axes.x, 10, &p->ticks_x);
+    choose_ticks(p);
     plot_ticks_of(p->axes.y, 8, &p->ticks_y);
     p->axes.left = GAP + plot_ticks_width(&p->ticks_y, CAPITAL);
     p->axes.top = TOP + (p->is_cut ? ABOVE : 0);

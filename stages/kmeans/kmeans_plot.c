@@ -110,6 +110,16 @@ static void set_ranges(const struct kmeans_job *job, struct plot_axes *axes)
                   : (struct plot_range){-0.6, (double)job->solve.best.k - 0.4};
 }
 
+/* By which its weight makes a point's marker wider: by its root from half to three times. */
+static double growth_of(const struct kmeans_job *job, size_t i)
+{
+    const struct kmeans_sample *const s = &job->shown;
+    const size_t column = job->layout.weight;
+    return job->layout.has_weight
+               ? fmax(0.5, 3 * sqrt(s->cells[i * s->n_columns + column] / job->solve.max[column]))
+               : 1;
+}
+
 static void draw_points(const struct kmeans_job *job, const struct plot_axes *axes)
 {
     const struct kmeans_sample *const s = &job->shown;
@@ -117,7 +127,8 @@ static void draw_points(const struct kmeans_job *job, const struct plot_axes *ax
     for (size_t i = 0; i < s->n; i++) {
         const size_t cluster = (size_t)job->scatter[i];
         const struct place at = place_of(job, i);
-        plot_mark(axes, at.x, at.y, marker_of(job, cluster), size, opacity, colours_of(cluster));
+        plot_mark(axes, at.x, at.y, marker_of(job, cluster), size * growth_of(job, i), opacity,
+                  colours_of(cluster));
     }
 }
 
@@ -215,16 +226,18 @@ static void draw_legend(const struct kmeans_job *job, const struct plot_axes *ax
                 is_numbered(job) ? "centroid of cluster 0" : "centroid");
 }
 
-/* "iris.points.csv: 150 points in 3 clusters", and how many of them are drawn. */
+/* "iris.points.csv: 150 points in 3 clusters", how many of them are drawn, and what their areas
+ * are. */
 static void draw_title(const struct kmeans_job *job, const struct plot_axes *axes)
 {
     const size_t shown = job->shown.n, k = job->solve.best.k;
-    char title[128], some[48] = "";
+    char title[160], some[48] = "";
     if (shown < job->n) {
         snprintf(some, sizeof some, "; %zu of them drawn", shown);
     }
-    snprintf(title, sizeof title, ": %zu point%s in %zu cluster%s%s", job->n,
-             job->n == 1 ? "" : "s", k, k == 1 ? "" : "s", some);
+    snprintf(title, sizeof title, ": %zu point%s in %zu cluster%s%s%s", job->n,
+             job->n == 1 ? "" : "s", k, k == 1 ? "" : "s", some,
+             job->layout.has_weight ? "; areas: weights" : "");
     plot_title(axes->figure, EDGE, TITLE, job->args.inputs[0].name, title);
 }
 
@@ -323,6 +336,7 @@ static enum status draw_curve(const struct kmeans_job *job, struct figure *figur
                              .capital = CAPITAL,
                              .x = {x[0] - 0.5, x[n - 1] + 0.5},
                              .y = plot_range_of(is_silhouette ? low : 0, high, 0.08)};
+    axes.y.low = is_silhouette || high <= 0 ? axes.y.low : 0;
     whole_ticks(axes.x, PLOT_TICKS, &x_ticks);
     plot_ticks_of(axes.y, 6, &y_ticks);
     plot_axes_draw(&axes, &x_ticks, &y_ticks, is_silhouette ? "k" : "", name);
@@ -339,11 +353,12 @@ static enum status ks_piece(void *context, uint64_t index, struct bytes *out)
 {
     const struct kmeans_job *const job = context;
     struct figure *figure;
-    char title[64];
+    char title[96];
     (void)index; /* there is one */
     STATUS_TRY(figure_new(job->choice.figure, FIGURE_LINES, KS_WIDTH, KS_HEIGHT, &figure));
-    snprintf(title, sizeof title, "numbers of clusters; %zu taken", job->solve.best.k);
-    figure_text(figure, EDGE, EDGE, TITLE, COLOURS_INK, title);
+    snprintf(title, sizeof title, ": %zu number%s of clusters; %zu taken", job->solve.n_ks,
+             job->solve.n_ks == 1 ? "" : "s", job->solve.best.k);
+    plot_title(figure, EDGE, TITLE, job->args.inputs[0].name, title);
     enum status st = draw_curve(job, figure, PANEL_TOP, "inertia", false);
     if (st == STATUS_OK) {
         st = draw_curve(job, figure, PANEL_TOP + PANEL_EVERY, "silhouette", true);

@@ -35,6 +35,7 @@ enum { COLOUR_NODATA = 0xe9ebee, COLOUR_OBSERVED = 0x0a6fd6 };
 enum { SHADES = 44, DEPTHS = 24, DEBRIS_SHADES = 6 };
 
 static const double least_m = 1e-6; /* the shortest scale of thicknesses */
+static const double outline = 1.6;  /* its thickness */
 
 struct map {
     const struct sciddicat_job *job;
@@ -180,7 +181,7 @@ static void draw_pieces(struct map *m, size_t least, double thick, uint32_t rgb,
 }
 
 /* A line around the cells of an area. */
-static void draw_outline(struct map *m, struct area area, uint32_t rgb)
+static void draw_outline(struct map *m, struct area area, double thick, uint32_t rgb)
 {
     const struct sciddicat_relief *const r = &m->relief;
     const double w = (double)m->frame.cell_x, h = (double)m->frame.cell_y;
@@ -200,9 +201,9 @@ static void draw_outline(struct map *m, struct area area, uint32_t rgb)
                 }
             }
         }
-        draw_pieces(m, PATH_PIECES, 1.6, rgb, 1);
+        draw_pieces(m, PATH_PIECES, thick, rgb, 1);
     }
-    draw_pieces(m, 1, 1.6, rgb, 1);
+    draw_pieces(m, 1, thick, rgb, 1);
 }
 
 static void draw_probe(struct figure *f, double x, double y)
@@ -448,10 +449,10 @@ static void draw_legend(struct map *m)
         y = draw_key(m, y, film_colour(M_SQRT1_2), m->film);
     }
     if (m->job->slide.start.n_debris > 0) {
-        y = draw_line_key(m, y, 1.6, COLOURS_INK, 1, at_start);
+        y = draw_line_key(m, y, outline, COLOURS_INK, 1, at_start);
     }
     if (m->job->hit != NULL) {
-        y = draw_line_key(m, y, 1.6, COLOUR_OBSERVED, 1, observed);
+        y = draw_line_key(m, y, outline, COLOUR_OBSERVED, 1, observed);
     }
     if (m->job->slide.n_probes > 0) {
         draw_probe(m->figure, left + BAR / 2.0, y + CAPITAL / 2.0);
@@ -519,9 +520,13 @@ static enum status draw_picture(struct map *m, struct bytes *out)
         put_levels(m, m->relief.height / 2 * m->relief.width, 1, m->relief.width);
         put_levels(m, m->relief.width * 3 / 4, m->relief.width, m->relief.height);
     }
-    draw_outline(m, (struct area){m->relief.covered, RELIEF_START}, COLOURS_INK);
+    const struct area start = {m->relief.covered, RELIEF_START};
+    if (m->is_share) { /* it lies where all runs are, which is dark */
+        draw_outline(m, start, 2.5 * outline, COLOURS_PAPER);
+    }
+    draw_outline(m, start, outline, COLOURS_INK);
     if (m->job->hit != NULL) {
-        draw_outline(m, (struct area){m->relief.observed, 1}, COLOUR_OBSERVED);
+        draw_outline(m, (struct area){m->relief.observed, 1}, outline, COLOUR_OBSERVED);
     }
     draw_probes(m);
     figure_unclip(m->figure);

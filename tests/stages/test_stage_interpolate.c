@@ -862,9 +862,30 @@ static void the_texts_of_the_picture_are_these(void **state)
     }
 }
 
+static void the_axis_of_dates_has_ticks_at_parts_of_a_day(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"query=linspace(1970-01-01, 1970-01-02, 3)", "|0|3|6|9|12|15|18|21|24|"},
+        {"query=linspace(1970-01-01, 1970-01-03T12:00, 3)", "|0|12|24|36|48|60|"},
+        {"query=linspace(1970-01-01, 1970-01-01T06:00, 3)", "|0|1|2|3|4|5|6|"},
+        {"query=linspace(1970-01-01, 1970-01-01T02:00, 3)", "|0|20|40|60|80|100|120|"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sheet s = sheet_of(cases[i][0]);
+        s.nodes.has_dates = true;
+        struct outcome o = run_well(&s);
+        draw(&o);
+        assert_non_null(strstr(drawn_all, cases[i][1]));
+        assert_non_null(strstr(drawn_all, i < 3 ? "|hours from 1970-01-01T00:00:00Z on|"
+                                                : "|minutes from 1970-01-01T00:00:00Z on|"));
+        outcome_free(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_axis_of_dates_has_ticks_at_parts_of_a_day),
         cmocka_unit_test(the_texts_of_the_picture_are_these),
         cmocka_unit_test(queries_leave_as_they_came_each_with_the_values_of_all_curves),
         cmocka_unit_test(bits_do_not_depend_on_where_chunks_are_cut),

@@ -415,10 +415,11 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
     struct clustering c = cluster_well(&p);
     drawn_end();
     assert_string_equal(
-        drawn_all, "0|2|4|6|8|10|0|2|4|6|8|10|column 1|column 2|0|1|2|3|cluster: size|0: 75|1: 75|"
-                   "2: 75|3: 75|0|centroid of cluster 0|points|: 300 points in 4 clusters|numbers "
-                   "of clusters; 4 taken|1|2|3|4|5|6|7|0|5000|10000|15000||inertia|1|2|3|4|5|6|7|"
-                   "0.5|0.6|0.7|0.8|0.9|k|silhouette");
+        drawn_all,
+        "0|2|4|6|8|10|0|2|4|6|8|10|column 1|column 2|0|1|2|3|cluster: size|0: 75|1: 75|"
+        "2: 75|3: 75|0|centroid of cluster 0|points|: 300 points in 4 clusters|points|"
+        ": 7 numbers of clusters; 4 taken|1|2|3|4|5|6|7|0|5000|10000|15000||inertia|1|2|3|4|5|6|7|"
+        "0.5|0.6|0.7|0.8|0.9|k|silhouette");
     assert_int_equal((size_t)number_of(&c, "k"), 4);
     assert_int_equal(json_array_size(json_object_get(c.summary, "ks")), 7);
     const json_t *const first = json_array_get(json_object_get(c.summary, "ks"), 0);
@@ -453,6 +454,23 @@ of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_na
         assert_non_null(strstr(x_name, shown[k][2]));
         clustering_free(&c);
     }
+    free(p.cells);
+}
+
+static void the_title_says_that_areas_of_markers_are_weights(void **state)
+{
+    (void)state;
+    struct points p = points_new(100, 3, DTYPE_F64);
+    for (size_t i = 0; i < 300; i++) {
+        p.cells[i] = (double)i;
+    }
+    points_set(&p, "k=2");
+    points_set(&p, "weight=3");
+    drawn_begin();
+    struct clustering c = cluster_well(&p);
+    drawn_end();
+    assert_non_null(strstr(drawn_all, "|points|: 100 points in 2 clusters; areas: weights"));
+    clustering_free(&c);
     free(p.cells);
 }
 
@@ -671,6 +689,7 @@ int main(void)
         cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
         cmocka_unit_test(
             of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_named),
+        cmocka_unit_test(the_title_says_that_areas_of_markers_are_weights),
         cmocka_unit_test(the_axis_of_inertia_begins_at_0),
         cmocka_unit_test(of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken),
         cmocka_unit_test(a_silhouette_is_that_of_its_definition),
