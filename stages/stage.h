@@ -80,6 +80,20 @@ struct stage_input {
                                  been pushed; NULL: nothing */
 };
 
+/* Where a method keeps a state that outlives its process, on disk. `body` passes it in either
+ * direction (saved.h), and gives up by STATUS_CHANGED, before anything is changed, when what comes
+ * back is of another job; what is not whole never comes back. The thread waits for the disk. */
+struct saved;
+typedef enum status stage_state_body(void *user, struct saved *s);
+struct stage_state {
+    /* In place of the one before. Where there is no room for it, that stays, and a warning says so.
+     */
+    enum status (*keep)(void *context, stage_state_body *body, void *user);
+    /* *found: it has come back. */
+    enum status (*find)(void *context, stage_state_body *body, void *user, bool *found);
+    void *context;
+};
+
 /* What a stage is told before the first number. Everything is borrowed for the life of the stage.
  */
 struct stage_args {
@@ -96,6 +110,7 @@ struct stage_args {
     bool comes_once;       /* a part is of a pipe: a stage that starts over fails */
     bool started_over;     /* the stage has said STATUS_START_OVER */
     size_t most_helpers;   /* further queues that may come to help, at most; 0: none */
+    const struct stage_state *state; /* NULL: nothing outlives the process */
     struct executor executor; /* on which calls that wait are made at the same time; run NULL: they
                                  are not */
 };

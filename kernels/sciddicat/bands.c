@@ -681,6 +681,43 @@ enum status bands_state(struct bands *b, double *h, double *max_h, int32_t *arri
     return STATUS_OK;
 }
 
+/* The first row of band k, or the end of the last band; also of one member. */
+static size_t row_at(const struct bands *b, size_t k)
+{
+    return k == 0 ? 0 : k == b->n ? b->p.rows : row_of(b, k);
+}
+
+enum status bands_take(struct bands *b, const struct sciddicat_rows *rows)
+{
+    for (size_t k = 0; k < b->n; ++k) {
+        const struct member *m = &b->members[k];
+        const size_t top = row_at(b, k), bottom = row_at(b, k + 1);
+        struct sciddicat_rows own = {.first = top > rows->first ? top : rows->first,
+                                     .last = bottom < rows->last ? bottom : rows->last};
+        if (own.first < own.last) {
+            const size_t at = (own.first - rows->first) * b->p.columns;
+            own.h = rows->h + at;
+            own.max_h = rows->max_h + at;
+            own.arrival = rows->arrival + at;
+            STATUS_TRY(as_member(m)->take(m->queue, m->run, &own));
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status bands_give(struct bands *b, const struct sciddicat_rows *rows)
+{
+    const struct member *home = &b->members[0];
+    return as_member(home)->give(home->queue, home->run, rows);
+}
+
+enum status bands_resume(struct bands *b, uint64_t step)
+{
+    const struct member *home = &b->members[0];
+    b->step = step;
+    return as_member(home)->own(home->queue, home->run, step, 0, b->p.rows);
+}
+
 void bands_describe(const struct bands *b, struct bands_info *out)
 {
     *out = b->info;

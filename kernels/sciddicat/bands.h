@@ -44,6 +44,12 @@ enum status bands_advance(struct bands *b, uint64_t n_steps,
                           struct sciddicat_report *out) STATUS_MUST_CHECK;
 enum status bands_state(struct bands *b, double *h, double *max_h,
                         int32_t *arrival) STATUS_MUST_CHECK;
+/* Copies of the state of those rows, whoever owns them. */
+enum status bands_take(struct bands *b, const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
+/* Of one member, before its first step: sets the state of those rows; then, once all rows are set,
+ * it goes on from there as after `step`. */
+enum status bands_give(struct bands *b, const struct sciddicat_rows *rows) STATUS_MUST_CHECK;
+enum status bands_resume(struct bands *b, uint64_t step) STATUS_MUST_CHECK;
 void bands_describe(const struct bands *b, struct bands_info *out);
 
 /*

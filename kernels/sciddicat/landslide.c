@@ -54,9 +54,20 @@ uint64_t landslide_helper_bytes(const struct landslide *l, const struct queue *h
     return most_members(l) > 1 ? bands_helper_bytes(home, &l->params) : 0;
 }
 
+/* The start, every so many steps, and the end between two of these. */
+static size_t most_reports(const struct landslide *l)
+{
+    return (size_t)(l->steps / l->report_every) + 2;
+}
+
+static size_t most_records(const struct landslide *l)
+{
+    return (size_t)(l->steps / l->record_every) + 2;
+}
+
 static enum status room_of_probes(struct landslide *l, struct room *room)
 {
-    const size_t n = l->n_probes, n_records = (size_t)(l->steps / l->record_every) + 2;
+    const size_t n = l->n_probes, n_records = most_records(l);
     STATUS_TRY(room_host(room, n, sizeof *l->probes, &l->probes));
     STATUS_TRY(room_host(room, n, sizeof *l->ground, &l->ground));
     STATUS_TRY(room_host(room, n_records, sizeof *l->record_steps, &l->record_steps));
@@ -73,7 +84,7 @@ enum status landslide_room(struct landslide *l, const struct queue *home, struct
     l->record_every = l->record_every == 0 ? l->report_every : l->record_every;
     const size_t n = l->n_cells, given = 2 * sizeof(double) + 1; /* z, h, NODATA: until the kernels
                                                                     have them */
-    const uint64_t n_reports = l->steps / l->report_every + 2;   /* start, and end between two */
+    const size_t n_reports = most_reports(l);
     room_count(room, 0, n * given);
     room_count(room, bands_bytes(&l->params, most_members(l)),
                home->backend->ops->sciddicat->bytes(&l->params));
@@ -242,6 +253,47 @@ static void begin_probes(struct landslide *l)
     record_probes(l, l->h);
 }
 
+/* --- a state that is kept --------------------------------------------------------------------- */
+
+/* Some megabytes of rows at a time: their h and max_h share the room of one. */
+static enum status pass_rows(struct landslide *l, struct saved *s)
+{
+    enum { PIECE_CELLS = 1 << 18 };
+    const size_t rows = l->params.rows, columns = l->params.columns;
+    const size_t wanted = 1 + PIECE_CELLS / columns, n = wanted < rows / 2 ? wanted : rows / 2;
+    for (size_t i = 0; i < rows; i += n) {
+        const size_t last = rows - i < n ? rows : i + n, cells = (last - i) * columns;
+        const struct sciddicat_rows piece = {i, last, l->max_h, l->max_h + cells, l->arrival};
+        STATUS_TRY(queue_check(l->home));
+        STATUS_TRY(s->reads ? STATUS_OK : bands_take(l->bands, &piece));
+        STATUS_TRY(saved_pass(s, piece.h, 2 * cells * sizeof *piece.h));
+        STATUS_TRY(saved_pass(s, piece.arrival, cells * sizeof *piece.arrival));
+        STATUS_TRY(s->reads ? bands_give(l->bands, &piece) : STATUS_OK);
+    }
+    return STATUS_OK;
+}
+
+enum status landslide_pass(struct landslide *l, struct saved *s)
+{
+    struct {
+        struct sciddicat_report now;
+        uint64_t n_reports, n_records;
+    } head = {l->now, l->n_reports, l->n_records};
+    STATUS_TRY(saved_pass(s, &head, sizeof head));
+    if (head.now.step >= l->steps || head.n_reports > most_reports(l) ||
+        (l->n_probes > 0 ? head.n_records > most_records(l) : head.n_records > 0)) {
+        return status_fail(STATUS_INTERNAL, "the state that was kept is of another landslide");
+    }
+    l->now = head.now;
+    l->n_reports = (size_t)head.n_reports;
+    l->n_records = (size_t)head.n_records;
+    STATUS_TRY(saved_pass(s, l->reports, l->n_reports * sizeof *l->reports));
+    STATUS_TRY(saved_pass(s, l->record_steps, l->n_records * sizeof *l->record_steps));
+    STATUS_TRY(saved_pass(s, l->records, l->n_records * l->n_probes * sizeof *l->records));
+    STATUS_TRY(pass_rows(l, s));
+    return s->reads ? bands_resume(l->bands, l->now.step) : STATUS_OK;
+}
+
 /* --- rounds ----------------------------------------------------------------------------------- */
 
 static uint64_t clamp_round(double steps)
@@ -293,7 +345,7 @@ static uint64_t next_stop(const struct landslide *l)
     return earlier_of(stop, step, l->settle);
 }
 
-static double now_s(void)
+double landslide_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -303,9 +355,9 @@ static double now_s(void)
 /* n_steps > 0 more, and how many fit into a round from what they took. */
 static enum status advance_paced(struct landslide *l, uint64_t n_steps)
 {
-    const double began = now_s();
+    const double began = landslide_now_s();
     STATUS_TRY(bands_advance(l->bands, n_steps, &l->now));
-    const double fit = (double)n_steps * round_s / fmax(now_s() - began, 1e-9);
+    const double fit = (double)n_steps * round_s / fmax(landslide_now_s() - began, 1e-9);
     l->round_steps = clamp_round(fmin(fit, (double)(ROUND_GROWTH * l->round_steps)));
     return STATUS_OK;
 }
@@ -367,13 +419,14 @@ enum status landslide_run(struct landslide *l, struct queue *home, struct execut
 {
     STATUS_TRY(begin(l, home, executor));
     STATUS_TRY(pause_run(l));
-    double began = now_s();
+    double began = landslide_now_s();
     while (!landslide_is_over(l)) {
         STATUS_TRY(make_round(l));
-        if (landslide_has_snapshot(l) || (!landslide_is_over(l) && now_s() - began >= round_s)) {
+        if (landslide_has_snapshot(l) ||
+            (!landslide_is_over(l) && landslide_now_s() - began >= round_s)) {
             STATUS_TRY(count_helpers(l));
             STATUS_TRY(pause_run(l));
-            began = now_s();
+            began = landslide_now_s();
         }
     }
     STATUS_TRY(bands_state(l->bands, l->h, l->max_h, l->arrival));

@@ -12,6 +12,7 @@
 #ifndef LEAT_KERNELS_SCIDDICAT_LANDSLIDE_H
 #define LEAT_KERNELS_SCIDDICAT_LANDSLIDE_H
 
+#include "formats/base/saved.h"
 #include "kernels/base/room.h"
 #include "kernels/sciddicat/bands.h"
 
@@ -164,6 +165,10 @@ enum status landslide_share(struct landslide *l, struct queue **queues,
                             size_t *n_queues) STATUS_MUST_CHECK;
 bool landslide_is_over(const struct landslide *l);
 bool landslide_has_snapshot(const struct landslide *l); /* of the present step */
+/* In a pause: passes all that a run of the same landslide needs to go on from the present step with
+ * the same bits; in the pause before the first step it may come back. The map has two rows at
+ * least, which travel through max_h and arrival. STATUS_INTERNAL: it is of another landslide. */
+enum status landslide_pass(struct landslide *l, struct saved *s) STATUS_MUST_CHECK;
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double landslide_mass_bound(const struct landslide *l);
 /* Several runs of one map, which differ in their parameters. */
@@ -181,6 +186,7 @@ struct landslide_sweep {
  * other; who makes several at a time on a device does it here. */
 enum status landslide_sweep(struct landslide *l, const struct landslide_sweep *sweep,
                             struct queue *home, struct executor executor) STATUS_MUST_CHECK;
+double landslide_now_s(void); /* a clock that never goes back */
 /* Of a run that has ended early, or at all. */
 void landslide_close(struct landslide *l);
 

@@ -43,9 +43,25 @@ enum status member_take(struct queue *queue, void *run, const struct sciddicat_r
     return cuda_read_back(q, rows->arrival, r->map.arrival + first, n * sizeof *rows->arrival);
 }
 
+/* Of a run that owns the map, and has not stepped yet: a cluster may make the next steps. */
+enum status resume_alone(struct queue *queue, struct cuda_sciddicat_run *r, uint64_t step)
+{
+    const struct sciddicat_progress progress = {step, 0};
+    STATUS_TRY(set_cells(queue, r->map.progress, &progress, sizeof progress));
+    cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
+                   {queue_writes(r->memory.at, r->memory.bytes)});
+    STATUS_TRY(work.status);
+    r->step = step;
+    STATUS_TRY(cuda_sciddicat_find_hot(r, work.stream));
+    return work.done();
+}
+
 enum status member_own(struct queue *queue, void *run, uint64_t step, size_t first, size_t last)
 {
     struct cuda_sciddicat_run *r = (struct cuda_sciddicat_run *)run;
+    if (first == 0 && last == r->p.rows && !r->sweeping) {
+        return resume_alone(queue, r, step);
+    }
     cuda_work work(cuda_queue_of(queue), STREAM_COMPUTE,
                    {queue_writes(r->memory.at, r->memory.bytes)});
     STATUS_TRY(work.status);

@@ -503,6 +503,7 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
                                       .settings = settings,
                                       .out_fd = -1,
                                       .check_only = check_only,
+                                      .keeps_states = !check_only,
                                       .ended = on_ended,
                                       .user = r};
     int failed = uv_loop_init(&r->loop);

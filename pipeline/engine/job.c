@@ -300,7 +300,11 @@ static enum status complete_work(void *owner)
 static enum status publish_work(void *owner)
 {
     struct job *job = owner;
-    return job->context.check_only ? STATUS_OK : writing_publish(&job->writing);
+    STATUS_TRY(job->context.check_only ? STATUS_OK : writing_publish(&job->writing));
+    if (job->memory.state != NULL && job->input.part_folder == NULL) {
+        state_file_remove(&job->state);
+    }
+    return STATUS_OK;
 }
 
 static void task_finished(struct engine_task *task)
@@ -449,6 +453,10 @@ void job_start(const struct job_context *context, struct job_input *input)
     job->memory.input = &job->input;
     job->memory.place = &job->place;
     job->memory.reading = &job->reading;
+    if (context->keeps_states && job->input.settings.stage->simulates) {
+        state_file_of(&job->state, context->out_fd, &job->input);
+        job->memory.state = &job->state.calls;
+    }
     begin(job);
     if (context->settings->deadline_s > 0) {
         set_deadline(job, context->settings->deadline_s);

@@ -35,10 +35,11 @@ struct job_report {
 struct job_context {
     struct engine *engine;
     const struct settings *settings;
-    int out_fd;      /* the output folder; -1 when check_only */
-    bool check_only; /* read, decode and plan, but compute and write nothing */
-    bool short_only; /* end, after the inputs' heads have been read, unless the job is short; of a
-                        job that lasts all the same: not any more */
+    int out_fd;        /* the output folder; -1 when check_only */
+    bool check_only;   /* read, decode and plan, but compute and write nothing */
+    bool keeps_states; /* of long jobs, in the output folder, for when they are interrupted */
+    bool short_only;   /* end, after the inputs' heads have been read, unless the job is short; of a
+                          job that lasts all the same: not any more */
     void (*ended)(void *user, const struct job_report *report); /* on the loop thread */
     /* waits: the job begins to wait for memory, and no deadline counts; else it has it, and its
      * deadline (deadline_s in both calls, 0: none) counts from now on. On the loop thread; NULL:

@@ -43,6 +43,7 @@ void job_input_free(struct job_input *input)
     }
     job_settings_free(&input->settings);
     free(input->part_folder);
+    free(input->state);
     free(input->id);
     *input = (struct job_input){0};
 }

@@ -30,7 +30,9 @@ struct job_input {
     struct job_settings settings; /* resolved; owned */
     char *part_folder; /* of the output folder: the result is left there under that name, complete
                           but unpublished; owned; NULL: it is published */
-    char *id;          /* of the service's job, for result.json; owned; NULL: it has none */
+    char *
+        state; /* what the file with its state is called there; owned; NULL: by the result's name */
+    char *id;  /* of the service's job, for result.json; owned; NULL: it has none */
     /* Opens the parts' files, once, where a disk may be waited for; NULL: they are open, or are by
      * their paths. `opener` is borrowed until the job has ended. */
     enum status (*open)(const void *opener, struct job_input *input);

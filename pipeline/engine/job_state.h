@@ -14,6 +14,7 @@
 
 #include "pipeline/engine/job.h"
 #include "pipeline/engine/method.h"
+#include "pipeline/engine/state_file.h"
 
 enum job_phase {
     JOB_OPENING,  /* the input's head is being read */
@@ -37,6 +38,7 @@ struct job {
     struct memory memory;
     struct writing writing;
     struct method method;
+    struct state_file state; /* where it may have one */
     enum status code_at_end; /* of tasks as JOB_ENDING began: job_cancel may change it meanwhile */
     bool restarts;           /* as JOB_ENDING began: it is going to start over */
     bool has_given_up;       /* it does not start over any more */

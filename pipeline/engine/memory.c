@@ -52,6 +52,7 @@ struct stage_args memory_args(const struct memory *m)
                               .host_limit = on_cpu ? 0 : host_limit(m),
                               .started_over = m->started_over,
                               .most_helpers = place_most_helpers(m->place),
+                              .state = m->state,
                               .executor = thread_pool_executor(e->compute)};
     for (size_t i = 0; i < m->input->n_parts; i++) {
         const struct job_part *const part = &m->input->parts[i];

@@ -10,10 +10,11 @@
 
 /* Of a job that starts over `need` and starts_over begin again; the estimates stay. */
 struct memory {
-    struct job_tasks *tasks; /* these four are the caller's */
+    struct job_tasks *tasks; /* these five are the caller's */
     const struct job_input *input;
     const struct place *place;
     const struct reading *reading;
+    const struct stage_state *state; /* for the stage; NULL: none */
     /* Of its tables, as the stage is planned and opened; of a job that starts over with no fewer
      * lines than came before. */
     struct table_info shapes[STAGE_MAX_PARTS];

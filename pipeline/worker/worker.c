@@ -453,6 +453,7 @@ int worker_run(int argc, char **argv)
     w.context = (struct job_context){.engine = &w.engine,
                                      .settings = &w.settings,
                                      .out_fd = -1,
+                                     .keeps_states = true,
                                      .ended = on_ended,
                                      .waits = on_waits,
                                      .user = &w};

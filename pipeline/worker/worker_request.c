@@ -120,6 +120,7 @@ enum status worker_request_input(const struct worker_request *r, struct job_inpu
      * after the stem. */
     out->settings.result = xstrdup(r->id);
     out->part_folder = xstrdup(spool_part(r->folders->owner, r->id).name);
+    out->state = xstrdup(spool_state_file(r->folders->owner, r->id).name);
     out->id = xstrdup(r->id);
     return STATUS_OK;
 }

@@ -28,6 +28,7 @@ enum {
     SAMPLE,
     SEED,
     OUTLINE,
+    CHECKPOINT,
     FIGURE,
 };
 
@@ -101,6 +102,11 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
               .help = "seed of the random numbers"},
     [OUTLINE] = ONE_OF("outline", "none|geojson", "none",
                        "where debris came, as polygons in outline.geojson"),
+    [CHECKPOINT] = {.key = "checkpoint",
+                    .kind = PARAM_REAL,
+                    .text = "60",
+                    .max = 1e6,
+                    .help = "keep the state every so many seconds; 0: never"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -128,6 +134,7 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
 {
     return (struct sciddicat_choice){.affected_m = p[AFFECTED].real,
                                      .has_outline = p[OUTLINE].index > 0,
+                                     .checkpoint_s = p[CHECKPOINT].real,
                                      .figure = (enum figure_format)p[FIGURE].index,
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =

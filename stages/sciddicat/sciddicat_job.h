@@ -40,7 +40,8 @@ struct sciddicat_choice {
     enum raster_type type; /* of thicknesses */
     enum figure_format figure;
     bool has_outline;
-    double affected_m; /* a cell with more debris than that, ever, was hit */
+    double checkpoint_s; /* from state to state; 0: none is kept */
+    double affected_m;   /* a cell with more debris than that, ever, was hit */
 };
 
 /* Metres in a unit of the files' numbers: as they are taken, and as the files say it, by
@@ -114,6 +115,7 @@ struct sciddicat_job {
     struct sciddicat_units units;
     struct sciddicat_runs runs;
     uint64_t n_before; /* steps of runs that have ended */
+    double keep_at_s;  /* by landslide_now_s: when the state is to be kept; INFINITY: never */
     double *snapshot;  /* [n_cells]: the last one, on its way; NULL: there are to be none */
     struct sciddicat_probe *probes; /* [slide.n_probes] */
     uint8_t *hit;   /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
@@ -131,7 +133,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 20 };
+enum { SCIDDICAT_N_SPECS = 21 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -218,7 +220,9 @@ enum status sciddicat_probes_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_simulate: the run of the landslide --------------------------------------------- */
 
-/* Runs to the end, while snapshots leave. As landslide_run(). */
+/* Runs to the end, while snapshots leave. As landslide_run(). The last run goes on from the state
+ * that an interrupted job has kept, unless there are to be snapshots, of which those before it have
+ * gone. */
 enum status sciddicat_simulate(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_files: grids and the mass balance as files --------------------------------------

@@ -285,7 +285,7 @@ static void helpers_are_wanted_where_all_have_enough_to_do_for_long_enough(void 
         s.params[0] = cases[i].steps;
         s.params[1] = "snapshot_every=1";
         s.most_helpers = cases[i].most;
-        s.is_only_begun = true;
+        s.most_finishes = 1;
         struct outcome o = run_well(&s);
         assert_int_equal(o.n_wanted, cases[i].wanted);
         assert_int_equal(o.need.helper_bytes > 0, cases[i].most > 0);

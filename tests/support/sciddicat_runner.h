@@ -11,7 +11,7 @@
 #include "tests/support/sciddicat_reference.h"
 #include "tests/support/table_support.h"
 
-enum { DEM, SOURCE, MOST_PARAMS = 8, SLIDE_HELPERS = 3 };
+enum { DEM, SOURCE, MOST_PARAMS = 12, SLIDE_HELPERS = 3 };
 
 /* --- one job ------------------------------------------------------------------------------------
  */
@@ -27,8 +27,9 @@ struct slide {
     size_t cut;                          /* cells a chunk; 0: all at once; 1: as chance has it */
     const char *params[MOST_PARAMS + 1]; /* "steps=7", ...; NULL at the end */
     size_t most_helpers;                 /* that the stage is told of */
-    size_t n_helpers;   /* that come after the first finish() that goes on, wanted or not */
-    bool is_only_begun; /* ends there */
+    size_t n_helpers;     /* that come after the first finish() that goes on, wanted or not */
+    size_t most_finishes; /* ends after so many; 0: does not */
+    const struct stage_state *state;
 };
 
 struct made_file {
@@ -168,9 +169,9 @@ static inline enum status finish_all(const struct slide *s, struct queue **helpe
         st = pull_finish(stage, &r, &more);
         if (o->n_finishes++ == 0) {
             o->n_wanted = pull_helpers(stage);
-            more = more && !s->is_only_begun;
             st = st == STATUS_OK && more && n > 0 ? pull_help(stage, helpers, &n) : st;
         }
+        more = more && o->n_finishes != s->most_finishes;
         take_files(&before, o);
         result_free(&before);
         before = r;
@@ -195,6 +196,7 @@ static inline struct outcome run_slide(const struct slide *s)
     struct stage_args args = {.queue = under_test_queue,
                               .params = params,
                               .block_bytes = 1 << 20,
+                              .state = s->state,
                               .most_helpers = s->most_helpers};
     struct queue *helpers[SLIDE_HELPERS];
     for (size_t k = 0; k < s->n_helpers; k++) {

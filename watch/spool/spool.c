@@ -267,6 +267,27 @@ struct spool_part spool_part(const char *owner, const char *id)
     return part;
 }
 
+struct spool_part spool_state_file(const char *owner, const char *id)
+{
+    struct spool_part file;
+    snprintf(file.name, sizeof(file.name), ".%s.%s.state", id, owner);
+    return file;
+}
+
+bool spool_drop_state(const struct spool *s, const char *id)
+{
+    const struct spool_part file = spool_state_file(s->owner, id);
+    struct spool_part new;
+    snprintf(new.name, sizeof(new.name), "%.*s.new", (int)sizeof(new.name) - 5, file.name);
+    const bool dropped = disk_unlink("drop.state", s->out_fd, file.name) == 0 || errno == ENOENT;
+    const int error = errno;
+    if (disk_unlink("drop.state", s->out_fd, new.name) != 0 && errno != ENOENT) {
+        return false;
+    }
+    errno = error;
+    return dropped;
+}
+
 int spool_open_part(const struct spool *s, const char *id)
 {
     return beneath_open(s->out_fd, spool_part(s->owner, id).name, O_RDONLY | O_DIRECTORY);

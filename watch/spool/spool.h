@@ -6,6 +6,8 @@
  *                                        the record: it counts attempts before each is begun, and
  *                                        once it holds the commit the job only rolls forward
  *   OUT/.ID.OWNER.part/                  the result while it is being made; OWNER is this spool
+ *   OUT/.ID.OWNER.state                  how far a long job is, if it says so: from one attempt to
+ *                                        the next, until the result has its name or the job fails
  *   OUT/sub/X/                           published by one rename
  *   ROOT/.work/ID/published/X.csv        and that is on disk
  *   ROOT/done/sub/X.csv                  archived; .work/ID is gone
@@ -303,8 +305,11 @@ enum status spool_read_owner(int work_fd, char owner[SPOOL_OWNER_BYTES]) STATUS_
 /* ".ID.OWNER.part", the part folder's name in OUT; ".ID.part", as leat 0.1.0 has it, where the
  * owner is "". */
 struct spool_part {
-    char name[SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 8];
+    char name[SPOOL_ID_BYTES + SPOOL_OWNER_BYTES + 16];
 };
 struct spool_part spool_part(const char *owner, const char *id);
+/* ".ID.OWNER.state", what a worker calls the file in OUT in which it keeps the state of a long job;
+ * the next one is written to that with ".new" at its end. */
+struct spool_part spool_state_file(const char *owner, const char *id);
 
 #endif

@@ -73,7 +73,7 @@ static void replace_all_unfit(struct spool *s, struct spool_job *job)
 /* One that is there already was written by an earlier spool_fail, and the job only moves. */
 static void write_reason(struct spool *s, struct spool_job *job)
 {
-    if (!spool_drop_part(s, s->owner, job->id)) {
+    if (!spool_drop_part(s, s->owner, job->id) || !spool_drop_state(s, job->id)) {
         log_warning("job %s: a part of its result stays for now: %s", job->id, strerror(errno));
     }
     if (!spool_has_reason(s->work_fd, job->id)) {

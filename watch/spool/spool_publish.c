@@ -332,6 +332,7 @@ static int settle(struct spool *s, struct spool_job *const jobs[], size_t n)
          * that is outdated, of which the mark alone tells from now on. */
         const bool may_go =
             !job->outdated || (marked && disk_sync_all("publish.marks", s->work_fd) == 0);
+        (void)spool_drop_state(s, job->id); /* else the next start does */
         if (!may_go || !spool_drop_part(s, job->owner, job->id)) {
             log_warning("'%s': a result that %s has replaced stays for now: %s", s->out,
                         job->published, strerror(errno));

@@ -141,6 +141,7 @@ static void drop_parts(const struct spool *s, const char *id)
 static void remove_empty(struct spool *s, struct spool_recovery *r, const char *id)
 {
     drop_parts(s, id);
+    (void)spool_drop_state(s, id);
     if (spool_forget(s->work_fd, id, false)) {
         r->n_removed++;
     } else if (is_foreign(errno)) {
@@ -148,6 +149,17 @@ static void remove_empty(struct spool *s, struct spool_recovery *r, const char *
     } else {
         log_warning("job %s, which has ended, stays until the next start: %s", id, strerror(errno));
     }
+}
+
+/* Whether the last attempt, which a record was written for, has kept a state: a host that starts
+ * again and again is not the job's fault. */
+static bool has_moved_on(const struct spool *s, const struct spool_job *job)
+{
+    struct stat record, state;
+    const struct spool_part file = spool_state_file(s->owner, job->id);
+    return fstatat(s->work_fd, spool_path(job->id, "job").text, &record, 0) == 0 &&
+           fstatat(s->out_fd, file.name, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
+           state.st_mtime > record.st_mtime;
 }
 
 /* A job that is neither committed nor failed, and has inputs. */
@@ -165,6 +177,9 @@ static void go_on(struct spool *s, struct spool_recovery *r, struct spool_job *j
             free(why);
             return;
         }
+    }
+    if (job->n_attempts >= s->max_attempts && has_moved_on(s, job)) {
+        job->n_attempts = 0;
     }
     if (job->n_attempts >= s->max_attempts) {
         char text[80];
@@ -224,25 +239,35 @@ static void roll_forward(struct spool *s, struct spool_recovery *r)
     r->n_jobs = n;
 }
 
-/* Removes parts of this spool whose jobs are known not to be committed. */
+/* Whether it is called as a part of this spool's job, or its state. */
+static bool is_part(const struct spool *s, const char *id, const char *name)
+{
+    const struct spool_part part = spool_part(s->owner, id), state = spool_state_file(s->owner, id);
+    const size_t n = strlen(state.name);
+    char old[sizeof(part)];
+    publish_old_name(part.name, old, sizeof(old));
+    return strcmp(name, part.name) == 0 || strcmp(name, old) == 0 ||
+           (strncmp(name, state.name, n) == 0 &&
+            (name[n] == '\0' || strcmp(name + n, ".new") == 0));
+}
+
+/* Removes parts and states of this spool whose jobs are known not to be committed. */
 static enum status sweep_parts(struct spool *s, struct spool_recovery *r)
 {
     struct spool_names list;
     enum status code = spool_list(s->out_fd, "the output folder", &list);
     for (size_t i = 0; code == STATUS_OK && i < list.n; i++) {
-        char id[SPOOL_ID_BYTES], old[sizeof(struct spool_part)];
+        char id[SPOOL_ID_BYTES];
         struct stat st;
         const char *name = list.names[i];
         snprintf(id, sizeof(id), "%s", name[0] == '.' ? name + 1 : "");
-        const struct spool_part part = spool_part(s->owner, id);
-        publish_old_name(part.name, old, sizeof(old));
-        if (spool_id_time(id) < 0 || (strcmp(name, part.name) != 0 && strcmp(name, old) != 0)) {
+        if (spool_id_time(id) < 0 || !is_part(s, id, name)) {
             continue;
         }
         if (fstatat(s->work_fd, id, &st, AT_SYMLINK_NOFOLLOW) == 0 || !spool_is_absent(errno)) {
             continue;
         }
-        if (spool_drop_part(s, s->owner, id)) {
+        if (spool_drop_part(s, s->owner, id) && spool_drop_state(s, id)) {
             r->n_parts++;
         } else {
             log_warning("'%s/%s' cannot be removed: %s", s->out, name, strerror(errno));
