@@ -2,6 +2,7 @@
  * command_run - leat run: every input to a published result; one line a job for people (stderr), or
  * one JSON object a job for programs (stdout).
  */
+#include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/commands/report.h"
@@ -10,9 +11,11 @@
 #include "watch/files/xalloc.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     JOBS_LISTED = 16,   /* of many jobs the first are listed, the others only when they fail */
@@ -24,6 +27,8 @@ struct told {
     size_t n_done, n_failed;
     json_t *warnings; /* kind -> {"of": the first file, "text", "more": further ones} */
     char *failed;     /* names of the first that did; NULL: none did */
+    FILE *log;        /* --job-log; NULL: none */
+    size_t n_logged;
 };
 
 /* What warnings about different files and numbers have in common; for free(). */
@@ -119,6 +124,39 @@ static void tell_success(struct told *told, const struct job_report *r)
     }
 }
 
+/* --- the job log ------------------------------------------------------------------------------ */
+
+/* Opens it, to be continued. The columns are those of GNU parallel's --joblog. */
+static enum status open_log(const char *path, FILE **out)
+{
+    static const char head[] =
+        "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+    *out = path != NULL ? fopen(path, "ae") : NULL;
+    if (path != NULL && (*out == NULL || fseek(*out, 0, SEEK_END) != 0 ||
+                         (ftell(*out) == 0 && (fputs(head, *out) < 0 || fflush(*out) != 0)))) {
+        return status_fail_errno(errno, "--job-log: '%s' cannot be written", path);
+    }
+    return STATUS_OK;
+}
+
+static void log_job(struct told *told, const struct job_report *r)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const double ran_s =
+        r->started_ns > 0 ? (double)(thread_pool_now_ns() - r->started_ns) * 1e-9 : 0;
+    const bool is_good = r->code == STATUS_OK || r->code == STATUS_SKIPPED;
+    char *const path = xcalloc(4 * strlen(r->path) + 1, 1);
+    excerpt_escape(path, r->path);
+    fprintf(told->log, "%zu\t:\t%.3f\t%.3f\t0\t%llu\t%d\t0\t%s\n", ++told->n_logged,
+            (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - ran_s, ran_s,
+            (unsigned long long)r->input_bytes, is_good ? 0 : 1, path);
+    fflush(told->log);
+    free(path);
+}
+
+/* --- ends of jobs ----------------------------------------------------------------------------- */
+
 static void on_ended(void *user, const struct job_report *r)
 {
     struct told *told = user;
@@ -133,6 +171,9 @@ static void on_ended(void *user, const struct job_report *r)
     }
     if (told->settings->json) {
         report_print(r, told->settings->output);
+    }
+    if (told->log != NULL) {
+        log_job(told, r);
     }
 }
 
@@ -192,7 +233,13 @@ enum status command_run(const struct settings *s, int *exit_status)
     struct told told = {.settings = s, .warnings = json_object()};
     const struct runner_listener listener = {
         .ended = on_ended, .all_ended = tell_totals, .user = &told};
-    const enum status code = runner_run(s, false, &listener, exit_status);
+    enum status code = open_log(s->job_log, &told.log);
+    if (code == STATUS_OK) {
+        code = runner_run(s, false, &listener, exit_status);
+    }
+    if (told.log != NULL && (ferror(told.log) | fclose(told.log)) != 0 && code == STATUS_OK) {
+        code = status_fail(STATUS_IO, "--job-log: '%s' is not whole", s->job_log);
+    }
     json_decref(told.warnings);
     free(told.failed);
     return code;

@@ -193,6 +193,7 @@ static void report(struct job *job)
 {
     const struct job_tasks *const t = &job->tasks;
     struct job_report r = {.path = job->input.parts[0].path,
+                           .started_ns = job->started_ns,
                            .result = job_settings_result(&job->input.settings),
                            .code = t->code,
                            .message = t->message != NULL ? t->message : status_text(t->code),

@@ -28,6 +28,7 @@ struct job_report {
     const char *message;    /* why it failed; "" otherwise */
     const json_t *manifest; /* result.json of a job that is done; NULL otherwise */
     uint64_t input_bytes;
+    uint64_t started_ns; /* by thread_pool_now_ns; 0: it was not begun */
     bool is_long; /* it was to be computed only if short, and is not: nothing has come of it */
 };
 

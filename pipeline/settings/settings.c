@@ -64,6 +64,8 @@ const struct settings_key settings_keys[] = {
         "Skip what is done: results that match inputs, parameters and version"),
     KEY("replace", WATCH, 0, SWITCH, replace, NULL,
         "Replace an earlier result of the same name, instead of naming the new one X~ID"),
+    KEY("job_log", RUN & ~F, 0, TEXT, job_log, "FILE",
+        "Append a line for each job: start, seconds, exit status, input (as GNU parallel does)"),
     KEY("backend", WORK, 'b', CHOICE, backend, "auto|cpu|cuda",
         "Where to compute (default auto: CUDA for large jobs when a device passes its self-test)"),
     KEY("devices", WORK, 0, DEVICES, devices, "all|N|LIST",
@@ -512,6 +514,7 @@ static void free_sections(struct settings_section *sections, size_t n)
 void settings_free(struct settings *s)
 {
     free(s->config);
+    free(s->job_log);
     free(s->pipeline);
     free(s->output);
     free(s->backend);

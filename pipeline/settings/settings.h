@@ -53,6 +53,7 @@ struct settings_keep {
 
 struct settings {
     char *config;      /* file read; NULL: none */
+    char *job_log;     /* a line for each job goes there; NULL: none */
     char *name;        /* what standard input is called; NULL: "stdin" */
     char *pipeline;    /* --pipeline of the command line; NULL: by route or name */
     char *output;      /* default "leat-out"; of watch absolute, and SPOOL/out */

@@ -121,11 +121,12 @@ static enum status unknown_parameter(const struct stage_ops *stage, const char *
         text_near_offer(&near, table_option_key(i));
     }
     const char *whose = stage != NULL ? stage->name : "any pipeline";
-    return near.best != NULL
-               ? status_fail(STATUS_BAD_ARGUMENT,
-                             "unknown parameter '%s' of %s: did you mean '%s'?", key, whose,
-                             near.best)
-               : status_fail(STATUS_BAD_ARGUMENT, "unknown parameter '%s' of %s", key, whose);
+    return near.best != NULL ? status_fail(STATUS_BAD_ARGUMENT,
+                                           "unknown parameter '%s' of %s: did you mean '%s'?", key,
+                                           whose, near.best)
+                             : status_fail(STATUS_BAD_ARGUMENT,
+                                           "unknown parameter '%s' of %s; leat help %s lists them",
+                                           key, whose, stage != NULL ? stage->name : "PIPELINE");
 }
 
 enum status settings_take_defaults(struct job_settings *j)

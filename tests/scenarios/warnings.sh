@@ -84,7 +84,9 @@ expect 0 "$LEAT" run -b cpu -o many.out many
 once stderr 'missing_value=-999'
 once stderr '39 more results have the warning of .*looks like'
 echo 'a,b' >many/none.clusters.csv
-expect 1 "$LEAT" run -v -b cpu -o many.all many
+expect 1 "$LEAT" run -v -b cpu -o many.all --job-log jobs.tsv many
+[ "$(cut -f 7 jobs.tsv | sort | uniq -c | tr -s ' \n' ' ')" = " 40 0 1 1 1 Exitval " ] || fail "the job log: $(cat jobs.tsv)"
+[ "$(awk -F '\t' 'NR > 1 && NF == 9 && $3 > 1e9 && $4 >= 0 && $9 ~ /many.*csv$/' jobs.tsv | wc -l)" -eq 41 ] || fail "the job log: $(cat jobs.tsv)"
 [ "$(grep -c 'missing_value=-999' stderr)" -eq 40 ] || fail "-v does not say all"
 tail -n 1 stderr | grep -q 'error: failed, for the reasons above: .*none.clusters.csv$' || fail "who failed is not said at the end"
 expect 1 "$LEAT" run -q --json -b cpu --resume -o many.all many
