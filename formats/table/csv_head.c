@@ -341,7 +341,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     h->line = ends->n + 1;
     shape->dialect.row_cells = 0;
     shape->dialect.header = NULL;
-    shape->dialect.sums_are_data = t->choice.sums_are_data;
+    shape->dialect.sums_are_data = t->choice.sums_are_data || t->options.words;
     STATUS_TRY(check_text(h, t->source));
     const bool few = !h->whole && ends->n < 2;
     if (few && !csv_holds_bare_cr(h->text, h->end)) {
@@ -360,7 +360,7 @@ static enum status look(struct table *t, size_t want, struct csv_shape *shape, s
     begin = csv_pass_preamble(begin, h->end, &line, &signs.sep);
     h->doubt = csv_find_dialect(begin, (size_t)(h->end - begin), h->whole, &signs, &shape->dialect);
     STATUS_TRY(csv_find_top(&shape->dialect, h->file, begin, h->end, h->whole, line,
-                            t->choice.header, &h->top));
+                            t->options.words ? TABLE_HEADER_NONE : t->choice.header, &h->top));
     return h->top.needs_more ? STATUS_OK : walk(h, &shape->dialect);
 }
 

@@ -438,6 +438,24 @@ static enum status warn_of_commas(struct table *t, const struct csv_head *h)
     return STATUS_OK;
 }
 
+/* Lines of two words: their first two cells. */
+static enum status decide_words(const struct table *t, struct csv_head *h, struct csv_shape *shape)
+{
+    if (h->n_columns < 2) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: line %" PRIu64 " has one cell, and two names are read: a name and "
+                           "what belongs to it (cells are delimited by %s; -s sep=... says "
+                           "otherwise)",
+                           source_name(t->source), h->first_line,
+                           csv_delimiter_name(&shape->dialect));
+    }
+    memset(h->seen, CSV_LEFT, h->n_columns);
+    h->seen[0] = CSV_LABEL;
+    h->seen[1] = CSV_KEEP;
+    shape->has_words = true;
+    return make_runs(h, shape);
+}
+
 enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_shape *shape)
 {
     if (h->n_lines == 0) {
@@ -453,6 +471,9 @@ enum status csv_decide_shape(struct table *t, struct csv_head *h, struct csv_sha
     shape->n_columns = h->n_columns;
     shape->has_title = h->top.above.first > 0 || h->top.units.first > 0;
     shape->shape_line = h->top.n_columns > 0 ? h->second_line : h->first_line;
+    if (t->options.words) {
+        return decide_words(t, h, shape);
+    }
     STATUS_TRY(warn_of_commas(t, h));
     STATUS_TRY(csv_decide_header(t, h, &shape->dialect, &shape->has_header));
     STATUS_TRY(shape->has_header ? read_names(t, h, &shape->dialect, shape) : STATUS_OK);

@@ -27,6 +27,7 @@ struct table_options {
     const char *prj; /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool for_grid;   /* it stands in a grid's place: a grid, or numbers alone */
     bool dates;      /* text: the first column may be dates and times, as of moment.h */
+    bool words;      /* text: names alone (table_info.has_words), no line of which is a header */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };
 

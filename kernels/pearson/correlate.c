@@ -479,3 +479,13 @@ struct span correlate_one(const struct correlation *c, size_t s, bool *is_standa
     }
     return (*is_standard ? z_of : x_of)(c, block_of(c, s), s);
 }
+
+struct span correlate_z(const struct correlation *c, size_t s)
+{
+    return z_of(c, block_of(c, s), s);
+}
+
+struct span correlate_x(const struct correlation *c, size_t s)
+{
+    return c->request.in_place ? (struct span){0} : x_of(c, block_of(c, s), s);
+}

@@ -133,6 +133,10 @@ enum status correlate_with_targets(struct correlation *c, struct span x, struct 
 /* Series s, of targets those after the series: in the exact standard form, where that is what was
  * computed with, else itself. */
 struct span correlate_one(const struct correlation *c, size_t s, bool *is_standard);
+/* Series s in the exact standard form, of series that are alone; itself, or none where it did not
+ * stay. */
+struct span correlate_z(const struct correlation *c, size_t s);
+struct span correlate_x(const struct correlation *c, size_t s);
 
 /* For who fills the matrix in another way: moments of `capacity` series and a list for their
  * panels, those that are there stay; all panels of n series. */

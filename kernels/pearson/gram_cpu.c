@@ -13,6 +13,8 @@
  * where a series is degenerate. Where there are few tiles of long series, they are cut along the
  * samples, too, into parts that are added up in order.
  *
+ * Small blocks are a tile each, and a task.
+ *
  * Error of r for complete series of N samples, u = 2^-53; to first order in u:
  *   product   (2048 + N / 2048) u   (product_cpu.h; sum |z z'| <= 1; parts need no more)
  *   z, z'     5 u each: two subtractions, the scale, and its product
@@ -249,4 +251,28 @@ enum status cpu_gram(struct queue *q, const struct pearson_panel *p)
 no_tiles:
     free(marks);
     return st;
+}
+
+static void block_body(void *arg, size_t index, void *scratch)
+{
+    const struct pearson_blocks *b = arg;
+    const size_t stride = cpu_z_stride(b->n_samples);
+    const struct pearson_panel p = pearson_block(b, index, stride * sizeof(double));
+    const struct tile t = {0, b->size, 0, b->size};
+    const struct gram_job job = {
+        .p = &p, .stride = stride, .mark_a = scratch, .mark_b = scratch, .part = b->n_samples};
+    fill_marks(p.moments, &p.a, scratch);
+    multiply(&job, &t, 0, p.r.at, b->size);
+    finish_tile(&job, &t, p.r.at, b->size);
+}
+
+enum status cpu_gram_blocks(struct queue *q, const struct pearson_blocks *b)
+{
+    struct pearson_blocks blocks = *b;
+    STATUS_TRY(product_need(q));
+    STATUS_TRY(cpu_expect(b->z, b->n * b->size, cpu_z_stride(b->n_samples) * sizeof(double),
+                          "gram of blocks"));
+    STATUS_TRY(cpu_expect(b->moments, b->n, moments_bytes(b->size), "gram of blocks"));
+    STATUS_TRY(cpu_expect(b->r, b->n, b->size * b->size * sizeof(double), "gram of blocks"));
+    return cpu_run_scratch(q, b->n, b->size * sizeof(double), block_body, &blocks);
 }

@@ -78,6 +78,34 @@ struct pearson_panel {
     bool ranks; /* the series are average ranks; gram_gaps ranks what two of them have in common */
 };
 
+/* Groups of `size` series each, one behind the other, of which only series of one group make pairs:
+ * n blocks on the diagonal of a matrix. Each has moments of its own. */
+struct pearson_blocks {
+    size_t n, size, n_samples;
+    struct span z;       /* n size series in the exact form */
+    struct span moments; /* n times moments_bytes(size) */
+    size_t min_samples;
+    struct span r; /* [n][size][size] doubles */
+};
+enum { PEARSON_BLOCK_MOST = 256 }; /* the largest size */
+
+#ifndef __CUDACC__
+/* Block k as a panel; z_bytes: from a series to the next. */
+static inline struct pearson_panel pearson_block(const struct pearson_blocks *b, size_t k,
+                                                 size_t z_bytes)
+{
+    const struct pearson_side side = {.z = span_from(b->z, k * b->size * z_bytes), .n = b->size};
+    return (struct pearson_panel){
+        .precision = PEARSON_EXACT,
+        .n_samples = b->n_samples,
+        .a = side,
+        .b = side,
+        .moments = {span_from(b->moments, k * moments_bytes(b->size)), b->size, b->min_samples},
+        .r = span_from(b->r, k * b->size * b->size * sizeof(double)),
+        .width = b->size};
+}
+#endif
+
 /* The element of a pair whose sums cancel: no coefficient. */
 #define PEARSON_UNSURE 2.0
 
@@ -152,6 +180,10 @@ struct pearson_kernels {
      * whole panels. Where a.z is b.z's tail (the diagonal), elements i >= j may be left undefined.
      * STATUS_TOO_LARGE beyond PEARSON_SAMPLES_MAX. */
     enum status (*gram)(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
+
+    /* The same of many small blocks at once, each a diagonal; their other elements may change, too.
+     */
+    enum status (*gram_blocks)(struct queue *q, const struct pearson_blocks *b) STATUS_MUST_CHECK;
 
     /* About how many multiplications and additions a second gram() does on this queue; for choices
      * that change no bits. */

@@ -194,6 +194,7 @@ const struct pearson_kernels cpu_pearson = {
     .z_in_place = true,
     .standardize = standardize,
     .gram = cpu_gram,
+    .gram_blocks = cpu_gram_blocks,
     .rate = rate,
     .gram_gaps = cpu_gram_gaps,
     .gaps_bytes = cpu_gaps_bytes,

@@ -20,6 +20,7 @@ enum status cpu_check_panel(const struct pearson_panel *panel, const char *what)
 /* turn_cpu, gram_cpu, gaps_cpu, pairs_cpu, significance_cpu, ranks_cpu */
 KERNEL(pearson, turn) cpu_turn;
 KERNEL(pearson, gram) cpu_gram;
+KERNEL(pearson, gram_blocks) cpu_gram_blocks;
 KERNEL(pearson, gram_gaps) cpu_gram_gaps;
 KERNEL(pearson, gaps_bytes) cpu_gaps_bytes;
 KERNEL(pearson, pairs_add) cpu_pairs_add;

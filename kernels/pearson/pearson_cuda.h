@@ -41,6 +41,11 @@ size_t cuda_multiply_scratch(const struct cuda_product *product);
 enum status cuda_multiply(struct cuda_queue *q, enum stream_id id,
                           const struct cuda_product *product) STATUS_MUST_CHECK;
 
+/* The products of small blocks, of n_k doubles a series, `pitch` from one to the next. */
+enum status cuda_multiply_blocks(struct cuda_queue *q, enum stream_id id,
+                                 const struct pearson_blocks *b, size_t pitch,
+                                 size_t n_k) STATUS_MUST_CHECK;
+
 /* turn_cuda, standardize_cuda */
 KERNEL(pearson, turn) cuda_turn;
 KERNEL(pearson, z_bytes) cuda_z_bytes;

@@ -104,3 +104,21 @@ enum status cuda_multiply(struct cuda_queue *q, enum stream_id id, const struct 
     return n_splits > 1 ? split_product(q, id, blas, p, n_splits)
                         : product_of(blas, p, 0, p->n_k, p->c, p->width, p->add);
 }
+
+enum status cuda_multiply_blocks(struct cuda_queue *q, enum stream_id id,
+                                 const struct pearson_blocks *b, size_t pitch, size_t n_k)
+{
+    const int64_t size = (int64_t)b->size;
+    const double one = 1, none = 0, *z = (const double *)b->z.at;
+    cublasHandle_t blas;
+    STATUS_TRY(cuda_queue_blas(q, id, &blas));
+    for (size_t k = 0; k < n_k; k += SLICE) {
+        CUBLAS_TRY(cublasDgemmStridedBatched_64(
+                       blas, CUBLAS_OP_T, CUBLAS_OP_N, size, size,
+                       (int64_t)cuda_min(SLICE, n_k - k), &one, z + k, (int64_t)pitch,
+                       size * (int64_t)pitch, z + k, (int64_t)pitch, size * (int64_t)pitch,
+                       k > 0 ? &one : &none, (double *)b->r.at, size, size * size, (int64_t)b->n),
+                   "products of blocks");
+    }
+    return STATUS_OK;
+}

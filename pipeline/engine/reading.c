@@ -37,6 +37,8 @@ static struct table_options table_options_of(const struct reading *r, size_t par
     options.prj = r->input->parts[part].prj;
     options.for_grid = settings->parts[part]->kind == STAGE_GRID;
     options.dates = settings->parts[part]->dates;
+    options.words = settings->parts[part]->words;
+    options.columns = options.words ? NULL : options.columns;
     if (key != NULL) {
         const char *text = stage_text(settings->stage, settings->params, key);
         options.columns = *text != '\0' ? text : NULL;

@@ -42,7 +42,10 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
     result_row_real(to, "max", pearson_stat(job, MOMENTS_MAX, s));
     result_row_real(to, "median_abs_r", job->median_abs[s]);
     result_row_real(to, "lag1", pearson_stat(job, MOMENTS_LAG1, s));
-    if (!job->choice.targets) {
+    if (job->choice.within) {
+        result_row_text(to, "group", pearson_within_name(job, s));
+    }
+    if (pearson_has_matrix(&job->choice)) {
         result_row_flag(to, "anomaly", job->is_anomalous[s]);
     }
     if (job->place != NULL) {
@@ -94,6 +97,9 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_real(to, "q", has_q ? job->q[k] : NAN);
     result_row_real(to, "n_effective", effective);
     result_row_real(to, "p_effective", pearson_p(p->r, effective));
+    if (job->choice.within) {
+        result_row_text(to, "group", pearson_within_name(job, p->i));
+    }
 }
 
 static void partner_row(const void *context, uint64_t k, struct result_row *to)
@@ -140,11 +146,25 @@ static enum status fetch_r(void *context, uint64_t first, size_t n, void *dst)
     return job->ops->matrix->condensed(job->queue, &job->matrix, first, n, dst);
 }
 
-static enum status fetch_targets_r(void *context, uint64_t first, size_t n, void *dst)
+/* Numbers on the host. */
+static enum status fetch_held(void *context, uint64_t first, size_t n, void *dst)
 {
-    const struct pearson_job *const job = context;
-    memcpy(dst, job->targets_r + first, n * sizeof *job->targets_r);
+    memcpy(dst, (const double *)context + first, n * sizeof(double));
     return STATUS_OK;
+}
+
+/* The group of each series, -1 for none, what the groups are called, where their coefficients
+ * begin; and these. */
+static enum status add_within(struct pearson_job *job, struct result_file *f)
+{
+    const struct pearson_within *const w = &job->within;
+    const size_t n_pairs = (size_t)w->at[w->n], n_starts = w->n + 1;
+    STATUS_TRY(result_add_copy(f, "group", NPY_I4, 1, &job->n_series, w->group));
+    STATUS_TRY(result_add_strings(f, "groups", w->n, w->names));
+    STATUS_TRY(result_add_copy(f, "starts", NPY_I8, 1, &n_starts, w->at));
+    return job->choice.keep_r
+               ? result_add_array(f, "r", NPY_F8, 1, &n_pairs, fetch_held, w->r, NULL)
+               : STATUS_OK;
 }
 
 static enum status add_arrays(struct pearson_job *job, const struct result_table *series,
@@ -164,12 +184,15 @@ static enum status add_arrays(struct pearson_job *job, const struct result_table
     if (job->choice.targets) {
         STATUS_TRY(result_add_strings(f, "targets", job->n_targets, job->names.at + job->n_series));
     }
+    if (job->choice.within) {
+        return add_within(job, f);
+    }
     if (!job->choice.keep_r) {
         return STATUS_OK;
     }
     if (job->choice.targets) {
         const size_t dims[] = {job->n_targets, job->n_series};
-        return result_add_array(f, "r", NPY_F8, 2, dims, fetch_targets_r, job, NULL);
+        return result_add_array(f, "r", NPY_F8, 2, dims, fetch_held, job->targets_r, NULL);
     }
     return result_add_array(f, "r", job->layout.r_type == DTYPE_F64 ? NPY_F8 : NPY_F4, 1, &n_pairs,
                             fetch_r, job, NULL);
@@ -245,6 +268,10 @@ static size_t rows_in_piece(const struct pearson_job *job, size_t most, size_t n
         const size_t n = strlen(job->names.at[s]);
         longest = n > longest ? n : longest;
     }
+    for (size_t g = 0; g < job->within.n; g++) {
+        const size_t n = strlen(job->within.names[g]);
+        longest = n > longest ? n : longest;
+    }
     const size_t quoted = 2 * longest + 3; /* every byte doubled, quotes, delimiter */
     const size_t row = n_numbers * NUMBER_BYTES + n_names * quoted;
     const size_t fit = (PACK_PIECE_BYTES - HEADER_BYTES) / row;
@@ -256,8 +283,9 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     const struct result_table series = {"series", series_row, job, job->n_series};
     const struct result_table pairs = pairs_of(job);
     STATUS_TRY(add_arrays(job, &series, out));
-    STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 11, 1)));
-    STATUS_TRY(result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2)));
+    const size_t more = job->choice.within ? 1 : 0;
+    STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 11, 1 + more)));
+    STATUS_TRY(result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2 + more)));
     const struct result_table partners = {"partners", partner_row, job, job->n_partners};
     STATUS_TRY(job->choice.top_each > 0
                    ? result_table_csv(out, &partners, rows_in_piece(job, PAIR_ROWS, 5, 2))
@@ -265,6 +293,10 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     const struct result_table groups = {"groups", group_row, job, job->groups.n};
     STATUS_TRY(groups.n_rows > 0
                    ? result_table_csv(out, &groups, rows_in_piece(job, PAIR_ROWS, 4, 1))
+                   : STATUS_OK);
+    const struct result_table within = {"within", pearson_within_row, job, job->within.n};
+    STATUS_TRY(job->choice.within
+                   ? result_table_csv(out, &within, rows_in_piece(job, SERIES_ROWS, 6, 1))
                    : STATUS_OK);
     return job->choice.text_r
                ? add_square(job, rows_in_piece(job, SERIES_ROWS, job->n_series, 1), out)

@@ -17,8 +17,8 @@
 #include "stages/pearson/cliques.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 16 };
-enum { PEARSON_SERIES, PEARSON_TARGETS, PEARSON_N_PARTS };
+enum { PEARSON_N_SPECS = 18 };
+enum { PEARSON_SERIES, PEARSON_TARGETS, PEARSON_GROUPS, PEARSON_N_PARTS };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
 /* The most pairs that one result lists, and partners; the most series of a matrix in text; the most
@@ -39,13 +39,15 @@ struct pearson_choice {
     bool keep_r;        /* the matrix is among the results, as an array ... */
     bool text_r;        /* ... or as a text */
     size_t top;
-    bool targets;     /* only pairs with a series of another file */
-    size_t top_each;  /* partners of each series */
-    double threshold; /* 0: off */
-    double groups;    /* the least r within a group; 0: off ... */
-    bool groups_abs;  /* ... or |r| */
-    bool cluster;     /* the heat map is ordered by clusters */
-    bool by_groups;   /* the heat map is ordered by groups */
+    bool targets;         /* only pairs with a series of another file */
+    bool within;          /* only pairs of one group, which a file says, or ... */
+    const char *group_by; /* ... the name up to this; "": a file */
+    size_t top_each;      /* partners of each series */
+    double threshold;     /* 0: off */
+    double groups;        /* the least r within a group; 0: off ... */
+    bool groups_abs;      /* ... or |r| */
+    bool cluster;         /* the heat map is ordered by clusters */
+    bool by_groups;       /* the heat map is ordered by groups */
     enum figure_format figure;
 };
 
@@ -95,6 +97,28 @@ struct lines_block {
 
 /* As of CORRELATE_BLOCKS_MOST. */
 enum { PEARSON_BLOCKS_MOST = CORRELATE_BLOCKS_MOST };
+
+/* Groups of series that are given, in the order of their names. */
+struct pearson_within {
+    size_t n;
+    const char **names;
+    size_t *start;     /* [n + 1]: the members of each, ... */
+    uint32_t *members; /* ... which ascend */
+    uint32_t *group;   /* [n_series]: n or more: in none */
+    uint32_t *place;   /* [n_series]: among the members of its group */
+    double *r;         /* the condensed triangle of each group, */
+    uint64_t *at;      /* [n + 1] which begins there */
+    struct pearson_group {
+        double mean, median, least, homogeneity; /* of r; homogeneity: the mean of |r| */
+        uint64_t n_undefined;                    /* pairs without a coefficient */
+    } * groups;
+    size_t n_single;      /* groups of one series */
+    size_t n_unknown;     /* names in the file that no series has */
+    struct bytes unknown; /* the first of these */
+    struct bytes read,
+        text;      /* of the file: a name and a group in turns, each with its NUL; `names` */
+    size_t n_read; /* of both, together */
+};
 
 struct pearson_job {
     struct job_io *io;
@@ -153,8 +177,9 @@ struct pearson_job {
     double *median_abs;   /* [n_series] */
     double median_abs_all;
     struct matrix_survey survey;
-    bool *is_anomalous;           /* [n_series]: series that stand out */
-    double *targets_r;            /* [n_targets][n_series] */
+    bool *is_anomalous; /* [n_series]: series that stand out */
+    double *targets_r;  /* [n_targets][n_series] */
+    struct pearson_within within;
     struct span targets_x;        /* the targets, of the type of the series */
     struct matrix_pair *pairs;    /* the strongest first */
     size_t n_found;               /* 0 only when no pair has a coefficient */
@@ -173,6 +198,12 @@ struct pearson_job {
 static inline bool pearson_has_few(const struct pearson_job *job)
 {
     return job->layout.cells <= job->ops->pearson->columns_few;
+}
+
+/* Every pair has a coefficient, in the matrix. */
+static inline bool pearson_has_matrix(const struct pearson_choice *c)
+{
+    return !c->targets && !c->within;
 }
 
 /* "column" or "row": what one series is. */
@@ -360,6 +391,35 @@ enum status pearson_targets_take(struct pearson_job *job) STATUS_MUST_CHECK;
 /* When the moments are on the host: r, what is asked of a matrix, pairs and partners.
  * STATUS_START_OVER as of pearson_rows_gaps. */
 enum status pearson_targets_find(struct pearson_job *job) STATUS_MUST_CHECK;
+
+/* --- pearson_membership.c: which group each series is in --- */
+/* Room for that. */
+enum status pearson_membership_room(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Reads the file of groups, if there is one and it has not been read; after the series. */
+enum status pearson_membership_read(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Finds the groups, by their file or by the names, which are there. */
+enum status pearson_membership_take(struct pearson_job *job) STATUS_MUST_CHECK;
+/* The pairs of one group, without the series that are left out. */
+typedef bool pearson_property_fn(const struct pearson_job *job, size_t s);
+uint64_t pearson_membership_pairs(const struct pearson_job *job, pearson_property_fn *is_left_out);
+
+/* --- pearson_within.c: correlation inside groups --- */
+/* Whether what is asked for can be had. */
+enum status pearson_within_begin(const struct pearson_job *job) STATUS_MUST_CHECK;
+/* What it takes, for the plan. */
+enum status pearson_within_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* As pearson_targets_find. */
+enum status pearson_within_find(struct pearson_job *job) STATUS_MUST_CHECK;
+/* As count_levels, of series without gaps. */
+void pearson_within_levels(const struct pearson_job *job, const struct pearson_levels *l,
+                           uint64_t *counts);
+/* The group of series s; "": none. */
+const char *pearson_within_name(const struct pearson_job *job, size_t s);
+/* A row of within.csv.gz; `context` is the job. */
+struct result_row;
+void pearson_within_row(const void *context, uint64_t g, struct result_row *to);
+enum status pearson_within_warn(const struct pearson_job *job,
+                                struct result *out) STATUS_MUST_CHECK;
 
 /* --- pearson_index.c: series that are none, and ones that are too short --- */
 /* Whether the first column would be left out if it counts (table_watch.h). */

@@ -26,6 +26,8 @@ enum {
     GROUPS_OF,
     TARGETS,
     TARGETS_COLUMNS,
+    WITHIN,
+    GROUP_BY,
     ORDER,
     FIGURE
 };
@@ -108,6 +110,17 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                          .min = 0,
                          .max = 4096,
                          .help = "columns of X.targets.* to read; empty: all numbers"},
+    [WITHIN] = {.key = "within",
+                .kind = PARAM_CHOICE,
+                .text = "none",
+                .choices = "none|file",
+                .help = "file: correlate inside the groups of X.groups.* alone"},
+    [GROUP_BY] = {.key = "group_by",
+                  .kind = PARAM_TEXT,
+                  .text = "",
+                  .min = 0,
+                  .max = 64,
+                  .help = "the same: a name up to this is the group"},
     [ORDER] = {.key = "order",
                .kind = PARAM_CHOICE,
                .text = "file",
@@ -154,6 +167,8 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .top = (size_t)p[TOP].count,
                                    .top_each = (size_t)p[TOP_EACH].count,
                                    .targets = p[TARGETS].index == 1,
+                                   .within = p[WITHIN].index == 1 || p[GROUP_BY].text[0] != '\0',
+                                   .group_by = p[GROUP_BY].text,
                                    .threshold = p[THRESHOLD].real,
                                    .groups = p[GROUPS].real,
                                    .groups_abs = p[GROUPS_OF].index == 1,
@@ -267,22 +282,25 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->turned = turned && !l->by_lines;
     l->n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0;
     l->derived = choice->diff != PEARSON_DIFF_NONE || choice->ranks;
-    if ((choice->ranks || choice->drop || choice->targets) && !pearson_has_rows(l)) {
+    if ((choice->ranks || choice->drop || !pearson_has_matrix(choice)) && !pearson_has_rows(l)) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: %s takes whole series, and these do not fit into memory: raise "
                            "--memory (a device has its own: --backend cpu), or set %s",
                            job->name,
-                           choice->targets ? "targets=file"
-                           : choice->drop  ? "missing=drop"
-                                           : "method=spearman",
-                           choice->targets ? "targets=none"
-                           : choice->drop  ? "missing=pairwise"
-                                           : "method=pearson");
+                           choice->targets  ? "targets=file"
+                           : choice->within ? "correlation within groups"
+                           : choice->drop   ? "missing=drop"
+                                            : "method=spearman",
+                           choice->targets  ? "targets=none"
+                           : choice->within ? "within=none"
+                           : choice->drop   ? "missing=pairwise"
+                                            : "method=pearson");
     }
     /* What pairs are listed is computed again from ranks of all samples: not with gaps. */
-    choice->used = pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) && !choice->targets
-                       ? choice->asked
-                       : PEARSON_EXACT;
+    choice->used =
+        pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) && pearson_has_matrix(choice)
+            ? choice->asked
+            : PEARSON_EXACT;
     l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
     /* What is turned of a pipe stays where samples may be missing: a pipe cannot start over. */
@@ -317,7 +335,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                 .given = given,
                                                 .in_place = in_place,
                                                 .ranks = choice->ranks,
-                                                .alone = choice->targets,
+                                                .alone = !pearson_has_matrix(choice),
                                                 .gaps = choice->pairwise};
     l->level_bytes =
         in_place ? correlate_x_bytes(&job->c) : pearson_levels(l) * dtype_bytes(l->type);
@@ -332,7 +350,7 @@ bool pearson_prefers_slabs(const struct pearson_job *job)
     const struct pearson_choice *const c = &job->choice;
     const struct pearson_layout *const l = &job->layout;
     return !l->by_lines && pearson_has_few(job) && l->lines >= MANY_SAMPLES &&
-           c->asked == PEARSON_EXACT && !c->ranks && !c->drop && !c->targets;
+           c->asked == PEARSON_EXACT && !c->ranks && !c->drop && pearson_has_matrix(c);
 }
 
 bool pearson_by_lines(const struct stage_args *args)

@@ -19,9 +19,6 @@ static const double walk_lag1 =
 
 static const double same_error = 1e-12; /* of |r|, which is 1 */
 
-/* Whether a series has a property. */
-typedef bool property_fn(const struct pearson_job *job, size_t s);
-
 static bool has_few_samples(const struct pearson_job *job, size_t s)
 {
     return pearson_stat(job, MOMENTS_COUNT, s) < moments_least_count(job->stats);
@@ -49,12 +46,17 @@ static bool has_gaps(const struct pearson_job *job, size_t s)
     return pearson_stat(job, MOMENTS_COUNT, s) < (double)(job->n_samples - job->n_incomplete);
 }
 
+static bool is_in_no_group(const struct pearson_job *job, size_t s)
+{
+    return job->within.group[s] >= job->within.n;
+}
+
 static bool is_anomalous(const struct pearson_job *job, size_t s)
 {
     return job->is_anomalous[s];
 }
 
-static size_t count_series(const struct pearson_job *job, property_fn *property)
+static size_t count_series(const struct pearson_job *job, pearson_property_fn *property)
 {
     size_t n = 0;
     for (size_t s = 0; s < pearson_n_all(job); s++) {
@@ -97,7 +99,7 @@ static size_t copy_defined(double *to, const double *from, size_t n)
  */
 
 /* "'a', 'b' and 3 more" of the series that have a property. */
-static enum status put_names(const struct pearson_job *job, property_fn *property,
+static enum status put_names(const struct pearson_job *job, pearson_property_fn *property,
                              struct bytes *out)
 {
     const size_t n = count_series(job, property);
@@ -112,7 +114,7 @@ static enum status put_names(const struct pearson_job *job, property_fn *propert
 }
 
 /* "WHAT, in 3 series: NAMES", when there are such series. */
-static enum status warn_series(const struct pearson_job *job, property_fn *property,
+static enum status warn_series(const struct pearson_job *job, pearson_property_fn *property,
                                const char *what, struct result *out)
 {
     const size_t n = count_series(job, property);
@@ -136,8 +138,10 @@ static uint64_t undefined_in_common(const struct pearson_job *job)
     for (size_t s = 0; s < pearson_n_all(job); s++) {
         *(s < job->n_series ? &sound : &sound_targets) += is_degenerate(job, s) ? 0 : 1;
     }
-    const uint64_t pairs_of_sound =
-        job->choice.targets ? sound * sound_targets : matrix_n_pairs(sound);
+    const uint64_t pairs_of_sound = job->choice.targets ? sound * sound_targets
+                                    : job->choice.within
+                                        ? pearson_membership_pairs(job, is_degenerate)
+                                        : matrix_n_pairs(sound);
     const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
     return pairs_of_sound > defined ? pairs_of_sound - defined : 0;
 }
@@ -240,7 +244,11 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                                one ? "name of a series is" : "names of series are",
                                SERIES_NAME_BYTES));
     }
-    if (job->choice.cluster && job->order == NULL && !job->choice.targets) {
+    if (job->choice.within) {
+        STATUS_TRY(warn_series(job, is_in_no_group, "in no group, and so left out", out));
+        STATUS_TRY(pearson_within_warn(job, out));
+    }
+    if (job->choice.cluster && job->order == NULL && pearson_has_matrix(&job->choice)) {
         STATUS_TRY(result_warn(out, "%zu series are more than are clustered (%d): order=file",
                                job->n_series, PEARSON_ORDER_MOST));
     }
@@ -300,7 +308,7 @@ static json_t *strongest(const struct pearson_job *job)
 }
 
 /* {"count": n, "names": [the first of them]} */
-static json_t *series(const struct pearson_job *job, property_fn *property)
+static json_t *series(const struct pearson_job *job, pearson_property_fn *property)
 {
     json_t *names = json_array();
     const size_t n = count_series(job, property);
@@ -353,9 +361,12 @@ static enum status describe(const struct pearson_job *job, struct result *out)
         {"n_samples", summary_integer(job->n_samples + job->layout.n_dropped)},
     };
     STATUS_TRY(summary_entry_put(out->shape, shape, sizeof shape / sizeof *shape));
-    if (job->choice.targets) {
-        const struct summary_entry targets = {"n_targets", summary_integer(job->n_targets)};
-        STATUS_TRY(summary_entry_put(out->shape, &targets, 1));
+    if (!pearson_has_matrix(&job->choice)) {
+        const struct summary_entry more =
+            job->choice.targets
+                ? (struct summary_entry){"n_targets", summary_integer(job->n_targets)}
+                : (struct summary_entry){"n_groups", summary_integer(job->within.n)};
+        STATUS_TRY(summary_entry_put(out->shape, &more, 1));
     }
     const struct summary_entry parameters[] = {
         {"series", json_string(job->choice.columns ? "columns" : "rows")},
@@ -371,10 +382,10 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
 {
     double *scratch;
     STATUS_TRY(room_host(job->kept, job->n_series, sizeof *scratch, &scratch));
-    STATUS_TRY(job->choice.targets ? STATUS_OK : pearson_anomalies_find(job, scratch));
+    STATUS_TRY(pearson_has_matrix(&job->choice) ? pearson_anomalies_find(job, scratch) : STATUS_OK);
     STATUS_TRY(warn(job, scratch, out));
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));
     STATUS_TRY(pearson_files(job, out));
-    return job->choice.targets ? STATUS_OK : pearson_heatmap(job, out);
+    return pearson_has_matrix(&job->choice) ? pearson_heatmap(job, out) : STATUS_OK;
 }

@@ -37,7 +37,7 @@ enum status pearson_stats_room(struct pearson_job *job, size_t n)
 
 bool pearson_shares(const struct pearson_job *job)
 {
-    return !job->choice.targets && pearson_has_rows(&job->layout) &&
+    return pearson_has_matrix(&job->choice) && pearson_has_rows(&job->layout) &&
            job->args.inputs[0].table->n_lines > 0 && job->args.most_helpers > 0;
 }
 
@@ -65,7 +65,9 @@ static enum status count_outcome(struct pearson_job *job)
     const size_t wanted = c->threshold > 0 || c->groups > 0 ? PEARSON_PAIRS_MAX : c->top;
     struct matrix_pair *pairs;
     double *scratch;
-    STATUS_TRY(c->targets ? pearson_targets_count(job) : correlate_panels(&job->c, n));
+    STATUS_TRY(c->targets  ? pearson_targets_count(job)
+               : c->within ? pearson_within_count(job)
+                           : correlate_panels(&job->c, n));
     STATUS_TRY(pearson_stats_room(job, pearson_n_all(job)));
     STATUS_TRY(room_host(job->kept, n, 2 * sizeof *scratch, &scratch));
     count_names(job);
@@ -73,7 +75,7 @@ static enum status count_outcome(struct pearson_job *job)
     if (pearson_index_possible(&job->args, c)) {
         room_count(job->kept, pearson_index_bytes(n), 0);
     }
-    if (c->targets) {
+    if (!pearson_has_matrix(c)) {
         return STATUS_OK;
     }
     STATUS_TRY(pearson_partners_room(job));
@@ -184,6 +186,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
     pearson_choose(args, &job->choice);
     STATUS_TRY(pearson_groups_check(job));
     STATUS_TRY(pearson_targets_begin(job));
+    STATUS_TRY(pearson_within_begin(job));
     job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));
     return job->layout.by_lines || (!pearson_prefers_slabs(job) && pearson_fits(job))

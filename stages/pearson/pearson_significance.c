@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 enum {
-    SORTED = 1 << 16 /* up to so many pairs are sorted by p, and those of targets */,
+    SORTED = 1 << 16 /* up to so many pairs are sorted by p, and those without a matrix */,
     NODES = 512,
     CHECK = 1 << 14
 };
@@ -122,7 +122,11 @@ static enum status count(struct pearson_job *job, struct levels *l, double m)
         STATUS_TRY(pearson_common_all(job));
         levels.present = job->present;
     }
-    STATUS_TRY(job->ops->pearson->count_levels(job->queue, &job->matrix, &levels, l->counts));
+    if (job->choice.within) {
+        pearson_within_levels(job, &levels, l->counts);
+    } else {
+        STATUS_TRY(job->ops->pearson->count_levels(job->queue, &job->matrix, &levels, l->counts));
+    }
     double reached = 0, least = 0;
     for (size_t k = l->n; k-- > 0;) {
         reached += (double)l->counts[k];
@@ -227,7 +231,7 @@ enum status pearson_q_find(struct pearson_job *job)
     STATUS_TRY(find_p(job, &least, &largest));
     if ((are_all && !job->has_gaps) || isinf(largest)) {
         q_of_first(job, m, 0);
-    } else if (are_all && (job->n_found <= SORTED || job->choice.targets)) {
+    } else if (are_all && (job->n_found <= SORTED || !pearson_has_matrix(&job->choice))) {
         STATUS_TRY(q_of_all(job));
     } else {
         STATUS_TRY(count_q(job, m, least, largest));

@@ -20,6 +20,9 @@ static void free_job(void *context)
     room_free(&job->slabs);
     bytes_free(&job->names.text);
     bytes_free(&job->lacking);
+    bytes_free(&job->within.unknown);
+    bytes_free(&job->within.read);
+    bytes_free(&job->within.text);
     free(job);
 }
 
@@ -173,9 +176,12 @@ static enum status pearson_run(struct job_io *io)
     }
     STATUS_TRY(job->choice.targets ? pearson_targets_take(job)
                                    : pearson_names_close(job, job->n_series));
+    STATUS_TRY(job->choice.within ? pearson_membership_take(job) : STATUS_OK);
     STATUS_TRY(fetch_stats(job));
     STATUS_TRY(check_stats(job));
-    STATUS_TRY(job->choice.targets ? pearson_targets_find(job) : find_all(job));
+    STATUS_TRY(job->choice.targets  ? pearson_targets_find(job)
+               : job->choice.within ? pearson_within_find(job)
+                                    : find_all(job));
     count_listed(job);
     STATUS_TRY(job->has_gaps ? pearson_common(job) : STATUS_OK);
     STATUS_TRY(pearson_q_find(job));
@@ -193,6 +199,7 @@ static const struct stage_part pearson_parts[PEARSON_N_PARTS] = {
                          .kind = STAGE_TABLE,
                          .columns = "targets_columns",
                          .unless = "targets"},
+    [PEARSON_GROUPS] = {.suffix = "groups", .kind = STAGE_TABLE, .words = true, .unless = "within"},
 };
 
 const struct stage_ops stage_pearson = {

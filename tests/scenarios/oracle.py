@@ -532,6 +532,112 @@ def compare_targets():
         check_targets(stem + "c", files, a, b, "pearson")
 
 
+def check_within(files, x, names, groups, *options):
+    """Series and the group of each ("": none): blocks, lists, p and q, and what is told of the groups, by pandas and NumPy."""
+    out = run_all(files, "top_each=2", "top=500", *options)
+    where, got, manifest = load(out, files[0].split(".")[0])
+    name, known = f"{files}, {options}", sorted(set(groups) - {""})
+    method = "spearman" if "method=spearman" in options else "pearson"
+    frame = pd.DataFrame(x.T.astype(float))
+    frame = frame.dropna() if "missing=drop" in options else frame
+    with np.errstate(invalid="ignore", divide="ignore"):
+        want = frame.corr(method=method, min_periods=3).to_numpy() if frame.isna().any().any() or method != "pearson" else \
+            np.atleast_2d(np.corrcoef(frame.to_numpy().T))
+    want[(frame.max() == frame.min()).to_numpy()] = np.nan
+    want[:, (frame.max() == frame.min()).to_numpy()] = np.nan
+    of = np.array([known.index(g) if g else -1 for g in groups])
+    if not np.array_equal(got["group"], of) or list(got["groups"]) != known or manifest["shape"]["n_groups"] != len(known):
+        sys.exit(f"{name}: other groups: {got['group']}, {got['groups']}")
+    r = np.full(want.shape, np.nan)
+    table = pd.read_csv(os.path.join(where, "within.csv.gz"), float_precision="round_trip", dtype={"group": str}, keep_default_na=False,
+                        na_values={c: ["nan"] for c in ("mean_r", "median_r", "min_r", "homogeneity")})
+    for g in range(len(known)):
+        block = squareform(got["r"][got["starts"][g]:got["starts"][g + 1]])
+        members = np.flatnonzero(got["group"] == g)
+        r[np.ix_(members, members)] = block
+        of_pairs = got["r"][got["starts"][g]:got["starts"][g + 1]]
+        there = of_pairs[~np.isnan(of_pairs)]
+        told = [np.mean(there), np.median(there), np.min(there), np.mean(np.abs(there))] if len(there) else [np.nan] * 4
+        np.testing.assert_allclose(table.loc[g, ["mean_r", "median_r", "min_r", "homogeneity"]].astype(float), told, rtol=1e-12, atol=1e-15)
+        if list(table.loc[g, ["group", "size", "n_undefined"]]) != [known[g], len(members), len(of_pairs) - len(there)]:
+            sys.exit(f"{name}: {table.loc[g]}")
+    inside = (of[:, None] == of) & (of >= 0)
+    np.fill_diagonal(inside, False)
+    want[~inside] = r[~inside] = np.nan
+    if (np.isnan(r) != np.isnan(want)).any() or not np.nanmax(np.abs(r - want)) <= (1e-10 if frame.isna().any().any() else 1e-12):
+        sys.exit(f"{name}: r differs by {np.nanmax(np.abs(r - want))}")
+    present = (~np.isnan(frame.to_numpy())).astype(float)
+    n, there = present.T @ present, np.triu(~np.isnan(want))
+    q = np.full(want.shape, np.nan)
+    q[there] = false_discoveries(p_of(r[there], n[there]))
+    pairs = pairs_of(where)
+    at = pairs["i"], pairs["j"]
+    if len(pairs["r"]) != min(500, there.sum()) or not np.array_equal(pairs["n"], n[at]) or not np.array_equal(pairs["r"], r[at]):
+        sys.exit(f"{name}: {len(pairs['r'])} pairs, or other numbers of samples")
+    np.testing.assert_array_equal(np.sort(np.abs(pairs["r"])), np.sort(np.abs(r[there]))[-len(pairs["r"]):])
+    if (pairs["q"] < q[at] * (1 - 1e-9)).any() or (pairs["q"] > q[at] * 1.02).any():
+        sys.exit(f"{name}: q is off by {(pairs['q'] / q[at]).min()} to {(pairs['q'] / q[at]).max()}")
+    partners = pd.read_csv(os.path.join(where, "partners.csv.gz"))
+    for s in range(len(x)):
+        strength = np.where(np.isnan(r[s]), -1, np.abs(r[s]))
+        best = [k for k in np.argsort(-strength, kind="stable")[:2] if strength[k] >= 0]
+        if list(partners[partners["series"] == s]["partner"]) != best:
+            sys.exit(f"{name}: partners of series {s}: not {best}")
+    series = pd.read_csv(os.path.join(where, "series.csv.gz"), float_precision="round_trip", keep_default_na=False, dtype={"group": str})
+    medians = [np.median(row[~np.isnan(row)]) if (~np.isnan(row)).any() else np.nan for row in np.abs(r)]
+    np.testing.assert_array_equal(series["median_abs_r"].astype(float), medians)
+    if list(series["group"]) != list(groups) or list(series["name"]) != list(names):
+        sys.exit(f"{name}: series of other groups")
+    rows = pd.read_csv(os.path.join(where, "pairs.csv.gz"), keep_default_na=False, dtype={"group": str})
+    if list(rows["group"]) != [groups[i] for i in rows["i"]]:
+        sys.exit(f"{name}: groups of pairs: {rows}")
+    return got, manifest
+
+
+def compare_within():
+    """Inside groups of a file or of names: sizes from one to beyond what is multiplied at once, gaps, an offset, constants."""
+    x = 1e4 + rng.normal(size=(330, 80))
+    x[:40] += rng.normal(size=80)
+    x[20] = x[90] = 7
+    sizes = np.repeat(np.arange(7), [1, 2, 3, 31, 270, 20, 3])
+    groups = [f"g{k}" if k < 6 else "" for k in rng.permutation(sizes)]
+    names = [f"{'x' if g == '' else g + '/'}{k}" for k, g in enumerate(groups)]
+    gaps = np.where((rng.random(x.shape) < 0.04) & (np.arange(330) % 3 > 0)[:, None] & (np.arange(80) < 40), np.nan, x)
+    far = np.where(np.arange(80) < 2, 1e12, 1) * x
+    far[::2, 0] = far[1::2, 1] = np.nan
+    for stem, rows in (("within", x), ("withing", gaps), ("withinf", far)):
+        files = [stem + ".clusters.csv", stem + ".groups.csv"]
+        pd.DataFrame(rows.T, columns=names).to_csv(files[0], index=False)
+        lines = [f'"{a}",{b}' for a, b in rng.permutation(list(zip(names, groups)))] + ["nobody,g9"]
+        with open(files[1], "w") as f:
+            f.write("\n".join((["name,group"] if stem == "within" else []) + lines) + "\n")
+        for options in ([], ["method=spearman"], ["missing=drop"]) if stem == "withing" else ([], ["precision=f32"]):
+            check_within(files[:1], rows, names, groups, "group_by=/", *options)
+            _, manifest = check_within(files, rows, names, groups, "within=file", *options)
+            told = [w for w in manifest["warnings"] if "'nobody'" in w or "in no group" in w or "have no pair: 1 of 6" in w]
+            if len(told) != 3:
+                sys.exit(f"{stem}: {manifest['warnings']}")
+    pd.DataFrame(x, index=names).to_csv("withinr.clusters.csv", header=False)
+    check_within(["withinr.clusters.csv"], x, names, groups, "group_by=/")
+    # One group of all is the matrix of all.
+    one = [f"a/{k}" for k in range(len(x))]
+    pd.DataFrame(x.T, columns=one).to_csv("withino.clusters.csv", index=False)
+    got, _ = check_within(["withino.clusters.csv"], x, one, ["a"] * len(x), "group_by=/")
+    whole = run("withino.clusters.csv")[1]["r"]
+    np.testing.assert_allclose(got["r"], whole, rtol=0, atol=1e-12)
+    many = 300 if WATCHED else 4096
+    small = rng.normal(size=(4, many, 12))
+    np.save("withinm.clusters.npy", small.reshape(-1, 12))
+    with open("withinm.groups.csv", "w") as f:
+        f.writelines(f"row {k + 1},{k % many:04d}\n" for k in range(4 * many))
+    _, got, _ = load(run_all(["withinm.clusters.npy", "withinm.groups.csv"], "within=file", "series=rows"), "withinm")
+    z = small - small.mean(axis=2, keepdims=True)
+    z /= np.sqrt((z * z).sum(axis=2, keepdims=True))
+    want = np.einsum("agt,bgt->gab", z, z)[:, *np.triu_indices(4, 1)].ravel()
+    np.testing.assert_allclose(got["r"], want, rtol=0, atol=1e-12)
+
+
+
 compare_matrices()
 compare_gaps()
 compare_dropped()
@@ -543,4 +649,5 @@ compare_significance()
 compare_partners()
 compare_groups()
 compare_targets()
+compare_within()
 print(f"{n_compared} coefficients within their bounds on {BACKEND}")

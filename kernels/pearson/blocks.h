@@ -1,0 +1,32 @@
+/*
+ * blocks - the coefficients inside given groups of series: the blocks on the diagonal of a matrix,
+ * of which nothing else is computed.
+ *
+ * Groups of up to PEARSON_BLOCK_MOST series are multiplied many at a time, those of one size
+ * together; larger ones panel by panel. Series of a group that do not lie side by side are copied
+ * together. Time and memory grow with the squares of the groups' sizes.
+ */
+#ifndef LEAT_KERNELS_PEARSON_BLOCKS_H
+#define LEAT_KERNELS_PEARSON_BLOCKS_H
+
+#include "kernels/pearson/correlate.h"
+
+/* The members of group g are those from start[g] on, before start[g + 1]: numbers of series, in
+ * ascending order. All arrays are the host's. */
+struct blocks {
+    size_t n;
+    const size_t *start;     /* [n + 1] */
+    const uint32_t *members; /* [start[n]] */
+    struct moments moments;  /* of all series */
+    bool gaps;               /* some series has fewer samples than all */
+    double *r;               /* the condensed triangle of each group, one behind the other */
+    const uint64_t *at;      /* [n + 1]: where each begins */
+};
+
+/* After correlate_end, of series that are alone: fills b->r. *n_unsure as of correlate_gaps. */
+enum status blocks_find(struct correlation *c, const struct blocks *b,
+                        uint64_t *n_unsure) STATUS_MUST_CHECK;
+/* Backend and host memory that it takes, unless one group takes more, of n series. */
+size_t blocks_bytes(const struct correlation *c, size_t n);
+
+#endif
