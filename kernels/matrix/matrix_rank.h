@@ -4,7 +4,7 @@
  *
  * A sweep over the matrix counts a digit of the keys that share what is known of the one sought;
  * the digit that holds the rank becomes known. Once few keys are left another sweep collects them,
- * and quickselect finds the one (C. A. R. Hoare, "Algorithm 65: FIND", 1961).
+ * and quickselect finds the one (matrix_rule.h).
  */
 #ifndef LEAT_KERNELS_MATRIX_MATRIX_RANK_H
 #define LEAT_KERNELS_MATRIX_MATRIX_RANK_H
@@ -52,58 +52,6 @@ struct matrix_sweeps {
     /* The |r| of all that share it, in any order, and their number, `few` at most. */
     enum status (*collect)(void *arg, struct matrix_digit d, double *values, size_t *n);
 };
-
-/* v[k] becomes the k-th smallest, nothing before it is larger, nothing after it smaller. No NaN. */
-static inline void matrix_quickselect(double *v, size_t n, size_t k)
-{
-    size_t low = 0, high = n - 1;
-    while (low < high) {
-        const double a = v[low], b = v[low + (high - low) / 2], c = v[high];
-        const double less = a < b ? a : b, more = a < b ? b : a;
-        const double pivot = c < less ? less : c > more ? more : c;
-        size_t i = low, j = high;
-        while (i <= j) {
-            while (v[i] < pivot) {
-                ++i;
-            }
-            while (v[j] > pivot) {
-                --j;
-            }
-            if (i <= j) {
-                const double t = v[i];
-                v[i++] = v[j];
-                v[j] = t;
-                if (j == 0) {
-                    break;
-                }
-                --j;
-            }
-        }
-        if (k <= j) {
-            high = j;
-        } else if (k >= i) {
-            low = i;
-        } else {
-            return;
-        }
-    }
-}
-
-/* The value of ascending rank k of v[n], and the next; NaN after the last. */
-static inline double matrix_pick(double *v, size_t n, size_t k, double *next)
-{
-    matrix_quickselect(v, n, k);
-    *next = k + 1 < n ? v[k + 1] : (double)NAN;
-    for (size_t i = k + 1; i < n; ++i) {
-        *next = v[i] < *next ? v[i] : *next;
-    }
-    return v[k];
-}
-
-static inline double matrix_middle(double a, double b)
-{
-    return a == b ? a : (a + b) / 2;
-}
 
 /* The ascending rank among n defined pairs, n >= 1: of the median where from_top is 0 (of two
  * middle ones the upper where `upper`), else of the from_top-th largest. */

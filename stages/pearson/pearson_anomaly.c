@@ -17,6 +17,7 @@
  * small group of series goes with the others of its group. Fewer than five series do not tell
  * which of them is unlike.
  */
+#include "kernels/matrix/matrix_rule.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
@@ -64,11 +65,11 @@ static bool find_alike(const struct pearson_job *job, double *scratch, struct al
     if (m < LEAST_SERIES) {
         return false;
     }
-    out->z = pearson_median(scratch, m);
+    out->z = matrix_median(scratch, m);
     for (size_t s = 0; s < m; s++) {
         scratch[s] = fabs(scratch[s] - out->z);
     }
-    const double deviation = 1.4826 * pearson_median(scratch, m);
+    const double deviation = 1.4826 * matrix_median(scratch, m);
     const double d = fmax(2, 0.37 * (double)(m - 1)), g = (d - 1.5) / ((d - 1) * (d - 1));
     out->u = normal_quantile(chance / (double)m);
     out->away = deviation * sqrt(d * expm1(g * out->u * out->u));

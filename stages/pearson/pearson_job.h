@@ -465,8 +465,6 @@ enum status pearson_order_find(struct pearson_job *job) STATUS_MUST_CHECK;
 /* --- pearson_report.c: files, summary, warnings --- */
 /* Fills the result from a job whose outcome is complete; pieces refer to the job. */
 enum status pearson_report(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
-/* Sorts n values; NaN when there are none. */
-double pearson_median(double *values, size_t n);
 /* --- pearson_anomaly.c: sets is_anomalous, which is false everywhere. `scratch` has room for a
  * number of each series --- */
 enum status pearson_anomalies_find(struct pearson_job *job, double *scratch) STATUS_MUST_CHECK;

@@ -7,10 +7,10 @@
  */
 
 #include "formats/result/summary_entry.h"
+#include "kernels/matrix/matrix_rule.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { NAMES_WARNED = 10, NAMES_LISTED = 100 }; /* the most names in a sentence, in the summary */
 enum { PAIRS_SHOWN = 10 };                      /* the most pairs in the summary */
@@ -63,24 +63,6 @@ static size_t count_series(const struct pearson_job *job, pearson_property_fn *p
         n += property(job, s) ? 1 : 0;
     }
     return n;
-}
-
-/* --- medians ------------------------------------------------------------------------------------
- */
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-double pearson_median(double *values, size_t n)
-{
-    if (n == 0) {
-        return NAN;
-    }
-    qsort(values, n, sizeof *values, by_value);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 /* Copies the values that are numbers; their number. */
@@ -181,7 +163,7 @@ static enum status warn_walks(const struct pearson_job *job, double *scratch, st
                        "autocorrelation %.3f): such series correlate by chance, too, independent "
                        "random walks at |r| around 0.5; diff=step or diff=log correlates their "
                        "increments",
-                       walks, n, pearson_median(scratch, n));
+                       walks, n, matrix_median(scratch, n));
 }
 
 /* Pairs of one series, but for scale and offset, among those that are listed. Two samples always

@@ -248,7 +248,7 @@ static enum status survey(struct pearson_job *job)
                 all[m++] = r;
             }
         }
-        job->median_abs[s] = pearson_median(all, m);
+        job->median_abs[s] = matrix_median(all, m);
     }
     for (size_t k = 0; k < n * t; k++) {
         const double r = job->targets_r[k];
@@ -261,7 +261,7 @@ static enum status survey(struct pearson_job *job)
     job->survey.n_pairs = (uint64_t)n * t;
     job->survey.n_undefined = job->survey.n_pairs - n_all;
     job->survey.mean_abs = n_all > 0 ? sum / (double)n_all : NAN;
-    job->median_abs_all = pearson_median(all, n_all);
+    job->median_abs_all = matrix_median(all, n_all);
     return STATUS_OK;
 }
 

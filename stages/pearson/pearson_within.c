@@ -7,7 +7,7 @@
  * of the file.
  */
 #include "formats/result/result_table.h"
-#include "kernels/matrix/matrix_rank.h"
+#include "kernels/matrix/matrix_rule.h"
 #include "kernels/pearson/blocks.h"
 #include "kernels/pearson/pearson_pairs.h"
 #include "kernels/pearson/significance_rule.h"
@@ -103,17 +103,6 @@ static uint64_t n_pairs(const struct pearson_within *w)
     return w->at[w->n];
 }
 
-/* The middle of n numbers, which change places. */
-static double middle(double *v, size_t n)
-{
-    double next = NAN;
-    if (n == 0) {
-        return NAN;
-    }
-    const double low = matrix_pick(v, n, (n - 1) / 2, &next);
-    return n % 2 == 1 ? low : matrix_middle(low, next);
-}
-
 /* --- what is asked of a matrix ---------------------------------------------------------------- */
 
 /* The medians of the series of group g. */
@@ -128,7 +117,7 @@ static void survey_series(struct pearson_job *job, size_t g, double *scratch)
             scratch[n] = fabs(r);
             n += isnan(r) ? 0 : 1;
         }
-        job->median_abs[w->members[w->start[g] + a]] = middle(scratch, n);
+        job->median_abs[w->members[w->start[g] + a]] = matrix_median(scratch, n);
     }
 }
 
@@ -152,7 +141,7 @@ static void survey_group(struct pearson_job *job, size_t g, double *scratch)
                                  .mean = n > 0 ? sum / (double)n : NAN,
                                  .homogeneity = n > 0 ? sum_abs / (double)n : NAN,
                                  .least = n > 0 ? least : NAN,
-                                 .median = middle(scratch, n)};
+                                 .median = matrix_median(scratch, n)};
     job->survey.n_undefined += of->n_undefined;
     job->survey.mean_abs += sum_abs;
 }
@@ -178,7 +167,7 @@ static enum status survey(struct pearson_job *job, double **strength, size_t *n)
         *n += isnan(w->r[k]) ? 0 : 1;
     }
     job->survey.mean_abs = *n > 0 ? job->survey.mean_abs / (double)*n : NAN;
-    job->median_abs_all = middle(*strength, *n);
+    job->median_abs_all = matrix_median(*strength, *n);
     return STATUS_OK;
 }
 
@@ -354,7 +343,7 @@ void pearson_within_row(const void *context, uint64_t g, struct result_row *to)
     result_row_count(to, "size", g < w->n ? size_of(w, g) : 0);
     result_row_real(to, "mean_r", of->mean);
     result_row_real(to, "median_r", of->median);
-    result_row_real(to, "min_r", of->least);
+    result_row_real(to, "smallest_r", of->least);
     result_row_real(to, "homogeneity", of->homogeneity);
     result_row_count(to, "n_undefined", of->n_undefined);
 }

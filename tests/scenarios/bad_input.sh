@@ -72,6 +72,28 @@ printf 't,u\n1,2\n2,1e200\n3,1\n4,7\n' >p.targets.csv
 expect 1 "$LEAT" run -b cpu -s targets=file -o out p.clusters.csv p.targets.csv
 says "p.targets.csv: series 'u' has values too large to be squared"
 
+# Groups that are given.
+printf 'k,g\na,1\nb,1\na,2\n' >p.groups.csv
+printf 'a,b,c\n1,2,3\n2,1,1\n3,1,2\n4,7,9\n' >p.clusters.csv
+expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv p.groups.csv
+says "p.groups.csv: 'a' is in two groups, '1' and '2'"
+printf 'x,1\ny,1\n' >p.groups.csv
+expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv p.groups.csv
+says "p.groups.csv: names no series of p.clusters.csv; .*the first series is called 'a'"
+printf 'a\nb\n' >p.groups.csv
+expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv p.groups.csv
+says 'p.groups.csv: line 1 has one cell, and two names are read'
+expect 1 "$LEAT" run -b cpu -s group_by=/ -o out p.clusters.csv
+says "p.clusters.csv: no series has a '/' in its name, which group_by says; the first is called 'a'"
+expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv
+says 'p.groups.'
+expect 1 "$LEAT" run -b cpu -o out p.clusters.csv p.groups.csv
+says 'within=file'
+for other in r=csv groups=0.5; do
+    expect 1 "$LEAT" run -b cpu -s group_by=/ -s $other -o out p.clusters.csv
+    says 'set r=upper|set groups=0'
+done
+
 # A folder that cannot be read (root reads everything), an output folder that cannot be written.
 printf '1,2,4\n3,5,4\n' >good.clusters.csv
 if [ "$(id -u)" -ne 0 ]; then

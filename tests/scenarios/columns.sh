@@ -27,6 +27,8 @@ expect 0 "$LEAT" run -b cpu -q -c leat.conf -o out in
 expect 0 "$LEAT" run -b cpu -q -s r=csv -s groups=0.5 -o out/text code.clusters.csv
 cp code.clusters.csv code.targets.csv
 expect 0 "$LEAT" run -b cpu -q -s targets=file -o out/targets code.clusters.csv code.targets.csv
+head -n 1 code.clusters.csv | tr , '\n' | awk '{ print $0 "," NR % 2 }' >code.groups.csv
+expect 0 "$LEAT" run -b cpu -q -s within=file -o out/within code.clusters.csv code.groups.csv
 exec "$python" - "$here/../../pipeline/leat.1" out <<'EOP'
 import csv
 import glob

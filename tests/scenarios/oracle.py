@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 
 from lib import BACKEND, LEAT, WATCHED, begin
 
@@ -550,7 +551,7 @@ def check_within(files, x, names, groups, *options):
         sys.exit(f"{name}: other groups: {got['group']}, {got['groups']}")
     r = np.full(want.shape, np.nan)
     table = pd.read_csv(os.path.join(where, "within.csv.gz"), float_precision="round_trip", dtype={"group": str}, keep_default_na=False,
-                        na_values={c: ["nan"] for c in ("mean_r", "median_r", "min_r", "homogeneity")})
+                        na_values={c: ["nan"] for c in ("mean_r", "median_r", "smallest_r", "homogeneity")})
     for g in range(len(known)):
         block = squareform(got["r"][got["starts"][g]:got["starts"][g + 1]])
         members = np.flatnonzero(got["group"] == g)
@@ -558,7 +559,7 @@ def check_within(files, x, names, groups, *options):
         of_pairs = got["r"][got["starts"][g]:got["starts"][g + 1]]
         there = of_pairs[~np.isnan(of_pairs)]
         told = [np.mean(there), np.median(there), np.min(there), np.mean(np.abs(there))] if len(there) else [np.nan] * 4
-        np.testing.assert_allclose(table.loc[g, ["mean_r", "median_r", "min_r", "homogeneity"]].astype(float), told, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(table.loc[g, ["mean_r", "median_r", "smallest_r", "homogeneity"]].astype(float), told, rtol=1e-12, atol=1e-15)
         if list(table.loc[g, ["group", "size", "n_undefined"]]) != [known[g], len(members), len(of_pairs) - len(there)]:
             sys.exit(f"{name}: {table.loc[g]}")
     inside = (of[:, None] == of) & (of >= 0)
@@ -619,6 +620,12 @@ def compare_within():
                 sys.exit(f"{stem}: {manifest['warnings']}")
     pd.DataFrame(x, index=names).to_csv("withinr.clusters.csv", header=False)
     check_within(["withinr.clusters.csv"], x, names, groups, "group_by=/")
+    with tarfile.open("withina.tar", "w") as tar:
+        for part in ("groups", "clusters"):
+            tar.add(f"within.{part}.csv", f"withina.{part}.csv")
+    _, got, _ = load(run_all(["withina.tar"], "within=file"), "withina")
+    if got["starts"][-1] != sum(n * (n - 1) // 2 for n in (1, 2, 3, 31, 270, 20)):
+        sys.exit(f"groups of an archive: {got['starts']}")
     # One group of all is the matrix of all.
     one = [f"a/{k}" for k in range(len(x))]
     pd.DataFrame(x.T, columns=one).to_csv("withino.clusters.csv", index=False)
