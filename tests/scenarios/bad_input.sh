@@ -89,6 +89,7 @@ expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv
 says 'p.groups.'
 expect 1 "$LEAT" run -b cpu -o out p.clusters.csv p.groups.csv
 says 'within=file'
+rm -r out
 for other in r=csv groups=0.5; do
     expect 1 "$LEAT" run -b cpu -s group_by=/ -s $other -o out p.clusters.csv
     says 'set r=upper|set groups=0'
