@@ -104,13 +104,13 @@ static void put_back(struct service *s)
 {
     struct service_job *job, *next;
     while ((job = TAILQ_FIRST(&s->lists[WAIT_WORKER])) != NULL) {
-        service_job_happens(s, job, WAIT_WORKER, EVENT_SENT_BACK);
+        service_job_next(s, job, SPOOL_WAIT);
     }
     for (job = TAILQ_FIRST(&s->lists[WAIT_FINISH]); job != NULL; job = next) {
         next = TAILQ_NEXT(job, place);
         if (is_left(s, job) && job->spool->state < SPOOL_COMMITTED) {
             job->again_ms = 0;
-            service_job_happens(s, job, WAIT_FINISH, EVENT_SENT_BACK);
+            service_job_next(s, job, SPOOL_WAIT);
         }
     }
 }

@@ -25,7 +25,7 @@ struct service_job *service_job_new(struct spool_job *spool)
     job->name = xasprintf("in/%s", path);
     free(path);
     job->spool = spool;
-    job->list = SERVICE_LISTS;
+    job->list = WAIT_NOTHING;
     spool->user = job;
     return job;
 }
@@ -44,11 +44,11 @@ void service_job_free(struct service_job *job)
 
 void service_job_unlist(struct service *s, struct service_job *job)
 {
-    if (job->list != SERVICE_LISTS) {
+    if (job->list != WAIT_NOTHING) {
         TAILQ_REMOVE(&s->lists[job->list], job, place);
         s->n_listed[job->list]--;
         s->n_jobs--;
-        job->list = SERVICE_LISTS;
+        job->list = WAIT_NOTHING;
     }
 }
 
@@ -61,10 +61,9 @@ void service_job_list(struct service *s, struct service_job *job, enum service_l
     job->list = list;
 }
 
-void service_job_happens(struct service *s, struct service_job *job, enum service_list from,
-                         enum service_event event)
+void service_job_next(struct service *s, struct service_job *job, enum spool_outcome outcome)
 {
-    service_job_list(s, job, service_rule(from, event)->to);
+    service_job_list(s, job, service_next(job->list, outcome));
 }
 
 void service_job_set_failure(struct service_job *job, const char *kind, const char *text)
@@ -153,7 +152,7 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     job->bytes = job->begun_ms = job->n_moves = job->n_steps = job->total_steps = 0;
     job->n_still = 0;
     w->n_jobs++;
-    service_job_happens(s, job, WAIT_WORKER, EVENT_SENT);
+    service_job_next(s, job, SPOOL_OK);
 }
 
 void service_job_call_back(struct service_job *job)
@@ -228,7 +227,8 @@ static void leave(struct service_job *job)
 static void send_back(struct service *s, struct service_job *job, bool charge)
 {
     s->figures.n_requeued++;
-    service_job_happens(s, job, WAIT_RESULT, charge ? EVENT_CHARGED : EVENT_SENT_BACK);
+    job->charge = charge;
+    service_job_next(s, job, SPOOL_WAIT);
 }
 
 static void on_done(struct service *s, struct service_job *job, const json_t *message)
@@ -242,7 +242,7 @@ static void on_done(struct service *s, struct service_job *job, const json_t *me
     job->worker->n_in_row = 0;
     leave(job);
     job->suspect = false;
-    service_job_happens(s, job, WAIT_RESULT, EVENT_RESULT);
+    service_job_next(s, job, SPOOL_OK);
 }
 
 /* Our side failed, or so it says; see "No room" in service.h. */
@@ -281,7 +281,7 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     }
     if (code == STATUS_CANCELLED && job->is_called) {
         leave(job);
-        service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
+        service_job_next(s, job, SPOOL_WAIT);
         free(told);
         return;
     }
@@ -291,10 +291,10 @@ static void on_failed(struct service *s, struct service_job *job, const json_t *
     switch (is_passing ? SPOOL_TRANSIENT : spool_outcome_of(code)) {
     case SPOOL_BAD_INPUT:
         job->spool->blames_input = true;
-        service_job_happens(s, job, WAIT_RESULT, EVENT_BAD_INPUT);
+        service_job_next(s, job, SPOOL_BAD_INPUT);
         break;
     case SPOOL_WAIT: /* as when spool_durable sees it */
-        service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
+        service_job_next(s, job, SPOOL_WAIT);
         break;
     case SPOOL_TRANSIENT:
         on_transient_failure(s, job, code, text);
@@ -475,7 +475,7 @@ static bool on_ended(struct service_worker *w)
         }
         if (!job->begun) { /* as far as is known: its part may hold something, and is to be empty */
             leave(job);
-            service_job_happens(s, job, WAIT_RESULT, EVENT_SENT_BACK);
+            service_job_next(s, job, SPOOL_WAIT);
         } else if (job == w->overdue || (w->is_late && n_begun == 1)) {
             const bool still = is_still(job);
             name_culprit(job, "it", service_now(s), culprit, sizeof(culprit));

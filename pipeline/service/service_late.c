@@ -49,7 +49,7 @@ static struct service_job *find_job(const struct service *s, const struct servic
 {
     struct service_job *job, *found = NULL;
     size_t n = late->is_doubtful;
-    for (enum service_list list = WAIT_CLAIM; list <= WAIT_CHARGE; list++) {
+    for (enum service_list list = WAIT_CLAIM; list <= WAIT_REQUEUE; list++) {
         TAILQ_FOREACH(job, &s->lists[list], place)
         {
             if (list != WAIT_FINISH && !job->begun && job->spool->id[0] != '\0' &&
@@ -70,11 +70,11 @@ static void take_to(struct service *s, struct service_job *job, const char *path
         spool_add_late(job->spool, file_name_last(path));
         service_inbox_take_late(s->inbox, path, job);
         if (job->list == WAIT_ATTEMPT) {
-            service_job_happens(s, job, WAIT_ATTEMPT, EVENT_UNVERIFIED);
+            service_job_next(s, job, SPOOL_WAIT);
         }
         s->is_changed = true;
     } else if (job->list == WAIT_WORKER) {
-        service_job_happens(s, job, WAIT_WORKER, EVENT_SENT_BACK);
+        service_job_next(s, job, SPOOL_WAIT);
         s->is_changed = true;
     } else if (job->list == WAIT_RESULT) {
         service_job_call_back(job);

@@ -268,7 +268,7 @@ static void ask_back(struct service_request *r, struct service_job *job)
                              : "it is being worked on, and can be deleted only before; a deadline "
                                "ends such jobs");
     } else if (job->list == WAIT_WORKER) {
-        service_job_happens(r->service, job, WAIT_WORKER, EVENT_SENT_BACK);
+        service_job_next(r->service, job, SPOOL_WAIT);
     } else {
         service_job_call_back(job);
     }
@@ -280,7 +280,7 @@ static void act(struct service_request *r, struct service_job *job)
     if (is(r, "delete")) {
         service_job_set_failure(job, "deleted", "deleted by the administrator");
         late_settle(r->service, job);
-        service_job_happens(r->service, job, job->list, EVENT_DELETED);
+        service_job_next(r->service, job, SPOOL_BAD_INPUT);
         job->again_ms = 0;
         snprintf(r->deleted, sizeof(r->deleted), "%s", job->spool->id);
     } else if (job->spool->held == is(r, "hold")) {

@@ -36,10 +36,11 @@
 struct service_job {
     struct spool_job *spool; /* owned */
     char *name;              /* "in/sub/X.csv", its first file */
-    enum service_list list;  /* SERVICE_LISTS: none, while a step of the spool has it */
+    enum service_list list;  /* WAIT_NOTHING: a step of the spool has it */
     TAILQ_ENTRY(service_job) place;
     bool is_settled; /* its files have left the inbox: what is found there is a new drop */
     bool suspect;    /* is tried in a process of its own */
+    bool charge;     /* in WAIT_REQUEUE: its attempt stays charged */
     bool begun;      /* by the worker, with that deadline (0: none): */
     bool waits;      /* there, for memory that others have */
     bool is_called;  /* back from there, unless it is begun */
@@ -351,10 +352,8 @@ void service_job_call_back(struct service_job *job);
 /* Puts the job at the end of a list; takes it out of the one it is in. */
 void service_job_list(struct service *s, struct service_job *job, enum service_list list);
 void service_job_unlist(struct service *s, struct service_job *job);
-/* What happens to a job that is listed, or was in `from`, and is not at the spool: the list that
- * follows. */
-void service_job_happens(struct service *s, struct service_job *job, enum service_list from,
-                         enum service_event event);
+/* What a listed job waits for has come to this: the list that follows. */
+void service_job_next(struct service *s, struct service_job *job, enum spool_outcome outcome);
 /* Why it failed last; copied. */
 void service_job_set_failure(struct service_job *job, const char *kind, const char *text);
 /* Jobs that workers have begun, as far as is known. */

@@ -221,7 +221,7 @@ struct waiting {
 
 static void add_waiting(const struct service *s, struct waiting *w)
 {
-    static const enum service_list order[] = {WAIT_FINISH, WAIT_FAIL,    WAIT_REQUEUE, WAIT_CHARGE,
+    static const enum service_list order[] = {WAIT_FINISH, WAIT_FAIL,    WAIT_REQUEUE,
                                               WAIT_VERIFY, WAIT_ATTEMPT, WAIT_CLAIM};
     const struct service_job *job;
     char why[SERVICE_WHY_BYTES];

@@ -59,8 +59,7 @@ static void run_jobs(struct service_step *step)
         spool_finish(spool, step->spools, step->n);
         break;
     case WAIT_REQUEUE:
-    case WAIT_CHARGE:
-        spool_requeue(spool, step->spools, step->n, step->list == WAIT_CHARGE);
+        spool_requeue(spool, step->spools, step->n, step->jobs[0]->charge);
         break;
     case WAIT_FAIL:
         spool_fail(spool, step->spools, step->reasons, step->n);
@@ -159,52 +158,56 @@ static void tell_failed(struct service *s, struct service_job *job)
     hooks_failed(s, job);
 }
 
-/* What is done beside, when the job goes from one list to another. */
-static void act(struct service *s, struct service_job *job, enum service_action action)
+/* The spool's complaint, or the last failure and how often, becomes the reason. */
+static void blame(struct service_job *job)
+{
+    const enum spool_outcome outcome = job->spool->outcome;
+    if (outcome == SPOOL_EXHAUSTED) {
+        give_up(job);
+    } else {
+        service_job_set_failure(
+            job, status_name(outcome == SPOOL_BAD_INPUT ? STATUS_BAD_INPUT : STATUS_INTERNAL),
+            message_of(job));
+    }
+}
+
+/* The job goes from one list to another: the time of its next step. */
+static void set_time(struct service *s, struct service_job *job, enum service_list from,
+                     enum service_list to)
 {
     const uint64_t settle_ms = (uint64_t)(s->settings->settle_s * 1000);
-    switch (action) {
-    case ACTION_FORGET:
-        if (job->spool->outcome == SPOOL_TRANSIENT) {
-            deferral_note(s, message_of(job));
+    switch (job->spool->outcome) {
+    case SPOOL_OK:
+        if (from == WAIT_REQUEUE) {
+            job->again_ms = job->charge
+                                ? service_now(s) + (uint64_t)AGAIN_MS * job->spool->n_attempts
+                                : job->attempt_ms;
+            job->charge = false;
         }
         break;
-    case ACTION_AWAIT_WRITER: /* where leases do not tell, what stood still for it is complete */
+    case SPOOL_WAIT: /* where leases do not tell, what stood still for it is complete */
         job->again_ms = service_now(s) + (settle_ms > VERIFY_MS ? settle_ms : VERIFY_MS);
         break;
-    case ACTION_DEFER:
+    default:
         deferral_add(s, job, message_of(job));
-        break;
-    case ACTION_REDO: /* what is left of the attempt goes at once, which may give room to others */
-        deferral_add(s, job, message_of(job));
-        job->again_ms = 0;
-        break;
-    case ACTION_SPACE:
-        job->again_ms = job->attempt_ms;
-        break;
-    case ACTION_BACK_OFF:
-        job->again_ms = service_now(s) + (uint64_t)AGAIN_MS * job->spool->n_attempts;
-        break;
-    case ACTION_BLAME:
-        service_job_set_failure(job,
-                                status_name(job->spool->outcome == SPOOL_BAD_INPUT
-                                                ? STATUS_BAD_INPUT
-                                                : STATUS_INTERNAL),
-                                message_of(job));
-        break;
-    case ACTION_GIVE_UP:
-        give_up(job);
-        break;
-    case ACTION_TELL_DONE:
-        tell_done(s, job);
-        break;
-    case ACTION_TELL_FAILED:
-        tell_failed(s, job);
-        break;
-    case ACTION_NONE:
-    case SERVICE_ACTIONS:
+        if (to != from) { /* what is left of the attempt goes at once, which may give room */
+            job->again_ms = 0;
+        }
         break;
     }
+}
+
+static void end(struct service *s, struct service_job *job, enum service_list from)
+{
+    if (from == WAIT_FINISH) {
+        tell_done(s, job);
+    } else if (from == WAIT_FAIL) {
+        tell_failed(s, job);
+    } else if (job->spool->outcome == SPOOL_TRANSIENT) {
+        deferral_note(s, message_of(job));
+    }
+    s->n_deferred -= job->n_deferrals > 0;
+    service_job_free(job);
 }
 
 /* The inbox learns what became of the job's first claim; the watcher looks for what a later one
@@ -226,14 +229,17 @@ void service_job_follow(struct service *s, struct service_job *job, enum service
     } else if (from == WAIT_VERIFY) {
         late_settle(s, job);
     }
-    const struct service_rule *rule = service_rule(from, service_event_of(from, job->spool));
-    act(s, job, rule->action);
-    if (rule->to != WAIT_NOTHING) {
-        service_job_list(s, job, rule->to);
-    } else {
-        s->n_deferred -= job->n_deferrals > 0;
-        service_job_free(job);
+    const enum service_list to = service_next(from, service_outcome(from, job->spool));
+    if (to == WAIT_NOTHING) {
+        end(s, job, from);
+        return;
     }
+    if (to == WAIT_FAIL && from != WAIT_FAIL) {
+        blame(job);
+    } else {
+        set_time(s, job, from, to);
+    }
+    service_job_list(s, job, to);
 }
 
 void service_job_adopt(struct service *s, struct spool_job *spool, uint64_t found_ms)
@@ -247,7 +253,7 @@ void service_job_adopt(struct service *s, struct spool_job *spool, uint64_t foun
     job->found_ms = found_ms;
     job->suspect = spool->n_attempts >= SUSPECT_AFTER;
     job->is_settled = true;
-    service_job_follow(s, job, WAIT_FOUND);
+    service_job_list(s, job, service_list_of(spool->state));
 }
 
 void service_configure(struct service *s)
@@ -302,7 +308,7 @@ static void after(uv_work_t *work, int failed)
     for (size_t i = 0; i < step->n; i++) {
         const bool is_claimed = step->spools[i]->id[0] != '\0';
         if (step->no_room && is_claimed) {
-            service_job_happens(s, step->jobs[i], step->list, EVENT_PUT_OFF);
+            service_job_list(s, step->jobs[i], step->list);
             continue;
         }
         if (step->no_room) { /* its files are looked at again before they are taken */
@@ -375,7 +381,6 @@ static bool may_run(const struct service *s, enum service_list list)
 {
     switch (list) {
     case WAIT_REQUEUE:
-    case WAIT_CHARGE:
         return true;
     case WAIT_FINISH:
     case WAIT_FAIL:
@@ -424,7 +429,7 @@ static void gather(struct service *s, struct service_step *step)
     const size_t most = step->list == WAIT_CLAIM && gate_is_narrow(s) ? 1 : BATCH;
     for (job = TAILQ_FIRST(&s->lists[step->list]); job != NULL && step->n < most; job = next) {
         next = TAILQ_NEXT(job, place);
-        if (job->again_ms <= now) {
+        if (job->again_ms <= now && (step->n == 0 || job->charge == step->jobs[0]->charge)) {
             take(step, job);
         }
     }
@@ -447,7 +452,7 @@ static bool begin_late(struct service_step *step)
 /* The next list whose turn it is and that has jobs. */
 static bool begin_jobs(struct service_step *step)
 {
-    static const enum service_list order[] = {WAIT_REQUEUE, WAIT_CHARGE, WAIT_FAIL, WAIT_ATTEMPT,
+    static const enum service_list order[] = {WAIT_REQUEUE, WAIT_FAIL,   WAIT_ATTEMPT,
                                               WAIT_FINISH,  WAIT_VERIFY, WAIT_CLAIM};
     enum { KINDS = sizeof(order) / sizeof(*order) };
     struct service *const s = step->service;

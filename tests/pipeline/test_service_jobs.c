@@ -148,7 +148,8 @@ static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
     assert_true(is_late_after(&worker, 6));
     assert_ptr_equal(worker.overdue, job);
     assert_true(service_jobs_at_workers.ended(&worker));
-    assert_int_equal(job->list, WAIT_CHARGE);
+    assert_int_equal(job->list, WAIT_REQUEUE);
+    assert_true(job->charge);
     assert_string_equal(job->kind, "deadline");
     assert_string_equal(job->text, "'in/a.tar/\xC3\xBC.csv' took longer than its deadline, and did "
                                    "not stop when told to");
@@ -185,8 +186,8 @@ static void job_is_sent_with_the_names_of_all_its_files_or_not_at_all(void **sta
     service_job_free(job);
 }
 
-/* The job is at the worker, and fails there; where it goes. */
-static enum service_list meet(struct service_worker *w, struct service_job *job, enum status code)
+/* The job is at the worker, and fails there; whether it is charged with that. */
+static bool meet(struct service_worker *w, struct service_job *job, enum status code)
 {
     json_t *message = json_pack("{s:s, s:s, s:s, s:s}", "is", "failed", "id", "a", "code",
                                 status_name(code), "text", "by the test");
@@ -195,12 +196,12 @@ static enum service_list meet(struct service_worker *w, struct service_job *job,
     service_job_list(w->service, job, WAIT_RESULT);
     service_jobs_at_workers.message(w, message);
     json_decref(message);
-    return job->list;
+    assert_int_equal(job->list, WAIT_REQUEUE);
+    return job->charge;
 }
 
 /* The same, after another job has been done. */
-static enum service_list meet_after_another(struct service_worker *w, struct service_job *job,
-                                            enum status code)
+static bool meet_after_another(struct service_worker *w, struct service_job *job, enum status code)
 {
     w->service->figures.n_done++;
     return meet(w, job, code);
@@ -213,16 +214,16 @@ static void error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again(vo
     struct service_worker worker = {.service = &service};
     struct service_job *job = new_job_at(&worker);
     service.figures.n_done = 5;
-    assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE);
-    assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE);
+    assert_false(meet(&worker, job, STATUS_IO));
+    assert_false(meet(&worker, job, STATUS_IO));
     assert_int_equal(job->n_deferrals, 2);
-    assert_int_equal(meet_after_another(&worker, job, STATUS_IO), WAIT_CHARGE);
+    assert_true(meet_after_another(&worker, job, STATUS_IO));
     assert_int_equal(job->n_deferrals, 2);
-    assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE); /* none was done since */
-    assert_int_equal(meet_after_another(&worker, job, STATUS_NO_SPACE), WAIT_REQUEUE);
-    assert_int_equal(meet_after_another(&worker, job, STATUS_NO_SPACE), WAIT_REQUEUE);
-    assert_int_equal(meet_after_another(&worker, job, STATUS_IO), WAIT_REQUEUE);
-    assert_int_equal(meet_after_another(&worker, job, STATUS_IO), WAIT_CHARGE);
+    assert_false(meet(&worker, job, STATUS_IO)); /* none was done since */
+    assert_false(meet_after_another(&worker, job, STATUS_NO_SPACE));
+    assert_false(meet_after_another(&worker, job, STATUS_NO_SPACE));
+    assert_false(meet_after_another(&worker, job, STATUS_IO));
+    assert_true(meet_after_another(&worker, job, STATUS_IO));
     service_job_unlist(&service, job);
     service_job_free(job);
 }
@@ -235,14 +236,14 @@ static void want_of_memory_is_the_jobs_own_after_ten_minutes(void **state)
         struct service service = {.figures = {.n_done = 5}};
         struct service_worker worker = {.service = &service, .has_part = true};
         struct service_job *job = new_job_at(&worker);
-        assert_int_equal(meet(&worker, job, STATUS_IO), WAIT_REQUEUE);
+        assert_false(meet(&worker, job, STATUS_IO));
         now_ms += 3600000; /* of another cause */
-        assert_int_equal(meet_after_another(&worker, job, codes[i]), WAIT_REQUEUE);
+        assert_false(meet_after_another(&worker, job, codes[i]));
         now_ms += 599999;
-        assert_int_equal(meet_after_another(&worker, job, codes[i]), WAIT_REQUEUE);
+        assert_false(meet_after_another(&worker, job, codes[i]));
         now_ms++;
-        assert_int_equal(meet(&worker, job, codes[i]), WAIT_REQUEUE); /* nobody has any */
-        assert_int_equal(meet_after_another(&worker, job, codes[i]), WAIT_CHARGE);
+        assert_false(meet(&worker, job, codes[i])); /* nobody has any */
+        assert_true(meet_after_another(&worker, job, codes[i]));
         service_job_unlist(&service, job);
         service_job_free(job);
     }

@@ -1,5 +1,5 @@
 /*
- * The table of a job's life: every row is visited by what brings it about, does what it says, and
+ * A job's life: where each step leads by how it ends, what is done beside, and its table, which
  * stands in ARCHITECTURE.md. With an argument: prints what is to stand there.
  * ctest: tree wrap=uv_now
  */
@@ -73,116 +73,158 @@ static struct service_job *new_job(void)
     return job;
 }
 
-/* How a job may come out of a step of the spool. */
-struct end {
+/* When the job's next step may be taken. */
+enum next_time { AT_ONCE, AFTER_WRITER, DEFERRED, REDONE, BACKED_OFF, SPACED };
+
+static bool is_at(const struct service_job *job, enum next_time when)
+{
+    switch (when) {
+    case AT_ONCE:
+        return job->again_ms == 0 && job->n_deferrals == 0;
+    case AFTER_WRITER:
+        return job->again_ms == NOW_MS + (uint64_t)(service.settings->settle_s * 1000) &&
+               job->n_deferrals == 0;
+    case DEFERRED:
+        return job->again_ms == NOW_MS + 1000 && job->n_deferrals == 1;
+    case REDONE:
+        return job->again_ms == 0 && job->attempt_ms > NOW_MS && job->n_deferrals == 1;
+    case BACKED_OFF:
+        return job->again_ms == NOW_MS + 2000 && job->n_deferrals == 0;
+    case SPACED:
+        return job->again_ms == job->attempt_ms && job->again_ms == NOW_MS + 1;
+    }
+    return false;
+}
+
+struct step_case {
+    enum service_list from;
     enum spool_outcome outcome;
     enum spool_state state;
-    bool has_id;
+    enum service_list to;
+    enum next_time when;
+    const char *kind; /* of the failure; NULL: none is noted */
 };
-enum { ENDS = (SPOOL_INTERNAL + 1) * (SPOOL_ENDED + 1) * 2 };
 
-static struct end end_at(unsigned i)
-{
-    return (struct end){(enum spool_outcome)(i / 2 / (SPOOL_ENDED + 1)),
-                        (enum spool_state)(i / 2 % (SPOOL_ENDED + 1)), i % 2};
-}
-
-static struct service_job *job_that_ends(struct end end)
-{
-    struct service_job *job = new_job();
-    job->spool->outcome = end.outcome;
-    job->spool->state = end.state;
-    if (!end.has_id) {
-        job->spool->id[0] = '\0';
-    }
-    return job;
-}
-
-/* Whether what is done beside has been done. */
-static bool has_acted(const struct service *s, enum service_action action,
-                      const struct service_job *job)
-{
-    switch (action) {
-    case ACTION_NONE:
-        return job->again_ms == 0 && job->n_deferrals == 0 && job->kind == NULL;
-    case ACTION_FORGET:
-        return s->figures.n_done == 3 && s->figures.n_failed == 0;
-    case ACTION_AWAIT_WRITER:
-    case ACTION_BACK_OFF:
-        return job->again_ms > NOW_MS && job->n_deferrals == 0;
-    case ACTION_SPACE:
-        return job->again_ms == job->attempt_ms && job->n_deferrals == 0;
-    case ACTION_REDO:
-        return job->again_ms == 0 && job->attempt_ms > NOW_MS && job->n_deferrals == 1;
-    case ACTION_DEFER:
-        return job->again_ms > NOW_MS && job->deferred_ms == NOW_MS && job->n_deferrals == 1;
-    case ACTION_BLAME:
-        return strcmp(job->kind,
-                      job->spool->outcome == SPOOL_BAD_INPUT ? "bad-input" : "internal") == 0;
-    case ACTION_GIVE_UP:
-        return strcmp(job->text, "2 attempts ended without a result; the last: unknown") == 0;
-    case ACTION_TELL_DONE:
-        return s->figures.n_done == 4;
-    case ACTION_TELL_FAILED:
-        return s->figures.n_failed == 1;
-    default:
-        return false;
-    }
-}
-
-static void follow(const struct service_rule *rule, struct end end)
+static void follow(const struct step_case *c, bool charge)
 {
     struct service *s = &service;
     void *state = NULL;
     assert_int_equal(set_up(&state), 0);
-    struct service_job *job = job_that_ends(end);
-    job->attempt_ms = rule->action == ACTION_SPACE ? NOW_MS + 1 : 0;
-    service_job_follow(s, job, rule->from);
-    if (rule->to == WAIT_NOTHING) {
-        job = NULL;
-        assert_int_equal(s->n_jobs, 0);
+    struct service_job *job = new_job();
+    job->spool->outcome = c->outcome;
+    job->spool->state = c->state;
+    job->charge = charge;
+    job->attempt_ms = c->when == SPACED ? NOW_MS + 1 : 0;
+    service_job_follow(s, job, c->from);
+    assert_int_equal(job->list, c->to);
+    assert_true(is_at(job, c->when));
+    if (c->kind != NULL) {
+        assert_string_equal(job->kind, c->kind);
     } else {
-        assert_int_equal(job->list, rule->to);
-        assert_int_equal(s->n_jobs, 1);
+        assert_null(job->kind);
     }
-    assert_true(has_acted(s, rule->action, job));
     tear_down(&state);
 }
 
-static bool is_from_spool(enum service_event event)
-{
-    return event <= EVENT_BLOCKED;
-}
-
-static void every_row_is_brought_about_and_followed(void **state)
+static void each_step_leads_where_its_end_says(void **state)
 {
     (void)state;
-    size_t n;
-    const struct service_rule *rules = service_rules(&n);
-    for (const struct service_rule *rule = rules; rule < rules + n; rule++) {
-        unsigned n_ends = 0;
-        assert_ptr_equal(service_rule(rule->from, rule->event), rule); /* no second row of a pair */
-        for (unsigned i = 0; i < ENDS && is_from_spool(rule->event); i++) {
-            struct service_job *job = job_that_ends(end_at(i));
-            const bool is_it = service_event_of(rule->from, job->spool) == rule->event;
-            service_job_free(job);
-            if (is_it) {
-                follow(rule, end_at(i));
-                n_ends++;
-            }
-        }
-        if (is_from_spool(rule->event)) {
-            assert_true(n_ends > 0);
-            continue;
-        }
-        void *unused = NULL;
-        assert_int_equal(set_up(&unused), 0);
+    static const struct step_case cases[] = {
+        {WAIT_CLAIM, SPOOL_OK, SPOOL_QUEUED, WAIT_ATTEMPT, AT_ONCE, NULL},
+        {WAIT_CLAIM, SPOOL_WAIT, SPOOL_UNVERIFIED, WAIT_VERIFY, AFTER_WRITER, NULL},
+        {WAIT_CLAIM, SPOOL_WAIT, SPOOL_NEW, WAIT_CLAIM, AFTER_WRITER, NULL},
+        {WAIT_CLAIM, SPOOL_TRANSIENT, SPOOL_NEW, WAIT_CLAIM, DEFERRED, NULL},
+        {WAIT_CLAIM, SPOOL_TRANSIENT, SPOOL_UNVERIFIED, WAIT_CLAIM, DEFERRED, NULL},
+        {WAIT_CLAIM, SPOOL_BAD_INPUT, SPOOL_FAILING, WAIT_FAIL, AT_ONCE, "bad-input"},
+
+        {WAIT_VERIFY, SPOOL_OK, SPOOL_QUEUED, WAIT_ATTEMPT, AT_ONCE, NULL},
+        {WAIT_VERIFY, SPOOL_WAIT, SPOOL_UNVERIFIED, WAIT_VERIFY, AFTER_WRITER, NULL},
+        {WAIT_VERIFY, SPOOL_TRANSIENT, SPOOL_UNVERIFIED, WAIT_VERIFY, DEFERRED, NULL},
+        {WAIT_VERIFY, SPOOL_INTERNAL, SPOOL_FAILING, WAIT_FAIL, AT_ONCE, "internal"},
+        {WAIT_VERIFY, SPOOL_GONE, SPOOL_UNVERIFIED, WAIT_FAIL, AT_ONCE, "internal"},
+
+        {WAIT_ATTEMPT, SPOOL_OK, SPOOL_WORKING, WAIT_WORKER, AT_ONCE, NULL},
+        {WAIT_ATTEMPT, SPOOL_TRANSIENT, SPOOL_QUEUED, WAIT_ATTEMPT, DEFERRED, NULL},
+        {WAIT_ATTEMPT, SPOOL_INTERNAL, SPOOL_QUEUED, WAIT_FAIL, AT_ONCE, "internal"},
+
+        /* an input has changed; what the disk did not take is lost */
+        {WAIT_FINISH, SPOOL_WAIT, SPOOL_WORKING, WAIT_REQUEUE, AFTER_WRITER, NULL},
+        {WAIT_FINISH, SPOOL_TRANSIENT, SPOOL_WORKING, WAIT_REQUEUE, REDONE, NULL},
+        {WAIT_FINISH, SPOOL_TRANSIENT, SPOOL_DURABLE, WAIT_FINISH, DEFERRED, NULL},
+        {WAIT_FINISH, SPOOL_INTERNAL, SPOOL_WORKING, WAIT_FAIL, AT_ONCE, "internal"},
+        /* committed: nothing makes it fail any more */
+        {WAIT_FINISH, SPOOL_TRANSIENT, SPOOL_COMMITTED, WAIT_FINISH, DEFERRED, NULL},
+        {WAIT_FINISH, SPOOL_INTERNAL, SPOOL_COMMITTED, WAIT_FINISH, DEFERRED, NULL},
+        {WAIT_FINISH, SPOOL_BAD_INPUT, SPOOL_PUBLISHED, WAIT_FINISH, DEFERRED, NULL},
+
+        {WAIT_REQUEUE, SPOOL_OK, SPOOL_UNVERIFIED, WAIT_VERIFY, SPACED, NULL},
+        {WAIT_REQUEUE, SPOOL_TRANSIENT, SPOOL_DURABLE, WAIT_REQUEUE, DEFERRED, NULL},
+        {WAIT_REQUEUE, SPOOL_INTERNAL, SPOOL_DURABLE, WAIT_FAIL, AT_ONCE, "internal"},
+
+        {WAIT_FAIL, SPOOL_WAIT, SPOOL_WORKING, WAIT_REQUEUE, AFTER_WRITER, NULL},
+        {WAIT_FAIL, SPOOL_TRANSIENT, SPOOL_UNVERIFIED, WAIT_FAIL, DEFERRED, NULL},
+        {WAIT_FAIL, SPOOL_INTERNAL, SPOOL_FAILING, WAIT_FAIL, DEFERRED, NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        follow(&cases[i], false);
+    }
+    static const struct step_case charged[] = {
+        {WAIT_REQUEUE, SPOOL_OK, SPOOL_UNVERIFIED, WAIT_VERIFY, BACKED_OFF, NULL},
+        {WAIT_REQUEUE, SPOOL_TRANSIENT, SPOOL_WORKING, WAIT_REQUEUE, DEFERRED, NULL},
+        {WAIT_REQUEUE, SPOOL_EXHAUSTED, SPOOL_FAILING, WAIT_FAIL, AT_ONCE, "exhausted"},
+    };
+    for (size_t i = 0; i < sizeof(charged) / sizeof(*charged); i++) {
+        follow(&charged[i], true);
+    }
+}
+
+/* Whatever a claim that took nothing has met; and jobs that are put away. */
+static void jobs_end_and_are_counted(void **state)
+{
+    static const struct {
+        enum service_list from;
+        enum spool_outcome outcome;
+        size_t n_done, n_failed, n_in_row; /* noted as trouble of ours */
+    } cases[] = {
+        {WAIT_CLAIM, SPOOL_GONE, 3, 0, 0},
+        {WAIT_CLAIM, SPOOL_TRANSIENT, 3, 0, 1},
+        {WAIT_FINISH, SPOOL_OK, 4, 0, 0},
+        {WAIT_FAIL, SPOOL_OK, 3, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        assert_int_equal(set_up(state), 0);
         struct service_job *job = new_job();
-        service_job_list(&service, job, rule->from);
-        service_job_happens(&service, job, rule->from, rule->event);
-        assert_int_equal(job->list, rule->to);
-        assert_int_equal(rule->action, ACTION_NONE);
-        tear_down(&unused);
+        job->spool->outcome = cases[i].outcome;
+        job->spool->state = SPOOL_ENDED;
+        job->spool->id[0] = cases[i].from == WAIT_CLAIM ? '\0' : job->spool->id[0];
+        service_job_follow(&service, job, cases[i].from);
+        assert_int_equal(service.n_jobs, 0);
+        assert_int_equal(service.figures.n_done, cases[i].n_done);
+        assert_int_equal(service.figures.n_failed, cases[i].n_failed);
+        assert_int_equal(service.gate.n_in_row, cases[i].n_in_row);
+        tear_down(state);
+    }
+}
+
+static void attempts_that_are_used_up_are_told_with_the_last_failure(void **state)
+{
+    assert_int_equal(set_up(state), 0);
+    struct service_job *job = new_job();
+    job->spool->outcome = SPOOL_EXHAUSTED;
+    service_job_set_failure(job, "crash", "the worker ended");
+    service_job_follow(&service, job, WAIT_REQUEUE);
+    assert_string_equal(job->kind, "crash");
+    assert_string_equal(job->text, "2 attempts ended without a result; the last: the worker ended");
+    tear_down(state);
+}
+
+static void jobs_that_are_found_wait_for_what_comes_next(void **state)
+{
+    (void)state;
+    static const enum service_list lists[] = {WAIT_CLAIM,  WAIT_VERIFY, WAIT_ATTEMPT, WAIT_REQUEUE,
+                                              WAIT_FINISH, WAIT_FINISH, WAIT_FINISH,  WAIT_FAIL};
+    for (enum spool_state at = SPOOL_NEW; at < SPOOL_ENDED; at++) {
+        assert_int_equal(service_list_of(at), lists[at]);
     }
 }
 
@@ -193,11 +235,11 @@ static void workers_bring_about_what_follows_a_result(void **state)
     static const struct {
         const char *is, *code;
         enum service_list to;
+        bool charge;
     } cases[] = {
-        {"done", NULL, WAIT_FINISH},
-        {"failed", "cancelled", WAIT_REQUEUE},
-        {"failed", "no-space", WAIT_REQUEUE},
-        {"failed", "deadline", WAIT_CHARGE},
+        {"done", NULL, WAIT_FINISH, false},           {"failed", "bad-input", WAIT_FAIL, false},
+        {"failed", "cancelled", WAIT_REQUEUE, false}, {"failed", "no-space", WAIT_REQUEUE, false},
+        {"failed", "deadline", WAIT_REQUEUE, true},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         void *unused = NULL;
@@ -212,6 +254,7 @@ static void workers_bring_about_what_follows_a_result(void **state)
         service_jobs_at_workers.message(&worker, message);
         json_decref(message);
         assert_int_equal(job->list, cases[i].to);
+        assert_int_equal(job->charge, cases[i].charge);
         tear_down(&unused);
     }
 }
@@ -257,70 +300,22 @@ static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
     tear_down(state);
 }
 
-static void a_pair_that_cannot_be_makes_the_job_fail(void **state)
-{
-    (void)state;
-    const struct service_rule *rule = service_rule(WAIT_WORKER, EVENT_GONE);
-    assert_int_equal(rule->to, WAIT_FAIL);
-    assert_int_equal(rule->action, ACTION_BLAME);
-}
-
 /* --- ARCHITECTURE.md -------------------------------------------------------------------------- */
-
-static const char *list_name(enum service_list list)
-{
-    static const char *const names[] = {"claim",  "verify", "attempt", "worker",
-                                        "result", "finish", "requeue", "charge",
-                                        "fail",   "found",  "ended"};
-    return names[list];
-}
-
-static const char *event_name(enum service_event event)
-{
-    static const char *const names[SERVICE_EVENTS] = {
-        "not all inputs are taken", "somebody may still write to it",
-        "its inputs are complete",  "an attempt is charged",
-        "its result is made",       "its failure is decided",
-        "it is put away",           "an input has changed",
-        "nothing is taken",         "an input has gone",
-        "it can only fail",         "all attempts are charged",
-        "our side has no room",     "no room, and the result is lost",
-        "something is in the way",  "it is sent",
-        "the step is put off",      "the work is done",
-        "the input is to blame",    "nobody is to blame",
-        "the job may be to blame",  "an administrator deletes it"};
-    return names[event];
-}
-
-static const char *action_name(enum service_action action)
-{
-    static const char *const names[SERVICE_ACTIONS] = {"",
-                                                       "forget it",
-                                                       "repeat after a while",
-                                                       "repeat later and later",
-                                                       "attempt it later and later",
-                                                       "one that was deferred waits",
-                                                       "wait, longer with each attempt",
-                                                       "note why",
-                                                       "note why, and how often",
-                                                       "tell and forget it",
-                                                       "tell and forget it"};
-    return names[action];
-}
 
 /* The table as it is to stand there; for free(). */
 static char *print_table(void)
 {
+    static const char *const names[] = {"claim",  "verify",  "attempt", "worker", "result",
+                                        "finish", "requeue", "fail",    "-"};
     char *text;
-    size_t bytes, n;
+    size_t bytes;
     FILE *to = open_memstream(&text, &bytes);
     assert_non_null(to);
-    const struct service_rule *rules = service_rules(&n);
-    fputs("| in the list | what happens | next list | and |\n|---|---|---|---|\n", to);
-    for (const struct service_rule *r = rules; r < rules + n; r++) {
-        const bool is_first = r == rules || r[-1].from != r->from;
-        fprintf(to, "| %s | %s | %s | %s |\n", is_first ? list_name(r->from) : "",
-                event_name(r->event), list_name(r->to), action_name(r->action));
+    fputs("| a job waits for | next, when that is done | when it is to wait |\n|---|---|---|\n",
+          to);
+    for (enum service_list list = 0; list < SERVICE_LISTS; list++) {
+        fprintf(to, "| %s | %s | %s |\n", names[list], names[service_next(list, SPOOL_OK)],
+                names[service_next(list, SPOOL_WAIT)]);
     }
     assert_int_equal(fclose(to), 0);
     return text;
@@ -352,10 +347,12 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_brought_about_and_followed),
+        cmocka_unit_test(each_step_leads_where_its_end_says),
+        cmocka_unit_test(jobs_end_and_are_counted),
+        cmocka_unit_test(attempts_that_are_used_up_are_told_with_the_last_failure),
+        cmocka_unit_test(jobs_that_are_found_wait_for_what_comes_next),
         cmocka_unit_test(workers_bring_about_what_follows_a_result),
         cmocka_unit_test(many_jobs_deferred_in_a_row_are_begun_one_by_one),
-        cmocka_unit_test(a_pair_that_cannot_be_makes_the_job_fail),
         cmocka_unit_test(the_table_stands_in_architecture_md),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

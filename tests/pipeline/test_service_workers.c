@@ -199,7 +199,8 @@ static void fail_on(struct service_worker *w, struct service_job *job)
     try_again(job);
     step();
     assert_ptr_equal(job->worker, w);
-    UNTIL(job->list, WAIT_CHARGE);
+    UNTIL(job->list, WAIT_REQUEUE);
+    assert_true(job->charge);
     assert_string_equal(job->kind, "device");
 }
 
@@ -210,7 +211,7 @@ static void device_that_keeps_failing_is_out_and_tried_again_later(void **state)
     begin("-b auto --devices 1", "0");
     struct service_worker *device = service.workers[0], *cpu = service.workers[1];
     struct service_job *job = add("a");
-    service_job_list(&service, job, WAIT_CHARGE);
+    service_job_list(&service, job, WAIT_REQUEUE);
     for (int i = 0; i < 5; i++) {
         assert_int_not_equal(device->state, WORKER_DISABLED);
         assert_false(cpu->is_running);
@@ -252,7 +253,7 @@ static void job_whose_device_failed_is_tried_on_another(void **state)
     struct service_worker *first = service.workers[0], *second = service.workers[1];
     UNTIL(second->state, WORKER_READY);
     struct service_job *job = add("a");
-    service_job_list(&service, job, WAIT_CHARGE);
+    service_job_list(&service, job, WAIT_REQUEUE);
     fail_on(first, job);
     UNTIL(first->state, WORKER_READY);
     try_again(job);
@@ -278,7 +279,8 @@ static void deaths_of_suspects_are_those_of_the_device(void **state)
         UNTIL(device->state, WORKER_READY);
         device->has_part = true; /* for which it would begin again */
         try_again(job);
-        UNTIL(job->list, WAIT_CHARGE);
+        UNTIL(job->list, WAIT_REQUEUE);
+        assert_true(job->charge);
     }
     UNTIL(device->state, WORKER_DISABLED);
     assert_int_equal(device->n_deaths, 6); /* with its own */
