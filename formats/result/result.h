@@ -121,11 +121,11 @@ enum status result_begin_portions(struct result_file *f, const char *name, enum 
 enum status result_end_portions(struct result_file *f, const char *name, enum npy_type type,
                                 size_t n_dims, const size_t *dims,
                                 bool first_fastest) STATUS_MUST_CHECK;
-/* The head of a .npy file, NPY_HEAD_BYTES long whatever the shape: it can be written when the data
- * are. */
+/* The head of a .npy file: returns its length, `least` or more. One of NPY_HEAD_BYTES has room for
+ * any shape: it can be written when the data are. */
 enum { NPY_HEAD_BYTES = 192 };
-void result_npy_head(char head[NPY_HEAD_BYTES], enum npy_type type, size_t n_dims,
-                     const size_t *dims);
+size_t result_npy_head(char head[NPY_HEAD_BYTES], enum npy_type type, size_t n_dims,
+                       const size_t *dims, size_t least);
 /* As above, from memory that is copied. */
 enum status result_add_copy(struct result_file *f, const char *name, enum npy_type type,
                             size_t n_dims, const size_t *dims, const void *data) STATUS_MUST_CHECK;

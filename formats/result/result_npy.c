@@ -148,12 +148,12 @@ static void make_descr(char descr[8], enum npy_type type)
     snprintf(descr, 8, "%c%s", types[type].bytes > 1 ? byte_order : '|', types[type].code);
 }
 
-void result_npy_head(char head[NPY_HEAD_BYTES], enum npy_type type, size_t n_dims,
-                     const size_t *dims)
+size_t result_npy_head(char head[NPY_HEAD_BYTES], enum npy_type type, size_t n_dims,
+                       const size_t *dims, size_t least)
 {
     char descr[8];
     make_descr(descr, type);
-    make_header(head, descr, false, n_dims, dims, NPY_HEAD_BYTES);
+    return make_header(head, descr, false, n_dims, dims, least);
 }
 
 enum status result_add_array(struct result_file *f, const char *name, enum npy_type type,

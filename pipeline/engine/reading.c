@@ -446,7 +446,7 @@ static enum status open_copy(struct reading *r, size_t part, struct table **out)
                              .fd = r->copies[part].fd};
     char head[NPY_HEAD_BYTES];
     result_npy_head(head, info->dtype == DTYPE_F32 ? NPY_F4 : NPY_F8, 2,
-                    (const size_t[]){n_lines, info->cells_per_line});
+                    (const size_t[]){n_lines, info->cells_per_line}, sizeof head);
     if (pwrite(again.fd, head, sizeof head, 0) != (ssize_t)sizeof head) {
         return status_fail_errno(errno, "cannot write the decoded copy of '%s'",
                                  r->input->parts[part].path);

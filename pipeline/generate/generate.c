@@ -172,7 +172,7 @@ enum status generate_file(const struct generate_order *o, struct backend *backen
                        .cells_per_line = o->columns ? o->n_series : o->n_samples};
     struct generate_table table = {.n_lines = o->columns ? o->n_samples : o->n_series,
                                    .cells_per_line = s.cells_per_line,
-                                   .type = o->type == DTYPE_F32 ? GENERATE_F32 : GENERATE_F64,
+                                   .type = o->type == DTYPE_F32 ? NPY_F4 : NPY_F8,
                                    .context = &s,
                                    .fill = fill,
                                    .prepare = compute,

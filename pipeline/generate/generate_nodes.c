@@ -154,7 +154,7 @@ enum status generate_nodes(const struct generate_nodes_order *o, const struct ex
 {
     const struct generate_table table = {.n_lines = o->degree + 1,
                                          .cells_per_line = 1 + o->n_functions,
-                                         .type = o->type == DTYPE_F32 ? GENERATE_F32 : GENERATE_F64,
+                                         .type = o->type == DTYPE_F32 ? NPY_F4 : NPY_F8,
                                          .context = o,
                                          .fill = generate_nodes_fill,
                                          .put_name = put_name,

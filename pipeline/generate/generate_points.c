@@ -65,7 +65,7 @@ enum status generate_points(const struct generate_points_order *o, const struct 
     const struct generate_table tables[] = {
         {.n_lines = o->n_points,
          .cells_per_line = 1,
-         .type = GENERATE_I32,
+         .type = NPY_I4,
          .context = o,
          .fill = fill_label,
          .put_name = put_label_name,
@@ -74,7 +74,7 @@ enum status generate_points(const struct generate_points_order *o, const struct 
          .force = o->force},
         {.n_lines = o->n_points,
          .cells_per_line = o->n_columns,
-         .type = o->type == DTYPE_F32 ? GENERATE_F32 : GENERATE_F64,
+         .type = o->type == DTYPE_F32 ? NPY_F4 : NPY_F8,
          .context = o,
          .fill = generate_points_fill,
          .put_name = put_name,

@@ -4,7 +4,6 @@
 #include "pipeline/generate/generate_table.h"
 
 #include "formats/base/checked.h"
-#include "formats/result/result.h"
 #include "pipeline/generate/piece_writer.h"
 
 #include <stdio.h>
@@ -18,25 +17,12 @@ _Static_assert(GENERATE_BATCH_CELLS / PIECE_CELLS == PIECE_WRITER_BATCH, "a batc
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* NumPy's format 1.0: magic, length, a dictionary padded with blanks to a multiple of 64 bytes. */
-static enum status put_npy_head(const struct generate_table *t, struct bytes *out)
-{
-    static const char *const types[] = {"<f8", "<f4", "<i4"};
-    char dict[192];
-    const int n = snprintf(
-        dict, sizeof(dict), "{'descr': '%s', 'fortran_order': False, 'shape': (%llu, %llu), }",
-        types[t->type], (unsigned long long)t->n_lines, (unsigned long long)t->cells_per_line);
-    const int padded = (10 + n + 1 + 63) / 64 * 64 - 10;
-    const unsigned char head[10] = {
-        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)};
-    STATUS_TRY(bytes_append(out, head, sizeof(head)));
-    return bytes_printf(out, "%-*s\n", padded - 1, dict);
-}
-
 static enum status put_head(const struct generate_table *t, struct bytes *out)
 {
     if (!t->csv) {
-        return put_npy_head(t, out);
+        char head[NPY_HEAD_BYTES];
+        const size_t shape[] = {t->n_lines, t->cells_per_line};
+        return bytes_append(out, head, result_npy_head(head, t->type, 2, shape, 0));
     }
     for (uint64_t column = 0; t->put_name != NULL && column < t->cells_per_line; column++) {
         STATUS_TRY(t->put_name(t->context, column, out));
@@ -45,14 +31,14 @@ static enum status put_head(const struct generate_table *t, struct bytes *out)
     return STATUS_OK;
 }
 
-static enum status put_text(struct bytes *out, enum generate_cell type, double value)
+static enum status put_text(struct bytes *out, enum npy_type type, double value)
 {
-    return type == GENERATE_F64   ? result_put_f64(out, value)
-           : type == GENERATE_F32 ? result_put_f32(out, (float)value)
-                                  : bytes_printf(out, "%d", (int32_t)value);
+    return type == NPY_F8   ? result_put_f64(out, value)
+           : type == NPY_F4 ? result_put_f32(out, (float)value)
+                            : bytes_printf(out, "%d", (int32_t)value);
 }
 
-enum status generate_put_cells(struct bytes *out, enum generate_cell type, bool csv,
+enum status generate_put_cells(struct bytes *out, enum npy_type type, bool csv,
                                const double *values, size_t n)
 {
     union {
@@ -66,11 +52,11 @@ enum status generate_put_cells(struct bytes *out, enum generate_cell type, bool 
     if (csv) {
         return STATUS_OK;
     }
-    if (type == GENERATE_F64) {
+    if (type == NPY_F8) {
         return bytes_append(out, values, n * sizeof(*values));
     }
     for (size_t i = 0; i < n; i++) {
-        if (type == GENERATE_F32) {
+        if (type == NPY_F4) {
             narrow.f32[i] = (float)values[i];
         } else {
             narrow.i32[i] = (int32_t)values[i];

@@ -6,6 +6,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/base/status.h"
+#include "formats/result/result.h"
 #include "kernels/backend.h"
 
 #include <stdbool.h>
@@ -17,14 +18,12 @@ enum {
     GENERATE_TABLES = 2        /* of one call */
 };
 
-enum generate_cell { GENERATE_F64, GENERATE_F32, GENERATE_I32 };
-
 struct generate_table {
     uint64_t n_lines, cells_per_line; /* >= 1 */
-    enum generate_cell type;
+    enum npy_type type;               /* NPY_F8, NPY_F4 or NPY_I4 */
     const void *context;
-    /* Cells first .. first + n - 1 of a line. They are rounded to the type; whole for I32. In any
-     * order, on any thread. */
+    /* Cells first .. first + n - 1 of a line. They are rounded to the type; whole for NPY_I4. In
+     * any order, on any thread. */
     void (*fill)(const void *context, uint64_t line, uint64_t first, size_t n, double *out);
     /* Makes batch_cells cells, row by row, ready to be asked for: batches in order, on one thread,
      * each while the one before is asked for. NULL: each cell is a formula of where it lies. */
@@ -46,7 +45,7 @@ enum status generate_tables(const struct generate_table *tables, size_t n,
                             const struct executor *executor, uint64_t *bytes) STATUS_MUST_CHECK;
 
 /* Cells, as text or as they lie in a .npy file. */
-enum status generate_put_cells(struct bytes *out, enum generate_cell type, bool csv,
+enum status generate_put_cells(struct bytes *out, enum npy_type type, bool csv,
                                const double *values, size_t n) STATUS_MUST_CHECK;
 
 #endif

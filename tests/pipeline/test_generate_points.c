@@ -153,7 +153,7 @@ static void a_file_has_a_line_a_point_and_labels_are_whole_numbers(void **state)
     for (uint64_t i = 0; i < 3; i++) {
         generate_points_fill(&o, i, 0, 2, row);
         struct bytes line = {0};
-        assert_int_equal(generate_put_cells(&line, GENERATE_F32, true, row, 2), STATUS_OK);
+        assert_int_equal(generate_put_cells(&line, NPY_F4, true, row, 2), STATUS_OK);
         n += snprintf(text + n, sizeof(text) - (size_t)n, "%.*s\n", (int)line.len, line.data);
         bytes_free(&line);
         snprintf(labels + 8 + 2 * i, 3, "%d\n", (int)generate_points_cluster(&o, i));
