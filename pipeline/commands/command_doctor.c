@@ -296,21 +296,16 @@ static void line(const char *label, const char *format, ...)
     putchar('\n');
 }
 
-static long long count_at(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
 static const char *size_at(char out[TEXT_NUMBER_BYTES], const json_t *o, const char *key)
 {
     return json_is_null(json_object_get(o, key)) ? "no limit"
-                                                 : text_size(out, (uint64_t)count_at(o, key));
+                                                 : text_size(out, (uint64_t)text_count_at(o, key));
 }
 
 static void print_backend(const char *name, const json_t *b)
 {
     char total[TEXT_NUMBER_BYTES], unused[TEXT_NUMBER_BYTES], took[TEXT_NUMBER_BYTES];
-    const long long n_threads = count_at(b, "threads");
+    const long long n_threads = text_count_at(b, "threads");
     if (!works(b)) {
         line(name, "does not work: %s", text_at(b, "reason"));
         return;
@@ -320,7 +315,7 @@ static void print_backend(const char *name, const json_t *b)
     if (json_object_get(b, "advice") != NULL) {
         line("", "%s", text_at(b, "advice"));
     }
-    if (count_at(b, "memory_bytes") > 0) {
+    if (text_count_at(b, "memory_bytes") > 0) {
         line("", "%lld multiprocessors, memory %s, %s of it free", n_threads,
              size_at(total, b, "memory_bytes"), size_at(unused, b, "memory_free"));
     } else {
@@ -344,7 +339,7 @@ static void print_backends(const json_t *report)
     json_array_foreach(devices, i, device)
     {
         char name[32];
-        snprintf(name, sizeof(name), "cuda:%lld", count_at(device, "number"));
+        snprintf(name, sizeof(name), "cuda:%lld", text_count_at(device, "number"));
         print_backend(name, device);
     }
     if (json_array_size(devices) == 0) {
@@ -376,7 +371,7 @@ static void print_output(const json_t *f)
 static const char *limit_at(char out[TEXT_NUMBER_BYTES], const json_t *o, const char *key,
                             int decimals, double unit)
 {
-    snprintf(out, TEXT_NUMBER_BYTES, "%.*f", decimals, (double)count_at(o, key) / unit);
+    snprintf(out, TEXT_NUMBER_BYTES, "%.*f", decimals, (double)text_count_at(o, key) / unit);
     return json_is_null(json_object_get(o, key)) ? "no limit" : out;
 }
 
@@ -395,8 +390,8 @@ static void print_sandbox(const json_t *means)
     size_t i;
     json_t *lack;
     printf("\nSandbox of workers\n");
-    if (count_at(means, "landlock") > 0) {
-        line("Landlock", "version %lld", count_at(means, "landlock"));
+    if (text_count_at(means, "landlock") > 0) {
+        line("Landlock", "version %lld", text_count_at(means, "landlock"));
     } else {
         line("Landlock", "none");
     }
@@ -413,12 +408,12 @@ static void print_text(const json_t *report)
     char total[TEXT_NUMBER_BYTES], bound[TEXT_NUMBER_BYTES];
     const json_t *const machine = json_object_get(report, "machine"), *const mpi = json_object_get(
                                                                           report, "mpi");
-    const long long n_threads = count_at(machine, "threads");
+    const long long n_threads = text_count_at(machine, "threads");
     const char *name;
     json_t *version;
     printf("leat %s (%s)\n\nMachine\n", LEAT_VERSION, compiler());
     line("system", "%s", text_at(machine, "system"));
-    line("processors", "%lld usable, %lld computing thread%s", count_at(machine, "processors"),
+    line("processors", "%lld usable, %lld computing thread%s", text_count_at(machine, "processors"),
          n_threads, n_threads == 1 ? "" : "s");
     line("memory", "%s, of which leat's own bulk memory may be %s",
          size_at(total, machine, "memory_bytes"), size_at(bound, machine, "memory_bound"));

@@ -146,6 +146,12 @@ const char *text_at(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
+json_int_t text_count_at(const json_t *object, const char *key)
+{
+    const json_int_t n = json_integer_value(json_object_get(object, key));
+    return n > 0 ? n : 0;
+}
+
 enum status text_split(const char *command, char ***out)
 {
     const size_t n_most = strlen(command) / 2 + 1; /* words, a blank between each two */

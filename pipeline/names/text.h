@@ -48,7 +48,9 @@ enum status text_split(const char *command, char ***out) STATUS_MUST_CHECK;
 /* A JSON string of whatever bytes a path may hold: U+FFFD in the place of what is not UTF-8. NULL
  * for NULL. */
 json_t *text_json(const char *text);
-/* The string of that key; "" where there is none. */
+/* The string of that key; "" where there is none. Its number, if it is a whole one; else, and for
+ * less than 0, 0. */
 const char *text_at(const json_t *object, const char *key);
+json_int_t text_count_at(const json_t *object, const char *key);
 
 #endif

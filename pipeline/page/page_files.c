@@ -252,7 +252,7 @@ enum status page_files_list(const struct page_files *files, const char *path, co
             json_array_append_new(
                 entries, page_html_entry(e->name, e->is_folder, e->bytes, e->changed.tv_sec));
         }
-        code = page_html_folder(path, search, entries, l.n_more, out);
+        page_html_folder(path, search, entries, l.n_more, out);
     }
     free(l.entries);
     return code;

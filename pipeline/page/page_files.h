@@ -33,7 +33,7 @@ enum status page_files_find(const struct page_files *files, const char *path,
                             struct page_file *out) STATUS_MUST_CHECK;
 /* The page that lists a folder of results, "results/" or "results/FOLDER/", by name: of a thousand
  * entries at most whose names hold the text `search` in any case, the newest, and how many more
- * there are. STATUS_NOT_FOUND, STATUS_NO_MEMORY. */
+ * there are. STATUS_NOT_FOUND. */
 enum status page_files_list(const struct page_files *files, const char *path, const char *search,
                             struct bytes *out) STATUS_MUST_CHECK;
 

@@ -18,12 +18,6 @@
  * the headings are of all. */
 enum { SHOWN = 50, SHOWN_AT_ONCE = 8, FAILURES_AT_ONCE = 4, CHART_MINUTES = 60 };
 
-static json_int_t count_at(const json_t *o, const char *key)
-{
-    const json_int_t n = json_integer_value(json_object_get(o, key));
-    return n > 0 ? n : 0;
-}
-
 /* --- lists ------------------------------------------------------------------------------------ */
 
 /* Sets KEY_shown, unless there is nothing to show: of the list at KEY the first entries whose name
@@ -95,8 +89,9 @@ static void complete_result(json_t *job)
 
 static void complete_job(json_t *job)
 {
-    const json_int_t attempt = count_at(job, "attempt");
-    const double done = (double)count_at(job, "steps"), all = (double)count_at(job, "total_steps");
+    const json_int_t attempt = text_count_at(job, "attempt");
+    const double done = (double)text_count_at(job, "steps"),
+                 all = (double)text_count_at(job, "total_steps");
     json_object_set_new(job, "again", json_integer(attempt > 1 ? attempt : 0));
     if (done > 0) {
         json_object_set_new(
@@ -130,7 +125,7 @@ static void complete_rates(json_t *d)
     json_object_set_new(d, "rate_15min", json_string(text_rate(text, rate)));
     json_array_foreach(minutes, i, m)
     {
-        const json_int_t n = count_at(m, "done") + count_at(m, "failed");
+        const json_int_t n = text_count_at(m, "done") + text_count_at(m, "failed");
         most = n > most ? n : most;
         json_object_set_new(
             m, "x",
@@ -142,14 +137,13 @@ static void complete_rates(json_t *d)
 /* --- pages ------------------------------------------------------------------------------------ */
 
 /* Takes the document over. */
-static enum status fill(const char *template, json_t *document, struct bytes *out)
+static void fill(const char *template, json_t *document, struct bytes *out)
 {
-    const enum status code = page_template(template, document, out);
+    page_template(template, document, out);
     json_decref(document);
-    return code;
 }
 
-enum status page_html(const json_t *document, const struct page_view *view, struct bytes *out)
+void page_html(const json_t *document, const struct page_view *view, struct bytes *out)
 {
     const char *search = view->search;
     json_t *d = xalloc_checked(json_deep_copy(document));
@@ -161,19 +155,19 @@ enum status page_html(const json_t *document, const struct page_view *view, stru
     complete_all(json_object_get(d, "in_flight"), complete_job);
     complete_all(json_object_get(d, "failed"), complete_failure);
     complete_all(json_object_get(d, "done"), complete_result);
-    show_list(d, "in_flight", "name", search, SHOWN_AT_ONCE, count_at(d, "n_running"));
+    show_list(d, "in_flight", "name", search, SHOWN_AT_ONCE, text_count_at(d, "n_running"));
     /* Places that cannot be looked at are one entry, which is no file. */
     show_list(d, "waiting", "path", search, SHOWN_AT_ONCE,
-              count_at(d, "n_waiting") + (count_at(d, "n_troubles") > 0));
-    show_list(d, "queued", "name", search, SHOWN_AT_ONCE, count_at(d, "n_queued"));
-    show_list(d, "failed", "name", search, FAILURES_AT_ONCE, count_at(d, "n_failed"));
+              text_count_at(d, "n_waiting") + (text_count_at(d, "n_troubles") > 0));
+    show_list(d, "queued", "name", search, SHOWN_AT_ONCE, text_count_at(d, "n_queued"));
+    show_list(d, "failed", "name", search, FAILURES_AT_ONCE, text_count_at(d, "n_failed"));
     show_list(d, "done", "result", search, SHOWN, 0);
-    return fill(page_index, d, out);
+    fill(page_index, d, out);
 }
 
-enum status page_html_trouble(const char *text, struct bytes *out)
+void page_html_trouble(const char *text, struct bytes *out)
 {
-    return fill(page_index, json_pack("{s:o}", "trouble", text_json(text)), out);
+    fill(page_index, json_pack("{s:o}", "trouble", text_json(text)), out);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -190,22 +184,17 @@ json_t *page_html_entry(const char *name, bool is_folder, uint64_t bytes, time_t
                      text);
 }
 
-enum status page_html_folder(const char *path, const char *search, json_t *entries, size_t n_more,
-                             struct bytes *out)
+void page_html_folder(const char *path, const char *search, json_t *entries, size_t n_more,
+                      struct bytes *out)
 {
     struct bytes up = {0};
-    enum status code = STATUS_OK;
     for (const char *at = path; (at = strchr(at, '/')) != NULL; at++) {
-        bytes_put(&up, "../", 3, &code);
+        page_put(&up, "../", 3);
     }
-    bytes_put(&up, "", 1, &code);
-    if (code != STATUS_OK) {
-        json_decref(entries);
-        return code;
-    }
+    page_put(&up, "", 1);
     json_t *d = json_pack("{s:o, s:o, s:o, s:o, s:I}", "path", json_string_nocheck(path), "search",
                           json_string_nocheck(search), "up", json_string((char *)up.data),
                           "entries", entries, "n_more", (json_int_t)n_more);
     bytes_free(&up);
-    return fill(page_folder, d, out);
+    fill(page_folder, d, out);
 }

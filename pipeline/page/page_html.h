@@ -9,7 +9,6 @@
 #define LEAT_PIPELINE_PAGE_PAGE_HTML_H
 
 #include "formats/base/bytes.h"
-#include "formats/base/status.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,17 +22,15 @@ struct page_view {
     const char *notice; /* stands above all; "": none */
 };
 
-/* The page of a status document (status_text.h). What it lacks is left out. STATUS_NO_MEMORY, here
- * and below. */
-enum status page_html(const json_t *document, const struct page_view *view,
-                      struct bytes *out) STATUS_MUST_CHECK;
+/* Appends the page of a status document (status_text.h). What it lacks is left out. */
+void page_html(const json_t *document, const struct page_view *view, struct bytes *out);
 /* The page that says why there is none. */
-enum status page_html_trouble(const char *text, struct bytes *out) STATUS_MUST_CHECK;
+void page_html_trouble(const char *text, struct bytes *out);
 
 /* A list of a folder, whose path is "results/..." as it was asked for: its entries, in an array
  * that is taken over. */
 json_t *page_html_entry(const char *name, bool is_folder, uint64_t bytes, time_t changed);
-enum status page_html_folder(const char *path, const char *search, json_t *entries, size_t n_more,
-                             struct bytes *out) STATUS_MUST_CHECK;
+void page_html_folder(const char *path, const char *search, json_t *entries, size_t n_more,
+                      struct bytes *out);
 
 #endif

@@ -5,7 +5,9 @@
 #include "pipeline/page/page_metrics.h"
 
 #include "pipeline/names/text.h"
+#include "pipeline/page/page_template.h"
 #include "pipeline/status/status_text.h"
+#include "watch/files/xalloc.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -80,7 +82,6 @@ static const struct metric {
 
 struct writer {
     struct bytes *out;
-    enum status code;
     const char *said; /* the metric whose words were written last; NULL: none */
 };
 
@@ -88,15 +89,15 @@ struct writer {
 
 static void put(struct writer *w, const char *text)
 {
-    bytes_put(w->out, text, strlen(text), &w->code);
+    page_put(w->out, text, strlen(text));
 }
 
 /* "NAMEend", after the metric's words if it is the first sample. */
 static void put_name(struct writer *w, const struct metric *m, const char *end)
 {
-    if (w->code == STATUS_OK && (w->said == NULL || strcmp(w->said, m->name) != 0)) {
-        w->code = bytes_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name,
-                               m->type);
+    if (w->said == NULL || strcmp(w->said, m->name) != 0) {
+        (void)!xalloc_status(bytes_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help,
+                                          m->name, m->type));
         w->said = m->name;
     }
     put(w, m->name);
@@ -105,9 +106,7 @@ static void put_name(struct writer *w, const struct metric *m, const char *end)
 
 static void put_number(struct writer *w, double value)
 {
-    if (w->code == STATUS_OK) {
-        w->code = bytes_printf(w->out, " %.15g\n", value);
-    }
+    (void)!xalloc_status(bytes_printf(w->out, " %.15g\n", value));
 }
 
 /* What ends a label's value, and a line, stands behind a backslash. */
@@ -120,7 +119,7 @@ static void put_label_value(struct writer *w, const char *text)
             if (*text == '"' || *text == '\\') {
                 put(w, "\\");
             }
-            bytes_put(w->out, text, 1, &w->code);
+            page_put(w->out, text, 1);
         }
     }
 }
@@ -175,10 +174,8 @@ static void put_histogram(struct writer *w, const struct metric *m, const json_t
     json_array_foreach(json_object_get(at, "buckets"), i, bucket)
     {
         put_name(w, m, "_bucket");
-        if (w->code == STATUS_OK) {
-            w->code = bytes_printf(w->out, "{le=\"%.15g\"}",
-                                   json_number_value(json_object_get(bucket, "le_s")));
-        }
+        (void)!xalloc_status(bytes_printf(w->out, "{le=\"%.15g\"}",
+                                          json_number_value(json_object_get(bucket, "le_s"))));
         put_number(w, json_number_value(json_object_get(bucket, "count")));
     }
     if (json_is_object(at)) {
@@ -207,13 +204,13 @@ static void put_metric(struct writer *w, const struct metric *m, size_t depth, c
     }
 }
 
-enum status page_metrics(const json_t *d, struct bytes *out)
+void page_metrics(const json_t *d, struct bytes *out)
 {
     static const struct metric ready = {
         .name = "leat_ready",
         .type = "gauge",
         .help = "Whether the service runs, and does what was asked for."};
-    struct writer w = {.out = out, .code = STATUS_OK};
+    struct writer w = {.out = out};
     put_name(&w, &ready, "");
     put_number(&w, status_text_is_ready(d));
     for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
@@ -223,5 +220,4 @@ enum status page_metrics(const json_t *d, struct bytes *out)
             put_metric(&w, &metrics[i], 0, d, d);
         }
     }
-    return w.code;
 }

@@ -5,12 +5,11 @@
 #define LEAT_PIPELINE_PAGE_PAGE_METRICS_H
 
 #include "formats/base/bytes.h"
-#include "formats/base/status.h"
 
 #include <jansson.h>
 
-/* Appends the metrics of a status document (status_text.h). What the document lacks is left out.
- * STATUS_NO_MEMORY. */
-enum status page_metrics(const json_t *document, struct bytes *out) STATUS_MUST_CHECK;
+/* Appends the metrics of a status document (status_text.h). What the document lacks is left
+ * out. */
+void page_metrics(const json_t *document, struct bytes *out);
 
 #endif

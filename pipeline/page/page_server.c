@@ -149,19 +149,6 @@ static enum MHD_Result send_text(const struct answer *a, unsigned code, const ch
     return send_response(a, code, text_response(text), plain, page_policy);
 }
 
-/* A page, or why it could not be made. */
-static enum MHD_Result send_made(const struct answer *a, unsigned code, enum status made,
-                                 struct bytes *text, const char *type)
-{
-    if (made == STATUS_OK) {
-        return send_bytes(a, code, text, type);
-    }
-    bytes_free(text);
-    return made == STATUS_NOT_FOUND
-               ? send_text(a, MHD_HTTP_NOT_FOUND, "There is no such page.\n")
-               : send_text(a, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory; ask again.\n");
-}
-
 static const char html[] = "text/html; charset=utf-8";
 
 static const char *value_of(const struct answer *a, enum MHD_ValueKind kind, const char *key)
@@ -195,9 +182,12 @@ static enum MHD_Result send_page(const struct answer *a)
     const struct page_view view = {.search = search_of(a),
                                    .key = a->server->options.token != NULL ? a->server->key : "",
                                    .notice = notice_of(a->server, notice)};
-    const enum status made = document != NULL ? page_html(document, &view, &text)
-                                              : page_html_trouble(a->server->trouble, &text);
-    return send_made(a, code, made, &text, html);
+    if (document != NULL) {
+        page_html(document, &view, &text);
+    } else {
+        page_html_trouble(a->server->trouble, &text);
+    }
+    return send_bytes(a, code, &text, html);
 }
 
 static enum MHD_Result send_metrics(const struct answer *a)
@@ -207,8 +197,8 @@ static enum MHD_Result send_metrics(const struct answer *a)
     if (document == NULL) {
         return send_text(a, MHD_HTTP_SERVICE_UNAVAILABLE, "The service gives no answer.\n");
     }
-    return send_made(a, MHD_HTTP_OK, page_metrics(document, &text), &text,
-                     "text/plain; version=0.0.4; charset=utf-8");
+    page_metrics(document, &text);
+    return send_bytes(a, MHD_HTTP_OK, &text, "text/plain; version=0.0.4; charset=utf-8");
 }
 
 static enum MHD_Result send_health(const struct answer *a)
@@ -219,11 +209,11 @@ static enum MHD_Result send_health(const struct answer *a)
     if (document != NULL && status_text_is_ready(document)) {
         return send_text(a, MHD_HTTP_OK, "ready\n");
     }
-    const enum status made = document == NULL
-                                 ? bytes_printf(&text, "no answer: %s\n", a->server->trouble)
-                                 : bytes_printf(&text, "%s%s%s\n", text_at(document, "state"),
-                                                *why != '\0' ? ": " : "", why);
-    return send_made(a, MHD_HTTP_SERVICE_UNAVAILABLE, made, &text, plain);
+    (void)!xalloc_status(document == NULL
+                             ? bytes_printf(&text, "no answer: %s\n", a->server->trouble)
+                             : bytes_printf(&text, "%s%s%s\n", text_at(document, "state"),
+                                            *why != '\0' ? ": " : "", why));
+    return send_bytes(a, MHD_HTTP_SERVICE_UNAVAILABLE, &text, plain);
 }
 
 static enum MHD_Result send_asset(const struct answer *a, const struct page_asset *asset)
@@ -257,17 +247,15 @@ static enum MHD_Result send_folder(const struct answer *a)
     const size_t n = strlen(a->path);
     struct bytes text = {0};
     if (n > 0 && a->path[n - 1] == '/') {
-        return send_made(a, MHD_HTTP_OK,
-                         page_files_list(&a->server->options.files, a->path, search_of(a), &text),
-                         &text, html);
+        return page_files_list(&a->server->options.files, a->path, search_of(a), &text) == STATUS_OK
+                   ? send_bytes(a, MHD_HTTP_OK, &text, html)
+                   : send_text(a, MHD_HTTP_NOT_FOUND, "There is no such page.\n");
     }
     const char *slash = strrchr(a->path, '/');
-    enum status made = page_template_path(slash != NULL ? slash + 1 : a->path, &text);
-    bytes_put(&text, "/", 2, &made); /* with its end */
+    page_template_path(slash != NULL ? slash + 1 : a->path, &text);
+    page_put(&text, "/", 2); /* with its end */
     const enum MHD_Result result =
-        made == STATUS_OK
-            ? send_with(a, MHD_HTTP_FOUND, "", MHD_HTTP_HEADER_LOCATION, (const char *)text.data)
-            : MHD_NO;
+        send_with(a, MHD_HTTP_FOUND, "", MHD_HTTP_HEADER_LOCATION, (const char *)text.data);
     bytes_free(&text);
     return result;
 }

@@ -6,6 +6,7 @@
 
 #include "formats/base/excerpt.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -14,15 +15,17 @@
 
 struct writer {
     struct bytes *out;
-    enum status code;
     const json_t *document;
 };
 
+void page_put(struct bytes *out, const void *text, size_t n)
+{
+    (void)!xalloc_status(bytes_append(out, text, n));
+}
+
 static void put(struct writer *w, const char *text)
 {
-    if (w->code == STATUS_OK) {
-        w->code = excerpt_html(text, w->out);
-    }
+    (void)!xalloc_status(excerpt_html(text, w->out));
 }
 
 /* --- forms ------------------------------------------------------------------------------------ */
@@ -42,8 +45,8 @@ static void put_plain(struct writer *w, const json_t *value)
 
 static void put_path(struct writer *w, const json_t *value)
 {
-    if (w->code == STATUS_OK && json_is_string(value)) {
-        w->code = page_template_path(json_string_value(value), w->out);
+    if (json_is_string(value)) {
+        page_template_path(json_string_value(value), w->out);
     }
 }
 
@@ -149,7 +152,7 @@ static const char *put_section(struct writer *w, const char *text, const json_t 
         const char *close = strstr(open, "}}");
         assert(close != NULL && (size_t)(close - open) < sizeof(tag));
         if (is_put) {
-            bytes_put(w->out, text, (size_t)(open - text), &w->code);
+            page_put(w->out, text, (size_t)(open - text));
         }
         snprintf(tag, sizeof(tag), "%.*s", (int)(close - open - 2), open + 2);
         text = close + 2;
@@ -162,26 +165,25 @@ static const char *put_section(struct writer *w, const char *text, const json_t 
         }
     }
     if (is_put) {
-        bytes_put(w->out, text, strlen(text), &w->code);
+        page_put(w->out, text, strlen(text));
     }
     return text + strlen(text);
 }
 
-enum status page_template(const char *text, const json_t *document, struct bytes *out)
+void page_template(const char *text, const json_t *document, struct bytes *out)
 {
-    struct writer w = {.out = out, .code = STATUS_OK, .document = document};
+    struct writer w = {.out = out, .document = document};
     put_section(&w, text, document, true);
-    return w.code;
 }
 
-enum status page_template_path(const char *path, struct bytes *out)
+void page_template_path(const char *path, struct bytes *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "-._~/";
-    enum status code = STATUS_OK;
-    for (; *path != '\0' && code == STATUS_OK; path++) {
-        code = strchr(plain, *path) != NULL ? bytes_append(out, path, 1)
-                                            : bytes_printf(out, "%%%02X", (unsigned char)*path);
+    char text[4];
+    for (; *path != '\0'; path++) {
+        snprintf(text, sizeof(text), strchr(plain, *path) != NULL ? "%c" : "%%%02X",
+                 (unsigned char)*path);
+        page_put(out, text, strlen(text));
     }
-    return code;
 }

@@ -8,20 +8,21 @@
  *   {{^KEY}} ... {{/KEY}} if it is none of those
  *
  * KEY is of the object that a section is of; "@KEY" of the whole document; "." the entry itself.
- * What is missing, or of another type, is left out.
+ * What is missing, or of another type, is left out. A page is small: without memory for it the
+ * process ends (xalloc.h).
  */
 #ifndef LEAT_PIPELINE_PAGE_PAGE_TEMPLATE_H
 #define LEAT_PIPELINE_PAGE_PAGE_TEMPLATE_H
 
 #include "formats/base/bytes.h"
-#include "formats/base/status.h"
 
 #include <jansson.h>
 
-/* Appends the template, filled. STATUS_NO_MEMORY, here and below. */
-enum status page_template(const char *text, const json_t *document,
-                          struct bytes *out) STATUS_MUST_CHECK;
+/* Appends the template, filled. */
+void page_template(const char *text, const json_t *document, struct bytes *out);
 /* Appends a path as a part of an address: bytes but letters, digits and -._~/ stand as %XX. */
-enum status page_template_path(const char *path, struct bytes *out) STATUS_MUST_CHECK;
+void page_template_path(const char *path, struct bytes *out);
+/* Appends n bytes. */
+void page_put(struct bytes *out, const void *text, size_t n);
 
 #endif

@@ -10,12 +10,6 @@
 /* Of each list that many lines; the document (--json) has more. */
 enum { SHOWN = 8 };
 
-static json_int_t count_at(const json_t *o, const char *key)
-{
-    json_int_t n = json_integer_value(json_object_get(o, key));
-    return n > 0 ? n : 0;
-}
-
 static double number_at(const json_t *o, const char *key)
 {
     return json_number_value(json_object_get(o, key));
@@ -46,7 +40,7 @@ static void print_state(FILE *out, const json_t *d)
     char duration[TEXT_NUMBER_BYTES];
     const char *why = text_at(d, "why");
     put_pair(out, "leat ", text_at(d, "leat"), "");
-    fprintf(out, ", pid %lld: ", (long long)count_at(d, "pid"));
+    fprintf(out, ", pid %lld: ", (long long)text_count_at(d, "pid"));
     text_put(out, text_at(d, "state"));
     fputs(json_is_true(json_object_get(d, "ready")) ? ", ready" : ", not ready", out);
     fprintf(out, ", up for %s\n", text_duration(duration, number_at(d, "uptime_s")));
@@ -82,15 +76,15 @@ static void print_worker(FILE *out, const json_t *w)
         put_pair(out, " (", text_at(w, "device"), ")");
     }
     put_pair(out, ": ", text_at(w, "state"), "");
-    if (count_at(w, "pid") > 0) {
-        fprintf(out, ", pid %lld", (long long)count_at(w, "pid"));
+    if (text_count_at(w, "pid") > 0) {
+        fprintf(out, ", pid %lld", (long long)text_count_at(w, "pid"));
     }
     if (number_at(w, "again_in_s") > 0) {
         fprintf(out, ", again in %s", text_duration(duration, number_at(w, "again_in_s")));
     }
-    if (count_at(w, "deaths") > 0) {
-        fprintf(out, ", %lld death%s", (long long)count_at(w, "deaths"),
-                count_at(w, "deaths") == 1 ? "" : "s");
+    if (text_count_at(w, "deaths") > 0) {
+        fprintf(out, ", %lld death%s", (long long)text_count_at(w, "deaths"),
+                text_count_at(w, "deaths") == 1 ? "" : "s");
     }
     if (*text_at(w, "why") != '\0') {
         put_pair(out, ": ", text_at(w, "why"), "");
@@ -128,8 +122,8 @@ static void print_job(FILE *out, const json_t *j)
                 text_size(size, (uint64_t)total));
     }
     fprintf(out, ", %s", text_duration(duration, number_at(j, "for_s")));
-    if (count_at(j, "attempt") > 1) {
-        fprintf(out, ", attempt %lld", (long long)count_at(j, "attempt"));
+    if (text_count_at(j, "attempt") > 1) {
+        fprintf(out, ", attempt %lld", (long long)text_count_at(j, "attempt"));
     }
     putc('\n', out);
 }
@@ -165,9 +159,9 @@ static void print_rates(FILE *out, const json_t *d)
     double bytes = number_at(rates, "bytes_per_s_1min");
     label(out, "so far");
     fprintf(out, "%lld done, %lld failed, %lld requeued; %s read\n",
-            (long long)count_at(totals, "done"), (long long)count_at(totals, "failed"),
-            (long long)count_at(totals, "requeued"),
-            text_size(size, (uint64_t)count_at(totals, "input_bytes")));
+            (long long)text_count_at(totals, "done"), (long long)text_count_at(totals, "failed"),
+            (long long)text_count_at(totals, "requeued"),
+            text_size(size, (uint64_t)text_count_at(totals, "input_bytes")));
     label(out, "rates");
     fprintf(out, "%s and %s/s in the last minute, %s in the last 15\n",
             text_rate(minute, number_at(rates, "jobs_per_s_1min")),
@@ -179,11 +173,12 @@ static void print_rates(FILE *out, const json_t *d)
 static void print_removed(FILE *out, const json_t *removed)
 {
     char size[TEXT_NUMBER_BYTES];
-    const json_int_t n_inputs = count_at(removed, "inputs"), n_jobs = count_at(removed, "jobs");
+    const json_int_t n_inputs = text_count_at(removed, "inputs"),
+                     n_jobs = text_count_at(removed, "jobs");
     if (n_inputs + n_jobs > 0) {
         label(out, "removed");
         fprintf(out, "%lld inputs from done/, %lld jobs from failed/; %s\n", (long long)n_inputs,
-                (long long)n_jobs, text_size(size, (uint64_t)count_at(removed, "bytes")));
+                (long long)n_jobs, text_size(size, (uint64_t)text_count_at(removed, "bytes")));
     }
     if (*text_at(removed, "why") != '\0') {
         label(out, n_inputs + n_jobs > 0 ? "" : "removed");
@@ -195,10 +190,11 @@ static void print_removed(FILE *out, const json_t *removed)
 /* What lies beside grids and came too late for them. */
 static void print_late(FILE *out, const json_t *late)
 {
-    if (count_at(late, "files") > 0) {
+    if (text_count_at(late, "files") > 0) {
         label(out, "too late");
         fprintf(out, "%lld file%s for grids taken before, now in done/; the last: ",
-                (long long)count_at(late, "files"), count_at(late, "files") == 1 ? "" : "s");
+                (long long)text_count_at(late, "files"),
+                text_count_at(late, "files") == 1 ? "" : "s");
         put_pair(out, "", text_at(late, "path"), "\n");
     }
 }
@@ -206,14 +202,16 @@ static void print_late(FILE *out, const json_t *late)
 /* on_done and on_failed. */
 static void print_hooks(FILE *out, const json_t *hooks)
 {
-    if (count_at(hooks, "run") + count_at(hooks, "waiting") + count_at(hooks, "dropped") == 0) {
+    if (text_count_at(hooks, "run") + text_count_at(hooks, "waiting") +
+            text_count_at(hooks, "dropped") ==
+        0) {
         return;
     }
     label(out, "commands");
     fprintf(out, "%lld run, %lld of them failed; %lld at work, %lld waiting, %lld left out\n",
-            (long long)count_at(hooks, "run"), (long long)count_at(hooks, "failed"),
-            (long long)count_at(hooks, "running"), (long long)count_at(hooks, "waiting"),
-            (long long)count_at(hooks, "dropped"));
+            (long long)text_count_at(hooks, "run"), (long long)text_count_at(hooks, "failed"),
+            (long long)text_count_at(hooks, "running"), (long long)text_count_at(hooks, "waiting"),
+            (long long)text_count_at(hooks, "dropped"));
 }
 
 void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
@@ -266,19 +264,19 @@ static void print_warnings(FILE *out, const json_t *done)
 
 void status_text_print(FILE *out, const json_t *document)
 {
-    size_t n_waiting = (size_t)count_at(document, "n_waiting");
+    size_t n_waiting = (size_t)text_count_at(document, "n_waiting");
     const json_t *failed = json_object_get(document, "failed");
-    const json_int_t n_failed = count_at(document, "n_failed");
+    const json_int_t n_failed = text_count_at(document, "n_failed");
     print_state(out, document);
     print_list(out, "workers", json_object_get(document, "workers"), 0, print_worker);
     print_list(out, "at work", json_object_get(document, "in_flight"), 0, print_job);
     label(out, "queued");
-    fprintf(out, "%lld\n", (long long)count_at(document, "n_queued"));
+    fprintf(out, "%lld\n", (long long)text_count_at(document, "n_queued"));
     label(out, "waiting");
     fprintf(out, "%zu\n", n_waiting);
     /* Places that cannot be looked at are one entry, which is no file. */
     print_list(out, "", json_object_get(document, "waiting"),
-               n_waiting + (count_at(document, "n_troubles") > 0), print_waiting);
+               n_waiting + (text_count_at(document, "n_troubles") > 0), print_waiting);
     print_rates(out, document);
     print_hooks(out, json_object_get(document, "hooks"));
     print_removed(out, json_object_get(document, "removed"));
