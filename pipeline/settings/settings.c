@@ -513,24 +513,17 @@ static void free_sections(struct settings_section *sections, size_t n)
 
 void settings_free(struct settings *s)
 {
-    free(s->config);
-    free(s->job_log);
-    free(s->pipeline);
-    free(s->output);
-    free(s->backend);
-    free(s->spool);
-    free(s->require_mount);
-    free(s->status_group);
-    free(s->on_done);
-    free(s->on_failed);
-    free(s->http);
-    free(s->http_token_file);
-    free(s->name);
+    for (size_t i = 0; i < settings_n_keys; i++) {
+        const enum settings_kind kind = settings_keys[i].kind;
+        if (kind == SETTINGS_TEXT || kind == SETTINGS_PIPELINE || kind == SETTINGS_CHOICE ||
+            kind == SETTINGS_COMMAND) {
+            free(*(char **)((char *)s + settings_keys[i].offset));
+        }
+    }
     free_list(&s->set);
     free_sections(s->routes, s->n_routes);
     free_sections(s->pipelines, s->n_pipelines);
     free_strings(s->inputs, s->n_inputs);
-    free(s->dem);
     free_strings(s->sources, s->n_sources);
     memset(s, 0, sizeof(*s));
 }
