@@ -456,9 +456,9 @@ static void add_up(struct runner *r)
     tell_places(t, e);
 }
 
-static enum status claim(void *ranks, uint64_t key, bool *own)
+static bool claim(void *ranks, uint64_t key)
 {
-    return ranks_claim(ranks, key, own);
+    return ranks_claim(ranks, key);
 }
 
 /* Makes the totals those of all ranks. `code`: whether this one could begin; if so it has an

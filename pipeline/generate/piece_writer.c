@@ -7,6 +7,7 @@
 #include "pipeline/generate/new_file.h"
 #include "pipeline/names/interrupt.h"
 #include "pipeline/names/text.h"
+#include "watch/files/xalloc.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -166,11 +167,8 @@ enum status piece_writer_run(const struct piece_file *files, size_t n,
 {
     struct new_file out[PIECE_WRITER_FILES] = {0};
     struct interrupt interrupt;
-    struct writer *const w = calloc(1, sizeof(*w));
+    struct writer *const w = xcalloc(1, sizeof(*w));
     *bytes = 0;
-    if (w == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory to generate with");
-    }
     w->executor = executor;
     pthread_mutex_init(&w->lock, NULL);
     interrupt_watch(&interrupt);

@@ -17,11 +17,10 @@
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
-static enum status find_in_shard(void *settings, uint64_t key, bool *own)
+static bool find_in_shard(void *settings, uint64_t key)
 {
     const struct launcher_shard *shard = &((const struct settings *)settings)->shard;
-    *own = shard->count == 0 || key % shard->count == shard->index;
-    return STATUS_OK;
+    return shard->count == 0 || key % shard->count == shard->index;
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
@@ -283,11 +282,8 @@ static enum status next_source(struct inputs *in, struct job_input *out, bool *g
 {
     const char *source = in->settings->sources[in->next_source++];
     struct job_settings settings;
-    bool own = true;
-    enum status code = settings_resolve_source(in->settings, source, &settings);
-    if (code == STATUS_OK) {
-        code = inputs_take_share(in, settings.stem, &own);
-    }
+    const enum status code = settings_resolve_source(in->settings, source, &settings);
+    const bool own = code != STATUS_OK || inputs_take_share(in, settings.stem);
     if (!own) {
         inputs_take_leave(in);
     }

@@ -33,7 +33,7 @@ enum { INPUTS_MAX_DEPTH = 32 };
 /* Which jobs are this process's, of several that walk the same inputs. Jobs whose results have the
  * same name have the same key, so that one process has both, and refuses the second. */
 struct inputs_share {
-    enum status (*find)(void *user, uint64_t key, bool *own);
+    bool (*find)(void *user, uint64_t key);
     void *user;
     /* What is wrong with an argument, a folder or an archive, which all of them meet, is given by
      * the one whose find() says so; else by each. */

@@ -134,14 +134,11 @@ static enum status take_member_projection(struct inputs *in,
                                           struct job_input *out, bool *got)
 {
     char *const key = group_key(path), *result = NULL;
-    bool own = true;
     enum status code = inputs_take_result(in, path, file_name_last(key), &result);
-    if (code == STATUS_OK) {
-        code = inputs_take_share(in, result, &own);
-    }
+    const bool own = code == STATUS_OK && inputs_take_share(in, result);
     free(result);
     free(key);
-    if (own && code == STATUS_OK) {
+    if (own) {
         code = entry->refused != NULL ? refuse_member(entry, path)
                                       : take_projection(in, path, out, got);
     }
@@ -155,15 +152,11 @@ static enum status take_member_projection(struct inputs *in,
 static enum status refuse_kind(struct inputs *in, const char *path, const char *what,
                                struct job_input *out)
 {
-    bool own = true;
-    enum status code = inputs_take_share(in, file_name_last(path), &own);
-    if (!own && code == STATUS_OK) {
+    if (!inputs_take_share(in, file_name_last(path))) {
         inputs_take_leave(in);
         return STATUS_OK;
     }
-    return inputs_take_about(
-        out, path,
-        code != STATUS_OK ? code : status_fail(STATUS_BAD_INPUT, "'%s' is %s", path, what));
+    return inputs_take_about(out, path, status_fail(STATUS_BAD_INPUT, "'%s' is %s", path, what));
 }
 
 static enum status read_lent(void *user, const atomic_bool *stop, void *dst, size_t cap, size_t *n)

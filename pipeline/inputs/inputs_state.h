@@ -51,9 +51,8 @@ static inline bool inputs_is_stopped(const struct inputs *in)
 
 /* --- inputs_take.c */
 
-/* Whose the job is that has a result of that name. */
-enum status inputs_take_share(const struct inputs *in, const char *name,
-                              bool *own) STATUS_MUST_CHECK;
+/* Whether the job that has a result of that name is this process's. */
+bool inputs_take_share(const struct inputs *in, const char *name);
 /* What is not this process's has been taken nevertheless: by another. */
 void inputs_take_leave(struct inputs *in);
 /* Whether this process says what all of them have met at the path. */

@@ -6,6 +6,7 @@
 #include "formats/base/io_watch.h"
 #include "pipeline/engine/scratch.h"
 #include "pipeline/inputs/inputs_state.h"
+#include "watch/files/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +33,8 @@ enum status inputs_stream_copy(struct inputs *in, const char *name,
 {
     static const size_t block_bytes = 256 << 10;
     const struct source_limits limits = {.max_bytes = in->settings->unpack.max_bytes};
-    unsigned char *block = malloc(block_bytes);
+    unsigned char *block = xmalloc(block_bytes);
     enum status code = scratch_file(in->scratch_fd, fd);
-    if (block == NULL) {
-        code = status_fail(STATUS_NO_MEMORY, "no memory to read '%s'", name);
-    }
     const uint64_t room = code == STATUS_OK ? scratch_room(*fd) : 0;
     uint64_t bytes = 0;
     for (size_t n = 1; code == STATUS_OK && n > 0; bytes += n) {

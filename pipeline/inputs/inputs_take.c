@@ -22,9 +22,9 @@ static uint64_t hash(const char *name)
     return h ^ h >> 32; /* its low bits alone depend on few of the text's */
 }
 
-enum status inputs_take_share(const struct inputs *in, const char *name, bool *own)
+bool inputs_take_share(const struct inputs *in, const char *name)
 {
-    return in->share.find(in->share.user, hash(name), own);
+    return in->share.find(in->share.user, hash(name));
 }
 
 void inputs_take_leave(struct inputs *in)
@@ -35,8 +35,7 @@ void inputs_take_leave(struct inputs *in)
 
 bool inputs_take_speaks(const struct inputs *in, const char *path)
 {
-    bool own = true;
-    return !in->share.joint || (inputs_take_share(in, path, &own) == STATUS_OK && own);
+    return !in->share.joint || inputs_take_share(in, path);
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
@@ -96,27 +95,20 @@ enum status inputs_take_result(const struct inputs *in, const char *path, const 
 enum status inputs_take_settings(struct inputs *in, const char *path, struct job_settings *out,
                                  bool *own)
 {
-    enum status code = settings_resolve(in->settings, path, out);
+    enum status code = xalloc_status(settings_resolve(in->settings, path, out));
     if (code == STATUS_OK) {
         code = inputs_take_result(in, path, out->stem, &out->result);
         if (code != STATUS_OK) {
             job_settings_free(out);
         }
     }
-    if (code == STATUS_NO_MEMORY) { /* of this process */
-        *own = true;
+    *own = inputs_take_share(in, code == STATUS_OK ? out->result : file_name_last(path));
+    if (*own) {
         return code;
     }
-    const enum status found =
-        inputs_take_share(in, code == STATUS_OK ? out->result : file_name_last(path), own);
-    if (*own && found == STATUS_OK) {
-        return code;
-    }
-    if (!*own) {
-        inputs_take_leave(in);
-    }
+    inputs_take_leave(in);
     job_settings_free(out);
-    return found;
+    return STATUS_OK;
 }
 
 enum status inputs_take_part(struct inputs *in, const char *path, const struct job_part *from,

@@ -4,6 +4,8 @@
  */
 #include "pipeline/ranks/claims.h"
 
+#include "watch/files/xalloc.h"
+
 #include <stdlib.h>
 
 enum { FEWEST_PLACES = 1024 };
@@ -24,35 +26,27 @@ const struct claim *claims_find(const struct claims *c, uint64_t key)
     return place > 0 ? &c->all[place - 1] : NULL;
 }
 
-static enum status grow(struct claims *c)
+static void grow(struct claims *c)
 {
-    const size_t n_places = c->n_places > 0 ? 2 * c->n_places : FEWEST_PLACES;
-    struct claim *all = realloc(c->all, n_places / 2 * sizeof(*all));
-    c->all = all != NULL ? all : c->all;
-    size_t *places = all != NULL ? calloc(n_places, sizeof(*places)) : NULL;
-    if (places == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu claims", n_places / 2);
-    }
+    c->n_places = c->n_places > 0 ? 2 * c->n_places : FEWEST_PLACES;
+    c->all = xrealloc(c->all, c->n_places / 2, sizeof(*c->all));
     free(c->places);
-    c->places = places;
-    c->n_places = n_places;
+    c->places = xcalloc(c->n_places, sizeof(*c->places));
     for (size_t i = 0; i < c->n; i++) {
-        places[find_place(c, c->all[i].key)] = i + 1;
+        c->places[find_place(c, c->all[i].key)] = i + 1;
     }
-    return STATUS_OK;
 }
 
-enum status claims_add(struct claims *c, uint64_t key, uint64_t owner)
+void claims_add(struct claims *c, uint64_t key, uint64_t owner)
 {
     if (claims_find(c, key) != NULL) {
-        return STATUS_OK;
+        return;
     }
     if (2 * c->n == c->n_places) {
-        STATUS_TRY(grow(c));
+        grow(c);
     }
     c->all[c->n++] = (struct claim){key, owner};
     c->places[find_place(c, key)] = c->n;
-    return STATUS_OK;
 }
 
 void claims_free(struct claims *c)

@@ -5,8 +5,6 @@
 #ifndef LEAT_PIPELINE_RANKS_CLAIMS_H
 #define LEAT_PIPELINE_RANKS_CLAIMS_H
 
-#include "formats/base/status.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,8 +23,8 @@ struct claims {
 
 /* The key's claim; NULL: nobody has claimed it. Valid until the next is added. */
 const struct claim *claims_find(const struct claims *c, uint64_t key);
-/* Adds the key's claim, unless it has one. STATUS_NO_MEMORY. */
-enum status claims_add(struct claims *c, uint64_t key, uint64_t owner) STATUS_MUST_CHECK;
+/* Adds the key's claim, unless it has one. */
+void claims_add(struct claims *c, uint64_t key, uint64_t owner);
 void claims_free(struct claims *c);
 
 #endif

@@ -4,6 +4,7 @@
 #include "formats/base/log.h"
 #include "formats/base/module.h"
 #include "pipeline/ranks/ranks_state.h"
+#include "watch/files/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,11 +72,8 @@ static void release(struct ranks *r)
 enum status ranks_open(const struct rank_transport *transport, const struct ranks_start *start,
                        struct ranks **out)
 {
-    struct ranks *r = calloc(1, sizeof(*r));
+    struct ranks *r = xcalloc(1, sizeof(*r));
     *out = NULL;
-    if (r == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for ranks");
-    }
     r->transport = transport;
     r->start = *start;
     r->timeout_s = start->timeout_s > 0 ? start->timeout_s : INFINITY;
@@ -134,22 +132,20 @@ static void request(struct ranks *r, uint64_t key)
     }
 }
 
-enum status ranks_claim(struct ranks *r, uint64_t key, bool *own)
+bool ranks_claim(struct ranks *r, uint64_t key)
 {
-    enum status code = STATUS_OK;
     const struct claim *claim = NULL;
     pthread_mutex_lock(&r->lock);
-    while (code == STATUS_OK && !r->stopped && !ranks_are_ending(r) &&
-           (claim = claims_find(&r->claims, key)) == NULL) {
+    while (!r->stopped && !ranks_are_ending(r) && (claim = claims_find(&r->claims, key)) == NULL) {
         if (r->own == 0) {
-            code = claims_add(&r->claims, key, 0);
+            claims_add(&r->claims, key, 0);
         } else {
             request(r, key);
         }
     }
-    *own = claim != NULL && claim->owner == r->own;
+    const bool own = claim != NULL && claim->owner == r->own;
     pthread_mutex_unlock(&r->lock);
-    return code;
+    return own;
 }
 
 void ranks_stop(struct ranks *r)

@@ -53,7 +53,7 @@ void ranks_watch(struct ranks *r, void (*lost)(void *user), void *user);
 /* Whether the job with that key is this rank's. The same answer for a key each time, on each rank;
  * but once a rank is lost or after ranks_stop() no further job is this rank's. For one thread at a
  * time; waits for rank 0. */
-enum status ranks_claim(struct ranks *r, uint64_t key, bool *own) STATUS_MUST_CHECK;
+bool ranks_claim(struct ranks *r, uint64_t key);
 /* From any thread: this rank takes no further job. */
 void ranks_stop(struct ranks *r);
 

@@ -8,6 +8,7 @@
  */
 #include "formats/base/log.h"
 #include "pipeline/ranks/ranks_state.h"
+#include "watch/files/xalloc.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -134,21 +135,20 @@ static enum status answer(struct ranks *r, size_t from, const struct message *re
 {
     struct message m;
     const size_t known = (size_t)request->request.n_known;
-    STATUS_TRY(claims_add(&r->claims, request->request.key, from));
+    claims_add(&r->claims, request->request.key, from);
     const size_t new = known < r->claims.n ? r->claims.n - known : 0;
     m.n = (uint32_t)(new < CLAIMS_AT_ONCE ? new : CLAIMS_AT_ONCE);
     memcpy(m.claims, r->claims.all + known, m.n * sizeof(m.claims[0]));
     return send_one(r, from, CLAIMS, &m, m.n * sizeof(m.claims[0]));
 }
 
-static enum status learn(struct ranks *r, const struct message *m)
+static void learn(struct ranks *r, const struct message *m)
 {
     for (size_t i = 0; i < m->n; i++) {
-        STATUS_TRY(claims_add(&r->claims, m->claims[i].key, m->claims[i].owner));
+        claims_add(&r->claims, m->claims[i].key, m->claims[i].owner);
     }
     r->request = RANK_REQUEST_NONE;
     pthread_cond_broadcast(&r->news);
-    return STATUS_OK;
 }
 
 void ranks_add_totals(struct ranks *r, const uint64_t totals[RANKS_TOTALS])
@@ -207,7 +207,8 @@ static enum status take(struct ranks *r, size_t from, const struct message *m)
     case CLAIM:
         return answer(r, from, m);
     case CLAIMS:
-        return learn(r, m);
+        learn(r, m);
+        break;
     case TOTALS:
         ranks_add_totals(r, m->totals);
         break;
@@ -382,12 +383,9 @@ static enum status exchange_cards(struct ranks *r)
     struct rank_card own = {.digest = r->start.digest};
     gethostname(own.host, sizeof(own.host) - 1);
     snprintf(own.version, sizeof(own.version), "%s", r->start.version);
-    r->cards = calloc(r->size, sizeof(*r->cards));
-    r->peers = calloc(r->size, sizeof(*r->peers));
-    r->outgoing = calloc(1, sizeof(union piece_message));
-    if (r->cards == NULL || r->peers == NULL || r->outgoing == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu ranks", r->size);
-    }
+    r->cards = xcalloc(r->size, sizeof(*r->cards));
+    r->peers = xcalloc(r->size, sizeof(*r->peers));
+    r->outgoing = xcalloc(1, sizeof(union piece_message));
     log_debug("rank %zu of %zu on %s", r->own, r->size, own.host);
     return r->transport->gather(r->link, &own, sizeof(own), r->cards);
 }
