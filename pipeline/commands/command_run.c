@@ -26,8 +26,8 @@ struct told {
     const struct settings *settings;
     size_t n_done, n_failed;
     json_t *warnings; /* kind -> {"of": the first file, "text", "more": further ones} */
-    char *failed;     /* names of the first that did; NULL: none did */
-    FILE *log;        /* --job-log; NULL: none */
+    char *failed[FAILURES_NAMED];
+    FILE *log; /* --job-log; NULL: none */
     size_t n_logged;
 };
 
@@ -92,12 +92,33 @@ static void tell_warnings_again(const struct told *told)
 
 static void note_failure(struct told *told, const char *path)
 {
-    if (told->n_failed++ < FAILURES_NAMED) {
-        char *const names =
-            told->failed != NULL ? xasprintf("%s, %s", told->failed, path) : xstrdup(path);
-        free(told->failed);
-        told->failed = names;
+    if (told->n_failed < FAILURES_NAMED) {
+        told->failed[told->n_failed] = xstrdup(path);
     }
+    told->n_failed++;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names once more, since much may have been said meanwhile. */
+static void tell_failures(struct told *told)
+{
+    const size_t n = told->n_failed < FAILURES_NAMED ? told->n_failed : FAILURES_NAMED;
+    char *names = xstrdup(""), more[48] = "";
+    qsort(told->failed, n, sizeof(*told->failed), by_name);
+    for (size_t i = 0; i < n; i++) {
+        char *const longer = xasprintf("%s%s%s", names, i > 0 ? ", " : "", told->failed[i]);
+        free(names);
+        names = longer;
+    }
+    if (told->n_failed > n) {
+        snprintf(more, sizeof(more), " and %zu more", told->n_failed - n);
+    }
+    log_error("failed, for the reasons above: %s%s", names, more);
+    free(names);
 }
 
 static void tell_done(const struct settings *s, const struct job_report *r)
@@ -190,7 +211,7 @@ static void print_totals(const struct runner_totals *t)
 /* Of one job there is nothing to add up, unless it is skipped, of which nobody has spoken. */
 static void tell_totals(void *user, const struct runner_totals *t)
 {
-    const struct told *told = user;
+    struct told *told = user;
     const size_t n = t->n_done + t->n_failed + t->n_skipped;
     char skipped[48] = "", by[256] = "";
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], time[TEXT_NUMBER_BYTES],
@@ -220,11 +241,7 @@ static void tell_totals(void *user, const struct runner_totals *t)
              text_duration(time, t->wall_s),
              text_size(rate, (uint64_t)((double)t->input_bytes / t->wall_s)), by);
     if (told->n_failed > 0) {
-        char more[48] = "";
-        if (told->n_failed > FAILURES_NAMED) {
-            snprintf(more, sizeof(more), " and %zu more", told->n_failed - FAILURES_NAMED);
-        }
-        log_error("failed, for the reasons above: %s%s", told->failed, more);
+        tell_failures(told);
     }
 }
 
@@ -241,6 +258,8 @@ enum status command_run(const struct settings *s, int *exit_status)
         code = status_fail(STATUS_IO, "--job-log: '%s' is not whole", s->job_log);
     }
     json_decref(told.warnings);
-    free(told.failed);
+    for (size_t i = 0; i < FAILURES_NAMED; i++) {
+        free(told.failed[i]);
+    }
     return code;
 }

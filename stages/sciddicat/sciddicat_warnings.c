@@ -180,12 +180,13 @@ static enum status warn_losses(const struct sciddicat_job *job, const struct sci
                        job->dem->nodata);
 }
 
-/* Changes of less than a thousandth of what adheres are creep, and not reported. */
+/* Changes of less than a thousandth of what adheres are creep, and so little debris that a thousand
+ * steps more would not move a hundredth of it is rest: neither is reported. */
 static enum status warn_motion(const struct sciddicat_job *job, struct result *out)
 {
     const struct landslide_motion *const m = &job->slide.motion;
     char run[RUN_BYTES];
-    if (!(m->largest > job->slide.params.epsilon / 1000)) {
+    if (!(m->largest > job->slide.params.epsilon / 1000) || share(job, m->sum_m) < 1e-3) {
         return STATUS_OK;
     }
     return result_warn(out,
