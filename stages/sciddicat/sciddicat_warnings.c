@@ -186,7 +186,8 @@ static enum status warn_motion(const struct sciddicat_job *job, struct result *o
 {
     const struct landslide_motion *const m = &job->slide.motion;
     char run[RUN_BYTES];
-    if (!(m->largest > job->slide.params.epsilon / 1000) || share(job, m->sum_m) < 1e-3) {
+    if (!(m->largest > job->slide.params.epsilon / 1000) ||
+        share(job, m->largest * (double)m->n_cells) < 1e-3) {
         return STATUS_OK;
     }
     return result_warn(out,
