@@ -376,25 +376,33 @@ static enum status upload(struct queue *q, const void *from, size_t bytes, struc
     return ops->upload_wait(q, ticket);
 }
 
+enum status bands_give(struct queue *q, const struct sciddicat_params *p,
+                       const struct bands_input *from, struct sciddicat_input *out)
+{
+    const size_t cells = p->rows * p->columns;
+    *out = (struct sciddicat_input){.z = {0}};
+    STATUS_TRY(upload(q, from->z, cells * sizeof *from->z, &out->z));
+    STATUS_TRY(upload(q, from->h, cells * sizeof *from->h, &out->h));
+    return upload(q, from->nodata, cells, &out->nodata);
+}
+
+void bands_take_back(struct queue *q, const struct sciddicat_input *in)
+{
+    const struct backend_ops *ops = q->backend->ops;
+    ops->release(q, in->z);
+    ops->release(q, in->h);
+    ops->release(q, in->nodata);
+}
+
 static enum status open_member(const struct sciddicat_params *p, const struct bands_input *from,
                                struct member *m)
 {
-    const struct backend_ops *ops = m->queue->backend->ops;
-    const size_t cells = p->rows * p->columns;
-    struct sciddicat_input in = {.z = {0}};
-    enum status st = upload(m->queue, from->z, cells * sizeof *from->z, &in.z);
-    if (st == STATUS_OK) {
-        st = upload(m->queue, from->h, cells * sizeof *from->h, &in.h);
-    }
-    if (st == STATUS_OK) {
-        st = upload(m->queue, from->nodata, cells, &in.nodata);
-    }
+    struct sciddicat_input in;
+    enum status st = bands_give(m->queue, p, from, &in);
     if (st == STATUS_OK) {
         st = kernels(m)->open(m->queue, p, &in, &m->run);
     }
-    ops->release(m->queue, in.z);
-    ops->release(m->queue, in.h);
-    ops->release(m->queue, in.nodata);
+    bands_take_back(m->queue, &in);
     return st;
 }
 

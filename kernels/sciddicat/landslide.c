@@ -180,9 +180,9 @@ bool landslide_ready(struct landslide *l)
     return true;
 }
 
-/* The start, for members whenever they come: debris that may move lies in the surface that the map
- * shows; what is under it stands in what nobody reads. */
-static enum status start_of(const struct landslide *l, struct bands_input *in)
+/* Debris that may move lies in the surface that the map shows; what is under it stands in what
+ * nobody reads. */
+enum status landslide_input(const struct landslide *l, struct bands_input *in)
 {
     double *const surface = l->max_h;
     for (size_t i = 0; i < l->params.rows; i++) {
@@ -228,7 +228,7 @@ static enum status count_helpers(struct landslide *l)
 enum status landslide_share(struct landslide *l, struct queue **queues, size_t *n_queues)
 {
     struct bands_input in;
-    STATUS_TRY(start_of(l, &in));
+    STATUS_TRY(landslide_input(l, &in));
     return bands_spread(l->bands, queues, n_queues, &in);
 }
 
@@ -301,18 +301,35 @@ static uint64_t clamp_round(double steps)
     return steps < 1 ? 1 : steps < ROUND_STEPS ? (uint64_t)steps : ROUND_STEPS;
 }
 
+double landslide_now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void landslide_pace(struct landslide *l, uint64_t n_steps, double began)
+{
+    if (n_steps == 0) {
+        l->round_steps = clamp_round((double)first_round_cells / (double)l->n_cells);
+        return;
+    }
+    const double fit = (double)n_steps * round_s / fmax(landslide_now_s() - began, 1e-9);
+    l->round_steps = clamp_round(fmin(fit, (double)(ROUND_GROWTH * l->round_steps)));
+}
+
 /* The map goes to the backend; the first figures come from there. */
 static enum status begin(struct landslide *l, struct queue *home, struct executor executor)
 {
     const struct bands_config c = {.home = home, .executor = executor};
     struct bands_input in;
-    STATUS_TRY(start_of(l, &in));
+    STATUS_TRY(landslide_input(l, &in));
     STATUS_TRY(bands_open(&c, &l->params, &in, &l->bands));
     STATUS_TRY(bands_advance(l->bands, 0, &l->now));
     if (l->n_probes > 0) {
         begin_probes(l);
     }
-    l->round_steps = clamp_round((double)first_round_cells / (double)l->n_cells);
+    landslide_pace(l, 0, 0);
     l->start.thickness = l->now.mass;
     l->reports[l->n_reports++] = l->now;
     return count_helpers(l);
@@ -325,7 +342,7 @@ static bool is_due(uint64_t step, uint64_t every)
 
 bool landslide_has_snapshot(const struct landslide *l)
 {
-    return is_due(l->now.step, l->snapshot_every);
+    return l->bands != NULL && is_due(l->now.step, l->snapshot_every);
 }
 
 static uint64_t earlier_of(uint64_t stop, uint64_t step, uint64_t every)
@@ -345,24 +362,16 @@ static uint64_t next_stop(const struct landslide *l)
     return earlier_of(stop, step, l->settle);
 }
 
-double landslide_now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* n_steps > 0 more, and how many fit into a round from what they took. */
+/* n_steps > 0 more. */
 static enum status advance_paced(struct landslide *l, uint64_t n_steps)
 {
     const double began = landslide_now_s();
     STATUS_TRY(bands_advance(l->bands, n_steps, &l->now));
-    const double fit = (double)n_steps * round_s / fmax(landslide_now_s() - began, 1e-9);
-    l->round_steps = clamp_round(fmin(fit, (double)(ROUND_GROWTH * l->round_steps)));
+    landslide_pace(l, n_steps, began);
     return STATUS_OK;
 }
 
-static enum status report(struct landslide *l)
+enum status landslide_check(const struct landslide *l)
 {
     const struct sciddicat_report *r = &l->now;
     const double off = r->mass + r->lost_edge + r->lost_nodata - l->start.thickness;
@@ -373,8 +382,13 @@ static enum status report(struct landslide *l)
                            "after %llu steps; rounding explains %g",
                            off, (unsigned long long)r->step, bound);
     }
-    l->reports[l->n_reports++] = *r;
     return STATUS_OK;
+}
+
+static enum status report(struct landslide *l)
+{
+    l->reports[l->n_reports++] = l->now;
+    return landslide_check(l);
 }
 
 /* The last step of all, on its own: how far it takes the state before it. */
@@ -431,40 +445,6 @@ enum status landslide_run(struct landslide *l, struct queue *home, struct execut
     }
     STATUS_TRY(bands_state(l->bands, l->h, l->max_h, l->arrival));
     landslide_close(l);
-    return STATUS_OK;
-}
-
-/* As before a run, of which h is left. */
-static void begin_again(struct landslide *l)
-{
-    l->settled = false;
-    l->now = (struct sciddicat_report){.step = 0};
-    l->motion = (struct landslide_motion){.n_cells = 0};
-    l->n_reports = l->n_records = l->n_helpers = 0;
-}
-
-enum status landslide_sweep(struct landslide *l, const struct landslide_sweep *sweep,
-                            struct queue *home, struct executor executor)
-{
-    const struct landslide whole = *l;
-    const size_t bytes = l->n_cells * sizeof *l->h;
-    l->snapshot_every = 0;
-    l->n_probes = l->most_helpers = 0;
-    l->report_every = l->steps > 0 ? l->steps : 1;
-    memcpy(sweep->start, l->h, bytes);
-    for (size_t i = 0; i < sweep->n_runs; i++) {
-        l->params.epsilon = sweep->epsilon[i];
-        l->params.r = sweep->r[i];
-        STATUS_TRY(landslide_run(l, home, executor));
-        STATUS_TRY(sweep->done(l->context, i));
-        memcpy(l->h, sweep->start, bytes);
-        begin_again(l);
-    }
-    l->params = whole.params;
-    l->snapshot_every = whole.snapshot_every;
-    l->n_probes = whole.n_probes;
-    l->most_helpers = whole.most_helpers;
-    l->report_every = whole.report_every;
     return STATUS_OK;
 }
 

@@ -171,23 +171,52 @@ bool landslide_has_snapshot(const struct landslide *l); /* of the present step *
 enum status landslide_pass(struct landslide *l, struct saved *s) STATUS_MUST_CHECK;
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double landslide_mass_bound(const struct landslide *l);
-/* Several runs of one map, which differ in their parameters. */
-struct landslide_sweep {
-    size_t n_runs;
-    const double *epsilon, *r; /* [n_runs] each */
-    double *start;             /* [n_cells]: the caller's; becomes the debris at the start */
-    /* Called with l->context when a run has ended, with h, max_h, arrival, now and settled as
-     * landslide_run leaves them: in the order of the runs. What is no STATUS_OK ends the sweep. */
-    enum status (*done)(void *context, size_t run);
-};
-
-/* Makes all of them, in place of landslide_run, without snapshots, probes and helpers, and reports
- * of their ends alone; the landslide is as before it then, and may run. They are made one after the
- * other; who makes several at a time on a device does it here. */
-enum status landslide_sweep(struct landslide *l, const struct landslide_sweep *sweep,
-                            struct queue *home, struct executor executor) STATUS_MUST_CHECK;
 double landslide_now_s(void); /* a clock that never goes back */
 /* Of a run that has ended early, or at all. */
 void landslide_close(struct landslide *l);
+
+/* --- several runs of one map, which differ in their parameters -----------------------------------
+ */
+
+/* How one of them has ended: as in struct landslide after landslide_run. */
+struct landslide_end {
+    double *h, *max_h; /* [n_cells] each; `done` may change them */
+    int32_t *arrival;
+    struct sciddicat_report now;
+    bool settled;
+};
+
+struct landslide_sweep {
+    /* set by the caller, before landslide_sweep_room: */
+    size_t n_runs;
+    uint64_t most_bytes; /* of memory for runs that are made side by side, unless one takes more */
+    /* and before the sweep: */
+    const double *epsilon, *r; /* [n_runs] each */
+    /* Called with l->context when runs [first, first + n) have ended, which are ends[n]: in the
+     * order of the runs. What is no STATUS_OK ends the sweep. */
+    enum status (*done)(void *context, size_t first, size_t n);
+    /* of landslide_sweep_room: */
+    size_t most;                      /* runs side by side */
+    struct landslide_end *ends;       /* [most] */
+    void **runs, **going;             /* likewise: on the backend; those of them that go on, ... */
+    size_t *going_end;                /* ... which ends they are going to be ... */
+    struct sciddicat_report *reports; /* ... and what they report */
+};
+
+/* After landslide_room: what several runs take beyond one. */
+enum status landslide_sweep_room(const struct landslide *l, struct landslide_sweep *sweep,
+                                 struct room *room) STATUS_MUST_CHECK;
+/* Makes all of them, in place of landslide_run, without snapshots, probes, helpers and reports; in
+ * a pause now.step is the steps of all runs whose ends have not been told. The landslide is as
+ * before it then, but for max_h, and may run. */
+enum status landslide_sweep(struct landslide *l, struct landslide_sweep *sweep,
+                            struct queue *home) STATUS_MUST_CHECK;
+
+/* What both kinds of runs take from landslide.c: the start, for members and runs whenever they
+ * come; whether the mass balances now (STATUS_INTERNAL); how many steps fit into a round, from how
+ * long n_steps > 0 have taken since `began`, or 0: at first. */
+enum status landslide_input(const struct landslide *l, struct bands_input *in) STATUS_MUST_CHECK;
+enum status landslide_check(const struct landslide *l) STATUS_MUST_CHECK;
+void landslide_pace(struct landslide *l, uint64_t n_steps, double began);
 
 #endif

@@ -169,6 +169,14 @@ struct sciddicat_kernels {
     /* n_steps more steps (0: none); waits, and reports the state after them. */
     enum status (*advance)(struct queue *q, void *run, uint64_t n_steps,
                            struct sciddicat_report *out) STATUS_MUST_CHECK;
+    /* The same of n runs, which are made side by side, in two calls: `step` may return before the
+     * steps are made, `report` waits, and fills out[n]. */
+    enum status (*step)(struct queue *q, void *const *runs, size_t n,
+                        uint64_t n_steps) STATUS_MUST_CHECK;
+    enum status (*report)(struct queue *q, void *const *runs, size_t n,
+                          struct sciddicat_report *out) STATUS_MUST_CHECK;
+    /* How many runs are best made side by side: more take no less time each. */
+    size_t (*side_by_side)(const struct queue *q);
     /* Copies of the present state, rows * columns each (of a member: of the rows that it owns), to
      * host memory: h; the largest h a cell ever had; the first step after which h > eps (0: from
      * the start, -1: never). NULL: not wanted. */

@@ -6,7 +6,8 @@
  * the blocks of a cluster a message takes some 200 cycles (sciddicat_exchange_cuda.h). Tiles are
  * partitioned among the blocks (sciddicat_partition_cuda.h). When a cell at the edge of one becomes
  * active and the tile beside it is not resident, all write their tiles back and partition again:
- * some 30 times in the 4000 steps of the Tessina landslide.
+ * some 30 times in the 4000 steps of the Tessina landslide. Several maps, each with a cluster of
+ * its own, keep the whole device busy.
  *
  * A thread keeps one cell, its state in registers, from when the cell can first change: when it or
  * one beside it is active. A step has two halves, with an exchange after each.
@@ -305,7 +306,8 @@ __device__ __forceinline__ unsigned pick_up_new(const sciddicat_map &m, memory &
 
 /* Steps until all are done or a new partition is needed; how many are done then. *n_flows: how many
  * exchanges of flows there have been; the last one before a partition has no effect. */
-__device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done, unsigned *n_flows)
+__device__ unsigned advance(const sciddicat_cluster_job &a, memory &s, int n_slots, unsigned done,
+                            unsigned *n_flows)
 {
     const sciddicat_map &m = a.m;
     unsigned n_listed = 0;
@@ -365,11 +367,19 @@ __device__ unsigned advance(const job &a, memory &s, int n_slots, unsigned done,
 
 #endif
 
-__global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constant__ job a)
+/* The jobs of a launch, by value. */
+struct jobs {
+    sciddicat_cluster_job of[SCIDDICAT_MOST_CLUSTERS];
+};
+static_assert(sizeof(jobs) <= 4096, "what a kernel can be passed");
+
+/* A cluster a job. */
+__global__ void __launch_bounds__(THREADS, 1) cluster_steps(const __grid_constant__ jobs all)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(16) unsigned char room[];
     memory &s = *(memory *)(void *)room;
+    const sciddicat_cluster_job &a = all.of[cluster_id()];
     unsigned done = 0, n_flows = 0;
     begin_exchanges(s);
     if (threadIdx.x == 0) {
@@ -404,11 +414,11 @@ struct launch {
     struct cudaLaunchConfig_st config;
     struct cudaLaunchAttribute_st attribute;
 
-    launch(unsigned size, cudaStream_t stream) : config(), attribute()
+    launch(unsigned n, unsigned size, cudaStream_t stream) : config(), attribute()
     {
         attribute.id = cudaLaunchAttributeClusterDimension;
         attribute.val.clusterDim = {size, 1, 1};
-        config.gridDim = dim3(size);
+        config.gridDim = dim3(n * size);
         config.blockDim = dim3(THREADS);
         config.dynamicSmemBytes = sizeof(memory);
         config.stream = stream;
@@ -420,9 +430,10 @@ struct launch {
 } // namespace
 
 /* LEAT_CUDA_CLUSTER=0 does without: for racecheck, and for tests of what other devices do. */
-int cuda_sciddicat_cluster_size(const struct cuda_backend *b)
+int cuda_sciddicat_cluster_size(const struct cuda_backend *b, int *n_clusters)
 {
     const char *const wanted = getenv("LEAT_CUDA_CLUSTER");
+    *n_clusters = 0;
     if (b->properties.major < 9 || b->properties.sharedMemPerBlockOptin < sizeof(memory) ||
         (wanted != nullptr && strcmp(wanted, "0") == 0)) {
         return 0;
@@ -432,22 +443,23 @@ int cuda_sciddicat_cluster_size(const struct cuda_backend *b)
                 cudaFuncSetAttribute(cluster_steps, cudaFuncAttributeNonPortableClusterSizeAllowed,
                                      1) == cudaSuccess;
     for (int size = 16; fine && size >= 4; size /= 2) {
-        const launch l((unsigned)size, nullptr);
-        int most = 0;
-        if (cudaOccupancyMaxActiveClusters(&most, cluster_steps, &l.config) == cudaSuccess &&
-            most > 0) {
+        const launch l(1, (unsigned)size, nullptr);
+        if (cudaOccupancyMaxActiveClusters(n_clusters, cluster_steps, &l.config) == cudaSuccess &&
+            *n_clusters > 0) {
             return size;
         }
     }
     (void)cudaGetLastError();
+    *n_clusters = 0;
     return 0;
 }
 
-enum status cuda_sciddicat_cluster(const struct sciddicat_map *m, double *h, uint64_t base,
-                                   unsigned n_steps, int size, cudaStream_t stream)
+enum status cuda_sciddicat_cluster(const struct sciddicat_cluster_job *job, unsigned n, int size,
+                                   cudaStream_t stream)
 {
-    const job a = {*m, h, base, n_steps};
-    const launch l((unsigned)size, stream);
-    CUDA_TRY(cudaLaunchKernelEx(&l.config, cluster_steps, a), "steps of the automaton");
+    jobs all = {};
+    memcpy(all.of, job, n * sizeof *job);
+    const launch l(n, (unsigned)size, stream);
+    CUDA_TRY(cudaLaunchKernelEx(&l.config, cluster_steps, all), "steps of the automaton");
     return cuda_launched("steps of the automaton");
 }

@@ -229,15 +229,57 @@ static enum status run_open(struct queue *q, const struct sciddicat_params *p,
 
 /* --- reports --------------------------------------------------------------------------------- */
 
+/* Steps of several runs, a thread each. */
+struct company {
+    struct queue *queue;
+    void *const *runs;
+    uint64_t n_steps;
+};
+
+static void step_body(void *arg, size_t index)
+{
+    const struct company *c = arg;
+    cpu_sciddicat_advance(c->queue, c->runs[index], c->n_steps);
+    cpu_sciddicat_figures(c->queue, c->runs[index]);
+}
+
+/* Where there are more threads than runs, a run has several. */
+static enum status run_step(struct queue *q, void *const *runs, size_t n, uint64_t n_steps)
+{
+    const size_t n_threads = ((struct cpu_backend *)q->backend)->executor.n_threads;
+    struct company c = {.queue = q, .runs = runs, .n_steps = n_steps};
+    for (size_t i = 0; i < n; ++i) {
+        struct cpu_sciddicat_run *r = runs[i];
+        r->most_bands = cpu_max(1, cpu_min(r->most_bands, n_threads / n));
+    }
+    return cpu_run_long(q, n, step_body, &c);
+}
+
+static enum status run_report(struct queue *q, void *const *runs, size_t n,
+                              struct sciddicat_report *out)
+{
+    (void)q;
+    for (size_t i = 0; i < n; ++i) {
+        const struct cpu_sciddicat_run *r = runs[i];
+        out[i] = (struct sciddicat_report){.step = r->step, .moved = r->moved};
+        sciddicat_figures_of_map(r->figures, r->p.rows, &out[i]);
+    }
+    return STATUS_OK;
+}
+
 static enum status run_advance(struct queue *q, void *run, uint64_t n_steps,
                                struct sciddicat_report *out)
 {
-    struct cpu_sciddicat_run *r = run;
-    cpu_sciddicat_advance(q, r, n_steps);
-    cpu_sciddicat_figures(q, r);
-    *out = (struct sciddicat_report){.step = r->step, .moved = r->moved};
-    sciddicat_figures_of_map(r->figures, r->p.rows, out);
-    return STATUS_OK;
+    cpu_sciddicat_advance(q, run, n_steps);
+    cpu_sciddicat_figures(q, run);
+    return run_report(q, &run, 1, out);
+}
+
+/* Some for each thread: the last of a batch is not long alone. */
+static size_t run_side_by_side(const struct queue *q)
+{
+    const size_t n_threads = ((const struct cpu_backend *)q->backend)->executor.n_threads;
+    return n_threads > 1 ? 4 * n_threads : 1;
 }
 
 static enum status run_state(struct queue *q, void *run, double *h, double *max_h, int32_t *arrival)
@@ -265,5 +307,8 @@ const struct sciddicat_kernels cpu_sciddicat = {.bytes = run_bytes,
                                                 .open = run_open,
                                                 .close = run_close,
                                                 .advance = run_advance,
+                                                .step = run_step,
+                                                .report = run_report,
+                                                .side_by_side = run_side_by_side,
                                                 .state = run_state,
                                                 .member = &cpu_sciddicat_member};

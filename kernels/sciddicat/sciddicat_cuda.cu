@@ -15,8 +15,6 @@ namespace
 
 const int THREADS = 256;
 const size_t ALIGN = 256; /* bytes, of arrays */
-/* Steps that a cluster makes in one kernel: their number fits 32 bits. */
-const uint64_t CLUSTER_STEPS = (uint64_t)1 << 30;
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -159,7 +157,8 @@ enum status open_run(struct queue *queue, cuda_sciddicat_run *r, const struct sc
     STATUS_TRY(cuda_alloc(queue, carver_bytes(&c), &r->memory));
     c = {(char *)r->memory.at, ALIGN, 0, false};
     carve_all(&c, r);
-    r->cluster_size = cuda_sciddicat_cluster_size(cuda_queue_of(queue)->backend);
+    int n_clusters;
+    r->cluster_size = cuda_sciddicat_cluster_size(cuda_queue_of(queue)->backend, &n_clusters);
     r->map.walls = counts && p->nodata == SCIDDICAT_WALL;
     const given g = {(const double *)in->z.at, (const double *)in->h.at,
                      counts ? (const unsigned char *)in->nodata.at : nullptr, r->map.walls};
@@ -185,59 +184,102 @@ enum status run_open(struct queue *queue, const struct sciddicat_params *p,
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* By a cluster, as far as it can. */
-enum status advance_cluster(struct queue *queue, cuda_sciddicat_run *r, uint64_t n_steps,
-                            struct cuda_sciddicat_answer *answer)
+bool by_cluster(const cuda_sciddicat_run *r)
 {
-    struct cuda_queue *q = cuda_queue_of(queue);
-    {
-        cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
-        STATUS_TRY(work.status);
-        for (uint64_t done = 0; done < n_steps; done += CLUSTER_STEPS) {
-            const uint64_t left = n_steps - done;
-            STATUS_TRY(
-                cuda_sciddicat_cluster(&r->map, r->h[0], r->step + done,
-                                       (unsigned)(left < CLUSTER_STEPS ? left : CLUSTER_STEPS),
-                                       r->cluster_size, work.stream));
+    return r->cluster_size > 0 && !r->sweeping;
+}
+
+/* A cluster a run, as far as it can: of those that are not made by lists. */
+enum status launch_clusters(void *const *runs, size_t n, uint64_t n_steps, cudaStream_t stream)
+{
+    struct sciddicat_cluster_job jobs[SCIDDICAT_MOST_CLUSTERS];
+    int size = 0;
+    unsigned n_jobs = 0;
+    for (size_t i = 0; i < n; i++) {
+        const cuda_sciddicat_run *const r = (const cuda_sciddicat_run *)runs[i];
+        if (by_cluster(r)) {
+            size = r->cluster_size;
+            jobs[n_jobs++] = {r->map, r->h[0], r->step, (unsigned)cuda_min(n_steps, 1u << 31)};
         }
-        STATUS_TRY(cuda_sciddicat_figures(r, work.stream));
-        STATUS_TRY(cuda_sciddicat_answer_of(r, work.stream));
-        STATUS_TRY(work.done());
+        if (n_jobs > 0 && (n_jobs == SCIDDICAT_MOST_CLUSTERS || i + 1 == n)) {
+            STATUS_TRY(cuda_sciddicat_cluster(jobs, n_jobs, size, stream));
+            n_jobs = 0;
+        }
     }
-    STATUS_TRY(cuda_read_back(q, answer, r->answer, sizeof *answer));
-    r->step = answer->progress.done;
     return STATUS_OK;
 }
 
-enum status advance_sweep(struct queue *queue, cuda_sciddicat_run *r, uint64_t n_steps,
-                          struct cuda_sciddicat_answer *answer)
+/* A kernel a step, from now on. */
+enum status launch_lists(const struct cuda_backend *b, cuda_sciddicat_run *r, uint64_t n_steps,
+                         cudaStream_t stream)
+{
+    if (!r->sweeping) {
+        STATUS_TRY(cuda_sciddicat_begin_lists(r, r->step, stream));
+    }
+    return cuda_sciddicat_steps(b, r, n_steps, stream);
+}
+
+enum status launch_figures(cuda_sciddicat_run *r, cudaStream_t stream)
+{
+    STATUS_TRY(cuda_sciddicat_figures(r, stream));
+    return cuda_sciddicat_answer_of(r, stream);
+}
+
+/* All memory of the runs, and what lies between. */
+struct queue_access memory_of(void *const *runs, size_t n)
+{
+    struct queue_access all = {};
+    for (size_t i = 0; i < n; i++) {
+        const struct span s = ((const cuda_sciddicat_run *)runs[i])->memory;
+        const char *const begin = (const char *)s.at, *const end = begin + s.bytes;
+        all.begin = i == 0 || begin < all.begin ? begin : all.begin;
+        all.end = end > all.end ? end : all.end;
+    }
+    return queue_writes(all.begin, (size_t)(all.end - all.begin));
+}
+
+enum status run_step(struct queue *queue, void *const *runs, size_t n, uint64_t n_steps)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
+    cuda_work work(q, STREAM_COMPUTE, {memory_of(runs, n)});
+    STATUS_TRY(work.status);
+    if (n_steps > 0) {
+        STATUS_TRY(launch_clusters(runs, n, n_steps, work.stream));
+    }
+    for (size_t i = 0; i < n; i++) {
+        cuda_sciddicat_run *const r = (cuda_sciddicat_run *)runs[i];
+        r->target = r->step + n_steps;
+        if (!by_cluster(r)) {
+            STATUS_TRY(launch_lists(q->backend, r, n_steps, work.stream));
+        }
+        STATUS_TRY(launch_figures(r, work.stream));
+    }
+    return work.done();
+}
+
+/* The steps that its cluster has not made. */
+enum status make_rest(struct cuda_queue *q, cuda_sciddicat_run *r,
+                      struct cuda_sciddicat_answer *answer)
+{
     {
         cuda_work work(q, STREAM_COMPUTE, {queue_writes(r->memory.at, r->memory.bytes)});
         STATUS_TRY(work.status);
-        if (!r->sweeping) {
-            STATUS_TRY(cuda_sciddicat_begin_lists(r, r->step, work.stream));
-        }
-        STATUS_TRY(cuda_sciddicat_steps(q->backend, r, n_steps, work.stream));
-        STATUS_TRY(cuda_sciddicat_figures(r, work.stream));
-        STATUS_TRY(cuda_sciddicat_answer_of(r, work.stream));
+        STATUS_TRY(launch_lists(q->backend, r, r->target - r->step, work.stream));
+        STATUS_TRY(launch_figures(r, work.stream));
         STATUS_TRY(work.done());
     }
     return cuda_read_back(q, answer, r->answer, sizeof *answer);
 }
 
-enum status run_advance(struct queue *queue, void *run, uint64_t n_steps,
-                        struct sciddicat_report *out)
+enum status report_one(struct cuda_queue *q, cuda_sciddicat_run *r, struct sciddicat_report *out)
 {
-    cuda_sciddicat_run *r = (cuda_sciddicat_run *)run;
-    const uint64_t target = r->step + n_steps;
     struct cuda_sciddicat_answer answer;
-    if (r->cluster_size > 0 && !r->sweeping) {
-        STATUS_TRY(advance_cluster(queue, r, n_steps, &answer));
+    STATUS_TRY(cuda_read_back(q, &answer, r->answer, sizeof answer));
+    if (by_cluster(r)) {
+        r->step = answer.progress.done;
     }
-    if (r->step < target || r->cluster_size == 0 || r->sweeping) {
-        STATUS_TRY(advance_sweep(queue, r, target - r->step, &answer));
+    if (r->step < r->target) {
+        STATUS_TRY(make_rest(q, r, &answer));
     }
     *out = {};
     out->step = r->step;
@@ -248,6 +290,34 @@ enum status run_advance(struct queue *queue, void *run, uint64_t n_steps,
     out->n_active = answer.n_active;
     out->moved = r->step > 0 && answer.progress.moved_at == r->step;
     return STATUS_OK;
+}
+
+enum status run_report(struct queue *queue, void *const *runs, size_t n,
+                       struct sciddicat_report *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        STATUS_TRY(report_one(cuda_queue_of(queue), (cuda_sciddicat_run *)runs[i], &out[i]));
+    }
+    return STATUS_OK;
+}
+
+enum status run_advance(struct queue *queue, void *run, uint64_t n_steps,
+                        struct sciddicat_report *out)
+{
+    STATUS_TRY(run_step(queue, &run, 1, n_steps));
+    return run_report(queue, &run, 1, out);
+}
+
+/* As many rounds of clusters as one launch takes. */
+size_t run_side_by_side(const struct queue *queue)
+{
+    const struct cuda_backend *const b = ((const struct cuda_queue *)queue)->backend;
+    int n = 0;
+    if (cudaSetDevice(b->device) == cudaSuccess) {
+        (void)cuda_sciddicat_cluster_size(b, &n);
+    }
+    const size_t at_once = (size_t)n, most = SCIDDICAT_MOST_CLUSTERS;
+    return n == 0 ? 1 : at_once > most ? most : most / at_once * at_once;
 }
 
 /* Of cells [first, last). */
@@ -355,5 +425,8 @@ const struct sciddicat_kernels cuda_sciddicat = {.bytes = run_bytes,
                                                  .open = run_open,
                                                  .close = run_close,
                                                  .advance = run_advance,
+                                                 .step = run_step,
+                                                 .report = run_report,
+                                                 .side_by_side = run_side_by_side,
                                                  .state = run_state,
                                                  .member = &cuda_sciddicat_member};

@@ -107,12 +107,20 @@ __device__ __forceinline__ void sciddicat_outflow(const sciddicat_map &m, double
     sciddicat_flows_from(__dsub_rn(h, m.epsilon), u, m.r, accepts << 1 | 1, guess, flow);
 }
 
-/* cuda_sciddicat_cluster: up to n_steps steps after step `base` by one cluster of `size` blocks, as
- * long as it can hold the tiles that matter; adds what was done to progress. h is both read and
- * written. */
-int cuda_sciddicat_cluster_size(const struct cuda_backend *b); /* 0: this device has no clusters */
-enum status cuda_sciddicat_cluster(const struct sciddicat_map *m, double *h, uint64_t base,
-                                   unsigned n_steps, int size,
+/* Up to n_steps steps of a map after step `base`, by one cluster of blocks, as long as it can hold
+ * the tiles that matter; adds what was done to progress. h is both read and written. */
+struct sciddicat_cluster_job {
+    sciddicat_map m;
+    double *h;
+    unsigned long long base;
+    unsigned n_steps;
+};
+const unsigned SCIDDICAT_MOST_CLUSTERS = 24; /* of a launch */
+/* How many blocks a cluster has, and how many of them the device holds at a time; 0: it has none.
+ */
+int cuda_sciddicat_cluster_size(const struct cuda_backend *b, int *n_clusters);
+/* n jobs, at most SCIDDICAT_MOST_CLUSTERS, side by side. */
+enum status cuda_sciddicat_cluster(const struct sciddicat_cluster_job *job, unsigned n, int size,
                                    cudaStream_t stream) STATUS_MUST_CHECK;
 
 /* cuda_sciddicat_sweep: a kernel a step over the tiles listed. Both copies of h must be the same

@@ -60,13 +60,6 @@ struct memory {
     unsigned weight[MOST_BLOCKS * SLOTS];
 };
 
-struct job {
-    sciddicat_map m;
-    double *h;
-    unsigned long long base;
-    unsigned n_steps;
-};
-
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 /* Cells of a block after a partition: leaves threads for those that are called. */
@@ -78,6 +71,13 @@ __device__ __forceinline__ unsigned cluster_rank()
     unsigned r;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
     return r;
+}
+
+__device__ __forceinline__ unsigned cluster_id()
+{
+    unsigned n;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(n));
+    return n;
 }
 
 __device__ __forceinline__ unsigned cluster_size()

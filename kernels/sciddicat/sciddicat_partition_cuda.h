@@ -105,7 +105,7 @@ __device__ int partition(const sciddicat_map &m, memory &s)
 
 /* --- to and from the map ---------------------------------------------------------------------- */
 
-__device__ void load_cells(const job &a, memory &s, int n_slots)
+__device__ void load_cells(const sciddicat_cluster_job &a, memory &s, int n_slots)
 {
     const int cells = SPAN * SPAN;
     for (int x = threadIdx.x; x < n_slots * cells; x += THREADS) {
@@ -121,7 +121,7 @@ __device__ void load_cells(const job &a, memory &s, int n_slots)
     }
 }
 
-__device__ void load_rest(const job &a, memory &s, int n_slots)
+__device__ void load_rest(const sciddicat_cluster_job &a, memory &s, int n_slots)
 {
     const int flows = (TILE + 1) * TILE, size = (int)cluster_size();
     for (int x = threadIdx.x; x < n_slots * CELLS; x += THREADS) {
@@ -204,7 +204,7 @@ __device__ void list_all(const sciddicat_map &m, memory &s, int n_slots)
     }
 }
 
-__device__ void write_back(const job &a, memory &s, int n_slots)
+__device__ void write_back(const sciddicat_cluster_job &a, memory &s, int n_slots)
 {
     for (int x = threadIdx.x; x < n_slots * CELLS; x += THREADS) {
         const slot &t = s.slots[x / CELLS];

@@ -24,6 +24,7 @@ struct cuda_sciddicat_run {
     struct span memory;
     double *h[2]; /* of even and odd steps, when swept */
     uint64_t step;
+    uint64_t target; /* where it is to be when it reports */
     size_t cells;
     size_t tiles;
     size_t first, last; /* the rows that it owns */

@@ -97,7 +97,7 @@ struct sciddicat_runs {
     double *values[SCIDDICAT_VARIED];         /* [n] each */
     struct sciddicat_run *rows;               /* [n] */
     size_t full;                              /* the one that is told in full */
-    double *start;                            /* [n_cells]: the debris */
+    struct landslide_sweep sweep;
     /* [n_cells]: of the runs, the share that affected a cell; the mean of the maxima, and the
      * greatest; while runs are made, sums */
     double *share, *mean, *most;
@@ -119,7 +119,7 @@ struct sciddicat_job {
     double *snapshot;  /* [n_cells]: the last one, on its way; NULL: there are to be none */
     struct sciddicat_probe *probes; /* [slide.n_probes] */
     uint8_t *hit;   /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
-    double *maxima; /* [n_cells]: of cells with debris, to be sorted; NULL likewise */
+    double *maxima; /* [n_cells]: for the scores; NULL likewise */
     size_t n_source_nodata;
     struct table_heights thicknesses; /* what was seen of the source's numbers */
     size_t n_bad, bad;                /* of these, no thicknesses; the cell of the first: */
@@ -180,8 +180,9 @@ enum status sciddicat_cells_codes(const struct sciddicat_job *job,
  * A cell was hit when the observed grid is above 0 there; NODATA is not. The run affected a cell
  * whose debris was thicker than affected_m at some step. Cells without an altitude do not count.
  */
-/* The job has an observed grid; the run is over. */
-void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *out);
+/* The job has an observed grid; max_h: of a run that is over; work: [n_cells]. */
+void sciddicat_score(const struct sciddicat_job *job, const double *max_h, double *work,
+                     struct sciddicat_scores *out);
 /* Puts them into the row of a table. */
 void sciddicat_score_row(const struct sciddicat_scores *s, struct result_row *to);
 
@@ -276,7 +277,9 @@ enum status sciddicat_outline(struct sciddicat_job *job) STATUS_MUST_CHECK;
 double sciddicat_distance_m(const struct sciddicat_job *job, size_t a, size_t b);
 /* Whether cell k is more of a toe than `toe`. */
 bool sciddicat_is_further_down(const struct sciddicat_job *job, size_t k, size_t toe);
-void sciddicat_measure(const struct sciddicat_job *job, struct sciddicat_summary *out);
+/* max_h, arrival: of a run, as of struct landslide. */
+void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, const int32_t *arrival,
+                       struct sciddicat_summary *out);
 /* The angle of reach in degrees; NaN without one. */
 double sciddicat_reach_deg(const struct sciddicat_summary *s);
 /* Fills shape, parameters, summary and warnings. The run is over. */

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_PER_PIECE = 8192 };
+enum { ROWS_PER_PIECE = 8192, CELLS_PER_PART = 1 << 14 };
 
 /* --- how many, and their parameters ----------------------------------------------------------- */
 
@@ -104,15 +104,27 @@ static void choose(struct sciddicat_runs *runs)
     }
 }
 
+/* A sixteenth of the memory that there is, but no more than 1 GiB, makes runs quick, not possible.
+ */
+static uint64_t bytes_for_speed(const struct stage_args *args)
+{
+    uint64_t most = (uint64_t)1 << 34;
+    most = args->memory_limit > 0 && args->memory_limit < most ? args->memory_limit : most;
+    most = args->host_limit > 0 && args->host_limit < most ? args->host_limit : most;
+    return most / 16;
+}
+
 enum status sciddicat_runs_room(struct sciddicat_job *job, struct room *room)
 {
     struct sciddicat_runs *const runs = &job->runs;
     const size_t n_cells = job->slide.n_cells;
+    runs->sweep.n_runs = runs->n;
+    runs->sweep.most_bytes = bytes_for_speed(&job->args);
+    STATUS_TRY(landslide_sweep_room(&job->slide, &runs->sweep, room));
     room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
     STATUS_TRY(room_host(room, runs->n, sizeof **runs->values, &runs->values[SCIDDICAT_EPSILON]));
     STATUS_TRY(room_host(room, runs->n, sizeof **runs->values, &runs->values[SCIDDICAT_R]));
     STATUS_TRY(room_host(room, runs->n, sizeof *runs->rows, &runs->rows));
-    STATUS_TRY(room_host(room, n_cells, sizeof *runs->start, &runs->start));
     STATUS_TRY(room_host(room, n_cells, sizeof *runs->share, &runs->share));
     STATUS_TRY(room_host(room, n_cells, sizeof *runs->mean, &runs->mean));
     return room_host(room, n_cells, sizeof *runs->most, &runs->most);
@@ -120,64 +132,97 @@ enum status sciddicat_runs_room(struct sciddicat_job *job, struct room *room)
 
 /* --- making them ------------------------------------------------------------------------------ */
 
+/* Runs [first, first + n), which have ended. */
+struct ended {
+    struct sciddicat_job *job;
+    size_t first, n;
+};
+
 /* The debris that has left the cells in which it lay. */
-static double moved_m(const struct sciddicat_job *job)
+static double moved_m(const struct sciddicat_job *job, const double *h)
 {
     double sum = 0;
     for (size_t k = 0; k < job->slide.n_cells; k++) {
-        sum += fmax(job->runs.start[k] - job->slide.h[k], 0);
+        sum += job->slide.h[k] > h[k] ? job->slide.h[k] - h[k] : 0;
     }
     return sum;
 }
 
-static void add_maxima(struct sciddicat_job *job)
+/* A run's row. Its thicknesses at the end make room for the scores. */
+static void measure_body(void *context, size_t i)
 {
-    struct sciddicat_runs *const runs = &job->runs;
-    for (size_t k = 0; k < job->slide.n_cells; k++) {
-        const double most = job->slide.max_h[k];
-        runs->share[k] += most > job->choice.affected_m;
-        runs->mean[k] += most;
-        runs->most[k] = fmax(runs->most[k], most);
+    const struct ended *const e = context;
+    const struct sciddicat_job *const job = e->job;
+    const struct landslide_end *const end = &job->runs.sweep.ends[i];
+    struct sciddicat_run *const run = &job->runs.rows[e->first + i];
+    run->end = end->now;
+    run->settled = end->settled;
+    run->moved_m = moved_m(job, end->h);
+    sciddicat_measure(job, end->max_h, end->arrival, &run->reach);
+    if (job->hit != NULL) {
+        sciddicat_score(job, end->max_h, end->h, &run->scores);
     }
 }
 
-/* A run is over. */
-static enum status take_run(void *context, size_t i)
+/* A part of the cells, in the order of the runs. */
+static void add_body(void *context, size_t part)
 {
-    struct sciddicat_job *const job = context;
-    struct sciddicat_run *const run = &job->runs.rows[i];
-    run->end = job->slide.now;
-    run->settled = job->slide.settled;
-    run->moved_m = moved_m(job);
-    sciddicat_measure(job, &run->reach);
-    if (job->hit != NULL) {
-        sciddicat_score(job, &run->scores);
-        const double best = job->runs.rows[job->runs.full].scores.fitness;
-        if (run->scores.fitness > best || (isnan(best) && !isnan(run->scores.fitness))) {
-            job->runs.full = i;
+    const struct ended *const e = context;
+    const struct sciddicat_runs *const runs = &e->job->runs;
+    const double affected_m = e->job->choice.affected_m;
+    const size_t first = part * CELLS_PER_PART, left = e->job->slide.n_cells - first;
+    const size_t end = first + (left < CELLS_PER_PART ? left : CELLS_PER_PART);
+    for (size_t i = 0; i < e->n; i++) {
+        const double *const max_h = runs->sweep.ends[i].max_h;
+        for (size_t k = first; k < end; k++) {
+            runs->share[k] += max_h[k] > affected_m;
+            runs->mean[k] += max_h[k];
+            runs->most[k] = max_h[k] > runs->most[k] ? max_h[k] : runs->most[k];
         }
     }
-    add_maxima(job);
-    job->n_before += job->slide.steps;
-    return io_pause(job->io);
+}
+
+static void on_all_threads(struct ended *e, size_t n, void (*body)(void *, size_t))
+{
+    const struct executor *const x = &e->job->args.executor;
+    if (x->run != NULL) {
+        x->run(x->context, n, body, e);
+    }
+    for (size_t i = 0; x->run == NULL && i < n; i++) {
+        body(e, i);
+    }
+}
+
+static enum status take_runs(void *context, size_t first, size_t n)
+{
+    struct sciddicat_job *const job = context;
+    struct sciddicat_runs *const runs = &job->runs;
+    struct ended e = {.job = job, .first = first, .n = n};
+    on_all_threads(&e, n, measure_body);
+    on_all_threads(&e, (job->slide.n_cells - 1) / CELLS_PER_PART + 1, add_body);
+    for (size_t i = first; job->hit != NULL && i < first + n; i++) {
+        const double best = runs->rows[runs->full].scores.fitness,
+                     fitness = runs->rows[i].scores.fitness;
+        runs->full = fitness > best || (isnan(best) && !isnan(fitness)) ? i : runs->full;
+    }
+    job->n_before += n * job->slide.steps;
+    return STATUS_OK;
 }
 
 enum status sciddicat_runs_make(struct sciddicat_job *job)
 {
     struct sciddicat_runs *const runs = &job->runs;
-    const struct landslide_sweep sweep = {.n_runs = runs->n,
-                                          .epsilon = runs->values[SCIDDICAT_EPSILON],
-                                          .r = runs->values[SCIDDICAT_R],
-                                          .start = runs->start,
-                                          .done = take_run};
     choose(runs);
-    STATUS_TRY(landslide_sweep(&job->slide, &sweep, job->io->queue, job->args.executor));
+    runs->sweep.epsilon = runs->values[SCIDDICAT_EPSILON];
+    runs->sweep.r = runs->values[SCIDDICAT_R];
+    runs->sweep.done = take_runs;
+    STATUS_TRY(landslide_sweep(&job->slide, &runs->sweep, job->io->queue));
     for (size_t k = 0; k < job->slide.n_cells; k++) {
         runs->share[k] /= (double)runs->n;
         runs->mean[k] /= (double)runs->n;
     }
-    job->slide.params.epsilon = sweep.epsilon[runs->full];
-    job->slide.params.r = sweep.r[runs->full];
+    job->slide.params.epsilon = runs->sweep.epsilon[runs->full];
+    job->slide.params.r = runs->sweep.r[runs->full];
     return STATUS_OK;
 }
 

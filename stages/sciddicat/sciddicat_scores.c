@@ -32,12 +32,12 @@ static uint64_t count_wins(const double *hit, size_t n_hit, const double *other,
     return twice;
 }
 
-/* The maxima of hit cells that had debris stand at the begin of the job's, those of others at the
+/* The maxima of hit cells that had debris stand at the begin of maxima, those of others at the
  * end; the rest of n_hit and n_other cells had none. */
-static double auroc(const struct sciddicat_job *job, size_t n_hit, size_t hit_with, size_t n_other,
-                    size_t other_with)
+static double auroc(const struct sciddicat_job *job, double *maxima, size_t n_hit, size_t hit_with,
+                    size_t n_other, size_t other_with)
 {
-    double *const hit = job->maxima, *const other = job->maxima + job->slide.n_cells - other_with;
+    double *const hit = maxima, *const other = maxima + job->slide.n_cells - other_with;
     const uint64_t hit_0 = n_hit - hit_with, other_0 = n_other - other_with;
     if (n_hit == 0 || n_other == 0) {
         return NAN;
@@ -65,7 +65,8 @@ void sciddicat_score_row(const struct sciddicat_scores *s, struct result_row *to
     result_row_real(to, "toe_distance_m", s->toe_distance_m);
 }
 
-void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *out)
+void sciddicat_score(const struct sciddicat_job *job, const double *max_h, double *work,
+                     struct sciddicat_scores *out)
 {
     struct sciddicat_scores s = {.n_hit = 0};
     size_t n_other = 0, hit_with = 0, other_with = 0, hit_toe = 0, affected_toe = 0;
@@ -74,7 +75,7 @@ void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *o
             s.n_beside += job->hit[k];
             continue;
         }
-        const double most = job->slide.max_h[k];
+        const double most = max_h[k];
         const bool hit = job->hit[k] != 0, affected = most > job->choice.affected_m;
         if (hit && (s.n_hit++ == 0 || sciddicat_is_further_down(job, k, hit_toe))) {
             hit_toe = k;
@@ -85,16 +86,16 @@ void sciddicat_score(const struct sciddicat_job *job, struct sciddicat_scores *o
         s.n_both += hit && affected;
         n_other += !hit;
         if (most > 0 && hit) {
-            job->maxima[hit_with++] = most;
+            work[hit_with++] = most;
         } else if (most > 0) {
-            job->maxima[job->slide.n_cells - ++other_with] = most;
+            work[job->slide.n_cells - ++other_with] = most;
         }
     }
     s.jaccard = share(s.n_both, s.n_hit + s.n_affected - s.n_both);
     s.fitness = sqrt(s.jaccard);
     s.precision = share(s.n_both, s.n_affected);
     s.recall = share(s.n_both, s.n_hit);
-    s.auroc = auroc(job, s.n_hit, hit_with, n_other, other_with);
+    s.auroc = auroc(job, work, s.n_hit, hit_with, n_other, other_with);
     s.toe_distance_m = s.n_hit > 0 && s.n_affected > 0
                            ? sciddicat_distance_m(job, hit_toe, affected_toe)
                            : (double)NAN;

@@ -68,7 +68,8 @@ static void add_covered(const struct sciddicat_job *job, size_t row, size_t colu
     s->n_on_nodata += job->slide.nodata[k] && !job->slide.is_masked;
 }
 
-void sciddicat_measure(const struct sciddicat_job *job, struct sciddicat_summary *out)
+void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, const int32_t *arrival,
+                       struct sciddicat_summary *out)
 {
     const size_t columns = job->dem->columns;
     struct sciddicat_summary s = {.n_covered = 0};
@@ -78,11 +79,10 @@ void sciddicat_measure(const struct sciddicat_job *job, struct sciddicat_summary
             if (landslide_masks(&job->slide, k)) {
                 continue;
             }
-            if (landslide_masks(&job->slide, s.deepest) ||
-                job->slide.max_h[k] > job->slide.max_h[s.deepest]) {
+            if (landslide_masks(&job->slide, s.deepest) || max_h[k] > max_h[s.deepest]) {
                 s.deepest = k;
             }
-            if (job->slide.arrival[k] >= 0) {
+            if (arrival[k] >= 0) {
                 add_covered(job, i, j, &s);
             }
         }
@@ -284,14 +284,14 @@ enum status sciddicat_summarise(struct sciddicat_job *job)
     const bool is_scored = job->observed != NULL;
     struct sciddicat_summary s;
     struct sciddicat_scores scores;
-    sciddicat_measure(job, &s);
+    sciddicat_measure(job, job->slide.max_h, job->slide.arrival, &s);
     STATUS_TRY(put_shape(job, out->shape));
     STATUS_TRY(put_parameters(job, out->parameters));
     STATUS_TRY(put_summary(job, &s, out->summary));
     STATUS_TRY(job->runs.n > 1 ? sciddicat_runs_summarise(job, out->summary) : STATUS_OK);
     STATUS_TRY(job->slide.n_probes > 0 ? sciddicat_probes_summarise(job, out->summary) : STATUS_OK);
     if (is_scored) {
-        sciddicat_score(job, &scores);
+        sciddicat_score(job, job->slide.max_h, job->maxima, &scores);
         STATUS_TRY(put_scores(&scores, out->summary));
     }
     return sciddicat_warn(job, &s, is_scored ? &scores : NULL, out);
