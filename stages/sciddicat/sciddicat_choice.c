@@ -260,7 +260,8 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     if (job->observed != NULL) {
         STATUS_TRY(room_host(room, n, sizeof *job->hit, &job->hit));
         STATUS_TRY(room_host(room, n, sizeof *job->maxima, &job->maxima));
-        room_count(room, n * sizeof *job->maxima, 0); /* of qsort */
+        const uint64_t at_once = job->runs.n > 1 ? job->runs.sweep.most : 1;
+        room_count(room, at_once * n * sizeof *job->maxima, 0); /* of qsort */
     }
     return n_snapshots(l) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
                               : STATUS_OK;
