@@ -181,7 +181,6 @@ void landslide_close(struct landslide *l);
 /* How one of them has ended: as in struct landslide after landslide_run. */
 struct landslide_end {
     double *h, *max_h; /* [n_cells] each; `done` may change them */
-    int32_t *arrival;
     struct sciddicat_report now;
     bool settled;
 };

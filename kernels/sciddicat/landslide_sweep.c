@@ -29,8 +29,7 @@ enum status landslide_sweep_room(const struct landslide *l, struct landslide_swe
 {
     const size_t cells = l->n_cells, run = kernels(l->home)->bytes(&l->params);
     double *h, *max_h;
-    int32_t *arrival;
-    const size_t n = s->most = most_of(l, s, run, cells * (2 * sizeof *h + sizeof *arrival));
+    const size_t n = s->most = most_of(l, s, run, cells * 2 * sizeof *h);
     room_count(room, 0, (n - 1) * (uint64_t)run);
     STATUS_TRY(room_host(room, n, sizeof *s->ends, &s->ends));
     STATUS_TRY(room_host(room, n, sizeof *s->runs, &s->runs));
@@ -39,11 +38,9 @@ enum status landslide_sweep_room(const struct landslide *l, struct landslide_swe
     STATUS_TRY(room_host(room, n, sizeof *s->reports, &s->reports));
     STATUS_TRY(room_pinned(room, n * (uint64_t)cells, sizeof *h, &h));
     STATUS_TRY(room_pinned(room, n * (uint64_t)cells, sizeof *max_h, &max_h));
-    STATUS_TRY(room_pinned(room, n * (uint64_t)cells, sizeof *arrival, &arrival));
     for (size_t i = 0; s->ends != NULL && i < n; i++) {
         s->ends[i].h = h + i * cells;
         s->ends[i].max_h = max_h + i * cells;
-        s->ends[i].arrival = arrival + i * cells;
     }
     return STATUS_OK;
 }
@@ -135,8 +132,7 @@ static enum status take_ends(struct batch *b)
         const struct landslide_end *const end = &b->sweep->ends[i];
         l->now = end->now;
         STATUS_TRY(landslide_check(l));
-        STATUS_TRY(kernels(b->queue)->state(b->queue, b->sweep->runs[i], end->h, end->max_h,
-                                            end->arrival));
+        STATUS_TRY(kernels(b->queue)->state(b->queue, b->sweep->runs[i], end->h, end->max_h, NULL));
     }
     l->now.step = 0;
     return STATUS_OK;

@@ -277,8 +277,8 @@ enum status sciddicat_outline(struct sciddicat_job *job) STATUS_MUST_CHECK;
 double sciddicat_distance_m(const struct sciddicat_job *job, size_t a, size_t b);
 /* Whether cell k is more of a toe than `toe`. */
 bool sciddicat_is_further_down(const struct sciddicat_job *job, size_t k, size_t toe);
-/* max_h, arrival: of a run, as of struct landslide. */
-void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, const int32_t *arrival,
+/* max_h, epsilon: of a run that is over. */
+void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, double epsilon,
                        struct sciddicat_summary *out);
 /* The angle of reach in degrees; NaN without one. */
 double sciddicat_reach_deg(const struct sciddicat_summary *s);

@@ -158,7 +158,8 @@ static void measure_body(void *context, size_t i)
     run->end = end->now;
     run->settled = end->settled;
     run->moved_m = moved_m(job, end->h);
-    sciddicat_measure(job, end->max_h, end->arrival, &run->reach);
+    sciddicat_measure(job, end->max_h, job->runs.values[SCIDDICAT_EPSILON][e->first + i],
+                      &run->reach);
     if (job->hit != NULL) {
         sciddicat_score(job, end->max_h, end->h, &run->scores);
     }

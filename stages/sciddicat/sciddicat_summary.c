@@ -68,7 +68,7 @@ static void add_covered(const struct sciddicat_job *job, size_t row, size_t colu
     s->n_on_nodata += job->slide.nodata[k] && !job->slide.is_masked;
 }
 
-void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, const int32_t *arrival,
+void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, double epsilon,
                        struct sciddicat_summary *out)
 {
     const size_t columns = job->dem->columns;
@@ -82,7 +82,7 @@ void sciddicat_measure(const struct sciddicat_job *job, const double *max_h, con
             if (landslide_masks(&job->slide, s.deepest) || max_h[k] > max_h[s.deepest]) {
                 s.deepest = k;
             }
-            if (arrival[k] >= 0) {
+            if (max_h[k] > epsilon) {
                 add_covered(job, i, j, &s);
             }
         }
@@ -284,7 +284,7 @@ enum status sciddicat_summarise(struct sciddicat_job *job)
     const bool is_scored = job->observed != NULL;
     struct sciddicat_summary s;
     struct sciddicat_scores scores;
-    sciddicat_measure(job, job->slide.max_h, job->slide.arrival, &s);
+    sciddicat_measure(job, job->slide.max_h, job->slide.params.epsilon, &s);
     STATUS_TRY(put_shape(job, out->shape));
     STATUS_TRY(put_parameters(job, out->parameters));
     STATUS_TRY(put_summary(job, &s, out->summary));
