@@ -376,8 +376,8 @@ static enum status upload(struct queue *q, const void *from, size_t bytes, struc
     return ops->upload_wait(q, ticket);
 }
 
-enum status bands_give(struct queue *q, const struct sciddicat_params *p,
-                       const struct bands_input *from, struct sciddicat_input *out)
+enum status bands_upload(struct queue *q, const struct sciddicat_params *p,
+                         const struct bands_input *from, struct sciddicat_input *out)
 {
     const size_t cells = p->rows * p->columns;
     *out = (struct sciddicat_input){.z = {0}};
@@ -386,7 +386,7 @@ enum status bands_give(struct queue *q, const struct sciddicat_params *p,
     return upload(q, from->nodata, cells, &out->nodata);
 }
 
-void bands_take_back(struct queue *q, const struct sciddicat_input *in)
+void bands_release(struct queue *q, const struct sciddicat_input *in)
 {
     const struct backend_ops *ops = q->backend->ops;
     ops->release(q, in->z);
@@ -398,11 +398,11 @@ static enum status open_member(const struct sciddicat_params *p, const struct ba
                                struct member *m)
 {
     struct sciddicat_input in;
-    enum status st = bands_give(m->queue, p, from, &in);
+    enum status st = bands_upload(m->queue, p, from, &in);
     if (st == STATUS_OK) {
         st = kernels(m)->open(m->queue, p, &in, &m->run);
     }
-    bands_take_back(m->queue, &in);
+    bands_release(m->queue, &in);
     return st;
 }
 

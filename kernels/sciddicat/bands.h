@@ -60,12 +60,12 @@ void bands_describe(const struct bands *b, struct bands_info *out);
  */
 enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in) STATUS_MUST_CHECK;
-/* The map as the kernels take it, in memory of the queue; it is taken back also where an error came
+/* The map as the kernels take it, in memory of the queue; it is released also where an error came
  * of it. */
-enum status bands_give(struct queue *q, const struct sciddicat_params *p,
-                       const struct bands_input *from,
-                       struct sciddicat_input *out) STATUS_MUST_CHECK;
-void bands_take_back(struct queue *q, const struct sciddicat_input *in);
+enum status bands_upload(struct queue *q, const struct sciddicat_params *p,
+                         const struct bands_input *from,
+                         struct sciddicat_input *out) STATUS_MUST_CHECK;
+void bands_release(struct queue *q, const struct sciddicat_input *in);
 
 /* How many pieces of the map a step visits; 0: there cannot be more members than there are. */
 enum status bands_busy(struct bands *b, uint64_t *out) STATUS_MUST_CHECK;

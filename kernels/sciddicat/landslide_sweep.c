@@ -171,9 +171,9 @@ enum status landslide_sweep(struct landslide *l, struct landslide_sweep *sweep, 
     struct batch b = {.slide = l, .sweep = sweep, .queue = home};
     struct bands_input from;
     STATUS_TRY(landslide_input(l, &from));
-    enum status st = bands_give(home, &l->params, &from, &b.input);
+    enum status st = bands_upload(home, &l->params, &from, &b.input);
     st = st == STATUS_OK ? make_batches(&b) : st;
-    bands_take_back(home, &b.input);
+    bands_release(home, &b.input);
     l->now = (struct sciddicat_report){.step = 0};
     return st;
 }
