@@ -20,7 +20,8 @@ SCORES = ["fitness", "precision", "recall", "jaccard", "auroc", "toe_distance_m"
 
 
 def leat(command, *arguments, status=0, says=None):
-    done = subprocess.run([LEAT, command, "-b", BACKEND, *arguments], stdin=subprocess.DEVNULL, text=True,
+    backend = ["-b", BACKEND] if command == "run" else []
+    done = subprocess.run([LEAT, command, *backend, *arguments], stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == status, (arguments, done.returncode, done.stderr)
     assert says is None or re.search(says, done.stderr + done.stdout), (says, done.stderr, done.stdout)
