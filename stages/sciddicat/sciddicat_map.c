@@ -323,24 +323,48 @@ static void put_levels(struct map *m, size_t first, size_t step, size_t n)
     }
 }
 
+/* The levels between the centres of four cells: the first is that many contours above 0; how many.
+ */
+static double levels_of(const struct map *m, size_t y, size_t x, double *first)
+{
+    const float *const upper = m->relief.altitude + y * m->relief.width + x;
+    const float *const lower = upper + m->relief.width;
+    const double low =
+        fmin(fmin((double)upper[0], (double)upper[1]), fmin((double)lower[0], (double)lower[1]));
+    const double high =
+        fmax(fmax((double)upper[0], (double)upper[1]), fmax((double)lower[0], (double)lower[1]));
+    if (isnan(upper[0] + upper[1] + lower[0] + lower[1])) {
+        return 0;
+    }
+    *first = floor(low / m->every_m) + 1;
+    return floor(high / m->every_m) - *first + 1;
+}
+
+/* Lines of noise would cover a quarter of the map or more, and tell nothing: it has none. */
+static void drop_dense_contours(struct map *m)
+{
+    const struct sciddicat_relief *const r = &m->relief;
+    const double cells = (double)r->width * (double)r->height;
+    double pieces = 0, first;
+    for (size_t y = 0; y + 1 < r->height && m->every_m > 0; y++) {
+        for (size_t x = 0; x + 1 < r->width; x++) {
+            pieces += levels_of(m, y, x, &first);
+        }
+    }
+    if (4 * pieces > cells * (double)(m->frame.cell_x + m->frame.cell_y) / 2) {
+        m->every_m = 0;
+    }
+}
+
 static void draw_contours(struct map *m)
 {
     const struct sciddicat_relief *const r = &m->relief;
     for (size_t y = 0; y + 1 < r->height; y++) {
         for (size_t x = 0; x + 1 < r->width; x++) {
-            const float *const upper = r->altitude + y * r->width + x;
-            const float *const lower = upper + r->width;
-            const double low = fmin(fmin((double)upper[0], (double)upper[1]),
-                                    fmin((double)lower[0], (double)lower[1]));
-            const double high = fmax(fmax((double)upper[0], (double)upper[1]),
-                                     fmax((double)lower[0], (double)lower[1]));
-            if (isnan(upper[0] + upper[1] + lower[0] + lower[1])) {
-                continue;
-            }
-            double k = floor(low / m->every_m) + 1;
-            while (k * m->every_m <= high) {
-                draw_square(m, y, x, k * m->every_m);
-                k += 1;
+            double first = 0;
+            const double n = levels_of(m, y, x, &first);
+            for (double k = 0; k < n; k++) {
+                draw_square(m, y, x, (first + k) * m->every_m);
             }
         }
         draw_pieces(m, PATH_PIECES, 1, COLOURS_INK, 0.55);
@@ -553,6 +577,7 @@ static enum status draw(struct map *m, struct bytes *out)
                  m->frame.cell_x > m->frame.cell_y ? "wide" : "high");
         sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);
     }
+    drop_dense_contours(m);
     STATUS_TRY(figure_new(m->job->choice.figure, FIGURE_LINES, (size_t)m->frame.all_width,
                           (size_t)m->frame.all_height, &m->figure));
     const enum status st = draw_picture(m, out);

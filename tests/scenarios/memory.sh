@@ -86,7 +86,7 @@ expect 0 "$python" "$here/peak.py" $(((640 << 20) + 150000000)) \
     "$LEAT" check -b cpu --threads 2 --memory 640M [12].dem.tif [12].source.tif
 echo "check --memory 640M: $(tail -1 stdout)"
 
-# A map of noise has millions of pieces of lines, each of which takes 2 KiB while it is drawn.
+# A map of noise has a million pieces of outlines, each of which takes 2 KiB while it is drawn.
 "$python" - <<'END' || fail "noise"
 import random
 random.seed(1)

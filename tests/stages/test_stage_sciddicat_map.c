@@ -320,9 +320,28 @@ static void the_texts_of_a_map_are_these(void **state)
     }
 }
 
+static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state)
+{
+    (void)state;
+    for (int noise = 0; noise < 2; noise++) {
+        struct slide s = slope(400, 400, 200, 200);
+        s.params[0] = "steps=0";
+        for (size_t k = 0; k < slide_cells(&s) && noise; k++) {
+            s.cells[DEM][k] = (double)(k * 2654435761u % 1000);
+        }
+        drawn_begin();
+        struct outcome o = run_well(&s);
+        drawn_end();
+        assert_int_equal(strstr(drawn_all, "m of altitude") == NULL, noise);
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise_has_no_contour_lines_and_a_slope_of_that_size_has),
         cmocka_unit_test(the_picture_is_bounded),
         cmocka_unit_test(the_picture_is_the_same_whichever_way_the_rows_go),
         cmocka_unit_test(a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres),
