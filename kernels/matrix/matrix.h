@@ -7,6 +7,9 @@
  * (j - p * panel) * width + i. Elements with i >= j are undefined. Coefficients lie in [-1, 1], or
  * are NaN where there is none ("undefined").
  *
+ * A band of it has the rows from `first` on alone, and the panels before them are not looked at;
+ * condensed() and heatmap() take whole matrices.
+ *
  * The functions wait, and answer in host memory.
  */
 #ifndef LEAT_KERNELS_MATRIX_MATRIX_H
@@ -19,6 +22,7 @@ struct matrix {
     size_t panel;              /* rows in a panel, >= 1 */
     enum dtype type;           /* f64 or f32 */
     const struct span *panels; /* ceil(n_series / panel) of them */
+    size_t first;              /* of a band: a whole number of panels; else 0 */
 };
 
 static inline size_t matrix_panel_width(size_t p, size_t panel, size_t n_series)
@@ -31,6 +35,12 @@ static inline size_t matrix_panel_width(size_t p, size_t panel, size_t n_series)
 static inline uint64_t matrix_n_pairs(uint64_t n)
 {
     return n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
+}
+
+/* Pairs of a matrix, or of a band. */
+static inline uint64_t matrix_band_pairs(const struct matrix *m)
+{
+    return matrix_n_pairs(m->n_series) - matrix_n_pairs(m->first);
 }
 
 /* A pair i < j and its coefficient. */
@@ -69,7 +79,8 @@ struct matrix_picture {
 struct matrix_kernels {
     /* Whole-matrix statistics, and for each series the median of |r| over its defined pairs (NaN
      * when there are none; the mean of the two middle ones when their number is even), into
-     * median_abs[n_series]; and the median of |r| over all defined pairs, likewise. */
+     * median_abs[n_series]; and the median of |r| over all defined pairs, likewise. Of a band, and
+     * where median_abs is NULL, there are no medians. */
     enum status (*survey)(struct queue *q, const struct matrix *m, struct matrix_survey *out,
                           double *median_abs, double *median_abs_all) STATUS_MUST_CHECK;
     /* The k-th largest |r| (k >= 1); the smallest defined one when there are fewer than k; NaN when

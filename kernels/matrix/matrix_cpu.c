@@ -8,7 +8,7 @@ enum status cpu_matrix_check(const struct matrix *m)
     if (m->panel == 0) {
         return status_fail(STATUS_INTERNAL, "a matrix has panels of no rows");
     }
-    for (size_t p = 0; p * m->panel < m->n_series; ++p) {
+    for (size_t p = m->first / m->panel; p * m->panel < m->n_series; ++p) {
         size_t width = matrix_panel_width(p, m->panel, m->n_series);
         STATUS_TRY(cpu_expect(m->panels[p], width - p * m->panel, width * dtype_bytes(m->type),
                               "a panel of the matrix"));

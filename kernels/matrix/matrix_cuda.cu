@@ -185,9 +185,10 @@ enum status cuda_matrix_view::look(const struct matrix *m)
     }
     const size_t n = cuda_pieces(m->n_series, m->panel);
     view.n = m->n_series;
+    view.first = m->first;
     view.panel = cuda_min(m->panel, cuda_max(1, m->n_series));
     view.type = m->type;
-    for (size_t p = 0; p < n; p++) {
+    for (size_t p = m->first / m->panel; p < n; p++) {
         const size_t width = matrix_panel_width(p, m->panel, m->n_series);
         STATUS_TRY(cuda_expect(m->panels[p], width - p * m->panel, width * dtype_bytes(m->type),
                                "a panel of the matrix"));

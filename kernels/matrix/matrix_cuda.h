@@ -11,7 +11,7 @@
 enum { MATRIX_PANELS = 256 };
 
 struct matrix_view {
-    size_t n, panel; /* series; rows of a panel */
+    size_t n, first, panel; /* series; the first row; rows of a panel */
     enum dtype type;
     const void *const *many;
     const void *few[MATRIX_PANELS];

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(THREADS)
         bins[b] = 0;
     }
     __syncthreads();
-    for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
+    for (size_t k = blockIdx.x; k < m.n - m.first; k += gridDim.x) {
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         for (size_t i = threadIdx.x; i < j; i += THREADS) {
@@ -57,7 +57,7 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS)
     collect(const __grid_constant__ matrix_view m, sweep_args args)
 {
-    for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
+    for (size_t k = blockIdx.x; k < m.n - m.first; k += gridDim.x) {
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         for (size_t i = threadIdx.x; i < j; i += THREADS) {
@@ -93,7 +93,7 @@ enum status sweep(const sweeps *s, struct matrix_digit digit, bool counting, siz
     args.counts = args.n_kept + 1;
     args.kept = (uint64_t *)space + 1;
     CUDA_TRY(cudaMemsetAsync(space, 0, bytes, work.stream), "zero");
-    const unsigned blocks = (unsigned)cuda_min(BLOCKS, s->m->n_series);
+    const unsigned blocks = (unsigned)cuda_min(BLOCKS, s->m->n_series - s->m->first);
     if (counting) {
         auto kernel = s->m->type == DTYPE_F32 ? count_digit<float> : count_digit<double>;
         CUDA_TRY(
@@ -144,7 +144,7 @@ enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top,
     const struct matrix_sweeps s = {
         &on_device, DIGIT,      FEW, host + 1 + FEW, (double *)(host + 1 + FEW + BINS),
         count_all,  collect_all};
-    return matrix_rank_abs(&s, matrix_n_pairs(m->n_series), from_top, out);
+    return matrix_rank_abs(&s, matrix_band_pairs(m), from_top, out);
 }
 
 } // namespace

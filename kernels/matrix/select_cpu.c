@@ -44,7 +44,7 @@ static void select_body(void *arg, size_t index)
     const struct select_job *job = arg;
     double buffer[COLUMNS];
     size_t n = job->m->n_series, first = index * COLUMNS, end = cpu_min(first + COLUMNS, n);
-    for (size_t j = first + 1; j < n; ++j) {
+    for (size_t j = cpu_max(first + 1, job->m->first); j < n; ++j) {
         size_t in_row = cpu_min(end, j) - first;
         const double *r =
             vector_widen(cpu_matrix_row(job->m, j), job->m->type, first, in_row, buffer);

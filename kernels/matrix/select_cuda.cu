@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(THREADS)
     find_pairs(const __grid_constant__ matrix_view m, double cut, found *out, size_t capacity)
 {
     const unsigned lane = threadIdx.x % 32;
-    for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
+    for (size_t k = blockIdx.x; k < m.n - m.first; k += gridDim.x) {
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         for (size_t from = threadIdx.x - lane; from < j; from += THREADS) {
@@ -117,7 +117,7 @@ enum status find(struct cuda_queue *q, const matrix_view &view, double cut, size
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, (1 + room) * sizeof **list, (void **)list));
     }
     CUDA_TRY(cudaMemsetAsync(*list, 0, sizeof **list, work.stream), "zero");
-    const unsigned blocks = (unsigned)cuda_min(BLOCKS, view.n);
+    const unsigned blocks = (unsigned)cuda_min(BLOCKS, view.n - view.first);
     auto kernel = view.type == DTYPE_F32 ? find_pairs<float> : find_pairs<double>;
     kernel<<<blocks, THREADS, 0, work.stream>>>(view, cut, *list, room);
     STATUS_TRY(cuda_launched("pairs beyond a cut"));
@@ -134,7 +134,7 @@ enum status cuda_select(struct queue *queue, const struct matrix *m, double cut,
     if (m->n_series < 2) {
         return STATUS_OK;
     }
-    const size_t room = cuda_min(out->capacity, (size_t)matrix_n_pairs(m->n_series));
+    const size_t room = cuda_min(out->capacity, (size_t)matrix_band_pairs(m));
     cuda_matrix_view matrix(queue);
     cuda_span space(queue);
     STATUS_TRY(matrix.look(m));

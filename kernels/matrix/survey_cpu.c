@@ -32,8 +32,9 @@ static void sweep_body(void *arg, size_t task)
     const struct sweep *s = arg;
     double buffer[VECTOR_BLOCK];
     for (size_t group = task; group < s->n_groups; group += s->n_tasks) {
-        size_t end = cpu_min((group + 1) * GROUP_ROWS, s->m->n_series);
-        for (size_t j = group * GROUP_ROWS; j < end; ++j) {
+        const size_t start = s->m->first + group * GROUP_ROWS;
+        const size_t end = cpu_min(start + GROUP_ROWS, s->m->n_series);
+        for (size_t j = start; j < end; ++j) {
             const void *row = cpu_matrix_row(s->m, j);
             for (size_t i = 0; i < j; i += VECTOR_BLOCK) {
                 size_t n = cpu_min(VECTOR_BLOCK, j - i);
@@ -45,9 +46,9 @@ static void sweep_body(void *arg, size_t task)
 
 static struct sweep sweep_of(const struct matrix *m)
 {
-    struct sweep s = {.m = m, .n_groups = cpu_pieces(m->n_series, GROUP_ROWS)};
+    struct sweep s = {.m = m, .n_groups = cpu_pieces(m->n_series - m->first, GROUP_ROWS)};
     s.n_tasks = cpu_min(s.n_groups, SWEEP_TASKS);
-    s.n_tasks = cpu_min(s.n_tasks, 1 + m->n_series * (m->n_series / 2) / TASK_PAIRS);
+    s.n_tasks = cpu_min(s.n_tasks, 1 + matrix_band_pairs(m) / TASK_PAIRS);
     return s;
 }
 
@@ -134,7 +135,7 @@ static enum status collect_all(void *arg, struct matrix_digit digit, double *val
 
 static enum status rank_abs(struct queue *q, const struct matrix *m, uint64_t from_top, double *out)
 {
-    const uint64_t pairs = matrix_n_pairs(m->n_series);
+    const uint64_t pairs = matrix_band_pairs(m);
     const size_t few = (size_t)(pairs < FEW_PAIRS ? pairs : FEW_PAIRS);
     const size_t bins = pairs > few ? DIGIT_BINS : 0;
     struct ranks k = {.q = q, .sweep = sweep_of(m)};
@@ -291,7 +292,7 @@ static enum status compute_stats(struct queue *q, const struct matrix *m, struct
     if (n < 2) {
         return STATUS_OK;
     }
-    out->n_pairs = matrix_n_pairs(n);
+    out->n_pairs = matrix_band_pairs(m);
     job.tasks = calloc(s.n_tasks, sizeof *job.tasks);
     job.sums = calloc(s.n_groups, sizeof *job.sums);
     enum status st = STATUS_OK;
@@ -327,6 +328,10 @@ enum status cpu_survey(struct queue *q, const struct matrix *m, struct matrix_su
 {
     STATUS_TRY(cpu_matrix_check(m));
     STATUS_TRY(compute_stats(q, m, out));
+    *median_abs_all = (double)NAN;
+    if (median_abs == NULL || m->first > 0) {
+        return STATUS_OK;
+    }
     STATUS_TRY(rank_abs(q, m, 0, median_abs_all));
     struct median_job job = {.m = m, .undefined = out->n_undefined > 0, .median_abs = median_abs};
     const size_t tasks = cpu_pieces(m->n_series, (size_t)MEDIAN_SERIES * MEDIAN_BLOCKS);

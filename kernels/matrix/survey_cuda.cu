@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(THREADS)
         bins[b][threadIdx.x] = 0;
     }
     unsigned undefined = 0;
-    for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
+    for (size_t k = blockIdx.x; k < m.n - m.first; k += gridDim.x) {
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         double sum[1] = {0};
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(THREADS)
         }
         block_sums<THREADS, 1>(sum, shared);
         if (threadIdx.x == 0) {
-            row_sums[j] = sum[0];
+            row_sums[j - m.first] = sum[0];
         }
         __syncthreads();
     }
@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(THREADS)
 enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const matrix_view &view,
                           struct matrix_survey *out)
 {
-    const size_t sums = m->n_series * sizeof(double), bytes = sizeof(struct stats) + sums;
+    const size_t rows = m->n_series - m->first;
+    const size_t bytes = sizeof(struct stats) + rows * sizeof(double);
     struct stats *stats;
     {
         cuda_work work(q, STREAM_QUERY);
@@ -88,7 +89,7 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&stats));
         double *row_sums = (double *)(stats + 1);
         CUDA_TRY(cudaMemsetAsync(stats, 0, sizeof *stats, work.stream), "zero");
-        const unsigned blocks = (unsigned)cuda_min(BLOCKS, m->n_series);
+        const unsigned blocks = (unsigned)cuda_min(BLOCKS, rows);
         auto kernel = m->type == DTYPE_F32 ? count_stats<float> : count_stats<double>;
         kernel<<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
         STATUS_TRY(cuda_launched("statistics of the matrix"));
@@ -101,7 +102,7 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
     const enum status status = cuda_query_read(q, host, stats, bytes);
     if (status == STATUS_OK) {
         double sum = 0;
-        for (size_t j = 0; j < m->n_series; j++) {
+        for (size_t j = 0; j < rows; j++) {
             sum += ((const double *)(host + 1))[j];
         }
         for (size_t b = 0; b < MATRIX_BINS; b++) {
@@ -403,15 +404,18 @@ enum status cuda_survey(struct queue *queue, const struct matrix *m, struct matr
     *out = {};
     out->mean_abs = *median_abs_all = (double)NAN;
     if (m->n_series < 2) {
-        for (size_t s = 0; s < m->n_series; s++) {
+        for (size_t s = 0; s < m->n_series && median_abs != nullptr; s++) {
             median_abs[s] = (double)NAN;
         }
         return STATUS_OK;
     }
-    out->n_pairs = matrix_n_pairs(m->n_series);
+    out->n_pairs = matrix_band_pairs(m);
     cuda_matrix_view matrix(queue);
     STATUS_TRY(matrix.look(m));
     STATUS_TRY(compute_stats(q, m, matrix.view, out));
+    if (median_abs == nullptr || m->first > 0) {
+        return STATUS_OK;
+    }
     STATUS_TRY(m->type == DTYPE_F32 ? series_medians<float>(q, m, matrix.view, median_abs)
                                     : series_medians<double>(q, m, matrix.view, median_abs));
     return cuda_median_abs(queue, m, median_abs_all);

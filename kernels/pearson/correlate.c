@@ -99,6 +99,15 @@ size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples)
     return panel;
 }
 
+size_t correlate_panel_of_sweep(const struct queue *queue, size_t panel, size_t n)
+{
+    const size_t most = queue->backend->ops->pearson->sweep_cells / n;
+    while (panel > TILE && panel > most) {
+        panel = round_up(panel / 2, TILE);
+    }
+    return panel;
+}
+
 size_t correlate_panel_of_given(size_t n, size_t n_samples)
 {
     size_t panel = n < GIVEN_PANEL ? n : GIVEN_PANEL;
@@ -238,25 +247,26 @@ enum status correlate_next(struct correlation *c, struct span *x)
     return STATUS_OK;
 }
 
-/* The products of the next n series with all up to them. */
-static enum status multiply(struct correlation *c, size_t n)
+/* n series from `first` on, with all up to them: what helpers take, whose series are one block. */
+static struct pearson_panel panel_of(const struct correlation *c, size_t first, size_t n,
+                                     struct span r)
 {
-    const struct series_block *const last = block_of(c, c->n_taken);
-    const size_t first = c->n_taken, width = first + n;
-    if (c->request.alone) {
-        return STATUS_OK;
-    }
-    struct pearson_panel panel = {.precision = c->request.precision,
+    const struct series_block *const block = block_of(c, first);
+    return (struct pearson_panel){.precision = c->request.precision,
                                   .n_samples = c->request.n_samples,
-                                  .a = {.z = z_of(c, last, first), .first = first, .n = n},
+                                  .a = {.z = z_of(c, block, first), .first = first, .n = n},
+                                  .b = {.z = block->z, .n = first + n},
                                   .moments = c->moments,
-                                  .width = width};
-    STATUS_TRY(panel_room(c, n, width, &panel.r));
-    if (c->shared != NULL) {
-        panel.b = (struct pearson_side){.z = last->z, .n = width};
-        STATUS_TRY(panels_give(c->shared, panel.a.z, first, n));
-        return panels_gram(c->shared, &panel);
-    }
+                                  .r = r,
+                                  .width = first + n};
+}
+
+/* Their products. */
+static enum status multiply(struct correlation *c, size_t first, size_t n, struct span r)
+{
+    const struct series_block *const last = block_of(c, first);
+    struct pearson_panel panel = panel_of(c, first, n, r);
+    const size_t width = panel.width;
     for (const struct series_block *b = c->blocks; b <= last; b++) {
         const size_t end = b == last ? width : b->first + b->rows;
         panel.b = (struct pearson_side){.z = b->z, .first = b->first, .n = end - b->first};
@@ -265,19 +275,38 @@ static enum status multiply(struct correlation *c, size_t n)
     return STATUS_OK;
 }
 
+/* The next panel of the matrix. */
+static enum status next_panel(struct correlation *c, size_t first, size_t n)
+{
+    struct span r;
+    STATUS_TRY(panel_room(c, n, first + n, &r));
+    if (c->shared != NULL) {
+        const struct pearson_panel panel = panel_of(c, first, n, r);
+        return panels_gram(c->shared, &panel);
+    }
+    return multiply(c, first, n, r);
+}
+
 enum status correlate_take(struct correlation *c, struct span x, size_t n)
 {
     const struct series_rows rows = rows_of(c, x, c->n_taken, n);
     STATUS_TRY(c->queue->backend->ops->means->rows(c->queue, &rows, c->moments));
     STATUS_TRY(kernels(c)->standardize(c->queue, c->request.precision, &rows, c->moments,
                                        z_of(c, block_of(c, c->n_taken), c->n_taken)));
-    STATUS_TRY(multiply(c, n));
+    STATUS_TRY(
+        c->shared != NULL
+            ? panels_give(c->shared, z_of(c, block_of(c, c->n_taken), c->n_taken), c->n_taken, n)
+            : STATUS_OK);
+    STATUS_TRY(c->request.alone ? STATUS_OK : next_panel(c, c->n_taken, n));
     c->n_taken += n;
     return STATUS_OK;
 }
 
 enum status correlate_end(struct correlation *c)
 {
+    if (c->request.alone) {
+        return STATUS_OK;
+    }
     STATUS_TRY(c->shared != NULL ? panels_collect(c->shared) : STATUS_OK);
     panels_close(c->shared);
     c->shared = NULL;
@@ -385,20 +414,125 @@ static enum status fill_panel(struct correlation *c, size_t p, const bool *gaps,
     return STATUS_OK;
 }
 
-enum status correlate_gaps(struct correlation *c, const double *count, uint64_t *n_unsure)
+/* Which panels have series with gaps. */
+static enum status gaps_begin(struct correlation *c, const double *count, bool **out)
 {
     bool *gaps;
     STATUS_TRY(room_host(&c->work, c->n_panels, sizeof *gaps, &gaps));
+    *out = gaps;
     for (size_t s = 0; s < c->n_taken; s++) {
         gaps[s / c->request.panel] |= count[s] < (double)c->request.n_samples;
     }
-    if (c->request.precision != PEARSON_EXACT) {
-        STATUS_TRY(exact_moments_room(c));
-        STATUS_TRY(c->queue->backend->ops->copy(c->queue, c->exact_moments.at, c->moments.at,
-                                                moments_bytes(c->moments.capacity)));
+    if (c->request.precision == PEARSON_EXACT) {
+        return STATUS_OK;
     }
+    STATUS_TRY(c->exact_moments.at.at == NULL ? exact_moments_room(c) : STATUS_OK);
+    return c->queue->backend->ops->copy(c->queue, c->exact_moments.at, c->moments.at,
+                                        moments_bytes(c->moments.capacity));
+}
+
+enum status correlate_gaps(struct correlation *c, const double *count, uint64_t *n_unsure)
+{
+    bool *gaps;
+    STATUS_TRY(gaps_begin(c, count, &gaps));
     for (size_t p = 0; p < c->n_panels && *n_unsure == 0; p++) {
         STATUS_TRY(fill_panel(c, p, gaps, n_unsure));
+    }
+    return STATUS_OK;
+}
+
+/* --- the matrix, swept ------------------------------------------------------------------------ */
+
+enum status correlate_fill(struct correlation *c)
+{
+    const size_t n = c->n_taken;
+    for (size_t first = 0, end; first < n; first = end) {
+        struct span r;
+        end = matrix_panel_width(first / c->request.panel, c->request.panel, n);
+        STATUS_TRY(panel_room(c, end - first, end, &r));
+        STATUS_TRY(multiply(c, first, end - first, r));
+    }
+    return STATUS_OK;
+}
+
+enum status correlate_sweep_room(struct correlation *c, size_t n)
+{
+    const size_t panel = c->request.panel, rows = panel < n ? panel : n;
+    for (size_t k = 0; k < 2 && (k == 0 || panel < n); k++) {
+        STATUS_TRY(room_span(&c->work, rows * n, dtype_bytes(pearson_dtype(c->request.precision)),
+                             &c->swept[k]));
+    }
+    return STATUS_OK;
+}
+
+/* Panels that have been begun, and those that have been visited. Members take turns, each has two
+ * buffers: so panel p needs that of p - 2 members. */
+struct sweep {
+    struct correlation *c;
+    correlate_visit *visit;
+    void *context;
+    const bool *gaps;  /* NULL: there are none */
+    struct queue **at; /* [n_panels] */
+    size_t begun, visited, members;
+};
+
+static enum status visit_next(struct sweep *s)
+{
+    const size_t p = s->visited++;
+    struct matrix band = correlate_matrix(s->c);
+    band.n_series = panel_end(s->c, p);
+    band.first = p * band.panel;
+    STATUS_TRY(queue_check(s->c->queue));
+    return s->visit(s->context, s->at[p], &band);
+}
+
+static enum status begin_next(struct sweep *s, uint64_t *n_unsure)
+{
+    struct correlation *const c = s->c;
+    const size_t p = s->begun++, first = p * c->request.panel, n = panel_end(c, p) - first,
+                 member = p % s->members;
+    if (member > 0) {
+        const struct pearson_panel panel = panel_of(c, first, n, (struct span){0});
+        return panels_stay(c->shared, member - 1, &panel, &s->at[p], &c->panels[p]);
+    }
+    s->at[p] = c->queue;
+    c->panels[p] = c->swept[p / s->members % 2];
+    STATUS_TRY(multiply(c, first, n, c->panels[p]));
+    return s->gaps != NULL ? fill_panel(c, p, s->gaps, n_unsure) : STATUS_OK;
+}
+
+/* Devices that have come since the panel before: all visits are made first. */
+static enum status look_for_members(struct sweep *s)
+{
+    const size_t members = s->gaps != NULL ? 1 : panels_members(s->c->shared);
+    while (members != s->members && s->visited < s->begun) {
+        STATUS_TRY(visit_next(s));
+    }
+    STATUS_TRY(members > 1 && members != s->members ? panels_moments(s->c->shared, s->c->moments)
+                                                    : STATUS_OK);
+    s->members = members;
+    return STATUS_OK;
+}
+
+enum status correlate_sweep(struct correlation *c, const double *count, uint64_t *n_unsure,
+                            correlate_visit *visit, void *context)
+{
+    struct sweep s = {.c = c, .visit = visit, .context = context, .members = 1};
+    bool *gaps = NULL;
+    c->n_panels = (c->n_taken + c->request.panel - 1) / c->request.panel;
+    STATUS_TRY(count != NULL ? gaps_begin(c, count, &gaps) : STATUS_OK);
+    s.gaps = gaps;
+    STATUS_TRY(c->swept[0].at == NULL ? correlate_sweep_room(c, c->n_taken) : STATUS_OK);
+    STATUS_TRY(room_host(&c->work, c->n_panels, sizeof *s.at, &s.at));
+    while (s.begun < c->n_panels && *n_unsure == 0) {
+        const double share = (double)s.begun / (double)c->n_panels;
+        STATUS_TRY(c->pause != NULL ? c->pause(c->context, share) : STATUS_OK);
+        STATUS_TRY(look_for_members(&s));
+        STATUS_TRY(s.begun >= s.visited + 2 * s.members ? visit_next(&s) : STATUS_OK);
+        STATUS_TRY(begin_next(&s, n_unsure));
+    }
+    while (s.visited < s.begun && *n_unsure == 0) {
+        STATUS_TRY(visit_next(&s));
     }
     return STATUS_OK;
 }
@@ -446,26 +580,28 @@ enum status correlate_with_targets(struct correlation *c, struct span x, struct 
 
 /* --- the series once more --------------------------------------------------------------------- */
 
-/* Copies the series of all blocks into one. */
+/* Copies the series of all blocks into one span. */
 static enum status join_blocks(struct correlation *c)
 {
-    struct series_block all = {.rows = c->n_taken};
-    STATUS_TRY(room_span(&c->work, all.rows, correlate_x_bytes(c), &all.x));
+    const size_t bytes = correlate_x_bytes(c);
+    struct span all;
+    STATUS_TRY(room_span(&c->work, c->n_taken, bytes, &all));
     for (size_t i = 0; i < c->n_blocks; i++) {
-        const struct series_block *const b = &c->blocks[i];
+        struct series_block *const b = &c->blocks[i];
         const size_t left = c->n_taken - b->first, n = left < b->rows ? left : b->rows;
-        STATUS_TRY(c->queue->backend->ops->copy(c->queue, x_of(c, &all, b->first), b->x,
-                                                n * correlate_x_bytes(c)));
+        const struct span to = span_from(all, b->first * bytes);
+        STATUS_TRY(c->queue->backend->ops->copy(c->queue, to, b->x, n * bytes));
+        b->x = to;
     }
-    c->blocks[0] = all;
-    c->n_blocks = 1;
     return STATUS_OK;
 }
 
 enum status correlate_series(struct correlation *c, struct series_rows *x)
 {
-    room_free(&c->standard);
-    room_free(&c->exact);
+    if (!c->request.alone) {
+        room_free(&c->standard);
+        room_free(&c->exact);
+    }
     STATUS_TRY(c->n_blocks > 1 ? join_blocks(c) : STATUS_OK);
     *x = rows_of(c, c->blocks[0].x, 0, c->n_taken);
     return STATUS_OK;

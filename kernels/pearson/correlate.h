@@ -10,6 +10,9 @@
  * one has a series with gaps is corrected. That takes the exact form: where the matrix is of
  * another form, the two panels are standardized again, from the series that were kept for it.
  *
+ * Where the matrix is not held, its panels are taken when all series are there, and each is dropped
+ * once somebody has looked at it; again, if need be.
+ *
  * It knows neither where series come from nor what becomes of their coefficients.
  */
 #ifndef LEAT_KERNELS_PEARSON_CORRELATE_H
@@ -33,7 +36,8 @@ struct correlate_request {
     bool in_place; /* the standard form takes their place (correlate_in_place): given, not kept */
     bool gaps;     /* there may be missing samples */
     bool ranks;    /* they are average ranks: pairs with gaps are ranked again (gram_gaps) */
-    bool alone;    /* they only meet targets: in the exact form, and there is no matrix */
+    bool alone;    /* no products as they come: they only meet targets, in the exact form, or the
+                      matrix is swept */
 };
 
 /* Series in a panel, which arrive before its part of the matrix is computed; n series of n_samples,
@@ -41,6 +45,8 @@ struct correlate_request {
  * last byte has been read; their cells are bounded, so that a few very long series do not wait for
  * one another. */
 size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples);
+/* The same where the matrix is swept: no larger than a panel of r may be on this queue. */
+size_t correlate_panel_of_sweep(const struct queue *queue, size_t panel, size_t n);
 /* The same of series that are all there before the first product: few panels have enough tiles for
  * all cores, with gaps, too. */
 size_t correlate_panel_of_given(size_t n, size_t n_samples);
@@ -59,7 +65,8 @@ enum { CORRELATE_BLOCKS_MOST = 56 };
 struct correlation {
     struct queue *queue;
     struct correlate_request request;
-    /* Between parts of correlate_gaps; share: of it, from 0 to 1. NULL: nobody asks. */
+    /* Between parts of correlate_gaps and correlate_sweep; share: of it, from 0 to 1. NULL: nobody
+     * asks. */
     enum status (*pause)(void *context, double share);
     void *context;
     struct span given; /* all series, if they are given */
@@ -81,6 +88,8 @@ struct correlation {
     struct moments moments; /* its min_samples is set before the first call */
     struct span *panels;
     size_t n_panels;
+
+    struct span swept[2]; /* panels, in turns */
 
     struct span targets; /* in standard form; their moments follow those of the series */
     size_t n_targets;
@@ -121,8 +130,21 @@ enum status correlate_gaps(struct correlation *c, const double *count,
                            uint64_t *n_unsure) STATUS_MUST_CHECK;
 /* The matrix. */
 struct matrix correlate_matrix(const struct correlation *c);
-/* All series that stayed as one span, for exact_pairs; ends their standard form. */
+/* All series that stayed as one span, for exact_pairs; ends their standard form, but of those that
+ * are alone. */
 enum status correlate_series(struct correlation *c, struct series_rows *x) STATUS_MUST_CHECK;
+/* After correlate_end, of series that are alone: the matrix, but of pairs with gaps. */
+enum status correlate_fill(struct correlation *c) STATUS_MUST_CHECK;
+/* Or its panels, one after the other from the first on: `visit` gets each as a band, which lies on
+ * q and is complete; none stays. count: as of correlate_gaps, or NULL where no series has gaps;
+ * *n_unsure likewise, and the sweep ends then. While a panel is visited further ones are computed,
+ * on all devices that help where no series has gaps. */
+typedef enum status correlate_visit(void *context, struct queue *q, const struct matrix *band);
+enum status correlate_sweep(struct correlation *c, const double *count, uint64_t *n_unsure,
+                            correlate_visit *visit, void *context) STATUS_MUST_CHECK;
+/* What a sweep of n series takes, of `work`. */
+enum status correlate_sweep_room(struct correlation *c, size_t n) STATUS_MUST_CHECK;
+
 /* After correlate_end, of series that are alone: takes n further ones at x, doubles, as targets. */
 enum status correlate_targets(struct correlation *c, struct span x, size_t n) STATUS_MUST_CHECK;
 /* The coefficients of target k and series s at k n_series + s of r, doubles. x: the targets once

@@ -183,22 +183,59 @@ static enum status send_due(const struct panels *p, struct helper *h)
                : p->ops->copy_across(p->c.home, due, h->queue, h->r[1 - h->turn], due.bytes);
 }
 
-static enum status take_panel(const struct panels *p, struct helper *h,
+static enum status send_moments(const struct panels *p, const struct helper *h,
+                                struct moments moments)
+{
+    const size_t bytes = moments_bytes(moments.capacity);
+    STATUS_TRY(p->ops->copy(p->c.home, h->sent, moments.at, bytes));
+    return p->ops->copy_across(h->queue, h->moments, p->c.home, h->sent, bytes);
+}
+
+/* Into the buffer whose turn it is. */
+static enum status gram_there(const struct panels *p, const struct helper *h,
                               const struct pearson_panel *of_home)
 {
-    const size_t bytes = moments_bytes(of_home->moments.capacity);
     struct pearson_panel panel = *of_home;
-    STATUS_TRY(p->ops->copy(p->c.home, h->sent, of_home->moments.at, bytes));
-    STATUS_TRY(p->ops->copy_across(h->queue, h->moments, p->c.home, h->sent, bytes));
     panel.moments.at = h->moments;
     panel.a.z = span_from(h->z, panel.a.first * p->z_bytes);
     panel.b.z = h->z;
     panel.r = h->r[h->turn];
-    STATUS_TRY(h->queue->backend->ops->pearson->gram(h->queue, &panel));
+    return h->queue->backend->ops->pearson->gram(h->queue, &panel);
+}
+
+static enum status take_panel(const struct panels *p, struct helper *h,
+                              const struct pearson_panel *panel)
+{
+    STATUS_TRY(send_moments(p, h, panel->moments));
+    STATUS_TRY(gram_there(p, h, panel));
     STATUS_TRY(send_due(p, h));
     h->turn = 1 - h->turn;
-    h->due = of_home->r;
-    h->due.bytes = panel.a.n * panel.width * dtype_bytes(pearson_dtype(panel.precision));
+    h->due = panel->r;
+    h->due.bytes = panel->a.n * panel->width * dtype_bytes(pearson_dtype(panel->precision));
+    return STATUS_OK;
+}
+
+size_t panels_members(const struct panels *p)
+{
+    return p != NULL ? 1 + p->n : 1;
+}
+
+enum status panels_moments(struct panels *p, struct moments moments)
+{
+    for (size_t k = 0; k < p->n; k++) {
+        STATUS_TRY(send_moments(p, &p->helpers[k], moments));
+    }
+    return STATUS_OK;
+}
+
+enum status panels_stay(struct panels *p, size_t k, const struct pearson_panel *panel,
+                        struct queue **q, struct span *r)
+{
+    struct helper *const h = &p->helpers[k];
+    STATUS_TRY(gram_there(p, h, panel));
+    *q = h->queue;
+    *r = h->r[h->turn];
+    h->turn = 1 - h->turn;
     return STATUS_OK;
 }
 

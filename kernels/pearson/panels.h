@@ -38,6 +38,15 @@ enum status panels_give(struct panels *p, struct span z, size_t first, size_t n)
  * to panel->r as late as panels_collect. */
 enum status panels_gram(struct panels *p, const struct pearson_panel *panel) STATUS_MUST_CHECK;
 
+/* How many members there are, home with them; 1 of NULL. */
+size_t panels_members(const struct panels *p);
+/* When all series have been given: their moments go to all members. */
+enum status panels_moments(struct panels *p, struct moments moments) STATUS_MUST_CHECK;
+/* As panels_gram, by helper k, with these moments. The coefficients stay with it, at *r on *q,
+ * until its second next panel. */
+enum status panels_stay(struct panels *p, size_t k, const struct pearson_panel *panel,
+                        struct queue **q, struct span *r) STATUS_MUST_CHECK;
+
 /* All coefficients are home, before what is queued there later. Waits for the others, and says what
  * has failed on one of them. */
 enum status panels_collect(struct panels *p) STATUS_MUST_CHECK;

@@ -184,6 +184,8 @@ struct pearson_kernels {
     /* The same of many small blocks at once, each a diagonal; their other elements may change, too.
      */
     enum status (*gram_blocks)(struct queue *q, const struct pearson_blocks *b) STATUS_MUST_CHECK;
+    /* Elements of r that are worth a call where the matrix is swept. */
+    size_t sweep_cells;
 
     /* About how many multiplications and additions a second gram() does on this queue; for choices
      * that change no bits. */

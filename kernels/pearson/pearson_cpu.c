@@ -192,6 +192,7 @@ const struct pearson_kernels cpu_pearson = {
     .rank_rate = 7e7,
     .z_bytes = z_bytes,
     .z_in_place = true,
+    .sweep_cells = (size_t)1 << 22,
     .standardize = standardize,
     .gram = cpu_gram,
     .gram_blocks = cpu_gram_blocks,

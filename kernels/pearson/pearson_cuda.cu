@@ -203,6 +203,7 @@ const struct pearson_kernels cuda_pearson = {
     .standardize = cuda_standardize,
     .gram = gram,
     .gram_blocks = gram_blocks,
+    .sweep_cells = (size_t)1 << 28,
     .rate = rate,
     .gram_gaps = cuda_gram_gaps,
     .gaps_bytes = cuda_gaps_bytes,

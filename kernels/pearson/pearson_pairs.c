@@ -7,9 +7,11 @@
  * and pairs that reach the threshold exactly have |r| >= threshold - b there. Those are the
  * candidates, computed again when b > 0.
  *
+ * A matrix may come band by band. Once the basket holds the top of those that came, its last pair
+ * takes the place of c - b.
+ *
  * Candidates come from `select`. Where they are too many for that (few samples: every r is -1 or
- * 1), the matrix is read piece by piece in the same order; a later pair that only equals the k-th
- * strongest so far comes after it, so the basket turns it away.
+ * 1), the rows are read piece by piece.
  */
 #include "kernels/pearson/pearson_pairs.h"
 
@@ -21,7 +23,6 @@ enum {
     SELECT_SLACK = 1024,    /* room for candidates beyond those wanted, at first */
     SELECT_LEAST = 1 << 20, /* candidates that are held at once in any case */
     BATCH = 1 << 16,        /* candidates from reading: between two cleanings of the basket */
-    SCAN_CELLS = 1 << 20,   /* of the matrix read at once */
 };
 
 /* What is held before the basket is cleaned, when `kept` were left by the last time: twice as many,
@@ -39,13 +40,7 @@ size_t pearson_pairs_held(size_t wanted, uint64_t n_pairs)
     return n_pairs < most ? (size_t)n_pairs : most;
 }
 
-struct basket {
-    const struct pearson_wanted *wanted;
-    struct matrix_pair *pairs;
-    size_t n, capacity;
-    size_t clean_at; /* sort and drop when there are so many */
-    double floor;    /* |r| of the last of the top so far; -1: fewer than that have come */
-};
+/* --- order ------------------------------------------------------------------------------------ */
 
 static uint64_t strength_bits(double r)
 {
@@ -55,34 +50,52 @@ static uint64_t strength_bits(double r)
     return bits;
 }
 
-/* Byte by byte of |r| as a bit
- * pattern, which rises with it, from the lowest on; bytes that all pairs share are passed over. */
+enum { OF_PLACE = 8, DIGITS = 16, VALUES = 256 }; /* bytes of a pair's j, i and |r| */
+
+/* Byte d of what pairs are ordered by, the lowest first: j, i, and the bits of |r|, which rise with
+ * it, turned round. */
+static size_t digit_of(const struct matrix_pair *p, unsigned d)
+{
+    return d < OF_PLACE ? (size_t)(((uint64_t)p->i << 32 | p->j) >> (8 * d) & 0xff)
+                        : (size_t)(~strength_bits(p->r) >> (8 * (d - OF_PLACE)) & 0xff);
+}
+
+static bool is_placed_before(const struct matrix_pair *a, const struct matrix_pair *b)
+{
+    return a->i < b->i || (a->i == b->i && a->j < b->j);
+}
+
+/* Byte by byte; those that all pairs share are passed over, and those of i and j where pairs came
+ * in their order. */
 enum status pearson_pairs_sort(struct matrix_pair *pairs, size_t n)
 {
-    enum { DIGITS = 8, VALUES = 256 };
     size_t counts[DIGITS][VALUES] = {{0}};
+    bool placed = true;
     struct matrix_pair *const other = malloc((n + 1) * sizeof *other);
     if (other == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory to sort %zu pairs", n);
     }
+    for (size_t k = 1; k < n && placed; k++) {
+        placed = is_placed_before(&pairs[k - 1], &pairs[k]);
+    }
+    const unsigned first = placed ? OF_PLACE : 0;
     for (size_t k = 0; k < n; k++) {
-        const uint64_t key = strength_bits(pairs[k].r);
-        for (unsigned d = 0; d < DIGITS; d++) {
-            counts[d][key >> (8 * d) & 0xff]++;
+        for (unsigned d = first; d < DIGITS; d++) {
+            counts[d][digit_of(&pairs[k], d)]++;
         }
     }
     struct matrix_pair *from = pairs, *to = other;
-    for (unsigned d = 0; d < DIGITS && n > 0; d++) {
+    for (unsigned d = first; d < DIGITS && n > 0; d++) {
         size_t starts[VALUES], before = 0;
-        if (counts[d][strength_bits(from[0].r) >> (8 * d) & 0xff] == n) {
+        if (counts[d][digit_of(&from[0], d)] == n) {
             continue;
         }
-        for (size_t value = VALUES; value-- > 0;) {
+        for (size_t value = 0; value < VALUES; value++) {
             starts[value] = before;
             before += counts[d][value];
         }
         for (size_t k = 0; k < n; k++) {
-            to[starts[strength_bits(from[k].r) >> (8 * d) & 0xff]++] = from[k];
+            to[starts[digit_of(&from[k], d)]++] = from[k];
         }
         struct matrix_pair *const filled = to;
         to = from;
@@ -95,14 +108,22 @@ enum status pearson_pairs_sort(struct matrix_pair *pairs, size_t n)
     return STATUS_OK;
 }
 
+/* --- the basket ------------------------------------------------------------------------------- */
+
 static bool reaches(const struct pearson_wanted *wanted, double r)
 {
     return wanted->threshold > 0 && fabs(r) >= wanted->threshold;
 }
 
-/* Sorts, and drops what is not wanted. Pairs came in the order of i, then j, so that those of equal
- * strength keep it. */
-static enum status basket_clean(struct basket *b)
+/* Whether the top holds none but stronger ones, and of equal ones earlier. */
+static bool is_behind_top(const struct pearson_basket *b, const struct matrix_pair *p)
+{
+    const double strength = fabs(p->r), last = fabs(b->last.r);
+    return b->is_full && (strength < last || (strength == last && !is_placed_before(p, &b->last)));
+}
+
+/* Sorts, and drops what is not wanted. */
+static enum status clean(struct pearson_basket *b)
 {
     const size_t top = b->wanted->top;
     STATUS_TRY(pearson_pairs_sort(b->pairs, b->n));
@@ -111,48 +132,54 @@ static enum status basket_clean(struct basket *b)
         keep++;
     }
     b->n = keep;
-    if (top > 0 && keep >= top) {
-        b->floor = fabs(b->pairs[top - 1].r);
-    } else if (top == 0) {
-        b->floor = 2; /* only the threshold counts */
-    }
+    b->is_full = keep >= top;
+    b->last = top > 0 && keep >= top ? b->pairs[top - 1] : (struct matrix_pair){.r = INFINITY};
     if (keep > b->wanted->most) {
         return status_fail(STATUS_TOO_LARGE, "more than %zu pairs have |r| >= %g: %s",
                            b->wanted->most, b->wanted->threshold, b->wanted->cure);
     }
     b->clean_at = fill_of(keep);
+    b->n_clean = keep;
     return STATUS_OK;
 }
 
-static enum status basket_add(struct basket *b, const struct matrix_pair *pairs, size_t n)
+/* Room for as many pairs. */
+static enum status grow(struct pearson_basket *b, size_t capacity)
+{
+    if (capacity <= b->capacity) {
+        return STATUS_OK;
+    }
+    struct matrix_pair *const grown = realloc(b->pairs, capacity * sizeof *grown);
+    if (grown == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", capacity);
+    }
+    b->pairs = grown;
+    b->capacity = capacity;
+    return STATUS_OK;
+}
+
+static enum status put(struct pearson_basket *b, const struct matrix_pair *pairs, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
-        const double strength = fabs(pairs[k].r);
-        if (!(strength > b->floor) && !reaches(b->wanted, strength)) {
+        if (isnan(pairs[k].r) || (is_behind_top(b, &pairs[k]) && !reaches(b->wanted, pairs[k].r))) {
             continue;
         }
-        if (b->n == b->capacity) {
-            const size_t capacity = fill_of(b->capacity);
-            struct matrix_pair *grown = realloc(b->pairs, capacity * sizeof *grown);
-            if (grown == NULL) {
-                return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", capacity);
-            }
-            b->pairs = grown;
-            b->capacity = capacity;
-        }
+        STATUS_TRY(b->n == b->capacity ? grow(b, fill_of(b->capacity)) : STATUS_OK);
         b->pairs[b->n++] = pairs[k];
         if (b->n >= b->clean_at) {
-            STATUS_TRY(basket_clean(b));
+            STATUS_TRY(clean(b));
         }
     }
     return STATUS_OK;
 }
 
+/* --- candidates ------------------------------------------------------------------------------- */
+
 /* Computes the candidates again where the matrix is not exact; *n falls when some turn out to be
  * undefined. */
-static enum status recompute(struct queue *q, const struct pearson_wanted *w,
-                             struct matrix_pair *pairs, size_t *n)
+static enum status recompute(const struct pearson_wanted *w, struct matrix_pair *pairs, size_t *n)
 {
+    struct queue *const q = w->queue;
     if (!(w->bound > 0) || *n == 0) {
         return STATUS_OK;
     }
@@ -167,12 +194,15 @@ static enum status recompute(struct queue *q, const struct pearson_wanted *w,
     return STATUS_OK;
 }
 
-/* The lowest |r| of the matrix that can belong to a wanted pair; NaN where there is none. */
-static enum status lowest(struct queue *q, const struct matrix *m, const struct pearson_wanted *w,
+/* The lowest |r| of these rows that can belong to a wanted pair; NaN where there is none. */
+static enum status lowest(const struct pearson_basket *b, struct queue *q, const struct matrix *m,
                           double *cut)
 {
+    const struct pearson_wanted *const w = b->wanted;
     double kth = NAN;
-    if (w->top > 0) {
+    if (w->top > 0 && b->is_full) {
+        kth = fmax(fabs(b->last.r) - w->bound, 0);
+    } else if (w->top > 0) {
         STATUS_TRY(q->backend->ops->matrix->kth_abs(q, m, w->top, &kth));
         kth = fmax(kth - 2 * w->bound, 0); /* a NaN gives 0 */
     }
@@ -181,129 +211,131 @@ static enum status lowest(struct queue *q, const struct matrix *m, const struct 
     return STATUS_OK;
 }
 
-/* Moves on to the next element of the condensed triangle. */
-static void step(uint32_t *i, uint32_t *j, size_t n_series)
+/* --- rows, read ------------------------------------------------------------------------------- */
+
+enum status pearson_rows_read(struct queue *q, const struct matrix *m, void *cells,
+                              pearson_row_fn *take, void *context)
 {
-    if (++*j == n_series) {
-        ++*i;
-        *j = *i + 1;
+    const size_t size = dtype_bytes(m->type);
+    for (size_t start = m->first, width; start < m->n_series; start = width) {
+        const size_t p = start / m->panel;
+        width = matrix_panel_width(p, m->panel, m->n_series);
+        const size_t all = (width - start) * width;
+        for (size_t at = 0, n; at < all; at += n) {
+            n = all - at < PEARSON_CELLS ? all - at : PEARSON_CELLS;
+            STATUS_TRY(queue_check(q));
+            STATUS_TRY(
+                q->backend->ops->download(q, cells, span_from(m->panels[p], at * size), n * size));
+            for (size_t k = 0, part; k < n; k += part) {
+                const size_t j = start + (at + k) / width, i = (at + k) % width;
+                part = width - i < n - k ? width - i : n - k;
+                STATUS_TRY(i < j ? take(context, (uint32_t)j, (uint32_t)i,
+                                        (const char *)cells + k * size, part < j - i ? part : j - i)
+                                 : STATUS_OK);
+            }
+        }
     }
+    return STATUS_OK;
 }
 
 struct scan {
-    void *cells;
+    struct pearson_basket *basket;
+    enum dtype type;
+    double cut;
     struct matrix_pair *batch;
-    uint32_t i, j; /* of the next element */
+    size_t held;
 };
 
-/* Sifts n elements of the condensed triangle that have been read. */
-static enum status scan_cells(struct queue *q, const struct matrix *m, double cut,
-                              struct scan *scan, size_t n, struct basket *b)
+static enum status put_batch(struct scan *scan)
 {
-    size_t held = 0;
+    STATUS_TRY(recompute(scan->basket->wanted, scan->batch, &scan->held));
+    const size_t n = scan->held;
+    scan->held = 0;
+    return put(scan->basket, scan->batch, n);
+}
+
+static enum status scan_row(void *context, uint32_t j, uint32_t i, const void *cells, size_t n)
+{
+    struct scan *const scan = context;
     for (size_t k = 0; k < n; k++) {
-        const double r = m->type == DTYPE_F64 ? ((const double *)scan->cells)[k]
-                                              : (double)((const float *)scan->cells)[k];
-        if (fabs(r) >= cut) {
-            scan->batch[held++] = (struct matrix_pair){.i = scan->i, .j = scan->j, .r = r};
-        }
-        step(&scan->i, &scan->j, m->n_series);
-        if (held == BATCH || (k + 1 == n && held > 0)) {
-            STATUS_TRY(recompute(q, b->wanted, scan->batch, &held));
-            STATUS_TRY(basket_add(b, scan->batch, held));
-            held = 0;
+        const double r = scan->type == DTYPE_F64 ? ((const double *)cells)[k]
+                                                 : (double)((const float *)cells)[k];
+        if (fabs(r) >= scan->cut) {
+            scan->batch[scan->held++] = (struct matrix_pair){i + (uint32_t)k, j, r};
+            STATUS_TRY(scan->held == BATCH ? put_batch(scan) : STATUS_OK);
         }
     }
     return STATUS_OK;
 }
 
-static enum status scan_pieces(struct queue *q, const struct matrix *m, double cut,
-                               struct scan *scan, struct basket *b)
+static enum status scan_rows(struct pearson_basket *b, struct queue *q, const struct matrix *m,
+                             double cut)
 {
-    const uint64_t all = matrix_n_pairs(m->n_series);
-    for (uint64_t first = 0; first < all; first += SCAN_CELLS) {
-        const size_t n = all - first < SCAN_CELLS ? (size_t)(all - first) : SCAN_CELLS;
-        STATUS_TRY(queue_check(q));
-        STATUS_TRY(q->backend->ops->matrix->condensed(q, m, first, n, scan->cells));
-        STATUS_TRY(scan_cells(q, m, cut, scan, n, b));
-    }
-    return STATUS_OK;
-}
-
-static enum status scan_matrix(struct queue *q, const struct matrix *m, double cut,
-                               struct basket *b)
-{
-    struct scan scan = {.cells = malloc(SCAN_CELLS * dtype_bytes(m->type)),
-                        .batch = malloc(BATCH * sizeof *scan.batch),
-                        .j = 1};
-    const enum status st = scan.cells != NULL && scan.batch != NULL
-                               ? scan_pieces(q, m, cut, &scan, b)
-                               : status_fail(STATUS_NO_MEMORY, "no memory to read the matrix");
-    free(scan.cells);
+    struct scan scan = {
+        .basket = b, .type = m->type, .cut = cut, .batch = malloc(BATCH * sizeof *scan.batch)};
+    void *const cells = malloc(PEARSON_CELLS * dtype_bytes(m->type));
+    enum status st = cells != NULL && scan.batch != NULL
+                         ? pearson_rows_read(q, m, cells, scan_row, &scan)
+                         : status_fail(STATUS_NO_MEMORY, "no memory to read the matrix");
+    st = st == STATUS_OK ? put_batch(&scan) : st;
+    free(cells);
     free(scan.batch);
     return st;
 }
 
-/* Selects all candidates at once, into the basket's own memory. *many: they are too many. */
-static enum status select_all(struct queue *q, const struct matrix *m, double cut, struct basket *b,
-                              bool *many)
+/* Selects all candidates at once, behind what the basket holds. *many: they are too many. */
+static enum status select_all(struct pearson_basket *b, struct queue *q, const struct matrix *m,
+                              double cut, bool *many)
 {
-    const struct pearson_wanted *w = b->wanted;
-    const uint64_t all = matrix_n_pairs(m->n_series);
-    const size_t most = pearson_pairs_held(w->threshold > 0 ? w->most : w->top, all);
+    const struct pearson_wanted *const w = b->wanted;
+    const size_t held = pearson_pairs_held(w->threshold > 0 ? w->most : w->top, UINT64_MAX),
+                 most = held > b->n ? held - b->n : 0;
     struct matrix_pairs found = {.n = w->top + SELECT_SLACK};
     do {
-        if (found.n > b->capacity) {
-            free(b->pairs);
-            b->capacity = found.n;
-            b->pairs = malloc(found.n * sizeof *b->pairs);
-            if (b->pairs == NULL) {
-                b->capacity = 0;
-                return status_fail(STATUS_NO_MEMORY, "no memory for %zu pairs", found.n);
-            }
-        }
-        found.at = b->pairs;
-        found.capacity = b->capacity;
+        STATUS_TRY(grow(b, b->n + found.n));
+        found.at = b->pairs + b->n;
+        found.capacity = b->capacity - b->n;
         STATUS_TRY(q->backend->ops->matrix->select(q, m, cut, &found));
-    } while (found.n > b->capacity && found.n <= most);
-    *many = found.n > b->capacity;
-    if (*many) {
-        return STATUS_OK;
+    } while (found.n > found.capacity && found.n <= most);
+    *many = found.n > found.capacity;
+    if (!*many) {
+        STATUS_TRY(recompute(w, found.at, &found.n));
+        b->n += found.n;
     }
-    STATUS_TRY(recompute(q, w, b->pairs, &found.n));
-    b->n = found.n;
     return STATUS_OK;
 }
 
-static enum status fill_basket(struct queue *q, const struct matrix *m, double cut,
-                               struct basket *b)
+enum status pearson_basket_add(struct pearson_basket *b, struct queue *q, const struct matrix *m)
 {
+    double cut = NAN;
     bool many = false;
-    STATUS_TRY(select_all(q, m, cut, b, &many));
-    if (many) {
-        STATUS_TRY(scan_matrix(q, m, cut, b));
+    b->clean_at = b->clean_at > 0 ? b->clean_at : b->wanted->top + BATCH;
+    STATUS_TRY(lowest(b, q, m, &cut));
+    if (isnan(cut)) {
+        return STATUS_OK;
     }
-    return basket_clean(b);
+    STATUS_TRY(select_all(b, q, m, cut, &many));
+    STATUS_TRY(many ? scan_rows(b, q, m, cut) : STATUS_OK);
+    return b->is_full && b->n < b->clean_at ? STATUS_OK : clean(b);
+}
+
+enum status pearson_basket_end(struct pearson_basket *b)
+{
+    return b->n > b->n_clean ? clean(b) : STATUS_OK;
 }
 
 enum status pearson_pairs_find(struct queue *q, const struct matrix *matrix,
                                const struct pearson_wanted *wanted, struct matrix_pair **out,
                                size_t *n)
 {
-    struct basket b = {.wanted = wanted, .clean_at = wanted->top + BATCH, .floor = -1};
-    double cut = NAN;
-    *out = NULL;
-    *n = 0;
-    STATUS_TRY(lowest(q, matrix, wanted, &cut));
-    if (isnan(cut)) {
-        return STATUS_OK;
-    }
-    const enum status st = fill_basket(q, matrix, cut, &b);
+    struct pearson_basket b = {.wanted = wanted};
+    enum status st = pearson_basket_add(&b, q, matrix);
+    st = st == STATUS_OK ? pearson_basket_end(&b) : st;
     if (st != STATUS_OK) {
         free(b.pairs);
-        return st;
+        b = (struct pearson_basket){0};
     }
     *out = b.pairs;
     *n = b.n;
-    return STATUS_OK;
+    return st;
 }

@@ -85,7 +85,7 @@ static void levels_body(void *arg, size_t task)
     const struct levels_job *job = arg;
     const struct pearson_levels *l = job->l;
     uint64_t *counts = job->counts + task * l->n;
-    for (size_t j = task; j < job->m->n_series; j += job->n_tasks) {
+    for (size_t j = job->m->first + task; j < job->m->n_series; j += job->n_tasks) {
         const void *row = cpu_matrix_row(job->m, j);
         const bool gaps = has_gaps(job, j);
         for (size_t i = 0; i < j; ++i) {
@@ -106,7 +106,7 @@ static void levels_body(void *arg, size_t task)
 enum status cpu_count_levels(struct queue *q, const struct matrix *m,
                              const struct pearson_levels *levels, uint64_t *counts)
 {
-    const size_t n = m->n_series, wanted = 1 + n * (n / 2) / TASK_PAIRS;
+    const uint64_t wanted = 1 + matrix_band_pairs(m) / TASK_PAIRS;
     struct levels_job job = {.m = m,
                              .l = levels,
                              .n_tasks = cpu_min(MOST_TASKS, wanted),

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(THREADS)
         bins[k] = 0;
     }
     __syncthreads();
-    for (size_t k = blockIdx.x; k < m.n; k += gridDim.x) {
+    for (size_t k = blockIdx.x; k < m.n - m.first; k += gridDim.x) {
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         for (size_t i = threadIdx.x; i < j; i += THREADS) {
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T> void launch(const matrix_view &m, const levels_view &l, cudaStream_t stream)
 {
-    const unsigned blocks = (unsigned)cuda_min(BLOCKS, m.n);
+    const unsigned blocks = (unsigned)cuda_min(BLOCKS, m.n - m.first);
     if (l.n <= SHARED_LEVELS) {
         count_levels<T, true><<<blocks, THREADS, l.n * sizeof(unsigned), stream>>>(m, l);
     } else {

@@ -200,6 +200,7 @@ static enum status put_pairs(struct call *k, const struct matrix *m,
     struct pearson_wanted wanted = {.top =
                                         k->options.top < defined ? k->options.top : (size_t)defined,
                                     .most = MOST_PAIRS,
+                                    .queue = k->c.queue,
                                     .moments = k->c.moments};
     struct matrix_pair *pairs;
     if (wanted.top == 0) {

@@ -40,12 +40,14 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
     result_row_real(to, "std", deviation(job, s));
     result_row_real(to, "min", pearson_stat(job, MOMENTS_MIN, s));
     result_row_real(to, "max", pearson_stat(job, MOMENTS_MAX, s));
-    result_row_real(to, "median_abs_r", job->median_abs[s]);
+    if (!pearson_is_swept(job)) {
+        result_row_real(to, "median_abs_r", job->median_abs[s]);
+    }
     result_row_real(to, "lag1", pearson_stat(job, MOMENTS_LAG1, s));
     if (job->choice.within) {
         result_row_text(to, "group", pearson_within_name(job, s));
     }
-    if (pearson_has_matrix(&job->choice)) {
+    if (pearson_has_matrix(&job->choice) && !pearson_is_swept(job)) {
         result_row_flag(to, "anomaly", job->is_anomalous[s]);
     }
     if (job->place != NULL) {

@@ -258,7 +258,7 @@ enum status pearson_heatmap(struct pearson_job *job, struct result *out)
     const struct heatmap_grid grid = heatmap_grid_of(job->n_series);
     struct result_file *file = NULL;
     char name[RESULT_NAME_BYTES];
-    if (job->choice.figure == FIGURE_NONE) {
+    if (job->choice.figure == FIGURE_NONE || pearson_is_swept(job)) {
         return STATUS_OK;
     }
     figure_name(name, sizeof name, "heatmap", job->choice.figure);

@@ -13,6 +13,7 @@
 #include "formats/result/figure.h"
 #include "kernels/pearson/column_gaps.h"
 #include "kernels/pearson/correlate.h"
+#include "kernels/pearson/partners.h"
 #include "stages/base/rows.h"
 #include "stages/pearson/cliques.h"
 
@@ -24,6 +25,8 @@ extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 /* The most pairs that one result lists, and partners; the most series of a matrix in text; the most
  * series (pairs hold 32-bit numbers). */
 enum { PEARSON_PAIRS_MAX = 1 << 24, PEARSON_TEXT_MOST = 5000 };
+/* The most series of a matrix that is held though it is not among the results. */
+enum { PEARSON_HELD_MOST = 2048 };
 #define PEARSON_SERIES_MAX ((size_t)1 << 31)
 
 struct pearson_choice {
@@ -37,7 +40,7 @@ struct pearson_choice {
     bool reject;        /* a missing value is an error */
     size_t min_samples; /* a coefficient is of no fewer */
     bool keep_r;        /* the matrix is among the results, as an array ... */
-    bool text_r;        /* ... or as a text */
+    bool text_r;        /* ... or as a text; else it need not be held */
     size_t top;
     bool targets;         /* only pairs with a series of another file */
     bool within;          /* only pairs of one group, which a file says, or ... */
@@ -67,6 +70,7 @@ struct pearson_layout {
     enum dtype r_type;  /* of the matrix */
     bool keep_x;        /* the series stay in memory: some pairs are computed from them once more */
     size_t panel;       /* rows in a panel of the matrix */
+    bool swept;         /* the matrix is not held, but of PEARSON_HELD_MOST series or fewer */
     size_t level_bytes; /* from one turned series to the next */
     size_t unit_lines;  /* lines that are taken at once: a panel of series, or a slab of samples */
 };
@@ -177,6 +181,9 @@ struct pearson_job {
     double *median_abs;   /* [n_series] */
     double median_abs_all;
     struct matrix_survey survey;
+    struct pearson_wanted wanted, wanted_each; /* by which pairs and partners are found */
+    struct pearson_basket basket;
+    struct partners finder;
     bool *is_anomalous; /* [n_series]: series that stand out */
     double *targets_r;  /* [n_targets][n_series] */
     struct pearson_within within;
@@ -247,6 +254,11 @@ bool pearson_prefers_slabs(const struct pearson_job *job);
 /* As of struct stage_ops. */
 double pearson_work(const struct stage_args *args);
 bool pearson_by_lines(const struct stage_args *args);
+/* The matrix is not held: there are no medians, and so no series that stand out, and no picture. */
+static inline bool pearson_is_swept(const struct pearson_job *job)
+{
+    return job->layout.swept && job->n_series > PEARSON_HELD_MOST;
+}
 /* Numbers of a series, before increments. */
 static inline size_t pearson_levels(const struct pearson_layout *l)
 {
@@ -338,6 +350,9 @@ enum status pearson_rows(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Corrects the matrix, when the moments are on the host, and some series has missing values.
  * STATUS_START_OVER: that takes the series themselves, which were not kept. */
 enum status pearson_rows_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Sweeps a matrix that is not held, gaps and all (correlate_sweep); likewise. */
+enum status pearson_rows_sweep(struct pearson_job *job, correlate_visit *visit,
+                               void *context) STATUS_MUST_CHECK;
 
 /* --- pearson_share.c: panels on further devices --- */
 /* As of struct job_help; `context` is the job. */
@@ -361,11 +376,24 @@ enum status pearson_columns_common(struct pearson_job *job, struct matrix_pair *
 enum status pearson_partners_room(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Host memory to find them. */
 size_t pearson_partners_bytes(const struct pearson_job *job);
-/* Fills partners and their samples, when the pairs are there; of `exact` the fields from bound on.
- */
-struct pearson_wanted;
-enum status pearson_partners_find(struct pearson_job *job,
-                                  const struct pearson_wanted *exact) STATUS_MUST_CHECK;
+/* When `wanted` is there but for its top: begins to find them. */
+enum status pearson_partners_begin(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Those of a band of the matrix on q, or of all of it. */
+enum status pearson_partners_add(struct pearson_job *job, struct queue *q,
+                                 const struct matrix *band) STATUS_MUST_CHECK;
+/* Then: fills partners and their samples. */
+enum status pearson_partners_end(struct pearson_job *job) STATUS_MUST_CHECK;
+
+/* --- pearson_find.c: what is asked of the matrix, whether it is held or swept --- */
+/* Survey, pairs and partners, when the moments are on the host. STATUS_START_OVER as of
+ * pearson_rows_gaps. */
+enum status pearson_find(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Whether pair k of those found is asked for. */
+bool pearson_is_listed(const struct pearson_choice *choice, size_t k,
+                       const struct matrix_pair *pairs);
+/* After that: has `visit` get the matrix, or its bands one after the other. */
+enum status pearson_look(struct pearson_job *job, correlate_visit *visit,
+                         void *context) STATUS_MUST_CHECK;
 
 /* --- pearson_groups.c: groups in which all pairs have a high r --- */
 /* STATUS_BAD_ARGUMENT where what is asked of groups cannot be had. */

@@ -319,6 +319,9 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->panel = l->turned
                    ? correlate_panel_of_given(n, l->lines)
                    : correlate_panel(n, l->by_lines && !l->lines_known, l->by_lines ? l->cells : 1);
+    l->swept = !choice->keep_r && !choice->text_r && pearson_has_matrix(choice) &&
+               pearson_has_rows(l) && (n > PEARSON_HELD_MOST || !l->lines_known);
+    l->panel = l->swept ? correlate_panel_of_sweep(job->queue, l->panel, n) : l->panel;
     l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
     if (l->lines_known) {
         l->unit_lines = at_most(l->unit_lines, l->lines);
@@ -335,7 +338,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                                 .given = given,
                                                 .in_place = in_place,
                                                 .ranks = choice->ranks,
-                                                .alone = !pearson_has_matrix(choice),
+                                                .alone = !pearson_has_matrix(choice) || l->swept,
                                                 .gaps = choice->pairwise};
     l->level_bytes =
         in_place ? correlate_x_bytes(&job->c) : pearson_levels(l) * dtype_bytes(l->type);

@@ -79,8 +79,8 @@ static enum status by_clusters(struct pearson_job *job)
 enum status pearson_order_find(struct pearson_job *job)
 {
     const size_t n = job->n_series;
-    const bool clusters =
-        job->choice.cluster && n <= PEARSON_ORDER_MOST && pearson_has_matrix(&job->choice);
+    const bool clusters = job->choice.cluster && n <= PEARSON_ORDER_MOST &&
+                          pearson_has_matrix(&job->choice) && !pearson_is_swept(job);
     if (!clusters && !job->choice.by_groups) {
         return STATUS_OK;
     }

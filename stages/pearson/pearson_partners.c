@@ -1,7 +1,6 @@
 /*
  * pearson_partners - the strongest partners of each series (partners.csv.gz).
  */
-#include "kernels/pearson/partners.h"
 #include "stages/pearson/pearson_job.h"
 
 /* The most partners of each; of as many series as there are room for. */
@@ -31,17 +30,31 @@ size_t pearson_partners_bytes(const struct pearson_job *job)
     return job->choice.top_each > 0 ? partners_bytes(job->n_series) : 0;
 }
 
-enum status pearson_partners_find(struct pearson_job *job, const struct pearson_wanted *exact)
+enum status pearson_partners_begin(struct pearson_job *job)
 {
-    struct pearson_wanted wanted = *exact;
     char *scratch;
-    wanted.top = most_of_each(job);
-    if (wanted.top == 0) {
+    if (most_of_each(job) == 0) {
         return STATUS_OK;
     }
     STATUS_TRY(pearson_partners_room(job));
     STATUS_TRY(room_host(&job->work, 1, pearson_partners_bytes(job), &scratch));
-    STATUS_TRY(
-        partners_find(job->queue, &job->matrix, &wanted, scratch, job->partners, &job->n_partners));
+    job->wanted_each = job->wanted;
+    job->wanted_each.top = most_of_each(job);
+    partners_begin(&job->finder, &job->wanted_each, job->n_series, scratch, job->partners);
+    return STATUS_OK;
+}
+
+enum status pearson_partners_add(struct pearson_job *job, struct queue *q,
+                                 const struct matrix *band)
+{
+    return most_of_each(job) > 0 ? partners_add(&job->finder, q, band) : STATUS_OK;
+}
+
+enum status pearson_partners_end(struct pearson_job *job)
+{
+    if (most_of_each(job) == 0) {
+        return STATUS_OK;
+    }
+    partners_end(&job->finder, &job->n_partners);
     return pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples);
 }

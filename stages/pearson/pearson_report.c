@@ -231,8 +231,14 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
         STATUS_TRY(pearson_within_warn(job, out));
     }
     if (job->choice.cluster && job->order == NULL && pearson_has_matrix(&job->choice)) {
-        STATUS_TRY(result_warn(out, "%zu series are more than are clustered (%d): order=file",
-                               job->n_series, PEARSON_ORDER_MOST));
+        STATUS_TRY(
+            job->n_series > PEARSON_ORDER_MOST
+                ? result_warn(out, "%zu series are more than are clustered (%d): order=file",
+                              job->n_series, PEARSON_ORDER_MOST)
+                : result_warn(out,
+                              "with r=none the matrix of %zu series is not held, and so they "
+                              "are not clustered: order=file",
+                              job->n_series));
     }
     STATUS_TRY(warn_pairs(job, out));
     STATUS_TRY(warn_same(job, out));
@@ -319,7 +325,7 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"strongest_pairs",
          pearson_files_strongest(job, job->n_found < PAIRS_SHOWN ? job->n_found : PAIRS_SHOWN)},
         {"histogram", summary_integers(job->survey.histogram, MATRIX_BINS)},
-        {"anomalous", series(job, is_anomalous)},
+        {"anomalous", pearson_is_swept(job) ? json_null() : series(job, is_anomalous)},
         {"degenerate", series(job, is_degenerate)},
         {"with_gaps", series(job, has_gaps)},
     };
@@ -364,7 +370,9 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
 {
     double *scratch;
     STATUS_TRY(room_host(job->kept, job->n_series, sizeof *scratch, &scratch));
-    STATUS_TRY(pearson_has_matrix(&job->choice) ? pearson_anomalies_find(job, scratch) : STATUS_OK);
+    STATUS_TRY(pearson_has_matrix(&job->choice) && !pearson_is_swept(job)
+                   ? pearson_anomalies_find(job, scratch)
+                   : STATUS_OK);
     STATUS_TRY(warn(job, scratch, out));
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));

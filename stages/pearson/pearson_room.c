@@ -6,7 +6,6 @@
  * accumulators is counted unless a missing value is an error. Working space of a kernel's tasks is
  * not counted.
  */
-#include "kernels/pearson/pearson_pairs.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <string.h>
@@ -65,9 +64,10 @@ static enum status count_outcome(struct pearson_job *job)
     const size_t wanted = c->threshold > 0 || c->groups > 0 ? PEARSON_PAIRS_MAX : c->top;
     struct matrix_pair *pairs;
     double *scratch;
-    STATUS_TRY(c->targets  ? pearson_targets_count(job)
-               : c->within ? pearson_within_count(job)
-                           : correlate_panels(&job->c, n));
+    STATUS_TRY(c->targets              ? pearson_targets_count(job)
+               : c->within             ? pearson_within_count(job)
+               : pearson_is_swept(job) ? correlate_sweep_room(&job->c, n)
+                                       : correlate_panels(&job->c, n));
     STATUS_TRY(pearson_stats_room(job, pearson_n_all(job)));
     STATUS_TRY(room_host(job->kept, n, 2 * sizeof *scratch, &scratch));
     count_names(job);
@@ -117,11 +117,12 @@ static enum status count(const struct pearson_job *laid_out, struct room *all)
     room_count(all, 0, c->work.backend);
     /* Drawn when what only the coefficients took has been given back; where the host's memory is
      * the backend's, it takes its place. */
+    const bool is_held = !pearson_is_swept(&job);
     const uint64_t place = job.args.host_limit == 0 ? all->backend - last.backend : 0,
-                   drawn = heatmap_bytes(job.n_series, job.choice.figure) +
-                           (job.choice.cluster     ? pearson_order_bytes(job.n_series)
-                            : job.choice.by_groups ? job.n_series * 2 * sizeof *job.order
-                                                   : 0);
+                   drawn = (is_held ? heatmap_bytes(job.n_series, job.choice.figure) : 0) +
+                           (is_held && job.choice.cluster ? pearson_order_bytes(job.n_series)
+                            : job.choice.by_groups        ? job.n_series * 2 * sizeof *job.order
+                                                          : 0);
     room_count(all, drawn > place ? drawn - place : 0, 0);
     return STATUS_OK;
 }

@@ -114,7 +114,8 @@ enum status pearson_rows(struct pearson_job *job)
         STATUS_TRY(are_more(job, &are));
     }
     job->n_series = job->c.n_taken;
-    return correlate_end(&job->c);
+    STATUS_TRY(correlate_end(&job->c));
+    return job->layout.swept && !pearson_is_swept(job) ? correlate_fill(&job->c) : STATUS_OK;
 }
 
 /* Of pairs that are ranked again. */
@@ -133,6 +134,14 @@ static void tell_cost(const struct pearson_job *job)
     }
 }
 
+static enum status check_sure(const struct pearson_job *job, uint64_t n_unsure)
+{
+    return n_unsure == 0
+               ? STATUS_OK
+               : status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
+                             job->name, (unsigned long long)n_unsure);
+}
+
 enum status pearson_rows_gaps(struct pearson_job *job)
 {
     uint64_t n_unsure = 0;
@@ -140,8 +149,26 @@ enum status pearson_rows_gaps(struct pearson_job *job)
         tell_cost(job);
     }
     STATUS_TRY(correlate_gaps(&job->c, moments_array(job->stats, MOMENTS_COUNT), &n_unsure));
-    return n_unsure == 0
-               ? STATUS_OK
-               : status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
-                             job->name, (unsigned long long)n_unsure);
+    return check_sure(job, n_unsure);
+}
+
+/* Between panels others compute, and further devices come. */
+static enum status pause(void *context, double share)
+{
+    struct pearson_job *const job = context;
+    (void)share;
+    return io_pause(job->io);
+}
+
+enum status pearson_rows_sweep(struct pearson_job *job, correlate_visit *visit, void *context)
+{
+    const double *const count = moments_array(job->stats, MOMENTS_COUNT);
+    uint64_t n_unsure = 0;
+    if (job->has_gaps && job->choice.ranks) {
+        tell_cost(job);
+    }
+    job->c.pause = pause;
+    job->c.context = job;
+    STATUS_TRY(correlate_sweep(&job->c, job->has_gaps ? count : NULL, &n_unsure, visit, context));
+    return check_sure(job, n_unsure);
 }

@@ -21,11 +21,12 @@ size_t pearson_share_wanted(const void *context)
     if (job->c.shared != NULL || !pearson_shares(job)) {
         return 0;
     }
-    const double left = (pairs(job->n_series) - pairs(job->c.n_taken)) * (double)job->n_samples;
+    const size_t done = job->layout.swept ? 0 : job->c.n_taken;
+    const double left = (pairs(job->n_series) - pairs(done)) * (double)job->n_samples;
     const double z = (double)job->n_series * (double)correlate_z_bytes(&job->c, used);
     const double members =
         left / job->ops->pearson->rate(job->queue, used) / (opening_s + z / bytes_per_s);
-    const size_t panels = (job->n_series - job->c.n_taken) / job->layout.panel; /* whole ones */
+    const size_t panels = (job->n_series - done) / job->layout.panel; /* whole ones */
     const size_t most = panels < job->args.most_helpers ? panels : job->args.most_helpers;
     return members < 2 ? 0 : members - 1 < (double)most ? (size_t)members - 1 : most;
 }

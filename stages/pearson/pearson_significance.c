@@ -46,7 +46,8 @@ static double lesser(double a, double b)
 struct levels {
     size_t n;
     double *r, *strength; /* of p as falls from level to level; without the matrix's error */
-    uint64_t *counts;
+    struct pearson_levels levels; /* the same, for the kernels */
+    uint64_t *of_band, *counts;
     double *log_q; /* the least ln(t m / C(t)) down to each level */
 };
 
@@ -101,6 +102,16 @@ static enum status levels_room(struct pearson_job *job, struct levels *l, double
     return room_host(&job->work, l->n, sizeof *l->log_q, &l->log_q);
 }
 
+static enum status count_band(void *context, struct queue *q, const struct matrix *band)
+{
+    struct levels *const l = context;
+    STATUS_TRY(q->backend->ops->pearson->count_levels(q, band, &l->levels, l->of_band));
+    for (size_t k = 0; k < l->n; k++) {
+        l->counts[k] += l->of_band[k];
+    }
+    return STATUS_OK;
+}
+
 /* Counts all pairs, of which m have a coefficient. */
 static enum status count(struct pearson_job *job, struct levels *l, double m)
 {
@@ -122,10 +133,12 @@ static enum status count(struct pearson_job *job, struct levels *l, double m)
         STATUS_TRY(pearson_common_all(job));
         levels.present = job->present;
     }
+    l->levels = levels;
     if (job->choice.within) {
         pearson_within_levels(job, &levels, l->counts);
     } else {
-        STATUS_TRY(job->ops->pearson->count_levels(job->queue, &job->matrix, &levels, l->counts));
+        STATUS_TRY(room_host(&job->work, l->n, sizeof *l->of_band, &l->of_band));
+        STATUS_TRY(pearson_look(job, count_band, l));
     }
     double reached = 0, least = 0;
     for (size_t k = l->n; k-- > 0;) {

@@ -3,7 +3,6 @@
  *
  * When all series have been multiplied the matrix is queried for what is reported.
  */
-#include "kernels/pearson/pearson_pairs.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
@@ -94,75 +93,12 @@ static enum status check_stats(struct pearson_job *job)
     return STATUS_OK;
 }
 
-/* Whether pair k of those found is asked for. */
-static bool is_listed(const struct pearson_choice *choice, size_t k,
-                      const struct matrix_pair *pairs)
-{
-    return k < choice->top || (choice->threshold > 0 && fabs(pairs[k].r) >= choice->threshold);
-}
-
-/* All |r| from which on pairs are wanted, for lists and for groups; 0: none. */
-static double reach_of(const struct pearson_choice *c)
-{
-    const double limit = pearson_groups_limit(c);
-    return c->groups > 0 && !(c->threshold > 0 && c->threshold < limit) ? limit : c->threshold;
-}
-
-/* Finds the pairs to report, and the strongest in any case; and groups. */
-static enum status find_pairs(struct pearson_job *job)
-{
-    const struct pearson_choice *choice = &job->choice;
-    const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
-    const bool takes_all = job->has_gaps && !pearson_has_rows(&job->layout) && pearson_has_few(job);
-    /* Of few series in slabs all are found, since only these are asked for their samples. */
-    const size_t top = takes_all ? (size_t)defined : choice->top > 0 ? choice->top : 1;
-    if (defined == 0) {
-        return pearson_groups_find(job);
-    }
-    struct pearson_wanted wanted = {.top = top < defined ? top : (size_t)defined,
-                                    .threshold = reach_of(choice),
-                                    .most = PEARSON_PAIRS_MAX,
-                                    .cure = choice->groups > 0
-                                                ? "raise groups and threshold, or set them to 0"
-                                                : "raise threshold, or use the matrix",
-                                    .moments = job->c.moments};
-    if (choice->used != PEARSON_EXACT) { /* the pairs listed are computed again, from the series */
-        wanted.bound = pearson_bound(choice->used, false);
-        STATUS_TRY(correlate_series(&job->c, &wanted.x));
-    }
-    STATUS_TRY(pearson_pairs_find(job->queue, &job->matrix, &wanted, &job->pairs, &job->n_found));
-    STATUS_TRY(room_keep(job->kept, free, job->pairs));
-    STATUS_TRY(pearson_groups_find(job));
-    while (job->n_found > wanted.top && !is_listed(choice, job->n_found - 1, job->pairs)) {
-        job->n_found--; /* those for groups alone */
-    }
-    return pearson_partners_find(job, &wanted);
-}
-
 static void count_listed(struct pearson_job *job)
 {
-    while (job->n_listed < job->n_found && is_listed(&job->choice, job->n_listed, job->pairs)) {
+    while (job->n_listed < job->n_found &&
+           pearson_is_listed(&job->choice, job->n_listed, job->pairs)) {
         job->n_listed++;
     }
-}
-
-static enum status survey(struct pearson_job *job)
-{
-    job->matrix = correlate_matrix(&job->c);
-    job->matrix.n_series = job->n_series;
-    return job->ops->matrix->survey(job->queue, &job->matrix, &job->survey, job->median_abs,
-                                    &job->median_abs_all);
-}
-
-/* The coefficients of all pairs, and those that are found among them. */
-static enum status find_all(struct pearson_job *job)
-{
-    STATUS_TRY(!job->has_gaps                   ? STATUS_OK
-               : pearson_has_rows(&job->layout) ? pearson_rows_gaps(job)
-                                                : pearson_columns_gaps(job));
-    STATUS_TRY(pearson_index_leave_out(job));
-    STATUS_TRY(survey(job));
-    return find_pairs(job);
 }
 
 static enum status pearson_run(struct job_io *io)
@@ -181,7 +117,7 @@ static enum status pearson_run(struct job_io *io)
     STATUS_TRY(check_stats(job));
     STATUS_TRY(job->choice.targets  ? pearson_targets_find(job)
                : job->choice.within ? pearson_within_find(job)
-                                    : find_all(job));
+                                    : pearson_find(job));
     count_listed(job);
     STATUS_TRY(job->has_gaps ? pearson_common(job) : STATUS_OK);
     STATUS_TRY(pearson_q_find(job));

@@ -108,7 +108,7 @@ static enum status survey_run(struct bench *b, void *state)
 {
     struct pearson_state *s = state;
     const struct matrix_kernels *k = b->backend->ops->matrix;
-    const struct matrix m = {s->n_series, PANEL, matrix_type(s), s->panels};
+    const struct matrix m = {s->n_series, PANEL, matrix_type(s), s->panels, 0};
     struct matrix_survey survey;
     double median, kth;
     enum status code = k->survey(b->queue, &m, &survey, s->median_abs, &median);
@@ -191,7 +191,7 @@ static double reference_of(const struct pearson_state *s, const double *x, const
 static enum status pearson_check(struct bench *b, struct pearson_state *s)
 {
     const struct backend_ops *ops = b->backend->ops;
-    const struct matrix matrix = {s->n_series, PANEL, matrix_type(s), s->panels};
+    const struct matrix matrix = {s->n_series, PANEL, matrix_type(s), s->panels, 0};
     double *series = malloc((CHECKED + 4) * s->n_samples * sizeof *series);
     enum status code =
         series == NULL ? status_fail(STATUS_NO_MEMORY, "no memory") : pearson_run(b, s);

@@ -370,6 +370,63 @@ static void heatmap_averages_what_is_defined(void **state)
     over_matrices(check_heatmap);
 }
 
+/* What bands give, put together, is what the matrix gives. */
+static void check_bands(const struct known *k)
+{
+    const struct matrix_kernels *kernels = under_test_ops()->matrix;
+    const struct matrix whole = k->m.m;
+    const size_t n_pairs = k->n * (k->n - 1) / 2;
+    struct matrix_survey want, got, sum = {0};
+    struct matrix_pair *pairs = calloc(n_pairs + 1, sizeof *pairs);
+    double *medians = calloc(k->n + 1, sizeof *medians), kth_most = 0, want_kth, unused;
+    size_t n_found = 0;
+    assert_true(pairs && medians);
+    ASSERT_OK(kernels->survey(under_test_queue, &whole, &want, medians, &unused));
+    ASSERT_OK(kernels->kth_abs(under_test_queue, &whole, 1, &want_kth));
+    for (size_t first = 0, end; first < k->n; first = end) {
+        struct matrix band = whole;
+        struct matrix_pairs found = {.at = pairs + n_found, .capacity = n_pairs - n_found};
+        double kth;
+        end = matrix_panel_width(first / whole.panel, whole.panel, k->n);
+        band.first = first;
+        band.n_series = end;
+        ASSERT_OK(kernels->survey(under_test_queue, &band, &got, NULL, &unused));
+        ASSERT_OK(kernels->kth_abs(under_test_queue, &band, 1, &kth));
+        ASSERT_OK(kernels->select(under_test_queue, &band, 0.25, &found));
+        kth_most = fmax(kth, kth_most);
+        n_found += found.n;
+        sum.n_pairs += got.n_pairs;
+        sum.n_undefined += got.n_undefined;
+        for (size_t b = 0; b < MATRIX_BINS; b++) {
+            sum.histogram[b] += got.histogram[b];
+        }
+        for (size_t p = n_found - found.n; p < n_found; p++) {
+            const struct matrix_pair f = pairs[p];
+            assert_true(f.j >= first && f.j < end && f.i < f.j);
+            assert_true(f.r == k->full[f.j * k->n + f.i] && fabs(f.r) >= 0.25);
+        }
+    }
+    size_t n_want = 0;
+    for (size_t j = 0; j < k->n; j++) {
+        for (size_t i = 0; i < j; i++) {
+            n_want += fabs(k->full[j * k->n + i]) >= 0.25 ? 1 : 0;
+        }
+    }
+    assert_int_equal(n_found, n_want);
+    assert_int_equal(sum.n_pairs, want.n_pairs);
+    assert_int_equal(sum.n_undefined, want.n_undefined);
+    assert_memory_equal(sum.histogram, want.histogram, sizeof sum.histogram);
+    assert_true(isnan(want_kth) || kth_most == want_kth);
+    free(pairs);
+    free(medians);
+}
+
+static void bands_give_what_the_matrix_gives(void **state)
+{
+    (void)state;
+    over_matrices(check_bands);
+}
+
 static void survey_of_no_series_is_empty(void **state)
 {
     (void)state;
@@ -440,6 +497,7 @@ int main(void)
         cmocka_unit_test(select_gives_every_pair_beyond_the_cut_in_order),
         cmocka_unit_test(condensed_is_the_upper_triangle_in_any_pieces),
         cmocka_unit_test(heatmap_averages_what_is_defined),
+        cmocka_unit_test(bands_give_what_the_matrix_gives),
         cmocka_unit_test(survey_of_no_series_is_empty),
         cmocka_unit_test(medians_beside_the_bounds_of_the_sample_are_exact),
     };

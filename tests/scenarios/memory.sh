@@ -47,6 +47,12 @@ peak 160 -s r=none -s threshold=0.0001 pairs.clusters.npy
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 96M -o out --force -s threshold=0.0001 pairs.clusters.npy
 says 'needs [0-9]+ bytes'
 
+# Without the matrix memory grows with the number of series: the square of these does not fit.
+"$LEAT" generate clusters --series 6000 --samples 64 -o many.clusters.npy -q || fail "generate"
+expect 1 "$LEAT" run -b cpu --threads 2 --memory 128M -o out --force many.clusters.npy
+says 'needs [0-9]+ bytes'
+peak 128 -s r=none many.clusters.npy
+
 # Which is known before the numbers are read: zeros that take no room.
 "$python" - >wide.clusters.npy <<'P' && truncate -s $((128 + 4000 * 4000 * 8)) wide.clusters.npy || fail "no wide table"
 import struct, sys
