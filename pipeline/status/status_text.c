@@ -202,16 +202,16 @@ static void print_late(FILE *out, const json_t *late)
 /* on_done and on_failed. */
 static void print_hooks(FILE *out, const json_t *hooks)
 {
-    if (text_count_at(hooks, "run") + text_count_at(hooks, "waiting") +
-            text_count_at(hooks, "dropped") ==
-        0) {
+    const json_int_t n_run = text_count_at(hooks, "run"),
+                     n_waiting = text_count_at(hooks, "waiting"),
+                     n_dropped = text_count_at(hooks, "dropped");
+    if (n_run + n_waiting + n_dropped == 0) {
         return;
     }
     label(out, "commands");
     fprintf(out, "%lld run, %lld of them failed; %lld at work, %lld waiting, %lld left out\n",
-            (long long)text_count_at(hooks, "run"), (long long)text_count_at(hooks, "failed"),
-            (long long)text_count_at(hooks, "running"), (long long)text_count_at(hooks, "waiting"),
-            (long long)text_count_at(hooks, "dropped"));
+            (long long)n_run, (long long)text_count_at(hooks, "failed"),
+            (long long)text_count_at(hooks, "running"), (long long)n_waiting, (long long)n_dropped);
 }
 
 void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
