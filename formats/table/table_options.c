@@ -10,13 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-static enum status parse_text(const char *text, struct table_choice *out)
-{
-    (void)text;
-    (void)out;
-    return STATUS_OK;
-}
-
 static enum status add_missing(const char *word, size_t n, bool is_quoted, struct table_missing *m)
 {
     double number;
@@ -220,12 +213,12 @@ static enum status parse_comment(const char *text, struct table_choice *out)
 static const struct {
     const char *key;
     size_t offset;
-    enum status (*parse)(const char *text, struct table_choice *out);
+    enum status (*parse)(const char *text, struct table_choice *out); /* NULL: any text will do */
     const char *value, *help; /* what the help calls the value; one sentence */
 } options[TABLE_N_OPTIONS] = {
-    [TABLE_COLUMNS] = {"columns", offsetof(struct table_options, columns), parse_text, "LIST",
+    [TABLE_COLUMNS] = {"columns", offsetof(struct table_options, columns), NULL, "LIST",
                        "text: the columns to read, by number or name: 3-9,T,-1; !time leaves out"},
-    [TABLE_MEMBER] = {"member", offsetof(struct table_options, member), parse_text, "NAME",
+    [TABLE_MEMBER] = {"member", offsetof(struct table_options, member), NULL, "NAME",
                       ".npz: the array to read"},
     [TABLE_MISSING_VALUE] = {"missing_value", offsetof(struct table_options, missing_value),
                              parse_missing, "LIST",
@@ -295,7 +288,7 @@ enum status table_option_set(struct table_options *o, enum table_option option, 
     if (*text == '\0') {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: the value is empty", options[option].key);
     }
-    STATUS_TRY(options[option].parse(text, &ignored));
+    STATUS_TRY(options[option].parse ? options[option].parse(text, &ignored) : STATUS_OK);
     memcpy((char *)o + options[option].offset, &text, sizeof text);
     return STATUS_OK;
 }
@@ -305,7 +298,7 @@ enum status table_options_parse(const struct table_options *o, struct table_choi
     *out = (struct table_choice){.header = TABLE_HEADER_AUTO, .comment = '#'};
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         const char *const text = table_option_get(o, i);
-        STATUS_TRY(text ? options[i].parse(text, out) : STATUS_OK);
+        STATUS_TRY(text && options[i].parse ? options[i].parse(text, out) : STATUS_OK);
     }
     if (out->signs.decimal != 0 && out->signs.decimal == out->signs.thousands) {
         return status_fail(STATUS_BAD_ARGUMENT,

@@ -5,6 +5,7 @@
 #include "pipeline/engine/page.h"
 
 #include "formats/base/excerpt.h"
+#include "formats/base/io_watch.h"
 #include "pipeline/engine/overview.h"
 
 #include <errno.h>
@@ -111,25 +112,18 @@ static enum status put_base64(struct page *p, const unsigned char *data, size_t 
     return STATUS_OK;
 }
 
-/* What is in the file from its beginning on, in pieces that base64 takes without a rest. */
+/* What is in the file, in pieces that base64 takes without a rest. */
 static enum status put_file(struct page *p, const char *name, int fd)
 {
     enum { PIECE = 3 << 13 };
     unsigned char data[PIECE];
-    size_t n = 0;
-    for (ssize_t got = 1; got > 0;) {
-        got = read(fd, data + n, sizeof data - n);
-        if (got < 0 && errno != EINTR) {
-            return status_fail_errno(errno, "cannot read %s", name);
-        }
-        n += got > 0 ? (size_t)got : 0;
-        if (n == sizeof data || got == 0) {
-            STATUS_TRY(put_base64(p, data, n));
-            n = 0;
-        }
-        got = got < 0 ? 1 : got;
+    int error = 0;
+    size_t n = PIECE;
+    for (uint64_t at = 0; n == PIECE; at += n) {
+        n = io_watch_pread_all(fd, data, PIECE, at, &error);
+        STATUS_TRY(put_base64(p, data, n));
     }
-    return STATUS_OK;
+    return error == 0 ? STATUS_OK : status_fail_errno(error, "cannot read %s", name);
 }
 
 static enum status put_link(struct page *p, const char *name)

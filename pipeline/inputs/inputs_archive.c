@@ -185,8 +185,8 @@ static bool may_lend(const struct inputs *in, const struct archive_input_entry *
            parts_would_complete(in->parts, path, settings);
 }
 
-static enum status lend_member(struct inputs *in, const struct archive_input_entry *entry,
-                               struct job_part *part)
+static void lend_member(struct inputs *in, const struct archive_input_entry *entry,
+                        struct job_part *part)
 {
     part->is_stream = true;
     part->entry = entry->number;
@@ -195,7 +195,6 @@ static enum status lend_member(struct inputs *in, const struct archive_input_ent
     part->stream = (struct source_stream){
         .read = read_lent, .close = give_back, .user = in, .bytes = entry->bytes};
     atomic_store(&in->is_lent, true);
-    return STATUS_OK;
 }
 
 static int by_number(const void *a, const void *b)
@@ -284,8 +283,11 @@ static enum status take_member(struct inputs *in, const struct archive_input_ent
         }
     }
     if (own && code == STATUS_OK) {
-        code = may_lend(in, entry, path, &settings) ? lend_member(in, entry, &part)
-                                                    : unpack_member(in, &part.fd);
+        if (may_lend(in, entry, path, &settings)) {
+            lend_member(in, entry, &part);
+        } else {
+            code = unpack_member(in, &part.fd);
+        }
         if (code == STATUS_OK) {
             return inputs_take_part(in, path, &part, &settings, out, got);
         }

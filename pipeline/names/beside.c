@@ -4,16 +4,15 @@
 #include "pipeline/names/beside.h"
 
 #include "formats/base/file_name.h"
+#include "formats/base/io_watch.h"
 #include "pipeline/names/input_name.h"
 #include "stages/stage.h"
 #include "watch/files/xalloc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 bool beside_is_projection(const char *path)
 {
@@ -99,15 +98,10 @@ bool beside_is_file(const void *context, const char *path)
 enum status beside_read_projection(int fd, const char *path, char **out)
 {
     char *text = xmalloc(BESIDE_PROJECTION_BYTES + 1);
-    size_t n = 0;
-    ssize_t got = 1;
+    int error;
+    const size_t n = io_watch_pread_all(fd, text, BESIDE_PROJECTION_BYTES + 1, 0, &error);
     *out = NULL;
-    while (got > 0 && n <= BESIDE_PROJECTION_BYTES) {
-        got = pread(fd, text + n, BESIDE_PROJECTION_BYTES + 1 - n, (off_t)n);
-        n += got > 0 ? (size_t)got : 0;
-    }
-    if (got < 0) {
-        int error = errno;
+    if (error != 0) {
         free(text);
         return status_fail_errno(error, "cannot read '%s'", path);
     }

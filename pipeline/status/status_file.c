@@ -3,6 +3,7 @@
  */
 #include "pipeline/status/status_file.h"
 
+#include "formats/base/io_watch.h"
 #include "formats/base/json.h"
 #include "formats/base/log.h"
 #include "pipeline/names/text.h"
@@ -126,23 +127,12 @@ void status_file_close(struct status_file *f)
     shut(f);
 }
 
-static bool write_all(int fd, const char *text, size_t n)
-{
-    size_t at = 0;
-    ssize_t written = 0;
-    while (at < n && written >= 0) {
-        written = write(fd, text + at, n - at);
-        at += written > 0 ? (size_t)written : 0;
-    }
-    return at == n;
-}
-
 static bool write_fresh(const struct status_file *f, const char *text, size_t n)
 {
     const int fd =
         openat(f->folder_fd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     const bool is_written = fd >= 0 && (f->gid == (gid_t)-1 || give(f, fd, 0640)) &&
-                            write_all(fd, text, n) &&
+                            io_watch_write_all(fd, text, n) &&
                             renameat(f->folder_fd, fresh, f->folder_fd, name) == 0;
     beneath_close(fd);
     return is_written;
@@ -153,7 +143,7 @@ static bool write_over(const struct status_file *f, const char *text, size_t n)
     struct stat st;
     const int fd = openat(f->folder_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     const bool is_written = fd >= 0 && fstat(fd, &st) == 0 && (size_t)st.st_size >= n &&
-                            write_all(fd, text, n) &&
+                            io_watch_write_all(fd, text, n) &&
                             ((size_t)st.st_size == n || ftruncate(fd, (off_t)n) == 0);
     beneath_close(fd);
     return is_written;
