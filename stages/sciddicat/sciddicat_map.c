@@ -325,7 +325,7 @@ static void put_levels(struct map *m, size_t first, size_t step, size_t n)
 
 /* The levels between the centres of four cells: the first is that many contours above 0; how many.
  */
-static double levels_of(const struct map *m, size_t y, size_t x, double *first)
+static size_t levels_of(const struct map *m, size_t y, size_t x, double *first)
 {
     const float *const upper = m->relief.altitude + y * m->relief.width + x;
     const float *const lower = upper + m->relief.width;
@@ -337,7 +337,7 @@ static double levels_of(const struct map *m, size_t y, size_t x, double *first)
         return 0;
     }
     *first = floor(low / m->every_m) + 1;
-    return floor(high / m->every_m) - *first + 1;
+    return (size_t)(floor(high / m->every_m) - *first + 1);
 }
 
 /* Lines of noise would cover a quarter of the map or more, and tell nothing: it has none. */
@@ -345,13 +345,14 @@ static void drop_dense_contours(struct map *m)
 {
     const struct sciddicat_relief *const r = &m->relief;
     const double cells = (double)r->width * (double)r->height;
-    double pieces = 0, first;
+    double first;
+    size_t pieces = 0;
     for (size_t y = 0; y + 1 < r->height && m->every_m > 0; y++) {
         for (size_t x = 0; x + 1 < r->width; x++) {
             pieces += levels_of(m, y, x, &first);
         }
     }
-    if (4 * pieces > cells * (double)(m->frame.cell_x + m->frame.cell_y) / 2) {
+    if (4 * (double)pieces > cells * (double)(m->frame.cell_x + m->frame.cell_y) / 2) {
         m->every_m = 0;
     }
 }
@@ -362,9 +363,9 @@ static void draw_contours(struct map *m)
     for (size_t y = 0; y + 1 < r->height; y++) {
         for (size_t x = 0; x + 1 < r->width; x++) {
             double first = 0;
-            const double n = levels_of(m, y, x, &first);
-            for (double k = 0; k < n; k++) {
-                draw_square(m, y, x, (first + k) * m->every_m);
+            const size_t n = levels_of(m, y, x, &first);
+            for (size_t k = 0; k < n; k++) {
+                draw_square(m, y, x, (first + (double)k) * m->every_m);
             }
         }
         draw_pieces(m, PATH_PIECES, 1, COLOURS_INK, 0.55);

@@ -59,6 +59,12 @@ partners = table(partners)
 assert len(partners) == 72 and all(valley(row["name_partner"]) == valley(row["name"]) for row in partners), partners
 is_picture("each/stations/heatmap.png")
 
+(_, groups), _ = cook("Which series say the same, so that one of them is enough?")
+groups = table(groups)
+assert [row["size"] for row in groups] == ["8"] * 3 and min(float(row["smallest_r"]) for row in groups) >= 0.7, groups
+assert sorted(valley(row["name"]) for row in groups) == ["north", "south", "west"], groups
+is_picture("groups/stations/heatmap.png")
+
 (_, runs), text = cook("Which p_r fits the landslide that was mapped?")
 best = [float(word) for word in runs.splitlines()[-1].split(",")]
 promised = float(re.search(r"near (0\.\d+)", text)[1])
