@@ -99,7 +99,7 @@ static double time_left(struct runner *r, double part, double elapsed_s)
     return elapsed_s >= STEADY_S ? r->left_s : 0;
 }
 
-/* One line at the bottom of a terminal: jobs; steps, or bytes and rate; percent and time left. */
+/* One line at the bottom of a terminal: jobs; steps, or bytes and rate; a bar; time left. */
 static void draw(uv_timer_t *timer)
 {
     struct runner *r = timer->data;
@@ -110,7 +110,9 @@ static void draw(uv_timer_t *timer)
     const double part = r->total_bytes > 0 ? p.n_dealt_with / (double)r->total_bytes : 0;
     if (part > 0 && part < 1) {
         const double left_s = time_left(r, part, elapsed_s);
-        const int n = snprintf(rest, sizeof(rest), ", %.0f %%", 100 * part);
+        static const char bar[] = "##########----------";
+        const int n = snprintf(rest, sizeof(rest), " [%.10s] %.0f %%", bar + 10 - (int)(10 * part),
+                               100 * part);
         if (left_s > 0) {
             snprintf(rest + n, sizeof(rest) - (size_t)n, ", %s left", text_time_left(left, left_s));
         }

@@ -9,7 +9,7 @@ import subprocess
 from lib import LEAT, WAIT_S, begin
 
 begin()
-SHOWN = re.compile(rb"0 done, 1 running: step ([0-9]+) of 100000000, ([0-9]+) %, [0-9a-z .]+ left")
+SHOWN = re.compile(rb"0 done, 1 running: step ([0-9]+) of 100000000 \[#*-*\] ([0-9]+) %, [0-9a-z .]+ left")
 
 
 def hear(terminal):
