@@ -229,12 +229,29 @@ struct line {
     struct figure *f;
     long x, y; /* of its first point */
     bool up;
+    uint32_t rgb;
+    uint8_t under;       /* the colour before ... */
+    uint16_t blended[4]; /* ... and 1 + what has become of it; 0: not yet */
 };
 
-/* Puts a letter; of what it covers already the darker one stays. */
+/* The index of a colour that a letter covers by so many thirds. */
+static uint8_t blend(struct line *line, uint8_t under, int thirds)
+{
+    if (under != line->under) {
+        line->under = under;
+        memset(line->blended, 0, sizeof line->blended);
+    }
+    if (line->blended[thirds] == 0) {
+        const uint32_t rgb = colours_mix(line->f->palette.colours[under], line->rgb, thirds / 3.0);
+        line->blended[thirds] = (uint16_t)(index_of(line->f, rgb) + 1);
+    }
+    return (uint8_t)(line->blended[thirds] - 1);
+}
+
+/* Puts a letter; of what it covers of paper already the darker one stays. */
 static void put_letter(void *context, const struct letter *letter, long along)
 {
-    const struct line *const line = context;
+    struct line *const line = context;
     struct figure *const f = line->f;
     for (int i = 0; i < letter->height; i++) {
         for (int j = 0; j < letter->width; j++) {
@@ -244,16 +261,18 @@ static void put_letter(void *context, const struct letter *letter, long along)
             const uint8_t covered = letter->covered[i * letter->width + j];
             if (covered > 0 && x >= 0 && y >= 0 && x < (long)f->width && y < (long)f->height) {
                 uint8_t *const pixel = row_at(f, (size_t)y) + x;
-                *pixel = *pixel > INK_STEPS || *pixel < covered ? covered : *pixel;
+                *pixel = *pixel > INK_STEPS ? blend(line, *pixel, (covered + 2) / 5)
+                         : *pixel < covered ? covered
+                                            : *pixel;
             }
         }
     }
 }
 
-static void put_line(struct figure *f, double x, double y, double capital, bool up,
+static void put_line(struct figure *f, double x, double y, double capital, bool up, uint32_t rgb,
                      const char *text)
 {
-    struct line line = {f, lround(x), lround(y), up};
+    struct line line = {f, lround(x), lround(y), up, rgb, 0, {0}};
     const enum status st = letters_each((int)lround(capital), text, put_letter, &line);
     f->failed = f->failed == STATUS_OK ? st : f->failed;
 }
@@ -287,7 +306,7 @@ void figure_text(struct figure *f, double x, double y, double capital, uint32_t 
                  const char *text)
 {
     if (f->rows != NULL) {
-        put_line(f, x, y + capital, capital, false, text);
+        put_line(f, x, y + capital, capital, false, rgb, text);
     } else {
         show_text(f, x, y + capital, capital, 0, rgb, text);
     }
@@ -297,7 +316,7 @@ void figure_text_up(struct figure *f, double x, double y, double capital, uint32
                     const char *text)
 {
     if (f->rows != NULL) {
-        put_line(f, x + capital, y, capital, true, text);
+        put_line(f, x + capital, y, capital, true, rgb, text);
     } else {
         show_text(f, x + capital, y, capital, -M_PI_2, rgb, text);
     }

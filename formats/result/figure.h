@@ -18,8 +18,9 @@
 
 enum figure_format { FIGURE_PNG, FIGURE_SVG, FIGURE_PDF, FIGURE_NONE };
 
-/* FIGURE_CELLS: filled rectangles of up to 240 colours and text in COLOURS_INK on paper, nothing
- * else, at whole pixels: such a PNG takes a tenth of the time. */
+/* FIGURE_CELLS: filled rectangles of up to 240 colours and text, nothing else, at whole pixels:
+ * such a PNG takes a tenth of the time. Text on paper is in COLOURS_INK; on another colour it takes
+ * two more of them. */
 enum figure_kind { FIGURE_CELLS, FIGURE_LINES };
 
 enum { FIGURE_MAX_SIDE = 16384 };

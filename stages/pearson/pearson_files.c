@@ -50,7 +50,7 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
     if (pearson_has_matrix(&job->choice) && !pearson_is_swept(job)) {
         result_row_flag(to, "anomaly", job->is_anomalous[s]);
     }
-    if (job->place != NULL) {
+    if (job->order != NULL) {
         result_row_count(to, "place", job->place[s]);
     }
     if (job->groups.n > 0) {

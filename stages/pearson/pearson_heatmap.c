@@ -1,6 +1,6 @@
 /*
  * pearson_heatmap - the picture of the matrix: what it is of, cells, names or numbers of series on
- * both axes, and a legend of the colours that are there.
+ * both axes, the tree by which they are ordered, and a legend of the colours that are there.
  *
  * It is large enough to be printed whatever the number of series: cells are enlarged, or one stands
  * for the mean r of the pairs of several series.
@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     SIDE_MOST = 1200,   /* cells along a side */
@@ -22,10 +23,16 @@ enum {
     GAP = 14,
     TICK = 6,
     LEAST_LEFT = 90,
+    SPACING = 17,                  /* from name to name, at least ... */
+    NAMED_MOST = 600,              /* ... of so many series; of more their numbers are shown */
+    VALUED_MOST = 12,              /* series at most of which a cell has its value */
+    TREE_MOST = 200,               /* series at most beside which their tree stands */
+    TREE = 90,                     /* its width */
     NAME = 500,                    /* width of a series' name, at most ... */
     NAMES = NAME + TICK + 2 * GAP, /* ... and of the axis that has them */
     BAR = 26,                      /* width of the legend's bar */
-    LEGEND = 130,                  /* of the legend */
+    LEGEND = 140,                  /* of the legend */
+    NOTE = 320,                    /* bytes of the note below the title */
     CELL_BYTES = 8,                /* of a cell: mean and colour ... */
     VECTOR_BYTES = 16,             /* ... and where cairo draws what it makes of it */
     PIXEL_BYTES = 2                /* of a pixel: rows and file of a PNG */
@@ -34,7 +41,8 @@ enum {
 struct heatmap {
     const struct pearson_job *job;
     struct heatmap_grid grid;
-    bool has_r, has_none; /* cells with a coefficient, without */
+    bool has_none;      /* cells without a coefficient */
+    double least, most; /* of the cells beside the diagonal; least > most: there is none */
     uint32_t *colours;
     float cells[]; /* side * side */
 };
@@ -46,11 +54,22 @@ struct heatmap_grid heatmap_grid_of(size_t n)
     return (struct heatmap_grid){side, cell, series};
 }
 
+/* Every so many series has its name at the axes; 0: none has. */
+static size_t named_every(size_t n)
+{
+    const size_t cell = heatmap_grid_of(n).cell;
+    size_t every = 1;
+    while (every * cell < SPACING) { /* 1, 2, 5, 10 .. */
+        every = every * 2 % 10 == 4 ? every / 2 * 5 : every * 2;
+    }
+    return n <= NAMED_MOST ? every : 0;
+}
+
 size_t heatmap_bytes(size_t n, enum figure_format format)
 {
     const struct heatmap_grid g = heatmap_grid_of(n);
-    const size_t around = n <= HEATMAP_NAMED ? NAMES : LEAST_LEFT;
-    const size_t width = g.side * g.cell + around + LEGEND, height = width;
+    const size_t around = named_every(n) > 0 ? NAMES : LEAST_LEFT;
+    const size_t width = g.side * g.cell + around + TREE + LEGEND, height = width;
     const size_t each = format == FIGURE_PNG ? CELL_BYTES : CELL_BYTES + VECTOR_BYTES;
     return format == FIGURE_NONE ? 0 : g.side * g.side * each + width * height * PIXEL_BYTES;
 }
@@ -70,17 +89,13 @@ static void name_at(const struct pearson_job *job, size_t place, char out[PLOT_N
     plot_named(&named, CAPITAL, NAME, out);
 }
 
-static bool is_named(const struct heatmap *map)
-{
-    return map->job->n_series <= HEATMAP_NAMED;
-}
-
 /* Room for names, or for numbers with the name of the axis. */
 static long axis_room(const struct heatmap *map)
 {
+    const size_t n = map->job->n_series, every = named_every(n);
     double widest = LEAST_LEFT;
     char name[PLOT_NAME];
-    for (size_t k = 0; is_named(map) && k < map->job->n_series; k++) {
+    for (size_t k = 0; every > 0 && k < n; k += every) {
         name_at(map->job, k, name);
         widest = fmax(widest, ceil(figure_text_width(CAPITAL, name)) + TICK + 2 * GAP);
     }
@@ -90,8 +105,9 @@ static long axis_room(const struct heatmap *map)
 static void draw_names(struct figure *f, const struct heatmap *map, double left, double top)
 {
     const double cell = (double)map->grid.cell, side = (double)(map->grid.side * map->grid.cell);
+    const size_t n = map->job->n_series, every = named_every(n);
     char name[PLOT_NAME];
-    for (size_t k = 0; k < map->job->n_series; k++) {
+    for (size_t k = 0; k < n; k += every) {
         const double at = ((double)k + 0.5) * cell;
         name_at(map->job, k, name);
         const double width = figure_text_width(CAPITAL, name);
@@ -125,9 +141,87 @@ static void draw_numbers(struct figure *f, const struct heatmap *map, double lef
     figure_text_up(f, GAP, round(top + side / 2 + width / 2), CAPITAL, COLOURS_INK, axis);
 }
 
+/* --- values and the tree ---------------------------------------------------------------------- */
+
+static void number_text(double r, char out[16])
+{
+    snprintf(out, 16, "%s%.2f", r <= -0.005 ? "\xe2\x88\x92" : "", fabs(r));
+}
+
+/* Of few series the coefficients, in the cells. */
+static void draw_values(struct figure *f, const struct heatmap *map, double left, double top)
+{
+    const size_t n = map->grid.side;
+    const double cell = (double)map->grid.cell;
+    for (size_t k = 0; n <= VALUED_MOST && k < n * n; k++) {
+        const double r = (double)map->cells[k], x = ((double)(k % n) + 0.5) * cell,
+                     y = ((double)(k / n) + 0.5) * cell;
+        char text[16];
+        if (!isnan(r)) {
+            number_text(r, text);
+            figure_text(f, round(left + x - figure_text_width(CAPITAL, text) / 2),
+                        round(top + y - CAPITAL / 2.0), CAPITAL,
+                        fabs(r) > 0.7 ? COLOURS_PAPER : COLOURS_INK, text);
+        }
+    }
+}
+
+static bool has_tree(const struct heatmap *map)
+{
+    const struct pearson_job *const job = map->job;
+    return job->order != NULL && job->merges != NULL && job->n_series <= TREE_MOST;
+}
+
+/* The tree of linkage to the right of the map: a cluster's upright line lies at the distance of its
+ * two halves, by the scale below. */
+static void draw_tree(struct figure *f, const struct heatmap *map, double left, double top)
+{
+    const struct pearson_job *const job = map->job;
+    const size_t n = job->n_series;
+    const double cell = (double)map->grid.cell, root = job->merges[n - 2].distance;
+    const double scale = root > 0 ? TREE / root : 0;
+    const double below = top + (double)n * cell + TICK;
+    const char *const axis = "1 \xe2\x88\x92 |r|";
+    double x[2 * TREE_MOST], y[2 * TREE_MOST]; /* of series and clusters */
+    char end[16];
+    number_text(root, end);
+    figure_text(f, left, below, CAPITAL, COLOURS_INK, "0");
+    figure_text(f, round(left + TREE - figure_text_width(CAPITAL, end)), below, CAPITAL,
+                COLOURS_INK, end);
+    figure_text(f, round(left + (TREE - figure_text_width(CAPITAL, axis)) / 2),
+                below + CAPITAL + TICK, CAPITAL, COLOURS_INK, axis);
+    for (size_t s = 0; s < n; s++) {
+        x[s] = left;
+        y[s] = round(top + ((double)job->place[s] + 0.5) * cell);
+    }
+    for (size_t k = 0; k + 1 < n; k++) {
+        const struct linkage_merge *const m = &job->merges[k];
+        const double at = round(left + m->distance * scale);
+        x[n + k] = at;
+        y[n + k] = round((y[m->a] + y[m->b]) / 2);
+        figure_fill(f, at, y[m->a], 1, y[m->b] - y[m->a] + 1, COLOURS_INK);
+        figure_fill(f, x[m->a], y[m->a], at - x[m->a], 1, COLOURS_INK);
+        figure_fill(f, x[m->b], y[m->b], at - x[m->b], 1, COLOURS_INK);
+    }
+}
+
 /* --- legend and title ------------------------------------------------------------------------- */
 
-/* A bar of all colours, 1 at the top, and the colour of no coefficient below it. */
+/* The cells' range below the bar. */
+static void draw_range(struct figure *f, const struct heatmap *map, double left, double top)
+{
+    char least[16], most[16], text[48];
+    if (map->least <= map->most) {
+        number_text(map->least, least);
+        number_text(map->most, most);
+        snprintf(text, sizeof text, "%s to %s", least, most);
+        figure_text(f, left, top, CAPITAL, COLOURS_INK, map->grid.series > 1 ? "cells:" : "pairs:");
+        figure_text(f, left, top + CAPITAL + GAP / 2.0, CAPITAL, COLOURS_INK, text);
+    }
+}
+
+/* A bar of all colours, from 1 at the top to -1, or to 0 where no cell is negative; what there is
+ * of it; and the colour of no coefficient. */
 static void draw_legend(struct figure *f, const struct heatmap *map, double left, double top)
 {
     static const char *const marks[] = {"1", "0.5", "0",
@@ -136,22 +230,24 @@ static void draw_legend(struct figure *f, const struct heatmap *map, double left
                                         "\xe2\x88\x92"
                                         "1"};
     enum { HEIGHT = 448, MARKS = sizeof marks / sizeof *marks };
-    if (map->has_r) {
-        figure_text(f, left, top, CAPITAL, COLOURS_INK, "r");
-        top += CAPITAL + GAP;
-        for (int y = 0; y < HEIGHT; y++) {
-            const double r = 1 - 2 * (double)y / (HEIGHT - 1);
-            figure_fill(f, left, top + y, BAR, 1, colours_diverging(r));
-        }
-        for (int k = 0; k < MARKS; k++) {
-            const double at = round(top + k * (HEIGHT - 1.0) / (MARKS - 1));
-            figure_fill(f, left + BAR, at, TICK, 1, COLOURS_INK);
-            figure_text(f, left + BAR + TICK + 4, round(at - CAPITAL / 2.0), CAPITAL, COLOURS_INK,
-                        marks[k]);
-        }
-        top += HEIGHT + 2 * GAP;
+    const int n_marks = map->least < 0 ? MARKS : MARKS / 2 + 1;
+    const int step = map->grid.side <= VALUED_MOST ? 16 : 1; /* values in cells need colours, too */
+    figure_text(f, left, top, CAPITAL, COLOURS_INK, "r");
+    top += CAPITAL + GAP;
+    for (int y = 0; y < HEIGHT; y += step) {
+        const double r = 1 - (n_marks - 1) / 2.0 * (y + (step - 1) / 2.0) / (HEIGHT - 1);
+        figure_fill(f, left, top + y, BAR, step, colours_diverging(r));
     }
+    for (int k = 0; k < n_marks; k++) {
+        const double at = round(top + k * (HEIGHT - 1.0) / (n_marks - 1));
+        figure_fill(f, left + BAR, at, TICK, 1, COLOURS_INK);
+        figure_text(f, left + BAR + TICK + 4, round(at - CAPITAL / 2.0), CAPITAL, COLOURS_INK,
+                    marks[k]);
+    }
+    top += HEIGHT + GAP;
+    draw_range(f, map, left, top);
     if (map->has_none) {
+        top += 2 * CAPITAL + 2 * GAP;
         figure_fill(f, left, top, BAR, BAR, colours_diverging((double)NAN));
         figure_text(f, left + BAR + TICK + 4, top + (BAR - CAPITAL) / 2.0, CAPITAL, COLOURS_INK,
                     "no r");
@@ -173,52 +269,93 @@ static void draw_title(struct figure *f, const struct heatmap *map)
     const char *const what = whats[diff == PEARSON_DIFF_NONE   ? 0
                                    : diff == PEARSON_DIFF_STEP ? 1
                                                                : 2];
-    char title[128], note[192], cell[96] = "",
-                                order[64] = "ordered by average linkage on 1 \xe2\x88\x92 |r|";
+    char title[128];
     const size_t n = job->n_samples - job->n_incomplete;
     snprintf(title, sizeof title, ": %s\xe2\x80\x99s r of %zu series, %zu %s%s",
              job->choice.ranks ? "Spearman" : "Pearson", job->n_series, n, what, plural(n));
     plot_title(f, GAP, TITLE, job->name, title);
+}
+
+static void add_note(char note[NOTE], const char *text)
+{
+    const size_t n = strlen(note);
+    snprintf(note + n, NOTE - n, "%s%s", n > 0 ? "; " : "", text);
+}
+
+/* What else one should know, or "". */
+static void note_of(const struct heatmap *map, char note[NOTE])
+{
+    const struct pearson_job *const job = map->job;
+    const size_t every = named_every(job->n_series);
+    char text[NOTE / 2];
+    note[0] = '\0';
     if (map->grid.series > 1) {
-        snprintf(cell, sizeof cell, "a cell is the mean r of up to %zu \xc3\x97 %zu pairs",
+        snprintf(text, sizeof text, "a cell is the mean r of up to %zu \xc3\x97 %zu pairs",
                  map->grid.series, map->grid.series);
+        add_note(note, text);
     }
-    if (job->choice.by_groups) {
-        snprintf(order, sizeof order, "ordered by groups in which %s is %g or more",
+    if (job->order != NULL && job->choice.by_groups) {
+        snprintf(text, sizeof text, "ordered by groups in which %s is %g or more",
                  job->choice.groups_abs ? "|r|" : "r", job->choice.groups);
+        add_note(note, text);
+    } else if (job->order != NULL) {
+        snprintf(text, sizeof text, "ordered by average linkage on 1 \xe2\x88\x92 |r|%s",
+                 job->choice.auto_order ? "; order=file keeps the file\xe2\x80\x99s order" : "");
+        add_note(note, text);
     }
-    snprintf(note, sizeof note, "%s%s%s", cell, cell[0] != '\0' && job->order != NULL ? "; " : "",
-             job->order != NULL ? order : "");
-    figure_text(f, GAP, GAP + TITLE + GAP, CAPITAL, COLOURS_INK, note);
+    if (job->choice.auto_order && job->n_series > PEARSON_ORDER_AUTO) {
+        add_note(note, "order=cluster may show blocks");
+    }
+    if (every > 1) {
+        snprintf(text, sizeof text, "every %zu%s series is named", every, every == 2 ? "nd" : "th");
+        add_note(note, text);
+    } else if (every == 0) {
+        add_note(note, job->order != NULL ? "series by their place in series.csv.gz"
+                                          : "series by their number in series.csv.gz");
+    }
 }
 
 /* --- the picture ------------------------------------------------------------------------------ */
 
 static void choose_colours(struct heatmap *map)
 {
-    for (size_t k = 0; k < map->grid.side * map->grid.side; k++) {
+    const size_t side = map->grid.side;
+    map->least = 2;
+    map->most = -2;
+    for (size_t k = 0; k < side * side; k++) {
         const double r = (double)map->cells[k];
         map->has_none |= isnan(r);
-        map->has_r |= !isnan(r);
         map->colours[k] = colours_diverging(r);
+        if (k % side != k / side) { /* fmin and fmax pass over NaN */
+            map->least = fmin(map->least, r);
+            map->most = fmax(map->most, r);
+        }
     }
 }
 
 static enum status draw(struct heatmap *map, struct bytes *out)
 {
     const long side = (long)(map->grid.side * map->grid.cell), left = axis_room(map);
-    const bool has_note = map->grid.series > 1 || map->job->order != NULL;
-    const long top = GAP + TITLE + GAP + (has_note ? CAPITAL + GAP : 0);
-    const long below = is_named(map) ? left : TICK + 2 * CAPITAL + 2 * GAP;
+    const bool are_named = named_every(map->job->n_series) > 0;
+    const long right = left + side + (has_tree(map) ? TREE + GAP : 0);
+    const long below = are_named ? left : TICK + 2 * CAPITAL + 2 * GAP;
+    char note[NOTE];
+    note_of(map, note);
+    const long top = GAP + TITLE + GAP + (note[0] != '\0' ? CAPITAL + GAP : 0);
     struct figure *f;
-    STATUS_TRY(figure_new(map->job->choice.figure, FIGURE_CELLS, (size_t)(left + side + LEGEND),
+    STATUS_TRY(figure_new(map->job->choice.figure, FIGURE_CELLS, (size_t)(right + LEGEND),
                           (size_t)(top + side + below), &f));
     choose_colours(map);
     draw_title(f, map);
+    figure_text(f, GAP, GAP + TITLE + GAP, CAPITAL, COLOURS_INK, note);
     figure_cells(f, left, top, (long)map->grid.cell, (long)map->grid.cell, map->grid.side,
                  map->grid.side, map->colours);
-    (is_named(map) ? draw_names : draw_numbers)(f, map, (double)left, (double)top);
-    draw_legend(f, map, (double)(left + side) + 2 * GAP, (double)top);
+    (are_named ? draw_names : draw_numbers)(f, map, (double)left, (double)top);
+    draw_values(f, map, (double)left, (double)top);
+    if (has_tree(map)) {
+        draw_tree(f, map, (double)(left + side) + 2, (double)top);
+    }
+    draw_legend(f, map, (double)right + 2 * GAP, (double)top);
     const enum status st = figure_write(f, out);
     figure_free(f);
     return st;

@@ -16,6 +16,7 @@
 #include "kernels/pearson/partners.h"
 #include "stages/base/rows.h"
 #include "stages/pearson/cliques.h"
+#include "stages/pearson/linkage.h"
 
 /* The parameters of the stage; the order is that of pearson_specs. */
 enum { PEARSON_N_SPECS = 18 };
@@ -49,6 +50,7 @@ struct pearson_choice {
     double threshold;     /* 0: off */
     double groups;        /* the least r within a group; 0: off ... */
     bool groups_abs;      /* ... or |r| */
+    bool auto_order;      /* by clusters, where that shows blocks that the file's order hides */
     bool cluster;         /* the heat map is ordered by clusters */
     bool by_groups;       /* the heat map is ordered by groups */
     enum figure_format figure;
@@ -198,7 +200,9 @@ struct pearson_job {
     uint64_t *n_partner_samples; /* [n_partners] */
     struct cliques groups;
     uint32_t *order; /* [n_series]: series from left to right; NULL: as in the file */
-    uint32_t *place; /* [n_series]: where each of them is then */
+    struct linkage_merge
+        *merges;     /* [n_series - 1] the tree of which these are the leaves, or NULL */
+    uint32_t *place; /* [n_series]: where each of them is then, if order is there */
 };
 
 /* Of series across lines: so few that their accumulators take gaps, too. */
@@ -483,11 +487,14 @@ enum status pearson_q_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_order.c: the order in which the heat map shows the series: that of the file, or one
  * in which series that go together stand together --- */
-enum { PEARSON_ORDER_MOST = 8192 }; /* series that are clustered; more stay as in the file */
-/* Host memory that it takes to cluster so many series. */
-size_t pearson_order_bytes(size_t n_series);
-/* Sets order and place where another than that of the file was asked for and can be had. The matrix
- * is complete, and so are groups. */
+enum {
+    PEARSON_ORDER_MOST = 8192, /* series that are clustered; more stay as in the file */
+    PEARSON_ORDER_AUTO = 1000  /* the same where nobody has asked for it */
+};
+/* Host memory that it takes. */
+size_t pearson_order_bytes(const struct pearson_job *job);
+/* Sets order, place and merges where another order than that of the file was asked for, or shows
+ * more, and can be had. The matrix is complete, and so are groups. */
 enum status pearson_order_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_report.c: files, summary, warnings --- */
@@ -502,7 +509,6 @@ enum status pearson_files(struct pearson_job *job, struct result *out) STATUS_MU
 json_t *pearson_files_strongest(const struct pearson_job *job, size_t n);
 
 /* --- pearson_heatmap.c: the matrix as a picture, drawn and encoded when its piece is read --- */
-enum { HEATMAP_NAMED = 60 /* up to so many series have their names at the axes */ };
 /* Cells along a side, pixels along a side of one, series that one stands for (the last one for
  * fewer). */
 struct heatmap_grid {

@@ -123,8 +123,8 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                   .help = "the same: a name up to this is the group"},
     [ORDER] = {.key = "order",
                .kind = PARAM_CHOICE,
-               .text = "file",
-               .choices = "file|cluster|groups",
+               .text = "auto",
+               .choices = "auto|file|cluster|groups",
                .help = "order of the series in the heat map"},
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
@@ -172,8 +172,9 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .threshold = p[THRESHOLD].real,
                                    .groups = p[GROUPS].real,
                                    .groups_abs = p[GROUPS_OF].index == 1,
-                                   .cluster = p[ORDER].index == 1,
-                                   .by_groups = p[ORDER].index == 2,
+                                   .auto_order = p[ORDER].index == 0,
+                                   .cluster = p[ORDER].index == 2,
+                                   .by_groups = p[ORDER].index == 3,
                                    .figure = (enum figure_format)p[FIGURE].index};
 }
 

@@ -257,6 +257,7 @@ static const struct stage_fact facts[] = {
     {"mean |r|", "homogeneity", ""},
     {"groups", "n_groups", ""},
     {"series in the largest group", "largest_group", ""},
+    {"order of the heat map", "order", ""},
     {"series that stand out", "anomalous", ""},
     {"series without variance", "degenerate", ""},
     {"series with gaps", "with_gaps", ""},
@@ -313,6 +314,11 @@ static json_t *series(const struct pearson_job *job, pearson_property_fn *proper
     return json_pack("{s:I, s:o}", "count", (json_int_t)n, "names", names);
 }
 
+static const char *order_name(const struct pearson_job *job)
+{
+    return job->order == NULL ? "file" : job->choice.by_groups ? "groups" : "cluster";
+}
+
 static enum status summarise(const struct pearson_job *job, json_t *summary)
 {
     const struct summary_entry entries[] = {
@@ -330,6 +336,10 @@ static enum status summarise(const struct pearson_job *job, json_t *summary)
         {"with_gaps", series(job, has_gaps)},
     };
     STATUS_TRY(summary_entry_put(summary, entries, sizeof entries / sizeof *entries));
+    if (job->order != NULL) {
+        const struct summary_entry order = {"order", json_string(order_name(job))};
+        STATUS_TRY(summary_entry_put(summary, &order, 1));
+    }
     if (job->groups.n == 0) {
         return STATUS_OK;
     }
@@ -359,9 +369,7 @@ static enum status describe(const struct pearson_job *job, struct result *out)
     const struct summary_entry parameters[] = {
         {"series", json_string(job->choice.columns ? "columns" : "rows")},
         {"precision_used", json_string(precisions[job->choice.used])},
-        {"order", json_string(job->order == NULL    ? "file"
-                              : job->choice.cluster ? "cluster"
-                                                    : "groups")},
+        {"order", json_string(order_name(job))},
     };
     return summary_entry_put(out->parameters, parameters, sizeof parameters / sizeof *parameters);
 }

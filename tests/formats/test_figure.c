@@ -187,6 +187,28 @@ static void text_outside_is_clipped(void **state)
     }
 }
 
+/* Between a cell's colour and its own: nothing of the paper shines around it. */
+static void text_on_a_cell_mixes_with_its_colour(void **state)
+{
+    static const uint32_t cells[] = {0x9c1b1e, 0xf7d9cb}, texts[] = {COLOURS_PAPER, COLOURS_INK};
+    (void)state;
+    for (size_t k = 0; k < 4; k++) {
+        const uint32_t cell = cells[k % 2], text = texts[k % 2];
+        struct figure *const f = open_figure(FIGURE_PNG, kinds[k / 2], 60, 30);
+        figure_fill(f, 0, 0, 60, 30, cell);
+        figure_text(f, 10, 8, 12, text, "0.87");
+        struct dots d = close_png(f);
+        assert_true(dots_count(&d, text) > 20 && dots_count(&d, cell) > 60 * 30 / 2);
+        for (size_t i = 0; i < (size_t)60 * 30; i++) {
+            const unsigned green = dots_at(&d, i % 60, i / 60) >> 8 & 255;
+            const unsigned of_cell = cell >> 8 & 255, of_text = text >> 8 & 255;
+            assert_in_range(green, of_cell < of_text ? of_cell : of_text,
+                            of_cell < of_text ? of_text : of_cell);
+        }
+        free(d.rgb);
+    }
+}
+
 /* A bit of everything. */
 static struct bytes draw_all(enum figure_format format, enum figure_kind kind)
 {
@@ -352,6 +374,7 @@ int main(void)
         cmocka_unit_test(every_printable_character_has_its_own_shape),
         cmocka_unit_test(text_is_where_and_as_large_as_told),
         cmocka_unit_test(text_outside_is_clipped),
+        cmocka_unit_test(text_on_a_cell_mixes_with_its_colour),
         cmocka_unit_test(the_same_calls_give_the_same_file_however_many_were_drawn),
         cmocka_unit_test(a_file_is_what_its_name_says),
         cmocka_unit_test(writing_appends),
