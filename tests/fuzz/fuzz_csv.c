@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .thousands = data[0] & 8 ? "blank" : NULL,
         .unreadable = data[0] & 2 ? "missing" : NULL,
         .sums = data[0] & 16 ? "data" : NULL,
+        .dates = (data[0] & 2) != 0,
     };
     fuzz_table(data + 1, size - 1, &options);
     return 0;
