@@ -71,7 +71,7 @@ struct stage_part {
                            come. NULL: it always has one */
 };
 
-enum { STAGE_MAX_PARTS = 4 };
+enum { STAGE_MAX_PARTS = 5 };
 
 /* A part's file. A grid's `table->grid` may be NULL: a table of another format in its place. */
 struct stage_input {

@@ -54,10 +54,10 @@ uint64_t landslide_helper_bytes(const struct landslide *l, const struct queue *h
     return most_members(l) > 1 ? bands_helper_bytes(home, &l->params) : 0;
 }
 
-/* The start, every so many steps, and the end between two of these. */
+/* The start, where another run's end is gone on from, every so many steps, and the end. */
 static size_t most_reports(const struct landslide *l)
 {
-    return (size_t)(l->steps / l->report_every) + 2;
+    return (size_t)(l->steps / l->report_every) + 3;
 }
 
 static size_t most_records(const struct landslide *l)
@@ -391,6 +391,20 @@ static enum status report(struct landslide *l)
     return landslide_check(l);
 }
 
+static struct sciddicat_rows kept_rows(const struct landslide *l)
+{
+    return (struct sciddicat_rows){0, l->params.rows, l->kept_h, l->kept_max_h, l->arrival};
+}
+
+enum status landslide_resume(struct landslide *l, uint64_t step)
+{
+    const struct sciddicat_rows all = kept_rows(l);
+    STATUS_TRY(bands_give(l->bands, &all));
+    STATUS_TRY(bands_resume(l->bands, step));
+    STATUS_TRY(bands_advance(l->bands, 0, &l->now));
+    return report(l);
+}
+
 /* The last step of all, on its own: how far it takes the state before it. */
 static enum status make_last_step(struct landslide *l)
 {
@@ -442,6 +456,10 @@ enum status landslide_run(struct landslide *l, struct queue *home, struct execut
             STATUS_TRY(pause_run(l));
             began = landslide_now_s();
         }
+    }
+    if (l->kept_h != NULL) {
+        const struct sciddicat_rows all = kept_rows(l);
+        STATUS_TRY(bands_take(l->bands, &all));
     }
     STATUS_TRY(bands_state(l->bands, l->h, l->max_h, l->arrival));
     landslide_close(l);

@@ -70,6 +70,9 @@ struct landslide {
     double *h;     /* at the start; after the run: at the end */
     double *max_h; /* after the run: the largest ever; nobody reads it before */
     int32_t *arrival;
+    /* [n_cells] each, of the caller: at the end, and for landslide_resume, h and max_h as members
+     * exchange them; NULL: not wanted */
+    double *kept_h, *kept_max_h;
     size_t n_nodata; /* cells */
     bool is_masked;  /* NODATA cells are treated as such: there are some, and not compat */
 
@@ -169,6 +172,10 @@ bool landslide_has_snapshot(const struct landslide *l); /* of the present step *
  * the same bits; in the pause before the first step it may come back. The map has two rows at
  * least, which travel through max_h and arrival. STATUS_INTERNAL: it is of another landslide. */
 enum status landslide_pass(struct landslide *l, struct saved *s) STATUS_MUST_CHECK;
+/* In the pause before the first step: goes on from the end of another run of the same map, after so
+ * many steps, of which kept_h, kept_max_h and arrival are left. STATUS_INTERNAL: as landslide_run.
+ */
+enum status landslide_resume(struct landslide *l, uint64_t step) STATUS_MUST_CHECK;
 /* By how much the mass may be off after the present step, in metres summed over cells. */
 double landslide_mass_bound(const struct landslide *l);
 double landslide_now_s(void); /* a clock that never goes back */

@@ -29,6 +29,8 @@ enum {
     SEED,
     OUTLINE,
     CHECKPOINT,
+    STATE,
+    START,
     FIGURE,
 };
 
@@ -107,6 +109,8 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                     .text = "60",
                     .max = 1e6,
                     .help = "keep the state every so many seconds; 0: never"},
+    [STATE] = ONE_OF("state", "none|keep", "none", "keep: write state.npz, for runs that go on"),
+    [START] = ONE_OF("start", "none|file", "none", "file: go on from the state X.start.npz"),
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
@@ -134,6 +138,7 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
 {
     return (struct sciddicat_choice){.affected_m = p[AFFECTED].real,
                                      .has_outline = p[OUTLINE].index > 0,
+                                     .keeps_end = p[STATE].index > 0,
                                      .checkpoint_s = p[CHECKPOINT].real,
                                      .figure = (enum figure_format)p[FIGURE].index,
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
@@ -222,6 +227,11 @@ static enum status check_shape(const struct sciddicat_job *job)
                            " snapshots of %" PRIu64 " steps; %d are possible",
                            l->snapshot_every, n_snapshots(l), l->steps, MOST_SNAPSHOTS);
     }
+    if (job->args.inputs[SCIDDICAT_START].table != NULL && job->runs.n > 1) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "start=file: one run can go on, and p_r, p_epsilon and sample make %zu",
+                           job->runs.n);
+    }
     if (l->params.nodata == SCIDDICAT_COMPAT &&
         job->args.inputs[SCIDDICAT_DEM].table->has_missing_value) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -262,6 +272,10 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
         STATUS_TRY(room_host(room, n, sizeof *job->maxima, &job->maxima));
         const uint64_t at_once = job->runs.n > 1 ? job->runs.sweep.most : 1;
         room_count(room, at_once * n * sizeof *job->maxima, 0); /* of qsort */
+    }
+    if (job->choice.keeps_end || job->args.inputs[SCIDDICAT_START].table != NULL) {
+        STATUS_TRY(room_host(room, n, sizeof *job->kept[0], &job->kept[0]));
+        STATUS_TRY(room_host(room, n, sizeof *job->kept[1], &job->kept[1]));
     }
     return n_snapshots(l) > 0 ? room_host(room, n, sizeof *job->snapshot, &job->snapshot)
                               : STATUS_OK;

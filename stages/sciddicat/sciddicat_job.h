@@ -18,6 +18,7 @@ enum sciddicat_part {
     SCIDDICAT_SOURCE,
     SCIDDICAT_OBSERVED,
     SCIDDICAT_PROBES,
+    SCIDDICAT_START,
     SCIDDICAT_N_PARTS
 };
 
@@ -39,9 +40,9 @@ struct sciddicat_choice {
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
     enum figure_format figure;
-    bool has_outline;
-    double checkpoint_s; /* from state to state; 0: none is kept */
-    double affected_m;   /* a cell with more debris than that, ever, was hit */
+    bool has_outline, keeps_end; /* keeps_end: state.npz is written */
+    double checkpoint_s;         /* from state to state; 0: none is kept */
+    double affected_m;           /* a cell with more debris than that, ever, was hit */
 };
 
 /* Metres in a unit of the files' numbers: as they are taken, and as the files say it, by
@@ -115,8 +116,11 @@ struct sciddicat_job {
     struct sciddicat_units units;
     struct sciddicat_runs runs;
     uint64_t n_before; /* steps of runs that have ended */
-    double keep_at_s;  /* by landslide_now_s: when the state is to be kept; INFINITY: never */
-    double *snapshot;  /* [n_cells]: the last one, on its way; NULL: there are to be none */
+    bool is_last;      /* the run that is made is the last, or the only one */
+    double keep_at_s;  /* of it, by landslide_now_s: when its state is kept; INFINITY: never */
+    double *kept[2];   /* [n_cells] each: the landslide's; NULL: no state comes or is written */
+    uint64_t start_step, digest; /* of the state that has come; 0: none. Of one that is written */
+    double *snapshot; /* [n_cells]: the last one, on its way; NULL: there are to be none */
     struct sciddicat_probe *probes; /* [slide.n_probes] */
     uint8_t *hit;   /* [n_cells]: 1 where the observed landslide was; NULL: there is none */
     double *maxima; /* [n_cells]: for the scores; NULL likewise */
@@ -133,7 +137,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 21 };
+enum { SCIDDICAT_N_SPECS = 23 };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -221,10 +225,22 @@ enum status sciddicat_probes_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_simulate: the run of the landslide --------------------------------------------- */
 
-/* Runs to the end, while snapshots leave. As landslide_run(). The last run goes on from the state
- * that an interrupted job has kept, unless there are to be snapshots, of which those before it have
- * gone. */
+/* Runs to the end, while snapshots leave. As landslide_run(). */
 enum status sciddicat_simulate(struct sciddicat_job *job) STATUS_MUST_CHECK;
+
+/* --- sciddicat_state: states that outlive a job -------------------------------------------------
+ */
+
+/* Before the first step of the last run: it goes on from the state that an interrupted job has
+ * kept, unless there are to be snapshots, of which those before it have gone; or from that which
+ * has come with the job. */
+enum status sciddicat_state_find(struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* Between its steps: keeps it, where it is time. */
+enum status sciddicat_state_keep(struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* Takes the part; the landslide is ready. STATUS_BAD_INPUT, _BAD_ARGUMENT. */
+enum status sciddicat_state_take(struct sciddicat_job *job) STATUS_MUST_CHECK;
+/* Adds state.npz; the run is over. */
+enum status sciddicat_state_file(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_files: grids and the mass balance as files --------------------------------------
  *

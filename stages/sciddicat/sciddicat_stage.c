@@ -53,10 +53,13 @@ static enum status sciddicat_run(struct job_io *io)
     STATUS_TRY(job->observed != NULL ? sciddicat_cells_take(job, SCIDDICAT_OBSERVED) : STATUS_OK);
     STATUS_TRY(sciddicat_cells_ready(job));
     STATUS_TRY(sciddicat_probes_take(job));
+    STATUS_TRY(job->args.inputs[SCIDDICAT_START].table != NULL ? sciddicat_state_take(job)
+                                                               : STATUS_OK);
     STATUS_TRY(sciddicat_simulate(job)); /* of several runs all, then one in full */
     STATUS_TRY(sciddicat_summarise(job));
     STATUS_TRY(sciddicat_files(job));
     STATUS_TRY(sciddicat_map(job));
+    STATUS_TRY(job->choice.keeps_end ? sciddicat_state_file(job) : STATUS_OK);
     STATUS_TRY(job->choice.has_outline ? sciddicat_outline(job) : STATUS_OK);
     STATUS_TRY(job->runs.n > 1 ? sciddicat_runs_files(job) : STATUS_OK);
     return job->slide.n_probes > 0 ? sciddicat_probes_files(job) : STATUS_OK;
@@ -66,6 +69,7 @@ static const struct stage_part parts[] = {
     [SCIDDICAT_DEM] = {.suffix = "dem", .kind = STAGE_GRID},
     [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID},
     [SCIDDICAT_OBSERVED] = {.suffix = "observed", .kind = STAGE_GRID, .unless = "observed"},
+    [SCIDDICAT_START] = {.suffix = "start", .kind = STAGE_TABLE, .unless = "start"},
     [SCIDDICAT_PROBES] = {
         .suffix = "probes", .kind = STAGE_TABLE, .columns = "probe_columns", .unless = "probes"}};
 

@@ -1,0 +1,181 @@
+/*
+ * sciddicat_state - states that outlive their job: that of an interrupted one, and that of its end.
+ *
+ * state.npz: `state`, of 3 columns: a row of the step and the two halves of a digest, then one a
+ * cell, by rows: its debris (m); of cells that can move the most that it ever had, of others what
+ * has flowed in; its arrival. The digest is of the map, and of what makes a step.
+ */
+#include "formats/base/log.h"
+#include "stages/sciddicat/sciddicat_job.h"
+
+#include <isa-l.h>
+#include <math.h>
+
+enum { HEAD = 3, NUMBERS = 3 /* a cell */ };
+
+static uint64_t digest_map(const struct landslide *l)
+{
+    const double reals[] = {l->params.epsilon, l->params.r};
+    const uint64_t counts[] = {l->params.rows, l->params.columns, l->params.nodata, l->is_masked};
+    const struct {
+        const void *at;
+        size_t bytes;
+    } all[] = {{reals, sizeof reals},
+               {counts, sizeof counts},
+               {l->z, l->n_cells * sizeof *l->z},
+               {l->h, l->n_cells * sizeof *l->h},
+               {l->nodata, l->n_cells}};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        sum = crc64_ecma_refl(sum, all[i].at, all[i].bytes);
+    }
+    return sum;
+}
+
+/* --- of an interrupted job -------------------------------------------------------------------- */
+
+/* Of all that its results follow from. */
+static uint64_t digest(const struct sciddicat_job *job)
+{
+    const struct landslide *const l = &job->slide;
+    const uint64_t counts[] = {digest_map(l), l->steps,        l->settle,      l->report_every,
+                               l->n_probes,   l->record_every, job->start_step};
+    const uint64_t sum = crc64_ecma_refl(0, (const void *)counts, sizeof counts);
+    return crc64_ecma_refl(sum, (const void *)l->probes, l->n_probes * sizeof *l->probes);
+}
+
+static enum status pass_state(void *context, struct saved *s)
+{
+    struct sciddicat_job *const job = context;
+    const uint64_t own = digest(job);
+    uint64_t of = own;
+    STATUS_TRY(saved_pass(s, &of, sizeof of));
+    return of == own ? landslide_pass(&job->slide, s)
+                     : status_fail(STATUS_CHANGED, "it is of other inputs or parameters");
+}
+
+static bool is_kept(const struct sciddicat_job *job)
+{
+    return job->args.state != NULL && job->choice.checkpoint_s > 0 && job->snapshot == NULL &&
+           job->slide.params.rows > 1 && job->io->ops->sciddicat->member != NULL;
+}
+
+enum status sciddicat_state_find(struct sciddicat_job *job)
+{
+    const struct stage_state *const state = job->args.state;
+    struct landslide *const l = &job->slide;
+    bool found = false;
+    job->keep_at_s = INFINITY;
+    job->digest = job->choice.keeps_end ? digest_map(l) : 0; /* of the debris at the start */
+    if (is_kept(job)) {
+        job->keep_at_s = landslide_now_s() + job->choice.checkpoint_s;
+        STATUS_TRY(state->find(state->context, pass_state, job, &found));
+    }
+    if (found) {
+        log_info("%s: goes on after step %llu, where it was interrupted",
+                 sciddicat_name(job, SCIDDICAT_DEM), (unsigned long long)l->now.step);
+        return STATUS_OK;
+    }
+    return job->start_step > 0 ? landslide_resume(l, job->start_step) : STATUS_OK;
+}
+
+/* A large state takes long: a twentieth of the time at most. */
+enum status sciddicat_state_keep(struct sciddicat_job *job)
+{
+    const struct stage_state *const state = job->args.state;
+    const double began = landslide_now_s();
+    if (began < job->keep_at_s) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(state->keep(state->context, pass_state, job));
+    const double now = landslide_now_s();
+    job->keep_at_s = now + fmax(job->choice.checkpoint_s, 20 * (now - began));
+    return STATUS_OK;
+}
+
+/* --- of the end ------------------------------------------------------------------------------- */
+
+static enum status fetch(void *context, uint64_t first, size_t n, void *dst)
+{
+    const struct sciddicat_job *const job = context;
+    const struct landslide *const l = &job->slide;
+    const double head[HEAD] = {(double)l->now.step, (double)(job->digest >> 32),
+                               (double)(job->digest & UINT32_MAX)};
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t at = first + i, k = at / NUMBERS - 1;
+        double *const to = (double *)dst + i;
+        *to = at < HEAD           ? head[at]
+              : at % NUMBERS == 0 ? l->kept_h[k]
+              : at % NUMBERS == 1 ? l->kept_max_h[k]
+                                  : l->arrival[k];
+    }
+    return STATUS_OK;
+}
+
+enum status sciddicat_state_file(struct sciddicat_job *job)
+{
+    const size_t dims[] = {job->slide.n_cells + 1, NUMBERS};
+    struct result_file *f;
+    STATUS_TRY(result_add_file(job->io->out, "state.npz", PACK_ZIP, &f));
+    return result_add_array(f, "state", NPY_F8, 2, dims, fetch, job, NULL);
+}
+
+static enum status refuse(const struct sciddicat_job *job, const char *what)
+{
+    return status_fail(STATUS_BAD_INPUT, "%s: %s; take the state.npz of a run with state=keep",
+                       sciddicat_name(job, SCIDDICAT_START), what);
+}
+
+/* Number `at` of the file; false: it is none of a state. */
+static bool take(struct sciddicat_job *job, uint64_t at, double x)
+{
+    struct landslide *const l = &job->slide;
+    const uint64_t k = at / NUMBERS - 1;
+    if (at < HEAD) {
+        const double most[] = {LANDSLIDE_MOST_STEPS, UINT32_MAX, UINT32_MAX};
+        if (!(x >= 0 && x <= most[at] && x == floor(x))) {
+            return false;
+        }
+        job->start_step = at == 0 ? (uint64_t)x : job->start_step;
+        job->digest = at == 0 ? 0 : job->digest << 32 | (uint64_t)x;
+    } else if (at % NUMBERS == 2) {
+        if (!(x >= -1 && x <= (double)job->start_step && x == floor(x))) {
+            return false;
+        }
+        l->arrival[k] = (int32_t)x;
+    } else {
+        job->kept[at % NUMBERS][k] = x;
+    }
+    return isfinite(x);
+}
+
+enum status sciddicat_state_take(struct sciddicat_job *job)
+{
+    const struct table_info *const t = job->args.inputs[SCIDDICAT_START].table;
+    const uint64_t all = NUMBERS * ((uint64_t)job->slide.n_cells + 1);
+    const struct table_chunk *chunk;
+    uint64_t n = 0;
+    if (t->cells_per_line != NUMBERS || t->lines_are_columns || t->dtype != DTYPE_F64) {
+        return refuse(job, "is not a state, which has 3 columns of float64");
+    }
+    STATUS_TRY(io_chunk(job->io, SCIDDICAT_START, &chunk));
+    while (chunk != NULL) {
+        for (size_t i = 0; i < chunk->n_cells; i++, n++) {
+            if (n == all || !take(job, n, ((const double *)chunk->values)[i])) {
+                return refuse(job, n == all ? "is of a larger map" : "has numbers of no state");
+            }
+        }
+        STATUS_TRY(io_chunk(job->io, SCIDDICAT_START, &chunk));
+    }
+    if (n < all || job->digest != digest_map(&job->slide)) {
+        return refuse(job, "is of other altitudes, debris, p_r, p_epsilon or nodata");
+    }
+    return job->start_step < job->slide.steps
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT,
+                             "%s: is the state after step %llu, so nothing is left of steps=%llu, "
+                             "which counts all of them; set steps to more",
+                             sciddicat_name(job, SCIDDICAT_START),
+                             (unsigned long long)job->start_step,
+                             (unsigned long long)job->slide.steps);
+}
