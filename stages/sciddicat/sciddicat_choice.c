@@ -110,7 +110,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                     .max = 1e6,
                     .help = "keep the state every so many seconds; 0: never"},
     [STATE] = ONE_OF("state", "none|keep", "none", "keep: write state.npz, for runs that go on"),
-    [START] = ONE_OF("start", "none|file", "none", "file: go on from the state X.start.npz"),
+    [START] = ONE_OF("start", "none|file", "none", "file: go on from X.start.npz"),
     [FIGURE] = STAGE_FIGURE_SPEC,
 };
 
