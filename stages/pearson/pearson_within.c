@@ -14,6 +14,7 @@
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -146,11 +147,12 @@ static void survey_group(struct pearson_job *job, size_t g, double *scratch)
     job->survey.mean_abs += sum_abs;
 }
 
-/* strength: |r| of all pairs that have one, in any order then; *n of them. */
-static enum status survey(struct pearson_job *job, double **strength, size_t *n)
+static enum status survey(struct pearson_job *job)
 {
     struct pearson_within *const w = &job->within;
-    STATUS_TRY(room_host(&job->work, n_pairs(w) + job->n_series, sizeof **strength, strength));
+    double *scratch;
+    size_t n = 0;
+    STATUS_TRY(room_host(&job->work, n_pairs(w) + job->n_series, sizeof *scratch, &scratch));
     STATUS_TRY(room_host(job->kept, w->n, sizeof *w->groups, &w->groups));
     job->survey = (struct matrix_survey){.n_pairs = n_pairs(w)};
     for (size_t s = 0; s < job->n_series; s++) {
@@ -158,130 +160,81 @@ static enum status survey(struct pearson_job *job, double **strength, size_t *n)
     }
     for (size_t g = 0; g < w->n; g++) {
         STATUS_TRY(queue_check(job->queue));
-        survey_group(job, g, *strength);
-        survey_series(job, g, *strength);
+        survey_group(job, g, scratch);
+        survey_series(job, g, scratch);
     }
-    *n = 0;
     for (uint64_t k = 0; k < n_pairs(w); k++) {
-        (*strength)[*n] = fabs(w->r[k]);
-        *n += isnan(w->r[k]) ? 0 : 1;
+        scratch[n] = fabs(w->r[k]);
+        n += isnan(w->r[k]) ? 0 : 1;
     }
-    job->survey.mean_abs = *n > 0 ? job->survey.mean_abs / (double)*n : NAN;
-    job->median_abs_all = matrix_median(*strength, *n);
+    job->survey.mean_abs = n > 0 ? job->survey.mean_abs / (double)n : NAN;
+    job->median_abs_all = matrix_median(scratch, n);
     return STATUS_OK;
 }
 
 /* --- pairs ------------------------------------------------------------------------------------ */
 
-/* Which pairs are found: those above a strength, the first of those of it, and those that reach the
- * threshold. */
-struct sieve {
-    double above;
-    size_t n_equal;
-    double threshold; /* 0: none */
-};
-
-static bool passes(struct sieve *s, double r)
-{
-    const double strength = fabs(r);
-    const bool is_equal = strength == s->above && s->n_equal > 0;
-    s->n_equal -= is_equal ? 1 : 0;
-    return strength > s->above || is_equal || (s->threshold > 0 && strength >= s->threshold);
-}
-
-/* Of n strengths, which change places, the `top` strongest. */
-static struct sieve sieve_of(double *strength, size_t n, size_t top, double threshold)
-{
-    struct sieve s = {.above = -1, .threshold = threshold};
-    if (n > top) {
-        matrix_quickselect(strength, n, n - top);
-        s.above = strength[n - top];
-        s.n_equal = top;
-        for (size_t k = n - top; k < n; k++) {
-            s.n_equal -= strength[k] > s.above ? 1 : 0;
-        }
-    }
-    return s;
-}
-
-/* The pairs that pass, in the order of i, then j, to `out`, or only their number. */
-static size_t sift(const struct pearson_job *job, struct sieve sieve, struct matrix_pair *out)
+/* The pairs of series s with the members of its group after it, or with all, that have a
+ * coefficient; how many. */
+static size_t pairs_of(const struct pearson_job *job, size_t s, bool all, struct matrix_pair *out)
 {
     const struct pearson_within *const w = &job->within;
+    const size_t g = w->group[s], a = w->place[s];
     size_t n = 0;
-    for (size_t s = 0; s < job->n_series; s++) {
-        const size_t g = w->group[s], a = w->place[s];
-        for (size_t b = a + 1; g < w->n && b < size_of(w, g); b++) {
-            const double r = r_of(w, g, a, b);
-            if (passes(&sieve, r)) {
-                if (out != NULL) {
-                    out[n] = (struct matrix_pair){(uint32_t)s, w->members[w->start[g] + b], r};
-                }
-                n++;
-            }
-        }
+    for (size_t b = all ? 0 : a + 1; g < w->n && b < size_of(w, g); b++) {
+        const double r = a == b ? NAN : r_of(w, g, a < b ? a : b, a < b ? b : a);
+        out[n] = (struct matrix_pair){(uint32_t)s, w->members[w->start[g] + b], r};
+        n += isnan(r) ? 0 : 1;
     }
     return n;
 }
 
 /* With gaps all, since q follows from the samples of all. */
-static enum status find_pairs(struct pearson_job *job, double *strength, size_t n)
+static enum status find_pairs(struct pearson_job *job, struct matrix_pair *some)
 {
-    const size_t asked = job->choice.top > 0 ? job->choice.top : 1;
-    const struct sieve sieve =
-        sieve_of(strength, n, job->has_gaps ? n : asked, job->choice.threshold);
-    job->n_found = sift(job, sieve, NULL);
-    if (job->n_found > PEARSON_PAIRS_MAX) {
-        return status_fail(STATUS_TOO_LARGE,
-                           "more than %d pairs have |r| >= %g: raise threshold, or use the matrix",
-                           PEARSON_PAIRS_MAX, job->choice.threshold);
+    const size_t defined = (size_t)(job->survey.n_pairs - job->survey.n_undefined),
+                 asked = job->choice.top > 0 ? job->choice.top : 1;
+    const struct pearson_wanted wanted = {.top = job->has_gaps || defined < asked ? defined : asked,
+                                          .threshold = job->choice.threshold,
+                                          .most = PEARSON_PAIRS_MAX,
+                                          .cure = "raise threshold, or use the matrix"};
+    struct pearson_basket b = {.wanted = &wanted};
+    enum status st = STATUS_OK;
+    for (size_t s = 0; s < job->n_series && st == STATUS_OK; s++) {
+        st = pearson_basket_put(&b, some, pairs_of(job, s, false, some));
     }
-    STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->pairs, &job->pairs));
-    (void)sift(job, sieve, job->pairs);
-    return pearson_pairs_sort(job->pairs, job->n_found);
+    st = st == STATUS_OK ? pearson_basket_end(&b) : st;
+    if (st != STATUS_OK) {
+        free(b.pairs);
+        return st;
+    }
+    job->pairs = b.pairs;
+    job->n_found = b.n;
+    return room_keep(job->kept, free, job->pairs);
 }
 
-/* The partners of series s in its group, the strongest first; how many. */
-static enum status rank_partners(const struct pearson_job *job, size_t s, struct matrix_pair *out,
-                                 size_t *n)
+static enum status find_partners(struct pearson_job *job, struct matrix_pair *some)
 {
-    const struct pearson_within *const w = &job->within;
-    const size_t g = w->group[s], a = w->place[s];
-    *n = 0;
-    for (size_t b = 0; g < w->n && b < size_of(w, g); b++) {
-        const double r = a == b ? NAN : r_of(w, g, a < b ? a : b, a < b ? b : a);
-        out[*n] = (struct matrix_pair){(uint32_t)s, w->members[w->start[g] + b], r};
-        *n += isnan(r) ? 0 : 1;
-    }
-    return pearson_pairs_sort(out, *n);
-}
-
-static enum status find_partners(struct pearson_job *job)
-{
-    const struct pearson_within *const w = &job->within;
     const size_t top = job->choice.top_each;
-    size_t most = 0, largest = 0, n;
-    struct matrix_pair *all;
-    for (size_t g = 0; g < w->n; g++) {
-        const size_t size = size_of(w, g);
-        largest = size > largest ? size : largest;
-        most += size * (top < size ? top : size);
+    size_t most = 0;
+    for (size_t s = 0; s < job->n_series; s++) {
+        const size_t n = pairs_of(job, s, true, some);
+        most += n < top ? n : top;
     }
     if (most > PEARSON_PAIRS_MAX) {
         return status_fail(STATUS_TOO_LARGE,
-                           "%s: %zu partners of each of %zu series are more than are listed (%d); "
-                           "set top_each to %zu or less",
-                           job->name, top, job->n_series, PEARSON_PAIRS_MAX,
-                           PEARSON_PAIRS_MAX / job->n_series);
+                           "%s: %zu partners are more than are listed (%d); set top_each to %zu or "
+                           "less",
+                           job->name, most, PEARSON_PAIRS_MAX, PEARSON_PAIRS_MAX / job->n_series);
     }
-    STATUS_TRY(room_host(&job->work, largest, sizeof *all, &all));
     STATUS_TRY(room_host(job->kept, most, sizeof *job->partners, &job->partners));
     STATUS_TRY(room_host(job->kept, most, sizeof *job->n_partner_samples, &job->n_partner_samples));
     for (size_t s = 0; s < job->n_series; s++) {
+        size_t n = pairs_of(job, s, true, some);
         STATUS_TRY(queue_check(job->queue));
-        STATUS_TRY(rank_partners(job, s, all, &n));
+        STATUS_TRY(pearson_pairs_sort(some, n));
         n = n < top ? n : top;
-        memcpy(job->partners + job->n_partners, all, n * sizeof *all);
+        memcpy(job->partners + job->n_partners, some, n * sizeof *some);
         job->n_partners += n;
     }
     return pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples);
@@ -305,8 +258,8 @@ enum status pearson_within_find(struct pearson_job *job)
 {
     struct pearson_within *const w = &job->within;
     uint64_t n_unsure = 0;
-    double *strength;
-    size_t n;
+    struct matrix_pair *some;
+    STATUS_TRY(room_host(&job->work, job->n_series, sizeof *some, &some));
     STATUS_TRY(room_host(job->kept, w->n + 1, sizeof *w->at, &w->at));
     for (size_t g = 0; g < w->n; g++) {
         w->at[g + 1] = w->at[g] + matrix_n_pairs(size_of(w, g));
@@ -320,9 +273,9 @@ enum status pearson_within_find(struct pearson_job *job)
         return status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
                            job->name, (unsigned long long)n_unsure);
     }
-    STATUS_TRY(survey(job, &strength, &n));
-    STATUS_TRY(find_pairs(job, strength, n));
-    return job->choice.top_each > 0 ? find_partners(job) : STATUS_OK;
+    STATUS_TRY(survey(job));
+    STATUS_TRY(find_pairs(job, some));
+    return job->choice.top_each > 0 ? find_partners(job, some) : STATUS_OK;
 }
 
 /* --- results ---------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  *
  * pearson_ranks: the same of their ranks, which is Spearman's coefficient; pearson_ranks_gaps: of
  * series that lack samples, ranked again for each pair. pearson_survey: what is asked of a matrix.
+ * pearson_blocks: the products inside many small groups alone, of series in standard form.
  *
  * The floor is the product's n (n - 1) / 2 pairs of N multiplications and additions at the rate of
  * the machine's own matrix product of that precision.
@@ -344,6 +345,104 @@ static enum status pearson_open(struct bench *b, const struct bench_case *c,
     return STATUS_OK;
 }
 
+/* --- groups ----------------------------------------------------------------------------------- */
+
+enum { BLOCK = 64, BLOCK_SAMPLES = 1024 };
+
+struct blocks_state {
+    struct pearson_blocks b;
+    struct span x;
+};
+
+static void blocks_close(struct bench *b, void *state)
+{
+    struct blocks_state *s = state;
+    const struct backend_ops *ops = b->backend->ops;
+    ops->release(b->queue, s->x);
+    ops->release(b->queue, s->b.z);
+    ops->release(b->queue, s->b.moments);
+    ops->release(b->queue, s->b.r);
+    free(s);
+}
+
+static enum status blocks_run(struct bench *b, void *state)
+{
+    const struct blocks_state *s = state;
+    return b->backend->ops->pearson->gram_blocks(b->queue, &s->b);
+}
+
+/* Series in standard form, block by block. */
+static enum status blocks_fill(struct bench *b, struct blocks_state *s)
+{
+    const struct backend_ops *ops = b->backend->ops;
+    const size_t z_bytes = ops->pearson->z_bytes(b->queue, PEARSON_EXACT, s->b.n_samples),
+                 n = s->b.n * s->b.size, row = s->b.n_samples * sizeof(double);
+    const struct philox_walk walk = {.seed = 11, .start = 100, .epsilon = 0.01};
+    STATUS_TRY(ops->alloc(b->queue, n * row, &s->x));
+    STATUS_TRY(ops->alloc(b->queue, n * z_bytes, &s->b.z));
+    STATUS_TRY(ops->alloc(b->queue, s->b.n * moments_bytes(s->b.size), &s->b.moments));
+    STATUS_TRY(ops->alloc(b->queue, n * s->b.size * sizeof(double), &s->b.r));
+    const struct series_rows all = {s->x, DTYPE_F64, n, s->b.n_samples, 0, 0};
+    STATUS_TRY(ops->philox->walk_rows(b->queue, &walk, &all));
+    for (size_t k = 0; k < s->b.n; k++) {
+        const struct pearson_panel p = pearson_block(&s->b, k, z_bytes);
+        const struct series_rows x = {
+            span_from(s->x, k * s->b.size * row), DTYPE_F64, s->b.size, s->b.n_samples, 0, 0};
+        STATUS_TRY(ops->means->rows(b->queue, &x, p.moments));
+        STATUS_TRY(ops->pearson->standardize(b->queue, PEARSON_EXACT, &x, p.moments, p.a.z));
+    }
+    return blocks_run(b, s);
+}
+
+/* The first series of CHECKED blocks with their last. */
+static enum status blocks_check(struct bench *b, const struct blocks_state *s)
+{
+    enum { LAST = BLOCK - 1 };
+    const struct backend_ops *ops = b->backend->ops;
+    const size_t row = s->b.n_samples * sizeof(double);
+    for (size_t c = 0; c < CHECKED; c++) {
+        const size_t k = c * (s->b.n - 1) / (CHECKED - 1);
+        double x[BLOCK_SAMPLES], y[BLOCK_SAMPLES], r;
+        STATUS_TRY(ops->download(b->queue, x, span_from(s->x, k * BLOCK * row), row));
+        STATUS_TRY(ops->download(b->queue, y, span_from(s->x, (k * BLOCK + LAST) * row), row));
+        STATUS_TRY(ops->download(
+            b->queue, &r, span_from(s->b.r, (k * BLOCK + LAST) * BLOCK * sizeof r), sizeof r));
+        const double want = reference(x, y, s->b.n_samples);
+        if (!(fabs(r - want) <= pearson_bound(PEARSON_EXACT, false))) {
+            return status_fail(STATUS_INTERNAL, "r of block %zu is %.17g, not %.17g", k, r, want);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status blocks_open(struct bench *b, const struct bench_case *c, struct bench_work *work,
+                               void **state)
+{
+    struct blocks_state *s = calloc(1, sizeof *s);
+    (void)c;
+    if (s == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory");
+    }
+    s->b = (struct pearson_blocks){.n = b->smoke  ? CHECKED
+                                        : b->cuda ? 4096
+                                                  : 512,
+                                   .size = BLOCK,
+                                   .n_samples = BLOCK_SAMPLES};
+    enum status code = blocks_fill(b, s);
+    code = code == STATUS_OK ? blocks_check(b, s) : code;
+    if (code != STATUS_OK) {
+        blocks_close(b, s);
+        return code;
+    }
+    const double rate = b->ceilings.f64_flop_s;
+    work->flops = (double)s->b.n * BLOCK * (BLOCK - 1) * BLOCK_SAMPLES;
+    work->floor_of = "FP64 product";
+    work->floor_s = rate > 0 ? work->flops / rate : 0;
+    work->mark_s = b->cuda && !b->smoke ? 2 * work->floor_s : 0;
+    *state = s;
+    return STATUS_OK;
+}
+
 #define VARIANT(of, of_type, series, samples, ...)                                                 \
     {                                                                                              \
         .precision = (of), .type = (of_type), .n = (series), .n_samples = (samples), __VA_ARGS__   \
@@ -380,5 +479,12 @@ const struct bench_case bench_pearson_cases[] = {
                  BENCH_CPU | BENCH_CUDA),
     CASE_RUN(survey, "survey and a rank of the r of 8192 (CPU: 2048) series",
              BENCH_CPU | BENCH_CUDA, survey_run),
+    {.name = "pearson_blocks",
+     .what = "every r inside 4096 (CPU: 512) groups of 64 series of 1024 f64, from standard form",
+     .backends = BENCH_CPU | BENCH_CUDA,
+     .by_device = true,
+     .open = blocks_open,
+     .run = blocks_run,
+     .close = blocks_close},
     {0},
 };
