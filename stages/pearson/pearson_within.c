@@ -49,7 +49,8 @@ enum status pearson_within_begin(const struct pearson_job *job)
 enum status pearson_within_count(struct pearson_job *job)
 {
     const struct table_info *const table = job->args.inputs[PEARSON_GROUPS].table;
-    const size_t n = job->n_series, of_group = sizeof *job->within.groups + sizeof(char *),
+    const size_t n = job->n_series,
+                 of_group = sizeof *job->within.groups + 2 * sizeof(char *) + 4 * sizeof(double),
                  lines = table != NULL ? table->n_lines_estimate : 0;
     const uint64_t all = matrix_n_pairs(n),
                    pairs = all < PEARSON_PAIRS_MAX ? all : PEARSON_PAIRS_MAX,

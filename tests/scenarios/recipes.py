@@ -65,6 +65,11 @@ assert [row["size"] for row in groups] == ["8"] * 3 and min(float(row["smallest_
 assert sorted(valley(row["name"]) for row in groups) == ["north", "south", "west"], groups
 is_picture("groups/stations/heatmap.png")
 
+(_, valleys), _ = cook("How alike are the stations of one valley?")
+valleys = table(valleys)
+assert [(row["group"], row["size"]) for row in valleys] == [("north", "8"), ("south", "8"), ("west", "8")], valleys
+assert all(0.5 < float(row["homogeneity"]) < 1 for row in valleys), valleys
+
 (_, runs), text = cook("Which p_r fits the landslide that was mapped?")
 best = [float(word) for word in runs.splitlines()[-1].split(",")]
 promised = float(re.search(r"near (0\.\d+)", text)[1])
