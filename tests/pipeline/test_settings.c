@@ -414,6 +414,7 @@ static char *described(const struct settings *s)
                  {"output", s->output},
                  {"backend", s->backend},
                  {"dem", s->dem},
+                 {"job_log", s->job_log},
                  {"source", s->n_sources == 1 ? s->sources[0] : NULL},
                  {"spool", s->spool},
                  {"require_mount", s->require_mount},
@@ -522,8 +523,8 @@ static void all_defaults_are_those_of_the_manual(void **state)
     char *text = described_line("watch --spool /a");
     assert_string_equal(
         text,
-        " pipeline=-  output=/a/out  backend=auto  dem=-  source=-  spool=/a  require_mount=-  "
-        "status_group=-  on_done=-  on_failed=-  http=-  http_token_file=-  "
+        " pipeline=-  output=/a/out  backend=auto  dem=-  job_log=-  source=-  spool=/a  "
+        "require_mount=-  status_group=-  on_done=-  on_failed=-  http=-  http_token_file=-  "
         "name=-  set=-  route=-  jobs=0  threads=0  memory=0  deadline=0  level=1  "
         "max_unpacked=1099511627776  max_ratio=250  max_entries=1000000  force=0  json=0  quiet=0  "
         "verbose=0  bundle=0  n_devices=0  device=-1  spread=0  resume=0  shard_index=0  "
@@ -566,6 +567,7 @@ static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
         {"check x", "shard", "auto", "shard_auto=1", "1048576/1048576",
          "shard_index=1048575 shard_count=1048576"},
         {run, "set", "top=7", "set=7", NULL, NULL},
+        {run, "job_log", "l", "job_log=l", NULL, NULL},
         {run, "mpi", NULL, "mpi=1", NULL, NULL},
         {run, "mpi_timeout", "0", "mpi_timeout=0", NULL, NULL},
         {"run -", "name", "x.csv", "name=x.csv", NULL, NULL},
