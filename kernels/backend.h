@@ -46,16 +46,24 @@ static inline struct span span_from(struct span s, size_t offset)
 
 /* Series in rows: sample t of series first + s is number s * n_samples + t, s < n_series. `first`
  * is where arrays over all series have the first of these. `stride`: what counts in place of
- * n_samples where the standard form goes over the series (pearson's z_in_place), else 0. */
+ * n_samples, not below it, for who takes that: means, pearson's standardize; else 0. */
 struct series_rows {
     struct span at;
     enum dtype type;
     size_t n_series, n_samples, first, stride;
 };
 
+/* Numbers from a series to the next. */
+static inline size_t series_rows_stride(const struct series_rows *x)
+{
+    return x->stride > 0 ? x->stride : x->n_samples;
+}
+
+/* From the first sample to the last. */
 static inline size_t series_rows_bytes(const struct series_rows *x)
 {
-    return x->n_series * x->n_samples * dtype_bytes(x->type);
+    const size_t before = x->n_series > 0 ? (x->n_series - 1) * series_rows_stride(x) : 0;
+    return (before + (x->n_series > 0 ? x->n_samples : 0)) * dtype_bytes(x->type);
 }
 
 /* How CPU kernels use several cores: run() calls body(arg, i) once for each i < n, on any threads,

@@ -162,6 +162,37 @@ static enum status parse_range(const struct param_spec *spec, const char *text,
     return STATUS_OK;
 }
 
+/* The same with or without a sign. */
+static bool read_signed(const struct param_spec *spec, const char *text, size_t n, int64_t *out)
+{
+    const size_t sign = n > 0 && *text == '-' ? 1 : 0;
+    uint64_t size;
+    const bool good = read_count(spec, text + sign, n - sign, &size);
+    *out = sign > 0 ? -(int64_t)size : (int64_t)size;
+    return good;
+}
+
+static enum status parse_span(const struct param_spec *spec, const char *text,
+                              struct param_value *out)
+{
+    const size_t n = strcspn(text, ":");
+    const char *const end = text[n] == ':' ? text + n + 1 : text;
+    bool good =
+        read_signed(spec, text, n, &out->from) && read_signed(spec, end, strlen(end), &out->to);
+    if (good && end == text) {
+        good = *text != '-';
+        out->from = -out->to;
+    }
+    if (!good || out->to < out->from) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is neither a whole number up to %.0f nor a range of them that "
+                           "begins with the smaller one; write 12, for -12:12, or 0:12",
+                           spec->key, text, spec->max);
+    }
+    out->text = text;
+    return STATUS_OK;
+}
+
 static enum status parse_numbers(const struct param_spec *spec, const char *text,
                                  struct param_value *out)
 {
@@ -245,17 +276,17 @@ enum status stage_parse_param(const struct param_spec *spec, const char *text,
         return parse_range(spec, text, out);
     case PARAM_NUMBERS:
         return parse_numbers(spec, text, out);
+    case PARAM_SPAN:
+        return parse_span(spec, text, out);
     }
     return status_fail(STATUS_INTERNAL, "%s: a parameter of unknown kind", spec->key);
 }
 
 const char *stage_param_value(const struct param_spec *spec)
 {
-    static const char *const values[] = {[PARAM_COUNT] = "N",
-                                         [PARAM_REAL] = "X",
-                                         [PARAM_TEXT] = "TEXT",
-                                         [PARAM_RANGE] = "N[-M]",
-                                         [PARAM_NUMBERS] = "A,B,..."};
+    static const char *const values[] = {
+        [PARAM_COUNT] = "N",     [PARAM_REAL] = "X",          [PARAM_TEXT] = "TEXT",
+        [PARAM_RANGE] = "N[-M]", [PARAM_NUMBERS] = "A,B,...", [PARAM_SPAN] = "N|A:B"};
     return spec->choices != NULL ? spec->choices : values[spec->kind];
 }
 
@@ -276,6 +307,7 @@ json_t *stage_param_json(const struct param_spec *spec, const struct param_value
         return json_string(value->text);
     case PARAM_TEXT:
     case PARAM_RANGE:
+    case PARAM_SPAN:
         return json_string(value->text);
     case PARAM_CHOICE:
         break;

@@ -20,8 +20,17 @@
 
 /* One parameter that a user can set. PARAM_RANGE: "8", or "2-12", at most PARAM_RANGE_MOST whole
  * numbers; PARAM_NUMBERS: what numbers_parse() takes, or nothing, within min and max where these
- * differ; else dates, too. */
-enum param_kind { PARAM_CHOICE, PARAM_COUNT, PARAM_REAL, PARAM_TEXT, PARAM_RANGE, PARAM_NUMBERS };
+ * differ, else dates, too; PARAM_SPAN: "8", which is "-8:8", or "-2:12", whole numbers of this
+ * size. */
+enum param_kind {
+    PARAM_CHOICE,
+    PARAM_COUNT,
+    PARAM_REAL,
+    PARAM_TEXT,
+    PARAM_RANGE,
+    PARAM_NUMBERS,
+    PARAM_SPAN
+};
 enum { PARAM_RANGE_MOST = 1000 };
 
 struct param_spec {
@@ -42,12 +51,14 @@ struct param_spec {
     }
 
 /* The value of one parameter: `index` of the choice, or `count`, which goes to `last` in a range,
- * or `real`, or `numbers`; and the text of one that has no choices and is not a number. That is
- * UTF-8 without control characters; it is borrowed from what was parsed, which the owner of a job's
- * settings keeps for as long as the job. Nothing in a value is ever freed: values may be copied. */
+ * or `real`, or `numbers`, or `from` and `to` of a span; and the text of one that has no choices
+ * and is not a number. That is UTF-8 without control characters; it is borrowed from what was
+ * parsed, which the owner of a job's settings keeps for as long as the job. Nothing in a value is
+ * ever freed: values may be copied. */
 struct param_value {
     size_t index;
     uint64_t count, last;
+    int64_t from, to;
     double real;
     struct numbers numbers; /* n == 0: the text is empty */
     const char *text;

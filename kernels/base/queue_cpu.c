@@ -118,7 +118,7 @@ enum status cpu_expect(struct span s, size_t count, size_t size, const char *wha
 
 enum status cpu_expect_rows(const struct series_rows *x, const char *what)
 {
-    return cpu_expect(x->at, x->n_series, cpu_row_stride(x) * dtype_bytes(x->type), what);
+    return cpu_expect(x->at, 1, series_rows_bytes(x), what);
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */

@@ -39,15 +39,10 @@ enum status cpu_expect(struct span s, size_t count, size_t size,
 /* The same of rows of series. */
 enum status cpu_expect_rows(const struct series_rows *x, const char *what) STATUS_MUST_CHECK;
 
-/* Numbers from one row of them to the next, and row s. */
-static inline size_t cpu_row_stride(const struct series_rows *x)
-{
-    return x->stride > 0 ? x->stride : x->n_samples;
-}
-
+/* Row s of them. */
 static inline const void *cpu_row(const struct series_rows *x, size_t s)
 {
-    return (const char *)x->at.at + s * cpu_row_stride(x) * dtype_bytes(x->type);
+    return (const char *)x->at.at + s * series_rows_stride(x) * dtype_bytes(x->type);
 }
 
 static inline size_t cpu_min(size_t a, size_t b)

@@ -178,6 +178,7 @@ __device__ __forceinline__ part_moments merge_threads(const accumulator<T> &a, w
 
 struct means_args {
     struct series_rows x;
+    size_t stride;
     struct moments moments;
     size_t n_parts, part;
     part_moments *parts; /* [n_series][n_parts] */
@@ -191,7 +192,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) means_by_warp(m
     }
     accumulator<T> a;
     a.start();
-    accumulate<T, 32>(&a, (const T *)args.x.at.at + row * args.x.n_samples, args.x.n_samples,
+    accumulate<T, 32>(&a, (const T *)args.x.at.at + row * args.stride, args.x.n_samples,
                       threadIdx.x % 32);
     const part_moments m = merge_threads<T, 1>(a, nullptr);
     if (threadIdx.x % 32 == 0) {
@@ -207,7 +208,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) means_by_block(
     const size_t left = from < args.x.n_samples ? args.x.n_samples - from : 0;
     accumulator<T> a;
     a.start();
-    accumulate<T, THREADS>(&a, (const T *)args.x.at.at + row * args.x.n_samples + from,
+    accumulate<T, THREADS>(&a, (const T *)args.x.at.at + row * args.stride + from,
                            left < args.part ? left : args.part, threadIdx.x);
     const part_moments m = merge_threads<T, WARPS>(a, shared);
     if (threadIdx.x != 0) {
@@ -264,7 +265,8 @@ enum status means_rows(struct queue *queue, const struct series_rows *x, struct 
         return STATUS_OK;
     }
     STATUS_TRY(cuda_expect_series(x, moments, "means"));
-    means_args args = {*x, moments, parts_of(x->n_series, x->n_samples), 0, nullptr};
+    means_args args = {
+        *x, series_rows_stride(x), moments, parts_of(x->n_series, x->n_samples), 0, nullptr};
     /* whole vectors in every part but the last */
     args.part = cuda_pieces(cuda_pieces(x->n_samples, args.n_parts), 4) * 4;
     cuda_work work(q, STREAM_COMPUTE,

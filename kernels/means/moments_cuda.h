@@ -25,7 +25,7 @@ static inline struct queue_access queue_moments(struct moments m, size_t first, 
 static inline enum status cuda_expect_series(const struct series_rows *x, struct moments m,
                                              const char *what)
 {
-    STATUS_TRY(cuda_expect(x->at, x->n_series, x->n_samples * dtype_bytes(x->type), what));
+    STATUS_TRY(cuda_expect(x->at, 1, series_rows_bytes(x), what));
     if (x->n_series > INT32_MAX || x->first + x->n_series > m.capacity) {
         return status_fail(STATUS_INTERNAL, "%s: %zu series from %zu, room for %zu", what,
                            x->n_series, x->first, m.capacity);

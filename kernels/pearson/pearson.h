@@ -143,6 +143,24 @@ struct pearson_levels {
     size_t min_samples;      /* ... but no fewer than these */
 };
 
+/* |r| at two lags are a tie within so much. */
+#define PEARSON_LAG_TIE 1e-12
+
+/* Coefficients of series with others that are behind them by `lag` samples, at least 1: of series b
+ * behind series a at (b - first) * width + a. Either as r of pairs (j, i), i < j, of which j is
+ * behind at that lag, or, `minus`, of those of which i is, at minus that lag; and the panels of
+ * best r (f64) and its lag (f32), which have these rows j and begin with the first of them:
+ * j0 <= j < j0 + n_j, i0 <= i < i0 + n_i, element (j, i) at (j - j0) * pitch + i. */
+struct pearson_lagged {
+    struct span products;
+    size_t first, width;
+    int lag;
+    bool minus, fresh; /* as of pearson_keep_lag (pearson_rule.h) */
+    size_t j0, n_j, i0, n_i;
+    struct span r, lags;
+    size_t pitch;
+};
+
 struct pearson_kernels {
     /* Makes rows of columns: sample t of series s becomes number s * stride + t of `out`, in the
      * slab's type; stride >= n_samples. The slab and `out` do not overlap. */
@@ -213,6 +231,9 @@ struct pearson_kernels {
      */
     enum status (*exact_pairs)(struct queue *q, const struct series_rows *x, struct moments moments,
                                struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
+
+    /* Keeps of each pair the lag of the larger |r|. */
+    enum status (*keep_lag)(struct queue *q, const struct pearson_lagged *l) STATUS_MUST_CHECK;
 
     /* counts[k]: the pairs that reach level k, and no higher one. Waits. */
     enum status (*count_levels)(struct queue *q, const struct matrix *m,

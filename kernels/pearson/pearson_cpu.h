@@ -17,7 +17,7 @@ void cpu_increments(const double *x, size_t n, enum pearson_diff diff, double *o
 /* Whether the spans of a panel hold it; z in the exact form, unless the series come in parts. */
 enum status cpu_check_panel(const struct pearson_panel *panel, const char *what) STATUS_MUST_CHECK;
 
-/* turn_cpu, gram_cpu, gaps_cpu, pairs_cpu, significance_cpu, ranks_cpu */
+/* turn_cpu, gram_cpu, gaps_cpu, pairs_cpu, lags_cpu, significance_cpu, ranks_cpu */
 KERNEL(pearson, turn) cpu_turn;
 KERNEL(pearson, gram) cpu_gram;
 KERNEL(pearson, gram_blocks) cpu_gram_blocks;
@@ -25,6 +25,7 @@ KERNEL(pearson, gram_gaps) cpu_gram_gaps;
 KERNEL(pearson, gaps_bytes) cpu_gaps_bytes;
 KERNEL(pearson, pairs_add) cpu_pairs_add;
 KERNEL(pearson, exact_pairs) cpu_exact_pairs;
+KERNEL(pearson, keep_lag) cpu_keep_lag;
 KERNEL(pearson, count_levels) cpu_count_levels;
 KERNEL(pearson, rank_rows) cpu_rank_rows;
 KERNEL(pearson, rank_bytes) cpu_rank_bytes;

@@ -209,6 +209,7 @@ const struct pearson_kernels cuda_pearson = {
     .gaps_bytes = cuda_gaps_bytes,
     .pairs_add = cuda_pairs_add,
     .exact_pairs = cuda_exact_pairs,
+    .keep_lag = cuda_keep_lag,
     .count_levels = cuda_count_levels,
     .columns_bytes = cuda_columns_bytes,
     .columns_new = cuda_columns_new,

@@ -61,11 +61,12 @@ enum status cuda_digits_wgmma(struct cuda_queue *q, const struct pearson_panel *
 enum status cuda_digits_double(const struct pearson_panel *panel, const struct cuda_z_form &form,
                                cudaStream_t stream) STATUS_MUST_CHECK;
 
-/* gaps_cuda, pairs_cuda, significance_cuda, ranks_cuda */
+/* gaps_cuda, pairs_cuda, lags_cuda, significance_cuda, ranks_cuda */
 KERNEL(pearson, gram_gaps) cuda_gram_gaps;
 KERNEL(pearson, gaps_bytes) cuda_gaps_bytes;
 KERNEL(pearson, pairs_add) cuda_pairs_add;
 KERNEL(pearson, exact_pairs) cuda_exact_pairs;
+KERNEL(pearson, keep_lag) cuda_keep_lag;
 KERNEL(pearson, count_levels) cuda_count_levels;
 KERNEL(pearson, rank_rows) cuda_rank_rows;
 KERNEL(pearson, rank_bytes) cuda_rank_bytes;

@@ -35,6 +35,20 @@ PEARSON_RULE double pearson_clamp(double r)
     return r > 1.0 ? 1.0 : (r < -1.0 ? -1.0 : r);
 }
 
+/* The best lag of a pair so far, and r at another one: the larger |r| is kept. Those within the
+ * bound of r are a tie (series with a period have many), which the first keeps; lags come by their
+ * size, the negative one of two first, of which the positive is kept. `fresh`: there is none before
+ * it. Without r the lag is 0. */
+PEARSON_RULE void pearson_keep_lag(double r, int lag, int fresh, double *best, float *best_lag)
+{
+    const double more = fabs(r) - fabs(*best);
+    const int ties = lag > 0 && *best_lag == (float)-lag && more >= -PEARSON_LAG_TIE;
+    if (fresh || (r == r && (*best != *best || more > PEARSON_LAG_TIE || ties))) {
+        *best = r;
+        *best_lag = r == r ? (float)lag : 0;
+    }
+}
+
 /* A double's bits in the order of the numbers; 0 and -0 are one, NaN comes last. */
 PEARSON_RULE uint64_t pearson_key(double x)
 {

@@ -38,6 +38,7 @@ const size_t MOST_BYTES = 72 << 10, LONG_BYTES = 200 << 10;
 
 struct row_args {
     struct series_rows x;
+    size_t stride;
     struct moments moments;
     char *z;
     struct cuda_z_form form;
@@ -280,7 +281,7 @@ __global__ void __launch_bounds__(N_THREADS, 1024 / N_THREADS) standardize_rows(
     extern __shared__ int4 row_cache[];
     __shared__ double shared[N_SUMS * (N_THREADS / 32 + 1)];
     const size_t row = blockIdx.x, n = args.x.n_samples, entry = args.x.first + row;
-    const T *x = fetch_row<T, N_THREADS>((const T *)args.x.at.at + row * n, n,
+    const T *x = fetch_row<T, N_THREADS>((const T *)args.x.at.at + row * args.stride, n,
                                          CACHED ? (T *)row_cache : nullptr);
     const double guess = moments_array(args.moments, MOMENTS_MEAN)[entry];
     const bool complete = n > 0 && moments_array(args.moments, MOMENTS_COUNT)[entry] == (double)n;
@@ -365,7 +366,7 @@ enum status cuda_standardize(struct queue *queue, enum pearson_precision precisi
     if (x->n_series == 0) {
         return STATUS_OK;
     }
-    const row_args args = {*x, moments, (char *)z.at,
+    const row_args args = {*x, series_rows_stride(x), moments, (char *)z.at,
                            cuda_form_of_z(queue, precision, x->n_samples)};
     STATUS_TRY(cuda_expect_series(x, moments, "standardize"));
     STATUS_TRY(cuda_expect(z, x->n_series, args.form.bytes, "standardize"));

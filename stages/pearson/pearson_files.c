@@ -76,6 +76,16 @@ static uint64_t number_of(const struct pearson_job *job, size_t s)
     return s < job->n_series ? s : s - job->n_series;
 }
 
+/* How far j is behind i, and r at lag 0, where lags are asked for. */
+static void put_lag(const struct pearson_job *job, const struct pearson_lag *lags, uint64_t k,
+                    struct result_row *to)
+{
+    if (job->choice.lagged) {
+        result_row_real(to, "lag", lags != NULL ? lags[k].lag : 0);
+        result_row_real(to, "r_lag0", lags != NULL ? lags[k].r_0 : 0);
+    }
+}
+
 static void pair_row(const void *context, uint64_t k, struct result_row *to)
 {
     static const struct matrix_pair none;
@@ -92,13 +102,14 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_text(to, "name_i", job->names.at[p->i]);
     result_row_text(to, "name_j", job->names.at[p->j]);
     result_row_real(to, "r", p->r);
+    put_lag(job, is_one ? job->pair_lags : NULL, k, to);
     result_row_count(to, "n", n);
     result_row_real(to, "r_low", low);
     result_row_real(to, "r_high", high);
     result_row_real(to, "p", has_q ? job->p[k] : NAN);
     result_row_real(to, "q", has_q ? job->q[k] : NAN);
     result_row_real(to, "n_effective", effective);
-    result_row_real(to, "p_effective", pearson_p(p->r, effective));
+    result_row_real(to, "p_effective", pearson_best_p(job, pearson_p(p->r, effective)));
     if (job->choice.within) {
         result_row_text(to, "group", pearson_within_name(job, p->i));
     }
@@ -116,8 +127,9 @@ static void partner_row(const void *context, uint64_t k, struct result_row *to)
     result_row_count(to, "partner", p->j);
     result_row_text(to, "name_partner", job->names.at[p->j]);
     result_row_real(to, "r", p->r);
+    put_lag(job, is_one ? job->partner_lags : NULL, k, to);
     result_row_count(to, "n", n);
-    result_row_real(to, "p", pearson_p(p->r, (double)n));
+    result_row_real(to, "p", pearson_best_p(job, pearson_p(p->r, (double)n)));
 }
 
 static void group_row(const void *context, uint64_t k, struct result_row *to)
@@ -139,13 +151,13 @@ static struct result_table pairs_of(const struct pearson_job *job)
 json_t *pearson_files_strongest(const struct pearson_job *job, size_t n)
 {
     const struct result_table pairs = pairs_of(job);
-    return result_table_json(&pairs, n, 6); /* up to n */
+    return result_table_json(&pairs, n, job->choice.lagged ? 8 : 6); /* up to n */
 }
 
 static enum status fetch_r(void *context, uint64_t first, size_t n, void *dst)
 {
     struct pearson_job *job = context;
-    return job->ops->matrix->condensed(job->queue, &job->matrix, first, n, dst);
+    return job->ops->matrix->condensed(job->queue, pearson_at_0(job), first, n, dst);
 }
 
 /* Numbers on the host. */
@@ -196,26 +208,33 @@ static enum status add_arrays(struct pearson_job *job, const struct result_table
         const size_t dims[] = {job->n_targets, job->n_series};
         return result_add_array(f, "r", NPY_F8, 2, dims, fetch_held, job->targets_r, NULL);
     }
+    STATUS_TRY(job->choice.lagged ? pearson_lags_arrays(job, f) : STATUS_OK);
     return result_add_array(f, "r", job->layout.r_type == DTYPE_F64 ? NPY_F8 : NPY_F4, 1, &n_pairs,
                             fetch_r, job, NULL);
 }
 
 /* --- the square matrix as text ---------------------------------------------------------------- */
 
-/* The coefficients of series s with all, in its type; its own is not set. */
-static enum status fetch_square(struct pearson_job *job, size_t s, char *row)
+enum status pearson_files_before(const struct pearson_job *job, const struct matrix *m, size_t s,
+                                 void *row)
 {
-    const struct matrix *const m = &job->matrix;
-    const size_t size = dtype_bytes(m->type), p = s / m->panel, n = m->n_series,
-                 width = matrix_panel_width(p, m->panel, n);
+    const size_t size = dtype_bytes(m->type), p = s / m->panel,
+                 width = matrix_panel_width(p, m->panel, m->n_series);
+    return s == 0 ? STATUS_OK
+                  : job->ops->download(job->queue, row,
+                                       span_from(m->panels[p], (s - p * m->panel) * width * size),
+                                       s * size);
+}
+
+enum status pearson_files_row(const struct pearson_job *job, const struct matrix *m, size_t s,
+                              void *row)
+{
+    const size_t n = m->n_series;
     const uint64_t first = matrix_n_pairs(n) - matrix_n_pairs(n - s);
-    STATUS_TRY(s > 0 ? job->ops->download(
-                           job->queue, row,
-                           span_from(m->panels[p], (s - p * m->panel) * width * size), s * size)
-                     : STATUS_OK);
-    return s + 1 < n
-               ? job->ops->matrix->condensed(job->queue, m, first, n - 1 - s, row + (s + 1) * size)
-               : STATUS_OK;
+    STATUS_TRY(pearson_files_before(job, m, s, row));
+    return s + 1 < n ? job->ops->matrix->condensed(job->queue, m, first, n - 1 - s,
+                                                   (char *)row + (s + 1) * dtype_bytes(m->type))
+                     : STATUS_OK;
 }
 
 static enum status put_square(const struct pearson_job *job, size_t s, const char *row,
@@ -238,7 +257,7 @@ static enum status square_rows(void *context, uint64_t first, size_t n, struct b
     char *const row = malloc(job->n_series * sizeof(double));
     enum status st = row != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a row");
     for (size_t s = (size_t)first; s < first + n && st == STATUS_OK; s++) {
-        st = fetch_square(job, s, row);
+        st = pearson_files_row(job, pearson_at_0(job), s, row);
         st = st == STATUS_OK ? put_square(job, s, row, out) : st;
     }
     free(row);
@@ -287,10 +306,10 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     STATUS_TRY(add_arrays(job, &series, out));
     const size_t more = job->choice.within ? 1 : 0;
     STATUS_TRY(result_table_csv(out, &series, rows_in_piece(job, SERIES_ROWS, 11, 1 + more)));
-    STATUS_TRY(result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 10, 2 + more)));
+    STATUS_TRY(result_table_csv(out, &pairs, rows_in_piece(job, PAIR_ROWS, 12, 2 + more)));
     const struct result_table partners = {"partners", partner_row, job, job->n_partners};
     STATUS_TRY(job->choice.top_each > 0
-                   ? result_table_csv(out, &partners, rows_in_piece(job, PAIR_ROWS, 5, 2))
+                   ? result_table_csv(out, &partners, rows_in_piece(job, PAIR_ROWS, 7, 2))
                    : STATUS_OK);
     const struct result_table groups = {"groups", group_row, job, job->groups.n};
     STATUS_TRY(groups.n_rows > 0

@@ -92,6 +92,7 @@ enum status pearson_find(struct pearson_job *job)
     STATUS_TRY(pearson_index_leave_out(job));
     job->matrix = correlate_matrix(&job->c);
     job->matrix.n_series = job->n_series;
+    STATUS_TRY(job->choice.lagged ? pearson_lags_find(job) : STATUS_OK);
     STATUS_TRY(begin(job));
     STATUS_TRY(room_keep(job->kept, free_pairs, job));
     STATUS_TRY(pearson_look(job, look_at, job));
@@ -103,5 +104,7 @@ enum status pearson_find(struct pearson_job *job)
            !pearson_is_listed(&job->choice, job->n_found - 1, job->pairs)) {
         job->n_found--; /* those for groups alone */
     }
+    STATUS_TRY(job->choice.lagged ? pearson_lags_of(job, job->pairs, job->n_found, &job->pair_lags)
+                                  : STATUS_OK);
     return pearson_partners_end(job);
 }

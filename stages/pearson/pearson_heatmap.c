@@ -271,8 +271,9 @@ static void draw_title(struct figure *f, const struct heatmap *map)
                                                                : 2];
     char title[128];
     const size_t n = job->n_samples - job->n_incomplete;
-    snprintf(title, sizeof title, ": %s\xe2\x80\x99s r of %zu series, %zu %s%s",
-             job->choice.ranks ? "Spearman" : "Pearson", job->n_series, n, what, plural(n));
+    snprintf(title, sizeof title, ": %s\xe2\x80\x99s r of %zu series, %zu %s%s%s",
+             job->choice.ranks ? "Spearman" : "Pearson", job->n_series, n, what, plural(n),
+             job->choice.lagged ? ", each pair at its best lag" : "");
     plot_title(f, GAP, TITLE, job->name, title);
 }
 

@@ -12,14 +12,16 @@
 #include "formats/base/bytes.h"
 #include "formats/result/figure.h"
 #include "kernels/pearson/column_gaps.h"
-#include "kernels/pearson/correlate.h"
+#include "kernels/pearson/lags.h"
 #include "kernels/pearson/partners.h"
 #include "stages/base/rows.h"
 #include "stages/pearson/cliques.h"
 #include "stages/pearson/linkage.h"
 
+#include <stdlib.h>
+
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 18 };
+enum { PEARSON_N_SPECS = 19 };
 enum { PEARSON_SERIES, PEARSON_TARGETS, PEARSON_GROUPS, PEARSON_N_PARTS };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
@@ -54,6 +56,9 @@ struct pearson_choice {
     bool cluster;         /* the heat map is ordered by clusters */
     bool by_groups;       /* the heat map is ordered by groups */
     enum figure_format figure;
+    /* Each pair is taken at its best lag, of these. */
+    bool lagged;
+    int lag_first, lag_last;
 };
 
 /* How a job is laid out follows from the parameters and from the shape, never from the threads or
@@ -126,6 +131,12 @@ struct pearson_within {
     size_t n_read; /* of both, together */
 };
 
+/* Of a pair how far j is behind i where |r| is largest, and r at lag 0. */
+struct pearson_lag {
+    int lag;
+    double r_0;
+};
+
 struct pearson_job {
     struct job_io *io;
     struct stage_args args;
@@ -175,7 +186,8 @@ struct pearson_job {
     size_t n_targets;           /* series of another file, numbered after these; 0: none */
     size_t n_incomplete;        /* of these, where they are dropped: the series lack them */
     size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
-    struct matrix matrix;
+    struct matrix matrix;       /* what is told of: of lags the best */
+    struct lags lags;
 
     /* the outcome, on the host */
     struct moments stats; /* the moments */
@@ -198,6 +210,8 @@ struct pearson_job {
     struct matrix_pair *partners; /* of series i series j, in their order */
     size_t n_partners;
     uint64_t *n_partner_samples; /* [n_partners] */
+    /* Of pairs found, and of partners; NULL: no lags. */
+    struct pearson_lag *pair_lags, *partner_lags;
     struct cliques groups;
     uint32_t *order; /* [n_series]: series from left to right; NULL: as in the file */
     struct linkage_merge
@@ -238,7 +252,8 @@ static inline double pearson_stat(const struct pearson_job *job, enum moments_fi
 /* The samples that pair k of those found was taken by. */
 static inline uint64_t pearson_pair_samples(const struct pearson_job *job, size_t k)
 {
-    return job->n_common != NULL ? job->n_common[k] : job->n_samples - job->n_incomplete;
+    const size_t lag = job->pair_lags != NULL ? (size_t)abs(job->pair_lags[k].lag) : 0;
+    return job->n_common != NULL ? job->n_common[k] : job->n_samples - job->n_incomplete - lag;
 }
 
 /* Number k of `values`. */
@@ -453,6 +468,28 @@ void pearson_within_row(const void *context, uint64_t g, struct result_row *to);
 enum status pearson_within_warn(const struct pearson_job *job,
                                 struct result *out) STATUS_MUST_CHECK;
 
+/* --- pearson_lags.c: of each pair the lag of the largest |r| --- */
+/* STATUS_BAD_ARGUMENT where they go with another parameter. */
+enum status pearson_lags_check(const struct pearson_job *job) STATUS_MUST_CHECK;
+/* Fails with STATUS_BAD_INPUT where so many samples leave fewer than min_samples at some lag. */
+enum status pearson_lags_check_samples(const struct pearson_job *job,
+                                       size_t n_samples) STATUS_MUST_CHECK;
+/* What they take, when the matrix has been counted; `work`: in place of the standard form. */
+enum status pearson_lags_count(struct pearson_job *job, struct room *work) STATUS_MUST_CHECK;
+/* Finds them, when the matrix at lag 0 is complete: `matrix` is that of the best then. */
+enum status pearson_lags_find(struct pearson_job *job) STATUS_MUST_CHECK;
+/* After that: of n pairs, i and j in any order. */
+enum status pearson_lags_of(struct pearson_job *job, const struct matrix_pair *pairs, size_t n,
+                            struct pearson_lag **out) STATUS_MUST_CHECK;
+/* The matrix at lag 0. */
+static inline const struct matrix *pearson_at_0(const struct pearson_job *job)
+{
+    return job->choice.lagged ? &job->lags.at_0 : &job->matrix;
+}
+/* Adds r_lag and lag, as squares. */
+enum status pearson_lags_arrays(struct pearson_job *job, struct result_file *f) STATUS_MUST_CHECK;
+enum status pearson_lags_warn(const struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+
 /* --- pearson_index.c: series that are none, and ones that are too short --- */
 /* Whether the first column would be left out if it counts (table_watch.h). */
 bool pearson_index_possible(const struct stage_args *args, const struct pearson_choice *choice);
@@ -479,6 +516,8 @@ enum status pearson_common_all(struct pearson_job *job) STATUS_MUST_CHECK;
 /* The probability that n independent samples have a coefficient of that |r|; n need not be whole.
  */
 double pearson_p(double r, double n);
+/* That of the best of all lags, by Bonferroni: as often what a single one has. */
+double pearson_best_p(const struct pearson_job *job, double p);
 /* The number of independent samples that n of series with these lag-1 autocorrelations are worth.
  */
 double pearson_n_effective(double n, double a, double b);
@@ -507,6 +546,12 @@ enum status pearson_anomalies_find(struct pearson_job *job, double *scratch) STA
 enum status pearson_files(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
 /* The first n of the pairs that were found; NULL without memory. */
 json_t *pearson_files_strongest(const struct pearson_job *job, size_t n);
+/* The coefficients of series s with those before it, in their type; and with all, its own not set.
+ */
+enum status pearson_files_before(const struct pearson_job *job, const struct matrix *m, size_t s,
+                                 void *row) STATUS_MUST_CHECK;
+enum status pearson_files_row(const struct pearson_job *job, const struct matrix *m, size_t s,
+                              void *row) STATUS_MUST_CHECK;
 
 /* --- pearson_heatmap.c: the matrix as a picture, drawn and encoded when its piece is read --- */
 /* Cells along a side, pixels along a side of one, series that one stands for (the last one for

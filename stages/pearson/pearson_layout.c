@@ -28,6 +28,7 @@ enum {
     TARGETS_COLUMNS,
     WITHIN,
     GROUP_BY,
+    LAGS,
     ORDER,
     FIGURE
 };
@@ -121,6 +122,12 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                   .min = 0,
                   .max = 64,
                   .help = "the same: a name up to this is the group"},
+    [LAGS] = {.key = "lags",
+              .kind = PARAM_SPAN,
+              .text = "0",
+              .min = 0,
+              .max = 1 << 20,
+              .help = "take each pair at its best lag, of -N to N or A to B"},
     [ORDER] = {.key = "order",
                .kind = PARAM_CHOICE,
                .text = "auto",
@@ -172,6 +179,9 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .threshold = p[THRESHOLD].real,
                                    .groups = p[GROUPS].real,
                                    .groups_abs = p[GROUPS_OF].index == 1,
+                                   .lagged = p[LAGS].from != 0 || p[LAGS].to != 0,
+                                   .lag_first = (int)p[LAGS].from,
+                                   .lag_last = (int)p[LAGS].to,
                                    .auto_order = p[ORDER].index == 0,
                                    .cluster = p[ORDER].index == 2,
                                    .by_groups = p[ORDER].index == 3,
@@ -255,7 +265,7 @@ enum status pearson_check_samples(const struct pearson_job *job, size_t lines)
                            job->name, samples, PEARSON_SAMPLES_MAX);
     }
     if (samples >= 2) {
-        return STATUS_OK;
+        return pearson_lags_check_samples(job, samples);
     }
     const bool columns = job->choice.columns,
                lines_are_columns = job->args.inputs[0].table->lines_are_columns;
@@ -283,35 +293,39 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->turned = turned && !l->by_lines;
     l->n_dropped = choice->diff != PEARSON_DIFF_NONE ? 1 : 0;
     l->derived = choice->diff != PEARSON_DIFF_NONE || choice->ranks;
-    if ((choice->ranks || choice->drop || !pearson_has_matrix(choice)) && !pearson_has_rows(l)) {
+    if ((choice->ranks || choice->drop || choice->lagged || !pearson_has_matrix(choice)) &&
+        !pearson_has_rows(l)) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: %s takes whole series, and these do not fit into memory: raise "
                            "--memory (a device has its own: --backend cpu), or set %s",
                            job->name,
-                           choice->targets  ? "targets=file"
-                           : choice->within ? "correlation within groups"
-                           : choice->drop   ? "missing=drop"
-                                            : "method=spearman",
-                           choice->targets  ? "targets=none"
-                           : choice->within ? "within=none"
-                           : choice->drop   ? "missing=pairwise"
-                                            : "method=pearson");
+                           choice->lagged    ? "lags"
+                           : choice->targets ? "targets=file"
+                           : choice->within  ? "correlation within groups"
+                           : choice->drop    ? "missing=drop"
+                                             : "method=spearman",
+                           choice->lagged    ? "lags=0"
+                           : choice->targets ? "targets=none"
+                           : choice->within  ? "within=none"
+                           : choice->drop    ? "missing=pairwise"
+                                             : "method=pearson");
     }
     /* What pairs are listed is computed again from ranks of all samples: not with gaps. */
-    choice->used =
-        pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) && pearson_has_matrix(choice)
-            ? choice->asked
-            : PEARSON_EXACT;
+    choice->used = pearson_has_rows(l) && (!choice->ranks || !choice->pairwise) &&
+                           pearson_has_matrix(choice) && !choice->lagged
+                       ? choice->asked
+                       : PEARSON_EXACT;
     l->x_type = l->derived ? DTYPE_F64 : l->type;
     l->r_type = pearson_dtype(choice->used);
     /* What is turned of a pipe stays where samples may be missing: a pipe cannot start over. */
     const bool given = l->turned && !l->derived,
                stays = l->turned && job->args.comes_once && choice->pairwise && !choice->ranks,
-               in_place = given && !stays && !job->args.started_over &&
+               in_place = given && !stays && !choice->lagged && !job->args.started_over &&
                           correlate_in_place(job->queue, choice->used, l->x_type);
     /* Turned ones are there until all are in standard form, and stay without a second copy. */
     l->keep_x = (given && !in_place) || stays ||
-                (pearson_has_rows(l) && (choice->used != PEARSON_EXACT || job->args.started_over));
+                (pearson_has_rows(l) &&
+                 (choice->used != PEARSON_EXACT || choice->lagged || job->args.started_over));
     if (l->by_lines || l->lines_known) {
         STATUS_TRY(pearson_check_samples(job, l->lines));
     }
@@ -320,8 +334,9 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->panel = l->turned
                    ? correlate_panel_of_given(n, l->lines)
                    : correlate_panel(n, l->by_lines && !l->lines_known, l->by_lines ? l->cells : 1);
-    l->swept = !choice->keep_r && !choice->text_r && pearson_has_matrix(choice) &&
-               pearson_has_rows(l) && (n > PEARSON_HELD_MOST || !l->lines_known);
+    l->swept = !choice->keep_r && !choice->text_r && !choice->lagged &&
+               pearson_has_matrix(choice) && pearson_has_rows(l) &&
+               (n > PEARSON_HELD_MOST || !l->lines_known);
     l->panel = l->swept ? correlate_panel_of_sweep(job->queue, l->panel, n) : l->panel;
     l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
     if (l->lines_known) {
@@ -354,7 +369,8 @@ bool pearson_prefers_slabs(const struct pearson_job *job)
     const struct pearson_choice *const c = &job->choice;
     const struct pearson_layout *const l = &job->layout;
     return !l->by_lines && pearson_has_few(job) && l->lines >= MANY_SAMPLES &&
-           c->asked == PEARSON_EXACT && !c->ranks && !c->drop && pearson_has_matrix(c);
+           c->asked == PEARSON_EXACT && !c->ranks && !c->drop && pearson_has_matrix(c) &&
+           !c->lagged;
 }
 
 bool pearson_by_lines(const struct stage_args *args)
@@ -364,11 +380,15 @@ bool pearson_by_lines(const struct stage_args *args)
     return choice.columns == args->inputs[0].table->lines_are_columns;
 }
 
-/* The products of all pairs of series. */
+/* The products of all pairs of series, at each lag. */
 double pearson_work(const struct stage_args *args)
 {
+    struct pearson_choice choice;
+    pearson_choose(args, &choice);
+    const double n_lags = choice.lag_last - choice.lag_first + 1;
     const struct table_info *table = args->inputs[0].table;
     const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate),
                  cells = (double)table->cells_per_line;
-    return pearson_by_lines(args) ? lines * lines / 2 * cells : cells * cells / 2 * lines;
+    return n_lags *
+           (pearson_by_lines(args) ? lines * lines / 2 * cells : cells * cells / 2 * lines);
 }

@@ -56,5 +56,12 @@ enum status pearson_partners_end(struct pearson_job *job)
         return STATUS_OK;
     }
     partners_end(&job->finder, &job->n_partners);
-    return pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples);
+    STATUS_TRY(pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples));
+    STATUS_TRY(job->choice.lagged
+                   ? pearson_lags_of(job, job->partners, job->n_partners, &job->partner_lags)
+                   : STATUS_OK);
+    for (size_t k = 0; job->choice.lagged && k < job->n_partners; k++) {
+        job->n_partner_samples[k] -= (uint64_t)abs(job->partner_lags[k].lag);
+    }
+    return STATUS_OK;
 }

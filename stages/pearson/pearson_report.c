@@ -185,8 +185,9 @@ static enum status warn_same(const struct pearson_job *job, struct result *out)
     if (st == STATUS_OK) {
         st = result_warn(out, "'%s' and '%s' %s (|r| = 1)%.*s: one of them says all",
                          job->names.at[p->i], job->names.at[p->j],
-                         job->choice.ranks ? "rank their samples alike, or in reverse"
-                                           : "are the same but for scale and offset",
+                         job->choice.ranks    ? "rank their samples alike, or in reverse"
+                         : job->choice.lagged ? "are the same but for scale, offset and lag"
+                                              : "are the same but for scale and offset",
                          (int)more.len, (const char *)more.data);
     }
     bytes_free(&more);
@@ -241,6 +242,7 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
                               job->n_series));
     }
     STATUS_TRY(warn_pairs(job, out));
+    STATUS_TRY(job->choice.lagged ? pearson_lags_warn(job, out) : STATUS_OK);
     STATUS_TRY(warn_same(job, out));
     return warn_walks(job, scratch, out);
 }

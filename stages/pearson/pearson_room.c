@@ -36,8 +36,9 @@ enum status pearson_stats_room(struct pearson_job *job, size_t n)
 
 bool pearson_shares(const struct pearson_job *job)
 {
-    return pearson_has_matrix(&job->choice) && pearson_has_rows(&job->layout) &&
-           job->args.inputs[0].table->n_lines > 0 && job->args.most_helpers > 0;
+    return pearson_has_matrix(&job->choice) && !job->choice.lagged &&
+           pearson_has_rows(&job->layout) && job->args.inputs[0].table->n_lines > 0 &&
+           job->args.most_helpers > 0;
 }
 
 /* Names are held twice, by the job and by its result, each time with a pointer. Those of a header
@@ -81,9 +82,10 @@ static enum status count_outcome(struct pearson_job *job)
     STATUS_TRY(pearson_partners_room(job));
     room_count(&job->work, pearson_partners_bytes(job), 0);
     STATUS_TRY(c->groups > 0 ? pearson_groups_room(job, PEARSON_PAIRS_MAX) : STATUS_OK);
-    /* Twice while they are sorted; how many samples they have is counted later. */
-    return room_host(job->kept, pearson_pairs_held(wanted, matrix_n_pairs(n)), 2 * sizeof *pairs,
-                     &pairs);
+    /* Twice while they are sorted, with two numbers while their lags are found; how many samples
+     * they have is counted later. */
+    return room_host(job->kept, pearson_pairs_held(wanted, matrix_n_pairs(n)),
+                     (c->lagged ? 4 : 2) * sizeof *pairs, &pairs);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -95,6 +97,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static enum status count(const struct pearson_job *laid_out, struct room *all)
 {
     const struct room none = {0};
+    struct room lags = none;
     struct pearson_job job = *laid_out;
     struct correlation *const c = &job.c;
     job.kept = c->kept = all;
@@ -105,12 +108,13 @@ static enum status count(const struct pearson_job *laid_out, struct room *all)
     STATUS_TRY(pearson_has_rows(&job.layout) ? pearson_rows_count(&job)
                                              : pearson_columns_count(&job));
     STATUS_TRY(count_outcome(&job));
+    STATUS_TRY(job.choice.lagged ? pearson_lags_count(&job, &lags) : STATUS_OK);
     /* Panels in the exact form take the place of lines; standard forms, moments and the matrix that
      * of those turned. */
     struct room last = *all, later;
     room_count(&last, c->growing.host, c->growing.backend);
     later = last;
-    room_count(&later, 0, c->standard.backend);
+    room_count(&later, 0, larger(c->standard.backend, lags.backend));
     room_count(&later, 0, larger(job.units.backend, c->exact.backend));
     *all = (struct room){.host = last.host, .backend = larger(job.arriving.backend, later.backend)};
     room_count(all, job.work.host, job.work.backend);
@@ -184,6 +188,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
     }
     pearson_choose(args, &job->choice);
     STATUS_TRY(pearson_groups_check(job));
+    STATUS_TRY(job->choice.lagged ? pearson_lags_check(job) : STATUS_OK);
     STATUS_TRY(pearson_targets_begin(job));
     STATUS_TRY(pearson_within_begin(job));
     job->c.moments.min_samples = job->choice.min_samples;

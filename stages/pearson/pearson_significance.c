@@ -9,7 +9,9 @@
  * smallest t m / C(t) that is known makes no q: levels reach as far as that.
  *
  * Where all pairs have one number of samples, the k-th that is found is the k-th of all, and only
- * what comes after the last is counted; where all pairs were found, nothing is. A matrix that is
+ * what comes after the last is counted; where all pairs were found, nothing is. At its best lag a
+ * pair has as many samples as overlap there, and is counted as if these were the fewest of any lag:
+ * so q is never too low. p and q are multiplied by the number of lags. A matrix that is
  * not exact is taken for weaker than it may be: then q may be higher, and is not lower.
  */
 #include "kernels/pearson/significance_rule.h"
@@ -24,9 +26,25 @@ enum {
 };
 static const double LEVEL_STEP = 0.015, LOG_P_LEAST = -745; /* of the least double */
 
+static double lesser(double a, double b)
+{
+    return b < a ? b : a;
+}
+
 double pearson_p(double r, double n)
 {
     return exp(significance_log_p(r, n));
+}
+
+double pearson_best_p(const struct pearson_job *job, double p)
+{
+    return lesser(p * (job->choice.lag_last - job->choice.lag_first + 1), 1); /* NaN stays */
+}
+
+/* Whether all pairs have one number of samples, and so come in the order of p. */
+static bool are_alike(const struct pearson_job *job)
+{
+    return !job->has_gaps && !job->choice.lagged;
 }
 
 /* Samples that are worth as much as n of series with these lag-1 autocorrelations are (M. S.
@@ -34,11 +52,6 @@ double pearson_p(double r, double n)
 double pearson_n_effective(double n, double a, double b)
 {
     return n * (1 - a * b) / (1 + a * b);
-}
-
-static double lesser(double a, double b)
-{
-    return b < a ? b : a;
 }
 
 /* --- levels ----------------------------------------------------------------------------------- */
@@ -211,13 +224,14 @@ static enum status find_p(struct pearson_job *job, double *least, double *larges
 static enum status count_q(struct pearson_job *job, double m, double least, double largest)
 {
     const double first = lesser(0, largest + log(m / (double)job->n_found)),
-                 samples = (double)(job->n_samples - job->n_incomplete);
+                 samples = (double)(job->n_samples - job->n_incomplete) -
+                           (double)(job->choice.lagged ? lags_most(&job->lags) : 0);
     struct levels l;
-    least = job->has_gaps ? least : largest;
+    least = are_alike(job) ? largest : least;
     STATUS_TRY(levels_room(job, &l, first, least));
     lay_levels(&l, samples, first, least);
     STATUS_TRY(count(job, &l, m));
-    if (!job->has_gaps) {
+    if (are_alike(job)) {
         q_of_first(job, m, l.log_q[l.n - 1]);
         return STATUS_OK;
     }
@@ -242,7 +256,7 @@ enum status pearson_q_find(struct pearson_job *job)
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->p, &job->p));
     STATUS_TRY(room_host(job->kept, job->n_found, sizeof *job->q, &job->q));
     STATUS_TRY(find_p(job, &least, &largest));
-    if ((are_all && !job->has_gaps) || isinf(largest)) {
+    if ((are_all && are_alike(job)) || isinf(largest)) {
         q_of_first(job, m, 0);
     } else if (are_all && (job->n_found <= SORTED || !pearson_has_matrix(&job->choice))) {
         STATUS_TRY(q_of_all(job));
@@ -250,7 +264,8 @@ enum status pearson_q_find(struct pearson_job *job)
         STATUS_TRY(count_q(job, m, least, largest));
     }
     for (size_t k = 0; k < job->n_found; k++) {
-        job->q[k] = exp(job->q[k]);
+        job->p[k] = pearson_best_p(job, job->p[k]);
+        job->q[k] = pearson_best_p(job, exp(job->q[k]));
     }
     return STATUS_OK;
 }

@@ -16,14 +16,14 @@ families=$(printf '%s\n' "$sources" | sed -n 's|^kernels/\([^/]*\)/.*|\1|p' | so
 # Who may include whom, room by room: what lies in a room may include what lies there, and what its line says: prefixes
 # of paths. `contracts` are the headers of kernels for others: backend.h and its neighbours, X/X.h, X/X_rule.h,
 # X/X_setup.h, X/X_solve.h, kmeans/kmeans_(resident|sample).h, sciddicat/(bands|landslide).h,
-# pearson/(blocks|column_gaps|correlate|partners|pearson_pairs|significance_rule).h and base/room.h.
+# pearson/(blocks|column_gaps|correlate|lags|partners|pearson_pairs|significance_rule).h and base/room.h.
 printf '%s\n' "$sources" | xargs awk -v topics="$families" '
     BEGIN {
         n_topics = split(topics, topic, "|")
         contracts = "kernels/[^/]*$"
         for (t = 1; t <= n_topics; t++)
             contracts = contracts " kernels/" topic[t] "/" topic[t] "(_rule|_setup|_solve)?[.]h"
-        contracts = contracts " kernels/sciddicat/(bands|landslide)[.]h kernels/pearson/(blocks|column_gaps|correlate|partners|pearson_pairs|significance_rule)[.]h kernels/base/room[.]h"
+        contracts = contracts " kernels/sciddicat/(bands|landslide)[.]h kernels/pearson/(blocks|column_gaps|correlate|lags|partners|pearson_pairs|significance_rule)[.]h kernels/base/room[.]h"
         contracts = contracts " kernels/kmeans/kmeans_(resident|sample)[.]h"
 
         base = "formats/base/"

@@ -25,6 +25,7 @@ weight = heavy
 EOC
 expect 0 "$LEAT" run -b cpu -q -c leat.conf -o out in
 expect 0 "$LEAT" run -b cpu -q -s r=csv -s groups=0.5 -o out/text code.clusters.csv
+expect 0 "$LEAT" run -b cpu -q -s lags=2 -s top_each=1 -o out/lags code.clusters.csv
 cp code.clusters.csv code.targets.csv
 expect 0 "$LEAT" run -b cpu -q -s targets=file -o out/targets code.clusters.csv code.targets.csv
 head -n 1 code.clusters.csv | tr , '\n' | awk '{ print $0 "," NR % 2 }' >code.groups.csv

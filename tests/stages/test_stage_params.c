@@ -170,6 +170,33 @@ static void ranges_are_whole_numbers_or_two_of_them(void **state)
     }
 }
 
+static void spans_are_a_size_on_both_sides_or_two_ends(void **state)
+{
+    static const struct param_spec span = {
+        .key = "lags", .kind = PARAM_SPAN, .text = "0", .min = 0, .max = 1000};
+    static const struct {
+        const char *text;
+        int64_t from, to;
+    } good[] = {{"0", 0, 0},       {"8", -8, 8},  {"-2:12", -2, 12},          {"0:0", 0, 0},
+                {"-9:-4", -9, -4}, {"3:3", 3, 3}, {"-1000:1000", -1000, 1000}};
+    static const char *const wrong[] = {
+        "",     "-3",    "3:1",   ":3",    "3:",   "1001", "-1:1001",
+        "-1.5", "2:1:3", "2 : 3", "--2:3", "+1:3", "x"};
+    struct param_value value;
+    (void)state;
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        assert_int_equal(stage_parse_param(&span, good[k].text, &value), STATUS_OK);
+        assert_true(value.from == good[k].from && value.to == good[k].to);
+        json_t *told = stage_param_json(&span, &value);
+        assert_string_equal(json_string_value(told), good[k].text);
+        json_decref(told);
+    }
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        assert_int_equal(stage_parse_param(&span, wrong[k], &value), STATUS_BAD_ARGUMENT);
+        assert_non_null(strstr(status_message(), "write 12, for -12:12"));
+    }
+}
+
 static void numbers_are_a_list_or_lie_at_equal_distances(void **state)
 {
     static const struct param_spec spec = {.key = "query", .kind = PARAM_NUMBERS, .text = ""};
@@ -394,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_count_may_be_the_largest_of_64_bits),
         cmocka_unit_test(reals_are_finite_numbers_within_their_range),
         cmocka_unit_test(ranges_are_whole_numbers_or_two_of_them),
+        cmocka_unit_test(spans_are_a_size_on_both_sides_or_two_ends),
         cmocka_unit_test(numbers_are_a_list_or_lie_at_equal_distances),
         cmocka_unit_test(texts_are_utf8_without_control_characters_and_of_bounded_bytes),
         cmocka_unit_test(numbers_stand_in_json_as_numbers),
