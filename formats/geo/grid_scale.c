@@ -15,6 +15,7 @@
 #include "formats/geo/arcinfo.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -334,4 +335,21 @@ bool grid_scale_cell(const struct grid *g, double x, double y, size_t *row, size
         down = (e.north - y) / g->cell_y;
     }
     return cell_at(down, g->rows, row) && cell_at(right, g->columns, column);
+}
+
+void grid_system_name(const struct grid *g, char out[GRID_SYSTEM_BYTES])
+{
+    const unsigned projected = grid_key(g, KEY_PROJECTED), geodetic = grid_key(g, KEY_GEODETIC);
+    const unsigned code = projected != 0 ? projected : geodetic;
+    const char *const text = text_of(g), *const quote = text != NULL ? strchr(text, '"') : NULL;
+    out[0] = '\0';
+    if (code != 0 && code != USER_DEFINED) {
+        snprintf(out, GRID_SYSTEM_BYTES, "EPSG:%u", code);
+    } else if (quote != NULL) {
+        snprintf(out, GRID_SYSTEM_BYTES, "%.*s", (int)strcspn(quote + 1, "\""), quote + 1);
+    } else if (text != NULL) {
+        snprintf(out, GRID_SYSTEM_BYTES, "the system of its .prj");
+    } else {
+        grid_key_text(g, KEY_CITATION, out, GRID_SYSTEM_BYTES);
+    }
 }

@@ -29,6 +29,9 @@ bool grid_scale_is_sheared(const struct grid_scale *s);
 
 /* Whether the grid says its coordinate system, in whatever way. */
 bool grid_scale_names_system(const struct grid *g);
+/* What its coordinate system is called: "EPSG:32632", or the name in its .prj or GeoTIFF, or "". */
+enum { GRID_SYSTEM_BYTES = 96 };
+void grid_system_name(const struct grid *g, char out[GRID_SYSTEM_BYTES]);
 /* True when a grid of altitudes from low to high looks like one in degrees although it names no
  * coordinate system: its cells are narrower than 0.01, it lies within longitudes and latitudes, and
  * the altitudes differ by ten times its longer side, which no ground in metres does. */

@@ -5,6 +5,7 @@
  */
 #include "formats/result/figure.h"
 
+#include "formats/base/excerpt.h"
 #include "formats/base/utf8.h"
 #include "formats/result/letters.h"
 #include "formats/result/palette.h"
@@ -30,7 +31,8 @@ struct figure {
     /* else */
     cairo_surface_t *surface;
     cairo_t *cr;
-    struct bytes file; /* SVG and PDF, as cairo writes it */
+    struct bytes file;  /* SVG and PDF, as cairo writes it */
+    struct bytes texts; /* of an SVG: cairo would draw the outlines of letters */
 };
 
 void figure_name(char *out, size_t size, const char *name, enum figure_format format)
@@ -135,6 +137,7 @@ void figure_free(struct figure *f)
             cairo.surface_destroy(f->surface);
         }
         bytes_free(&f->file);
+        bytes_free(&f->texts);
         free(f->rows);
         free(f);
     }
@@ -277,17 +280,35 @@ static void put_line(struct figure *f, double x, double y, double capital, bool 
     f->failed = f->failed == STATUS_OK ? st : f->failed;
 }
 
-/* cairo takes only text that is as it should be. */
+/* An element of SVG, as wide as it is measured whatever font is there. */
+static enum status put_element(struct figure *f, double x, double y, double capital, double angle,
+                               uint32_t rgb, const char *text)
+{
+    char begin[256];
+    const int n = snprintf(
+        begin, sizeof begin,
+        "<text transform=\"translate(%.2f %.2f) rotate(%.2f)\" font-family=\"DejaVu Sans, Verdana, "
+        "sans-serif\" font-size=\"%.2f\" fill=\"#%06x\" textLength=\"%.2f\">",
+        x, y, angle * 180 / M_PI, letters_size(capital), (unsigned)rgb,
+        letters_width(capital, text));
+    STATUS_TRY(bytes_append(&f->texts, begin, (size_t)n));
+    STATUS_TRY(excerpt_html(text, &f->texts));
+    return bytes_append(&f->texts, "</text>\n", 8);
+}
+
+/* From the left end of its line. cairo takes only text that is as it should be. */
 static void show_text(struct figure *f, double x, double y, double capital, double angle,
                       uint32_t rgb, const char *text)
 {
     struct bytes shown = {0};
     enum status st = utf8_append_valid(&shown, text);
     st = st == STATUS_OK ? bytes_append(&shown, "", 1) : st;
-    if (st == STATUS_OK) {
-        for (unsigned char *at = shown.data; *at != '\0'; at++) {
-            *at = *at < ' ' || *at == 0x7f ? ' ' : *at;
-        }
+    for (unsigned char *at = shown.data; st == STATUS_OK && *at != '\0'; at++) {
+        *at = *at < ' ' || *at == 0x7f ? ' ' : *at;
+    }
+    if (st == STATUS_OK && f->format == FIGURE_SVG && shown.len > 1) {
+        st = put_element(f, x, y, capital, angle, rgb, (const char *)shown.data);
+    } else if (st == STATUS_OK) {
         set_colour(f, rgb, 1);
         cairo.save(f->cr);
         cairo.translate(f->cr, x, y);
@@ -320,6 +341,14 @@ void figure_text_up(struct figure *f, double x, double y, double capital, uint32
     } else {
         show_text(f, x + capital, y, capital, -M_PI_2, rgb, text);
     }
+}
+
+void figure_text_turned(struct figure *f, double x, double y, double capital, double angle,
+                        uint32_t rgb, const char *text)
+{
+    const double along = letters_width(capital, text) / 2, below = capital / 2;
+    show_text(f, x - along * cos(angle) - below * sin(angle),
+              y - along * sin(angle) + below * cos(angle), capital, angle, rgb, text);
 }
 
 size_t figure_width(const struct figure *f)
@@ -397,14 +426,16 @@ void figure_ring(struct figure *f, double x, double y, double radius, double thi
 /* cairo numbers surfaces and images through the life of the process: without these numbers the same
  * picture is the same file. Each stands for one thing, since cells are drawn once. Their edges stay
  * sharp. */
-static enum status put_svg(const struct bytes *file, struct bytes *out)
+static enum status put_svg(const struct bytes *file, const struct bytes *texts, struct bytes *out)
 {
     static const struct {
         const char *mark, *instead;
     } numbered[] = {{"<image id=\"image", "<image style=\"image-rendering:pixelated\" id=\"image"},
                     {"#image", "#image"},
                     {"<g id=\"surface", "<g id=\"surface"}};
-    const char *at = (const char *)file->data, *const end = at + file->len;
+    static const char last[] = "</svg>\n";
+    const char *at = (const char *)file->data, *const end = at + file->len - strlen(last);
+    assert(memcmp(end, last, strlen(last)) == 0);
     while (at < end) {
         const char *const line_end = memchr(at, '\n', (size_t)(end - at));
         const char *const next = line_end != NULL ? line_end + 1 : end;
@@ -421,7 +452,8 @@ static enum status put_svg(const struct bytes *file, struct bytes *out)
         STATUS_TRY(bytes_append(out, at, (size_t)(next - at)));
         at = next;
     }
-    return STATUS_OK;
+    STATUS_TRY(bytes_append(out, texts->data, texts->len));
+    return bytes_append(out, last, strlen(last));
 }
 
 static enum status put_image(const struct figure *f, struct bytes *out)
@@ -451,6 +483,6 @@ enum status figure_write(struct figure *f, struct bytes *out)
                            cairo.status_to_string(first));
     }
     return f->format == FIGURE_PNG   ? put_image(f, out)
-           : f->format == FIGURE_SVG ? put_svg(&f->file, out)
+           : f->format == FIGURE_SVG ? put_svg(&f->file, &f->texts, out)
                                      : bytes_append(out, f->file.data, f->file.len);
 }

@@ -1,6 +1,6 @@
 /*
  * figure - a picture that is drawn once and written as PNG, SVG or PDF (cairo). Knows nothing of
- * what it draws.
+ * what it draws. Text is text in SVG and PDF; in an SVG it lies over all else.
  *
  * Places are pixels from the left and the top; a PDF's are 3/4 of a point. The same calls give the
  * same bytes. Nothing fails while drawing: figure_write tells what has.
@@ -48,6 +48,9 @@ void figure_text(struct figure *f, double x, double y, double capital, uint32_t 
 /* The same upwards: x, y is the bottom left. */
 void figure_text_up(struct figure *f, double x, double y, double capital, uint32_t rgb,
                     const char *text);
+/* Of FIGURE_LINES: the same with its middle at x, y, turned clockwise by an angle. */
+void figure_text_turned(struct figure *f, double x, double y, double capital, double angle,
+                        uint32_t rgb, const char *text);
 size_t figure_width(const struct figure *f);
 double figure_text_width(double capital, const char *text);
 

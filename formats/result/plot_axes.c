@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,22 +59,40 @@ static double round_step(double x)
     return 10 * power;
 }
 
+void plot_number(char out[PLOT_LABEL], const char *format, ...)
+{
+    char text[PLOT_LABEL];
+    va_list list;
+    size_t n = 0;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    for (const char *at = text; *at != '\0' && n + 4 < PLOT_LABEL; at++) {
+        if (*at == '-') {
+            memcpy(out + n, "\xe2\x88\x92", 3);
+            n += 3;
+        } else {
+            out[n++] = *at;
+        }
+    }
+    out[n] = '\0';
+}
+
 /* A number to the digits that tell it from the next one `step` away. */
 static void set_label(char label[PLOT_LABEL], double value, double step, double size)
 {
     const int step_power = (int)floor(log10(step) + 1e-9);
     const int size_power = size > 0 ? (int)floor(log10(size) + 1e-9) : 0;
-    if (size_power < 6 && step_power >= -5) {
-        snprintf(label, PLOT_LABEL, "%.*f", step_power < 0 ? -step_power : 0, value);
-    } else if (value == 0) {
-        snprintf(label, PLOT_LABEL, "0");
+    if (value == 0 || (size_power < 6 && step_power >= -5)) {
+        const bool is_far = size_power >= 6 || step_power < -5; /* 0 among powers */
+        plot_number(label, "%.*f", step_power < 0 && !is_far ? -step_power : 0, value);
     } else {
         const int own_power = (int)floor(log10(fabs(value)) + 1e-9);
         const int digits = own_power > step_power ? own_power - step_power : 0;
         char text[64];
         snprintf(text, sizeof text, "%.*e", digits, value);
         const char *const e = strchr(text, 'e');
-        snprintf(label, PLOT_LABEL, "%.*se%d", (int)(e - text), text, atoi(e + 1));
+        plot_number(label, "%.*se%d", (int)(e - text), text, atoi(e + 1));
     }
 }
 

@@ -55,6 +55,9 @@ enum plot_marker {
 struct plot_range plot_range_of(double low, double high, double margin);
 /* At most `most` (2 to PLOT_TICKS) ticks. */
 void plot_ticks_of(struct plot_range range, size_t most, struct plot_ticks *out);
+/* Writes a number with the sign U+2212 in place of '-', as all pictures do. */
+void plot_number(char out[PLOT_LABEL], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* From the left of the widest label to the axis, in pixels. */
 long plot_ticks_width(const struct plot_ticks *ticks, double capital);
 

@@ -45,13 +45,16 @@ static enum status put_chunk(struct bytes *out, const char type[5], const void *
 
 static enum status put_head(struct bytes *out, size_t width, size_t height, unsigned char type)
 {
-    unsigned char head[13] = {0};
+    unsigned char head[13] = {0}, dots[9] = {[8] = 1}; /* 1: a metre */
     put_be32(head, (uint32_t)width);
     put_be32(head + 4, (uint32_t)height);
     head[8] = 8; /* bits a channel */
     head[9] = type;
+    put_be32(dots, PNG_FILE_DOTS_A_METRE);
+    put_be32(dots + 4, PNG_FILE_DOTS_A_METRE);
     STATUS_TRY(bytes_append(out, "\x89PNG\r\n\x1A\n", 8));
-    return put_chunk(out, "IHDR", head, sizeof head);
+    STATUS_TRY(put_chunk(out, "IHDR", head, sizeof head));
+    return put_chunk(out, "pHYs", dots, sizeof dots);
 }
 
 static enum status put_rows(struct bytes *out, const unsigned char *rows, size_t n)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { PNG_FILE_DOTS_A_METRE = 7559 }; /* 192 an inch: 1300 pixels are as wide as A4's text */
+
 /* Appends a picture of palette indices. A row is a byte 0 (PNG's filter "none") and `width`
  * indices: height * (width + 1) bytes. `palette` has 1 to 256 colours, 0xRRGGBB. STATUS_NO_MEMORY.
  */

@@ -281,9 +281,11 @@ static void draw_title(const struct picture *p, struct figure *f)
              interpolate_kind(job, kind), some);
     plot_title(f, GAP, TITLE, job->args.inputs[INTERPOLATE_NODES].name, title);
     if (p->is_cut) {
-        char note[128];
-        snprintf(note, sizeof note, "y is cut: the curve%s go%s from %.2g to %.2g",
-                 p->n_shown > 1 ? "s" : "", p->n_shown > 1 ? "" : "es", p->lowest, p->highest);
+        char note[128], lowest[PLOT_LABEL], highest[PLOT_LABEL];
+        plot_number(lowest, "%.2g", p->lowest);
+        plot_number(highest, "%.2g", p->highest);
+        snprintf(note, sizeof note, "y is cut: the curve%s go%s from %s to %s",
+                 p->n_shown > 1 ? "s" : "", p->n_shown > 1 ? "" : "es", lowest, highest);
         figure_text(f, (double)p->axes.left, TOP, CAPITAL, 0xb03a00, note);
     }
 }

@@ -32,6 +32,26 @@ static enum plot_marker marker_of(const struct kmeans_job *job, size_t cluster)
     return job->solve.best.k <= DISTINCT ? (enum plot_marker)(cluster / COLOURS_SET) : PLOT_DISC;
 }
 
+/* Which columns make most of a component. */
+static void component_text(const struct kmeans_job *job, size_t axis, char out[PLOT_NAME])
+{
+    const size_t d = job->layout.n_columns;
+    const double *const of = job->view.component + axis * d;
+    char rooms[2][KMEANS_COLUMN_BYTES];
+    size_t first = 0, second = 1;
+    for (size_t c = 1; c < d; c++) {
+        if (fabs(of[c]) > fabs(of[first])) {
+            second = first;
+            first = c;
+        } else if (c > 1 && fabs(of[c]) > fabs(of[second])) {
+            second = c;
+        }
+    }
+    snprintf(out, PLOT_NAME, "component %zu: %.1f %% of the variance, most by %.180s and %.180s",
+             axis + 1, 100 * job->view.share[axis], kmeans_column(&job->args, first, rooms[0]),
+             kmeans_column(&job->args, second, rooms[1]));
+}
+
 /* As wide as the area at most. */
 static void name_of(const struct kmeans_job *job, size_t axis, const struct plot_axes *axes,
                     char out[PLOT_NAME])
@@ -39,8 +59,9 @@ static void name_of(const struct kmeans_job *job, size_t axis, const struct plot
     const size_t column = job->layout.axes[axis];
     char room[KMEANS_COLUMN_BYTES];
     if (job->layout.has_components) {
-        snprintf(out, PLOT_NAME, "component %zu: %.1f %% of the variance", axis + 1,
-                 100 * job->view.share[axis]);
+        char text[PLOT_NAME];
+        component_text(job, axis, text);
+        (void)plot_name(text, CAPITAL, (double)axes->width, out);
         return;
     }
     const struct plot_named named = {kmeans_column(&job->args, column, room), "column",

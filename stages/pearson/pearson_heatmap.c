@@ -143,9 +143,9 @@ static void draw_numbers(struct figure *f, const struct heatmap *map, double lef
 
 /* --- values and the tree ---------------------------------------------------------------------- */
 
-static void number_text(double r, char out[16])
+static void number_text(double r, char out[PLOT_LABEL])
 {
-    snprintf(out, 16, "%s%.2f", r <= -0.005 ? "\xe2\x88\x92" : "", fabs(r));
+    plot_number(out, "%.2f", fabs(r) < 0.005 ? 0 : r);
 }
 
 /* Of few series the coefficients, in the cells. */
@@ -156,7 +156,7 @@ static void draw_values(struct figure *f, const struct heatmap *map, double left
     for (size_t k = 0; n <= VALUED_MOST && k < n * n; k++) {
         const double r = (double)map->cells[k], x = ((double)(k % n) + 0.5) * cell,
                      y = ((double)(k / n) + 0.5) * cell;
-        char text[16];
+        char text[PLOT_LABEL];
         if (!isnan(r)) {
             number_text(r, text);
             figure_text(f, round(left + x - figure_text_width(CAPITAL, text) / 2),
@@ -183,7 +183,7 @@ static void draw_tree(struct figure *f, const struct heatmap *map, double left, 
     const double below = top + (double)n * cell + TICK;
     const char *const axis = "1 \xe2\x88\x92 |r|";
     double x[2 * TREE_MOST], y[2 * TREE_MOST]; /* of series and clusters */
-    char end[16];
+    char end[PLOT_LABEL];
     number_text(root, end);
     figure_text(f, left, below, CAPITAL, COLOURS_INK, "0");
     figure_text(f, round(left + TREE - figure_text_width(CAPITAL, end)), below, CAPITAL,
@@ -210,7 +210,7 @@ static void draw_tree(struct figure *f, const struct heatmap *map, double left, 
 /* The cells' range below the bar. */
 static void draw_range(struct figure *f, const struct heatmap *map, double left, double top)
 {
-    char least[16], most[16], text[48];
+    char least[PLOT_LABEL], most[PLOT_LABEL], text[2 * PLOT_LABEL + 8];
     if (map->least <= map->most) {
         number_text(map->least, least);
         number_text(map->most, most);
@@ -224,12 +224,7 @@ static void draw_range(struct figure *f, const struct heatmap *map, double left,
  * of it; and the colour of no coefficient. */
 static void draw_legend(struct figure *f, const struct heatmap *map, double left, double top)
 {
-    static const char *const marks[] = {"1", "0.5", "0",
-                                        "\xe2\x88\x92"
-                                        "0.5",
-                                        "\xe2\x88\x92"
-                                        "1"};
-    enum { HEIGHT = 448, MARKS = sizeof marks / sizeof *marks };
+    enum { HEIGHT = 448, MARKS = 5 };
     const int n_marks = map->least < 0 ? MARKS : MARKS / 2 + 1;
     const int step = map->grid.side <= VALUED_MOST ? 16 : 1; /* values in cells need colours, too */
     figure_text(f, left, top, CAPITAL, COLOURS_INK, "r");
@@ -240,9 +235,11 @@ static void draw_legend(struct figure *f, const struct heatmap *map, double left
     }
     for (int k = 0; k < n_marks; k++) {
         const double at = round(top + k * (HEIGHT - 1.0) / (n_marks - 1));
+        char mark[PLOT_LABEL];
+        plot_number(mark, "%g", 1 - k / 2.0);
         figure_fill(f, left + BAR, at, TICK, 1, COLOURS_INK);
         figure_text(f, left + BAR + TICK + 4, round(at - CAPITAL / 2.0), CAPITAL, COLOURS_INK,
-                    marks[k]);
+                    mark);
     }
     top += HEIGHT + GAP;
     draw_range(f, map, left, top);

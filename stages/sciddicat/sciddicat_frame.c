@@ -97,8 +97,7 @@ static void set_ticks(const struct sciddicat_job *job, double low, double per_pi
                                  : is_x              ? (at < 0 ? "\xc2\xb0 W" : "\xc2\xb0 E")
                                                      : (at < 0 ? "\xc2\xb0 S" : "\xc2\xb0 N");
         out->at[kept] = at;
-        snprintf(out->label[kept++], PLOT_LABEL, "%.*f%s", digits,
-                 is_in_degrees(job) ? fabs(at) : at, side);
+        plot_number(out->label[kept++], "%.*f%s", digits, is_in_degrees(job) ? fabs(at) : at, side);
     }
     out->n = kept;
 }
@@ -117,7 +116,7 @@ void sciddicat_frame_set(const struct sciddicat_job *job, const struct sciddicat
     l.legend = l.left + greater_of(l.width, LEAST_WIDTH) + 2L * GAP;
     l.below = l.top + l.height + TICK + BESIDE + line + 2L * GAP;
     l.all_width = l.legend + lround(ceil(legend)) + GAP;
-    l.all_height = greater_of(l.below + line + GAP, l.top + LEAST_HEIGHT);
+    l.all_height = greater_of(l.below + 2 * line + 2L * GAP, l.top + LEAST_HEIGHT);
     *out = l;
 }
 
@@ -208,6 +207,28 @@ static void draw_lengths(const struct sciddicat_job *job, const struct sciddicat
     figure_text(f, x + pixels + GAP, (double)l->below, capital, COLOURS_INK, text);
 }
 
+/* What the numbers around the map are, below the scale of lengths. */
+static void draw_system(const struct sciddicat_job *job, const struct sciddicat_frame *l,
+                        double capital, struct figure *f)
+{
+    char system[GRID_SYSTEM_BYTES], text[GRID_SYSTEM_BYTES + 64], shown[PLOT_NAME];
+    const enum grid_unit unit = job->scale.unit;
+    grid_system_name(job->dem, system);
+    if (!is_placed(job)) {
+        snprintf(text, sizeof text, "columns and rows, from 1");
+    } else if (unit == GRID_LENGTH && job->scale.unit_m != 1) {
+        snprintf(text, sizeof text, "coordinates in %.7g m, %s", job->scale.unit_m, system);
+    } else {
+        snprintf(text, sizeof text, "coordinates in %s%s%s",
+                 unit == GRID_LENGTH    ? "metres"
+                 : unit == GRID_DEGREES ? "degrees"
+                                        : "units of the map",
+                 system[0] != '\0' ? ", " : "; the file names no system", system);
+    }
+    (void)plot_name(text, capital, (double)(l->all_width - l->left - GAP), shown);
+    figure_text(f, (double)l->left, (double)l->below + capital + GAP, capital, COLOURS_INK, shown);
+}
+
 /* An arrow upwards beside an "N", at the right end of the line of scales, if it is known. */
 static void draw_north(const struct sciddicat_job *job, const struct sciddicat_frame *l,
                        double capital, struct figure *f)
@@ -237,4 +258,5 @@ void sciddicat_frame_draw(const struct sciddicat_job *job, const struct sciddica
     figure_fill(f, left + width, top - 1, 1, height + 2, COLOURS_INK);
     draw_lengths(job, l, capital, f);
     draw_north(job, l, capital, f);
+    draw_system(job, l, capital, f);
 }

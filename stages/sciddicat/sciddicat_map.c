@@ -75,7 +75,7 @@ static double in_steps(double value, int n)
 /* Of terrain in a light from 0 to 1 (level ground: sqrt(1/2)). */
 static uint32_t terrain_colour(double shade)
 {
-    return colours_mix(0x34373b, 0xffffff, in_steps(shade, SHADES));
+    return colours_mix(0x83878d, 0xffffff, in_steps(shade, SHADES)); /* ink is legible on all */
 }
 
 /* Of terrain that debris has passed over, and left no more than a film on. */
@@ -280,20 +280,39 @@ static void draw_square(struct map *m, size_t y, size_t x, double level)
     }
 }
 
-/* An altitude on its line, its middle at a place of the map; false: it would not lie within. */
-static bool put_level(struct map *m, double level, double x, double y)
+/* The angle of the line through a cell: across the slope, so that text on it stands upright. */
+static double line_angle(const struct map *m, size_t column, size_t row)
+{
+    const struct sciddicat_relief *const r = &m->relief;
+    const float *const at = r->altitude + row * r->width + column;
+    const double right = column + 1 < r->width ? (double)(at[1] - at[0]) : 0;
+    const double down = row + 1 < r->height ? (double)(at[r->width] - at[0]) : 0;
+    const double angle = atan2(right / (double)m->frame.cell_x, -down / (double)m->frame.cell_y);
+    return !isfinite(angle)   ? 0
+           : angle > M_PI_2   ? angle - M_PI
+           : angle <= -M_PI_2 ? angle + M_PI
+                              : angle;
+}
+
+/* An altitude along its line, its middle at a place of the map; false: it would not lie within. */
+static bool put_level(struct map *m, double level, double x, double y, double angle)
 {
     const struct sciddicat_frame *const l = &m->frame;
-    char text[32];
-    snprintf(text, sizeof text, "%.6g", level);
-    const double width = ceil(figure_text_width(SMALL, text));
-    const double left = round(x - width / 2), top = round(y - SMALL / 2.0);
-    if (left < (double)l->left + GAP || left + width > (double)(l->left + l->width) - GAP ||
-        top < (double)l->top + GAP || top + SMALL > (double)(l->top + l->height) - GAP) {
+    char text[PLOT_LABEL];
+    plot_number(text, "%.6g", level);
+    const double along = ceil(figure_text_width(SMALL, text)) / 2 + 2, across = SMALL / 2.0 + 2;
+    const double cosine = cos(angle), sine = sin(angle);
+    if (x - along < (double)l->left || x + along > (double)(l->left + l->width) ||
+        y - along < (double)l->top || y + along > (double)(l->top + l->height)) {
         return false;
     }
-    figure_fill(m->figure, left - 2, top - 2, width + 4, SMALL + 4, 0xf4f4f4);
-    figure_text(m->figure, left, top, SMALL, COLOURS_INK, text);
+    for (int k = 0; k < 4; k++) { /* the corners of what lies below it */
+        const double a = k == 0 || k == 3 ? -along : along, b = k < 2 ? -across : across;
+        (k == 0 ? figure_from : figure_to)(m->figure, x + a * cosine - b * sine,
+                                           y + a * sine + b * cosine);
+    }
+    figure_shape(m->figure, 0xf4f4f4, 0.85);
+    figure_text_turned(m->figure, x, y, SMALL, angle, COLOURS_INK, text);
     return true;
 }
 
@@ -317,7 +336,7 @@ static void put_levels(struct map *m, size_t first, size_t step, size_t n)
         const double x = (double)column + (step == 1 ? t : 0.5);
         const double y = (double)row + (step == 1 ? 0.5 : t);
         if (put_level(m, level, (double)l->left + x * (double)l->cell_x,
-                      (double)l->top + y * (double)l->cell_y)) {
+                      (double)l->top + y * (double)l->cell_y, line_angle(m, column, row))) {
             free_from = (double)i * per_cell + APART;
         }
     }
@@ -406,8 +425,8 @@ static double legend_width(const struct map *m)
 static void put_mark(struct map *m, double y, double value)
 {
     const double x = (double)m->frame.legend + BAR;
-    char text[32];
-    snprintf(text, sizeof text, "%.3g", value);
+    char text[PLOT_LABEL];
+    plot_number(text, "%.3g", value);
     figure_fill(m->figure, x, y, MARK - 3, 1, COLOURS_INK);
     put_text(m, x + MARK, y - CAPITAL / 2.0, text);
 }

@@ -264,6 +264,55 @@ static void a_file_is_what_its_name_says(void **state)
     }
 }
 
+static void a_png_says_how_large_it_is_printed(void **state)
+{
+    static const char dots[] =
+        "\0\0\0\x09pHYs\0\0\x1d\x87\0\0\x1d\x87\x01"; /* 7559 a metre: 192 dpi */
+    (void)state;
+    for (size_t kind = 0; kind < 2; kind++) {
+        struct bytes file = draw_all(FIGURE_PNG, kinds[kind]);
+        assert_memory_equal(file.data + 33, dots, sizeof dots - 1); /* behind IHDR */
+        bytes_free(&file);
+    }
+}
+
+/* Text can be found and copied, is no markup, and stands where it does in a PNG. */
+static void text_of_an_svg_is_text(void **state)
+{
+    (void)state;
+    struct bytes file = draw_all(FIGURE_SVG, FIGURE_LINES);
+    assert_int_equal(bytes_append(&file, "", 1), STATUS_OK);
+    const char *const svg = (const char *)file.data;
+    assert_non_null(strstr(svg, ">&lt;b&gt;&amp;&quot;&#39;\xce\xbc \xe6\x97\xa5 "));
+    assert_non_null(strstr(svg, "translate(100.00 32.00) rotate(0.00)"));
+    assert_non_null(strstr(svg, "translate(99.00 180.00) rotate(-90.00)"));
+    assert_non_null(strstr(svg, ">]]&gt;--%PDF endobj</text>\n</svg>\n"));
+    assert_null(strstr(svg, "<glyph"));
+    assert_null(strchr(svg, '\x1b'));
+    bytes_free(&file);
+}
+
+/* A line upwards to the right, and a text along it. */
+static void turned_text_lies_about_its_middle(void **state)
+{
+    (void)state;
+    struct figure *const f = open_figure(FIGURE_PNG, FIGURE_LINES, 200, 200);
+    size_t left, right, top, bottom;
+    figure_text_turned(f, 100, 90, 12, -M_PI / 4, COLOURS_INK, "H 1000 H");
+    struct dots d = close_png(f);
+    find_ink(&d, &left, &right, &top, &bottom);
+    const double half = figure_text_width(12, "H 1000 H") / 2 * M_SQRT1_2 + 6 * M_SQRT1_2;
+    assert_true(fabs((double)(left + right) / 2 - 100) < 2);
+    assert_true(fabs((double)(top + bottom) / 2 - 90) < 2);
+    assert_true(fabs((double)(right - left) / 2 - half) < 3);
+    for (size_t y = 40; y < 70; y++) { /* nothing at the upper left */
+        for (size_t x = 50; x < 80; x++) {
+            assert_int_equal(dots_at(&d, x, y), 0xffffff);
+        }
+    }
+    free(d.rgb);
+}
+
 static void writing_appends(void **state)
 {
     (void)state;
@@ -377,6 +426,9 @@ int main(void)
         cmocka_unit_test(text_on_a_cell_mixes_with_its_colour),
         cmocka_unit_test(the_same_calls_give_the_same_file_however_many_were_drawn),
         cmocka_unit_test(a_file_is_what_its_name_says),
+        cmocka_unit_test(a_png_says_how_large_it_is_printed),
+        cmocka_unit_test(text_of_an_svg_is_text),
+        cmocka_unit_test(turned_text_lies_about_its_middle),
         cmocka_unit_test(writing_appends),
         cmocka_unit_test(few_colours_become_a_palette_and_all_read_back),
         cmocka_unit_test(the_scale_darkens_evenly_to_blue_and_to_red),

@@ -79,6 +79,20 @@ static size_t count_ink(void)
     return n;
 }
 
+/* Of a label, whose minus signs are U+2212. */
+static double number_of(const char *label)
+{
+    char text[PLOT_LABEL];
+    size_t n = 0;
+    for (; *label != '\0'; label++) {
+        if (*label != '\xe2' && *label != '\x88') {
+            text[n++] = *label == '\x92' ? '-' : *label;
+        }
+    }
+    text[n] = '\0';
+    return strtod(text, NULL);
+}
+
 static void ticks_are_round_and_within_the_range(void **state)
 {
     static const struct plot_range ranges[] = {
@@ -96,7 +110,7 @@ static void ticks_are_round_and_within_the_range(void **state)
                 assert_true(i == 0 || ticks.at[i] > ticks.at[i - 1]);
                 /* a label reads back as the tick, to a hundredth of a step */
                 const double step = ticks.n > 1 ? ticks.at[1] - ticks.at[0] : fabs(ticks.at[i]);
-                assert_true(fabs(strtod(ticks.label[i], NULL) - ticks.at[i]) <= step / 100);
+                assert_true(fabs(number_of(ticks.label[i]) - ticks.at[i]) <= step / 100);
             }
         }
     }
@@ -108,7 +122,8 @@ static void labels_have_as_many_digits_as_tell_them_apart(void **state)
     (void)state;
     plot_ticks_of((struct plot_range){-1, 1}, 5, &ticks);
     assert_int_equal(ticks.n, 5);
-    assert_string_equal(ticks.label[0], "-1.0");
+    assert_string_equal(ticks.label[0], "\xe2\x88\x92"
+                                        "1.0");
     assert_string_equal(ticks.label[2], "0.0");
     assert_string_equal(ticks.label[3], "0.5");
     plot_ticks_of((struct plot_range){0, 3e7}, 4, &ticks);
@@ -116,7 +131,9 @@ static void labels_have_as_many_digits_as_tell_them_apart(void **state)
     assert_string_equal(ticks.label[0], "0");
     assert_string_equal(ticks.label[1], "1e7");
     plot_ticks_of((struct plot_range){-2e-8, 2e-8}, 5, &ticks);
-    assert_string_equal(ticks.label[0], "-2e-8");
+    assert_string_equal(ticks.label[0], "\xe2\x88\x92"
+                                        "2e\xe2\x88\x92"
+                                        "8");
     assert_true(plot_ticks_width(&ticks, 20) > plot_ticks_width(&ticks, 10));
 }
 

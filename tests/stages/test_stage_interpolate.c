@@ -3,7 +3,7 @@
  * of a portion stay, what it takes of memory, and that it ends well where memory or patience does.
  * Runs on the backend that $LEAT_TEST_BACKEND names. The numbers themselves are held against 200
  * decimal digits in tests/scenarios/interpolate.py.
- * ctest: wrap=figure_text,figure_text_up
+ * ctest: wrap=figure_text,figure_text_up,figure_text_turned
  */
 #include "kernels/interpolate/interpolate.h"
 #include "stages/base/pull.h"
@@ -836,9 +836,15 @@ static void the_texts_of_the_picture_are_these(void **state)
     } cases[] = {{"query=-0.9,0.9", NULL, false},
                  {"query=-1.5,0.9", NULL, true},
                  {"query=-0.9,1.5", NULL, true},
-                 {"query=-2,0", "y is cut: the curves go from -8 to ", true},
+                 {"query=-2,0",
+                  "y is cut: the curves go from \xe2\x88\x92"
+                  "8 to ",
+                  true},
                  {"query=0,2", "y is cut: the curves go from ", true},
-                 {"query=-2,2", "y is cut: the curves go from -8 to 8|", true}};
+                 {"query=-2,2",
+                  "y is cut: the curves go from \xe2\x88\x92"
+                  "8 to 8|",
+                  true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sheet s = sheet_of(cases[i].query);
         for (size_t k = 0; k < NODES; k++) {

@@ -1,7 +1,7 @@
 /*
  * What the stage `pearson` reports beside the matrix: figures of the series, pairs, summary,
  * warnings, picture. Runs on the backend that $LEAT_TEST_BACKEND names.
- * ctest: small=asan optimize wrap=figure_text,figure_text_up link=PNG::PNG
+ * ctest: small=asan optimize wrap=figure_text,figure_text_up,figure_text_turned link=PNG::PNG
  */
 #include "kernels/pearson/pearson.h"
 #include "tests/support/drawn_texts.h"

@@ -1,7 +1,7 @@
 /*
  * The picture of a landslide, map.png: its size, what its cells show, its legend; on the backend
  * LEAT_TEST_BACKEND.
- * ctest: link=PNG::PNG wrap=figure_text,figure_text_up
+ * ctest: link=PNG::PNG wrap=figure_text,figure_text_up,figure_text_turned
  */
 #include "tests/support/sciddicat_runner.h"
 
@@ -148,7 +148,9 @@ static void a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres(void **s
     }
     assert_int_equal(d[0].width, d[1].width);
     assert_int_equal(d[0].height, d[1].height);
-    const size_t scale = 3 * d[0].width * (d[0].height - 2 * (size_t)MARGIN), n = 6 * MARGIN;
+    const size_t below = MARGIN + 12; /* what the coordinates are */
+    const size_t scale = 3 * d[0].width * (d[0].height - below - 2 * (size_t)MARGIN),
+                 n = 5 * MARGIN;
     assert_memory_equal(d[0].rgb + scale, d[1].rgb + scale, n * d[0].width);
     for (size_t cell = 0; cell < 9 * (size_t)12; cell++) {
         assert_int_equal(colour_of_cell(&d[0], cell / 12, cell % 12),
@@ -301,9 +303,11 @@ static void the_texts_of_a_map_are_these(void **state)
         drawn_end();
         snprintf(
             want, sizeof want,
-            "dem.x|: debris after 0 steps|1000|990|980|970|%sdebris, m|2|0.02|0.1|0.2|0.5|1|at "
+            "dem.x|: debris after 0 steps|1000|990|980|970|%s%s|debris, m|2|0.02|0.1|0.2|0.5|1|at "
             "the start|every 5 m of altitude",
-            cases[i].texts);
+            cases[i].texts,
+            cases[i].has_origin ? "coordinates in metres; the file names no system"
+                                : "columns and rows, from 1");
         assert_string_equal(drawn_all, want);
         size_t n_ticks = 0;
         for (size_t k = 0; k < drawn_n; k++) {
@@ -318,6 +322,99 @@ static void the_texts_of_a_map_are_these(void **state)
         outcome_free(&o);
         slide_free(&s);
     }
+}
+
+/* Ink stands out from the darkest terrain, a steep slope turned from the light, by WCAG's 4.5. */
+static void ink_is_legible_on_the_darkest_terrain(void **state)
+{
+    (void)state;
+    struct slide s = slope(30, 30, 15, 15);
+    s.params[0] = "steps=0";
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[DEM][k] = 9000 - 40 * (double)(k / 30 + k % 30);
+        s.cells[SOURCE][k] = 0;
+    }
+    struct outcome o = run_well(&s);
+    struct dots d = read_map(&o);
+    static const double weights[] = {0.2126, 0.7152, 0.0722};
+    double luminance[2] = {0, 0};
+    for (size_t k = 0; k < 6; k++) {
+        const unsigned rgb = k < 3 ? (unsigned)COLOURS_INK : dots_at(&d, 60, 60);
+        luminance[k / 3] += weights[k % 3] * pow((rgb >> (16 - 8 * (k % 3)) & 255) / 255.0, 2.2);
+    }
+    assert_true(luminance[1] < 0.5); /* it is dark */
+    assert_true((luminance[1] + 0.05) / (luminance[0] + 0.05) > 4.5);
+    free(d.rgb);
+    outcome_free(&o);
+    slide_free(&s);
+}
+
+/* What a map says of its coordinates, by the text of its .prj or the keys of its GeoTIFF. */
+static void the_coordinate_system_is_named(void **state)
+{
+    (void)state;
+    static const uint16_t utm[] = {1, 1, 0, 1, 3072, 0, 1, 32632},
+                          degrees[] = {1, 1, 0, 2, 1024, 0, 1, 2, 2048, 0, 1, 4326};
+    static const struct {
+        const char *prj;
+        const uint16_t *keys;
+        size_t n_keys;
+        double at;
+        const char *said;
+    } cases[] = {
+        {NULL, utm, 8, 10, "|coordinates in metres, EPSG:32632|"},
+        {NULL, degrees, 12, 0.0001, "|coordinates in degrees, EPSG:4326|"},
+        {"PROJCS[\"ETRS89 / UTM zone 33N\",GEOGCS[\"ETRS89\"],UNIT[\"metre\",1]]", NULL, 0, 10,
+         "|coordinates in metres, ETRS89 / UTM zone 33N|"},
+        {"PROJCS[\"in feet\",GEOGCS[\"x\"],UNIT[\"foot\",0.3048]]", NULL, 0, 10,
+         "|coordinates in 0.3048 m, in feet|"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slide s = slope(9, 12, 4, 4);
+        s.params[0] = "steps=0";
+        for (int part = 0; part < 2; part++) {
+            struct grid *const g = s.grids[part];
+            g->has_origin = true;
+            g->cell_x = g->cell_y = cases[i].at;
+            assert_int_equal(grid_set_prj(g, cases[i].prj), STATUS_OK);
+            if (cases[i].keys != NULL) {
+                assert_int_equal(
+                    grid_add_tag(g, GRID_GEO_KEYS, GRID_SHORT, cases[i].n_keys, cases[i].keys),
+                    STATUS_OK);
+            }
+        }
+        drawn_begin();
+        struct outcome o = run_well(&s);
+        drawn_end();
+        if (strstr(drawn_all, cases[i].said) == NULL) {
+            fail_msg("no %s in %s", cases[i].said, drawn_all);
+        }
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
+/* Altitudes stand along their lines, which of a plane that rises to the south-east go upwards. */
+static void altitudes_stand_along_their_lines(void **state)
+{
+    (void)state;
+    struct slide s = slope(60, 60, 30, 30);
+    s.params[0] = "steps=0";
+    for (size_t k = 0; k < slide_cells(&s); k++) {
+        s.cells[DEM][k] = 1000 + 5 * (double)(k / 60 + k % 60);
+        s.cells[SOURCE][k] = 0;
+    }
+    drawn_begin();
+    struct outcome o = run_well(&s);
+    drawn_end();
+    size_t n = 0;
+    for (size_t k = 0; k < drawn_n; k++) {
+        n += fabs(drawn_texts[k].angle + M_PI / 4) < 1e-6;
+        assert_true(drawn_texts[k].angle == 0 || fabs(drawn_texts[k].angle + M_PI / 4) < 1e-6);
+    }
+    assert_in_range(n, 5, 40);
+    outcome_free(&o);
+    slide_free(&s);
 }
 
 static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state)
@@ -341,6 +438,9 @@ static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ink_is_legible_on_the_darkest_terrain),
+        cmocka_unit_test(the_coordinate_system_is_named),
+        cmocka_unit_test(altitudes_stand_along_their_lines),
         cmocka_unit_test(noise_has_no_contour_lines_and_a_slope_of_that_size_has),
         cmocka_unit_test(the_picture_is_bounded),
         cmocka_unit_test(the_picture_is_the_same_whichever_way_the_rows_go),

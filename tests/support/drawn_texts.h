@@ -1,6 +1,7 @@
 /*
  * drawn_texts - the texts of a picture, and where they stand, in a test that is linked with
- * --wrap=figure_text,--wrap=figure_text_up. Pictures are drawn by one thread.
+ * --wrap=figure_text,--wrap=figure_text_up,--wrap=figure_text_turned. Pictures are drawn by one
+ * thread.
  */
 #ifndef LEAT_TESTS_DRAWN_TEXTS_H
 #define LEAT_TESTS_DRAWN_TEXTS_H
@@ -20,6 +21,7 @@ enum { DRAWN_MOST = 256 };
 struct drawn_text {
     char text[160];
     double x, y; /* the middle of its line; a text upwards: of its column */
+    double angle;
     bool is_up;
 };
 
@@ -74,6 +76,18 @@ void __wrap_figure_text_up(struct figure *f, double x, double y, double capital,
 {
     drawn_note(x + capital / 2, y - figure_text_width(capital, text) / 2, true, text);
     __real_figure_text_up(f, x, y, capital, rgb, text);
+}
+
+void __real_figure_text_turned(struct figure *f, double x, double y, double capital, double angle,
+                               uint32_t rgb, const char *text);
+void __wrap_figure_text_turned(struct figure *f, double x, double y, double capital, double angle,
+                               uint32_t rgb, const char *text);
+void __wrap_figure_text_turned(struct figure *f, double x, double y, double capital, double angle,
+                               uint32_t rgb, const char *text)
+{
+    drawn_note(x, y, false, text);
+    drawn_texts[drawn_n > 0 ? drawn_n - 1 : 0].angle = angle;
+    __real_figure_text_turned(f, x, y, capital, angle, rgb, text);
 }
 
 #endif
