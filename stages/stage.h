@@ -150,7 +150,7 @@ struct stage_told {
     const struct stage_code {             /* how to read a file of the result in Python */
         const char *file;                 /* where that is among the result's files */
         const char *lines[3];
-        const char *only[2]; /* the last line: only where that parameter has this value */
+        const char *only[4][2]; /* the last line: only where these parameters have these values */
     } * codes;
 };
 

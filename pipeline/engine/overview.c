@@ -255,8 +255,10 @@ static enum status tell_code(const struct telling *t)
     const json_t *const parameters = json_object_get(t->result, "parameters");
     for (const struct stage_code *c = t->told != NULL ? t->told->codes : NULL;
          c != NULL && c->file != NULL; c++) {
-        const bool is_short =
-            c->only[0] != NULL && strcmp(text_at(parameters, c->only[0]), c->only[1]) != 0;
+        bool is_short = false;
+        for (size_t k = 0; k < 4 && c->only[k][0] != NULL; k++) {
+            is_short |= strcmp(text_at(parameters, c->only[k][0]), c->only[k][1]) != 0;
+        }
         if (!has_output(t, c->file)) {
             continue;
         }

@@ -280,7 +280,7 @@ static const struct stage_code codes[] = {
     {.file = "pearson.npz",
      .lines = {"import numpy, scipy.spatial.distance", "result = numpy.load(\"pearson.npz\")",
                "r = scipy.spatial.distance.squareform(result[\"r\"])  # 0 on the diagonal"},
-     .only = {"r", "upper"}},
+     .only = {{"r", "upper"}, {"targets", "none"}, {"within", "none"}, {"group_by", ""}}},
     {0},
 };
 

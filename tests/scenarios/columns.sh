@@ -30,6 +30,10 @@ cp code.clusters.csv code.targets.csv
 expect 0 "$LEAT" run -b cpu -q -s targets=file -o out/targets code.clusters.csv code.targets.csv
 head -n 1 code.clusters.csv | tr , '\n' | awk '{ print $0 "," NR % 2 }' >code.groups.csv
 expect 0 "$LEAT" run -b cpu -q -s within=file -o out/within code.clusters.csv code.groups.csv
+for of in targets within; do # neither has a triangle that squareform takes
+    "$LEAT" show out/$of/code >shown
+    grep -q numpy.load shown && ! grep squareform shown || fail "$of: code for another r"
+done
 exec "$python" - "$here/../../pipeline/leat.1" out <<'EOP'
 import csv
 import glob
