@@ -22,14 +22,14 @@ struct partners {
 };
 
 /* `out` has room for top of each series; `scratch`: partners_bytes(). `wanted` stays. */
-void partners_begin(struct partners *p, const struct pearson_wanted *wanted, size_t n_series,
+void partners_begin(struct partners *s, const struct pearson_wanted *wanted, size_t n_series,
                     void *scratch, struct matrix_pair *out);
 size_t partners_bytes(size_t n_series);
 /* Adds a matrix, or its bands in their order, whose queue it is. */
-enum status partners_add(struct partners *p, struct queue *q,
+enum status partners_add(struct partners *s, struct queue *q,
                          const struct matrix *m) STATUS_MUST_CHECK;
 /* out[k]: i the series, j the partner; series after series, the strongest first, of equal |r| the
  * first of them; *n of them. */
-void partners_end(struct partners *p, size_t *n);
+void partners_end(struct partners *s, size_t *n);
 
 #endif

@@ -154,8 +154,9 @@ static void draw_values(struct figure *f, const struct heatmap *map, double left
     const size_t n = map->grid.side;
     const double cell = (double)map->grid.cell;
     for (size_t k = 0; n <= VALUED_MOST && k < n * n; k++) {
+        const size_t row = k / n;
         const double r = (double)map->cells[k], x = ((double)(k % n) + 0.5) * cell,
-                     y = ((double)(k / n) + 0.5) * cell;
+                     y = ((double)row + 0.5) * cell;
         char text[PLOT_LABEL];
         if (!isnan(r)) {
             number_text(r, text);
