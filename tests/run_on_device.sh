@@ -74,7 +74,7 @@ for part in "$@"; do
         for t in $on_device; do
             [ -x "$bundle/bin/$t" ] && try "$t" 240 "$bundle/bin/$t"
         done
-        for scenario in calibrate kmeans kmeans_oracle interpolate interpolate_oracle oracle outliers landslide \
+        for scenario in calibrate restart kmeans kmeans_oracle interpolate interpolate_oracle oracle outliers landslide \
             landslide_tessina service_device c_library_device; do
             script="$here/scenarios/$scenario"
             if [ -e "$script.sh" ]; then
