@@ -134,7 +134,7 @@ static enum status take_group(const struct lags *l, const struct working *w, int
             STATUS_TRY(keep(l, &lagged, q, p, true, fresh));
         }
         for (size_t q = 0; q <= p; q++) {
-            STATUS_TRY(keep(l, &lagged, p, q, false, fresh && !has_lag(l, -lag)));
+            STATUS_TRY(keep(l, &lagged, p, q, false, fresh));
         }
     }
     return STATUS_OK;
@@ -154,7 +154,7 @@ static enum status take_lag(const struct lags *l, const struct working *w, int l
     return STATUS_OK;
 }
 
-/* Lag 0, from which others are told, or nothing. */
+/* Lag 0; where the range is without it, and so of one sign, the first lag takes its place. */
 static enum status begin(const struct lags *l)
 {
     const struct backend_ops *const ops = l->c->queue->backend->ops;
