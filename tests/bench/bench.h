@@ -79,7 +79,7 @@ struct bench_case {
 extern const struct bench_case bench_means_cases[], bench_pearson_cases[], bench_csv_cases[],
     bench_deflate_cases[], bench_program_cases[], bench_sciddicat_cases[], bench_ensemble_cases[],
     bench_interpolate_cases[], bench_kmeans_cases[], bench_bands_cases[], bench_panels_cases[],
-    bench_sweep_cases[], bench_lags_cases[];
+    bench_sweep_cases[], bench_lags_cases[], bench_search_cases[];
 
 /* Measures the ceilings of the backend's machine. */
 enum status bench_measure_ceilings(struct bench *b) STATUS_MUST_CHECK;

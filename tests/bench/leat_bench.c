@@ -31,7 +31,7 @@ static const struct bench_case *const case_lists[] = {
     bench_means_cases,   bench_pearson_cases,   bench_csv_cases,      bench_deflate_cases,
     bench_program_cases, bench_sciddicat_cases, bench_ensemble_cases, bench_interpolate_cases,
     bench_kmeans_cases,  bench_bands_cases,     bench_panels_cases,   bench_sweep_cases,
-    bench_lags_cases};
+    bench_lags_cases,    bench_search_cases};
 
 struct options {
     const char *backend;
