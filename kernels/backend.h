@@ -74,6 +74,18 @@ struct executor {
     void *context;
 };
 
+/* By all of its threads; where it has no run(), by the caller. */
+static inline void executor_run(const struct executor *e, size_t n,
+                                void (*body)(void *arg, size_t index), void *arg)
+{
+    if (e->run != NULL) {
+        e->run(e->context, n, body, arg);
+    }
+    for (size_t i = 0; e->run == NULL && i < n; ++i) {
+        body(arg, i);
+    }
+}
+
 struct backend_config {
     struct executor executor; /* required; CUDA: for its self-test */
     int device;               /* CUDA: ordinal */

@@ -228,14 +228,8 @@ static void weigh_some(void *arg, size_t task)
 
 static enum status weigh(struct work *w)
 {
-    const struct executor *const e = &w->request->executor;
     const size_t n_tasks = (w->request->n + TASK_NODES - 1) / TASK_NODES;
-    if (e->run != NULL) {
-        e->run(e->context, n_tasks, weigh_some, w);
-    }
-    for (size_t task = 0; e->run == NULL && task < n_tasks; ++task) {
-        weigh_some(w, task);
-    }
+    executor_run(&w->request->executor, n_tasks, weigh_some, w);
     return queue_check(w->q);
 }
 

@@ -191,12 +191,7 @@ static void phase_body(void *arg, size_t index)
 static enum status run_phase(struct bands *b, enum status (*body)(struct bands *b, size_t k))
 {
     struct phase phase = {b, body};
-    if (b->executor.run != NULL) {
-        b->executor.run(b->executor.context, b->n, phase_body, &phase);
-    }
-    for (size_t k = 0; b->executor.run == NULL && k < b->n; ++k) {
-        phase_body(&phase, k);
-    }
+    executor_run(&b->executor, b->n, phase_body, &phase);
     for (size_t k = 0; k < b->n; ++k) {
         const struct member *m = &b->members[k];
         if (m->status != STATUS_OK) {

@@ -183,24 +183,14 @@ static void add_body(void *context, size_t part)
     }
 }
 
-static void on_all_threads(struct ended *e, size_t n, void (*body)(void *, size_t))
-{
-    const struct executor *const x = &e->job->args.executor;
-    if (x->run != NULL) {
-        x->run(x->context, n, body, e);
-    }
-    for (size_t i = 0; x->run == NULL && i < n; i++) {
-        body(e, i);
-    }
-}
-
 static enum status take_runs(void *context, size_t first, size_t n)
 {
     struct sciddicat_job *const job = context;
     struct sciddicat_runs *const runs = &job->runs;
     struct ended e = {.job = job, .first = first, .n = n};
-    on_all_threads(&e, n, measure_body);
-    on_all_threads(&e, (job->slide.n_cells - 1) / CELLS_PER_PART + 1, add_body);
+    const size_t n_parts = (job->slide.n_cells - 1) / CELLS_PER_PART + 1;
+    executor_run(&job->args.executor, n, measure_body, &e);
+    executor_run(&job->args.executor, n_parts, add_body, &e);
     for (size_t i = first; job->hit != NULL && i < first + n; i++) {
         const double best = runs->rows[runs->full].scores.fitness,
                      fitness = runs->rows[i].scores.fitness;
