@@ -152,6 +152,7 @@ struct stage_told {
         const char *lines[3];
         const char *only[4][2]; /* the last line: only where these parameters have these values */
     } * codes;
+    const struct stage_fact *pictures; /* what it shows, and the name of its file as it begins */
 };
 
 /* A table: row i is of number i of lists in the summary, as many as the last column's list has. */

@@ -39,6 +39,7 @@ static enum status print_item(void *to, enum overview_kind kind, size_t n, const
         [OVERVIEW_FACT] = "  ",   [OVERVIEW_HEAD] = "  ",          [OVERVIEW_ROW] = "  ",
         [OVERVIEW_NOTE] = "  - ", [OVERVIEW_CODE] = "  "};
     size_t *const n_shown = to;
+    n = kind == OVERVIEW_FIGURE ? 1 : n; /* its name says it here */
     fputs(kind == OVERVIEW_TITLE && (*n_shown)++ > 0 ? "\n" : before[kind], stdout);
     for (size_t k = 0; k + 1 < n; k++) {
         put_padded(texts[k], kind == OVERVIEW_FACT ? NAME_WIDTH : NAME_WIDTH - 2);

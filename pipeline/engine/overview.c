@@ -4,6 +4,7 @@
 #include "pipeline/engine/overview.h"
 
 #include "formats/base/file_name.h"
+#include "pipeline/engine/manifest.h"
 #include "pipeline/names/text.h"
 #include "stages/stage.h"
 
@@ -74,6 +75,22 @@ static void list_text(const json_t *value, char out[VALUE_BYTES])
     }
 }
 
+/* "0.5, 12, 3": the first few of a list of numbers. */
+static void numbers_text(const json_t *value, char out[VALUE_BYTES])
+{
+    enum { MOST = 12 };
+    size_t i, n = 0;
+    const json_t *number;
+    json_array_foreach((json_t *)value, i, number)
+    {
+        n += (size_t)snprintf(out + n, VALUE_BYTES - n, i == MOST ? ", ..." : "%s%.6g",
+                              i == 0 ? "" : ", ", json_number_value(number));
+        if (i == MOST) {
+            break;
+        }
+    }
+}
+
 /* "" for what is not worth a word. */
 static const char *value_text(const json_t *value, const char *unit, char out[VALUE_BYTES])
 {
@@ -88,6 +105,8 @@ static const char *value_text(const json_t *value, const char *unit, char out[VA
         return json_string_value(value);
     } else if (json_is_object(value)) {
         list_text(value, out);
+    } else if (json_is_array(value)) {
+        numbers_text(value, out);
     }
     return out;
 }
@@ -100,6 +119,16 @@ static enum status tell_title(const struct telling *t)
     return put(t, OVERVIEW_TITLE, text_at(t->result, "pipeline"), text_at(input, "name"));
 }
 
+/* What a picture shows, or "a picture". */
+static const char *picture_text(const struct telling *t, const char *name)
+{
+    const struct stage_fact *p = t->told != NULL ? t->told->pictures : NULL;
+    while (p != NULL && p->name != NULL && strncmp(name, p->key, strlen(p->key)) != 0) {
+        p++;
+    }
+    return p != NULL && p->name != NULL ? p->name : "a picture";
+}
+
 static enum status tell_figures(const struct telling *t)
 {
     size_t i;
@@ -107,9 +136,10 @@ static enum status tell_figures(const struct telling *t)
     json_array_foreach((json_t *)files_of(t), i, output)
     {
         const char *const name = text_at(output, "name");
-        STATUS_TRY(file_name_is(name, ".png .svg .pdf")
-                       ? put_of_bundle(t, OVERVIEW_FIGURE, name, " in ")
-                       : STATUS_OK);
+        if (file_name_is(name, ".png .svg .pdf")) {
+            STATUS_TRY(bundle_of(t) != NULL ? put_of_bundle(t, OVERVIEW_FIGURE, name, " in ")
+                                            : put(t, OVERVIEW_FIGURE, name, picture_text(t, name)));
+        }
     }
     return STATUS_OK;
 }
@@ -195,30 +225,69 @@ static enum status tell_tables(const struct telling *t)
     return STATUS_OK;
 }
 
+/* What was asked for of a key where that is not the default; NULL: nothing. */
+static const json_t *asked_of(const struct telling *t, const char *key)
+{
+    const struct stage_ops *const stage = stage_find(text_at(t->result, "pipeline"));
+    const json_t *const asked = manifest_recorded(t->result, key);
+    for (size_t i = 0; stage != NULL && i < stage->n_specs; i++) {
+        struct param_value value;
+        if (strcmp(stage->specs[i].key, key) == 0 &&
+            stage_parse_param(&stage->specs[i], stage->specs[i].text, &value) == STATUS_OK) {
+            json_t *const usual = stage_param_json(&stage->specs[i], &value);
+            const bool is_usual = json_equal(asked, usual);
+            json_decref(usual);
+            return is_usual ? NULL : asked;
+        }
+    }
+    return NULL;
+}
+
+/* First what was asked for, of parameters and the reader; then all else that there is. */
 static enum status tell_parameters(const struct telling *t)
 {
+    json_t *const parameters = json_object_get(t->result, "parameters"), *value;
     const char *key;
-    json_t *value;
     char room[VALUE_BYTES];
-    STATUS_TRY(put(t, OVERVIEW_SECTION, "Parameters", NULL));
-    json_object_foreach((json_t *)json_object_get(t->result, "parameters"), key, value)
+    size_t n_asked = 0;
+    json_object_foreach(parameters, key, value)
     {
+        const json_t *const asked = asked_of(t, key);
+        if (asked != NULL) {
+            STATUS_TRY(n_asked++ == 0 ? put(t, OVERVIEW_SECTION, "Asked for", NULL) : STATUS_OK);
+            STATUS_TRY(put(t, OVERVIEW_FACT, key, value_text(asked, "", room)));
+        }
+    }
+    json_object_foreach(json_object_get(t->result, "reader"), key, value)
+    {
+        STATUS_TRY(n_asked++ == 0 ? put(t, OVERVIEW_SECTION, "Asked for", NULL) : STATUS_OK);
         STATUS_TRY(put(t, OVERVIEW_FACT, key, value_text(value, "", room)));
+    }
+    STATUS_TRY(put(t, OVERVIEW_SECTION, n_asked > 0 ? "Other parameters" : "Parameters", NULL));
+    json_object_foreach(parameters, key, value)
+    {
+        const char *const text = value_text(value, "", room);
+        const json_t *const asked = asked_of(t, key);
+        if (text[0] != '\0' && (asked == NULL || !json_equal(asked, value))) {
+            STATUS_TRY(put(t, OVERVIEW_FACT, key, text));
+        }
     }
     return STATUS_OK;
 }
 
-/* Files with their sizes. */
+/* Files with their sizes, and when they were last changed, where that is known. */
 static enum status list_files(const struct telling *t, const json_t *list)
 {
     const json_t *file;
     size_t i;
     json_array_foreach((json_t *)list, i, file)
     {
-        char size[TEXT_NUMBER_BYTES];
+        char size[TEXT_NUMBER_BYTES], text[VALUE_BYTES];
         const json_int_t bytes = json_integer_value(json_object_get(file, "bytes"));
-        STATUS_TRY(put(t, OVERVIEW_FACT, text_at(file, "name"),
-                       text_size(size, bytes > 0 ? (uint64_t)bytes : 0)));
+        const char *const changed = text_at(file, "modified");
+        snprintf(text, sizeof text, "%s%s%.10s", text_size(size, bytes > 0 ? (uint64_t)bytes : 0),
+                 changed[0] != '\0' ? ", of " : "", changed);
+        STATUS_TRY(put(t, OVERVIEW_FACT, text_at(file, "name"), text));
     }
     return STATUS_OK;
 }
@@ -281,6 +350,7 @@ enum status overview_tell(const json_t *result, overview_put_fn *put_item, void 
     STATUS_TRY(tell_tables(&t));
     STATUS_TRY(tell_parameters(&t));
     STATUS_TRY(tell_files(&t, "inputs", "Made from"));
+    STATUS_TRY(put(&t, OVERVIEW_FACT, "by leat", text_at(result, "leat")));
     STATUS_TRY(tell_files(&t, "outputs", "Files"));
     STATUS_TRY(tell_bundled(&t));
     return tell_code(&t);

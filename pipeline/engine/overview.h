@@ -1,7 +1,7 @@
 /*
  * overview - what a result says, item by item, from its result.json: for a page and for a terminal.
  *
- * Nothing of it depends on when, how fast or where the job ran.
+ * Nothing of it depends on when, how fast or where the job ran; the day is that of the input.
  */
 #ifndef LEAT_PIPELINE_ENGINE_OVERVIEW_H
 #define LEAT_PIPELINE_ENGINE_OVERVIEW_H
@@ -13,7 +13,7 @@
 
 enum overview_kind {
     OVERVIEW_TITLE,   /* of all: the pipeline, the input */
-    OVERVIEW_FIGURE,  /* a picture's file */
+    OVERVIEW_FIGURE,  /* a picture's file, what it shows */
     OVERVIEW_SECTION, /* what the following is */
     OVERVIEW_FACT,    /* name, value */
     OVERVIEW_HEAD,    /* of a table: names of columns */

@@ -45,6 +45,17 @@ static const char begin[] =
     "table:not(.facts) :is(td, th):nth-child(-n+2) { white-space: nowrap }\n"
     "pre { margin: 0; padding: .5rem 1rem; border: 1px solid var(--rule); overflow-x: auto; "
     "overflow-wrap: normal }\n"
+    /* on A4: pictures on the first page, all else in two columns */
+    "@page { size: A4; margin: 14mm }\n"
+    "@media print { :root { color-scheme: light; --ink: #000000; --soft: #444444; --paper: "
+    "#ffffff; --rule: #bbbbbb; --note: #f4f4f4 } body { max-width: none; padding: 0; font-size: "
+    "8pt; line-height: 1.3; columns: 2; column-gap: 8mm } h1, figure { column-span: all } figure "
+    "{ break-inside: avoid } figure img { width: auto; max-width: 100%; max-height: 170mm } figure "
+    "~ figure img { max-height: 90mm } h2 { break-after: avoid; font-size: 10pt; margin: 3mm 0 1mm "
+    "} tr, li "
+    "{ break-inside: avoid } table { display: table } td, th { padding-right: 2mm } "
+    "table:not(.facts) :is(td, th):nth-child(-n+2) { white-space: normal } pre { white-space: "
+    "pre-wrap } }\n"
     "</style>\n";
 
 /* What items stand in; items of one group follow each other. */
@@ -132,7 +143,8 @@ static enum status put_link(struct page *p, const char *name)
     return put_around(p, "", name, "</a>.</p>\n");
 }
 
-static enum status put_open_figure(struct page *p, const char *name, const char *type, int fd)
+static enum status put_open_figure(struct page *p, const char *name, const char *what,
+                                   const char *type, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
@@ -141,14 +153,14 @@ static enum status put_open_figure(struct page *p, const char *name, const char 
     if (st.st_size > PAGE_PICTURE_MOST) {
         return put_link(p, name);
     }
-    STATUS_TRY(put_around(p, "<figure><img alt=\"", name, "\" src=\"data:"));
+    STATUS_TRY(put_around(p, "<figure><img alt=\"", what, "\" src=\"data:"));
     STATUS_TRY(put(p, type));
     STATUS_TRY(put(p, ";base64,"));
     STATUS_TRY(put_file(p, name, fd));
     return put(p, "\"></figure>\n");
 }
 
-static enum status put_figure(struct page *p, const char *name)
+static enum status put_figure(struct page *p, const char *name, const char *what)
 {
     const char *const type = picture_type(name);
     if (type == NULL) {
@@ -158,7 +170,7 @@ static enum status put_figure(struct page *p, const char *name)
     if (fd < 0) {
         return status_fail_errno(errno, "cannot read %s", name);
     }
-    const enum status st = put_open_figure(p, name, type, fd);
+    const enum status st = put_open_figure(p, name, what, type, fd);
     close(fd);
     return st;
 }
@@ -191,7 +203,7 @@ static enum status put_item(void *to, enum overview_kind kind, size_t n, const c
         STATUS_TRY(put_around(p, "<h1>", texts[1], " <small>"));
         return put_around(p, "", texts[0], "</small></h1>\n");
     case OVERVIEW_FIGURE:
-        return put_figure(p, texts[0]);
+        return put_figure(p, texts[0], texts[n - 1]);
     case OVERVIEW_SECTION:
         return put_around(p, "<h2>", texts[0], "</h2>\n");
     case OVERVIEW_NOTE:

@@ -278,14 +278,17 @@ static enum status write_manifest(const struct writing *w, const json_t *manifes
     return code;
 }
 
-/* The page of what result.json says so far, which then lists it, too. */
+/* The page of what result.json says so far, which then lists it, too; without a day in a bundle,
+ * whose bytes are the result's alone. */
 static enum status write_page(const struct writing *w, json_t *manifest)
 {
     static const char name[] = "report.html";
     struct bytes page = {0};
     uint64_t bytes;
     uint32_t crc;
-    enum status code = page_make(manifest, w->publish.part_fd, &page);
+    json_t *const told = w->settings->bundle ? manifest_lasting(manifest) : json_incref(manifest);
+    enum status code = page_make(told, w->publish.part_fd, &page);
+    json_decref(told);
     if (code == STATUS_OK) {
         code = write_text(w, name, page.data, page.len, &bytes, &crc);
     }

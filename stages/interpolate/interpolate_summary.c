@@ -36,7 +36,12 @@ static const struct stage_code codes[] = {
     {0},
 };
 
-const struct stage_told interpolate_told = {facts, NULL, codes};
+static const struct stage_fact pictures[] = {
+    {"the curves over the range of the queries, with the nodes", "curve", ""},
+    {0},
+};
+
+const struct stage_told interpolate_told = {facts, NULL, codes, pictures};
 
 static const char *const methods[] = {[INTERPOLATE_BY_CELLS] = "chebyshev",
                                       [INTERPOLATE_BARYCENTRIC] = "barycentric",

@@ -212,9 +212,10 @@ static const struct stage_fact facts[] = {
 
 static const struct stage_listing listings[] = {
     {.title = "Clusters",
-     .columns = {{.head = "cluster"},
+     .columns = {{.head = "cluster, from 0"},
                  {.head = "points", .list = "sizes"},
-                 {.head = "sum of squares", .list = "within"}}},
+                 {.head = "sum of squares", .list = "within"},
+                 {.head = "centroid, column by column", .list = "centroids"}}},
     {.title = "Components 1 and 2",
      .columns = {{.head = "share of the variance", .list = "variance_share"}}},
     {0},
@@ -227,7 +228,13 @@ static const struct stage_code codes[] = {
     {0},
 };
 
-const struct stage_told kmeans_told = {facts, listings, codes};
+static const struct stage_fact pictures[] = {
+    {"the points in their clusters, with the centroids", "scatter", ""},
+    {"inertia and silhouette by the number of clusters", "ks", ""},
+    {0},
+};
+
+const struct stage_told kmeans_told = {facts, listings, codes, pictures};
 
 /* --- summary ---------------------------------------------------------------------------------- */
 
@@ -243,6 +250,27 @@ static json_t *scale_of(const struct kmeans_job *job)
     for (size_t i = 0; list != NULL && i < listed(job->layout.n_measured); i++) {
         const double factor = job->solve.weight[kmeans_measured(&job->layout, i)];
         if (json_array_append_new(list, summary_real(factor)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* Of each cluster the centroid's numbers in the measured columns. */
+static json_t *centroids_of(const struct kmeans_job *job)
+{
+    enum { CLUSTERS = 32, COLUMNS = 64 };
+    const size_t k = job->solve.best.k, d = job->layout.n_measured;
+    json_t *const list = json_array();
+    double at[COLUMNS];
+    for (size_t c = 0; c < (k < CLUSTERS ? k : CLUSTERS); c++) {
+        const size_t n = d < COLUMNS ? d : COLUMNS;
+        for (size_t i = 0; i < n; i++) {
+            at[i] = job->solve.best
+                        .centroids[c * job->layout.n_columns + kmeans_measured(&job->layout, i)];
+        }
+        if (json_array_append_new(list, summary_reals(at, n)) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -268,6 +296,7 @@ static enum status summarise(const struct kmeans_job *job, json_t *summary)
         {"sizes", summary_integers(job->solve.count, listed(fit->k))},
         {"within", summary_reals(job->solve.within, listed(fit->k))},
         {"weight", summary_reals(job->solve.mass, job->layout.has_weight ? listed(fit->k) : 0)},
+        {"centroids", centroids_of(job)},
         {"scale", scale_of(job)},
         {"variance_share", summary_reals(job->view.share, job->layout.has_components ? 2 : 0)},
     };

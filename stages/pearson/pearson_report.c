@@ -270,7 +270,7 @@ static const struct stage_listing listings[] = {
     {.title = "Strongest pairs",
      .columns = {{.head = "r", .list = "strongest_pairs", .keys = {"r"}, .fixed = true},
                  {.head = "n", .list = "strongest_pairs", .keys = {"n"}},
-                 {.head = "series", .list = "strongest_pairs", .keys = {"i", "j"}},
+                 {.head = "series, from 0", .list = "strongest_pairs", .keys = {"i", "j"}},
                  {.head = "", .list = "strongest_pairs", .keys = {"name_i"}},
                  {.head = "", .list = "strongest_pairs", .keys = {"name_j"}}}},
     {0},
@@ -284,7 +284,12 @@ static const struct stage_code codes[] = {
     {0},
 };
 
-const struct stage_told pearson_told = {facts, listings, codes};
+static const struct stage_fact pictures[] = {
+    {"a heat map of the coefficients of all pairs of series", "heatmap", ""},
+    {0},
+};
+
+const struct stage_told pearson_told = {facts, listings, codes, pictures};
 
 /* --- summary ------------------------------------------------------------------------------------
  */

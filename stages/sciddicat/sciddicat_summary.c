@@ -146,7 +146,7 @@ static const struct stage_code codes[] = {
 
 static const struct stage_listing listings[] = {
     {.title = "Probes",
-     .columns = {{.head = "row, column", .list = "probes", .keys = {"row", "column"}},
+     .columns = {{.head = "row, column, from 1", .list = "probes", .keys = {"row", "column"}},
                  {.head = "at the end, m", .list = "probes", .keys = {"thickness_m"}},
                  {.head = "at most, m", .list = "probes", .keys = {"max_thickness_m"}},
                  {.head = "from step", .list = "probes", .keys = {"arrival"}},
@@ -154,7 +154,14 @@ static const struct stage_listing listings[] = {
     {0},
 };
 
-const struct stage_told sciddicat_told = {facts, listings, codes};
+static const struct stage_fact pictures[] = {
+    {"a map of the debris over the shaded relief", "map", ""},
+    {"a map of the share of runs that affected a cell", "probability", ""},
+    {"the debris at the probes, step by step", "probes", ""},
+    {0},
+};
+
+const struct stage_told sciddicat_told = {facts, listings, codes, pictures};
 
 /* --- result.json ------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 """What is in the bundles of results; see bundle.sh. bundle.py compare PLAIN BUNDLED, same A B, whole FOLDER."""
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -58,7 +59,10 @@ def compare(plain, bundled):
         assert inner["outputs"] == told["bundled"], result
         for o in said["outputs"]:
             if not (is_renamed and o["name"] == "report.html"):  # which has the inputs' names
-                assert bundle.read(o["name"]) == read(plain, result, o["name"]), (result, o)
+                want = read(plain, result, o["name"])
+                if o["name"] == "report.html":  # in a bundle without the days of the inputs
+                    want = re.sub(rb", of \d{4}-\d\d-\d\d</td>", b"</td>", want)
+                assert bundle.read(o["name"]) == want, (result, o)
         for about in told, said, inner:
             for key in "timing", "memory", "outputs", "bundled", "job":
                 about.pop(key, None)

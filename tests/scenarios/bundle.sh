@@ -65,7 +65,7 @@ says "other.zip' holds no file that a pipeline takes"
 # What is shown is what it was computed to; where the files are, is said.
 expect 0 "$LEAT" show one/t1
 grep -q 'picture: heatmap.png in t1.zip$' stdout || fail "show: $(cat stdout)"
-grep -Eq '^  r +n +series *$' stdout || fail "show: $(cat stdout)"
+grep -Eq '^  r +n +series, from 0 *$' stdout || fail "show: $(cat stdout)"
 grep -Eq '^  t1.zip +[0-9.]+ KiB$' stdout || fail "show: $(cat stdout)"
 grep -q '^In t1.zip' stdout || fail "show: $(cat stdout)"
 grep -q 'numpy.load("pearson.npz")' stdout || fail "show: $(cat stdout)"

@@ -7,6 +7,7 @@ import gzip
 import html.parser
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -84,6 +85,9 @@ class Page(html.parser.HTMLParser):
 
 KNOWN = set("html head meta style title body h1 h2 small figure img p a ul li table tr th td pre".split())
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+ALTS = {"heatmap": "a heat map of the coefficients of all pairs of series", "map": "a map of the debris over the shaded relief",
+        "curve": "the curves over the range of the queries, with the nodes",
+        "scatter": "the points in their clusters, with the centroids", "ks": "inertia and silhouette by the number of clusters"}
 TYPES = {"png": "image/png", "svg": "image/svg+xml"}
 
 
@@ -100,6 +104,8 @@ def check_page(folder, pictures):
     assert ("meta", "content", POLICY) in page.attributes
     for tag, key, value in page.attributes:
         assert not key.startswith("on") and key != "data", (tag, key, value)
+    alts = [value for tag, key, value in page.attributes if (tag, key) == ("img", "alt")]
+    assert alts == [ALTS[name.rsplit(".", 1)[0]] for name in pictures if types[name]], alts
     outputs = {o["name"]: o["bytes"] for o in json.loads(read(f"{folder}/result.json"))["outputs"]}
     assert outputs["report.html"] == os.path.getsize(f"{folder}/report.html")
     return page
@@ -239,6 +245,43 @@ def hostile():
     print("names are shown, and do nothing")
 
 
+def after(texts, title):
+    """The texts of a section, its blanks left out."""
+    texts = [t for t in texts if t.strip()]
+    return texts[texts.index(title) + 1:]
+
+
+def report():
+    """What a report tells beside figures: who made it of what, what was asked for, centroids, and where counts begin."""
+    told = json.loads(read("png-a/beans/result.json"))
+    texts = Page("png-a/beans/report.html").texts
+    assert after(texts, "Asked for")[:3] == ["k", "2-5", "Other parameters"], texts
+    day = told["inputs"][0]["modified"][:10]
+    assert after(texts, "Made from")[1:4] == [f"6.38 KiB, of {day}", "by leat", told["leat"]], texts
+    clusters = after(texts, "Clusters")
+    assert clusters[0] == "cluster, from 0" and clusters[3] == "centroid, column by column"
+    with gzip.open("png-a/beans/centroids.csv.gz", "rt", newline="") as f:
+        rows = list(csv.DictReader(f))
+    columns = ["length_mm", "width_mm", "height_mm", "weight_g"]
+    for k, row in enumerate(rows):
+        want = [float(row[c]) for c in columns]
+        assert [float(x) for x in clusters[4 * k + 7].split(", ")] == [float(f"{x:.6g}") for x in want], (clusters, row)
+        assert told["summary"]["centroids"][k] == want
+    assert "series, from 0" in Page("png-a/greenhouse/report.html").texts
+    assert "Asked for" not in Page("png-a/slope/report.html").texts  # nothing was
+    if not shutil.which("chromium"):
+        print("NOT SHOWN here: pages of a printed report, without chromium")
+        return
+    for folder in PICTURES:
+        subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+                        f"--user-data-dir={os.getcwd()}/chromium", f"--print-to-pdf={folder}.pdf",
+                        f"file://{os.getcwd()}/png-a/{folder}/report.html"], check=True, capture_output=True)
+        pages = re.findall(rb"/Type */Page\b", read(f"{folder}.pdf"))
+        boxes = set(re.findall(rb"/MediaBox *\[([^]]*)\]", read(f"{folder}.pdf")))
+        assert len(pages) <= 2 and all(round(float(x)) in (0, 595, 842) for b in boxes for x in b.split()), (folder, pages, boxes)
+    print("what a report tells; printed on A4 in two pages")
+
+
 def show():
     text, _ = run("show", "png-a/slope", "png-a/beans/result.json", f"{samples}/wells.clusters.csv")
     for part in ("run-out", "error of the mass balance", "sciddicaT", "cluster", "scatter.png", "numpy.load",
@@ -265,4 +308,5 @@ order()
 cut()
 texts()
 hostile()
+report()
 show()
