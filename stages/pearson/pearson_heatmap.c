@@ -148,17 +148,17 @@ static void number_text(double r, char out[PLOT_LABEL])
     plot_number(out, "%.2f", fabs(r) < 0.005 ? 0 : r);
 }
 
-/* Of few series the coefficients, in the cells. */
+/* Of few series the coefficients, in the cells below the diagonal. */
 static void draw_values(struct figure *f, const struct heatmap *map, double left, double top)
 {
     const size_t n = map->grid.side;
     const double cell = (double)map->grid.cell;
     for (size_t k = 0; n <= VALUED_MOST && k < n * n; k++) {
-        const size_t row = k / n;
-        const double r = (double)map->cells[k], x = ((double)(k % n) + 0.5) * cell,
+        const size_t row = k / n, column = k % n;
+        const double r = (double)map->cells[k], x = ((double)column + 0.5) * cell,
                      y = ((double)row + 0.5) * cell;
         char text[PLOT_LABEL];
-        if (!isnan(r)) {
+        if (!isnan(r) && column < row) {
             number_text(r, text);
             figure_text(f, round(left + x - figure_text_width(CAPITAL, text) / 2),
                         round(top + y - CAPITAL / 2.0), CAPITAL,
