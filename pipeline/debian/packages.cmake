@@ -45,6 +45,14 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libleat${PROJECT_VERSION_MAJOR} (=
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "header and pkg-config file of libleat
  leat.h says what each function takes and gives.")
 
+list(APPEND CPACK_COMPONENTS_ALL python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-leat)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, libleat${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "correlations, clusters, polynomials and landslides for Python 3
+ libleat on arrays of NumPy, CuPy and PyTorch, and the command's results as arrays.")
+
 if(TARGET leat_cuda AND NOT LEAT_CUDA STREQUAL "CHECK")
     list(APPEND CPACK_COMPONENTS_ALL cuda)
     set(CPACK_DEBIAN_CUDA_PACKAGE_NAME leat-cuda)

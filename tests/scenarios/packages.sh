@@ -28,3 +28,6 @@ for file in include/leat.h pkgconfig/leat.pc libleat.so; do
 done
 dpkg-deb -f libleat0_*.deb Depends | grep -q 'leat (= ' || fail "the library lacks the module for products"
 dpkg-deb -f libleat-dev_*.deb Depends | grep -q '^libleat0 (= ' || fail "the packages may be of two versions"
+cpack --config "$build/CPackConfig.cmake" -B . -D CPACK_COMPONENTS_ALL=python >log 2>&1 || { cat log; fail "no package for Python"; }
+dpkg-deb -c python3-leat_*.deb | grep -q '/lib/python3/dist-packages/leat\.py$' || fail "no module in its package"
+dpkg-deb -f python3-leat_*.deb Depends | grep -q 'libleat0 (= ' || fail "the module lacks its library"
