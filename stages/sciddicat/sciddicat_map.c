@@ -26,6 +26,7 @@ enum {
     BAR_HEIGHT = 260,      /* its height at most */
     MARK = 8,              /* from the bar to the text beside it */
     PICTURE_BYTES = 8,     /* a pixel: colours of cells, pixels, what is written */
+    LEVELS = 64,           /* altitudes on contour lines, at most */
     PATH_PIECES = 1 << 14, /* of a path that is drawn at once: cairo takes 2 KiB for each */
 };
 
@@ -47,7 +48,9 @@ struct map {
     double top_m;    /* > 0: the thickness, or share, at the end of the scale */
     double film_m;   /* what is not thicker is film */
     bool is_square;
-    double every_m; /* from contour line to contour line; 0: none */
+    double every_m;             /* from contour line to contour line; 0: none */
+    double level_at[LEVELS][2]; /* the altitudes that stand on lines */
+    size_t n_levels;
     char film[40], cells[64], contours[64], stretched[64]; /* what the legend says of them */
 };
 
@@ -294,7 +297,8 @@ static double line_angle(const struct map *m, size_t column, size_t row)
                               : angle;
 }
 
-/* An altitude along its line, its middle at a place of the map; false: it would not lie within. */
+/* An altitude along its line, its middle at a place of the map; false: it would not lie within, or
+ * on another one. */
 static bool put_level(struct map *m, double level, double x, double y, double angle)
 {
     const struct sciddicat_frame *const l = &m->frame;
@@ -303,9 +307,17 @@ static bool put_level(struct map *m, double level, double x, double y, double an
     const double along = ceil(figure_text_width(SMALL, text)) / 2 + 2, across = SMALL / 2.0 + 2;
     const double cosine = cos(angle), sine = sin(angle);
     if (x - along < (double)l->left || x + along > (double)(l->left + l->width) ||
-        y - along < (double)l->top || y + along > (double)(l->top + l->height)) {
+        y - along < (double)l->top || y + along > (double)(l->top + l->height) ||
+        m->n_levels == LEVELS) {
         return false;
     }
+    for (size_t k = 0; k < m->n_levels; k++) {
+        if (hypot(x - m->level_at[k][0], y - m->level_at[k][1]) < 2 * along + SMALL) {
+            return false;
+        }
+    }
+    m->level_at[m->n_levels][0] = x;
+    m->level_at[m->n_levels++][1] = y;
     for (int k = 0; k < 4; k++) { /* the corners of what lies below it */
         const double a = k == 0 || k == 3 ? -along : along, b = k < 2 ? -across : across;
         (k == 0 ? figure_from : figure_to)(m->figure, x + a * cosine - b * sine,

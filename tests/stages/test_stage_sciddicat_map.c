@@ -417,6 +417,31 @@ static void altitudes_stand_along_their_lines(void **state)
     slide_free(&s);
 }
 
+/* Where the row and the column meet along which they are put there is one altitude. */
+static void no_altitude_stands_on_another(void **state)
+{
+    (void)state;
+    for (size_t columns = 8; columns < 24; columns++) {
+        struct slide s = slope(8, columns, 4, 4);
+        s.params[0] = "steps=0";
+        for (size_t k = 0; k < slide_cells(&s); k++) {
+            s.cells[DEM][k] = 1000 + 5 * (double)(k / columns + k % columns);
+        }
+        drawn_begin();
+        struct outcome o = run_well(&s);
+        drawn_end();
+        for (size_t i = 0; i < drawn_n; i++) {
+            for (size_t k = 0; k < i && drawn_texts[i].angle != 0; k++) {
+                assert_true(drawn_texts[k].angle == 0 ||
+                            hypot(drawn_texts[i].x - drawn_texts[k].x,
+                                  drawn_texts[i].y - drawn_texts[k].y) > 30);
+            }
+        }
+        outcome_free(&o);
+        slide_free(&s);
+    }
+}
+
 static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state)
 {
     (void)state;
@@ -441,6 +466,7 @@ int main(void)
         cmocka_unit_test(ink_is_legible_on_the_darkest_terrain),
         cmocka_unit_test(the_coordinate_system_is_named),
         cmocka_unit_test(altitudes_stand_along_their_lines),
+        cmocka_unit_test(no_altitude_stands_on_another),
         cmocka_unit_test(noise_has_no_contour_lines_and_a_slope_of_that_size_has),
         cmocka_unit_test(the_picture_is_bounded),
         cmocka_unit_test(the_picture_is_the_same_whichever_way_the_rows_go),
