@@ -98,6 +98,8 @@ static int unknown(const char *name, bool is_topic)
     }
     if (!is_topic && stage_find(name) != NULL) {
         log_error("'%s' is a pipeline: leat run -p %s FILE (see leat help %s)", name, name, name);
+    } else if (!is_topic && access(name, F_OK) == 0) {
+        log_error("'%s' is a file or folder: leat run %s", name, name);
     } else if (near.best != NULL) {
         log_error("unknown %s '%s': did you mean '%s'?", is_topic ? "topic" : "command", name,
                   near.best);

@@ -4,6 +4,7 @@
  */
 #include "formats/base/text_near.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Longer words are not compared letter by letter: no key is as long. */
@@ -28,7 +29,8 @@ static size_t distance_between(const char *a, const char *b)
         size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *twice_above = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= n_b; j++) {
-            size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
+            size_t replaced = above[j - 1] + (tolower((unsigned char)a[i - 1]) !=
+                                              tolower((unsigned char)b[j - 1]));
             row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
                 row[j] = least(row[j], twice_above[j - 2] + 1);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* The nearest of several words to a mistyped one, by the letters that must be inserted, removed,
- * replaced or swapped with their neighbour:
+ * replaced or swapped with their neighbour; a capital is no mistake:
  *     struct text_near near = {.word = word};
  *     text_near_offer(&near, "jobs"); ...
  *     near.best                        NULL when nothing offered is near

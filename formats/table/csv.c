@@ -242,9 +242,8 @@ static enum status check_for_grid(struct table *t, struct csv *csv)
                          : "");
         }
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: stands in a grid's place, and is neither a grid nor a table of "
-                           "numbers alone, without names; a grid begins with lines of ncols, "
-                           "nrows, xllcorner, yllcorner, cellsize and nodata_value%s",
+                           "%s: is no grid: a grid begins with lines of ncols, nrows, xllcorner, "
+                           "yllcorner, cellsize and nodata_value, or has numbers alone%s",
                            name, cure);
     }
     bool is_xyz;

@@ -172,10 +172,19 @@ static enum status fail_unsure(const struct decoding *k, const struct csv_cell *
     char trouble[sizeof(struct hint)], sign = 0;
     (void)csv_grouped(cell, &sign, NULL);
     const bool is_free = d->grouping == 0 && sign != d->point;
-    snprintf(trouble, sizeof trouble,
-             "may be a number with its thousands parted, or something else: write it without signs "
-             "between groups of digits%s%s",
-             is_free ? ", or set -s thousands=" : "", is_free ? table_sign_name(sign) : "");
+    const char *const name = table_sign_name(sign);
+    if (is_free && (sign == ',' || sign == '.')) {
+        snprintf(
+            trouble, sizeof trouble,
+            "may be a fraction, or a number with its thousands parted: set -s decimal=%s or -s "
+            "thousands=%s",
+            name, name);
+    } else {
+        snprintf(trouble, sizeof trouble,
+                 "may be a number with its thousands parted, or something else: write it without "
+                 "signs between groups of digits%s%s",
+                 is_free ? ", or set -s thousands=" : "", is_free ? name : "");
+    }
     return fail_cell(k, cell, trouble);
 }
 
@@ -242,12 +251,16 @@ static enum status fail_ragged(const struct decoding *k, const unsigned char *at
                             : "pass it over: -s skip=%" PRIu64,
                  shape->shape_line);
     }
+    char n_cells[24] = "more";
+    if (!too_long) {
+        snprintf(n_cells, sizeof n_cells, "%zu", k->column);
+    }
     return status_fail(STATUS_BAD_INPUT,
-                       "%s: line %" PRIu64 ", column %zu: the line has %s cells, line %" PRIu64
+                       "%s: line %" PRIu64 ", column %zu: the line has %s cell%s, line %" PRIu64
                        " has %zu, delimited by %s%s",
-                       source_name(k->t->source), line, k->column + 1, too_long ? "more" : "fewer",
-                       shape->shape_line, shape->n_columns, csv_delimiter_name(&shape->dialect),
-                       hint.text);
+                       source_name(k->t->source), line, k->column + 1, n_cells,
+                       k->column == 1 && !too_long ? "" : "s", shape->shape_line, shape->n_columns,
+                       csv_delimiter_name(&shape->dialect), hint.text);
 }
 
 static enum status fail_room(const struct decoding *k)

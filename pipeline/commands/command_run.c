@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 
 enum {
     JOBS_LISTED = 16,   /* of many jobs the first are listed, the others only when they fail */
+    KINDS_TOLD = 100,   /* of warnings */
     FAILURES_NAMED = 10 /* at the end, again */
 };
 
@@ -26,23 +28,35 @@ struct told {
     const struct settings *settings;
     size_t n_done, n_failed;
     json_t *warnings; /* kind -> {"of": the first file, "text", "more": further ones} */
+    size_t n_untold;  /* warnings of further kinds */
     char *failed[FAILURES_NAMED];
     FILE *log; /* --job-log; NULL: none */
     size_t n_logged;
 };
 
-/* What warnings about different files and numbers have in common; for free(). */
+/* What warnings have in common that differ in numbers, files and quoted names: their other words;
+ * for free(). */
 static char *kind_of(const char *text)
 {
-    char *const kind = xstrdup(text), *out = kind;
-    for (const char *at = text; *at != '\0'; at++) {
-        const char *const end = *at == '\'' ? strchr(at + 1, '\'') : NULL;
-        at = end != NULL ? end : at;
-        if (!isdigit((unsigned char)*at) || out == kind || out[-1] != '0') {
-            *out++ = isdigit((unsigned char)*at) ? '0' : *at;
+    char *const kind = xcalloc(strlen(text) + 1, 1);
+    size_t n = 0;
+    while (*text != '\0') {
+        bool varies = false;
+        const char *end = text;
+        while (*end != '\0' && *end != ' ') {
+            const char *const quoted = *end == '\'' || *end == '"' ? strchr(end + 1, *end) : NULL;
+            varies = varies || quoted != NULL || isdigit((unsigned char)*end) ||
+                     (*end == '.' && isalnum((unsigned char)end[1]));
+            end = quoted != NULL ? quoted + 1 : end + 1;
         }
+        if (!varies) {
+            memcpy(kind + n, text, (size_t)(end - text));
+            n += (size_t)(end - text);
+        } else if (n == 0 || kind[n - 1] != '0') {
+            kind[n++] = '0';
+        }
+        text = end + strspn(end, " ");
     }
-    *out = '\0';
     return kind;
 }
 
@@ -55,10 +69,13 @@ static void tell_warnings(struct told *told, const struct job_report *r)
     {
         char *const kind = kind_of(json_string_value(text));
         json_t *const known = json_object_get(told->warnings, kind);
-        if (known == NULL || told->settings->verbose) {
+        const bool is_told = known == NULL && json_object_size(told->warnings) < KINDS_TOLD;
+        if (is_told || told->settings->verbose) {
             log_warning("%s: %s", r->path, json_string_value(text));
         }
-        if (known == NULL) {
+        if (known == NULL && !is_told) {
+            told->n_untold++;
+        } else if (known == NULL) {
             json_object_set_new(told->warnings, kind,
                                 json_pack("{s:o, s:O, s:I}", "of", text_json(r->path), "text", text,
                                           "more", (json_int_t)0));
@@ -88,6 +105,9 @@ static void tell_warnings_again(const struct told *told)
                         end != NULL ? " ..." : "");
         }
     }
+    if (told->n_untold > 0) {
+        log_warning("%zu more warnings stand in the results (-v: all)", told->n_untold);
+    }
 }
 
 static void note_failure(struct told *told, const char *path)
@@ -103,8 +123,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names once more, since much may have been said meanwhile. */
-static void tell_failures(struct told *told)
+/* The names once more, since much may have been said meanwhile. Other ranks' are counted. */
+static void tell_failures(struct told *told, size_t n_failed)
 {
     const size_t n = told->n_failed < FAILURES_NAMED ? told->n_failed : FAILURES_NAMED;
     char *names = xstrdup(""), more[48] = "";
@@ -114,8 +134,8 @@ static void tell_failures(struct told *told)
         free(names);
         names = longer;
     }
-    if (told->n_failed > n) {
-        snprintf(more, sizeof(more), " and %zu more", told->n_failed - n);
+    if (n_failed > n) {
+        snprintf(more, sizeof(more), " and %zu more", n_failed - n);
     }
     log_error("failed, for the reasons above: %s%s", names, more);
     free(names);
@@ -147,15 +167,21 @@ static void tell_success(struct told *told, const struct job_report *r)
 
 /* --- the job log ------------------------------------------------------------------------------ */
 
-/* Opens it, to be continued. The columns are those of GNU parallel's --joblog. */
+/* Opens it, to be continued, maybe by several processes at a time. The columns are those of GNU
+ * parallel's --joblog. */
 static enum status open_log(const char *path, FILE **out)
 {
     static const char head[] =
         "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
     *out = path != NULL ? fopen(path, "ae") : NULL;
+    const bool is_locked =
+        *out != NULL && flock(fileno(*out), LOCK_EX) == 0; /* one writes `head` */
     if (path != NULL && (*out == NULL || fseek(*out, 0, SEEK_END) != 0 ||
                          (ftell(*out) == 0 && (fputs(head, *out) < 0 || fflush(*out) != 0)))) {
         return status_fail_errno(errno, "--job-log: '%s' cannot be written", path);
+    }
+    if (is_locked) {
+        (void)flock(fileno(*out), LOCK_UN);
     }
     return STATUS_OK;
 }
@@ -241,7 +267,7 @@ static void tell_totals(void *user, const struct runner_totals *t)
              text_duration(time, t->wall_s),
              text_size(rate, (uint64_t)((double)t->input_bytes / t->wall_s)), by);
     if (told->n_failed > 0) {
-        tell_failures(told);
+        tell_failures(told, t->n_failed);
     }
 }
 

@@ -3,6 +3,7 @@
  */
 #include "pipeline/commands/runner.h"
 
+#include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/engine/rank_help.h"
@@ -99,22 +100,23 @@ static double time_left(struct runner *r, double part, double elapsed_s)
     return elapsed_s >= STEADY_S ? r->left_s : 0;
 }
 
-/* One line at the bottom of a terminal: jobs; steps, or bytes and rate; a bar; time left. */
+/* One line at the bottom of a terminal, what matters most first, since a narrow one cuts it: jobs,
+ * percent, time left, steps or bytes and rate, and a bar. */
 static void draw(uv_timer_t *timer)
 {
     struct runner *r = timer->data;
     const struct progress p = look(r);
     const double elapsed_s = (double)(thread_pool_now_ns() - r->started_ns) * 1e-9;
     char size[TEXT_NUMBER_BYTES], rate[TEXT_NUMBER_BYTES], left[TEXT_NUMBER_BYTES];
-    char line[512], what[128], rest[64] = "", failed[48] = "", skipped[48] = "";
+    char line[512], what[128], part_done[64] = "", bar[24] = "", failed[48] = "", skipped[48] = "";
     const double part = r->total_bytes > 0 ? p.n_dealt_with / (double)r->total_bytes : 0;
     if (part > 0 && part < 1) {
         const double left_s = time_left(r, part, elapsed_s);
-        static const char bar[] = "##########----------";
-        const int n = snprintf(rest, sizeof(rest), " [%.10s] %.0f %%", bar + 10 - (int)(10 * part),
-                               100 * part);
+        snprintf(bar, sizeof(bar), " [%.10s]", "##########----------" + 10 - (int)(10 * part));
+        const int n = snprintf(part_done, sizeof(part_done), "%.0f %%, ", 100 * part);
         if (left_s > 0) {
-            snprintf(rest + n, sizeof(rest) - (size_t)n, ", %s left", text_time_left(left, left_s));
+            snprintf(part_done + n, sizeof(part_done) - (size_t)n, "%s left, ",
+                     text_time_left(left, left_s));
         }
     }
     if (r->totals->n_failed > 0) {
@@ -130,8 +132,8 @@ static void draw(uv_timer_t *timer)
         snprintf(what, sizeof(what), "%s, %s/s", text_size(size, p.bytes),
                  text_size(rate, elapsed_s > 0 ? (uint64_t)((double)p.bytes / elapsed_s) : 0));
     }
-    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s%s", r->totals->n_done,
-             r->engine.n_jobs, skipped, failed, what, rest);
+    snprintf(line, sizeof(line), "%zu done, %zu running%s%s: %s%s%s", r->totals->n_done,
+             r->engine.n_jobs, skipped, failed, part_done, what, bar);
     log_progress(line);
 }
 
@@ -647,9 +649,12 @@ enum status runner_run(const struct settings *settings, bool check_only,
 
 void runner_tell_failure(const struct job_report *report)
 {
-    if (strstr(report->message, report->path) != NULL) {
+    char *const shown = xcalloc(4 * strlen(report->path) + 1, 1); /* as messages have it */
+    excerpt_escape(shown, report->path);
+    if (strstr(report->message, report->path) != NULL || strstr(report->message, shown) != NULL) {
         log_error("%s", report->message);
     } else {
         log_error("%s: %s", report->path, report->message);
     }
+    free(shown);
 }

@@ -120,9 +120,9 @@ static enum status share_memory(struct engine *e, uint64_t memory)
     uint64_t least = fixed + (8u << 20);
     if (memory < least) {
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "--memory %llu is too little for %zu threads: they need at least %llu "
-                           "bytes; give more memory or fewer --threads",
-                           (unsigned long long)memory, e->n_threads, (unsigned long long)least);
+                           "--memory is too little for %zu threads; write --memory=%lluM or more, "
+                           "or give fewer --threads",
+                           e->n_threads, (unsigned long long)((least >> 20) + 1));
     }
     e->host_limit = memory - fixed;
     return STATUS_OK;

@@ -227,6 +227,11 @@ static enum status refuse_unknown(const struct options *o, const char *word, con
     for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
         text_near_offer(&near, e->name != NULL ? e->name : "");
     }
+    if (o->is_parameter != NULL && o->is_parameter(name)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "leat %s: unknown option '%s'; for the parameter %s write -s %s=VALUE",
+                           o->command, wrong, name, name);
+    }
     return near.best != NULL ? status_fail(STATUS_BAD_ARGUMENT,
                                            "leat %s: unknown option '%s'; did you mean --%s?",
                                            o->command, word, near.best)
@@ -262,7 +267,18 @@ static enum status refuse_letter(const struct options *o, char *const argv[], ch
     if (word[0] != '-' || word[1] == '-' || word[n - 1] != letter) {
         word = argv[optind];
     }
-    return refuse_unknown(o, word, word[2] != '\0' ? word + 1 : "", shown); /* -memory */
+    return refuse_unknown(o, word, word + 1, shown); /* -memory, -k */
+}
+
+/* -output is no -o with the value "utput". */
+static bool has_one_dash(const struct options *o, const char *word)
+{
+    const struct option_entry *e;
+    bool known = false;
+    for (size_t i = 0; (e = entry_at(o, i)) != NULL; i++) {
+        known = known || (e->name != NULL && word[0] == '-' && strcmp(word + 1, e->name) == 0);
+    }
+    return known;
 }
 
 static enum status refuse(const struct options *o, char *const argv[], int returned)
@@ -326,6 +342,9 @@ enum status options_parse(const struct options *o, int argc, char **argv, void *
     while ((returned = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (returned == '?' || returned == ':') {
             return refuse(o, argv, returned);
+        }
+        if (has_one_dash(o, argv[optind - 1]) && optarg == argv[optind - 1] + 2) {
+            return refuse_unknown(o, argv[optind - 1], argv[optind - 1] + 1, "");
         }
         const struct option_entry *e = find(o, returned);
         *done = e == &own_entries[0] || e == &own_entries[1];

@@ -40,6 +40,8 @@ struct options {
     const char *examples;      /* command lines, each ended by '\n' */
     const struct option_entry *entries;
     size_t n_entries;
+    /* Whether --NAME is no option, but KEY of --set KEY=VALUE. NULL: there are none. */
+    bool (*is_parameter)(const char *name);
     void (*print_more)(void); /* between options and notes in the help; NULL: nothing */
     /* Offers what the value of an option may be, where its `arg` does not say it: words in lower
      * case with '|' between them. NULL: nothing more. */

@@ -89,7 +89,10 @@ static const struct command commands[] = {
      "leat flush --spool ~/leat\n", "Exit status: 0 it does, 2 it does not."},
 };
 
-enum { LONGEST_OPTION = 24 };
+enum {
+    LONGEST_OPTION = 24,
+    SETTING = SETTINGS_OF_RUN | SETTINGS_OF_CHECK | SETTINGS_OF_SHOW | SETTINGS_OF_WATCH /* by -s */
+};
 
 /* What the command line says; all by the index in settings_keys. */
 struct given {
@@ -108,6 +111,13 @@ static enum status put_input(struct given *g, const char *text)
         return status_fail(STATUS_BAD_ARGUMENT,
                            "leat %s: '%s' is not an argument of it; see leat %s --help",
                            g->command->name, text, g->command->name);
+    }
+    char key[64] = "";
+    snprintf(key, sizeof(key), "%.*s", (int)strcspn(text, "="), text);
+    if ((g->command->where & SETTING) != 0 && strchr(text, '=') != NULL &&
+        settings_is_parameter(key) && access(text, F_OK) != 0) {
+        return status_fail(STATUS_BAD_ARGUMENT, "leat %s: '%s' is a parameter; write -s '%s'",
+                           g->command->name, text, text);
     }
     settings_append(&s->inputs, &s->n_inputs, text);
     return STATUS_OK;
@@ -216,6 +226,7 @@ static enum status parse_options(struct given *g, int argc, char **argv, bool *d
         .print_more = (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK | SETTINGS_OF_SHOW)) != 0
                           ? settings_print_topics
                           : NULL,
+        .is_parameter = (c->where & SETTING) != 0 ? settings_is_parameter : NULL,
         .complete = complete,
         .take = take};
     return options_parse(&options, argc, argv, g, done);

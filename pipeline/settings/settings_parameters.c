@@ -37,7 +37,7 @@ enum status settings_suggest(enum status status, const struct param_spec *spec, 
         return status;
     }
     snprintf(choices, sizeof(choices), "%s", spec->choices);
-    return fail_choice(status_message(), choices, value);
+    return fail_choice(status_message(), choices, strcmp(value, "gpu") == 0 ? "cuda" : value);
 }
 
 static const struct param_spec *find_spec(const struct stage_ops *stage, const char *key)
@@ -65,15 +65,20 @@ static void append(char *list, size_t cap, const char *separator, const char *wo
     snprintf(list + n, cap - n, "%s%s", n > 0 ? separator : "", word);
 }
 
-/* Fails with the choices of each pipeline, where several have the parameter and these differ: which
- * of them a file is to take is not known yet. */
-static enum status tell_choices(enum status status, const char *key, const char *value)
+/* Says whose parameter it is, where not every pipeline has it and none is known yet; and where
+ * their choices differ, those of each. */
+static enum status tell_owners(enum status status, const char *key, const char *value)
 {
-    char all[CHOICES_BYTES] = "", listed[2 * CHOICES_BYTES] = "", message[4 * CHOICES_BYTES];
+    char all[CHOICES_BYTES] = "", listed[2 * CHOICES_BYTES] = "", message[4 * CHOICES_BYTES],
+         owners[SETTINGS_NAMES_BYTES] = "";
     const struct param_spec *first = NULL;
-    bool differ = false;
+    bool differ = false, is_of_all = true;
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         const struct param_spec *spec = find_spec(*s, key);
+        is_of_all = is_of_all && spec != NULL;
+        if (spec != NULL) {
+            append(owners, sizeof(owners), ", ", (*s)->name);
+        }
         if (spec != NULL && spec->kind == PARAM_CHOICE) {
             char of_stage[CHOICES_BYTES];
             first = first != NULL ? first : spec;
@@ -84,22 +89,10 @@ static enum status tell_choices(enum status status, const char *key, const char 
         }
     }
     if (!differ) {
-        return status;
+        return is_of_all ? status : settings_prefix_error(status, owners);
     }
     snprintf(message, sizeof(message), "%s: '%s' is not one of %s", key, value, listed);
     return fail_choice(message, all, value);
-}
-
-/* Says besides whose the parameter is, where not every pipeline has it. */
-static enum status tell_owners(enum status status, const char *key)
-{
-    char names[2][SETTINGS_NAMES_BYTES] = {"", ""};
-    for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
-        append(names[find_spec(*s, key) != NULL], SETTINGS_NAMES_BYTES, ", ", (*s)->name);
-    }
-    return names[0][0] == '\0' ? status
-                               : status_fail(status, "%s; '%s' is a parameter of %s, not of %s",
-                                             status_message(), key, names[1], names[0]);
 }
 
 /* A parameter of the stage or, NULL, of any. */
@@ -120,13 +113,14 @@ static enum status unknown_parameter(const struct stage_ops *stage, const char *
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         text_near_offer(&near, table_option_key(i));
     }
-    const char *whose = stage != NULL ? stage->name : "any pipeline";
-    return near.best != NULL ? status_fail(STATUS_BAD_ARGUMENT,
-                                           "unknown parameter '%s' of %s: did you mean '%s'?", key,
-                                           whose, near.best)
-                             : status_fail(STATUS_BAD_ARGUMENT,
-                                           "unknown parameter '%s' of %s; leat help %s lists them",
-                                           key, whose, stage != NULL ? stage->name : "PIPELINE");
+    const char *const whose = stage != NULL ? stage->name : "no pipeline";
+    const char *const no = stage != NULL ? "no " : "a ";
+    return near.best != NULL
+               ? status_fail(STATUS_BAD_ARGUMENT, "%s has %sparameter '%s'; did you mean '%s'?",
+                             whose, no, key, near.best)
+               : status_fail(STATUS_BAD_ARGUMENT,
+                             "%s has %sparameter '%s'; leat help %s lists them", whose, no, key,
+                             stage != NULL ? stage->name : "PIPELINE");
 }
 
 enum status settings_take_defaults(struct job_settings *j)
@@ -172,7 +166,7 @@ enum status settings_check_parameter(const struct stage_ops *stage, const char *
         }
     }
     return !known          ? unknown_parameter(stage, key)
-           : stage == NULL ? tell_owners(tell_choices(status, key, value), key)
+           : stage == NULL ? tell_owners(status, key, value)
                            : status;
 }
 

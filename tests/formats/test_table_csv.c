@@ -134,7 +134,7 @@ static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **
         const char *text, *hint;
     } cases[] = {{"a;b\n1.5;2\n2.5;1.234.567\n", NULL},
                  {"a;b\n1;2\n3;1'234\n4;1.234.567\n", "or set -s thousands=apostrophe"},
-                 {"a,b\n1,\"1,234\"\n", "or set -s thousands=comma"}};
+                 {"a,b\n1,\"1,234\"\n", "set -s decimal=comma or -s thousands=comma"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_failure(cases[i].text, STATUS_BAD_INPUT, "with its thousands parted", cases[i].hint);
         assert_true(cases[i].hint || !strstr(status_message(), "-s thousands"));
@@ -505,15 +505,16 @@ static void kept_columns_have_their_numbers_in_the_file(void **state)
 static void ragged_lines_are_refused_with_line_and_column(void **state)
 {
     (void)state;
-    check_failure("1,2,3\n4,5,6\n7,8\n", STATUS_BAD_INPUT,
-                  "line 3, column 3: the line has fewer cells", "line 1 has 3");
+    check_failure("1,2,3\n4,5,6\n7,8\n", STATUS_BAD_INPUT, "line 3, column 3: the line has 2 cells",
+                  "line 1 has 3");
     check_failure("\n# c\n1,2\n3,4,5\n6,7\n", STATUS_BAD_INPUT,
                   "line 4, column 3: the line has more cells", "line 3 has 2");
     check_failure("1,2\n3,4,\n", STATUS_BAD_INPUT, "line 2, column 3: the line has more cells",
                   NULL);
-    check_failure("1 2\n3 4\n5\n", STATUS_BAD_INPUT, "line 3, column 2: the line has fewer", NULL);
-    check_failure("1 2 3\n4 5 \n6 7 8\n", STATUS_BAD_INPUT, "line 2, column 3: the line has fewer",
+    check_failure("1 2\n3 4\n5\n", STATUS_BAD_INPUT, "line 3, column 2: the line has 1 cell,",
                   NULL);
+    check_failure("1 2 3\n4 5 \n6 7 8\n", STATUS_BAD_INPUT,
+                  "line 2, column 3: the line has 2 cells,", NULL);
     check_failure("n,a,b\n\"x\ny\",1,2\nz,3\n", STATUS_BAD_INPUT, "line 4, column 3", NULL);
 }
 

@@ -20,7 +20,7 @@ bad_text() {
 
 bad_text t1 '' 'is empty'
 bad_text t2 '5\n' '1 (sample|column).*correlation needs 2'
-bad_text t3 '1,2,3\n4,5\n6,7,8\n' 'line 2, column 3: .*fewer cells'
+bad_text t3 '1,2,3\n4,5\n6,7,8\n' 'line 2, column 3: the line has 2 cells, line 1 has 3'
 bad_text t4 '1,2,3\n4,5,6,7\n6,7,8\n' 'line 2, column 4: .*more cells'
 bad_text t5 '1,2,3\n4,x5,6\n7,8,9\n' 'line 2, column 2: "x5" is not a number'
 bad_text t6 '1,2,3\n4,5,6\n7,8,inf\n' 'line 3, column 3: "inf" is infinite'

@@ -9,7 +9,7 @@ import subprocess
 from lib import LEAT, WAIT_S, begin
 
 begin()
-SHOWN = re.compile(rb"0 done, 1 running: step ([0-9]+) of 100000000 \[#*-*\] ([0-9]+) %, [0-9a-z .]+ left")
+SHOWN = re.compile(rb"0 done, 1 running: ([0-9]+) %, [0-9a-z .]+ left, step ([0-9]+) of 100000000 \[#*-*\]")
 
 
 def hear(terminal):
@@ -27,7 +27,7 @@ def watch(leat, terminal):
         new = hear(terminal)
         assert new and len(said) < 1000000, f"no steps are shown: {said[-2000:]}"
         said += new
-        steps = sorted({int(m.group(1)) for m in SHOWN.finditer(said)} - {0})
+        steps = sorted({int(m.group(2)) for m in SHOWN.finditer(said)} - {0})
     leat.send_signal(signal.SIGINT)
     while new := hear(terminal):
         said += new

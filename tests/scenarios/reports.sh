@@ -99,6 +99,25 @@ mistake() { # WORDS COMMAND...
     says "$words"
 }
 mistake "backend: 'cdua' is not one of auto.cpu.cuda; did you mean 'cuda'" run -b cdua good.clusters.csv
+mistake "did you mean 'cuda'" run -b gpu good.clusters.csv
+mistake "no pipeline has a parameter 'K'; did you mean 'k'?" run -s K=3 good.clusters.csv
+mistake "unknown option '-output'; did you mean --output" run -output o good.clusters.csv
+[ ! -e utput ] || fail "-output is taken for -o utput"
+mistake "'k=3' is a parameter; write -s 'k=3'" run k=3 good.clusters.csv
+for option in --k=3 -k --k; do
+    mistake "unknown option '-*k'; for the parameter k write -s k=VALUE" run $option 3 good.clusters.csv
+done
+mistake "unknown option '--k'" status --k=3
+mistake "'good.clusters.csv' is a file or folder: leat run good.clusters.csv" good.clusters.csv
+mistake "memory is too little for [0-9]* thread.*; write --memory=[0-9]*M or more" run --memory 1K good.clusters.csv
+printf 'a,b\n"1,234","2,513"\n"3,125","4,521"\n"2,500","4,210"\n' >fraction.csv
+expect 1 "$LEAT" run -b cpu -o fraction fraction.csv
+says 'set -s decimal=comma or -s thousands=comma'
+expect 0 "$LEAT" run -b cpu -o fraction -s decimal=comma fraction.csv
+name=$(printf 'x\ny.clusters.csv')
+printf 'a,b\n1,2\n' >"$name"
+expect 1 "$LEAT" run -b cpu -o strange "$name"
+says 'error: x.x0ay.clusters.csv: each series'
 mistake "did you mean 'run'" rnu good.clusters.csv
 mistake "did you mean 'kmeans'" run -p kmean good.clusters.csv
 mistake "did you mean --memory" run --memroy 4G good.clusters.csv
@@ -107,11 +126,11 @@ mistake "'k' is a parameter of kmeans, not of pearson" run -p pearson -s k=3 goo
 mistake "'top' is a parameter of pearson, not of kmeans" run -p kmeans -s top=3 good.clusters.csv
 mistake "precision: 'extact' is not one of exact.f32; did you mean 'exact'" run -s precision=extact good.clusters.csv
 mistake "'k' is a parameter of kmeans, not of pearson" check -s k=3 good.clusters.csv
-mistake "method: 'kendall' is not one of pearson|spearman (pearson), .* (interpolate); 'method' is a parameter of pearson, interpolate, not of sciddicat, kmeans$" \
+mistake "set: method: 'kendall' is not one of pearson|spearman (pearson), .* (interpolate)$" \
     run -s method=kendall good.clusters.csv
-mistake "missing: 'pairwse' is not one of pairwise|drop|reject (pearson), reject|drop (kmeans); did you mean 'pairwise'?; 'missing' is" \
+mistake "missing: 'pairwse' is not one of pairwise|drop|reject (pearson), reject|drop (kmeans); did you mean 'pairwise'?$" \
     run -s missing=pairwse good.clusters.csv
-mistake "steps: .*; 'steps' is a parameter of sciddicat, not of pearson, interpolate, kmeans$" check -s steps=many good.clusters.csv
+mistake "set: sciddicat: steps: 'many' is not a whole number from 0 to [0-9]*$" check -s steps=many good.clusters.csv
 mistake "figure: 'gif' is not one of png.svg.pdf.none$" run -s figure=gif good.clusters.csv
 mistake "method: 'spearmann' is not one of pearson|spearman; did you mean 'spearman'" \
     run -p pearson -s method=spearmann good.clusters.csv

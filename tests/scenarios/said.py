@@ -348,9 +348,8 @@ for around, is_cliff in ((96.5, True), (95.5, False)):
                             "fall there: if they are those of the ground beneath it, add it to them; they are taken "
                             "to hold the debris"])
 # A table in a grid's place: no line and no column of it is passed over.
-PLACE = "x.dem.csv: stands in a grid's place, and is neither a grid nor a table of numbers alone, without names; a " \
-        "grid " \
-        "begins with lines of ncols, nrows, xllcorner, yllcorner, cellsize and nodata_value"
+PLACE = "x.dem.csv: is no grid: a grid begins with lines of ncols, nrows, xllcorner, yllcorner, cellsize and " \
+        "nodata_value, or has numbers alone"
 ABOVE = "; if the lines above line {} say nothing of it, delete them"
 cells = lines(*slope)
 for above, cure in (("a,b,c,d,e,f,g\n", ABOVE.format(2) + "; if the last of them is a row: -s header=none"),

@@ -95,4 +95,28 @@ rm many/none.clusters.csv
 expect 0 "$LEAT" run -q -b cpu -o many.quiet many
 [ ! -s stderr ] || fail "-q talks"
 
+# Other names make no other kind, quoted or not; of very many kinds a hundred are told.
+mkdir names slopes strange
+for i in a b c d e f; do
+    printf "day $i,\"part $i\",b,c\nmon,1,2,4\ntue,2,1,3\nwed,9,3,1\n" >names/$i.clusters.csv
+    for part in dem source; do cp same.$part.asc slopes/$i.$part.asc; done
+done
+expect 0 "$LEAT" run -b cpu -o names.out names
+[ "$(grep -c 'holds no number' stderr)" -eq 2 ] || { cat stderr; fail "a column's name makes a kind"; }
+expect 0 "$LEAT" run -b cpu -o slopes.out -s steps=10 slopes
+[ "$(grep -c 'as if it held altitudes' stderr)" -le 2 ] || { cat stderr; fail "a file's name makes a kind"; }
+"$python" -c 'for i in range(120):
+    word = "".join(chr(97 + int(c)) for c in str(i))
+    open(f"strange/{i}.clusters.csv", "w").write(f"k\x27 {word},a,b\n" + "".join(f"{j},{j * j},{j % 3}\n" for j in range(12)))'
+expect 0 "$LEAT" run -b cpu -o strange.out strange
+[ "$(grep -c 'equal steps' stderr)" -eq 100 ] || { cat stderr; fail "kinds are not bounded"; }
+once stderr 'warning: 20 more warnings stand in the results'
+
+# Several processes may append to one job log.
+for i in 1 2 3 4 5 6 7 8; do
+    "$LEAT" run -q -b cpu -o log.$i --job-log shared.tsv few.clusters.csv &
+done
+wait
+[ "$(grep -c '^Seq' shared.tsv)" -eq 1 ] && [ "$(wc -l <shared.tsv)" -eq 9 ] || fail "a shared job log: $(cat shared.tsv)"
+
 exec "$python" "$here/warnings_service.py"
