@@ -83,6 +83,14 @@ ssize_t io_watch_copy(int from_fd, uint64_t at, int to_fd, size_t n)
     return done;
 }
 
+int io_watch_fsync(int fd)
+{
+    note(true, true);
+    const int failed = fsync(fd);
+    note(true, false);
+    return failed;
+}
+
 int io_watch_close(int fd)
 {
     note(true, true);

@@ -26,11 +26,12 @@ bool io_watch_write_all(int fd, const void *src, size_t n);
 /* Copies up to n bytes of a file, from `at` on, to where the other one is written next, within the
  * system: copy_file_range(2), counted as writing. */
 ssize_t io_watch_copy(int from_fd, uint64_t at, int to_fd, size_t n);
-/* pread(2), read(2), write(2) and close(2) of a file that was written, with errno as they leave it.
- */
+/* pread(2), read(2), write(2), fsync(2) and close(2) of a file that was written, with errno as they
+ * leave it. */
 ssize_t io_watch_pread(int fd, void *dst, size_t n, off_t at);
 ssize_t io_watch_read(int fd, void *dst, size_t n);
 ssize_t io_watch_write(int fd, const void *src, size_t n);
+int io_watch_fsync(int fd);
 int io_watch_close(int fd);
 
 #endif

@@ -137,7 +137,8 @@ static enum status read_all(const struct state_file *f, struct reader *r, stage_
     source_free(r->source);
     STATUS_TRY(open_state(f, &r->source));
     STATUS_TRY(pass_in(&r->saved, own, sizeof own));
-    return body(user, &r->saved);
+    const enum status code = body(user, &r->saved);
+    return code == STATUS_BAD_INPUT ? STATUS_INTERNAL : code; /* some of it has been taken */
 }
 
 static enum status find(void *context, stage_state_body *body, void *user, bool *found)
@@ -184,8 +185,5 @@ void state_file_of(struct state_file *f, int out_fd, const struct job_input *inp
 
 void state_file_remove(const struct state_file *f)
 {
-    char temp[sizeof f->name + 4];
-    (void)snprintf(temp, sizeof temp, "%s.new", f->name);
-    (void)disk_unlink("state.end", f->out_fd, temp);
-    (void)disk_unlink("state.end", f->out_fd, f->name);
+    (void)disk_unlink_both("state.end", f->out_fd, f->name);
 }

@@ -3,7 +3,7 @@
  *
  * state.npz: `state`, of 3 columns: a row of the step and the two halves of a digest, then one a
  * cell, by rows: its debris (m); of cells that can move the most that it ever had, of others what
- * has flowed in; its arrival. The digest is of the map, and of what makes a step.
+ * has flowed in; its arrival. The digest is of all these, the map, and what makes a step.
  */
 #include "formats/base/log.h"
 #include "stages/sciddicat/sciddicat_job.h"
@@ -95,6 +95,17 @@ enum status sciddicat_state_keep(struct sciddicat_job *job)
 
 /* --- of the end ------------------------------------------------------------------------------- */
 
+/* Of all its numbers, and the map's. */
+static uint64_t digest_end(const struct sciddicat_job *job, uint64_t map, uint64_t step)
+{
+    const struct landslide *const l = &job->slide;
+    uint64_t sum = crc64_ecma_refl(map, (const void *)&step, sizeof step);
+    for (size_t i = 0; i < 2; i++) {
+        sum = crc64_ecma_refl(sum, (const void *)job->kept[i], l->n_cells * sizeof **job->kept);
+    }
+    return crc64_ecma_refl(sum, (const void *)l->arrival, l->n_cells * sizeof *l->arrival);
+}
+
 static enum status fetch(void *context, uint64_t first, size_t n, void *dst)
 {
     const struct sciddicat_job *const job = context;
@@ -116,6 +127,7 @@ enum status sciddicat_state_file(struct sciddicat_job *job)
 {
     const size_t dims[] = {job->slide.n_cells + 1, NUMBERS};
     struct result_file *f;
+    job->digest = digest_end(job, job->digest, job->slide.now.step);
     STATUS_TRY(result_add_file(job->io->out, "state.npz", PACK_ZIP, &f));
     return result_add_array(f, "state", NPY_F8, 2, dims, fetch, job, NULL);
 }
@@ -126,27 +138,20 @@ static enum status refuse(const struct sciddicat_job *job, const char *what)
                        sciddicat_name(job, SCIDDICAT_START), what);
 }
 
-/* Number `at` of the file; false: it is none of a state. */
-static bool take(struct sciddicat_job *job, uint64_t at, double x)
+/* Number `at` of the file. One that cannot be there becomes the largest: its digest tells. */
+static void take(struct sciddicat_job *job, uint64_t at, double x)
 {
-    struct landslide *const l = &job->slide;
     const uint64_t k = at / NUMBERS - 1;
-    if (at < HEAD) {
-        const double most[] = {LANDSLIDE_MOST_STEPS, UINT32_MAX, UINT32_MAX};
-        if (!(x >= 0 && x <= most[at] && x == floor(x))) {
-            return false;
-        }
-        job->start_step = at == 0 ? (uint64_t)x : job->start_step;
-        job->digest = at == 0 ? 0 : job->digest << 32 | (uint64_t)x;
+    const uint64_t whole = x >= 0 && x <= UINT32_MAX ? (uint64_t)x : UINT64_MAX;
+    if (at == 0) {
+        job->start_step = whole;
+    } else if (at < HEAD) {
+        job->digest = job->digest << 32 | whole;
     } else if (at % NUMBERS == 2) {
-        if (!(x >= -1 && x <= (double)job->start_step && x == floor(x))) {
-            return false;
-        }
-        l->arrival[k] = (int32_t)x;
+        job->slide.arrival[k] = (int32_t)(uint32_t)whole; /* of -1, too */
     } else {
         job->kept[at % NUMBERS][k] = x;
     }
-    return isfinite(x);
 }
 
 enum status sciddicat_state_take(struct sciddicat_job *job)
@@ -159,16 +164,16 @@ enum status sciddicat_state_take(struct sciddicat_job *job)
         return refuse(job, "is not a state, which has 3 columns of float64");
     }
     STATUS_TRY(io_chunk(job->io, SCIDDICAT_START, &chunk));
-    while (chunk != NULL) {
-        for (size_t i = 0; i < chunk->n_cells; i++, n++) {
-            if (n == all || !take(job, n, ((const double *)chunk->values)[i])) {
-                return refuse(job, n == all ? "is of a larger map" : "has numbers of no state");
-            }
+    while (chunk != NULL && n + chunk->n_cells <= all) {
+        for (size_t i = 0; i < chunk->n_cells; i++) {
+            take(job, n++, ((const double *)chunk->values)[i]);
         }
         STATUS_TRY(io_chunk(job->io, SCIDDICAT_START, &chunk));
     }
-    if (n < all || job->digest != digest_map(&job->slide)) {
-        return refuse(job, "is of other altitudes, debris, p_r, p_epsilon or nodata");
+    if (chunk != NULL || n < all ||
+        job->digest != digest_end(job, digest_map(&job->slide), job->start_step)) {
+        return refuse(job, "its numbers were changed, or it is of other altitudes, debris, p_r, "
+                           "p_epsilon or nodata");
     }
     return job->start_step < job->slide.steps
                ? STATUS_OK

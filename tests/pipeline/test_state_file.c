@@ -208,6 +208,13 @@ static void without_room_the_one_before_stays(void **state)
     assert_int_equal(f.calls.find(f.calls.context, body, &key, &found), STATUS_INTERNAL);
     given = STATUS_OK;
     assert_false(comes_back(&f, 5, 1));
+    /* Nor what is torn between the check and the taking, of which some has been taken. */
+    fill(1);
+    keep_well(&f, 5);
+    given = STATUS_BAD_INPUT;
+    assert_int_equal(f.calls.find(f.calls.context, body, &key, &found), STATUS_INTERNAL);
+    given = STATUS_OK;
+    assert_false(comes_back(&f, 5, 1));
     state_file_remove(&f);
     assert_int_equal(count_entries("."), 0);
 }

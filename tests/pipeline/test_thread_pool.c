@@ -6,6 +6,7 @@
 #include "formats/base/moves.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/burn.h"
+#include "watch/files/disk.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -208,6 +209,9 @@ static void move_in_task(struct thread_pool_task *task)
     seen.at_work = true;
     (void)io_watch_pread(-1, &byte, 1, 0);
     m->at_work_at_file = seen.at_work;
+    seen.at_work = true;
+    (void)disk_sync("test", -1);
+    m->at_work_at_file = m->at_work_at_file || seen.at_work;
     m->at_work = thread_pool_account_is_at_work(&seen.account, &m->n_moves);
     moves_add();
 }
@@ -225,11 +229,11 @@ static void bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at
             .executor = thread_pool_executor(pool)};
         thread_pool_submit(pool, 0, &m.task);
         thread_pool_free(pool);
-        assert_int_equal(m.n_moves, 20 + 1);
+        assert_int_equal(m.n_moves, 20 + 2);
         assert_true(m.at_work);
         assert_false(m.at_work_at_file);
         assert_false(thread_pool_account_is_at_work(&seen.account, &n));
-        assert_int_equal(n, 20 + 1 + 1 + 1); /* one that it added, and its end */
+        assert_int_equal(n, 20 + 2 + 1 + 1); /* one that it added, and its end */
     }
 }
 

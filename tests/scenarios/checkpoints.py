@@ -146,12 +146,10 @@ check(content("other/a")[0]["thickness.tif"] != WANT[0]["thickness.tif"], "it ha
 check(os.listdir("other") == ["a"], f"left over: {os.listdir('other')}")
 
 # In the service: the worker is killed, then all of it, then it is stopped.
-with open("leat.conf", "w") as f:
-    f.write("[pipeline sciddicat]\n" + "\n".join([f"steps = {steps}", "probes = file", *(o.replace("=", " = ") for o in OPTIONS)]) + "\n")
-
-
-def start():
-    return Service("spool", "--config", "leat.conf", "--drain", "0")
+def start(spool="spool", steps=steps):
+    with open(f"{spool}.conf", "w") as f:
+        f.write("[pipeline sciddicat]\n" + "\n".join([f"steps = {steps}", "probes = file", *(o.replace("=", " = ") for o in OPTIONS)]) + "\n")
+    return Service(spool, "--config", f"{spool}.conf", "--drain", "0")
 
 
 def until_kept(s, before):
@@ -176,8 +174,33 @@ for how in (signal.SIGKILL, signal.SIGTERM):
         s = start()
 s.until(lambda: s.has("out/a/result.json") and s.has("done/a.dem.asc"), "the result")
 went_on(s.said())
-s.check(s.said().count(MARK) > 0 and not s.has("failed/a"), "it did not go on")
+s.check(s.said().count(MARK) > 0 and not os.listdir("spool/failed"), "it did not go on")
 same("spool/out/a")
 s.stop()
 s.is_clean()
+
+# One that ends its worker each time it has kept a state gets further, and fails all the same after max_attempts.
+ends = start("ends", 2000000000)
+for name in reversed(INPUTS):
+    ends.drop(name, INPUTS[name])
+before = n_ended = 0
+
+
+def end_worker():
+    """Whether the job has failed; ends its worker once it has kept a state."""
+    global before, n_ended
+    at = kept_at("ends/out")
+    if at not in (0, before):
+        busy = [w["pid"] for w in ends.status()["workers"] if w["pid"] and w["busy"]]
+        for pid in busy:
+            os.kill(pid, signal.SIGKILL)
+        before, n_ended = at, n_ended + len(busy)
+    return glob.glob("ends/failed/*/reason.json")
+
+
+with open(ends.until(end_worker, "the end of a job that ends its worker")[0]) as f:
+    ends.check("3 attempts ended without a result" in f.read() and n_ended == 3, f"{n_ended} workers have ended")
+went_on(ends.said())
+ends.check(not states("ends/out"), "the state stays")
+ends.stop()
 print(f"{steps} steps, interrupted: the same bytes; the service went on {s.said().count(MARK)} times")

@@ -114,18 +114,16 @@ refused("one run can go on", "p_r=0.4,0.5", "start=file", files=start(state))
 numbers = numpy.load(state)["state"]
 for words, changed in (("3 columns of float64", numbers[:, :2]), ("3 columns of float64", numbers.astype("f4")),
                        ("3 columns of float64", numpy.asfortranarray(numbers)), ("is of other altitudes", numbers[:-1]),
-                       ("larger map", numpy.vstack([numbers, numbers[-1:]]))):
+                       ("is of other altitudes", numpy.vstack([numbers, numbers[-1:]]))):
     numpy.savez("a.start.npz", state=changed)
     refused(words, "start=file", files=[*GRIDS, "a.start.npz"])
-for place, value in ((0, 0), 2.5), ((0, 0), -1), ((7, 2), 251), ((7, 2), -2), ((7, 0), numpy.nan), ((7, 1), numpy.inf):
+flows = 80 * 30 + int(numpy.argmax(numbers[80 * 30:, 2]))  # a cell that debris has reached
+for place, value in (((0, 0), 251), ((0, 0), 2.5), ((0, 0), -1), ((0, 1), 5e9), ((0, 2), numpy.nan), ((flows, 2), 1), ((flows, 2), -2),
+                     ((flows, 2), 1e300), ((7, 0), numpy.nan), ((7, 1), numpy.inf), ((flows, 0), 1e-3), ((flows, 1), 50)):
     changed = numbers.copy()
     changed[place] = value
     numpy.savez("a.start.npz", state=changed)
-    refused("has numbers of no state", "start=file", files=[*GRIDS, "a.start.npz"])
-changed = numbers.copy()
-changed[80 * 30, 0] += 1e-3
-numpy.savez("a.start.npz", state=changed)
-refused("the mass of a landslide is off", "start=file", files=[*GRIDS, "a.start.npz"])
+    refused("its numbers were changed", "start=file", files=[*GRIDS, "a.start.npz"])
 
 # Of several runs the state is that of the one in full.
 run("several", "p_r=0.4,0.5", "steps=250", "state=keep", "nodata=sink")

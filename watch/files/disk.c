@@ -4,6 +4,7 @@
  */
 #include "watch/files/disk.h"
 
+#include "formats/base/io_watch.h"
 #include "watch/files/beneath.h"
 #include "watch/files/fault.h"
 
@@ -185,6 +186,14 @@ int disk_fsync_temp(const char *step, int at_fd, const char *name)
     return disk_sync_name(step, at_fd, temp_of(name).name);
 }
 
+int disk_unlink_both(const char *step, int at_fd, const char *name)
+{
+    return (disk_unlink(step, at_fd, name) == 0 || errno == ENOENT) &&
+                   (disk_unlink(step, at_fd, temp_of(name).name) == 0 || errno == ENOENT)
+               ? 0
+               : -1;
+}
+
 int disk_rename_temp(const char *step, int at_fd, const char *name)
 {
     const struct temp temp = temp_of(name);
@@ -201,7 +210,7 @@ static int prove_alive(int fd)
 
 int disk_sync(const char *step, int fd)
 {
-    const int result = CHANGE(fsync(fd), step, "fsync", -1, fd, NULL, NULL);
+    const int result = CHANGE(io_watch_fsync(fd), step, "fsync", -1, fd, NULL, NULL);
     return result == 0 ? prove_alive(fd) : result;
 }
 

@@ -39,6 +39,8 @@ int disk_write(const char *step, int at_fd, const char *name, const char *data, 
 int disk_write_temp(const char *step, int at_fd, const char *name, const char *data, size_t len);
 /* Puts NAME.new on disk. */
 int disk_fsync_temp(const char *step, int at_fd, const char *name);
+/* Removes NAME.new and NAME; that they are not there is fine. */
+int disk_unlink_both(const char *step, int at_fd, const char *name);
 /* Renames NAME.new to NAME, replacing it; the folder is not synced. */
 int disk_rename_temp(const char *step, int at_fd, const char *name);
 

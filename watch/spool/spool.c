@@ -276,16 +276,7 @@ struct spool_part spool_state_file(const char *owner, const char *id)
 
 bool spool_drop_state(const struct spool *s, const char *id)
 {
-    const struct spool_part file = spool_state_file(s->owner, id);
-    struct spool_part new;
-    snprintf(new.name, sizeof(new.name), "%.*s.new", (int)sizeof(new.name) - 5, file.name);
-    const bool dropped = disk_unlink("drop.state", s->out_fd, file.name) == 0 || errno == ENOENT;
-    const int error = errno;
-    if (disk_unlink("drop.state", s->out_fd, new.name) != 0 && errno != ENOENT) {
-        return false;
-    }
-    errno = error;
-    return dropped;
+    return disk_unlink_both("drop.state", s->out_fd, spool_state_file(s->owner, id).name) == 0;
 }
 
 int spool_open_part(const struct spool *s, const char *id)
