@@ -217,12 +217,12 @@ class Service:
         os.makedirs(os.path.join(self.spool, "in"), exist_ok=True)
         self.configure(**settings)
 
-    def configure(self, **settings):
+    def configure(self, landslide="steps = 200", **settings):
         values = {"spool": self.spool, "output": self.out, "backend": "cpu", "settle": 0.4, "rescan": 5,
                   "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2}
         values.update(settings)
         with open(self.config, "w") as f:
-            f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES + "[pipeline sciddicat]\nsteps = 200\n")
+            f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES + "[pipeline sciddicat]\n%s\n" % landslide)
 
     def start(self, **environment):
         self.process = subprocess.Popen([self.leat, "watch", "--config", self.config], stdin=subprocess.DEVNULL,

@@ -31,10 +31,11 @@ def environment_number(name, otherwise):
 
 def kills(b):
     """Supervisor and workers killed at random instants, in the midst of drops of every kind, of commands for jobs that have
-    ended, and of looks for what is not to be kept, which is nothing."""
+    ended, and of looks for what is not to be kept, which is nothing. Landslides keep states."""
     rounds = environment_number("LEAT_SERVICE_ROUNDS", 100)
     n = collections.Counter()
-    b.service.configure(keep_done="1000d, 1000G", keep_failed="1000d", on_done="true", on_failed="true")
+    b.service.configure(keep_done="1000d, 1000G", keep_failed="1000d", on_done="true", on_failed="true",
+                        landslide="steps = 200000\ncheckpoint = 0.05")
     b.service.start()
     while n["service"] + n["worker"] < rounds:
         n["turns"] += 1
