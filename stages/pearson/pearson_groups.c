@@ -17,8 +17,11 @@ enum status pearson_groups_check(const struct pearson_job *job)
     }
     if (c->by_groups && !(c->groups > 0)) {
         return status_fail(STATUS_BAD_ARGUMENT,
-                           "%s: order=groups needs groups: set the least r within one, as "
-                           "groups=0.9, or order=cluster",
+                           c->within
+                               ? "%s: order=groups is of groups that are found, not given: set "
+                                 "order=auto"
+                               : "%s: order=groups needs groups: set the least r within one, "
+                                 "as groups=0.9, or order=cluster",
                            job->name);
     }
     return STATUS_OK;

@@ -306,7 +306,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
                                              : "method=spearman",
                            choice->lagged    ? "lags=0"
                            : choice->targets ? "targets=none"
-                           : choice->within  ? "within=none"
+                           : choice->within  ? "within=none and group_by="
                            : choice->drop    ? "missing=pairwise"
                                              : "method=pearson");
     }

@@ -105,9 +105,9 @@ static enum status reject_missing(struct pearson_job *job, const struct table_ch
         k++;
     }
     const struct cell cell = cell_of(job, k);
-    return status_fail(STATUS_BAD_INPUT,
-                       "%s: series '%s': value %zu is missing; fill it in, or set missing=pairwise",
-                       job->name, cell.series, cell.value);
+    return status_fail(STATUS_BAD_INPUT, "%s: series '%s': value %zu is missing; fill it in%s",
+                       job->name, cell.series, cell.value,
+                       job->choice.lagged ? "" : ", or set missing=pairwise");
 }
 
 static enum status reject_infinite(struct pearson_job *job, const struct table_chunk *chunk)

@@ -74,16 +74,16 @@ static enum status check_stats(struct pearson_job *job)
                                "it down",
                                file, pearson_name(job, s), what, min, max);
         }
-        if (missing > 0 && job->choice.reject) {
-            return status_fail(STATUS_BAD_INPUT,
-                               "%s: series '%s' lacks %.0f of %zu %s; fill them in, or set "
-                               "missing=pairwise",
-                               file, pearson_name(job, s), missing, job->n_samples, what);
-        }
         if (missing > 0 && job->choice.lagged) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: series '%s' lacks %.0f of %zu %s, and lags are of complete "
                                "series; fill them in, or set lags=0",
+                               file, pearson_name(job, s), missing, job->n_samples, what);
+        }
+        if (missing > 0 && job->choice.reject) {
+            return status_fail(STATUS_BAD_INPUT,
+                               "%s: series '%s' lacks %.0f of %zu %s; fill them in, or set "
+                               "missing=pairwise",
                                file, pearson_name(job, s), missing, job->n_samples, what);
         }
         job->has_gaps |= missing > 0 && !job->choice.drop;

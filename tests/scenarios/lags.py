@@ -163,6 +163,7 @@ x[3, 7] = np.nan
 np.save("gap.clusters.npy", x)
 refused("series 'row 4' lacks 1 of 60 values, and lags are of complete series; fill them in, or set lags=0",
         "gap.clusters.npy", "lags=5", "series=rows")
+refused("value 8 is missing; fill it in\n", "gap.clusters.npy", "lags=5", "series=rows", "missing=reject")
 refused("of which missing=drop takes some out", "gap.clusters.npy", "lags=5", "series=rows", "missing=drop")
 np.save("gap.targets.npy", x[:2])
 done = subprocess.run([LEAT, "run", "-q", "-b", BACKEND, "-o", "out", "gap.clusters.npy", "gap.targets.npy", "-s", "targets=file", "-s", "lags=3"],
