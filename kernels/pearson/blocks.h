@@ -2,9 +2,8 @@
  * blocks - the coefficients inside given groups of series: the blocks on the diagonal of a matrix,
  * of which nothing else is computed.
  *
- * Groups of up to PEARSON_BLOCK_MOST series are multiplied many at a time, those of one size
- * together; larger ones panel by panel. Series of a group that do not lie side by side are copied
- * together. Time and memory grow with the squares of the groups' sizes.
+ * The series of a group are copied together. Groups of up to PEARSON_BLOCK_MOST series are
+ * multiplied many at a time, those of one size together.
  */
 #ifndef LEAT_KERNELS_PEARSON_BLOCKS_H
 #define LEAT_KERNELS_PEARSON_BLOCKS_H
@@ -26,7 +25,8 @@ struct blocks {
 /* After correlate_end, of series that are alone: fills b->r. *n_unsure as of correlate_gaps. */
 enum status blocks_find(struct correlation *c, const struct blocks *b,
                         uint64_t *n_unsure) STATUS_MUST_CHECK;
-/* Backend and host memory that it takes, unless one group takes more, of n series. */
-size_t blocks_bytes(const struct correlation *c, size_t n);
+/* Counts what that takes at most, of n series in groups of up to `side`. */
+enum status blocks_count(struct correlation *c, size_t n, size_t side,
+                         struct room *room) STATUS_MUST_CHECK;
 
 #endif

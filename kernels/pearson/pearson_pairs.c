@@ -158,7 +158,7 @@ static enum status grow(struct pearson_basket *b, size_t capacity)
     return STATUS_OK;
 }
 
-enum status pearson_basket_put(struct pearson_basket *b, const struct matrix_pair *pairs, size_t n)
+static enum status put(struct pearson_basket *b, const struct matrix_pair *pairs, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
         if (isnan(pairs[k].r) || (is_behind_top(b, &pairs[k]) && !reaches(b->wanted, pairs[k].r))) {
@@ -251,7 +251,7 @@ static enum status put_batch(struct scan *scan)
     STATUS_TRY(recompute(scan->basket->wanted, scan->batch, &scan->held));
     const size_t n = scan->held;
     scan->held = 0;
-    return pearson_basket_put(scan->basket, scan->batch, n);
+    return put(scan->basket, scan->batch, n);
 }
 
 static enum status scan_row(void *context, uint32_t j, uint32_t i, const void *cells, size_t n)

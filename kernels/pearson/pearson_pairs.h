@@ -34,9 +34,6 @@ struct pearson_basket { /* zeroed but for: */
 /* Adds those of a matrix, or of a band, whose queue it is; the series may lie elsewhere. */
 enum status pearson_basket_add(struct pearson_basket *b, struct queue *q,
                                const struct matrix *m) STATUS_MUST_CHECK;
-/* Adds pairs, in any order; those without a coefficient are passed over. */
-enum status pearson_basket_put(struct pearson_basket *b, const struct matrix_pair *pairs,
-                               size_t n) STATUS_MUST_CHECK;
 /* All have come: the pairs are as of pearson_pairs_find. */
 enum status pearson_basket_end(struct pearson_basket *b) STATUS_MUST_CHECK;
 

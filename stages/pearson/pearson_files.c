@@ -177,7 +177,7 @@ static enum status add_within(struct pearson_job *job, struct result_file *f)
     STATUS_TRY(result_add_strings(f, "groups", w->n, w->names));
     STATUS_TRY(result_add_copy(f, "starts", NPY_I8, 1, &n_starts, w->at));
     return job->choice.keep_r
-               ? result_add_array(f, "r", NPY_F8, 1, &n_pairs, fetch_held, w->r, NULL)
+               ? result_add_array(f, "r", NPY_F8, 1, &n_pairs, fetch_held, job->held_r, NULL)
                : STATUS_OK;
 }
 
@@ -206,7 +206,7 @@ static enum status add_arrays(struct pearson_job *job, const struct result_table
     }
     if (job->choice.targets) {
         const size_t dims[] = {job->n_targets, job->n_series};
-        return result_add_array(f, "r", NPY_F8, 2, dims, fetch_held, job->targets_r, NULL);
+        return result_add_array(f, "r", NPY_F8, 2, dims, fetch_held, job->held_r, NULL);
     }
     STATUS_TRY(job->choice.lagged ? pearson_lags_arrays(job, f) : STATUS_OK);
     return result_add_array(f, "r", job->layout.r_type == DTYPE_F64 ? NPY_F8 : NPY_F4, 1, &n_pairs,
@@ -284,13 +284,9 @@ static enum status add_square(struct pearson_job *job, size_t rows, struct resul
 static size_t rows_in_piece(const struct pearson_job *job, size_t most, size_t n_numbers,
                             size_t n_names)
 {
-    size_t longest = 0;
+    size_t longest = job->choice.within ? SERIES_NAME_BYTES : 0; /* of groups */
     for (size_t s = 0; s < pearson_n_all(job); s++) {
         const size_t n = strlen(job->names.at[s]);
-        longest = n > longest ? n : longest;
-    }
-    for (size_t g = 0; g < job->within.n; g++) {
-        const size_t n = strlen(job->within.names[g]);
         longest = n > longest ? n : longest;
     }
     const size_t quoted = 2 * longest + 3; /* every byte doubled, quotes, delimiter */

@@ -109,6 +109,8 @@ struct lines_block {
 /* As of CORRELATE_BLOCKS_MOST. */
 enum { PEARSON_BLOCKS_MOST = CORRELATE_BLOCKS_MOST };
 
+enum { PEARSON_UNKNOWN_NAMED = 3 };
+
 /* Groups of series that are given, in the order of their names. */
 struct pearson_within {
     size_t n;
@@ -116,15 +118,13 @@ struct pearson_within {
     size_t *start;     /* [n + 1]: the members of each, ... */
     uint32_t *members; /* ... which ascend */
     uint32_t *group;   /* [n_series]: n or more: in none */
-    uint32_t *place;   /* [n_series]: among the members of its group */
-    double *r;         /* the condensed triangle of each group, */
-    uint64_t *at;      /* [n + 1] which begins there */
+    uint64_t *at;      /* [n + 1]: where the triangle of each begins in held_r */
     struct pearson_group {
         double mean, median, least, homogeneity; /* of r; homogeneity: the mean of |r| */
         uint64_t n_undefined;                    /* pairs without a coefficient */
     } * groups;
     size_t n_single;      /* groups of one series */
-    size_t n_unknown;     /* names in the file that no series has */
+    size_t n_unknown;     /* lines of the file with a name that no series has */
     struct bytes unknown; /* the first of these */
     struct bytes read,
         text;      /* of the file: a name and a group in turns, each with its NUL; `names` */
@@ -199,7 +199,8 @@ struct pearson_job {
     struct pearson_basket basket;
     struct partners finder;
     bool *is_anomalous; /* [n_series]: series that stand out */
-    double *targets_r;  /* [n_targets][n_series] */
+    /* Where all pairs are held: [n_targets][n_series], or the condensed triangle of each group. */
+    double *held_r;
     struct pearson_within within;
     struct span targets_x;        /* the targets, of the type of the series */
     struct matrix_pair *pairs;    /* the strongest first */
@@ -403,6 +404,17 @@ enum status pearson_partners_add(struct pearson_job *job, struct queue *q,
 /* Then: fills partners and their samples. */
 enum status pearson_partners_end(struct pearson_job *job) STATUS_MUST_CHECK;
 
+/* In place of these four: fills them from pairs, which are sorted and are all that there are. */
+enum status pearson_partners_list(struct pearson_job *job) STATUS_MUST_CHECK;
+
+/* --- pearson_list.c: pairs that the host holds all, with targets or inside groups --- */
+/* held_r, pairs and partners, and for the plan also what follows. */
+enum status pearson_list_room(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
+enum status pearson_list_count(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
+/* When the n_found of n_pairs that have a coefficient are in pairs, in any order: sorts them, then
+ * survey, medians and partners. */
+enum status pearson_list_find(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
+
 /* --- pearson_find.c: what is asked of the matrix, whether it is held or swept --- */
 /* Survey, pairs and partners, when the moments are on the host. STATUS_START_OVER as of
  * pearson_rows_gaps. */
@@ -440,15 +452,13 @@ enum status pearson_targets_take(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_targets_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_membership.c: which group each series is in --- */
-/* Room for that. */
+/* Room for that, and what else it takes, for the plan. */
 enum status pearson_membership_room(struct pearson_job *job) STATUS_MUST_CHECK;
+void pearson_membership_count(struct pearson_job *job);
 /* Reads the file of groups, if there is one and it has not been read; after the series. */
 enum status pearson_membership_read(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Finds the groups, by their file or by the names, which are there. */
 enum status pearson_membership_take(struct pearson_job *job) STATUS_MUST_CHECK;
-/* The pairs of one group, without the series that are left out. */
-typedef bool pearson_property_fn(const struct pearson_job *job, size_t s);
-uint64_t pearson_membership_pairs(const struct pearson_job *job, pearson_property_fn *is_left_out);
 
 /* --- pearson_within.c: correlation inside groups --- */
 /* Whether what is asked for can be had. */
@@ -457,9 +467,6 @@ enum status pearson_within_begin(const struct pearson_job *job) STATUS_MUST_CHEC
 enum status pearson_within_count(struct pearson_job *job) STATUS_MUST_CHECK;
 /* As pearson_targets_find. */
 enum status pearson_within_find(struct pearson_job *job) STATUS_MUST_CHECK;
-/* As count_levels, of series without gaps. */
-void pearson_within_levels(const struct pearson_job *job, const struct pearson_levels *l,
-                           uint64_t *counts);
 /* The group of series s; "": none. */
 const char *pearson_within_name(const struct pearson_job *job, size_t s);
 /* A row of within.csv.gz; `context` is the job. */

@@ -12,14 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNKNOWN_NAMED = 3 };
-
-/* A text of n bytes, and what has it: a series, or a line. */
+/* The name of series `of`, or its group: n bytes; no text: none. */
 struct word {
     const char *text;
-    size_t n, of;
-    const char *group; /* of a line */
-    bool is_known;     /* a series has that name */
+    size_t n;
+    uint32_t of;
 };
 
 static int compare_text(const void *a, const void *b)
@@ -58,80 +55,59 @@ enum status pearson_membership_read(struct pearson_job *job)
     return STATUS_OK;
 }
 
-/* Its lines in the order of their names, of which each has one group. */
-static enum status sort_lines(struct pearson_job *job, struct word **lines, size_t *n)
+/* The series of that name are in `group`. */
+static enum status put(const struct pearson_job *job, const struct word *names, const char *name,
+                       const char *group, struct word *words, bool *is_known)
 {
-    const char *text, *const file = job->args.inputs[PEARSON_GROUPS].name;
-    STATUS_TRY(pearson_membership_read(job));
-    *n = job->within.n_read / 2;
-    STATUS_TRY(room_host(&job->work, *n, sizeof **lines, lines));
-    text = (const char *)job->within.read.data;
-    for (size_t k = 0; k < *n; k++) {
-        struct word *const line = &(*lines)[k];
-        *line = (struct word){.text = text, .n = strlen(text), .of = k};
-        line->group = text + line->n + 1;
-        text = line->group + strlen(line->group) + 1;
+    const size_t n = job->n_series;
+    const struct word key = {.text = name, .n = strlen(name)};
+    const struct word *at = bsearch(&key, names, n, sizeof *names, compare_text);
+    *is_known = at != NULL;
+    while (at != NULL && at > names && compare_text(at - 1, &key) == 0) {
+        at--;
     }
-    qsort(*lines, *n, sizeof **lines, compare);
-    for (size_t k = 1; k < *n; k++) {
-        const struct word *const a = &(*lines)[k - 1], *const b = a + 1;
-        if (compare_text(a, b) == 0 && strcmp(a->group, b->group) != 0) {
+    for (; at != NULL && at < names + n && compare_text(at, &key) == 0; at++) {
+        struct word *const word = &words[at->of];
+        if (word->text != NULL && strcmp(word->text, group) != 0) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: '%s' is in two groups, '%s' and '%s': leave one of the lines "
                                "out",
-                               file, a->text, a->group, b->group);
+                               job->args.inputs[PEARSON_GROUPS].name, name, word->text, group);
         }
+        *word = (struct word){group, strlen(group), at->of};
     }
     return STATUS_OK;
 }
 
-static enum status note_unknown(struct pearson_within *w, const struct word *lines, size_t n)
+static enum status groups_of_file(struct pearson_job *job, struct word *words)
 {
-    for (size_t k = 0; k < n; k++) {
-        const bool is_another = k == 0 || compare_text(&lines[k - 1], &lines[k]) != 0;
-        if (lines[k].is_known || !is_another || lines[k].of == 0) {
-            continue;
-        }
-        STATUS_TRY(
-            w->n_unknown < UNKNOWN_NAMED
-                ? bytes_printf(&w->unknown, "%s'%s'", w->n_unknown > 0 ? ", " : "", lines[k].text)
-                : STATUS_OK);
-        w->n_unknown++;
+    struct pearson_within *const w = &job->within;
+    struct word *names;
+    STATUS_TRY(pearson_membership_read(job));
+    STATUS_TRY(room_host(&job->work, job->n_series, sizeof *names, &names));
+    for (uint32_t s = 0; s < job->n_series; s++) {
+        names[s] = (struct word){job->names.at[s], strlen(job->names.at[s]), s};
     }
-    return w->n_unknown > UNKNOWN_NAMED
-               ? bytes_printf(&w->unknown, " and %zu more", w->n_unknown - UNKNOWN_NAMED)
-               : STATUS_OK;
+    qsort(names, job->n_series, sizeof *names, compare);
+    const char *name = (const char *)w->read.data;
+    for (size_t k = 0; k < w->n_read / 2; k++) {
+        const char *const group = name + strlen(name) + 1;
+        bool is_known;
+        STATUS_TRY(put(job, names, name, group, words, &is_known));
+        if (!is_known && k > 0 && w->n_unknown++ < PEARSON_UNKNOWN_NAMED) {
+            const char *const before = w->n_unknown > 1 ? ", " : "";
+            STATUS_TRY(bytes_printf(&w->unknown, "%s'%s'", before, name));
+        }
+        name = group + strlen(group) + 1;
+    }
+    return STATUS_OK;
 }
 
-/* Sets the words of the series that have a group; *n of them. */
-static enum status groups_of_file(struct pearson_job *job, struct word *words, size_t *n)
+static void groups_of_names(const struct pearson_job *job, struct word *words)
 {
-    struct word *lines;
-    size_t n_lines;
-    STATUS_TRY(sort_lines(job, &lines, &n_lines));
-    for (size_t s = 0; s < job->n_series; s++) {
-        const struct word name = {.text = job->names.at[s], .n = strlen(job->names.at[s])};
-        struct word *line = bsearch(&name, lines, n_lines, sizeof *lines, compare_text);
-        while (line != NULL && line > lines && compare_text(line - 1, line) == 0) {
-            line--;
-        }
-        if (line != NULL && *line->group != '\0') {
-            words[(*n)++] = (struct word){.text = line->group, .n = strlen(line->group), .of = s};
-        }
-        if (line != NULL) {
-            line->is_known = true;
-        }
-    }
-    return note_unknown(&job->within, lines, n_lines);
-}
-
-static void groups_of_names(const struct pearson_job *job, struct word *words, size_t *n)
-{
-    for (size_t s = 0; s < job->n_series; s++) {
+    for (uint32_t s = 0; s < job->n_series; s++) {
         const char *const name = job->names.at[s], *const end = strstr(name, job->choice.group_by);
-        if (end != NULL) {
-            words[(*n)++] = (struct word){.text = name, .n = (size_t)(end - name), .of = s};
-        }
+        words[s] = (struct word){name, end != NULL ? (size_t)(end - name) : 0, s};
     }
 }
 
@@ -147,16 +123,16 @@ static enum status number_groups(struct pearson_job *job, const struct word *wor
             STATUS_TRY(bytes_append(&w->text, "", 1));
             w->start[w->n++] = k;
         }
-        w->members[k] = (uint32_t)words[k].of;
+        w->members[k] = words[k].of;
         w->group[words[k].of] = (uint32_t)w->n - 1;
-        w->place[words[k].of] = (uint32_t)(k - w->start[w->n - 1]);
     }
     w->start[w->n] = n;
-    STATUS_TRY(room_host(job->kept, w->n, sizeof *w->names, &w->names));
     const char *name = (const char *)w->text.data;
     for (size_t g = 0; g < w->n; g++, name += strlen(name) + 1) {
+        const size_t size = w->start[g + 1] - w->start[g];
         w->names[g] = name;
-        w->n_single += w->start[g + 1] - w->start[g] == 1 ? 1 : 0;
+        w->n_single += size == 1;
+        w->at[g + 1] = w->at[g] + matrix_n_pairs(size);
     }
     return STATUS_OK;
 }
@@ -166,50 +142,51 @@ enum status pearson_membership_room(struct pearson_job *job)
     struct pearson_within *const w = &job->within;
     const size_t n = job->n_series;
     STATUS_TRY(room_host(job->kept, n + 1, sizeof *w->start, &w->start));
+    STATUS_TRY(room_host(job->kept, n + 1, sizeof *w->at, &w->at));
+    STATUS_TRY(room_host(job->kept, n, sizeof *w->names, &w->names));
+    STATUS_TRY(room_host(job->kept, n, sizeof *w->groups, &w->groups));
     STATUS_TRY(room_host(job->kept, n, sizeof *w->members, &w->members));
-    STATUS_TRY(room_host(job->kept, n, sizeof *w->group, &w->group));
-    return room_host(job->kept, n, sizeof *w->place, &w->place);
+    return room_host(job->kept, n, sizeof *w->group, &w->group);
+}
+
+void pearson_membership_count(struct pearson_job *job)
+{
+    const struct table_info *const table = job->args.inputs[PEARSON_GROUPS].table;
+    const uint64_t n = job->n_series, lines = table != NULL ? table->n_lines_estimate : 0,
+                   texts = table == NULL ? n : n + 2 * (lines > n ? lines : n);
+    room_count(job->kept, texts * (SERIES_NAME_BYTES + 1), 0);
+    room_count(&job->work, n * 2 * sizeof(struct word), 0);
 }
 
 enum status pearson_membership_take(struct pearson_job *job)
 {
+    const bool of_names = job->choice.group_by[0] != '\0';
     struct pearson_within *const w = &job->within;
     struct word *words;
     size_t n = 0;
     STATUS_TRY(pearson_membership_room(job));
     memset(w->group, 0xff, job->n_series * sizeof *w->group);
     STATUS_TRY(room_host(&job->work, job->n_series, sizeof *words, &words));
-    if (job->choice.group_by[0] != '\0') {
-        groups_of_names(job, words, &n);
+    if (of_names) {
+        groups_of_names(job, words);
     } else {
-        STATUS_TRY(groups_of_file(job, words, &n));
+        STATUS_TRY(groups_of_file(job, words));
+    }
+    for (size_t s = 0; s < job->n_series; s++) {
+        if (words[s].n > 0) {
+            words[n++] = words[s];
+        }
     }
     if (n == 0) {
-        return job->choice.group_by[0] != '\0'
-                   ? status_fail(STATUS_BAD_INPUT,
-                                 "%s: no series has a '%s' in its name, which group_by says; the "
-                                 "first is called '%s'",
-                                 job->name, job->choice.group_by, job->names.at[0])
-                   : status_fail(STATUS_BAD_INPUT,
-                                 "%s: names no series of %s; a line holds the name of a series and "
-                                 "its group, and the first series is called '%s'",
-                                 job->args.inputs[PEARSON_GROUPS].name, job->name,
-                                 job->names.at[0]);
+        return status_fail(STATUS_BAD_INPUT,
+                           of_names
+                               ? "%s: no series has a name that begins with a group and '%s', as "
+                                 "group_by says; the first is called '%s'"
+                               : "%s: names no series of %s; a line holds the name of a "
+                                 "series and its group, and the first series is called '%s'",
+                           of_names ? job->name : job->args.inputs[PEARSON_GROUPS].name,
+                           of_names ? job->choice.group_by : job->name, job->names.at[0]);
     }
     qsort(words, n, sizeof *words, compare);
     return number_groups(job, words, n);
-}
-
-uint64_t pearson_membership_pairs(const struct pearson_job *job, pearson_property_fn *is_left_out)
-{
-    const struct pearson_within *const w = &job->within;
-    uint64_t pairs = 0;
-    for (size_t g = 0; g < w->n; g++) {
-        uint64_t n = 0;
-        for (size_t k = w->start[g]; k < w->start[g + 1]; k++) {
-            n += is_left_out(job, w->members[k]) ? 0 : 1;
-        }
-        pairs += matrix_n_pairs(n);
-    }
-    return pairs;
 }

@@ -19,6 +19,9 @@ static const double walk_lag1 =
 
 static const double same_error = 1e-12; /* of |r|, which is 1 */
 
+/* Whether a series has a property. */
+typedef bool property_fn(const struct pearson_job *job, size_t s);
+
 static bool has_few_samples(const struct pearson_job *job, size_t s)
 {
     return pearson_stat(job, MOMENTS_COUNT, s) < moments_least_count(job->stats);
@@ -56,7 +59,7 @@ static bool is_anomalous(const struct pearson_job *job, size_t s)
     return job->is_anomalous[s];
 }
 
-static size_t count_series(const struct pearson_job *job, pearson_property_fn *property)
+static size_t count_series(const struct pearson_job *job, property_fn *property)
 {
     size_t n = 0;
     for (size_t s = 0; s < pearson_n_all(job); s++) {
@@ -81,7 +84,7 @@ static size_t copy_defined(double *to, const double *from, size_t n)
  */
 
 /* "'a', 'b' and 3 more" of the series that have a property. */
-static enum status put_names(const struct pearson_job *job, pearson_property_fn *property,
+static enum status put_names(const struct pearson_job *job, property_fn *property,
                              struct bytes *out)
 {
     const size_t n = count_series(job, property);
@@ -96,7 +99,7 @@ static enum status put_names(const struct pearson_job *job, pearson_property_fn 
 }
 
 /* "WHAT, in 3 series: NAMES", when there are such series. */
-static enum status warn_series(const struct pearson_job *job, pearson_property_fn *property,
+static enum status warn_series(const struct pearson_job *job, property_fn *property,
                                const char *what, struct result *out)
 {
     const size_t n = count_series(job, property);
@@ -113,6 +116,19 @@ static enum status warn_series(const struct pearson_job *job, pearson_property_f
     return st;
 }
 
+static uint64_t sound_inside_groups(const struct pearson_job *job)
+{
+    const struct pearson_within *const w = &job->within;
+    uint64_t pairs = 0;
+    for (size_t g = 0; g < w->n; g++) {
+        uint64_t sound = 0; /* each makes a pair with those before it */
+        for (size_t k = w->start[g]; k < w->start[g + 1]; k++) {
+            pairs += is_degenerate(job, w->members[k]) ? 0 : sound++;
+        }
+    }
+    return pairs;
+}
+
 /* Pairs without a coefficient though both series have variance. */
 static uint64_t undefined_in_common(const struct pearson_job *job)
 {
@@ -120,10 +136,9 @@ static uint64_t undefined_in_common(const struct pearson_job *job)
     for (size_t s = 0; s < pearson_n_all(job); s++) {
         *(s < job->n_series ? &sound : &sound_targets) += is_degenerate(job, s) ? 0 : 1;
     }
-    const uint64_t pairs_of_sound = job->choice.targets ? sound * sound_targets
-                                    : job->choice.within
-                                        ? pearson_membership_pairs(job, is_degenerate)
-                                        : matrix_n_pairs(sound);
+    const uint64_t pairs_of_sound = job->choice.targets  ? sound * sound_targets
+                                    : job->choice.within ? sound_inside_groups(job)
+                                                         : matrix_n_pairs(sound);
     const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
     return pairs_of_sound > defined ? pairs_of_sound - defined : 0;
 }
@@ -304,7 +319,7 @@ static json_t *strongest(const struct pearson_job *job)
 }
 
 /* {"count": n, "names": [the first of them]} */
-static json_t *series(const struct pearson_job *job, pearson_property_fn *property)
+static json_t *series(const struct pearson_job *job, property_fn *property)
 {
     json_t *names = json_array();
     const size_t n = count_series(job, property);

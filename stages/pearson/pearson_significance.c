@@ -147,12 +147,8 @@ static enum status count(struct pearson_job *job, struct levels *l, double m)
         levels.present = job->present;
     }
     l->levels = levels;
-    if (job->choice.within) {
-        pearson_within_levels(job, &levels, l->counts);
-    } else {
-        STATUS_TRY(room_host(&job->work, l->n, sizeof *l->of_band, &l->of_band));
-        STATUS_TRY(pearson_look(job, count_band, l));
-    }
+    STATUS_TRY(room_host(&job->work, l->n, sizeof *l->of_band, &l->of_band));
+    STATUS_TRY(pearson_look(job, count_band, l));
     double reached = 0, least = 0;
     for (size_t k = l->n; k-- > 0;) {
         reached += (double)l->counts[k];

@@ -3,10 +3,8 @@
  *
  * The series of X stay in standard form as they come, and meet the targets at the end. Targets are
  * numbered after them wherever both have names or moments: target k is series n_series + k. The
- * pairs, of which there are so few that they all fit a list, are sorted on the host.
+ * pairs all fit a list (pearson_list.c).
  */
-#include "kernels/matrix/matrix_rule.h"
-#include "kernels/pearson/pearson_pairs.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
@@ -64,26 +62,13 @@ static enum status check_size(const struct pearson_job *job)
                              job->name, job->n_targets, job->n_series, PEARSON_PAIRS_MAX);
 }
 
-/* Pairs, their samples and q, r, and what sorts them. */
-static enum status outcome_room(struct pearson_job *job)
-{
-    const size_t n = job->n_targets * job->n_series;
-    STATUS_TRY(room_host(job->kept, n, sizeof *job->targets_r, &job->targets_r));
-    return room_host(job->kept, n, sizeof *job->pairs, &job->pairs);
-}
-
 enum status pearson_targets_count(struct pearson_job *job)
 {
     const size_t t = job->n_targets, levels = pearson_levels(&job->layout);
     const uint64_t pairs = (uint64_t)t * job->n_series;
     STATUS_TRY(check_size(job));
-    STATUS_TRY(outcome_room(job));
-    const size_t top = job->choice.top_each < job->n_series ? job->choice.top_each : job->n_series;
-    room_count(job->kept,
-               pairs * (sizeof *job->n_common + sizeof *job->p + sizeof *job->q) +
-                   (uint64_t)t * top * (sizeof *job->partners + sizeof *job->n_partner_samples),
-               0);
-    room_count(&job->work, (uint64_t)t * levels * 2 * sizeof(double) + pairs * 3 * sizeof(double),
+    STATUS_TRY(pearson_list_count(job, pairs));
+    room_count(&job->work, (uint64_t)t * levels * 2 * sizeof(double),
                (uint64_t)t *
                        (2 * levels * sizeof(double) + correlate_z_bytes(&job->c, PEARSON_EXACT)) +
                    pairs * sizeof(double));
@@ -232,89 +217,24 @@ enum status pearson_targets_take(struct pearson_job *job)
 
 /* --- coefficients ----------------------------------------------------------------------------- */
 
-/* What is asked of a matrix. */
-static enum status survey(struct pearson_job *job)
-{
-    const size_t n = job->n_series, t = job->n_targets;
-    double *all, sum = 0;
-    size_t n_all = 0;
-    STATUS_TRY(room_host(&job->work, n * t, sizeof *all, &all));
-    for (size_t s = 0; s < n + t; s++) {
-        const size_t first = s < n ? s : (s - n) * n, step = s < n ? n : 1, end = s < n ? t : n;
-        size_t m = 0;
-        for (size_t k = 0; k < end; k++) {
-            const double r = fabs(job->targets_r[first + k * step]);
-            if (!isnan(r)) {
-                all[m++] = r;
-            }
-        }
-        job->median_abs[s] = matrix_median(all, m);
-    }
-    for (size_t k = 0; k < n * t; k++) {
-        const double r = job->targets_r[k];
-        if (!isnan(r)) {
-            job->survey.histogram[matrix_bin(r)]++;
-            sum += fabs(r);
-            all[n_all++] = fabs(r);
-        }
-    }
-    job->survey.n_pairs = (uint64_t)n * t;
-    job->survey.n_undefined = job->survey.n_pairs - n_all;
-    job->survey.mean_abs = n_all > 0 ? sum / (double)n_all : NAN;
-    job->median_abs_all = matrix_median(all, n_all);
-    return STATUS_OK;
-}
-
-/* All pairs with a coefficient, the strongest first. */
-static enum status list_pairs(struct pearson_job *job)
-{
-    const size_t n = job->n_series;
-    for (size_t k = 0; k < n * job->n_targets; k++) {
-        if (!isnan(job->targets_r[k])) {
-            job->pairs[job->n_found++] =
-                (struct matrix_pair){(uint32_t)(n + k / n), (uint32_t)(k % n), job->targets_r[k]};
-        }
-    }
-    return pearson_pairs_sort(job->pairs, job->n_found);
-}
-
-/* The first of each target among these. */
-static enum status list_partners(struct pearson_job *job)
-{
-    const size_t n = job->n_series, top = job->choice.top_each < n ? job->choice.top_each : n;
-    size_t *have;
-    STATUS_TRY(room_host(job->kept, top * job->n_targets, sizeof *job->partners, &job->partners));
-    STATUS_TRY(room_host(job->kept, top * job->n_targets, sizeof *job->n_partner_samples,
-                         &job->n_partner_samples));
-    STATUS_TRY(room_host(&job->work, job->n_targets, sizeof *have, &have));
-    for (size_t k = 0; k < job->n_found; k++) {
-        const size_t target = job->pairs[k].i - n;
-        if (have[target] < top) {
-            job->partners[target * top + have[target]++] = job->pairs[k];
-        }
-    }
-    for (size_t target = 0; target < job->n_targets; target++) {
-        memmove(job->partners + job->n_partners, job->partners + target * top,
-                have[target] * sizeof *job->partners);
-        job->n_partners += have[target];
-    }
-    return pearson_common_of(job, job->partners, job->n_partners, job->n_partner_samples);
-}
-
 enum status pearson_targets_find(struct pearson_job *job)
 {
+    const size_t n = job->n_series, n_pairs = n * job->n_targets;
     struct span r;
     uint64_t n_unsure = 0;
-    STATUS_TRY(room_span(&job->work, job->n_targets, job->n_series * sizeof(double), &r));
+    STATUS_TRY(room_span(&job->work, n_pairs, sizeof(double), &r));
     STATUS_TRY(correlate_with_targets(&job->c, job->targets_x, r, job->has_gaps, &n_unsure));
     if (n_unsure > 0) {
         return status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
                            job->name, (unsigned long long)n_unsure);
     }
-    STATUS_TRY(outcome_room(job));
-    STATUS_TRY(job->ops->download(job->queue, job->targets_r, r,
-                                  job->n_targets * job->n_series * sizeof(double)));
-    STATUS_TRY(survey(job));
-    STATUS_TRY(list_pairs(job));
-    return job->choice.top_each > 0 ? list_partners(job) : STATUS_OK;
+    STATUS_TRY(pearson_list_room(job, n_pairs));
+    STATUS_TRY(job->ops->download(job->queue, job->held_r, r, n_pairs * sizeof(double)));
+    for (size_t k = 0; k < n_pairs; k++) {
+        if (!isnan(job->held_r[k])) {
+            job->pairs[job->n_found++] =
+                (struct matrix_pair){(uint32_t)(n + k / n), (uint32_t)(k % n), job->held_r[k]};
+        }
+    }
+    return pearson_list_find(job, n_pairs);
 }

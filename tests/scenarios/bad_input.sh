@@ -84,15 +84,19 @@ printf 'a\nb\n' >p.groups.csv
 expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv p.groups.csv
 says 'p.groups.csv: line 1 has one cell, and two names are read'
 expect 1 "$LEAT" run -b cpu -s group_by=/ -o out p.clusters.csv
-says "p.clusters.csv: no series has a '/' in its name, which group_by says; the first is called 'a'"
+says "p.clusters.csv: no series has a name that begins with a group and '/', as group_by says; the first is called 'a'"
+expect 1 "$LEAT" run -b cpu -s group_by=a -o out p.clusters.csv
+says "begins with a group and 'a'"
+expect 1 "$LEAT" run -b cpu -s within=file -s group_by=a -o out p.clusters.csv p.groups.csv
+says 'leave group_by out'
 expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv
 says 'p.groups.'
 expect 1 "$LEAT" run -b cpu -o out p.clusters.csv p.groups.csv
 says 'within=file'
 rm -r out
-for other in r=csv groups=0.5; do
+for other in r=csv groups=0.5 order=groups; do
     expect 1 "$LEAT" run -b cpu -s group_by=/ -s $other -o out p.clusters.csv
-    says 'set r=upper|set groups=0'
+    says 'set r=upper|set groups=0|set order=auto'
 done
 
 # A folder that cannot be read (root reads everything), an output folder that cannot be written.

@@ -53,6 +53,14 @@ expect 1 "$LEAT" run -b cpu --threads 2 --memory 128M -o out --force many.cluste
 says 'needs [0-9]+ bytes'
 peak 128 -s r=none many.clusters.npy
 
+# Pairs inside one group, of series with gaps, and their partners: all are held.
+"$LEAT" generate clusters --series 2800 --samples 64 --gaps 0.02 -o group.clusters.npy -q || fail "generate"
+"$python" -c 'for k in range(2800): print(f"row {k + 1},all")' >group.groups.csv || fail "groups"
+expect 1 "$LEAT" run -b cpu --threads 2 --memory 192M -o out --force -s within=file -s top_each=900 group.clusters.npy group.groups.csv
+says 'needs [0-9]+ bytes'
+peak 512 -s within=file -s top_each=900 group.clusters.npy group.groups.csv
+rm group.groups.csv
+
 # Which is known before the numbers are read: zeros that take no room.
 "$python" - >wide.clusters.npy <<'P' && truncate -s $((128 + 4000 * 4000 * 8)) wide.clusters.npy || fail "no wide table"
 import struct, sys
