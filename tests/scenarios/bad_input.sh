@@ -87,6 +87,7 @@ expect 1 "$LEAT" run -b cpu -s group_by=/ -o out p.clusters.csv
 says "p.clusters.csv: no series has a name that begins with a group and '/', as group_by says; the first is called 'a'"
 expect 1 "$LEAT" run -b cpu -s group_by=a -o out p.clusters.csv
 says "begins with a group and 'a'"
+printf 'a,1\nb,1\n' >p.groups.csv
 expect 1 "$LEAT" run -b cpu -s within=file -s group_by=a -o out p.clusters.csv p.groups.csv
 says 'leave group_by out'
 expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv
@@ -94,6 +95,11 @@ says 'p.groups.'
 expect 1 "$LEAT" run -b cpu -o out p.clusters.csv p.groups.csv
 says 'within=file'
 rm -r out
+"$LEAT" generate clusters --series 5794 --samples 4 -o held.clusters.npy -q || fail "generate"
+"$python" -c 'for k in range(5794): print(f"row {k + 1},all")' >held.groups.csv || fail "groups"
+expect 1 "$LEAT" run -b cpu -q -s series=rows -s within=file -o out held.clusters.npy held.groups.csv
+says 'the groups have 16782321 pairs, more than are held .16777216.: make groups smaller'
+rm held.clusters.npy
 for other in r=csv groups=0.5 order=groups; do
     expect 1 "$LEAT" run -b cpu -s group_by=/ -s $other -o out p.clusters.csv
     says 'set r=upper|set groups=0|set order=auto'

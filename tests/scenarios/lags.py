@@ -161,12 +161,14 @@ refused("set method=pearson, or lags=0", "rows.clusters.npy", "lags=5", "method=
 refused("neither a whole number", "rows.clusters.npy", "lags=5:1")
 x[3, 7] = np.nan
 np.save("gap.clusters.npy", x)
-refused("series 'row 4' lacks 1 of 60 values, and lags are of complete series; fill them in, or set lags=0",
-        "gap.clusters.npy", "lags=5", "series=rows")
-refused("value 8 is missing; fill it in\n", "gap.clusters.npy", "lags=5", "series=rows", "missing=reject")
+for missing in "reject", "pairwise":
+    refused("series 'row 4' lacks 1 of 60 values, and lags are of complete series; fill them in, or set lags=0",
+            "gap.clusters.npy", "lags=5", "series=rows", f"missing={missing}")
 refused("of which missing=drop takes some out", "gap.clusters.npy", "lags=5", "series=rows", "missing=drop")
 np.save("gap.targets.npy", x[:2])
 done = subprocess.run([LEAT, "run", "-q", "-b", BACKEND, "-o", "out", "gap.clusters.npy", "gap.targets.npy", "-s", "targets=file", "-s", "lags=3"],
                       capture_output=True, text=True)
 assert done.returncode != 0 and "set targets=none, or lags=0" in done.stderr, done.stderr
+pd.DataFrame(x[:4].T).to_csv("hole.clusters.csv", index=False)
+refused("value 8 is missing; fill it in\n", "hole.clusters.csv", "lags=5", "missing=reject")
 print(f"lags as pandas has them on {BACKEND}")
