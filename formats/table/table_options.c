@@ -228,21 +228,21 @@ static const struct {
     [TABLE_HEADER] = {"header", offsetof(struct table_options, header), parse_header, "auto|none|N",
                       "text: which line holds the names, the first one after skipped lines being "
                       "0 (default auto)"},
-    [TABLE_COMMENT] = {"comment", offsetof(struct table_options, comment), parse_comment,
-                       "CHAR|none",
-                       "text: lines that begin with it are comments (default #, rows excepted)"},
+    [TABLE_COMMENT] =
+        {"comment", offsetof(struct table_options, comment), parse_comment, "CHAR|none",
+         "text: lines that begin with it are comments (default #, except whole rows)"},
     [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep, "WORD",
                    "text: what delimits cells: comma, semicolon, tab, pipe, colon or blanks "
                    "(default: detected)"},
     [TABLE_DECIMAL] = {"decimal", offsetof(struct table_options, decimal), parse_decimal,
                        "comma|point", "text: the decimal sign (default: detected)"},
-    [TABLE_THOUSANDS] = {"thousands", offsetof(struct table_options, thousands), parse_thousands,
-                         "WORD",
-                         "text: what parts thousands: comma, point, blank or apostrophe (default: "
-                         "detected)"},
+    [TABLE_THOUSANDS] =
+        {"thousands", offsetof(struct table_options, thousands), parse_thousands, "WORD",
+         "text: what separates thousands: comma, point, blank or apostrophe (default: "
+         "detected)"},
     [TABLE_UNREADABLE] = {"unreadable", offsetof(struct table_options, unreadable),
                           parse_unreadable, "reject|missing",
-                          "text: what becomes of cells among numbers that are none (default "
+                          "text: what to do with cells that are no numbers (default "
                           "reject)"},
     [TABLE_SUMS] = {"sums", offsetof(struct table_options, sums), parse_sums, "auto|data",
                     "text: whether rows named Total, Mean and the like are data (default auto: "

@@ -70,7 +70,7 @@ static const struct {
     [SAMPLES] = {OF_CLUSTERS, {"samples", PARAM_COUNT, "256", NULL, 1, 0x1p48, "Samples of each"}},
     [EPSILON] = {OF_CLUSTERS,
                  {"epsilon", PARAM_REAL, "0.01", NULL, 0, 1,
-                  "A sample varies the one before by a uniform fraction of at most this, below "
+                  "Each sample changes the one before by a random fraction up to this, below "
                   "1"}},
     [START] = {OF_CLUSTERS,
                {"start", PARAM_REAL, "100", NULL, -FLT_MAX, FLT_MAX,

@@ -18,10 +18,10 @@ const char *settings_heading(const char *key)
     } groups[] = {{"config", "Inputs and parameters:"},
                   {"output", "Results:"},
                   {"backend", "Computing:"},
-                  {"max_unpacked", "Limits of what is packed:"},
+                  {"max_unpacked", "Limits of packed inputs:"},
                   {"shard", "Several processes:"},
                   {"spool", "The watched folder:"},
-                  {"status_group", "Who is told:"},
+                  {"status_group", "Notifications and page:"},
                   {"failed", "Messages:"}};
     for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
         if (strcmp(groups[i].first, key) == 0) {
@@ -63,14 +63,14 @@ static void print_pipeline(const struct stage_ops *stage)
                  spec->text);
         options_print_row(left, help);
     }
-    printf("\nleat help %s has the parameters of how text is read; man leat has more of all.\n",
+    printf("\nleat help %s lists the parameters for reading text; man leat describes all.\n",
            tables);
 }
 
 static void print_tables(void)
 {
     char left[128];
-    printf("Parameters of every pipeline, of how files are read, for --set KEY=VALUE:\n");
+    printf("Parameters of every pipeline, for reading files, for --set KEY=VALUE:\n");
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         snprintf(left, sizeof(left), "%s=%s", table_option_key(i), table_option_value(i));
         options_print_row(left, table_option_help(i));

@@ -23,7 +23,8 @@ struct command {
 #define JOBS_NOTES                                                                                 \
     "ID names a claimed job (leat status --json lists them under queued), FILE one of its "        \
     "inputs, "                                                                                     \
-    "in/X.csv. Without a service the next one to start does it. Exit status: 0 all of them, 1 "    \
+    "in/X.csv. If no service runs, the next one does it when it starts. Exit status: 0 all of "    \
+    "them, 1 "                                                                                     \
     "some "                                                                                        \
     "not, 2 none."
 
@@ -46,7 +47,8 @@ static const struct command commands[] = {
      "fit, "
      "1 some input is not, 2 nothing could be checked."},
     {"show", SETTINGS_OF_SHOW, "RESULT|INPUT...",
-     "Prints the figures, warnings, parameters and files of a result; of an input what check does.",
+     "Prints the figures, warnings, parameters and files of a result; checks an input as leat "
+     "check does.",
      "leat show out/wells\n"
      "leat show out\n"
      "leat show --json out/wells\n",
@@ -73,7 +75,7 @@ static const struct command commands[] = {
      "leat status --spool ~/leat --failed\n",
      "Exit status: 0 running and ready, 1 running and not ready (or paused), 2 no service runs."},
     {"retry", SETTINGS_OF_RETRY, "ID...",
-     "Retries failed jobs of a service. Without one, the next to start does it.",
+     "Retries failed jobs of a service. If none runs, the next service does it when it starts.",
      "leat retry --spool ~/leat 20261121-030441-123456\n"
      "leat retry --spool ~/leat --all\n",
      "IDs are those of leat status --failed. Exit status: 0 all of them, 1 some not, 2 none."},

@@ -49,7 +49,7 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
     [TOL] = NUMBER(PARAM_REAL, "tol", 0, 1e9, "1e-4",
                    "stop when centroids move less, relative to the columns' mean variance"),
     [N_INIT] = NUMBER(PARAM_COUNT, "n_init", 1, 1000, "10",
-                      "runs from different first centroids, of which the best is taken"),
+                      "runs from different first centroids; the best is taken"),
     [MISSING] = CHOICE("missing", "reject|drop", "reject",
                        "rows with missing values: fail, or leave them out"),
     [CENTROIDS] = CHOICE("centroids", "none|file", "none",
