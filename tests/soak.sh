@@ -121,6 +121,7 @@ part_sanitizers() # what tests/run.sh leaves out where one watches
 }
 part_packages()
 {
+    sh tests/wheel.sh
     if [ "$(id -u)" -eq 0 ]; then
         sh tests/packages.sh
     else
