@@ -408,7 +408,8 @@ enum status pearson_partners_end(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_partners_list(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_list.c: pairs that the host holds all, with targets or inside groups --- */
-/* held_r, pairs and partners, and for the plan also what follows. */
+/* held_r, pairs and partners, and for the plan also what follows. STATUS_TOO_LARGE of more pairs
+ * than PEARSON_PAIRS_MAX. */
 enum status pearson_list_room(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
 enum status pearson_list_count(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
 /* When the n_found of n_pairs that have a coefficient are in pairs, in any order: sorts them, then

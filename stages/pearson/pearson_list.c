@@ -10,6 +10,13 @@
 
 enum status pearson_list_room(struct pearson_job *job, uint64_t n_pairs)
 {
+    if (n_pairs > PEARSON_PAIRS_MAX) {
+        return status_fail(STATUS_TOO_LARGE, "%s: %llu pairs are more than are held (%d): %s",
+                           job->name, (unsigned long long)n_pairs, PEARSON_PAIRS_MAX,
+                           job->choice.targets ? "take fewer targets at a time"
+                                               : "make groups smaller, or correlate all series "
+                                                 "(without within and group_by)");
+    }
     STATUS_TRY(room_host(job->kept, n_pairs, sizeof *job->held_r, &job->held_r));
     STATUS_TRY(room_host(job->kept, n_pairs, sizeof *job->pairs, &job->pairs));
     return pearson_partners_room(job);

@@ -53,20 +53,10 @@ enum status pearson_targets_begin(struct pearson_job *job)
     return STATUS_OK;
 }
 
-static enum status check_size(const struct pearson_job *job)
-{
-    return job->n_targets == 0 || job->n_series <= PEARSON_PAIRS_MAX / job->n_targets
-               ? STATUS_OK
-               : status_fail(STATUS_TOO_LARGE,
-                             "%s: %zu targets and %zu series are more pairs than are held (%d)",
-                             job->name, job->n_targets, job->n_series, PEARSON_PAIRS_MAX);
-}
-
 enum status pearson_targets_count(struct pearson_job *job)
 {
     const size_t t = job->n_targets, levels = pearson_levels(&job->layout);
     const uint64_t pairs = (uint64_t)t * job->n_series;
-    STATUS_TRY(check_size(job));
     STATUS_TRY(pearson_list_count(job, pairs));
     room_count(&job->work, (uint64_t)t * levels * 2 * sizeof(double),
                (uint64_t)t *
@@ -166,7 +156,6 @@ static enum status read_all(struct pearson_job *job, struct reading *r)
     if (job->n_targets == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", r->args.inputs[0].name);
     }
-    STATUS_TRY(check_size(job));
     return close_names(job, r);
 }
 
@@ -222,13 +211,13 @@ enum status pearson_targets_find(struct pearson_job *job)
     const size_t n = job->n_series, n_pairs = n * job->n_targets;
     struct span r;
     uint64_t n_unsure = 0;
+    STATUS_TRY(pearson_list_room(job, n_pairs));
     STATUS_TRY(room_span(&job->work, n_pairs, sizeof(double), &r));
     STATUS_TRY(correlate_with_targets(&job->c, job->targets_x, r, job->has_gaps, &n_unsure));
     if (n_unsure > 0) {
         return status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
                            job->name, (unsigned long long)n_unsure);
     }
-    STATUS_TRY(pearson_list_room(job, n_pairs));
     STATUS_TRY(job->ops->download(job->queue, job->held_r, r, n_pairs * sizeof(double)));
     for (size_t k = 0; k < n_pairs; k++) {
         if (!isnan(job->held_r[k])) {

@@ -94,12 +94,6 @@ enum status pearson_within_find(struct pearson_job *job)
     const uint64_t n_pairs = w->at[w->n];
     uint64_t n_unsure = 0;
     double *scratch;
-    if (n_pairs > PEARSON_PAIRS_MAX) {
-        return status_fail(STATUS_TOO_LARGE,
-                           "%s: the groups have %llu pairs, more than are held (%d): make groups "
-                           "smaller, or correlate all series (without within and group_by)",
-                           job->name, (unsigned long long)n_pairs, PEARSON_PAIRS_MAX);
-    }
     STATUS_TRY(pearson_list_room(job, n_pairs));
     const struct blocks blocks = {w->n,          w->start,    w->members, job->stats,
                                   job->has_gaps, job->held_r, w->at};

@@ -98,8 +98,11 @@ rm -r out
 "$LEAT" generate clusters --series 5794 --samples 4 -o held.clusters.npy -q || fail "generate"
 "$python" -c 'for k in range(5794): print(f"row {k + 1},all")' >held.groups.csv || fail "groups"
 expect 1 "$LEAT" run -b cpu -q -s series=rows -s within=file -o out held.clusters.npy held.groups.csv
-says 'the groups have 16782321 pairs, more than are held .16777216.: make groups smaller'
-rm held.clusters.npy
+says '16782321 pairs are more than are held .16777216.: make groups smaller'
+ln held.clusters.npy held.targets.npy || fail "ln"
+expect 1 "$LEAT" run -b cpu -q -s series=rows -s targets=file -o out held.clusters.npy held.targets.npy
+says '33570436 pairs are more than are held .16777216.: take fewer targets at a time'
+rm held.clusters.npy held.targets.npy
 for other in r=csv groups=0.5 order=groups; do
     expect 1 "$LEAT" run -b cpu -s group_by=/ -s $other -o out p.clusters.csv
     says 'set r=upper|set groups=0|set order=auto'
