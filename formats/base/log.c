@@ -197,7 +197,8 @@ bool log_has_progress(void)
     return to_terminal;
 }
 
-/* How much of an escaped text fits the terminal: one column a UTF-8 character, one column left. */
+/* How much of an escaped text fits the terminal: one column a UTF-8 character, one column left.
+ * What does not fit ends before a comma or a bar, so that no number is cut. */
 static size_t fit_width(const char *text, size_t len)
 {
     struct winsize size;
@@ -212,7 +213,11 @@ static size_t fit_width(const char *text, size_t len)
             break;
         }
     }
-    return at;
+    size_t end = at < len ? at : 0;
+    while (end > 0 && text[end] != ',' && strncmp(text + end, " [", 2) != 0) {
+        end--;
+    }
+    return end > 0 ? end : at;
 }
 
 void log_progress(const char *text)

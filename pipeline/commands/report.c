@@ -4,11 +4,13 @@
 #include "pipeline/commands/report.h"
 
 #include "formats/base/json.h"
+#include "formats/base/log.h"
 #include "pipeline/names/text.h"
 #include "watch/files/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static json_t *describe(const struct job_report *r, const char *output)
 {
@@ -42,6 +44,9 @@ void report_print(const struct job_report *r, const char *output)
 void report_print_json(const json_t *value)
 {
     char *const text = xalloc_checked(json_write(value, JSON_COMPACT | JSON_REAL_PRECISION(17)));
+    if (isatty(STDOUT_FILENO)) {
+        log_progress(NULL); /* which stands in the line */
+    }
     puts(text);
     free(text);
 }

@@ -112,7 +112,8 @@ static void draw(uv_timer_t *timer)
     const double part = r->total_bytes > 0 ? p.n_dealt_with / (double)r->total_bytes : 0;
     if (part > 0 && part < 1) {
         const double left_s = time_left(r, part, elapsed_s);
-        snprintf(bar, sizeof(bar), " [%.10s]", "##########----------" + 10 - (int)(10 * part));
+        static const char full[] = "##########----------";
+        snprintf(bar, sizeof(bar), " [%.10s]", full + 10 - (int)(10 * part));
         const int n = snprintf(part_done, sizeof(part_done), "%.0f %%, ", 100 * part);
         if (left_s > 0) {
             snprintf(part_done + n, sizeof(part_done) - (size_t)n, "%s left, ",

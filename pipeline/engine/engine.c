@@ -122,7 +122,7 @@ static enum status share_memory(struct engine *e, uint64_t memory)
         return status_fail(STATUS_BAD_ARGUMENT,
                            "--memory is too little for %zu threads; write --memory=%lluM or more, "
                            "or give fewer --threads",
-                           e->n_threads, (unsigned long long)((least >> 20) + 1));
+                           e->n_threads, (unsigned long long)(least >> 20) + 1);
     }
     e->host_limit = memory - fixed;
     return STATUS_OK;
