@@ -153,6 +153,8 @@ class There(np.ndarray):
 raises(leat.BadArgument, 'backend "cuda"', leat.correlate, x.view(There), context=leat.Context())
 raises(leat.BadArgument, "<i8 is not read", leat.kmeans, whole.view(There), context=leat.Context())
 raises(leat.BadArgument, "contiguous", leat.correlate, x.view(There)[::2], context=leat.Context())
+raises(leat.BadArgument, 'backend "cuda"', curve, queries.view(There))
+raises(leat.BadArgument, "give float64", curve, queries.astype("f4").view(There))
 with leat.Context(threads=2) as two:
     assert "2 threads" in two.backend
     own = leat.Interpolant(nodes, y, context=two)
