@@ -22,6 +22,14 @@ in_it python -c 'import os, signal, subprocess; r, w = os.pipe(); os.close(r)
 assert subprocess.run(["leat", "help"], stdout=w).returncode == -signal.SIGPIPE' || fail "the script ignores SIGPIPE as Python does"
 in_it python -c 'import leat; leat.Context(); leat.kmeans([[1]])' 2>"$fresh/said" && fail "arrays without NumPy"
 grep -q '^ImportError: arrays need NumPy: pip install numpy' "$fresh/said" || fail "$(cat "$fresh/said")"
+cat >"$fresh/own.py" <<'END'
+import ctypes, leat
+x = (ctypes.c_double * 6)(1, 2, 3, 1, 3, 2)
+leat._Owner(leat.Context(), "correlate", leat._CorrelateOptions(), leat._CorrelateResult, (leat._Array(ctypes.addressof(x), 0, 2, 3), x))
+loaded = {line.split()[-1] for line in open("/proc/self/maps") if "openblas" in line or "gfortran" in line}
+assert loaded and all("/leat/lib/" in path for path in loaded), loaded
+END
+in_it python "$fresh/own.py" || fail "products are another OpenBLAS's"
 (cd "$fresh/bare" && "$fresh/bare/bin/python" - <<'END') || fail "RECORD"
 import base64, csv, glob, hashlib, os
 site, = glob.glob("lib/python3*/site-packages")
