@@ -49,14 +49,13 @@ static enum status pass_out(struct saved *s, void *at, size_t bytes)
 static enum status write_all(const struct state_file *f, struct writer *w, stage_state_body *body,
                              void *user)
 {
-    char temp[sizeof f->name + 4], own[sizeof head];
+    char own[sizeof head];
     uint64_t bytes;
     uint32_t crc;
-    (void)snprintf(temp, sizeof temp, "%s.new", f->name);
-    (void)disk_unlink("state.new", f->out_fd, temp);
+    (void)disk_unlink("state.new", f->out_fd, f->temp); /* of a process that was killed */
     w->has_failed = true;
     STATUS_TRY(deflater_new(PACK_LEVEL, &w->deflater));
-    STATUS_TRY(pack_open(f->out_fd, temp, PACK_GZIP, &w->pack));
+    STATUS_TRY(pack_open(f->out_fd, f->temp, PACK_GZIP, &w->pack));
     STATUS_TRY(pass_out(&w->saved, memcpy(own, head, sizeof head), sizeof head));
     STATUS_TRY(body(user, &w->saved));
     STATUS_TRY(put(w, own, 0, true));
@@ -68,7 +67,7 @@ static enum status write_all(const struct state_file *f, struct writer *w, stage
                    disk_rename_temp("state.name", f->out_fd, f->name) == 0 &&
                    disk_sync("state.name", f->out_fd) == 0
                ? STATUS_OK
-               : status_fail_errno(errno, "cannot write %s", temp);
+               : status_fail_errno(errno, "cannot write %s", f->temp);
 }
 
 static enum status keep(void *context, stage_state_body *body, void *user)
@@ -79,7 +78,11 @@ static enum status keep(void *context, stage_state_body *body, void *user)
     pack_abandon(w.pack);
     deflater_free(w.deflater);
     bytes_free(&w.piece.packed);
-    if (code == STATUS_OK || !w.has_failed) {
+    if (code == STATUS_OK) {
+        return code;
+    }
+    (void)disk_unlink("state.new", f->out_fd, f->temp); /* it takes room */
+    if (!w.has_failed) {
         return code;
     }
     if (!f->is_told) {
@@ -181,6 +184,7 @@ void state_file_of(struct state_file *f, int out_fd, const struct job_input *inp
             f->name, sizeof f->name, ".leat.%016llx.state",
             (unsigned long long)crc64_ecma_refl(0, (const void *)result, strlen(result)));
     }
+    (void)snprintf(f->temp, sizeof f->temp, "%s.new", f->name);
 }
 
 void state_file_remove(const struct state_file *f)

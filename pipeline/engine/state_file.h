@@ -14,7 +14,7 @@ struct state_file {
     struct stage_state calls; /* for the stage, while this stays where it is */
     int out_fd;               /* of the caller, as what follows */
     const char *path;         /* what messages call the job */
-    char name[64];            /* in the output folder */
+    char name[64], temp[68];  /* in the output folder; of the one that is being written */
     bool is_told;             /* that it cannot be kept */
 };
 

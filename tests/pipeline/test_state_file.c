@@ -6,7 +6,9 @@
 #include "tests/support/scratch_folder.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum { N = 5 << 18 }; /* a piece and a quarter */
@@ -219,6 +221,32 @@ static void without_room_the_one_before_stays(void **state)
     assert_int_equal(count_entries("."), 0);
 }
 
+/* Nothing of a state that has no room takes the room that there is. */
+static void half_a_state_does_not_stay(void **state)
+{
+    (void)state;
+    struct state_file f;
+    struct rlimit most;
+    uint64_t key = 5;
+    open_file(&f, ".id.state");
+    fill(1);
+    keep_well(&f, 5);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &most), 0);
+    const struct rlimit few = {100, most.rlim_max};
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+    keep_well(&f, 5);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
+    assert_true(f.is_told);
+    assert_int_equal(count_entries("."), 1);
+    given = STATUS_DEVICE;
+    assert_int_equal(f.calls.keep(f.calls.context, body, &key), STATUS_DEVICE);
+    assert_int_equal(count_entries("."), 1);
+    given = STATUS_OK;
+    assert_true(comes_back(&f, 5, 1));
+    state_file_remove(&f);
+}
+
 static int open_folder(void **state)
 {
     const int failed = enter_folder(state);
@@ -241,6 +269,7 @@ int main(void)
         cmocka_unit_test(what_is_not_whole_is_not_taken),
         cmocka_unit_test(what_is_no_file_of_ours_is_not_taken),
         cmocka_unit_test(without_room_the_one_before_stays),
+        cmocka_unit_test(half_a_state_does_not_stay),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }
