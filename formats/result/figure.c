@@ -446,7 +446,9 @@ static enum status put_svg(const struct bytes *file, const struct bytes *texts, 
                 STATUS_TRY(bytes_append(out, at, (size_t)(found - at)));
                 STATUS_TRY(bytes_append(out, numbered[k].instead, strlen(numbered[k].instead)));
                 at = found + n;
-                at += strspn(at, "0123456789");
+                while (at < next && *at >= '0' && *at <= '9') {
+                    at++;
+                }
             }
         }
         STATUS_TRY(bytes_append(out, at, (size_t)(next - at)));

@@ -275,19 +275,17 @@ static enum status tell_parameters(const struct telling *t)
     return STATUS_OK;
 }
 
-/* Files with their sizes, and when they were last changed, where that is known. */
+/* Files with their sizes. */
 static enum status list_files(const struct telling *t, const json_t *list)
 {
     const json_t *file;
     size_t i;
     json_array_foreach((json_t *)list, i, file)
     {
-        char size[TEXT_NUMBER_BYTES], text[VALUE_BYTES];
+        char size[TEXT_NUMBER_BYTES];
         const json_int_t bytes = json_integer_value(json_object_get(file, "bytes"));
-        const char *const changed = text_at(file, "modified");
-        snprintf(text, sizeof text, "%s%s%.10s", text_size(size, bytes > 0 ? (uint64_t)bytes : 0),
-                 changed[0] != '\0' ? ", of " : "", changed);
-        STATUS_TRY(put(t, OVERVIEW_FACT, text_at(file, "name"), text));
+        STATUS_TRY(put(t, OVERVIEW_FACT, text_at(file, "name"),
+                       text_size(size, bytes > 0 ? (uint64_t)bytes : 0)));
     }
     return STATUS_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * overview - what a result says, item by item, from its result.json: for a page and for a terminal.
  *
- * Nothing of it depends on when, how fast or where the job ran; the day is that of the input.
+ * Nothing of it depends on when, how fast or where the job ran.
  */
 #ifndef LEAT_PIPELINE_ENGINE_OVERVIEW_H
 #define LEAT_PIPELINE_ENGINE_OVERVIEW_H

@@ -70,7 +70,7 @@ P
 expect 1 "$LEAT" run -b cpu --threads 2 --memory 64M -o out wide.clusters.npy
 says 'needs [0-9]+ bytes'
 expect 2 "$LEAT" run -b cpu --threads 2 --memory 1M -o out wide.clusters.npy
-says 'at least [0-9]+ bytes'
+says 'write --memory=[0-9]+M or more'
 
 # A GeoTIFF's strips and tiles are unpacked whole: that is counted, and of a tile only what the image has is unpacked.
 if ! command -v gdal_create >/dev/null; then

@@ -544,6 +544,7 @@ def check_within(files, x, names, groups, *options):
     with np.errstate(invalid="ignore", divide="ignore"):
         want = frame.corr(method=method, min_periods=3).to_numpy() if frame.isna().any().any() or method != "pearson" else \
             np.atleast_2d(np.corrcoef(frame.to_numpy().T))
+    want = want.copy()  # pandas may keep it from being written to
     want[(frame.max() == frame.min()).to_numpy()] = np.nan
     want[:, (frame.max() == frame.min()).to_numpy()] = np.nan
     of = np.array([known.index(g) if g else -1 for g in groups])

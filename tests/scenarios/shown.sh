@@ -82,6 +82,6 @@ for folder in sys.argv[1:]:
     m.pop("leat"), m.pop("parameters"), m.pop("requested"), m.pop("summary")
     print(json.dumps(m))
 P
-sed -E '/^(Other p|P)arameters$/,/^$/d; s/, of [0-9]{4}-[0-9]{2}-[0-9]{2}$/, of DATE/; s/^(  by leat +).*/\1VERSION/; /^  parameters:/d; s/[0-9.]+ (B|[KMG]iB)/SIZE/g; s/ in [0-9.]+ m?s( |$)/ in TIME\1/; s/(convert it|does not read): .*/\1/; s/ +$//' said >got
+sed -E '/^(Other p|P)arameters$/,/^$/d; s/^(  by leat +).*/\1VERSION/; /^  parameters:/d; s/[0-9.]+ (B|[KMG]iB)/SIZE/g; s/ in [0-9.]+ m?s( |$)/ in TIME\1/; s/(convert it|does not read): .*/\1/; s/ +$//' said >got
 diff -u "$here/shown.txt" got || fail "it differs from shown.txt"
 echo "all that is shown of results and inputs"
