@@ -186,7 +186,7 @@ struct pearson_job {
     size_t n_targets;           /* series of another file, numbered after these; 0: none */
     size_t n_incomplete;        /* of these, where they are dropped: the series lack them */
     size_t n_left_out;          /* columns before the first series: 0, or 1, an index */
-    struct matrix matrix;       /* what is told of: of lags the best */
+    struct matrix matrix;       /* whose pairs are listed: of lags the best */
     struct lags lags;
 
     /* the outcome, on the host */

@@ -1,6 +1,6 @@
 /*
- * pearson_lags - each pair at the lag, of those asked for, of its largest |r|: what is told of the
- * matrix, listed and drawn is of that, and r at lag 0 stands beside it.
+ * pearson_lags - each pair at the lag, in a range, of its largest |r|. Survey, lists and picture
+ * show that r; r at lag 0 stands beside it.
  */
 #include "stages/pearson/pearson_job.h"
 

@@ -6,6 +6,7 @@
  */
 #include "kernels/pearson/blocks.h"
 #include "tests/support/backend_under_test.h"
+#include "tests/support/correlate_taken.h"
 #include "tests/support/reference.h"
 
 #include <math.h>
@@ -72,21 +73,6 @@ static struct table table_of(const struct shape *s)
     memset(t.r, 0x55, t.at[t.n_groups] * sizeof *t.r);
     fill(s, &t);
     return t;
-}
-
-static void take(struct correlation *c, struct span x)
-{
-    const size_t all = c->request.n_series;
-    while (c->n_taken < all) {
-        const size_t left = all - c->n_taken, n = left < c->request.panel ? left : c->request.panel;
-        struct span there;
-        ASSERT_OK(correlate_next(c, &there));
-        ASSERT_OK(under_test_ops()->copy(under_test_queue, there,
-                                         span_from(x, c->n_taken * correlate_x_bytes(c)),
-                                         n * correlate_x_bytes(c)));
-        ASSERT_OK(correlate_take(c, there, n));
-    }
-    ASSERT_OK(correlate_end(c));
 }
 
 static void compare(const struct shape *s, const struct table *t)

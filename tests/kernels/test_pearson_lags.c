@@ -5,6 +5,7 @@
  */
 #include "kernels/pearson/lags.h"
 #include "tests/support/backend_under_test.h"
+#include "tests/support/correlate_taken.h"
 #include "tests/support/reference.h"
 
 #include <math.h>
@@ -79,21 +80,6 @@ static void check_pair(const struct shape *s, const double *x, size_t i, size_t 
                      fabs(at_lag(s, x, i, j, l)) > fabs(best) - PEARSON_LAG_TIE / 8);
     }
     assert_true(s->kind != SHIFTED || fabs(lag) == (double)(j - i) || s->last < (int)(j - i));
-}
-
-static void take(struct correlation *c, struct span x)
-{
-    while (c->n_taken < c->request.n_series) {
-        const size_t left = c->request.n_series - c->n_taken,
-                     n = left < c->request.panel ? left : c->request.panel;
-        struct span there;
-        ASSERT_OK(correlate_next(c, &there));
-        ASSERT_OK(under_test_ops()->copy(under_test_queue, there,
-                                         span_from(x, c->n_taken * correlate_x_bytes(c)),
-                                         n * correlate_x_bytes(c)));
-        ASSERT_OK(correlate_take(c, there, n));
-    }
-    ASSERT_OK(correlate_end(c));
 }
 
 static void check(const struct shape *s)

@@ -1,5 +1,5 @@
 """Long landslides that are interrupted: run, worker and service are killed once a state is kept, and what comes of the job in
-the end has the bytes of a job that was left alone. A state that is not whole, or of another job, is told of and not taken."""
+the end has the bytes of a job that was left alone. A state that is not whole, or of another job, is warned of and not taken."""
 # ctest: asan=soak tsan=soak
 import glob
 import json

@@ -1,4 +1,4 @@
-"""The lag of each pair's largest |r| and all that is told of it, against pandas by definition, through files.
+"""The lag of each pair's largest |r| and all results of it, against pandas by definition, through files.
 LEAT_TEST_BACKEND chooses the backend."""
 # ctest: tsan=no
 import json

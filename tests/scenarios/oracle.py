@@ -534,7 +534,7 @@ def compare_targets():
 
 
 def check_within(files, x, names, groups, *options):
-    """Series and the group of each ("": none): blocks, lists, p and q, and what is told of the groups, by pandas and NumPy."""
+    """Series and the group of each ("": none): blocks, lists, p and q, and results of the groups, by pandas and NumPy."""
     out = run_all(files, "top_each=2", "top=500", *options)
     where, got, manifest = load(out, files[0].split(".")[0])
     name, known = f"{files}, {options}", sorted(set(groups) - {""})

@@ -115,7 +115,7 @@ static void check_order(const struct outcome *o, const double *group)
     free(order);
 }
 
-/* All that is told of pairs. */
+/* All results of pairs. */
 static struct bytes told_of_pairs(const struct outcome *o)
 {
     struct bytes text = read_text(o, "pairs.csv.gz");
