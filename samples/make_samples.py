@@ -18,7 +18,7 @@ Chebyshev nodes.
 slope.dem.asc, slope.source.asc are of `leat generate dem --rows 120 --columns 96 --active 0.01 --seed 2 -o slope.asc`: a
 valley side with a channel, and debris in its upper end.
 
-In recipes/, for the recipes of leat.1:
+In recipes/, for the recipes of leat-recipes(7):
 stations.clusters.csv, stations.targets.csv  60 days of rain at 24 stations in three valleys, and the flow of two rivers,
     which follows the rain of one valley each.
 2025.points.csv, 2026.points.csv  two sizes of 90 shells of three kinds; of 24 more, which have names.

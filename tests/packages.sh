@@ -51,7 +51,7 @@ in_it dpkg -L leat leat-mpi | grep -v '/$' | sort -u >build/deb/listed
 [ "$(in_it dpkg-query -W -f '${Conffiles}' leat | awk '{ print $1 }' | tr -d '\n')" = /etc/leat/leat.conf ] || fail "no conffile"
 in_it getent passwd leat >/dev/null || fail "no user"
 [ "$(in_it stat -c '%a %U' /var/lib/leat/in)" = '3770 leat' ] || fail "in/: $(in_it stat -c '%a %U' /var/lib/leat/in)"
-for file in man/man1/leat.1 man/man5/leat.conf.5 man/man8/leat-watch.8 bash-completion/completions/leat zsh/site-functions/_leat \
+for file in man/man1/leat.1 man/man5/leat.conf.5 man/man7/leat-pearson.7 man/man8/leat-watch.8 bash-completion/completions/leat zsh/site-functions/_leat \
     doc/leat/copyright; do
     [ -s "$root/usr/share/$file" ] || fail "no $file"
 done

@@ -212,9 +212,9 @@ enum leat_interpolant_method {
 };
 
 /* Sets up the curves through n nodes: x [n], in any order, and y [n_curves][n]. All finite, no x
- * twice, n <= 32768, of cubics <= 16777216. Error of a value: as leat(1) says of the method, of
- * polynomials at most 50 units of rounding of sum |l_j(x) y_j|. n_queries: how many are expected,
- * for the choice of the method; 0: many. LEAT_BAD_INPUT names the nodes. Given back by
+ * twice, n <= 32768, of cubics <= 16777216. Error of a value: as leat-interpolate(7) says of the
+ * method, of polynomials at most 50 units of rounding of sum |l_j(x) y_j|. n_queries: how many are
+ * expected, for the choice of the method; 0: many. LEAT_BAD_INPUT names the nodes. Given back by
  * leat_interpolant_free. */
 enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, const double *y,
                                       size_t n, size_t n_curves,

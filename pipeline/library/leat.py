@@ -16,7 +16,7 @@ those of an Interpolant at CUDA queries. A masked array's masked numbers count a
 Every function takes a `context` (see Context). Without one it computes on all cores, or on the device that has the
 array. Ctrl-C cancels a call. Errors are exceptions with leat's own words, below leat.Error.
 
-leat.h of libleat-dev has the contract of each function in full, and leat(1) the methods.
+leat.h of libleat-dev has the contract of each function in full, and leat-pearson(7) and its like the methods.
 """
 from __future__ import annotations
 
@@ -657,7 +657,7 @@ def load(folder: Union[str, os.PathLike], *, tables: bool = True) -> dict:
     """A result of the command or the service: all that is in its result.json ("summary", "parameters", "warnings", ...),
     the arrays of its .npz under their own names, and its grids and tables under their files' (thickness, pairs): grids
     are [rows, columns], NODATA is NaN; tables are dicts of columns, NaN: no number. tables=False: without these, which
-    take longest. leat(1) has what each means (RESULTS)."""
+    take longest. leat-pearson(7) and its like have what each means (RESULTS)."""
     folder = os.fspath(folder)
     with open(os.path.join(folder, "result.json"), encoding="utf-8") as f:
         result = json.load(f)

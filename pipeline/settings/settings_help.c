@@ -63,8 +63,8 @@ static void print_pipeline(const struct stage_ops *stage)
                  spec->text);
         options_print_row(left, help);
     }
-    printf("\nleat help %s lists the parameters for reading text; man leat describes all.\n",
-           tables);
+    printf("\nleat help %s lists the parameters for reading text; man leat-%s has all.\n", tables,
+           stage->name);
 }
 
 static void print_tables(void)

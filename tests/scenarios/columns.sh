@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every column of every table and every array of a result is defined in leat(1), RESULTS, and nothing else is.
+# Every column of every table and every array of a result is defined under RESULTS in its pipeline's page, and nothing else is.
 # ctest: tsan=soak
 . "$(dirname "$0")/lib.sh"
 "$python" "$here/warnings_made.py" || fail "inputs"
@@ -34,7 +34,7 @@ for of in targets within; do # neither has a triangle that squareform takes
     "$LEAT" show out/$of/code >shown
     grep -q numpy.load shown && ! grep squareform shown || fail "$of: code for another r"
 done
-exec "$python" - "$here/../../pipeline/leat.1" out <<'EOP'
+exec "$python" - out "$here"/../../pipeline/manual/*.7 <<'EOP'
 import csv
 import glob
 import gzip
@@ -43,11 +43,13 @@ import re
 import sys
 import zipfile
 
-page, out = sys.argv[1:]
+out, *pages = sys.argv[1:]
 defined, named, current = {}, set(), None
-with open(page) as f:
-    text = f.read().split(".Sh RESULTS\n")[1].split("\n.Sh ")[0]
-for line in text.splitlines():
+lines = []
+for page in pages:
+    with open(page) as f:
+        lines += f.read().partition("\n.Sh RESULTS\n")[2].partition("\n.Sh ")[0].splitlines()
+for line in lines:
     if line.startswith(".It Pa "):
         current = line.split()[2]
         defined[current] = set()
@@ -68,6 +70,6 @@ for path in glob.glob(os.path.join(out, "**"), recursive=True):
 for name in sorted({**found, **defined}):
     want = defined.get(name, set()) | (free[name] if name in named else set())
     if found.get(name) != want:
-        sys.exit(f"FAILED: {name} has {sorted(found.get(name, []))}, leat.1 defines {sorted(want)}")
+        sys.exit(f"FAILED: {name} has {sorted(found.get(name, []))}, the pages define {sorted(want)}")
 print(sum(map(len, found.values())), "columns and arrays of", len(found), "files are defined")
 EOP

@@ -83,7 +83,7 @@ for command in run check generate doctor watch status retry; do
     grep -q "Usage: leat $command" stdout || fail "no help for $command"
     [ ! -s stderr ] || fail "$command --help speaks on standard error"
     for option in $(grep -oE -- ' --[a-z-]+' help); do
-        grep -Eq "Fl (.* )?${option#-}( |\$)" "$here/../../pipeline/leat.1" "$here/../../pipeline/leat-watch.8" ||
+        grep -Eq "Fl (.* )?${option#-}( |\$)" "$here"/../../pipeline/manual/leat*.[18] ||
             fail "no manual page has $command $option"
     done
     expect 0 "$LEAT" help $command

@@ -13,7 +13,7 @@ import time
 from lib import LEAT, TREE, WAIT_S, begin, skip
 
 begin()
-MANUALS = os.path.join(TREE, "pipeline")
+MANUALS = os.path.join(TREE, "pipeline", "manual")
 if not os.path.isdir(MANUALS):
     skip("the manual is not here")
 VALUES = {"FILE": "x.conf", "DIR": "out", "PATH": "x.sock", "KEY=VALUE": "top=3", "NAME": "pearson", "N": "2", "SIZE": "1G",
@@ -35,6 +35,18 @@ def leat(*arguments):
 def page(name):
     with open(os.path.join(MANUALS, name), encoding="utf-8") as f:
         return f.read()
+
+
+def pages(sections):
+    return "".join(page(name) for name in sorted(os.listdir(MANUALS)) if re.search(rf"\.{sections}$", name))
+
+
+def pages_of(command):
+    """Those that have the command in their synopsis, and the page of run if they refer to it."""
+    own = "".join(text for name in sorted(os.listdir(MANUALS)) if re.search(r"\.[18]$", name)
+                  if re.search(rf"^\.(Cm|Nm leat Cm) .*\b{command}\b", (text := page(name)).split("\n.Sh ")[2], re.M))
+    check(own, f"no page has {command}")
+    return own + (page("leat-run.1") if ".Xr leat-run 1" in own else "")
 
 
 def options_of(text):
@@ -72,7 +84,7 @@ def may_be_accepted(n, name, own):
 
 def walk_options():
     """The options in a command's help are those of its table, which it offers to a shell, and it takes all of them."""
-    manuals = {c: page("leat.1") + (page("leat-watch.8") if c in SERVICE else "") for c in commands()}
+    manuals = {c: pages_of(c) for c in commands()}
     options = {c: options_of(leat(c, "--help")[1]) for c in manuals}
     everything = {name: arg for of in options.values() for name, arg in of.items()}
     n = n_foreign = 0
@@ -92,7 +104,7 @@ def walk_options():
             if may_be_accepted(n_foreign, name, own):
                 said = refusal(command, {name: everything[name]})
                 check(f"unknown option '--{name}'" in said, f"leat {command} accepts --{name}, which is not in its help")
-    for name in re.findall(r"^\.It Fl (?:. , )?-([a-z-]+)", page("leat.1") + page("leat-watch.8"), re.M):
+    for name in re.findall(r"^\.It Fl (?:. , )?-([a-z-]+)", pages("[18]"), re.M):
         check(name in everything, f"the manual has --{name}, which no command has")
     print(f"{n} options of {len(manuals)} commands")
 
@@ -143,7 +155,7 @@ def walk_parameters():
     check(set(last) == {"columns", "member", "missing_value", "skip", "header", "comment", "sep", "decimal", "thousands",
                         "unreadable", "sums"}, f"of every pipeline: {last}")
     for key, about in last.items():
-        check(f".It Cm {key} Ns = Ns" in page("leat.1"), f"{key} is not in the manual")
+        check(f".It Cm {key} Ns = Ns" in page("leat-tables.7"), f"{key} is not in the manual")
         check(len(about.split()) > 4, f"{key} has no words beside it")
     print(f"{n} parameters, and {len(last)} of every pipeline")
 
@@ -291,7 +303,7 @@ def section(name, heading):
 
 def walk_keys(what, value, manual):
     """Every key of it is in these lines."""
-    parameters = "\n".join(re.findall(r"^\.It Cm .*", page("leat.1"), re.M))
+    parameters = "\n".join(re.findall(r"^\.It Cm .*", pages("7"), re.M))
     keys = keys_of(value)
     missing = sorted(key for within, key in keys
                      if not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", manual + (parameters if within in ASKED else "")))
@@ -300,7 +312,7 @@ def walk_keys(what, value, manual):
 
 
 def walk_json():
-    samples, manual = os.path.join(TREE, "samples"), section("leat.1", "JSON")
+    samples, manual = os.path.join(TREE, "samples"), section("leat-results.7", "JSON")
     jobs = {"pearson": ["-s", "order=cluster", "-s", "missing_value=-200", "greenhouse.clusters.csv"],
             "sciddicat": ["-s", "steps=5", "slope.dem.asc", "slope.source.asc"],
             "interpolate": ["runge.nodes.csv", "runge.query.csv"], "kmeans": ["-s", "k=2-3", "beans.points.csv"]}

@@ -7,7 +7,7 @@ build=$(dirname "$LEAT")/..
 [ -f "$build/CPackConfig.cmake" ] && command -v cpack >/dev/null && command -v dpkg-deb >/dev/null || skip "no cpack, or no dpkg"
 cpack --config "$build/CPackConfig.cmake" -B . -D CPACK_COMPONENTS_ALL=leat >log 2>&1 || { cat log; fail "no package"; }
 dpkg-deb -c leat_*.deb >listed || fail "no package"
-for file in bin/leat lib/leat/leat_blas.so lib/leat/leat_cairo.so lib/leat/leat_http.so share/man/man1/leat.1 share/man/man5/leat.conf.5 share/man/man8/leat-watch.8 share/doc/leat/copyright \
+for file in bin/leat lib/leat/leat_blas.so lib/leat/leat_cairo.so lib/leat/leat_http.so $(cd "$here/../../pipeline/manual" && ls *.[1-8] | sed 's,.*\([1-8]\)$,share/man/man\1/&,') share/doc/leat/copyright \
     share/doc/leat/CHANGELOG.md share/doc/leat/examples/level.nodes.csv share/bash-completion/completions/leat share/zsh/site-functions/_leat; do
     grep -q "/$file\$" listed || { cat listed; fail "no $file in the package"; }
 done

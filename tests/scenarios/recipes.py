@@ -1,4 +1,4 @@
-"""The recipes of leat.1: their commands as the manual shows them, each with the answer that its text promises. And the samples
+"""The recipes of leat-recipes(7): their commands as the manual shows them, each with the answer that its text promises. And the samples
 are what is said of them: made again, they are the same."""
 import csv
 import io
@@ -12,10 +12,9 @@ from lib import LEAT, TREE, begin
 
 begin()
 os.environ["PATH"] = os.path.dirname(LEAT) + os.pathsep + os.environ["PATH"]
-with open(f"{TREE}/pipeline/leat.1", encoding="utf-8") as f:
+with open(f"{TREE}/pipeline/manual/leat-recipes.7", encoding="utf-8") as f:
     manual = f.read()
-section = re.search(r"^\.Ss Recipes$(.*?)^\.S[hs] ", manual, re.M | re.S)[1]
-recipes = dict(re.findall(r"^\.It (.*)$((?:\n(?!\.It ).*)+)", section, re.M))
+recipes = dict(re.findall(r"^\.It (.*)$((?:\n(?!\.It ).*)+)", manual, re.M))
 shutil.copytree(f"{TREE}/samples/recipes", "recipes")
 asked = set()
 

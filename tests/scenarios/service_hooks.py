@@ -90,7 +90,7 @@ s.check(got == want, {key: (got.get(key), want.get(key)) for key in got.keys() |
 s.stop()
 
 # The manual's example logs one line of a name that would break it, and runs nothing of what the name says.
-manual = os.path.join(TREE, "pipeline/leat-watch.8")
+manual = os.path.join(TREE, "pipeline/manual/leat-watch.8")
 example = [line[4:].replace("\\(dq", '"') for line in lines(manual) if line.startswith(".Dl on_failed")]
 os.mkdir("bin")
 script("bin/logger", f'{{ printf "%s\\n" "$@"; [ $# -gt 0 ] || cat; echo; }} >{HERE}/logged.new; mv {HERE}/logged.new {HERE}/logged\n')

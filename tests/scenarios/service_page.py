@@ -81,7 +81,7 @@ if shutil.which("promtool"):
 else:
     print("SKIPPED: no promtool here looks at the metrics (Debian package prometheus)")
 
-with open(os.path.join(SAMPLES, "..", "pipeline", "leat-watch.8")) as f:
+with open(os.path.join(SAMPLES, "..", "pipeline", "manual", "leat-watch.8")) as f:
     manual = f.read()
 told = set(re.findall(r"^# TYPE (\S+)", get(page, "/metrics").text(), re.M))
 s.check(len(told) > 15 and not (missing := [name for name in told if not re.search(rf"\b{name}\b", manual)]), f"not in the manual: {missing}")
