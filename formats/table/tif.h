@@ -1,20 +1,16 @@
 /*
  * tif - GeoTIFF grids through libtiff; for formats/table/tif*.c alone.
  *
- * An image is cut into bands: so many rows that whole strips, or whole rows of tiles, hold them. A
- * band is decoded once, by whichever thread first needs a cell of it, and forgotten when all its
- * cells have been handed out. A chunk holds whole bands, or is within one: so there are never more
- * of them than threads. libtiff's handles are not for several threads: each decoding thread takes
- * one of its own from a pool. All of them read through one descriptor.
+ * A band is so many rows that whole strips, or whole rows of tiles, hold them. All handles read
+ * through one descriptor.
  */
 #ifndef LEAT_FORMATS_TABLE_TIF_H
 #define LEAT_FORMATS_TABLE_TIF_H
 
 #include "formats/geo/grid.h"
-#include "formats/table/table_format.h"
+#include "formats/table/table_bands.h"
 
 #include <isa-l.h>
-#include <pthread.h>
 #include <tiffio.h>
 
 enum {
@@ -43,6 +39,7 @@ struct tif_shape {
 
 /* One open handle and what its callbacks need. */
 struct tif_handle {
+    struct table_handle base;
     TIFF *tif;
     int fd; /* borrowed */
     uint64_t file_bytes, at;
@@ -51,7 +48,6 @@ struct tif_handle {
     char lost[200];      /* what it says of a tag of ours that it could not read */
     unsigned char *tile; /* [tile_bytes], when tiled and used */
     struct inflate_state inflate;
-    struct tif_handle *next;
 };
 
 /* Whether the values of the tags of each directory, which libtiff keeps, are of a size that it may
@@ -78,35 +74,16 @@ enum status tif_read_shape(struct table *t, struct tif_handle *h,
 enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shape *shape,
                           struct grid **out) STATUS_MUST_CHECK;
 
-/* A band's samples, row by row, in this machine's byte order. */
-struct tif_band {
-    size_t index;
-    enum { TIF_DECODING, TIF_DECODED, TIF_FAILED } state;
-    size_t cells_left;      /* not yet handed out */
-    unsigned char *samples; /* owned */
-    enum status code;       /* of a failure ... */
-    char *message;          /* ... owned */
-    struct tif_band *next;
-};
-
 /* The state of a GeoTIFF table. */
 struct tif {
-    const char *name; /* borrowed from the source */
+    struct table_bands bands;
     struct tif_shape shape;
     struct grid *grid;
-    uint64_t next_cell; /* of table_next */
-    size_t next_band;   /* the first one that was not announced to the system */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct tif_handle *handles; /* free ones */
-    struct tif_band *bands;     /* alive */
 };
 
 /* Decodes band `index` into samples[]. */
 enum status tif_band_decode(const struct tif_shape *shape, struct tif_handle *h, const char *name,
                             size_t index, unsigned char *samples) STATUS_MUST_CHECK;
-/* Rows of a band: fewer in the last one. */
-size_t tif_band_rows(const struct tif_shape *shape, size_t index);
 
 /* The sample nearest to `value` when that is exactly one, else zero. */
 void tif_narrow(const struct tif_shape *shape, double value, unsigned char *sample);

@@ -167,12 +167,6 @@ void tif_narrow(const struct tif_shape *shape, double value, unsigned char *samp
     }
 }
 
-size_t tif_band_rows(const struct tif_shape *shape, size_t index)
-{
-    const size_t left = shape->rows - index * shape->band_rows;
-    return left < shape->band_rows ? left : shape->band_rows;
-}
-
 static void fill_samples(const struct tif_shape *shape, unsigned char *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
