@@ -8,6 +8,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/base/file_name.h"
+#include "formats/table/table_format.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ struct foreign {
     const char *to_grid;            /* NULL: the same */
     struct sign begins[MOST_SIGNS]; /* n 0: no more */
     bool is_a_part;
+    enum foreign_module for_table, for_grid; /* which reads it */
 };
 
 #define PYTHON(modules, code) "python3 -c 'import sys, " modules "; " code "' IN OUT"
@@ -50,6 +52,12 @@ struct foreign {
     ".csv"
 #define GDAL "gdal_translate IN OUT.tif"
 #define OGR  "ogr2ogr -lco GEOMETRY=AS_XY"
+#define XARRAY                                                                                     \
+    PYTHON("xarray", "xarray.open_dataset(sys.argv[1]).to_dataframe().to_csv(sys.argv[2])") ".csv"
+#define SCIPY                                                                                      \
+    PYTHON("numpy, scipy.io", "numpy.savez(sys.argv[2], **{k: v for k, v in "                      \
+                              "scipy.io.loadmat(sys.argv[1]).items() if k[0] != \"_\"})")          \
+    ".npz"
 
 enum { JSON, JSON_LINES };
 
@@ -62,28 +70,26 @@ static const struct foreign formats[] = {
      .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), AT(30, "[Content_Types].xml"),
                 AT(30, "_rels/"), AT(30, "docProps/"), AT(30, "xl/"),
                 AT(30, "mimetypeapplication/vnd.oasis.opendocument")}},
-    {"NetCDF", ".nc .nc3 .nc4 .cdf ",
-     .command = PYTHON("xarray", "xarray.open_dataset(sys.argv[1]).to_dataframe()"
-                                 ".to_csv(sys.argv[2])") ".csv",
-     .to_grid = GDAL, .begins = {BINARY("CDF\x01"), BINARY("CDF\x02"), BINARY("CDF\x05")}},
-    {"HDF5", ".h5 .hdf5 .he5 ",
+    {"NetCDF", ".nc .nc3 .nc4 .cdf ", .command = XARRAY, .to_grid = GDAL,
+     .for_table = FOREIGN_HDF5},
+    {"classic NetCDF", "", .command = XARRAY, .to_grid = GDAL,
+     .begins = {BINARY("CDF\x01"), BINARY("CDF\x02"), BINARY("CDF\x05")}},
+    {"HDF5 (NetCDF-4)", ".h5 .hdf5 .he5 ",
      .command =
          PYTHON("h5py, numpy",
                 "a = {}; h5py.File(sys.argv[1]).visititems(lambda n, d: a.update({n: d[()]}) "
                 "if isinstance(d, h5py.Dataset) else None); "
                 "numpy.savez(sys.argv[2], **a)") ".npz",
-     .to_grid = GDAL, .begins = {BINARY("\x89HDF\r\n\x1a\n")}},
+     .to_grid = GDAL, .begins = {BINARY("\x89HDF\r\n\x1a\n"), BINARY("MATLAB 7.3 MAT-file")},
+     .for_table = FOREIGN_HDF5},
     {"HDF4", ".hdf .hdf4 ", .command = GDAL, .begins = {BINARY("\x0e\x03\x13\x01")}},
     {"Parquet", ".parquet .pq ", .command = PANDAS("read_parquet", ""), .begins = {BINARY("PAR1")}},
     {"Arrow (Feather)", ".feather .arrow ", .command = PANDAS("read_feather", ""),
      .begins = {BINARY("ARROW1"), BINARY("FEA1")}},
     {"Stata", ".dta ", .command = PANDAS("read_stata", ""), .begins = {BINARY("<stata_dta>")}},
     {"SAS", ".sas7bdat .xpt ", .command = PANDAS("read_sas", "")},
-    {"MATLAB", ".mat ",
-     .command = PYTHON("numpy, scipy.io", "numpy.savez(sys.argv[2], **{k: v for k, v in "
-                                          "scipy.io.loadmat(sys.argv[1]).items() "
-                                          "if k[0] != \"_\"})") ".npz",
-     .begins = {BINARY("MATLAB 5.0 MAT-file")}},
+    {"MATLAB", ".mat ", .command = SCIPY, .for_table = FOREIGN_HDF5},
+    {"MATLAB before 7.3", "", .command = SCIPY, .begins = {BINARY("MATLAB 5.0 MAT-file")}},
     {"a vector map", ".geojson .kml .kmz .gml ", .command = OGR " OUT.csv IN"},
     {"a shapefile", ".shp .shx .dbf ", .command = OGR " OUT.csv IN", .is_a_part = true},
     {"a shapefile", "",
@@ -133,6 +139,44 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#ifdef LEAT_HDF5
+#define HDF5 &hdf5_format
+#else
+#define HDF5 NULL
+#endif
+
+static const struct {
+    const char *package;
+    const struct table_format *format; /* NULL: leat was built without */
+} modules[FOREIGN_N_MODULES] = {[FOREIGN_HDF5] = {"leat-hdf5", HDF5}};
+
+const char *foreign_module_package(enum foreign_module m)
+{
+    return modules[m].package;
+}
+
+static enum status check_built(enum foreign_module m)
+{
+    return modules[m].format != NULL
+               ? STATUS_OK
+               : status_fail(STATUS_UNSUPPORTED, "this leat was built without %s",
+                             modules[m].package);
+}
+
+enum status foreign_module_find(enum foreign_module m, char path[MODULE_PATH_BYTES])
+{
+    STATUS_TRY(check_built(m));
+    return module_find(&modules[m].format->library->module, path);
+}
+
+enum status foreign_module_need(enum foreign_module m, const char **version)
+{
+    STATUS_TRY(check_built(m));
+    STATUS_TRY(module_need(modules[m].format->library));
+    *version = modules[m].format->version();
+    return STATUS_OK;
+}
+
 const struct foreign *foreign_named(const char *path)
 {
     const char *const name = file_name_last(path);
@@ -143,6 +187,17 @@ const struct foreign *foreign_named(const char *path)
         }
     }
     return file_name_ends_in(name, n, foreign_xyz_grid.endings) ? &foreign_xyz_grid : NULL;
+}
+
+static bool is_read(const struct foreign *f)
+{
+    return f->for_table != FOREIGN_NONE || f->for_grid != FOREIGN_NONE;
+}
+
+bool foreign_is_read(const char *path, bool for_grid)
+{
+    const struct foreign *const f = foreign_named(path);
+    return f != NULL && (for_grid ? f->for_grid : f->for_table) != FOREIGN_NONE;
 }
 
 /* Where a text begins, after its byte order mark and blanks. */
@@ -219,7 +274,7 @@ const struct foreign *foreign_of(const char *path, const unsigned char *head, si
     for (size_t i = 0; i < COUNT(formats); i++) {
         if (begins(&formats[i], head, end, is_binary)) {
             const struct foreign *const named = foreign_named(path);
-            return named != NULL ? named : &formats[i];
+            return named != NULL && !is_read(named) ? named : &formats[i];
         }
     }
     return is_binary ? NULL : find_list(head, end);
@@ -305,17 +360,20 @@ bool foreign_converts(const struct foreign *f)
     return f->command != NULL;
 }
 
-char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
+/* why: all between "is NetCDF" and " convert it: "; NULL: leat does not read it. For free(). */
+static char *make_sentence(const struct foreign *f, const char *path, bool for_grid,
+                           const char *why)
 {
     const char *const command = for_grid && f->to_grid != NULL ? f->to_grid : f->command;
     struct bytes text = {0};
-    enum status made = bytes_printf(&text, "is %s, which leat does not read", f->name);
+    enum status made =
+        bytes_printf(&text, "is %s%s", f->name, why != NULL ? why : ", which leat does not read");
     if (made == STATUS_OK && command == NULL) {
         made = bytes_printf(&text, ": tables are .csv .tsv .txt .npy .npz, grids .asc .tif, texts "
                                    "and .npy also compressed by gzip, xz, zstd or bzip2, archives "
                                    ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK) {
-        made = bytes_printf(&text, "; convert it: ");
+        made = bytes_printf(&text, "%s convert it: ", why != NULL ? "" : ";");
         const bool is_called = file_name_is(file_name_last(path), f->endings);
         made = made != STATUS_OK ? made : put_command(&text, command, path, is_called);
     }
@@ -326,15 +384,44 @@ char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
     return (char *)text.data;
 }
 
-enum status foreign_fail(enum status code, const struct foreign *f, const char *path, bool for_grid)
+char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
 {
-    char *const sentence = foreign_sentence(f, path, for_grid);
+    return make_sentence(f, path, for_grid, NULL);
+}
+
+static enum status fail_saying(enum status code, const char *path, char *sentence)
+{
     if (sentence == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a message");
     }
     (void)status_fail(code, "%s: %s", path, sentence);
     free(sentence);
     return code;
+}
+
+enum status foreign_fail(enum status code, const struct foreign *f, const char *path, bool for_grid)
+{
+    return fail_saying(code, path, foreign_sentence(f, path, for_grid));
+}
+
+enum status foreign_reader(const struct foreign *f, const char *path, bool for_grid,
+                           const struct table_format **out)
+{
+    const enum foreign_module m = for_grid ? f->for_grid : f->for_table;
+    const char *version;
+    *out = modules[m].format;
+    if (m == FOREIGN_NONE) {
+        return foreign_fail(STATUS_UNSUPPORTED, f, path, for_grid);
+    }
+    const enum status code = foreign_module_need(m, &version);
+    if (code != STATUS_UNSUPPORTED) {
+        return code;
+    }
+    char why[STATUS_MESSAGE_BYTES];
+    (void)snprintf(why, sizeof why,
+                   modules[m].format != NULL ? ": %s; install the package %s, or" : ": %s;",
+                   status_message(), modules[m].package);
+    return fail_saying(code, path, make_sentence(f, path, for_grid, why));
 }
 
 enum status foreign_fail_with(enum status code, const char *path, const char *what,

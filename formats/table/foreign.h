@@ -1,17 +1,33 @@
 /*
- * foreign - formats that leat does not read, so that a message can call one by its name and say
- * what converts it. Looks at names and first bytes alone.
+ * foreign - formats of other programs: which module reads one; of those that leat does not read,
+ * the name and what converts it, for messages. Looks at names and first bytes alone.
+ *
+ * A module that reads some brings the library for them (struct table_format: library, version). It
+ * has a line in `modules` of foreign.c, and its formats name it there: for_table, for_grid. Whether
+ * a table or a grid is wanted says table_options.for_grid. Its words for the user are options of
+ * table_options.h, e.g. `dataset`.
  */
 #ifndef LEAT_FORMATS_TABLE_FOREIGN_H
 #define LEAT_FORMATS_TABLE_FOREIGN_H
 
-#include "formats/base/status.h"
+#include "formats/base/module.h"
 #include "formats/geo/grid.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct foreign;
+struct table_format;
+
+/* Modules, by number; all are listed, also those that this leat was built without. */
+enum foreign_module { FOREIGN_NONE, FOREIGN_HDF5, FOREIGN_N_MODULES };
+/* "leat-hdf5" */
+const char *foreign_module_package(enum foreign_module m);
+/* As module_find and module_need. *version is the library's. STATUS_UNSUPPORTED, too, where leat
+ * was built without it. */
+enum status foreign_module_find(enum foreign_module m,
+                                char path[MODULE_PATH_BYTES]) STATUS_MUST_CHECK;
+enum status foreign_module_need(enum foreign_module m, const char **version) STATUS_MUST_CHECK;
 
 /* Texts of grids that are known by more than their first bytes. */
 extern const struct foreign foreign_comma_grid, foreign_utf16_grid, foreign_xyz_grid,
@@ -20,12 +36,19 @@ extern const struct foreign foreign_comma_grid, foreign_utf16_grid, foreign_xyz_
 enum { FOREIGN_HEAD_BYTES = 512 };
 
 /* The format that the name's ending says, in any case, also with .gz .xz .zst .bz2 behind it; NULL:
- * it says none of these, which is so of all that leat reads. */
+ * it says none of these, which is so of all that the program reads without a module. */
 const struct foreign *foreign_named(const char *path);
+/* Whether a module, installed or not, reads what is called so as a table, or as a grid. */
+bool foreign_is_read(const char *path, bool for_grid);
 
 /* The format of what begins with head[0 .. n), of which foreign_named() says more where formats
  * begin alike; NULL: none that is known here. Wants FOREIGN_HEAD_BYTES, or all there is. */
 const struct foreign *foreign_of(const char *path, const unsigned char *head, size_t n);
+
+/* What reads it, its library loaded. STATUS_UNSUPPORTED: nothing does, or its module is not
+ * there; says what converts it, and which package has the module. */
+enum status foreign_reader(const struct foreign *f, const char *path, bool for_grid,
+                           const struct table_format **out) STATUS_MUST_CHECK;
 
 /* Whether a command makes a grid, a table or an archive of it. */
 bool foreign_converts(const struct foreign *f);

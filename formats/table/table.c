@@ -20,7 +20,7 @@ static const struct table_format *const formats[] = {&npy_format, &npz_format, &
 
 enum { HEAD_BYTES = 4096, N_FORMATS = sizeof formats / sizeof formats[0] };
 
-/* What leat does not read, where that can be said; else NULL. */
+/* What a module reads, or nothing does, where that can be said; else NULL. */
 static const struct foreign *find_foreign(const struct table *t, const unsigned char *head,
                                           size_t n)
 {
@@ -53,8 +53,7 @@ static enum status recognise(struct table *t)
     }
     const struct foreign *const foreign = find_foreign(t, head, n);
     if (foreign != NULL) {
-        t->format = NULL;
-        return foreign_fail(STATUS_UNSUPPORTED, foreign, name, t->options.for_grid);
+        return foreign_reader(foreign, name, t->options.for_grid, &t->format);
     }
     if (t->format == &csv_format && file_name_is(name, ".asc")) {
         t->format = NULL;
@@ -76,7 +75,7 @@ static enum status check_options(struct table *t)
         t->info.used[i] = text && t->format->takes[i];
         if (text && !t->format->takes[i]) {
             STATUS_TRY(table_warn(t, "%s=%s is ignored: it applies to %s", table_option_key(i),
-                                  text, i == TABLE_MEMBER ? ".npz" : "CSV and TSV"));
+                                  text, table_option_applies(i)));
         }
     }
     return STATUS_OK;

@@ -5,6 +5,7 @@
 #define LEAT_FORMATS_TABLE_TABLE_FORMAT_H
 
 #include "formats/base/excerpt.h"
+#include "formats/base/module.h"
 #include "formats/table/table.h"
 
 #include <stdatomic.h>
@@ -15,8 +16,10 @@
 struct table_format {
     const char *name;
     size_t state_bytes;
-    bool takes[TABLE_N_OPTIONS]; /* looks at this option */
-    bool (*suits)(const unsigned char *head, size_t n);
+    bool takes[TABLE_N_OPTIONS];                        /* looks at this option */
+    bool (*suits)(const unsigned char *head, size_t n); /* NULL: foreign.c knows what does */
+    struct module_library *library; /* loaded before `open`; NULL: the program has all it takes */
+    const char *(*version)(void);   /* of that library */
     enum status (*open)(struct table *t) STATUS_MUST_CHECK;
     enum status (*next)(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
     enum status (*decode)(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;

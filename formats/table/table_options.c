@@ -215,11 +215,12 @@ static const struct {
     size_t offset;
     enum status (*parse)(const char *text, struct table_choice *out); /* NULL: any text will do */
     const char *value, *help; /* what the help calls the value; one sentence */
+    const char *applies;      /* NULL: to CSV and TSV */
 } options[TABLE_N_OPTIONS] = {
     [TABLE_COLUMNS] = {"columns", offsetof(struct table_options, columns), NULL, "LIST",
                        "text: the columns to read, by number or name: 3-9,T,-1; !time leaves out"},
     [TABLE_MEMBER] = {"member", offsetof(struct table_options, member), NULL, "NAME",
-                      ".npz: the array to read"},
+                      ".npz: the array to read", ".npz"},
     [TABLE_MISSING_VALUE] = {"missing_value", offsetof(struct table_options, missing_value),
                              parse_missing, "LIST",
                              "numbers, and in text words, that stand for a missing one: -9999,ERR"},
@@ -247,6 +248,8 @@ static const struct {
     [TABLE_SUMS] = {"sums", offsetof(struct table_options, sums), parse_sums, "auto|data",
                     "text: whether rows named Total, Mean and the like are data (default auto: "
                     "they are left out)"},
+    [TABLE_DATASET] = {"dataset", offsetof(struct table_options, dataset), NULL, "PATH",
+                       "HDF5, NetCDF, .mat: the dataset to read: /group/name", "HDF5 and NetCDF"},
 };
 
 const char *table_option_key(enum table_option option)
@@ -262,6 +265,11 @@ const char *table_option_value(enum table_option option)
 const char *table_option_help(enum table_option option)
 {
     return options[option].help;
+}
+
+const char *table_option_applies(enum table_option option)
+{
+    return options[option].applies != NULL ? options[option].applies : "CSV and TSV";
 }
 
 bool table_option_find(const char *key, enum table_option *out)

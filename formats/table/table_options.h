@@ -24,13 +24,16 @@ struct table_options {
     const char *thousands;  /* text: what parts thousands, likewise */
     const char *unreadable; /* text: "missing": cells of numbers that are none; NULL: "reject" */
     const char *sums;       /* text: "data": rows named Total and the like are; NULL: "auto" */
-    const char *prj; /* .asc: text of the .prj file beside it, carried to results; NULL: none */
-    bool for_grid;   /* it stands in a grid's place: a grid, or numbers alone */
-    bool dates;      /* text: the first column may be dates and times, as of moment.h */
-    bool words;      /* text: names alone (table_info.has_words), no line of which is a header */
+    const char *dataset; /* HDF5: the path of the dataset; NULL: the only one that may be meant */
+    const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
+    bool for_grid;       /* it stands in a grid's place: a grid, or numbers alone */
+    bool dates;          /* text: the first column may be dates and times, as of moment.h */
+    bool words; /* text: names alone (table_info.has_words), no line of which is a header */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };
 
+/* Another one has its line here and in `options` of table_options.c, its member above, and its
+ * entry in leat-tables.7 and the list of leat.conf.5. */
 enum table_option {
     TABLE_COLUMNS,
     TABLE_MEMBER,
@@ -43,6 +46,7 @@ enum table_option {
     TABLE_THOUSANDS,
     TABLE_UNREADABLE,
     TABLE_SUMS,
+    TABLE_DATASET,
     TABLE_N_OPTIONS
 };
 
@@ -51,6 +55,8 @@ const char *table_option_key(enum table_option option);
 /* For a help: what the value is called; what the option does, in a sentence. */
 const char *table_option_value(enum table_option option);
 const char *table_option_help(enum table_option option);
+/* What it applies to, when it is of no use to other tables: "CSV and TSV". */
+const char *table_option_applies(enum table_option option);
 /* Whether an option has that key: *out. */
 bool table_option_find(const char *key, enum table_option *out);
 /* What an option is set to; NULL: it is not. */

@@ -6,6 +6,7 @@
  */
 #include "formats/base/status.h"
 #include "formats/result/cairo_calls.h"
+#include "formats/table/foreign.h"
 #include "kernels/backend.h"
 #include "kernels/self_test.h"
 #include "pipeline/commands/commands.h"
@@ -229,12 +230,19 @@ static json_t *examine_libraries(bool *draws)
     const char *const blank = strrchr(archive_version_string(), ' '); /* "libarchive 3.6.2" */
     *draws = cairo_need() == STATUS_OK;
     json_t *const cairo_is = text_json(*draws ? cairo.version_string() : status_message());
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s}", "libuv", uv_version_string(), "zlib",
-                     zlibVersion(), "libarchive",
-                     blank != NULL ? blank + 1 : archive_version_string(), "cairo", cairo_is,
-                     "libmicrohttpd",
-                     text_json(http_need() == STATUS_OK ? http.get_version() : status_message()),
-                     "jansson", jansson_version_str());
+    json_t *const all =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:s}", "libuv", uv_version_string(), "zlib",
+                  zlibVersion(), "libarchive", blank != NULL ? blank + 1 : archive_version_string(),
+                  "cairo", cairo_is, "libmicrohttpd",
+                  text_json(http_need() == STATUS_OK ? http.get_version() : status_message()),
+                  "jansson", jansson_version_str());
+    for (enum foreign_module m = FOREIGN_NONE + 1; m < FOREIGN_N_MODULES; m++) {
+        const char *version;
+        const bool is_there = foreign_module_need(m, &version) == STATUS_OK;
+        json_object_set_new(all, foreign_module_package(m),
+                            text_json(is_there ? version : status_message()));
+    }
+    return all;
 }
 
 static json_t *examine_machine(const struct settings *s, size_t n_threads)

@@ -4,6 +4,7 @@
  */
 #include "formats/base/file_name.h"
 #include "formats/base/io_watch.h"
+#include "formats/table/foreign.h"
 #include "pipeline/engine/scratch.h"
 #include "pipeline/inputs/inputs_state.h"
 #include "watch/files/xalloc.h"
@@ -61,7 +62,8 @@ enum status inputs_stream_copy(struct inputs *in, const char *name,
 /* Files of that name are read at any place. */
 static bool needs_seek(const char *path)
 {
-    return file_name_is(path, ".npz .tif .tiff");
+    return file_name_is(path, ".npz .tif .tiff") || foreign_is_read(path, false) ||
+           foreign_is_read(path, true);
 }
 
 bool inputs_stream_is_forward(const char *path)

@@ -4,6 +4,7 @@
 #include "pipeline/names/input_name.h"
 
 #include "formats/base/file_name.h"
+#include "formats/table/foreign.h"
 #include "watch/files/xalloc.h"
 
 #include <limits.h>
@@ -31,34 +32,36 @@ static size_t without(const char *name, size_t n, const char *ending)
                                                                                     : n;
 }
 
-/* Without one of the first n_known extensions. */
-static size_t without_extension(const char *name, size_t n, size_t n_known)
+/* Without the extension of a table, or a grid. */
+static size_t without_extension(const char *name, size_t n, bool of_grids)
 {
-    for (size_t i = 0; i < n_known; i++) {
+    for (size_t i = 0; i < (of_grids ? COUNT(extensions) : N_OF_TABLES); i++) {
         size_t shorter = without(name, n, extensions[i]);
         if (shorter < n) {
             return shorter;
         }
     }
-    return n;
+    const bool by_module =
+        foreign_is_read(name, false) || (of_grids && foreign_is_read(name, true));
+    return by_module ? (size_t)((const char *)memrchr(name, '.', n) - name) : n;
 }
 
-static bool has_extension(const char *path, size_t n_known)
+static bool has_extension(const char *path, bool of_grids)
 {
     const char *name = file_name_last(path);
     size_t n = file_name_unpacked(name, strlen(name));
-    size_t stem = without_extension(name, n, n_known);
-    return stem < n && stem > 0;
+    size_t stem = without_extension(name, n, of_grids);
+    return stem < n && stem > 0 && (foreign_named(name) == NULL || foreign_is_read(name, of_grids));
 }
 
 bool input_name_is_table(const char *path)
 {
-    return has_extension(path, N_OF_TABLES);
+    return has_extension(path, false);
 }
 
 bool input_name_is_grid(const char *path)
 {
-    return has_extension(path, COUNT(extensions));
+    return has_extension(path, true);
 }
 
 /* Whether name[0..n) ends in ".SUFFIX", in any case, with something before it. */
@@ -109,7 +112,7 @@ size_t input_name_beside(const char *path)
 size_t input_name_bare(const char *name)
 {
     const size_t n = file_name_unpacked(name, strlen(name));
-    return without_extension(name, n, COUNT(extensions));
+    return without_extension(name, n, true);
 }
 
 enum status input_name_stem(const char *path, const char *suffix, char **out)
@@ -117,7 +120,7 @@ enum status input_name_stem(const char *path, const char *suffix, char **out)
     *out = NULL;
     const char *name = file_name_last(path);
     size_t whole = file_name_unpacked(name, strlen(name));
-    size_t n = without_extension(name, whole, COUNT(extensions));
+    size_t n = without_extension(name, whole, true);
     if (n == whole) {
         /* X.clusters.dat: the ending is not ours, but what stands before it is */
         const char *dot = memrchr(name, '.', n);

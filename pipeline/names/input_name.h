@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* X.csv .tsv .txt .npy .npz, in any case, also with .gz .xz .zst .bz2 behind it. */
+/* X.csv .tsv .txt .npy .npz, or what a module reads as a table (foreign_is_read), in any case, also
+ * with .gz .xz .zst .bz2 behind it. */
 bool input_name_is_table(const char *path);
-/* One of these, or X.asc .tif .tiff. */
+/* One of these, or X.asc .tif .tiff, or what a module reads as a grid. */
 bool input_name_is_grid(const char *path);
 
 /* A file that programs keep beside a grid or a table, in any case, and that is no input itself:

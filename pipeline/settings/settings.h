@@ -191,7 +191,7 @@ enum input_kind {
     INPUT_COPY,       /* file_name_is_copy() */
     INPUT_ARCHIVE,    /* archive_input_named() */
     INPUT_OF_JOB,     /* a pipeline takes it */
-    INPUT_FOREIGN,    /* foreign_named() */
+    INPUT_FOREIGN,    /* foreign_named(), and read by no module */
     INPUT_UNKNOWN     /* no pipeline takes it */
 };
 enum input_kind settings_input_kind(const struct settings *s, const char *path);

@@ -134,7 +134,7 @@ static bool is_named_table(const struct settings *s, const char *path)
         return true;
     }
     is_stdin = s->name != NULL && strcmp(s->name, path) == 0;
-    return (is_input || is_stdin) && input_name_is_table(path);
+    return (is_input || is_stdin) && input_name_is_table(path) && !settings_asks_for_grid(path);
 }
 
 /* NULL when no pipeline takes it. *route is the route that counts, NULL when none does. */
@@ -206,6 +206,12 @@ bool settings_asks_for_grid(const char *path)
     return false;
 }
 
+/* What leat does not read, by its name; NULL: it does, or the name does not say. */
+static const struct foreign *unread(const char *path)
+{
+    return foreign_is_read(path, settings_asks_for_grid(path)) ? NULL : foreign_named(path);
+}
+
 static bool asks_for_pipeline(const struct settings *s, const char *path)
 {
     const struct settings_section *route;
@@ -214,7 +220,7 @@ static bool asks_for_pipeline(const struct settings *s, const char *path)
 
 bool settings_fails_by_name(const struct settings *s, const char *path)
 {
-    return asks_for_pipeline(s, path) && !foreign_is_a_part(foreign_named(path));
+    return asks_for_pipeline(s, path) && !foreign_is_a_part(unread(path));
 }
 
 enum input_kind settings_input_kind(const struct settings *s, const char *path)
@@ -226,13 +232,13 @@ enum input_kind settings_input_kind(const struct settings *s, const char *path)
            : file_name_is_copy(path)                     ? INPUT_COPY
            : archive_input_named(path)                   ? INPUT_ARCHIVE
            : *file_name_last(path) && routes(s, path)    ? INPUT_OF_JOB
-           : foreign_named(path) != NULL                 ? INPUT_FOREIGN
+           : unread(path) != NULL                        ? INPUT_FOREIGN
                                                          : INPUT_UNKNOWN;
 }
 
 char *settings_conversion(const char *path)
 {
-    const struct foreign *const foreign = foreign_named(path);
+    const struct foreign *const foreign = unread(path);
     return foreign != NULL && foreign_converts(foreign)
                ? xalloc_checked(foreign_sentence(foreign, path, settings_asks_for_grid(path)))
                : NULL;
@@ -242,7 +248,7 @@ char *settings_conversion(const char *path)
 static char *refuse_unrouted(const struct settings *s, const char *path)
 {
     char names[SETTINGS_NAMES_BYTES];
-    const struct foreign *const foreign = foreign_named(path);
+    const struct foreign *const foreign = unread(path);
     const bool in_folder = asks_for_pipeline(s, path);
     if (foreign == NULL) {
         return xasprintf("no pipeline takes it: %s%s%sgive it a name like %s",
@@ -272,7 +278,7 @@ char *settings_refusal(const struct settings *s, const char *path)
  * name says nothing: formats are recognized by content. */
 static enum status refuse_path(const char *path)
 {
-    const struct foreign *const foreign = foreign_named(path);
+    const struct foreign *const foreign = unread(path);
     if (foreign != NULL) {
         return foreign_fail(STATUS_BAD_ARGUMENT, foreign, path, settings_asks_for_grid(path));
     }

@@ -10,12 +10,15 @@
 #include "pipeline/worker/worker_sandbox.h"
 
 #include "formats/base/log.h"
+#include "formats/table/foreign.h"
 #include "pipeline/names/sandbox.h"
 #include "watch/files/xalloc.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #ifdef __SANITIZE_THREAD__ /* which has one, too */
 enum { OWN_THREADS = 2 };
@@ -51,13 +54,20 @@ static void say_what_has_begun(void)
     }
 }
 
+/* What is loaded when such a file comes, and may lie anywhere. -1: it is not there. */
+static int open_module(enum foreign_module m)
+{
+    char path[MODULE_PATH_BYTES];
+    return foreign_module_find(m, path) == STATUS_OK ? open(path, O_PATH | O_CLOEXEC) : -1;
+}
+
 enum status worker_shut_files(int work_fd, int out_fd, bool has_devices)
 {
     char *const cache = find_cache();
     say_what_has_begun();
-    const struct sandbox_place places[] = {
-        {.right = SANDBOX_READ, .fd = work_fd},
-        {.right = SANDBOX_WRITE, .fd = out_fd},
+    struct sandbox_place places[] = {
+        [FOREIGN_NONE] = {.right = SANDBOX_READ, .fd = work_fd}, /* and, below, modules */
+        [FOREIGN_N_MODULES] = {.right = SANDBOX_WRITE, .fd = out_fd},
         {.right = SANDBOX_READ, .path = "/usr"},
         {.right = SANDBOX_READ, .path = "/lib*"},
         {.right = SANDBOX_READ, .path = "/etc/fonts"},
@@ -75,7 +85,15 @@ enum status worker_shut_files(int work_fd, int out_fd, bool has_devices)
         {.right = SANDBOX_WRITE, .path = cache},
     };
     enum { ALL = sizeof(places) / sizeof(*places), OF_DEVICES = 4 };
+    for (enum foreign_module m = FOREIGN_NONE + 1; m < FOREIGN_N_MODULES; m++) {
+        places[m] = (struct sandbox_place){.right = SANDBOX_READ, .fd = open_module(m)};
+    }
     const enum status code = sandbox_shut_files(places, has_devices ? ALL : ALL - OF_DEVICES, true);
+    for (enum foreign_module m = FOREIGN_NONE + 1; m < FOREIGN_N_MODULES; m++) {
+        if (places[m].fd >= 0) {
+            close(places[m].fd);
+        }
+    }
     free(cache);
     return code;
 }

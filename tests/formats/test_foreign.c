@@ -118,6 +118,14 @@ static void what_is_read_is_not_foreign(void **state)
     }
 }
 
+static void what_a_module_reads_is_a_table_or_a_grid_by_its_name(void **state)
+{
+    (void)state;
+    assert_true(foreign_is_read("x.h5", false) && foreign_is_read("a/X.clusters.NC", false));
+    assert_true(foreign_is_read("x.mat", false) && !foreign_is_read("x.mat", true));
+    assert_false(foreign_is_read("x.parquet", false) || foreign_is_read("x.csv", false));
+}
+
 #define ZIP "PK\3\4\24\0\6\0\10\0\0\0\41\0\0\0\0\0\0\0\0\0\0\0\0\0\17\0\0\0"
 
 static void json_of_a_value_a_line_is_read_so(void **state)
@@ -156,6 +164,11 @@ static void first_bytes_say_the_format_whatever_the_name(void **state)
         {HEAD("CDF\x01\0\0\0\0"), "x.clusters.dat", "NetCDF"},
         {HEAD("\x89HDF\r\n\x1a\n\0"), "x.dat", "HDF5"},
         {HEAD("\x89HDF\r\n\x1a\n\0"), "x.nc", "NetCDF"},
+        {HEAD("\x89HDF\r\n\x1a\n\0"), "x.mat", "HDF5"},
+        {HEAD("MATLAB 7.3 MAT-file, Platform: GLNXA64\0"), "x.mat", "HDF5"},
+        {HEAD("MATLAB 5.0 MAT-file, Platform: GLNXA64\0"), "x.mat", "MATLAB before 7.3"},
+        {HEAD("CDF\x01\0\0\0\0"), "x.nc", "classic NetCDF"},
+        {HEAD(ZIP "docProps/app.xml"), "x.docx", "a document"},
         {HEAD("PAR1\x15\0"), "x", "Parquet"},
         {HEAD("\0\0\x27\x0a\0\0"), "x", "shapefile"},
         {HEAD(ZIP "xl/workbook.xml"), "x.csv", "Excel"},
@@ -197,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ending_says_the_format_and_what_converts_it),
+        cmocka_unit_test(what_a_module_reads_is_a_table_or_a_grid_by_its_name),
         cmocka_unit_test(no_command_writes_to_what_it_reads),
         cmocka_unit_test(a_command_works_on_a_file_of_another_name),
         cmocka_unit_test(what_is_read_is_not_foreign),

@@ -138,10 +138,9 @@ static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_
 {
     (void)state;
     static const char *const cases[][3] = {
-        {"pearson/x.nc", "pearson",
-         "in/pearson/x.nc: is NetCDF, which leat does not read; convert "
-         "it: python3"},
-        {"sub/x.dem.nc", "sub", "convert it: gdal_translate x.dem.nc x.dem.tif"},
+        {"pearson/x.parquet", "pearson",
+         "in/pearson/x.parquet: is Parquet, which leat does not read; convert it: python3"},
+        {"sub/x.dem.parquet", "sub", "convert it: python3"},
         {"sciddicat/x.png", "sciddicat", "no pipeline takes it: it is a picture"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -167,12 +166,12 @@ static void what_lies_beside_a_format_that_is_not_read_goes_along(void **state)
 {
     (void)state;
     open_inbox("--done-file");
-    COMPLETE("pearson/x.parquet", "s.dem.nc", "s.dem.nc.msk", "s.dem.nc.done");
+    COMPLETE("pearson/x.parquet", "s.dem.feather", "s.dem.feather.msk", "s.dem.feather.done");
     assert_waits("in/pearson/x.parquet", "waits for x.parquet.done");
     struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     assert_non_null(job);
     assert_int_equal(job->n_files, 3);
-    assert_string_equal(job->files[0].name, "s.dem.nc");
+    assert_string_equal(job->files[0].name, "s.dem.feather");
     spool_job_free(job);
     COMPLETE("pearson/x.parquet.done");
     job = service_inbox_take(inbox, now, &found_ms);

@@ -52,8 +52,8 @@ cp unread/sub/x.dem.nc unread/x.clusters.dat && cp unread/sub/x.dem.nc unread/y.
 for given in unread unread.tar; do
     expect 1 "$LEAT" run -b cpu -o out $given
     says "1 file in '$given' left alone: .*x.dem.nc' is NetCDF"
-    says "x.clusters.dat: is NetCDF, .*x.clusters.csv$"
-    says "y.clusters.nc: is NetCDF, .*y.clusters.csv$"
+    says "x.clusters.dat: is classic NetCDF, .*x.clusters.csv$"
+    says "y.clusters.nc: is classic NetCDF, .*y.clusters.csv$"
 done
 
 # The command works on that very file, whatever it is called.

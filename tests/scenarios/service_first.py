@@ -59,10 +59,10 @@ s.check(s.reasons()["bad.clusters.csv"]["kind"] == "bad-input" and
 s.check("link" in s.reasons()["link.clusters.csv"]["reason"], f"reason of a link {s.reasons()}")
 
 # What asks for a pipeline and can never be read fails by its name, also where its job lacks a part; elsewhere it stays.
-unread = {"pearson/x.nc": "x.csv", "sciddicat/y.nc": "y.csv", "sub/x.dem.nc": "gdal_translate x.dem.nc x.dem.tif",
+unread = {"pearson/x.parquet": "x.csv", "sciddicat/y.parquet": "y.csv", "sub/x.dem.dta": "x.dem.csv",
           "pearson/x.png": "is a picture, which leat does not read"}
-for path in ["x.nc", *unread]:
-    s.drop(path, "CDF\x01" + path)
+for path in ["x.parquet", *unread]:
+    s.drop(path, "PAR1\0" + path)
 s.until(lambda: len(s.reasons()) == 2 + len(unread), "failures by name")
 failed = [json.load(open(path)) for path in glob.glob("spool/failed/*/reason.json")]
 for path, cure in unread.items():
@@ -70,9 +70,9 @@ for path, cure in unread.items():
     s.check(cure in reason.get("reason", "") and reason["kind"] == "bad-input", f"{path}: {failed}")
     s.check(not s.has("in/" + path), f"{path} waits")
 s.until(lambda: {f["pipeline"] for f in s.status()["failed"] if f["name"][3:] in unread} == {""}, f"their pipeline: {s.status()['failed']}")
-s.until(lambda: "is NetCDF, which leat does not read; convert it: python3" in s.waits().get("in/x.nc", ""), "a format that nobody asks for")
-os.unlink("spool/in/x.nc")
-s.until(lambda: "in/x.nc" not in s.waits(), "it has gone")
+s.until(lambda: "is Parquet, which leat does not read; convert it: python3" in s.waits().get("in/x.parquet", ""), "a format that nobody asks for")
+os.unlink("spool/in/x.parquet")
+s.until(lambda: "in/x.parquet" not in s.waits(), "it has gone")
 
 # Copies that are kept beside inputs are counted, and a hundred of what waits listed.
 before, COPIES = s.status()["n_waiting"], 103
