@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, ALIGNMENT = 256, UPLOAD_PIECE = 1 << 18 /* that a thread copies */ };
+enum { PAGE = 4096, ALIGNMENT = 256, PIECE = 1 << 18 /* that a thread copies */ };
 static const size_t mapped_from = (size_t)1 << 20;
 static const size_t huge_page = (size_t)1 << 21;
 
@@ -248,8 +248,8 @@ struct upload {
 static void upload_piece(void *arg, size_t index)
 {
     const struct upload *u = arg;
-    const size_t at = index * UPLOAD_PIECE;
-    memcpy(u->to + at, u->from + at, cpu_min(UPLOAD_PIECE, u->bytes - at));
+    const size_t at = index * PIECE;
+    memcpy(u->to + at, u->from + at, cpu_min(PIECE, u->bytes - at));
 }
 
 enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t bytes,
@@ -259,7 +259,7 @@ enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t
     STATUS_TRY(cpu_expect(to, bytes, 1, "upload"));
     if (bytes != 0) {
         struct upload u = {to.at, from, bytes};
-        cpu_run(q, cpu_pieces(bytes, UPLOAD_PIECE), upload_piece, &u);
+        cpu_run(q, cpu_pieces(bytes, PIECE), upload_piece, &u);
         atomic_fetch_add(&((struct cpu_queue *)q)->upload_bytes, bytes);
     }
     return STATUS_OK;
@@ -300,13 +300,16 @@ enum status cpu_copy_across(struct queue *q, struct span to, struct queue *from_
     return cpu_copy(q, to, from, bytes);
 }
 
+static void zero_piece(void *arg, size_t index)
+{
+    const struct span *s = arg;
+    const size_t at = index * PIECE;
+    memset((char *)s->at + at, 0, cpu_min(PIECE, s->bytes - at));
+}
+
 enum status cpu_zero(struct queue *q, struct span s)
 {
-    (void)q;
-    if (s.at != NULL) {
-        memset(s.at, 0, s.bytes);
-    }
-    return STATUS_OK;
+    return cpu_run_long(q, cpu_pieces(s.bytes, PIECE), zero_piece, &s);
 }
 
 enum status cpu_finish(struct queue *q)

@@ -44,9 +44,9 @@ static void emit(struct sciddicat_band *b, const struct sciddicat_rule *rule, si
     }
 }
 
-/* One step of rows [from, to). */
-static void step(struct sciddicat_band *b, const struct sciddicat_rule *rule, size_t from,
-                 size_t to)
+/* One step of rows [from, to), unless the queue is stopped: then a part of it. */
+static void step(const struct queue *q, struct sciddicat_band *b, const struct sciddicat_rule *rule,
+                 size_t from, size_t to)
 {
     const size_t begin = cpu_max(from, b->top - (b->top > 0)), end = cpu_min(to, b->bottom + 1);
     size_t top = end, bottom = begin;
@@ -59,7 +59,7 @@ static void step(struct sciddicat_band *b, const struct sciddicat_rule *rule, si
         emit(b, rule, begin - 1);
     }
     emit(b, rule, begin);
-    for (size_t i = begin; i < end; ++i) {
+    for (size_t i = begin; i < end && !queue_is_stopped(q); ++i) {
         /* The three slots are those of rows i - 1, i and i + 1; row -1's is empty. */
         struct sciddicat_flows *north = &b->flows[(i + 2) % 3], *south = &b->flows[(i + 1) % 3];
         emit(b, rule, i + 1);
@@ -78,15 +78,15 @@ static void step(struct sciddicat_band *b, const struct sciddicat_rule *rule, si
 }
 
 /* n_steps more steps after step `at`. */
-static void band_advance(struct sciddicat_band *b, const struct sciddicat_params *p, uint64_t at,
-                         uint64_t n_steps)
+static void band_advance(const struct queue *q, struct sciddicat_band *b,
+                         const struct sciddicat_params *p, uint64_t at, uint64_t n_steps)
 {
     struct sciddicat_rule rule = {.epsilon = p->epsilon, .r = p->r};
-    for (uint64_t left = n_steps; left-- > 0;) {
+    for (uint64_t left = n_steps; left-- > 0 && !queue_is_stopped(q);) {
         const size_t reach = left < p->rows ? 2 * (size_t)left : p->rows;
         const size_t from = b->first > reach ? b->first - reach : 0;
         rule.step = ++at;
-        step(b, &rule, from, cpu_min(b->last + reach, p->rows));
+        step(q, b, &rule, from, cpu_min(b->last + reach, p->rows));
     }
 }
 
@@ -198,6 +198,7 @@ static size_t survey(struct cpu_sciddicat_run *r)
 
 /* Rounds that several threads make: first they copy all halos, then they compute all bands. */
 struct rounds {
+    const struct queue *q;
     struct cpu_sciddicat_run *run;
     uint64_t left; /* steps */
     size_t work;   /* busy segments times steps */
@@ -234,7 +235,7 @@ static size_t next_phase(void *arg)
     }
     const size_t busy = survey(r), n = count_bands(r, busy);
     r->n_bands = 0;
-    if (t->left == 0 || n == 1 || t->work >= TEAM_WORK) {
+    if (t->left == 0 || queue_is_stopped(t->q) || n == 1 || t->work >= TEAM_WORK) {
         return 0;
     }
     cut_bands(r, n, busy);
@@ -248,7 +249,7 @@ static void piece(void *arg, size_t index)
     const struct rounds *t = arg;
     const struct cpu_sciddicat_run *r = t->run;
     if (t->copied) {
-        band_advance(&r->bands[index], &r->p, r->step, r->n_steps);
+        band_advance(t->q, &r->bands[index], &r->p, r->step, r->n_steps);
     } else {
         copy_halo(r, &r->bands[index]);
     }
@@ -256,17 +257,17 @@ static void piece(void *arg, size_t index)
 
 void cpu_sciddicat_advance(struct queue *q, struct cpu_sciddicat_run *r, uint64_t n_steps)
 {
-    struct rounds t = {.run = r, .left = n_steps};
+    struct rounds t = {.q = q, .run = r, .left = n_steps};
     const struct cpu_phases phases = {.next = next_phase, .piece = piece, .arg = &t};
     (void)survey(r); /* others may have set rows */
-    while (t.left > 0) {
+    while (t.left > 0 && !queue_is_stopped(q)) {
         t.work = 0;
         if (r->most_bands > 1) {
             cpu_run_phases(q, r->most_bands, &phases);
         }
         if (t.left > 0 && t.work < TEAM_WORK) {
             const uint64_t n = r->most_bands > 1 ? round_steps(t.left) : t.left;
-            band_advance(&r->whole, &r->p, r->step, n);
+            band_advance(q, &r->whole, &r->p, r->step, n);
             r->moved = r->whole.moved;
             r->step += n;
             t.left -= n;

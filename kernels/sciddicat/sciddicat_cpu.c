@@ -271,6 +271,7 @@ static enum status run_advance(struct queue *q, void *run, uint64_t n_steps,
                                struct sciddicat_report *out)
 {
     cpu_sciddicat_advance(q, run, n_steps);
+    STATUS_TRY(queue_check(q));
     cpu_sciddicat_figures(q, run);
     return run_report(q, &run, 1, out);
 }

@@ -147,7 +147,7 @@ static enum status member_step(struct queue *q, void *run, unsigned n_steps)
                            SCIDDICAT_GHOST_STEPS);
     }
     cpu_sciddicat_advance(q, run, n_steps);
-    return STATUS_OK;
+    return queue_check(q);
 }
 
 static enum status member_look(struct queue *q, void *run, uint32_t *busy, bool *moved)

@@ -62,7 +62,7 @@ static struct frame frame_of(const struct sciddicat_job *job,
 {
     const size_t rows = job->dem->rows, columns = job->dem->columns;
     size_t top = rows, bottom = 0, left = columns, right = 0;
-    for (size_t i = 0; i < rows; i++) {
+    for (size_t i = 0; i < rows && !queue_is_stopped(job->slide.home); i++) {
         for (size_t j = 0; j < columns; j++) {
             if (is_kind(job, i * columns + j)) {
                 top = i < top ? i : top;
@@ -224,6 +224,8 @@ enum status sciddicat_relief_new(const struct sciddicat_job *job, const double *
                                  struct sciddicat_relief *out)
 {
     const struct frame frame = find_frame(job);
+    enum status st = queue_check(job->slide.home);
+    STATUS_TRY(st);
     struct sciddicat_relief r = {.factor = factor_for(frame.rows, frame.columns),
                                  .row = frame.row,
                                  .column = frame.column,
@@ -240,8 +242,13 @@ enum status sciddicat_relief_new(const struct sciddicat_job *job, const double *
     r.shade = r.debris + n;
     r.covered = (uint8_t *)(r.shade + n);
     r.observed = r.covered + n;
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < n && st == STATUS_OK; k++) {
+        st = k % r.width == 0 ? queue_check(job->slide.home) : STATUS_OK;
         reduce_cell(job, debris, &frame, k, &r);
+    }
+    if (st != STATUS_OK) {
+        free(r.altitude);
+        return st;
     }
     shade(&r, &job->scale);
     *out = r;

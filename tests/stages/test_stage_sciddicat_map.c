@@ -5,6 +5,7 @@
  */
 #include "tests/support/sciddicat_runner.h"
 
+#include "stages/sciddicat/sciddicat_map.h"
 #include "tests/support/drawn_texts.h"
 #include "tests/support/png_support.h"
 
@@ -460,9 +461,28 @@ static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state
     }
 }
 
+static void a_stopped_job_draws_no_map(void **state)
+{
+    (void)state;
+    static const int stop = 1;
+    enum { N = 4 };
+    struct queue queue = {.stop = &stop};
+    double z[N] = {0}, h[N] = {0};
+    uint8_t nodata[N] = {0};
+    int32_t arrival[N] = {0};
+    struct sciddicat_relief relief;
+    struct slide s = slide_new(2, 2);
+    const struct sciddicat_job job = {
+        .dem = s.grids[DEM],
+        .slide = {.home = &queue, .z = z, .h = h, .nodata = nodata, .arrival = arrival}};
+    assert_int_equal(sciddicat_relief_new(&job, h, &relief), STATUS_CANCELLED);
+    slide_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_job_draws_no_map),
         cmocka_unit_test(ink_is_legible_on_the_darkest_terrain),
         cmocka_unit_test(the_coordinate_system_is_named),
         cmocka_unit_test(altitudes_stand_along_their_lines),
