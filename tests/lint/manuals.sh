@@ -1,7 +1,17 @@
 #!/bin/sh
-# Do the manuals satisfy mandoc's lint? Which pages of others a machine has does not matter, nor how long lines are.
+# Do the manuals satisfy mandoc's lint and man's warnings, and is there every page of ours that they name? Which pages of others
+# a machine has does not matter, nor how long lines are; examples come first, which is not the conventional order.
 set -u
-cd "$(dirname "$0")/../.." || exit 2
-command -v mandoc >/dev/null || { echo "mandoc is not installed"; exit 77; }
-said=$(mandoc -T lint -W style pipeline/manual/*.[1-9] 2>&1 | grep -v -e 'referenced manual not found' -e 'outdated mandoc.db' -e 'line longer than 80')
+cd "$(dirname "$0")/../../pipeline/manual" || exit 2
+command -v mandoc >/dev/null && command -v man >/dev/null || { echo "mandoc or man is not installed"; exit 77; }
+said=$(
+    mandoc -T lint -W style ./*.[1-9] 2>/dev/null | grep -v -e 'referenced manual not found' -e 'line longer than 80' \
+        -e 'sections out of conventional order'
+    for page in *.[1-9]; do
+        MANWIDTH=80 man -l --warnings "$page" 2>&1 >/dev/null | sed "s/^/$page: /"
+    done
+    sed -n 's/^\.Xr \(leat[^ ]*\) \([1-9]\).*/\1.\2/p' ./*.[1-9] | sort -u | while read -r page; do
+        [ -f "$page" ] || echo "no $page"
+    done
+)
 [ -z "$said" ] || { echo "$said"; exit 1; }

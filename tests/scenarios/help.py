@@ -41,12 +41,12 @@ def pages(sections):
     return "".join(page(name) for name in sorted(os.listdir(MANUALS)) if re.search(rf"\.{sections}$", name))
 
 
-def pages_of(command):
-    """Those that have the command in their synopsis, and the page of run if they refer to it."""
-    own = "".join(text for name in sorted(os.listdir(MANUALS)) if re.search(r"\.[18]$", name)
-                  if re.search(rf"^\.(Cm|Nm leat Cm) .*\b{command}\b", (text := page(name)).split("\n.Sh ")[2], re.M))
-    check(own, f"no page has {command}")
-    return own + (page("leat-run.1") if ".Xr leat-run 1" in own else "")
+def page_of(command):
+    """The one that has the command in its synopsis."""
+    own = [name for name in sorted(os.listdir(MANUALS)) if re.search(r"\.[18]$", name)
+           if re.search(rf"^\.(Cm|Nm leat Cm) .*\b{command}\b", page(name).split("\n.Sh ")[2], re.M)]
+    check(len(own) == 1, f"{command} has the pages {own}")
+    return own[0]
 
 
 def options_of(text):
@@ -84,11 +84,11 @@ def may_be_accepted(n, name, own):
 
 def walk_options():
     """The options in a command's help are those of its table, which it offers to a shell, and it takes all of them."""
-    manuals = {c: pages_of(c) for c in commands()}
+    manuals = {c: page_of(c) for c in commands()}
     options = {c: options_of(leat(c, "--help")[1]) for c in manuals}
     everything = {name: arg for of in options.values() for name, arg in of.items()}
     n = n_foreign = 0
-    for command, manual in manuals.items():
+    for command in manuals:
         own = options[command]
         offered = {word[2:] for word in leat("--complete", command, "--")[1].split()}
         check(offered == own.keys(), f"leat {command}: in its table or its help alone: {offered ^ own.keys()}")
@@ -97,16 +97,32 @@ def walk_options():
             check(not said, f"leat {command} with {[*some]}, which are in its help: {said}")
         for name in own:
             n += 1
-            check(re.search(rf"(Fl |, )-{re.escape(name)}\b", manual) or name in ("help", "version"),
-                  f"--{name} of {command} is not in the manual")
         for name in (name for name in everything if name not in own):
             n_foreign += 1
             if may_be_accepted(n_foreign, name, own):
                 said = refusal(command, {name: everything[name]})
                 check(f"unknown option '--{name}'" in said, f"leat {command} accepts --{name}, which is not in its help")
-    for name in re.findall(r"^\.It Fl (?:. , )?-([a-z-]+)", pages("[18]"), re.M):
-        check(name in everything, f"the manual has --{name}, which no command has")
+    for manual in {*manuals.values()} - {"leat.1"}:
+        told = {name for line in re.findall(r"^\.(?:It )?Fl .*", text_of(manual, "OPTIONS"), re.M)
+                for name in re.findall(r"(?:Fl |, )-([a-z-]+)", line)} | {"help", "version"}
+        own = {name for c in manuals if manuals[c] == manual for name in options[c]}
+        check(told == own, f"{manual}: in it or in the help alone: {told ^ own}")
     print(f"{n} options of {len(manuals)} commands")
+
+
+def walk_keys_of_configuration():
+    """leat.conf(5) names the options that are keys, and no other."""
+    told = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"^\.Cm (.*)", text_of("leat.conf.5", "KEYS BEFORE THE FIRST SECTION"), re.M))))
+    keys = set()
+    for name in {**options_of(leat("run", "--help")[1]), **options_of(leat("watch", "--help")[1])}:
+        with open("keys.conf", "w") as f:
+            f.write(f"{name.replace('-', '_')} = \n")
+        _, _, said = leat("check", "-c", "keys.conf", "none.csv")
+        if "unknown key" not in said:
+            keys.add(name.replace("-", "_"))
+    told -= {"yes", "true", "on", "no", "false", "off"}
+    check(told == keys, f"leat.conf(5), or the keys alone: {told ^ keys}")
+    print(f"{len(keys)} keys of the configuration")
 
 
 def walk_topics():
@@ -271,6 +287,13 @@ def some_of_two():
     return leat("retry", "--spool", "s", job[9:], "nix")[0]
 
 
+def statuses_of(manual, command):
+    """Those that the page tells: in a list, or in an entry for the command."""
+    text = text_of(manual, "EXIT STATUS")
+    own = re.search(rf"^\.It Cm (?:.*, )?{command}\b.*\n((?:(?!\.It ).*\n)+)", text, re.M)
+    return {int(n) for n in (re.findall(r"\b(\d): ", own[1]) if own else re.findall(r"^\.It (\d+)$", text, re.M))}
+
+
 def walk_statuses():
     every = statuses()
     check(set(every) == set(commands()), f"statuses of {set(every)}, commands {set(commands())}")
@@ -278,6 +301,9 @@ def walk_statuses():
         text = " ".join(leat(command, "--help")[1].split()).split("Exit status: ")[1]
         told = {int(n) for n in re.findall(r"(?:\A|[,;]\s)(\d) ", text)}
         check(told == seen, f"{command} tells {told} and ends with {seen}")
+        manual = page_of(command)
+        if manual != "leat.1":  # which has those of all commands
+            check(statuses_of(manual, command) - {71} == seen, f"{manual}: {command} ends with {seen}")
         print(f"{command}: exit statuses {sorted(seen)}")
 
 
@@ -295,10 +321,15 @@ def keys_of(value, within=""):
     return {k for key, v in value.items() for k in {(within, key)} | keys_of(v, key)}
 
 
+def text_of(name, heading):
+    """A section of a manual."""
+    level, text = re.search(rf"^\.S([hs]) {heading}\n(.*)\Z", page(name), re.M | re.S).groups()
+    return re.split(r"^\.Sh " if level == "h" else r"^\.S[hs] ", text, flags=re.M)[0]
+
+
 def section(name, heading):
-    """The lines that name something, of a section of a manual."""
-    text = re.search(rf"^\.S[hs] {heading}\n(.*?)(?=^\.S[hs] |\Z)", page(name), re.M | re.S)[1]
-    return "\n".join(line for line in text.splitlines() if "Cm " in line)
+    """Its lines that name something."""
+    return "\n".join(line for line in text_of(name, heading).splitlines() if "Cm " in line)
 
 
 def walk_keys(what, value, manual):
@@ -324,20 +355,21 @@ def walk_json():
             walk_keys(f"{command} of {pipeline}", json.loads(text), manual)
     walk_keys("a failure", json.loads(leat("run", "--json", "-b", "cpu", os.path.join(samples, "beans.points.csv"), "-s", "k=900")[1]),
               manual)
-    walk_keys("doctor", json.loads(leat("doctor", "--json", "-b", "cpu")[1]), manual)
+    walk_keys("doctor", json.loads(leat("doctor", "--json", "-b", "cpu")[1]), section("leat-doctor.1", "JSON"))
 
 
 def walk_service(ask, failed):
     """While a service runs, of which one job has failed."""
-    walk_keys("status", json.loads(leat(*ask, "--json")[1]), section("leat-watch.8", "Status"))
+    walk_keys("status", json.loads(leat(*ask, "--json")[1]), section("leat-status.1", "JSON OF STATUS"))
     listed = json.loads(leat("status", "--failed", "--json", "--spool", "s")[1])
     check(len(listed) == 1, f"failed jobs: {listed}")
-    walk_keys("status --failed", listed, section("leat-watch.8", "Failure, and another attempt"))
+    walk_keys("status --failed", listed, section("leat-status.1", "JSON OF STATUS"))
     with open(f"s/failed/{failed}/reason.json") as f:
-        walk_keys("reason.json", json.load(f), section("leat-watch.8", "Folders"))
+        walk_keys("reason.json", json.load(f), section("leat-watch.8", "reason.json"))
 
 
 walk_options()
+walk_keys_of_configuration()
 walk_topics()
 walk_parameters()
 walk_json()
