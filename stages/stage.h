@@ -9,6 +9,7 @@
 #define LEAT_STAGES_STAGE_H
 
 #include "formats/base/numbers.h"
+#include "formats/result/figure.h"
 #include "formats/result/result.h"
 #include "formats/table/table_watch.h"
 #include "kernels/backend.h"
@@ -42,13 +43,34 @@ struct param_spec {
     const char *help;    /* half a line */
 };
 
-/* The parameter of every stage that draws; the order of its choices is that of enum figure_format.
- */
-#define STAGE_FIGURE_SPEC                                                                          \
+/* The parameters of every stage that draws, one behind the other, with the names of its scales or
+ * sets of colours (formats/result/colours.h); stage_figure says what they come to. */
+#define STAGE_FIGURE_SPECS(names)                                                                  \
+    {.key = "figure",                                                                              \
+     .kind = PARAM_CHOICE,                                                                         \
+     .text = "png",                                                                                \
+     .choices = "png|svg|pdf|none",                                                                \
+     .help = "the format of pictures, or none"},                                                   \
+        {.key = "title",                                                                           \
+         .kind = PARAM_TEXT,                                                                       \
+         .text = "",                                                                               \
+         .max = 400,                                                                               \
+         .help = "the title of pictures; empty: what they show"},                                  \
+        {.key = "colours",                                                                         \
+         .kind = PARAM_CHOICE,                                                                     \
+         .text = "auto",                                                                           \
+         .choices = (names),                                                                       \
+         .help = "the colours of pictures, as matplotlib names them"},                             \
+        {.key = "figure_size",                                                                     \
+         .kind = PARAM_REAL,                                                                       \
+         .text = "0",                                                                              \
+         .max = 400,                                                                               \
+         .help = "longer side of pictures, in mm; 0: as drawn"},                                   \
     {                                                                                              \
-        .key = "figure", .kind = PARAM_CHOICE, .text = "png", .choices = "png|svg|pdf|none",       \
-        .help = "the format of pictures, or none"                                                  \
+        .key = "figure_dpi", .kind = PARAM_COUNT, .text = "192", .min = 50, .max = 600,            \
+        .help = "pixels an inch of PNG pictures"                                                   \
     }
+enum { STAGE_FIGURE_N_SPECS = 5 };
 
 /* The value of one parameter: `index` of the choice, or `count`, which goes to `last` in a range,
  * or `real`, or `numbers`, or `from` and `to` of a span; and the text of one that has no choices
@@ -225,6 +247,16 @@ const char *stage_text(const struct stage_ops *stage, const struct param_value *
  * and what is accepted. The value of a PARAM_TEXT is `text` itself. */
 enum status stage_parse_param(const struct param_spec *spec, const char *text,
                               struct param_value *out) STATUS_MUST_CHECK;
+/* What the values of STAGE_FIGURE_SPECS say, from that of "figure" on. Borrows the title. */
+static inline struct figure_choice stage_figure(const struct param_value *from)
+{
+    return (struct figure_choice){.format = (enum figure_format)from[0].index,
+                                  .title = from[1].text,
+                                  .colours = from[2].index,
+                                  .size_mm = from[3].real,
+                                  .dpi = (double)from[4].count};
+}
+
 /* What stands for a value in help: "N", or its choices. */
 const char *stage_param_value(const struct param_spec *spec);
 /* A value as result.json has it: a number, or a string. NULL when there is no memory. */

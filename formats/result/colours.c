@@ -1,7 +1,9 @@
 /*
- * colours - the diverging scale: both sides darken alike (CIE L* 97 in the middle, 65 half way, 32
- * at the ends), so strength can be read without hue; blue against red-orange is kept apart by all
- * common kinds of colour blindness.
+ * colours - of leat's own diverging scale both sides darken alike (CIE L* 97 in the middle, 65 half
+ * way, 32 at the ends), so strength can be read without hue; blue against red-orange is kept apart
+ * by all common kinds of colour blindness. The lightness of its sequential scale falls evenly (90,
+ * 75, 58, 40, 22) from yellow to a dark red. The others are matplotlib's: C. Brewer's, viridis,
+ * cividis, and sets by M. Okabe and K. Ito and by M. Petroff.
  */
 #include "formats/result/colours.h"
 
@@ -18,38 +20,80 @@ uint32_t colours_mix(uint32_t a, uint32_t b, double t)
     return mixed;
 }
 
-uint32_t colours_of(size_t index)
+uint32_t colours_ink_on(uint32_t rgb)
 {
-    static const uint32_t colours[COLOURS_SET] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
-                                                  0xe69f00, 0x56b4e9, 0x7a4b9a, 0x50565c};
-    return colours[index % COLOURS_SET];
+    static const double shares[] = {0.2126, 0.7152, 0.0722}, even = 0.209; /* of both contrasts */
+    double luminance = 0;
+    for (int k = 0; k < 3; k++) {
+        luminance += shares[k] * pow((double)(rgb >> (16 - 8 * k) & 255) / 255, 2.2);
+    }
+    return luminance < even ? COLOURS_PAPER : COLOURS_INK;
 }
 
-/* Colours of the scale's two sides, from the middle on: made once. */
-enum { HALF_STEPS = 56, STEPS = 2 * HALF_STEPS, GREY = 0xa0a0a0, MIDDLE = 0xf7f7f7 };
-static uint32_t diverging[2][STEPS + 1];
-static pthread_once_t diverging_once = PTHREAD_ONCE_INIT;
+/* Colours equally far apart, from the lowest value to the highest. */
+struct scale {
+    size_t n;
+    uint32_t at[11];
+};
+
+static const struct scale sets[COLOURS_CHOICES] = {
+    {COLOURS_SET, {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x7a4b9a, 0x50565c}},
+    {COLOURS_SET, {0x1845fb, 0xff5e02, 0xc91f16, 0xc849a9, 0xadad7d, 0x86c8dd, 0x578dff, 0x656364}},
+    {COLOURS_SET,
+     {0x440154, 0x20938c, 0xbddf26, 0x3a538b, 0x69cd5b, 0x472d7b, 0x2db27d, 0x2b748e}}};
+static const struct scale sequential[COLOURS_CHOICES] = {
+    {5, {0xffe27a, 0xf7ab3c, 0xdd6b2b, 0xa62c2b, 0x5a1029}},
+    {9, {0xfde725, 0xaadc32, 0x5cc863, 0x27ad81, 0x21908d, 0x2c718e, 0x3b518b, 0x472c7a, 0x440154}},
+    {9,
+     {0xfee838, 0xddc858, 0xbbad6d, 0x9a9376, 0x7c7b78, 0x60646f, 0x424e6c, 0x18376f, 0x00224e}}};
+static const struct scale diverging[COLOURS_CHOICES] = {
+    {5, {0x12468f, 0x6ba3d6, 0xf7f7f7, 0xef8a62, 0x9c1b1e}},
+    {11,
+     {0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e5f0, 0xf7f7f7, 0xfddbc7, 0xf4a582, 0xd6604d,
+      0xb2182b, 0x67001f}},
+    {11,
+     {0x2d004b, 0x542788, 0x8073ac, 0xb2abd2, 0xd8daeb, 0xf7f7f7, 0xfee0b6, 0xfdb863, 0xe08214,
+      0xb35806, 0x7f3b08}}};
+
+uint32_t colours_of(size_t choice, size_t index)
+{
+    return sets[choice].at[index % COLOURS_SET];
+}
+
+uint32_t colours_sequential(size_t choice, double value)
+{
+    const struct scale *const s = &sequential[choice];
+    const double at = value * (double)(s->n - 1);
+    const size_t piece = at < (double)(s->n - 2) ? (size_t)at : s->n - 2;
+    return colours_mix(s->at[piece], s->at[piece + 1], at - (double)piece);
+}
+
+/* Colours of the scales' two sides, from the middle on: made once. */
+enum { STEPS = 112, GREY = 0xa0a0a0 };
+static uint32_t made[COLOURS_CHOICES][2][STEPS + 1];
+static pthread_once_t made_once = PTHREAD_ONCE_INIT;
 
 static void make_diverging(void)
 {
-    static const uint32_t ends[2][2] = {{0x6ba3d6, 0x12468f},
-                                        {0xef8a62, 0x9c1b1e}}; /* half, full */
-    for (size_t side = 0; side < 2; side++) {
-        const uint32_t *const end = ends[side];
+    for (size_t k = 0; k < COLOURS_CHOICES; k++) {
+        const size_t half = diverging[k].n / 2;
+        const uint32_t *const middle = diverging[k].at + half;
         for (int step = 0; step <= STEPS; step++) {
-            const double at = (double)step / HALF_STEPS;
-            diverging[side][step] =
-                at <= 1 ? colours_mix(MIDDLE, end[0], at) : colours_mix(end[0], end[1], at - 1);
+            const double at = (double)step * (double)half / STEPS;
+            const size_t piece = step < STEPS ? (size_t)at : half - 1;
+            const double t = at - (double)piece;
+            made[k][0][step] = colours_mix(*(middle - piece), *(middle - piece - 1), t);
+            made[k][1][step] = colours_mix(middle[piece], middle[piece + 1], t);
         }
     }
 }
 
-uint32_t colours_diverging(double value)
+uint32_t colours_diverging(size_t choice, double value)
 {
     if (isnan(value)) {
         return GREY;
     }
-    pthread_once(&diverging_once, make_diverging);
+    pthread_once(&made_once, make_diverging);
     const double strength = fabs(value) < 1 ? fabs(value) : 1;
-    return diverging[value > 0][(int)(strength * STEPS + 0.5)];
+    return made[choice][value > 0][(int)(strength * STEPS + 0.5)];
 }

@@ -23,7 +23,11 @@ static const double points = 0.75; /* a pixel's, in a PDF */
 
 struct figure {
     enum figure_format format;
-    size_t width, height;
+    size_t width, height; /* as it is drawn ... */
+    double scale;         /* ... and what that is multiplied with in the file */
+    size_t n_x, n_y;      /* pixels of a PNG */
+    double dpi;
+    const char *title;
     enum status failed;
     /* a PNG of cells */
     uint8_t *rows; /* height rows of a byte 0 and width indices; NULL: cairo draws */
@@ -64,7 +68,7 @@ static cairo_status_t take_bytes(void *context, const unsigned char *data, unsig
 
 static cairo_surface_t *new_surface(struct figure *f)
 {
-    const double width = (double)f->width, height = (double)f->height;
+    const double width = (double)f->width * f->scale, height = (double)f->height * f->scale;
     if (f->format == FIGURE_SVG) {
         cairo_surface_t *const s =
             cairo.svg_surface_create_for_stream(take_bytes, f, width, height);
@@ -77,7 +81,7 @@ static cairo_surface_t *new_surface(struct figure *f)
         cairo.pdf_surface_set_metadata(s, CAIRO_PDF_METADATA_CREATE_DATE, ""); /* no clock */
         return s;
     }
-    return cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)f->width, (int)f->height);
+    return cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)f->n_x, (int)f->n_y);
 }
 
 static enum status open_cairo(struct figure *f)
@@ -86,9 +90,8 @@ static enum status open_cairo(struct figure *f)
     STATUS_TRY(letters_face(&face));
     f->surface = new_surface(f);
     f->cr = cairo.create(f->surface);
-    if (f->format == FIGURE_PDF) {
-        cairo.scale(f->cr, points, points);
-    }
+    const double scale = f->scale * (f->format == FIGURE_PDF ? points : 1);
+    cairo.scale(f->cr, scale, scale);
     cairo.set_font_face(f->cr, face);
     cairo_font_options_t *const options = cairo.font_options_create();
     cairo.font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
@@ -104,22 +107,50 @@ static enum status open_cairo(struct figure *f)
                              cairo.status_to_string(cairo.status(f->cr)));
 }
 
-enum status figure_new(enum figure_format format, enum figure_kind kind, size_t width,
+static double dpi_of(const struct figure_choice *c)
+{
+    return c->format != FIGURE_PNG ? 96 : c->dpi > 0 ? c->dpi : FIGURE_DPI;
+}
+
+/* A pixel as drawn is one of a PNG, or 1/96 of an inch. */
+static double scale_of(const struct figure_choice *c, double longer)
+{
+    const double as_drawn = c->format == FIGURE_PNG ? FIGURE_DPI : 96;
+    return c->size_mm > 0 ? c->size_mm / 25.4 * dpi_of(c) / longer : dpi_of(c) / as_drawn;
+}
+
+size_t figure_bytes(const struct figure_choice *c)
+{
+    enum { LONGEST = 2400, PIXEL_BYTES = 8 }; /* a picture as drawn; pixels, what is written */
+    const double side = LONGEST * scale_of(c, LONGEST);
+    const bool is_drawn = c->format != FIGURE_PNG || scale_of(c, LONGEST) == 1;
+    return is_drawn ? 0 : (size_t)(side * side) * PIXEL_BYTES;
+}
+
+enum status figure_new(const struct figure_choice *choice, enum figure_kind kind, size_t width,
                        size_t height, struct figure **out)
 {
+    const double scale = scale_of(choice, (double)(width > height ? width : height));
+    const size_t n_x = (size_t)fmax(round((double)width * scale), width > 0),
+                 n_y = (size_t)fmax(round((double)height * scale), height > 0);
     *out = NULL;
-    if (width < 1 || width > FIGURE_MAX_SIDE || height < 1 || height > FIGURE_MAX_SIDE) {
+    if (n_x < 1 || n_x > FIGURE_MAX_SIDE || n_y < 1 || n_y > FIGURE_MAX_SIDE) {
         return status_fail(STATUS_BAD_ARGUMENT, "a picture of %zu x %zu pixels; sides are 1 to %d",
-                           width, height, FIGURE_MAX_SIDE);
+                           n_x, n_y, FIGURE_MAX_SIDE);
     }
     struct figure *const f = calloc(1, sizeof *f);
     if (f == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a picture");
     }
-    f->format = format;
-    f->width = width;
-    f->height = height;
-    const bool is_rows = format == FIGURE_PNG && kind == FIGURE_CELLS;
+    *f = (struct figure){.format = choice->format,
+                         .width = width,
+                         .height = height,
+                         .scale = scale,
+                         .n_x = n_x,
+                         .n_y = n_y,
+                         .dpi = dpi_of(choice),
+                         .title = choice->title != NULL ? choice->title : ""};
+    const bool is_rows = f->format == FIGURE_PNG && kind == FIGURE_CELLS && scale == 1;
     const enum status st = is_rows ? open_rows(f) : open_cairo(f);
     if (st != STATUS_OK) {
         figure_free(f);
@@ -172,9 +203,21 @@ static void set_colour(struct figure *f, uint32_t rgb, double opacity)
                           (double)(rgb & 255) / 255, opacity);
 }
 
+/* To whole pixels of a scaled PNG, one at least: what lies side by side would leave seams. */
+static void snap(const struct figure *f, double *at, double *n)
+{
+    if (f->format == FIGURE_PNG && f->scale != 1 && *n > 0) {
+        const double from = round(*at * f->scale);
+        *n = fmax(round((*at + *n) * f->scale) - from, 1) / f->scale;
+        *at = from / f->scale;
+    }
+}
+
 void figure_fill(struct figure *f, double x, double y, double width, double height, uint32_t rgb)
 {
     if (f->rows == NULL) {
+        snap(f, &x, &width);
+        snap(f, &y, &height);
         set_colour(f, rgb, 1);
         cairo.rectangle(f->cr, x, y, fmax(width, 0), fmax(height, 0));
         cairo.fill(f->cr);
@@ -219,7 +262,9 @@ void figure_cells(struct figure *f, long x, long y, long width, long height, siz
     cairo.translate(f->cr, (double)x, (double)y);
     cairo.scale(f->cr, (double)width, (double)height);
     cairo.set_source_surface(f->cr, cells, 0, 0);
-    cairo.pattern_set_filter(cairo.get_source(f->cr), CAIRO_FILTER_NEAREST);
+    const bool is_reduced = f->scale * (double)(width < height ? width : height) < 1;
+    cairo.pattern_set_filter(cairo.get_source(f->cr),
+                             is_reduced ? CAIRO_FILTER_GOOD : CAIRO_FILTER_NEAREST);
     cairo.paint(f->cr);
     cairo.restore(f->cr);
     cairo.surface_finish(cells); /* what still needs the colours copies them */
@@ -356,6 +401,11 @@ size_t figure_width(const struct figure *f)
     return f->width;
 }
 
+const char *figure_title(const struct figure *f)
+{
+    return f->title;
+}
+
 double figure_text_width(double capital, const char *text)
 {
     return letters_width(capital, text);
@@ -426,8 +476,11 @@ void figure_ring(struct figure *f, double x, double y, double radius, double thi
 /* cairo numbers surfaces and images through the life of the process: without these numbers the same
  * picture is the same file. Each stands for one thing, since cells are drawn once. Their edges stay
  * sharp. */
-static enum status put_svg(const struct bytes *file, const struct bytes *texts, struct bytes *out)
+static enum status put_svg(const struct bytes *file, const struct bytes *texts, double scale,
+                           struct bytes *out)
 {
+    char group[64];
+    const int n_group = snprintf(group, sizeof group, "<g transform=\"scale(%.6f)\">\n", scale);
     static const struct {
         const char *mark, *instead;
     } numbered[] = {{"<image id=\"image", "<image style=\"image-rendering:pixelated\" id=\"image"},
@@ -454,15 +507,17 @@ static enum status put_svg(const struct bytes *file, const struct bytes *texts, 
         STATUS_TRY(bytes_append(out, at, (size_t)(next - at)));
         at = next;
     }
+    STATUS_TRY(bytes_append(out, group, scale != 1 ? (size_t)n_group : 0));
     STATUS_TRY(bytes_append(out, texts->data, texts->len));
+    STATUS_TRY(bytes_append(out, "</g>\n", scale != 1 ? 5 : 0));
     return bytes_append(out, last, strlen(last));
 }
 
 static enum status put_image(const struct figure *f, struct bytes *out)
 {
     return png_file_colours(cairo.image_surface_get_data(f->surface),
-                            (size_t)cairo.image_surface_get_stride(f->surface), f->width, f->height,
-                            out);
+                            (size_t)cairo.image_surface_get_stride(f->surface), f->n_x, f->n_y,
+                            f->dpi, out);
 }
 
 enum status figure_write(struct figure *f, struct bytes *out)
@@ -470,7 +525,7 @@ enum status figure_write(struct figure *f, struct bytes *out)
     STATUS_TRY(f->failed);
     if (f->rows != NULL) {
         return png_file_indices(f->rows, f->width, f->height, f->palette.colours, f->palette.n,
-                                out);
+                                f->dpi, out);
     }
     cairo.show_page(f->cr);
     if (f->format == FIGURE_PNG) {
@@ -485,6 +540,6 @@ enum status figure_write(struct figure *f, struct bytes *out)
                            cairo.status_to_string(first));
     }
     return f->format == FIGURE_PNG   ? put_image(f, out)
-           : f->format == FIGURE_SVG ? put_svg(&f->file, &f->texts, out)
+           : f->format == FIGURE_SVG ? put_svg(&f->file, &f->texts, f->scale, out)
                                      : bytes_append(out, f->file.data, f->file.len);
 }

@@ -25,13 +25,27 @@ enum figure_kind { FIGURE_CELLS, FIGURE_LINES };
 
 enum { FIGURE_MAX_SIDE = 16384 };
 
+/* What a user asks of all pictures of a job. */
+struct figure_choice {
+    enum figure_format format;
+    const char *title; /* borrowed; NULL or "": what the picture says by itself */
+    size_t colours;    /* which scale or set of colours.h */
+    double size_mm;    /* the longer side; 0: as it is drawn */
+    double dpi;        /* pixels an inch, of a PNG; 0: FIGURE_DPI */
+};
+
+enum { FIGURE_DPI = 192 }; /* as drawn: 1300 pixels are as wide as A4's text */
+
 struct figure;
 
 /* "NAME.png" by the format, which is not FIGURE_NONE. */
 void figure_name(char *out, size_t size, const char *name, enum figure_format format);
-/* White; each side 1..FIGURE_MAX_SIDE. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
-enum status figure_new(enum figure_format format, enum figure_kind kind, size_t width,
+/* White; each side 1..FIGURE_MAX_SIDE, also of what the choice makes of it: all is drawn as if it
+ * had these sides. STATUS_BAD_ARGUMENT, STATUS_NO_MEMORY. */
+enum status figure_new(const struct figure_choice *choice, enum figure_kind kind, size_t width,
                        size_t height, struct figure **out) STATUS_MUST_CHECK;
+/* Memory that the choice makes a picture need beside that of one as drawn. */
+size_t figure_bytes(const struct figure_choice *choice);
 /* NULL is fine. */
 void figure_free(struct figure *f);
 
@@ -52,6 +66,8 @@ void figure_text_up(struct figure *f, double x, double y, double capital, uint32
 void figure_text_turned(struct figure *f, double x, double y, double capital, double angle,
                         uint32_t rgb, const char *text);
 size_t figure_width(const struct figure *f);
+/* As chosen; "": the picture has its own. */
+const char *figure_title(const struct figure *f);
 double figure_text_width(double capital, const char *text);
 
 /* Of FIGURE_LINES. Nothing is drawn outside of such a rectangle until figure_unclip. */

@@ -416,10 +416,14 @@ void plot_named(const struct plot_named *named, double capital, double width, ch
 
 void plot_title(struct figure *f, double edge, double capital, const char *path, const char *rest)
 {
-    const char *const slash = strrchr(path, '/');
+    const char *const slash = strrchr(path, '/'), *const chosen = figure_title(f);
+    if (chosen[0] != '\0') {
+        path = chosen;
+        rest = "";
+    }
     const double width = (double)figure_width(f) - 2 * edge - figure_text_width(capital, rest);
     char name[PLOT_NAME];
-    (void)plot_name(slash != NULL ? slash + 1 : path, capital, width, name);
+    (void)plot_name(path != chosen && slash != NULL ? slash + 1 : path, capital, width, name);
     figure_text(f, edge, edge, capital, COLOURS_INK, name);
     figure_text(f, edge + figure_text_width(capital, name), edge, capital, COLOURS_INK, rest);
 }

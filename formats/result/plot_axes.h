@@ -97,8 +97,9 @@ struct plot_named {
     size_t number;
 };
 void plot_named(const struct plot_named *named, double capital, double width, char out[PLOT_NAME]);
-/* The title at the top left of a picture, `edge` pixels from there: the name of the file at `path`,
- * cut where the whole would not fit, and what else there is to say. */
+/* The title at the top left of a picture, `edge` pixels from there: the chosen one, or the name of
+ * the file at `path` and what else there is to say; the name is cut where the whole would not fit.
+ */
 void plot_title(struct figure *f, double edge, double capital, const char *path, const char *rest);
 
 #endif

@@ -11,6 +11,7 @@
 #include "formats/result/palette.h"
 
 #include <isa-l.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,15 +44,17 @@ static enum status put_chunk(struct bytes *out, const char type[5], const void *
     return end_chunk(out, at);
 }
 
-static enum status put_head(struct bytes *out, size_t width, size_t height, unsigned char type)
+static enum status put_head(struct bytes *out, size_t width, size_t height, double dpi,
+                            unsigned char type)
 {
+    const uint32_t a_metre = (uint32_t)lround(dpi / 0.0254);
     unsigned char head[13] = {0}, dots[9] = {[8] = 1}; /* 1: a metre */
     put_be32(head, (uint32_t)width);
     put_be32(head + 4, (uint32_t)height);
     head[8] = 8; /* bits a channel */
     head[9] = type;
-    put_be32(dots, PNG_FILE_DOTS_A_METRE);
-    put_be32(dots + 4, PNG_FILE_DOTS_A_METRE);
+    put_be32(dots, a_metre);
+    put_be32(dots + 4, a_metre);
     STATUS_TRY(bytes_append(out, "\x89PNG\r\n\x1A\n", 8));
     STATUS_TRY(put_chunk(out, "IHDR", head, sizeof head));
     return put_chunk(out, "pHYs", dots, sizeof dots);
@@ -67,7 +70,8 @@ static enum status put_rows(struct bytes *out, const unsigned char *rows, size_t
 }
 
 enum status png_file_indices(const uint8_t *rows, size_t width, size_t height,
-                             const uint32_t *palette, size_t n_colours, struct bytes *out)
+                             const uint32_t *palette, size_t n_colours, double dpi,
+                             struct bytes *out)
 {
     unsigned char colours[PALETTE_COLOURS * 3];
     for (size_t k = 0; k < n_colours; k++) {
@@ -75,7 +79,7 @@ enum status png_file_indices(const uint8_t *rows, size_t width, size_t height,
             colours[3 * k + c] = (unsigned char)(palette[k] >> (16 - 8 * c));
         }
     }
-    STATUS_TRY(put_head(out, width, height, TYPE_PALETTE));
+    STATUS_TRY(put_head(out, width, height, dpi, TYPE_PALETTE));
     STATUS_TRY(put_chunk(out, "PLTE", colours, 3 * n_colours));
     return put_rows(out, rows, height * (width + 1));
 }
@@ -144,7 +148,7 @@ static void filter_rows(const struct colours *c)
 }
 
 enum status png_file_colours(unsigned char *pixels, size_t stride, size_t width, size_t height,
-                             struct bytes *out)
+                             double dpi, struct bytes *out)
 {
     const struct colours c = {pixels, stride, width, height};
     struct palette *const palette = calloc(1, sizeof *palette);
@@ -155,10 +159,10 @@ enum status png_file_colours(unsigned char *pixels, size_t stride, size_t width,
     }
     if (find_palette(&c, palette)) {
         index_rows(&c, palette);
-        st = png_file_indices(pixels, width, height, palette->colours, palette->n, out);
+        st = png_file_indices(pixels, width, height, palette->colours, palette->n, dpi, out);
     } else {
         filter_rows(&c);
-        st = put_head(out, width, height, TYPE_RGB);
+        st = put_head(out, width, height, dpi, TYPE_RGB);
         st = st == STATUS_OK ? put_rows(out, pixels, height * (3 * width + 1)) : st;
     }
     free(palette);

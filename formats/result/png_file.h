@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PNG_FILE_DOTS_A_METRE = 7559 }; /* 192 an inch: 1300 pixels are as wide as A4's text */
-
-/* Appends a picture of palette indices. A row is a byte 0 (PNG's filter "none") and `width`
+/* Both say how many pixels an inch has (dpi).
+ *
+ * Appends a picture of palette indices. A row is a byte 0 (PNG's filter "none") and `width`
  * indices: height * (width + 1) bytes. `palette` has 1 to 256 colours, 0xRRGGBB. STATUS_NO_MEMORY.
  */
 enum status png_file_indices(const uint8_t *rows, size_t width, size_t height,
-                             const uint32_t *palette, size_t n_colours,
+                             const uint32_t *palette, size_t n_colours, double dpi,
                              struct bytes *out) STATUS_MUST_CHECK;
 /* Appends a picture of colours 0x..RRGGBB, rows `stride` bytes apart, which is used up; with a
  * palette where 256 colours do. STATUS_NO_MEMORY. */
 enum status png_file_colours(unsigned char *pixels, size_t stride, size_t width, size_t height,
-                             struct bytes *out) STATUS_MUST_CHECK;
+                             double dpi, struct bytes *out) STATUS_MUST_CHECK;
 
 #endif

@@ -37,7 +37,7 @@ const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
                                    .text = "",
                                    .max = 4096,
                                    .help = "CSV: the column of X.query.* to read"},
-    [INTERPOLATE_FIGURE] = STAGE_FIGURE_SPEC,
+    [INTERPOLATE_FIGURE] = STAGE_FIGURE_SPECS(COLOURS_SETS),
 };
 
 static bool is_array(const struct table_info *t)
@@ -139,7 +139,7 @@ static void count_others(const struct interpolate_choice *c, struct room *room)
     const uint64_t n = c->n_nodes, curves = c->n_curves, cells = n * (1 + curves);
     const struct interpolate_setup_bytes setup =
         interpolate_setup_bytes(c->asked, c->n_nodes, c->n_curves);
-    const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c->n_curves);
+    const struct interpolate_picture_bytes picture = interpolate_picture_bytes(c);
     const size_t swing = interpolate_swing_bytes(c->n_curves);
     room_count(room, 3 * cells * NUMBER + 40 * n, 0); /* as they came, sorted, growing; lines */
     room_count(room, c->about_text * (1 + curves) * NUMBER + GROWING_BYTES, 0);
@@ -256,10 +256,9 @@ static enum status choose_n_sets(const struct stage_args *args, struct interpola
 enum status interpolate_choose(const struct stage_args *args, struct interpolate_choice *c)
 {
     const struct stage_input *const nodes = &args->inputs[INTERPOLATE_NODES];
-    *c = (struct interpolate_choice){
-        .asked = asked_of(args),
-        .blend = (size_t)args->params[INTERPOLATE_BLEND].count,
-        .figure = (enum figure_format)args->params[INTERPOLATE_FIGURE].index};
+    *c = (struct interpolate_choice){.asked = asked_of(args),
+                                     .blend = (size_t)args->params[INTERPOLATE_BLEND].count,
+                                     .figure = stage_figure(&args->params[INTERPOLATE_FIGURE])};
     STATUS_TRY(choose_nodes(nodes, c));
     STATUS_TRY(choose_queries(&args->inputs[INTERPOLATE_QUERY],
                               &args->params[INTERPOLATE_QUERIES].numbers, c));

@@ -22,7 +22,7 @@ enum interpolate_param {
     INTERPOLATE_BLEND,
     INTERPOLATE_QUERY_COLUMNS,
     INTERPOLATE_FIGURE,
-    INTERPOLATE_N_SPECS
+    INTERPOLATE_N_SPECS = INTERPOLATE_FIGURE + STAGE_FIGURE_N_SPECS
 };
 
 enum { INTERPOLATE_CSV_POINTS = 1000000 }; /* of all curves, that curve.csv.gz holds at most */
@@ -35,7 +35,7 @@ struct interpolate_choice {
     bool are_dates;      /* x of nodes and queries, in seconds, as of moment.h */
     enum interpolate_method asked;
     size_t blend;
-    enum figure_format figure;
+    struct figure_choice figure;
     size_t n_curves;
     size_t n_nodes;     /* known or estimated */
     uint64_t n_queries; /* known, or 0 */
@@ -125,7 +125,7 @@ void interpolate_stream_free(struct interpolate_job *job);
 struct interpolate_picture_bytes {
     size_t host, backend;
 };
-struct interpolate_picture_bytes interpolate_picture_bytes(size_t n_curves);
+struct interpolate_picture_bytes interpolate_picture_bytes(const struct interpolate_choice *choice);
 enum status interpolate_picture(struct interpolate_job *job, struct result *out) STATUS_MUST_CHECK;
 
 /* --- interpolate_swing.c --- */

@@ -56,12 +56,13 @@ static size_t shown_of(size_t n_curves)
     return n_curves < SHOWN ? n_curves : SHOWN;
 }
 
-struct interpolate_picture_bytes interpolate_picture_bytes(size_t n_curves)
+struct interpolate_picture_bytes interpolate_picture_bytes(const struct interpolate_choice *choice)
 {
     const size_t picture = (size_t)(AREA_WIDTH + 640) * (AREA_HEIGHT + 180) * PIXEL_BYTES;
-    const size_t x = PLACES * sizeof(double), y = x * shown_of(n_curves), slack = 768;
+    const size_t x = PLACES * sizeof(double), y = x * shown_of(choice->n_curves), slack = 768;
     return (struct interpolate_picture_bytes){
-        .host = picture + 3 * x + y, .backend = x + y + sizeof(struct interpolate_counts) + slack};
+        .host = picture + figure_bytes(&choice->figure) + 3 * x + y,
+        .backend = x + y + sizeof(struct interpolate_counts) + slack};
 }
 
 /* --- what is shown ---------------------------------------------------------------------------- */
@@ -187,6 +188,11 @@ static void name_of(const struct picture *p, size_t curve, char out[PLOT_NAME])
     plot_named(&named, CAPITAL, NAME, out);
 }
 
+static uint32_t colour_of(const struct picture *p, size_t curve)
+{
+    return colours_of(p->job->choice.figure.colours, curve);
+}
+
 static long legend_width(const struct picture *p)
 {
     double widest = figure_text_width(CAPITAL, p->is_extrapolated ? "extrapolated" : "nodes");
@@ -215,18 +221,18 @@ static void draw_legend(struct picture *p, struct figure *f)
     for (size_t c = 0; c < p->n_shown; c++, y += ENTRY) {
         char name[PLOT_NAME];
         name_of(p, c, name);
-        figure_fill(f, (double)left, (double)y + CAPITAL / 2.0 - 1, SAMPLE, 3, colours_of(c));
+        figure_fill(f, (double)left, (double)y + CAPITAL / 2.0 - 1, SAMPLE, 3, colour_of(p, c));
         put_text(f, left + SAMPLE + GAP / 2, y, name);
     }
     const long middle = left + SAMPLE / 2, height = y + CAPITAL / 2;
     plot_mark_at(f, (double)middle, (double)height, PLOT_DISC, mark_size(p), 1,
-                 p->n_shown == 1 ? colours_of(0) : COLOURS_INK);
+                 p->n_shown == 1 ? colour_of(p, 0) : COLOURS_INK);
     put_text(f, left + SAMPLE + GAP / 2, y, "nodes");
     y += ENTRY;
     if (p->is_extrapolated) {
         figure_fill(f, (double)left, (double)y, SAMPLE, CAPITAL, BEYOND);
         figure_fill(f, (double)left, (double)y + CAPITAL / 2.0 - 1, SAMPLE, 3,
-                    colours_mix(BEYOND, colours_of(0), 0.5));
+                    colours_mix(BEYOND, colour_of(p, 0), 0.5));
         put_text(f, left + SAMPLE + GAP / 2, y, "extrapolated");
     }
 }
@@ -245,7 +251,7 @@ static size_t stretch(const struct picture *p, size_t from, bool *inside)
 
 static void draw_curve(struct picture *p, size_t c)
 {
-    const uint32_t colour = colours_of(c), beyond = colours_mix(BEYOND, colour, 0.5);
+    const uint32_t colour = colour_of(p, c), beyond = colours_mix(BEYOND, colour, 0.5);
     for (size_t i = 0; i < PLACES; i++) {
         p->line[i] = p->y[i * p->n_shown + c];
     }
@@ -265,7 +271,7 @@ static void draw_nodes(const struct picture *p, size_t c)
     for (size_t i = 0; i < job->n; i += every) {
         const double x = shown(p, job->x[i]), y = job->y[c * job->n + i];
         plot_mark(&p->axes, x, y, PLOT_DISC, mark_size(p) * 1.3, 1, 0xffffff);
-        plot_mark(&p->axes, x, y, PLOT_DISC, mark_size(p), 1, colours_of(c));
+        plot_mark(&p->axes, x, y, PLOT_DISC, mark_size(p), 1, colour_of(p, c));
     }
 }
 
@@ -321,7 +327,7 @@ static enum status picture_piece(void *context, uint64_t index, struct bytes *ou
     p->axes.top = TOP + (p->is_cut ? ABOVE : 0);
     const long width = p->axes.left + p->axes.width + 2L * GAP + legend_width(p);
     const long height = p->axes.top + p->axes.height + BELOW + GAP;
-    STATUS_TRY(figure_new(p->job->choice.figure, FIGURE_LINES, (size_t)width, (size_t)height, &f));
+    STATUS_TRY(figure_new(&p->job->choice.figure, FIGURE_LINES, (size_t)width, (size_t)height, &f));
     p->axes.figure = f;
     draw(p, f);
     const enum status st = figure_write(f, out);
@@ -358,10 +364,10 @@ enum status interpolate_picture(struct interpolate_job *job, struct result *out)
 {
     struct result_file *f;
     char name[RESULT_NAME_BYTES];
-    if (job->choice.figure == FIGURE_NONE) {
+    if (job->choice.figure.format == FIGURE_NONE) {
         return STATUS_OK;
     }
-    figure_name(name, sizeof name, "curve", job->choice.figure);
+    figure_name(name, sizeof name, "curve", job->choice.figure.format);
     STATUS_TRY(result_add_file(out, name, PACK_RAW, &f));
     struct picture *const p = calloc(1, sizeof *p);
     if (p == NULL) {

@@ -57,7 +57,8 @@ static enum status picture_room(struct kmeans_job *job, struct room *room)
     const struct kmeans_layout *const l = &job->layout;
     const size_t n = job->solve.request.n_sample, distances = n * (n + 1) / 2 * sizeof(double);
     const size_t shown = l->n_known ? at_most(l->n, l->shown) : l->shown;
-    room_count(room, KMEANS_PLOT_BYTES > distances ? KMEANS_PLOT_BYTES - distances : 0, 0);
+    const size_t drawn = KMEANS_PLOT_BYTES + figure_bytes(&job->choice.figure);
+    room_count(room, drawn > distances ? drawn - distances : 0, 0);
     STATUS_TRY(room_host(room, shown + 1, sizeof *job->scatter, &job->scatter));
     STATUS_TRY(kmeans_view_room(job, room));
     return kmeans_sample_room(&job->shown, room, shown, l->n_columns);

@@ -13,7 +13,7 @@
 #include "stages/stage.h"
 
 enum { KMEANS_POINTS, KMEANS_CENTROIDS, KMEANS_N_PARTS };
-enum { KMEANS_N_SPECS = 14 };
+enum { KMEANS_N_SPECS = 13 + STAGE_FIGURE_N_SPECS };
 extern const struct param_spec kmeans_specs[KMEANS_N_SPECS];
 
 /* Sums of points are kept in two words of 64 bits each, for so many. */
@@ -44,7 +44,7 @@ struct kmeans_choice {
     struct numbers factors; /* n == 0: none */
     const char *weight;     /* the column of the points' weights, or "" */
     const char *axes;       /* of the picture: two columns, or "" */
-    enum figure_format figure;
+    struct figure_choice figure;
 };
 
 struct kmeans_layout {

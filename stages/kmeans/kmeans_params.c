@@ -59,7 +59,7 @@ const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
                        "a, b, ...: scale the columns by these, not by scale"),
     [WEIGHT] = TEXT("weight", "the column of the points' weights"),
     [AXES] = TEXT("axes", "two columns for the picture, in place of components"),
-    [FIGURE] = STAGE_FIGURE_SPEC,
+    [FIGURE] = STAGE_FIGURE_SPECS(COLOURS_SETS),
 };
 
 struct kmeans_choice kmeans_choose(const struct stage_args *args)
@@ -68,7 +68,7 @@ struct kmeans_choice kmeans_choose(const struct stage_args *args)
     const bool given = p[CENTROIDS].index == 1;
     const enum kmeans_init init = given ? KMEANS_INIT_GIVEN : (enum kmeans_init)p[INIT].index;
     const bool is_one = given || init == KMEANS_INIT_FIRST; /* every run would be the same */
-    return (struct kmeans_choice){.figure = (enum figure_format)p[FIGURE].index,
+    return (struct kmeans_choice){.figure = stage_figure(&p[FIGURE]),
                                   .axes = p[AXES].text,
                                   .given = given,
                                   .factors = p[FACTORS].numbers,

@@ -27,6 +27,11 @@ enum {
     NUMBERED = 400 /* clusters, at most, of which centroids have their number */
 };
 
+static uint32_t colour_of(const struct kmeans_job *job, size_t cluster)
+{
+    return colours_of(job->choice.figure.colours, cluster);
+}
+
 static enum plot_marker marker_of(const struct kmeans_job *job, size_t cluster)
 {
     return job->solve.best.k <= DISTINCT ? (enum plot_marker)(cluster / COLOURS_SET) : PLOT_DISC;
@@ -149,7 +154,7 @@ static void draw_points(const struct kmeans_job *job, const struct plot_axes *ax
         const size_t cluster = (size_t)job->scatter[i];
         const struct place at = place_of(job, i);
         plot_mark(axes, at.x, at.y, marker_of(job, cluster), size * growth_of(job, i), opacity,
-                  colours_of(cluster));
+                  colour_of(job, cluster));
     }
 }
 
@@ -170,7 +175,7 @@ static void draw_centroid(const struct kmeans_job *job, struct figure *f, size_t
     const double size = !numbered ? 11 : few ? 26 : 21;
     char number[24];
     plot_mark_at(f, x, y, PLOT_DISC, size + 3, 1, COLOURS_PAPER);
-    plot_mark_at(f, x, y, PLOT_DISC, size, 1, colours_of(cluster));
+    plot_mark_at(f, x, y, PLOT_DISC, size, 1, colour_of(job, cluster));
     plot_mark_at(f, x, y, PLOT_DISC, size - 2 * ring, 1, COLOURS_PAPER);
     if (numbered) {
         snprintf(number, sizeof number, "%zu", cluster);
@@ -238,7 +243,7 @@ static void draw_legend(const struct kmeans_job *job, const struct plot_axes *ax
         const double y = top + (double)(l->row * (long)(k % l->rows + 1));
         char text[64];
         entry_of(job, k, text);
-        plot_mark_at(f, x + 7, y + CAPITAL / 2.0, marker_of(job, k), 12, 1, colours_of(k));
+        plot_mark_at(f, x + 7, y + CAPITAL / 2.0, marker_of(job, k), 12, 1, colour_of(job, k));
         figure_text(f, x + LEGEND_MARK, y, CAPITAL, COLOURS_INK, text);
     }
     const double y = top + (double)(l->row * (long)(l->rows + 1)) + LEGEND_ROW;
@@ -295,7 +300,7 @@ static enum status scatter_piece(void *context, uint64_t index, struct bytes *ou
     const struct kmeans_job *const job = context;
     struct plot_axes axes = {.capital = CAPITAL};
     (void)index; /* there is one */
-    STATUS_TRY(figure_new(job->choice.figure, FIGURE_LINES, KMEANS_PLOT_WIDTH, KMEANS_PLOT_HEIGHT,
+    STATUS_TRY(figure_new(&job->choice.figure, FIGURE_LINES, KMEANS_PLOT_WIDTH, KMEANS_PLOT_HEIGHT,
                           &axes.figure));
     set_ranges(job, &axes);
     draw_scatter(job, &axes);
@@ -309,10 +314,10 @@ static enum status add_picture(struct kmeans_job *job, const char *name, result_
 {
     struct result_file *f;
     char file[RESULT_NAME_BYTES];
-    if (job->choice.figure == FIGURE_NONE) {
+    if (job->choice.figure.format == FIGURE_NONE) {
         return STATUS_OK;
     }
-    figure_name(file, sizeof file, name, job->choice.figure);
+    figure_name(file, sizeof file, name, job->choice.figure.format);
     STATUS_TRY(result_add_file(out, file, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, piece, job, NULL);
 }
@@ -361,10 +366,11 @@ static enum status draw_curve(const struct kmeans_job *job, struct figure *figur
     whole_ticks(axes.x, PLOT_TICKS, &x_ticks);
     plot_ticks_of(axes.y, 6, &y_ticks);
     plot_axes_draw(&axes, &x_ticks, &y_ticks, is_silhouette ? "k" : "", name);
-    plot_line(&axes, x, y, n, 2.5, colours_of(0));
+    plot_line(&axes, x, y, n, 2.5, colour_of(job, 0));
     for (size_t i = 0; i < n; i++) {
         const bool is_best = job->solve.ks[i].k == job->solve.best.k;
-        plot_mark(&axes, x[i], y[i], PLOT_DISC, is_best ? 16 : 9, 1, colours_of(is_best ? 1 : 0));
+        plot_mark(&axes, x[i], y[i], PLOT_DISC, is_best ? 16 : 9, 1,
+                  colour_of(job, is_best ? 1 : 0));
     }
     free(x);
     return STATUS_OK;
@@ -376,7 +382,7 @@ static enum status ks_piece(void *context, uint64_t index, struct bytes *out)
     struct figure *figure;
     char title[96];
     (void)index; /* there is one */
-    STATUS_TRY(figure_new(job->choice.figure, FIGURE_LINES, KS_WIDTH, KS_HEIGHT, &figure));
+    STATUS_TRY(figure_new(&job->choice.figure, FIGURE_LINES, KS_WIDTH, KS_HEIGHT, &figure));
     snprintf(title, sizeof title, ": %zu number%s of clusters; %zu taken", job->solve.n_ks,
              job->solve.n_ks == 1 ? "" : "s", job->solve.best.k);
     plot_title(figure, EDGE, TITLE, job->args.inputs[0].name, title);

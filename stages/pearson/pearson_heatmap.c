@@ -65,13 +65,17 @@ static size_t named_every(size_t n)
     return n <= NAMED_MOST ? every : 0;
 }
 
-size_t heatmap_bytes(size_t n, enum figure_format format)
+size_t heatmap_bytes(size_t n, const struct figure_choice *figure)
 {
     const struct heatmap_grid g = heatmap_grid_of(n);
     const size_t around = named_every(n) > 0 ? NAMES : LEAST_LEFT;
     const size_t width = g.side * g.cell + around + TREE + LEGEND, height = width;
-    const size_t each = format == FIGURE_PNG ? CELL_BYTES : CELL_BYTES + VECTOR_BYTES;
-    return format == FIGURE_NONE ? 0 : g.side * g.side * each + width * height * PIXEL_BYTES;
+    const size_t more = figure_bytes(figure);
+    const bool by_cairo = figure->format != FIGURE_PNG || more > 0;
+    const size_t each = CELL_BYTES + (by_cairo ? VECTOR_BYTES : 0);
+    return figure->format == FIGURE_NONE
+               ? 0
+               : g.side * g.side * each + width * height * PIXEL_BYTES + more;
 }
 
 /* The series at a place of the axes. */
@@ -143,6 +147,11 @@ static void draw_numbers(struct figure *f, const struct heatmap *map, double lef
 
 /* --- values and the tree ---------------------------------------------------------------------- */
 
+static uint32_t colour_of(const struct heatmap *map, double r)
+{
+    return colours_diverging(map->job->choice.figure.colours, r);
+}
+
 static void number_text(double r, char out[PLOT_LABEL])
 {
     plot_number(out, "%.2f", fabs(r) < 0.005 ? 0 : r);
@@ -161,8 +170,8 @@ static void draw_values(struct figure *f, const struct heatmap *map, double left
         if (!isnan(r) && column < row) {
             number_text(r, text);
             figure_text(f, round(left + x - figure_text_width(CAPITAL, text) / 2),
-                        round(top + y - CAPITAL / 2.0), CAPITAL,
-                        fabs(r) > 0.7 ? COLOURS_PAPER : COLOURS_INK, text);
+                        round(top + y - CAPITAL / 2.0), CAPITAL, colours_ink_on(colour_of(map, r)),
+                        text);
         }
     }
 }
@@ -232,7 +241,7 @@ static void draw_legend(struct figure *f, const struct heatmap *map, double left
     top += CAPITAL + GAP;
     for (int y = 0; y < HEIGHT; y += step) {
         const double r = 1 - (n_marks - 1) / 2.0 * (y + (step - 1) / 2.0) / (HEIGHT - 1);
-        figure_fill(f, left, top + y, BAR, step, colours_diverging(r));
+        figure_fill(f, left, top + y, BAR, step, colour_of(map, r));
     }
     for (int k = 0; k < n_marks; k++) {
         const double at = round(top + k * (HEIGHT - 1.0) / (n_marks - 1));
@@ -246,7 +255,7 @@ static void draw_legend(struct figure *f, const struct heatmap *map, double left
     draw_range(f, map, left, top);
     if (map->has_none) {
         top += 2 * CAPITAL + 2 * GAP;
-        figure_fill(f, left, top, BAR, BAR, colours_diverging((double)NAN));
+        figure_fill(f, left, top, BAR, BAR, colour_of(map, (double)NAN));
         figure_text(f, left + BAR + TICK + 4, top + (BAR - CAPITAL) / 2.0, CAPITAL, COLOURS_INK,
                     "no r");
     }
@@ -324,7 +333,7 @@ static void choose_colours(struct heatmap *map)
     for (size_t k = 0; k < side * side; k++) {
         const double r = (double)map->cells[k];
         map->has_none |= isnan(r);
-        map->colours[k] = colours_diverging(r);
+        map->colours[k] = colour_of(map, r);
         if (k % side != k / side) { /* fmin and fmax pass over NaN */
             map->least = fmin(map->least, r);
             map->most = fmax(map->most, r);
@@ -342,7 +351,7 @@ static enum status draw(struct heatmap *map, struct bytes *out)
     note_of(map, note);
     const long top = GAP + TITLE + GAP + (note[0] != '\0' ? CAPITAL + GAP : 0);
     struct figure *f;
-    STATUS_TRY(figure_new(map->job->choice.figure, FIGURE_CELLS, (size_t)(right + LEGEND),
+    STATUS_TRY(figure_new(&map->job->choice.figure, FIGURE_CELLS, (size_t)(right + LEGEND),
                           (size_t)(top + side + below), &f));
     choose_colours(map);
     draw_title(f, map);
@@ -394,10 +403,10 @@ enum status pearson_heatmap(struct pearson_job *job, struct result *out)
     const struct heatmap_grid grid = heatmap_grid_of(job->n_series);
     struct result_file *file = NULL;
     char name[RESULT_NAME_BYTES];
-    if (job->choice.figure == FIGURE_NONE || pearson_is_swept(job)) {
+    if (job->choice.figure.format == FIGURE_NONE || pearson_is_swept(job)) {
         return STATUS_OK;
     }
-    figure_name(name, sizeof name, "heatmap", job->choice.figure);
+    figure_name(name, sizeof name, "heatmap", job->choice.figure.format);
     STATUS_TRY(result_add_file(out, name, PACK_RAW, &file));
     struct heatmap *map = malloc(sizeof *map + grid.side * grid.side * sizeof *map->cells);
     if (map == NULL) {

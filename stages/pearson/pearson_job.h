@@ -21,7 +21,7 @@
 #include <stdlib.h>
 
 /* The parameters of the stage; the order is that of pearson_specs. */
-enum { PEARSON_N_SPECS = 19 };
+enum { PEARSON_N_SPECS = 18 + STAGE_FIGURE_N_SPECS };
 enum { PEARSON_SERIES, PEARSON_TARGETS, PEARSON_GROUPS, PEARSON_N_PARTS };
 extern const struct param_spec pearson_specs[PEARSON_N_SPECS];
 
@@ -55,7 +55,7 @@ struct pearson_choice {
     bool auto_order;      /* by clusters, where that shows blocks that the file's order hides */
     bool cluster;         /* the heat map is ordered by clusters */
     bool by_groups;       /* the heat map is ordered by groups */
-    enum figure_format figure;
+    struct figure_choice figure;
     /* Each pair is taken at its best lag, of these. */
     bool lagged;
     int lag_first, lag_last;
@@ -569,7 +569,7 @@ struct heatmap_grid {
 };
 struct heatmap_grid heatmap_grid_of(size_t n_series);
 /* Host memory that the picture takes while it is drawn and encoded. */
-size_t heatmap_bytes(size_t n_series, enum figure_format format);
+size_t heatmap_bytes(size_t n_series, const struct figure_choice *figure);
 enum status pearson_heatmap(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 extern const struct stage_told pearson_told;

@@ -133,7 +133,7 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
                .text = "auto",
                .choices = "auto|file|cluster|groups",
                .help = "order of the series in the heat map"},
-    [FIGURE] = STAGE_FIGURE_SPEC,
+    [FIGURE] = STAGE_FIGURE_SPECS(COLOURS_DIVERGINGS),
 };
 
 struct pearson_sides pearson_sides(const struct table_info *table)
@@ -185,7 +185,7 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .auto_order = p[ORDER].index == 0,
                                    .cluster = p[ORDER].index == 2,
                                    .by_groups = p[ORDER].index == 3,
-                                   .figure = (enum figure_format)p[FIGURE].index};
+                                   .figure = stage_figure(&p[FIGURE])};
 }
 
 static size_t at_least(size_t a, size_t b)

@@ -23,7 +23,7 @@ static const double least_seen = 0.05, least_share = 0.2; /* of growth, of what 
 static bool is_clustered(const struct pearson_job *job)
 {
     const struct pearson_choice *const c = &job->choice;
-    const bool is_auto = c->auto_order && c->figure != FIGURE_NONE && job->n_series > 2;
+    const bool is_auto = c->auto_order && c->figure.format != FIGURE_NONE && job->n_series > 2;
     return pearson_has_matrix(c) && !pearson_is_swept(job) &&
            (c->cluster ? job->n_series <= PEARSON_ORDER_MOST
                        : is_auto && job->n_series <= PEARSON_ORDER_AUTO);

@@ -123,7 +123,7 @@ static enum status count(const struct pearson_job *laid_out, struct room *all)
      * the backend's, it takes its place. */
     const bool is_held = !pearson_is_swept(&job);
     const uint64_t place = job.args.host_limit == 0 ? all->backend - last.backend : 0,
-                   drawn = (is_held ? heatmap_bytes(job.n_series, job.choice.figure) : 0) +
+                   drawn = (is_held ? heatmap_bytes(job.n_series, &job.choice.figure) : 0) +
                            pearson_order_bytes(&job);
     room_count(all, drawn > place ? drawn - place : 0, 0);
     return STATUS_OK;

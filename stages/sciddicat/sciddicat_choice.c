@@ -111,7 +111,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                     .help = "keep the state every so many seconds; 0: never"},
     [STATE] = ONE_OF("state", "none|keep", "none", "keep: write state.npz, to continue the run"),
     [START] = ONE_OF("start", "none|file", "none", "file: go on from X.start.npz"),
-    [FIGURE] = STAGE_FIGURE_SPEC,
+    [FIGURE] = STAGE_FIGURE_SPECS(COLOURS_SEQUENTIALS),
 };
 
 /* Feet by the band are of one kind or the other: the coordinate system tells which. */
@@ -140,7 +140,7 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
                                      .has_outline = p[OUTLINE].index > 0,
                                      .keeps_end = p[STATE].index > 0,
                                      .checkpoint_s = p[CHECKPOINT].real,
-                                     .figure = (enum figure_format)p[FIGURE].index,
+                                     .figure = stage_figure(&p[FIGURE]),
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =
                                          p[RASTER_TYPE_OF].index == 0 ? RASTER_F64 : RASTER_F32};
@@ -259,7 +259,7 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
         room_count(room, SCIDDICAT_CHART_BYTES + 2 * n_records * sizeof(double), 0);
     }
     const size_t n = l->n_cells;
-    room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
+    room_count(room, sciddicat_map_bytes(job), 0);
     room_count(room, job->choice.has_outline ? sciddicat_outline_bytes(n) : 0, 0);
     STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
     STATUS_TRY(room_host(room, n, sizeof *l->max_h, &l->max_h));

@@ -39,7 +39,7 @@ struct sciddicat_probe {
 struct sciddicat_choice {
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
-    enum figure_format figure;
+    struct figure_choice figure;
     bool has_outline, keeps_end; /* keeps_end: state.npz is written */
     double checkpoint_s;         /* from state to state; 0: none is kept */
     double affected_m;           /* a cell with more debris than that, ever, was hit */
@@ -137,7 +137,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 23 };
+enum { SCIDDICAT_N_SPECS = 22 + STAGE_FIGURE_N_SPECS };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -262,8 +262,8 @@ enum status sciddicat_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_map: the picture --------------------------------------------------------------- */
 
-/* Host memory that drawing takes, at most, for a grid of that shape. */
-size_t sciddicat_map_bytes(size_t rows, size_t columns);
+/* Host memory that drawing takes, at most, for the grid of the job. */
+size_t sciddicat_map_bytes(const struct sciddicat_job *job);
 /* Adds NAME.png, or .svg or .pdf, or nothing, as was chosen; it is drawn, of the job, when its
  * piece is asked for. */
 enum status sciddicat_picture(struct sciddicat_job *job, const char *name,

@@ -5,8 +5,7 @@
  * Small grids are enlarged by a whole factor, to be large enough to look at; cells are drawn
  * square, but for those of a narrow strip, which are enlarged across until it can be seen. Terrain
  * is grey, with a cool tint where debris was. The colours of debris go with the square root of the
- * thickness, since most debris is thin; their lightness falls evenly (CIE L* 90, 75, 58, 40, 22)
- * from yellow to a dark red, so that thickness can be read without hue. Where debris was, or is,
+ * thickness, since most debris is thin. Where debris was, or is,
  * thinner than about a hundredth of the thickest, a film is shown. So is what adheres: emptied
  * cells come down to p_epsilon from above, and are a little thicker in the end.
  */
@@ -54,10 +53,11 @@ struct map {
     char film[40], cells[64], contours[64], stretched[64]; /* what the legend says of them */
 };
 
-size_t sciddicat_map_bytes(size_t rows, size_t columns)
+size_t sciddicat_map_bytes(const struct sciddicat_job *job)
 {
     const size_t side = RELIEF_SIDE + 400;
-    return sciddicat_relief_bytes(rows, columns) + side * side * PICTURE_BYTES;
+    return sciddicat_relief_bytes(job->dem->rows, job->dem->columns) + side * side * PICTURE_BYTES +
+           figure_bytes(&job->choice.figure);
 }
 
 /* Of 1, 2, 5 times a power of ten the next one. */
@@ -88,13 +88,10 @@ static uint32_t film_colour(double shade)
 }
 
 /* Of debris, `depth` from 0 to 1 of the scale. */
-static uint32_t debris_colour(double depth, double shade)
+static uint32_t debris_colour(const struct map *m, double depth, double shade)
 {
-    static const uint32_t scale[] = {0xffe27a, 0xf7ab3c, 0xdd6b2b, 0xa62c2b, 0x5a1029};
-    enum { PIECES = sizeof scale / sizeof *scale - 1 };
-    const double at = in_steps(depth, DEPTHS) * PIECES;
-    const size_t piece = (size_t)at;
-    const uint32_t colour = colours_mix(scale[piece], scale[piece + 1], at - (double)piece);
+    const uint32_t colour =
+        colours_sequential(m->job->choice.figure.colours, in_steps(depth, DEPTHS));
     const double light = in_steps(shade, DEBRIS_SHADES) - 0.7; /* level ground: as it is */
     return light < 0 ? colours_mix(colour, 0x000000, -0.6 * light)
                      : colours_mix(colour, 0xffffff, 0.6 * light);
@@ -126,7 +123,7 @@ static uint32_t colour_of(const struct map *m, size_t k)
     const double shade = (double)m->relief.shade[k];
     switch (surface_of(m, k)) {
     case DEBRIS:
-        return debris_colour(depth_of(m, (double)m->relief.debris[k]), shade);
+        return debris_colour(m, depth_of(m, (double)m->relief.debris[k]), shade);
     case FILM:
         return film_colour(shade);
     case NO_DATA:
@@ -449,7 +446,7 @@ static double draw_bar(struct map *m, double y)
     const double left = (double)m->frame.legend;
     for (int k = 0; k < BAR_HEIGHT; k++) {
         const double depth = 1 - (k + 0.5) / BAR_HEIGHT;
-        figure_fill(m->figure, left, y + k, BAR, 1, debris_colour(depth, M_SQRT1_2));
+        figure_fill(m->figure, left, y + k, BAR, 1, debris_colour(m, depth, M_SQRT1_2));
     }
     double free_from = y + BAR_HEIGHT; /* above the mark before; the end of the scale has one */
     put_mark(m, y, m->top_m);
@@ -610,7 +607,7 @@ static enum status draw(struct map *m, struct bytes *out)
         sciddicat_frame_set(m->job, &m->relief, CAPITAL, legend_width(m), &m->frame);
     }
     drop_dense_contours(m);
-    STATUS_TRY(figure_new(m->job->choice.figure, FIGURE_LINES, (size_t)m->frame.all_width,
+    STATUS_TRY(figure_new(&m->job->choice.figure, FIGURE_LINES, (size_t)m->frame.all_width,
                           (size_t)m->frame.all_height, &m->figure));
     const enum status st = draw_picture(m, out);
     figure_free(m->figure);
@@ -643,10 +640,10 @@ enum status sciddicat_picture(struct sciddicat_job *job, const char *name, resul
 {
     struct result_file *f;
     char file[RESULT_NAME_BYTES];
-    if (job->choice.figure == FIGURE_NONE) {
+    if (job->choice.figure.format == FIGURE_NONE) {
         return STATUS_OK;
     }
-    figure_name(file, sizeof file, name, job->choice.figure);
+    figure_name(file, sizeof file, name, job->choice.figure.format);
     STATUS_TRY(result_add_file(job->io->out, file, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, piece, job, NULL);
 }

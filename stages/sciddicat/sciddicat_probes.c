@@ -308,10 +308,10 @@ static void draw_curves(const struct sciddicat_job *job, struct plot_axes *axes,
             x[r] = (double)l->record_steps[r];
             y[r] = thickness(job, r, p);
         }
-        plot_line(axes, x, y, l->n_records, 2.5, colours_of(p));
+        plot_line(axes, x, y, l->n_records, 2.5, colours_of(0, p));
         plot_named(&named, CAPITAL, NAME, name);
         figure_fill(axes->figure, (double)left, (double)at + CAPITAL / 2.0 - 1, SAMPLE, 3,
-                    colours_of(p));
+                    colours_of(0, p));
         figure_text(axes->figure, (double)beside, (double)at, CAPITAL, COLOURS_INK, name);
     }
 }
@@ -350,7 +350,7 @@ static enum status chart_piece(void *context, uint64_t index, struct bytes *out)
     if (room == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for a chart");
     }
-    enum status st = figure_new(job->choice.figure, FIGURE_LINES, WIDTH + 3 * GAP + SAMPLE + NAME,
+    enum status st = figure_new(&job->choice.figure, FIGURE_LINES, WIDTH + 3 * GAP + SAMPLE + NAME,
                                 TOP + HEIGHT + BELOW, &axes.figure);
     if (st == STATUS_OK) {
         draw_chart(job, &axes, room);

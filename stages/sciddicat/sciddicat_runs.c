@@ -121,7 +121,7 @@ enum status sciddicat_runs_room(struct sciddicat_job *job, struct room *room)
     runs->sweep.n_runs = runs->n;
     runs->sweep.most_bytes = bytes_for_speed(&job->args);
     STATUS_TRY(landslide_sweep_room(&job->slide, &runs->sweep, room));
-    room_count(room, sciddicat_map_bytes(job->dem->rows, job->dem->columns), 0);
+    room_count(room, sciddicat_map_bytes(job), 0);
     STATUS_TRY(room_host(room, runs->n, sizeof **runs->values, &runs->values[SCIDDICAT_EPSILON]));
     STATUS_TRY(room_host(room, runs->n, sizeof **runs->values, &runs->values[SCIDDICAT_R]));
     STATUS_TRY(room_host(room, runs->n, sizeof *runs->rows, &runs->rows));

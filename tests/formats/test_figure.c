@@ -25,7 +25,8 @@ static struct figure *open_figure(enum figure_format format, enum figure_kind ki
                                   size_t height)
 {
     struct figure *f;
-    assert_int_equal(figure_new(format, kind, width, height, &f), STATUS_OK);
+    assert_int_equal(figure_new(&(struct figure_choice){.format = format}, kind, width, height, &f),
+                     STATUS_OK);
     return f;
 }
 
@@ -64,7 +65,8 @@ static void sides_outside_1_to_16384_are_refused(void **state)
     (void)state;
     struct figure *f;
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
-        assert_int_equal(figure_new(FIGURE_PNG, FIGURE_CELLS, bad[k][0], bad[k][1], &f),
+        assert_int_equal(figure_new(&(struct figure_choice){.format = FIGURE_PNG}, FIGURE_CELLS,
+                                    bad[k][0], bad[k][1], &f),
                          STATUS_BAD_ARGUMENT);
         assert_null(f);
     }
@@ -231,6 +233,31 @@ static struct bytes draw_all(enum figure_format format, enum figure_kind kind)
     return close_figure(f);
 }
 
+/* Rows of one pixel side by side, a line and the edges: none lets paper through, or is lost. */
+static void a_chosen_size_is_that_of_the_longer_side_without_seams(void **state)
+{
+    static const double mm[] = {25.4, 8, 60};
+    (void)state;
+    for (size_t k = 0; k < 6; k++) {
+        const struct figure_choice choice = {.size_mm = mm[k % 3], .dpi = 100};
+        const size_t side = (size_t)lround(mm[k % 3] / 25.4 * 100);
+        struct figure *f;
+        assert_int_equal(figure_new(&choice, kinds[k / 3], 150, 110, &f), STATUS_OK);
+        assert_int_equal(figure_width(f), 150);
+        for (int y = 0; y < 110; y++) {
+            figure_fill(f, 0, y, 150, 1, 0x336699);
+        }
+        figure_fill(f, 75, 0, 1, 110, 0x000000);
+        struct dots d = close_png(f);
+        assert_int_equal(d.width, side);
+        assert_int_equal(d.height, lround((double)side * 110 / 150));
+        const size_t lines = dots_count(&d, 0x000000);
+        assert_true(lines >= d.height && lines % d.height == 0);
+        assert_int_equal(lines + dots_count(&d, 0x336699), d.width * d.height);
+        free(d.rgb);
+    }
+}
+
 static void the_same_calls_give_the_same_file_however_many_were_drawn(void **state)
 {
     (void)state;
@@ -341,8 +368,9 @@ static void few_colours_become_a_palette_and_all_read_back(void **state)
         for (size_t i = 0; i < width * height; i++) {
             pixels[i] = used[i] = (uint32_t)(i % colours) * 2654435761U >> 8 | 0xff000000;
         }
-        assert_int_equal(png_file_colours((unsigned char *)used, width * 4, width, height, &file),
-                         STATUS_OK);
+        assert_int_equal(
+            png_file_colours((unsigned char *)used, width * 4, width, height, 192, &file),
+            STATUS_OK);
         assert_int_equal(file.data[25], colours <= 256 ? 3 : 2); /* a palette, or not */
         struct dots d = dots_read(file.data, file.len);
         for (size_t i = 0; i < width * height; i++) {
@@ -381,35 +409,71 @@ static double luminance(uint32_t rgb)
 
 enum { STEPS = 112 }; /* of a side of the scale */
 
-static void the_scale_darkens_evenly_to_blue_and_to_red(void **state)
+static void diverging_scales_darken_to_a_cold_and_to_a_warm_colour(void **state)
 {
     (void)state;
-    const uint32_t middle = colours_diverging(0);
-    assert_int_equal(middle, 0xf7f7f7);
-    assert_int_equal(colours_diverging(-0.0), middle);
-    for (int k = 1; k <= STEPS; k++) {
-        const double value = (double)k / STEPS, before = (double)(k - 1) / STEPS;
-        const uint32_t plus = colours_diverging(value), minus = colours_diverging(-value);
-        assert_true(red(plus) > blue(plus));
-        assert_true(blue(minus) > red(minus));
-        assert_true(luminance(plus) < luminance(colours_diverging(before)));
-        assert_true(luminance(minus) < luminance(colours_diverging(-before)));
-        /* equal strength looks equally dark: both sides run between colours of equal lightness, but
-         * on different ways; a twentieth of the range is far less than one sees apart */
-        assert_true(fabs(luminance(plus) - luminance(minus)) < 0.05);
+    for (size_t choice = 0; choice < COLOURS_CHOICES; choice++) {
+        const uint32_t middle = colours_diverging(choice, 0);
+        assert_int_equal(middle, 0xf7f7f7);
+        assert_int_equal(colours_diverging(choice, -0.0), middle);
+        for (int k = 1; k <= STEPS; k++) {
+            const double value = (double)k / STEPS, before = (double)(k - 1) / STEPS;
+            const uint32_t plus = colours_diverging(choice, value);
+            const uint32_t minus = colours_diverging(choice, -value);
+            assert_true(red(plus) >= blue(plus));
+            assert_true(blue(minus) >= red(minus));
+            assert_true(luminance(plus) < luminance(colours_diverging(choice, before)));
+            assert_true(luminance(minus) < luminance(colours_diverging(choice, -before)));
+            /* equal strength looks equally dark: both sides of leat's own run between colours of
+             * equal lightness, but on different ways; a twentieth of the range is far less than
+             * one sees apart */
+            assert_true(choice > 0 || fabs(luminance(plus) - luminance(minus)) < 0.05);
+        }
+    }
+    assert_int_equal(colours_diverging(1, 1), 0x67001f); /* the ends of matplotlib's RdBu_r */
+    assert_int_equal(colours_diverging(1, -1), 0x053061);
+}
+
+static void sequential_scales_darken_and_sets_have_no_colour_twice(void **state)
+{
+    (void)state;
+    for (size_t choice = 0; choice < COLOURS_CHOICES; choice++) {
+        for (int k = 1; k <= STEPS; k++) {
+            assert_true(luminance(colours_sequential(choice, (double)k / STEPS)) <
+                        luminance(colours_sequential(choice, (double)(k - 1) / STEPS)));
+        }
+        for (size_t k = 0; k < COLOURS_SET; k++) {
+            for (size_t other = 0; other < k; other++) {
+                assert_int_not_equal(colours_of(choice, k), colours_of(choice, other));
+            }
+        }
+    }
+}
+
+/* By the contrast of WCAG 2. */
+static void text_on_a_colour_is_legible(void **state)
+{
+    (void)state;
+    for (size_t choice = 0; choice < COLOURS_CHOICES; choice++) {
+        for (int k = -STEPS; k <= STEPS; k++) {
+            const uint32_t ground = colours_diverging(choice, (double)k / STEPS);
+            const double a = luminance(ground) + 0.05;
+            const double b = luminance(colours_ink_on(ground)) + 0.05;
+            assert_true((a > b ? a / b : b / a) >= 3.9);
+        }
     }
 }
 
 static void values_beyond_the_scale_are_clipped_and_nan_is_grey(void **state)
 {
     (void)state;
-    assert_int_equal(colours_diverging(1.0000001), colours_diverging(1));
-    assert_int_equal(colours_diverging(HUGE_VAL), colours_diverging(1));
-    assert_int_equal(colours_diverging(-HUGE_VAL), colours_diverging(-1));
-    const uint32_t grey = colours_diverging((double)NAN);
+    assert_int_equal(colours_diverging(0, 1.0000001), colours_diverging(0, 1));
+    assert_int_equal(colours_diverging(0, HUGE_VAL), colours_diverging(0, 1));
+    assert_int_equal(colours_diverging(0, -HUGE_VAL), colours_diverging(0, -1));
+    const uint32_t grey = colours_diverging(0, (double)NAN);
     assert_int_equal(red(grey), blue(grey));
     for (int k = -STEPS; k <= STEPS; k++) {
-        assert_int_not_equal(colours_diverging((double)k / STEPS), grey);
+        assert_int_not_equal(colours_diverging(0, (double)k / STEPS), grey);
     }
 }
 
@@ -431,7 +495,10 @@ int main(void)
         cmocka_unit_test(turned_text_lies_about_its_middle),
         cmocka_unit_test(writing_appends),
         cmocka_unit_test(few_colours_become_a_palette_and_all_read_back),
-        cmocka_unit_test(the_scale_darkens_evenly_to_blue_and_to_red),
+        cmocka_unit_test(diverging_scales_darken_to_a_cold_and_to_a_warm_colour),
+        cmocka_unit_test(sequential_scales_darken_and_sets_have_no_colour_twice),
+        cmocka_unit_test(text_on_a_colour_is_legible),
+        cmocka_unit_test(a_chosen_size_is_that_of_the_longer_side_without_seams),
         cmocka_unit_test(values_beyond_the_scale_are_clipped_and_nan_is_grey),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

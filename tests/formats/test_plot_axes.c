@@ -34,7 +34,10 @@ static int open_plot(void **state)
                               .capital = 7,
                               .x = {0, 8},
                               .y = {-3, 3}};
-    return figure_new(FIGURE_PNG, FIGURE_LINES, WIDTH, HEIGHT, &axes.figure) == STATUS_OK ? 0 : 1;
+    return figure_new(&(struct figure_choice){.format = FIGURE_PNG}, FIGURE_LINES, WIDTH, HEIGHT,
+                      &axes.figure) == STATUS_OK
+               ? 0
+               : 1;
 }
 
 static int close_plot(void **state)
@@ -55,7 +58,9 @@ static void read_plot(void)
     free(dots.rgb);
     dots = dots_read(file.data, file.len);
     bytes_free(&file);
-    assert_int_equal(figure_new(FIGURE_PNG, FIGURE_LINES, WIDTH, HEIGHT, &axes.figure), STATUS_OK);
+    assert_int_equal(figure_new(&(struct figure_choice){.format = FIGURE_PNG}, FIGURE_LINES, WIDTH,
+                                HEIGHT, &axes.figure),
+                     STATUS_OK);
 }
 
 static uint32_t dot(long x, long y)

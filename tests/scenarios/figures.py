@@ -245,6 +245,53 @@ def hostile():
     print("names are shown, and do nothing")
 
 
+def chosen():
+    """Title, colours and size, of every pipeline in every format; twice the same bytes, and the same numbers as without."""
+    inputs = [f"{samples}/{name}" for name in INPUTS]
+    title = "<script>alert(1)</script> & \"T\" 斜面 é"
+    with open("chosen.conf", "w", encoding="utf-8") as f:
+        f.write("[pipeline pearson]\ncolours = RdBu_r\n[pipeline kmeans]\nk = 2-5\ncolours = petroff8\n"
+                "[pipeline interpolate]\ncolours = viridis\n[pipeline sciddicat]\ncolours = cividis_r\n")
+    for form in ("png", "svg", "pdf"):
+        sets = [word for option in (f"figure={form}", f"title={title}", "figure_size=100", "figure_dpi=300")
+                for word in ("-s", option)]
+        for out, threads in (("a", "1"), ("b", "4")):
+            run("run", "-q", "--threads", threads, "-c", "chosen.conf", *sets, "-o", f"chosen-{form}-{out}", *inputs)
+        assert files(f"chosen-{form}-a") == files(f"chosen-{form}-b"), form
+        for folder, names in PICTURES.items():
+            check_page(f"chosen-{form}-a/{folder}", [f"{name}.{form}" for name in names])
+            for name in names:
+                path = f"chosen-{form}-a/{folder}/{name}.{form}"
+                data = read(path)
+                if form == "png":
+                    assert max(struct.unpack(">II", data[16:24])) == 1181, path
+                    assert struct.unpack(">II", data[data.index(b"pHYs") + 4:][:8]) == (11811, 11811)
+                elif form == "svg":
+                    svg = xml.dom.minidom.parseString(data).documentElement
+                    sides = [float(svg.getAttribute(side).removesuffix("px")) for side in ("width", "height")]
+                    assert abs(max(sides) - 100 / 25.4 * 96) < 0.01 and title.replace("斜面", "??") in texts_of(path), (path, sides)
+                else:
+                    box = re.search(rb"/MediaBox *\[([^]]*)\]", data)[1].split()
+                    assert abs(max(map(float, box)) - 100 / 25.4 * 72) < 0.01, (path, box)
+    numbers = [k for k in files("png-a") if k.endswith((".gz", ".npz", ".tif"))]
+    assert {k: files("png-a")[k] for k in numbers} == {k: files("chosen-png-a")[k] for k in numbers}
+    for name, ends in (("auto", "9c1b1e"), ("RdBu_r", "67001f"), ("PuOr_r", "7f3b08")):
+        run("run", "-q", "--force", "-s", f"colours={name}", "-o", "ends", inputs[0])
+        data = read("ends/greenhouse/heatmap.png")
+        begins = data.index(b"PLTE") + 4
+        palette = data[begins:begins + struct.unpack(">I", data[begins - 8:begins - 4])[0]].hex()
+        assert ends in [palette[k:k + 6] for k in range(0, len(palette), 6)], name
+    run("run", "-q", "--force", "-s", "figure=svg", "-s", "title=" + "=,; " * 100, "-o", "ends", inputs[0])
+    shown = [t for t in texts_of("ends/greenhouse/heatmap.svg") if t.startswith("=,; =,;")]
+    assert len(shown) == 1 and "…" in shown[0], shown
+    for wrong, says in (("title=a\nb", "control character"), ("title=" + "x" * 401, "401 bytes"), ("title=a\ud800", "UTF-8"),
+                        ("colours=jet", "RdBu_r"), ("colours=viridis", "PuOr_r"), ("figure_size=401", "400"),
+                        ("figure_dpi=1200", "600"), ("color=RdBu_r", "colours")):
+        out, said = run("run", "-s", os.fsencode(wrong.encode("utf-8", "surrogatepass")), inputs[0], status=2)
+        assert says in said, (wrong, said)
+    print("title, colours and size of pictures as chosen")
+
+
 def after(texts, title):
     """The texts of a section, its blanks left out."""
     texts = [t for t in texts if t.strip()]
@@ -307,5 +354,6 @@ order()
 cut()
 texts()
 hostile()
+chosen()
 report()
 show()

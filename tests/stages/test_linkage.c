@@ -181,7 +181,7 @@ static void heat_maps_of_any_size_can_be_printed_and_are_bounded(void **state)
         assert_in_range(g.side * g.cell, 1000, 2000);
         assert_true(g.side <= n && g.side * g.series >= n && (g.side - 1) * g.series < n);
         assert_true(g.series == 1 || g.side >= 600);
-        assert_true(heatmap_bytes(n, FIGURE_PDF) < 64 << 20);
+        assert_true(heatmap_bytes(n, &(struct figure_choice){.format = FIGURE_PDF}) < 64 << 20);
     }
 }
 

@@ -868,7 +868,7 @@ static void values_in_cells_leave_the_colours_of_the_bar(void **state)
     for (size_t k = 0; k < 448; k++) {
         const double step = (double)(k / 16 * 16) + 7.5;
         const size_t y = (size_t)(r->y + 5.5) + 14 + k, x = (size_t)r->x + 8;
-        assert_int_equal(dots_at(&d, x, y), colours_diverging(1 - 2 * step / 447));
+        assert_int_equal(dots_at(&d, x, y), colours_diverging(0, 1 - 2 * step / 447));
     }
     free(d.rgb);
     bytes_free(&png);
