@@ -234,7 +234,6 @@ static struct outcome run_sheet(const struct sheet *s)
     n_jobs++;
     struct outcome o = {0};
     struct param_value params[MOST_SPECS];
-    assert_true(stage_interpolate.n_specs <= 8);
     parse_params(&stage_interpolate, s->params, params);
     const struct stage_part *parts[STAGE_MAX_PARTS];
     const bool has_line = stage_parts(&stage_interpolate, params, parts) == 1;

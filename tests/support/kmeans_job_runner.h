@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-enum { MEMBERS = 16, KMEANS_PARAMS = 14 };
+enum { MEMBERS = 16 };
 
 /* A member of kmeans.npz, or a text, all portions together. */
 struct member {
@@ -232,9 +232,8 @@ static inline enum status run_passes(const struct points *p, struct pull *stage,
 static inline struct clustering cluster(const struct points *p)
 {
     struct clustering out = {0};
-    struct param_value params[KMEANS_PARAMS];
+    struct param_value params[MOST_SPECS];
     struct pull *stage = NULL;
-    assert_int_equal(stage_kmeans.n_specs, KMEANS_PARAMS);
     parse_params(&stage_kmeans, p->params, params);
     const struct stage_args args = {.queue = counted.queue,
                                     .params = params,
