@@ -298,6 +298,54 @@ static void attempts_are_counted_over_restarts_until_there_are_too_many(void **s
     is_empty("out");
 }
 
+/* The job's state, as a clock says that it was kept. */
+static void keep_state(const struct spool_job *job, time_t when)
+{
+    const struct spool_part file = spool_state_file(OWNER, job->id);
+    const struct timespec times[] = {{when, 0}, {when, 0}};
+    char path[96];
+    snprintf(path, sizeof(path), "out/%s", file.name);
+    put(path, "so far");
+    assert_int_equal(utimensat(root_fd, path, times, 0), 0);
+}
+
+/* Three attempts that each keep a state, as a clock says that it is `when`, and three that do not.
+ */
+static void begin_again_and_again(time_t when)
+{
+    struct spool_recovery r;
+    put("in/a.csv", "1");
+    struct spool_job *job = new_job("", "a", "a.csv", NULL);
+    spool_claim(s, &job, 1);
+    for (unsigned n = 1; n < 6; n++) {
+        attempt(job);
+        if (n <= 3) {
+            keep_state(job, when + n);
+        }
+        spool_job_free(job);
+        recover(&r);
+        assert_int_equal(r.n_jobs, 1);
+        job = r.jobs[0];
+        assert_int_equal(job->n_attempts, n % 3);
+        r.n_jobs = 0;
+        spool_recovery_free(&r);
+        spool_verify(s, &job, 1);
+    }
+    attempt(job);
+    spool_job_free(job);
+    recover(&r);
+    assert_int_equal(r.n_failed, 1);
+    spool_recovery_free(&r);
+    is_empty("out");
+}
+
+static void attempts_that_keep_a_new_state_are_forgiven_whatever_the_clock_says(void **state)
+{
+    (void)state;
+    begin_again_and_again(7); /* the host begins each time in 1970, and the record is of later */
+    begin_again_and_again(7000000000);
+}
+
 /* Every change of a step fails once with `error`; afterwards the step succeeds. */
 static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
 {
@@ -568,6 +616,7 @@ int main(void)
         TEST(retry_that_fails_leaves_the_failure_as_it_was),
         TEST(what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
+        TEST(attempts_that_keep_a_new_state_are_forgiven_whatever_the_clock_says),
         TEST(our_side_fails_and_the_job_stands_where_it_stood),
         TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),
         TEST(input_that_changed_under_the_worker_is_nobodys_fault),

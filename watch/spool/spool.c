@@ -274,6 +274,14 @@ struct spool_part spool_state_file(const char *owner, const char *id)
     return file;
 }
 
+int64_t spool_state_ns(const struct spool *s, const char *id)
+{
+    struct stat st;
+    const struct spool_part file = spool_state_file(s->owner, id);
+    const bool is_kept = fstatat(s->out_fd, file.name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return is_kept ? spool_file_of(NULL, &st).mtime_ns : 0;
+}
+
 bool spool_drop_state(const struct spool *s, const char *id)
 {
     return disk_unlink_both("drop.state", s->out_fd, spool_state_file(s->owner, id).name) == 0;

@@ -109,6 +109,7 @@ struct spool_job {
     char *published;     /* where in OUT the result is in the end: FOLDER/X, FOLDER/X~ID or X~ID;
                             NULL until known */
     unsigned n_attempts; /* charged */
+    int64_t state_ns;    /* mtime of the state that the last of them found; 0: it found none */
     enum spool_state state;
     enum spool_outcome outcome; /* of the last step */
     char *message;              /* why it was not SPOOL_OK; else NULL */

@@ -367,6 +367,7 @@ void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n)
     for (size_t i = 0; i < n; i++) {
         if (spool_enter_step(jobs[i], SPOOL_QUEUED)) {
             jobs[i]->n_attempts++;
+            jobs[i]->state_ns = spool_state_ns(s, jobs[i]->id);
             write_record(s, jobs[i], "attempt.charge", uncharged);
             charged[n_charged++] = jobs[i];
         }

@@ -102,10 +102,11 @@ char *spool_record_job(const struct spool_job *job)
                                            "owner", job->owner, "part_inode",
                                            (json_int_t)job->part_inode, "replace", job->replace)
                                : NULL;
-    return dump(json_pack("{s:i, s:s, s:o, s:o, s:o, s:O, s:i, s:b, s:o*}", "schema", SCHEMA, "id",
-                          job->id, "folder", encode(job->folder), "stem", encode(job->stem),
+    return dump(json_pack("{s:i, s:s, s:o, s:o, s:o, s:O, s:i, s:I, s:b, s:o*}", "schema", SCHEMA,
+                          "id", job->id, "folder", encode(job->folder), "stem", encode(job->stem),
                           "inputs", pack_files(job), "parameters", job->parameters, "attempts",
-                          (int)job->n_attempts, "held", job->held, "commit", commit));
+                          (int)job->n_attempts, "state_ns", (json_int_t)job->state_ns, "held",
+                          job->held, "commit", commit));
 }
 
 char *spool_record_reason(const struct spool_job *job, const struct spool_reason *reason)
@@ -190,6 +191,7 @@ static enum status take_job(struct spool_job *job, const char *id, const json_t 
     const json_int_t attempts = json_integer_value(json_object_get(object, "attempts"));
     snprintf(job->id, sizeof(job->id), "%s", id);
     job->n_attempts = attempts > 0 && attempts < INT_MAX ? (unsigned)attempts : 0;
+    job->state_ns = json_integer_value(json_object_get(object, "state_ns"));
     job->held = json_is_true(json_object_get(object, "held"));
     job->parameters = json_is_object(parameters) ? json_incref(parameters) : NULL;
     job->files = xcalloc(json_array_size(inputs), sizeof(*job->files));

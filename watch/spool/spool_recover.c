@@ -151,17 +151,6 @@ static void remove_empty(struct spool *s, struct spool_recovery *r, const char *
     }
 }
 
-/* Whether the last attempt, which a record was written for, has kept a state: a host that starts
- * again and again is not the job's fault. */
-static bool has_moved_on(const struct spool *s, const struct spool_job *job)
-{
-    struct stat record, state;
-    const struct spool_part file = spool_state_file(s->owner, job->id);
-    return fstatat(s->work_fd, spool_path(job->id, "job").text, &record, 0) == 0 &&
-           fstatat(s->out_fd, file.name, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
-           state.st_mtime > record.st_mtime;
-}
-
 /* A job that is neither committed nor failed, and has inputs. */
 static void go_on(struct spool *s, struct spool_recovery *r, struct spool_job *job,
                   const struct found *f)
@@ -178,8 +167,9 @@ static void go_on(struct spool *s, struct spool_recovery *r, struct spool_job *j
             return;
         }
     }
-    if (job->n_attempts >= s->max_attempts && has_moved_on(s, job)) {
-        job->n_attempts = 0;
+    const int64_t state_ns = spool_state_ns(s, job->id);
+    if (job->n_attempts >= s->max_attempts && state_ns != 0 && state_ns != job->state_ns) {
+        job->n_attempts = 0; /* a host that starts again and again is not the job's fault */
     }
     if (job->n_attempts >= s->max_attempts) {
         char text[80];

@@ -83,6 +83,8 @@ int spool_open_part(const struct spool *s, const char *id);
 /* Removes the part of that owner, and what stepped aside for it; false, with errno, when something
  * is left. */
 bool spool_drop_part(const struct spool *s, const char *owner, const char *id);
+/* When the job's state was kept, by the clock of then: its mtime; 0: there is none. */
+int64_t spool_state_ns(const struct spool *s, const char *id);
 /* Removes the job's state; false, with errno, when it is still there. */
 bool spool_drop_state(const struct spool *s, const char *id);
 /* STEM~ID.REST for a name that is taken: behind `stem` where the name begins with it, else at the
