@@ -227,55 +227,37 @@ bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES])
 
 /* --- what lies beside ------------------------------------------------------------------------- */
 
-/* Whether `beside` is of another drop than the part. */
-static bool is_of_other_drop(const struct groups *groups, const struct group_file *beside,
-                             const struct group_file *part)
-{
-    const struct group_job *const job = part->job;
-    int64_t first = INT64_MAX;
-    if (beside->kind == INPUT_MARKER || beside->kind == INPUT_MASK) {
-        return false; /* the job would wait for ever, or be done as if there were none */
-    }
-    for (size_t i = 0; i < job->n_parts; i++) {
-        if (job->parts[i] != NULL && job->parts[i]->arrived_ms < first) {
-            first = job->parts[i]->arrived_ms;
-        }
-    }
-    return beside->drop != part->drop || (groups->drop_ms != GROUP_ANY_TIME && first != INT64_MAX &&
-                                          beside->arrived_ms < first - groups->drop_ms);
-}
-
 /* Whether it goes with the part. */
-static size_t fits(const struct groups *groups, const struct group_file *beside,
-                   const struct group_file *part)
+static size_t fits(const struct group_file *beside, const struct group_file *part)
 {
+    /* Of the others the job would wait for one for ever, or be done as if there were none. */
+    const bool is_of_any_drop = beside->kind == INPUT_MARKER || beside->kind == INPUT_MASK;
     return group_is_beside(beside->kind) && !beside->is_taken && part->job != NULL &&
-                   !part->job->is_alone && !is_of_other_drop(groups, beside, part)
+                   !part->job->is_alone && (is_of_any_drop || beside->drop == part->drop)
                ? beside_fits(beside->path, part->path)
                : 0;
 }
 
-struct group_file *group_owner(const struct groups *groups, const struct group_file *beside)
+struct group_file *group_owner(const struct group_file *beside)
 {
     struct group_file *f, *best = NULL;
     size_t most = 0;
     TAILQ_FOREACH(f, &beside->group->files, place)
     {
-        const size_t n = fits(groups, beside, f);
+        const size_t n = fits(beside, f);
         best = n > most ? f : best;
         most = n > most ? n : most;
     }
     return best;
 }
 
-struct group_file *group_beside(const struct groups *groups, const struct group_file *part,
-                                enum input_kind kind)
+struct group_file *group_beside(const struct group_file *part, enum input_kind kind)
 {
     struct group_file *f, *best = NULL;
     size_t most = 0;
     TAILQ_FOREACH(f, &part->group->files, place)
     {
-        const size_t n = f->kind == kind ? fits(groups, f, part) : 0;
+        const size_t n = f->kind == kind ? fits(f, part) : 0;
         if (n > most || (n > 0 && n == most && strcmp(f->path, best->path) > 0)) { /* .prj, .PRJ */
             best = f;
             most = n;
@@ -284,8 +266,7 @@ struct group_file *group_beside(const struct groups *groups, const struct group_
     return best;
 }
 
-struct group_file *group_next_beside(const struct groups *groups, const struct group_job *job,
-                                     const struct group_file *f)
+struct group_file *group_next_beside(const struct group_job *job, const struct group_file *f)
 {
     size_t first = 0;
     while (first < job->n_parts && job->parts[first] == NULL) {
@@ -297,7 +278,7 @@ struct group_file *group_next_beside(const struct groups *groups, const struct g
                                   : TAILQ_FIRST(&job->parts[first]->group->files);
     for (; next != NULL; next = TAILQ_NEXT(next, place)) {
         for (size_t i = first; i < job->n_parts; i++) {
-            if (job->parts[i] != NULL && fits(groups, next, job->parts[i]) > 0) {
+            if (job->parts[i] != NULL && fits(next, job->parts[i]) > 0) {
                 return next;
             }
         }
@@ -305,11 +286,11 @@ struct group_file *group_next_beside(const struct groups *groups, const struct g
     return NULL;
 }
 
-const struct group_file *group_awaits(const struct groups *groups, const struct group_job *job)
+const struct group_file *group_awaits(const struct group_job *job)
 {
-    const struct group_file *f = group_next_beside(groups, job, NULL);
+    const struct group_file *f = group_next_beside(job, NULL);
     while (f != NULL && f->is_complete) {
-        f = group_next_beside(groups, job, f);
+        f = group_next_beside(job, f);
     }
     return f;
 }

@@ -23,8 +23,7 @@ struct group_file {
     const char *path; /* the caller's, as long as the file is in a group */
     enum input_kind kind;
     bool is_complete;
-    int64_t arrived_ms;    /* of its drop, by one clock; of what lies beside a part: the last */
-    int drop;              /* which of the group's drops it is of; GROUP_NO_DROP: of none here */
+    int drop;              /* the caller's: what lies beside goes with parts of its own alone */
     bool is_taken;         /* to a job or away, by the caller: it goes with nothing else */
     struct group *group;   /* NULL: it is in none */
     struct group_job *job; /* whose part it is; NULL: none's */
@@ -53,13 +52,8 @@ struct group {
     void *drops; /* what the caller remembers of them: until that is NULL, the group stays */
 };
 
-/* Files whose arrivals are further apart than so are not of one drop: what lies beside a part and
- * came so much earlier is not of its job; but a marker and a mask are, whenever they came. */
-enum { GROUP_ANY_TIME = -1 };
-enum { GROUP_NO_DROP = -1 };
 struct groups {
     void *tree; /* of struct group */
-    int64_t drop_ms;
 };
 
 /* Whether a file of this kind lies beside others. */
@@ -90,18 +84,16 @@ void group_leave(struct group_file *f);
 enum { GROUP_WHY_BYTES = 1024 };
 bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES]);
 /* Whether something that lies beside a part of the job is not complete: which. NULL: nothing. */
-const struct group_file *group_awaits(const struct groups *groups, const struct group_job *job);
+const struct group_file *group_awaits(const struct group_job *job);
 
 /* The part whose job the file, which lies beside it, is of; NULL: none. */
-struct group_file *group_owner(const struct groups *groups, const struct group_file *beside);
+struct group_file *group_owner(const struct group_file *beside);
 /* The best file of that kind that lies beside the part; NULL: none. */
-struct group_file *group_beside(const struct groups *groups, const struct group_file *part,
-                                enum input_kind kind);
+struct group_file *group_beside(const struct group_file *part, enum input_kind kind);
 /* Whether the part is a grid, and beside_wants_projection(its name). */
 bool group_wants_projection(const struct group_file *part);
 
 /* The files that go with the job after f (NULL: the first), not its parts; NULL: no more. */
-struct group_file *group_next_beside(const struct groups *groups, const struct group_job *job,
-                                     const struct group_file *f);
+struct group_file *group_next_beside(const struct group_job *job, const struct group_file *f);
 
 #endif

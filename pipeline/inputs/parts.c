@@ -36,7 +36,6 @@ static struct member *member_of(struct group_file *f)
 struct parts *parts_new(void)
 {
     struct parts *const p = xcalloc(1, sizeof(*p));
-    p->groups.drop_ms = GROUP_ANY_TIME;
     TAILQ_INIT(&p->members);
     return p;
 }
@@ -108,7 +107,7 @@ static void take_out(struct parts *p, struct group_job *job, struct job_input *o
         }
         const struct member *const prj =
             group_wants_projection(&parts[i]->f)
-                ? member_of(group_beside(&p->groups, &parts[i]->f, INPUT_PROJECTION))
+                ? member_of(group_beside(&parts[i]->f, INPUT_PROJECTION))
                 : NULL;
         out->parts[i] = parts[i]->part;
         if (prj != NULL && prj->text != NULL) {
@@ -116,7 +115,7 @@ static void take_out(struct parts *p, struct group_job *job, struct job_input *o
         }
         out->n_parts++;
     }
-    for (struct group_file *f; (f = group_next_beside(&p->groups, job, NULL)) != NULL;) {
+    for (struct group_file *f; (f = group_next_beside(job, NULL)) != NULL;) {
         drop(p, member_of(f));
     }
     for (size_t i = 0; i < STAGE_MAX_PARTS; i++) {
@@ -134,7 +133,7 @@ static void take_out(struct parts *p, struct group_job *job, struct job_input *o
 /* Whether the job is complete: then it is taken out. */
 static bool take_out_complete(struct parts *p, struct group_job *job, struct job_input *out)
 {
-    const bool is = is_whole(job) && group_awaits(&p->groups, job) == NULL;
+    const bool is = is_whole(job) && group_awaits(job) == NULL;
     if (is) {
         take_out(p, job, out);
     }
@@ -223,7 +222,7 @@ bool parts_add_projection(struct parts *p, const char *path, char *text, struct 
         drop(p, m);
         return false;
     }
-    const struct group_file *const owner = group_owner(&p->groups, &m->f);
+    const struct group_file *const owner = group_owner(&m->f);
     return owner != NULL && take_out_complete(p, owner->job, out);
 }
 

@@ -14,7 +14,7 @@ enum { LATE_TIMES = 5 }; /* so many times that files of one drop come apart, aft
 
 static bool is_lately(const struct service_inbox *inbox, uint64_t ms)
 {
-    return ms != 0 && inbox->now_ms <= ms + LATE_TIMES * (uint64_t)inbox->groups.drop_ms;
+    return ms != 0 && inbox->now_ms <= ms + LATE_TIMES * (uint64_t)inbox->drop_ms;
 }
 
 static void forget(struct service_inbox *inbox, struct drops *d)
@@ -45,12 +45,16 @@ static struct drops *drops_of(struct service_inbox *inbox, struct group *group)
             forget(inbox, d);
         }
     }
-    if (group->drops == NULL) {
+    d = group->drops;
+    if (d == NULL) {
         d = group->drops = xcalloc(1, sizeof(*d));
-        *d = (struct drops){.group = group, .kept_ms = inbox->now_ms};
-        TAILQ_INSERT_TAIL(&inbox->drops, d, place);
+        d->group = group;
+    } else {
+        TAILQ_REMOVE(&inbox->drops, d, place);
     }
-    return group->drops;
+    TAILQ_INSERT_TAIL(&inbox->drops, d, place);
+    d->kept_ms = inbox->now_ms;
+    return d;
 }
 
 /* The present drop has ended: all that comes is of the next one. */
@@ -60,9 +64,8 @@ static void end_drop(const struct service_inbox *inbox, struct drops *d)
     if (d->claimed_ms == 0 && !is_lately(inbox, d->unsure_ms)) { /* not for ever by many drops */
         d->unsure_ms = inbox->now_ms;
     }
-    if (!d->has_projection && !is_over) {
-        d->n_owed++;
-        d->owed_ms = d->is_doubted ? d->owed_ms : inbox->now_ms;
+    if (!d->has_projection && !is_over && !d->is_doubted) {
+        d->owed_ms = inbox->now_ms;
     }
     free(d->names);
     d->names = NULL;
@@ -104,19 +107,37 @@ static int take_in(const struct service_inbox *inbox, struct drops *d, struct fi
     const bool is_projection = f->g.kind == INPUT_PROJECTION, comes_again = has_come(d, name);
     if (comes_again && is_projection && f->was_here) { /* nobody saw the begin of its drop */
         f->was_here = false;
-        return GROUP_NO_DROP;
+        return NO_DROP;
     }
     if (comes_again || (d->claimed_ms != 0 && !is_lately(inbox, d->claimed_ms))) {
         end_drop(inbox, d);
     }
-    d->n_owed = is_lately(inbox, d->owed_ms) ? d->n_owed : 0;
-    if (is_projection && d->n_owed > 0) {
-        d->n_owed--;
+    if (is_projection && is_lately(inbox, d->owed_ms)) {
         d->is_doubted = true;
-        return GROUP_NO_DROP;
+        return NO_DROP;
     }
     note_name(d, name);
     return d->number;
+}
+
+/* What came so much earlier than all parts of its job is of another drop; not a marker or a mask.
+ */
+static void leave_old(const struct service_inbox *inbox, struct group *group)
+{
+    struct group_file *g;
+    TAILQ_FOREACH(g, &group->files, place)
+    {
+        const struct group_file *const owner = group_owner(g);
+        int64_t first_ms = INT64_MAX;
+        for (size_t i = 0; owner != NULL && i < owner->job->n_parts; i++) {
+            const struct file *const part = inbox_file_of(owner->job->parts[i]);
+            first_ms = part != NULL && part->arrived_ms < first_ms ? part->arrived_ms : first_ms;
+        }
+        if (owner != NULL && (g->kind == INPUT_PROJECTION || g->kind == INPUT_SIDECAR) &&
+            inbox_file_of(g)->arrived_ms < first_ms - inbox->drop_ms) {
+            g->drop = NO_DROP;
+        }
+    }
 }
 
 void inbox_arrives(struct service_inbox *inbox, struct file *f)
@@ -128,15 +149,15 @@ void inbox_arrives(struct service_inbox *inbox, struct file *f)
         f->g.drop = take_in(inbox, drops_of(inbox, f->g.group), f);
     } else if (d != NULL) {
         const bool is_doubted = f->g.kind == INPUT_SIDECAR && is_lately(inbox, d->ended_ms);
-        f->g.drop = is_doubted ? GROUP_NO_DROP : d->number;
+        f->g.drop = is_doubted ? NO_DROP : d->number;
     }
+    leave_old(inbox, f->g.group);
 }
 
 void inbox_note_claimed(struct service_inbox *inbox, const struct file *f)
 {
-    struct drops *const d = f->g.group->drops;
-    if (d != NULL) {
-        d->claimed_ms = inbox->now_ms;
+    if (f->g.group->drops != NULL) {
+        drops_of(inbox, f->g.group)->claimed_ms = inbox->now_ms;
     }
 }
 

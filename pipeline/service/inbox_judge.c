@@ -27,7 +27,7 @@ static const struct file *find_other(const struct file *f)
 /* What a file that lies beside others, and is complete, waits for. */
 static void judge_beside(struct service_inbox *inbox, struct file *f)
 {
-    const struct file *const owner = inbox_file_of(group_owner(&inbox->groups, &f->g));
+    const struct file *const owner = inbox_file_of(group_owner(&f->g));
     const bool late = owner == NULL && inbox_is_late(inbox, f);
     const struct file *const other = owner != NULL || late ? owner : find_other(f);
     if (other != NULL) {
@@ -39,7 +39,7 @@ static void judge_beside(struct service_inbox *inbox, struct file *f)
         inbox_set_reason(f, xstrdup(INBOX_OWNERLESS));
         inbox_move_to(inbox, f, LIST_HELD);
     } else if (f->list != LIST_LATE) {
-        f->look_ms = f->complete_ms + (uint64_t)inbox->groups.drop_ms;
+        f->look_ms = f->complete_ms + (uint64_t)inbox->drop_ms;
         inbox_set_reason(f, xstrdup(INBOX_OWNERLESS));
         inbox_move_to(inbox, f, LIST_LATE);
     }
@@ -58,16 +58,16 @@ static char *find_missing(const struct service_inbox *inbox, const struct file *
     if (group_lacks(&f->g, why)) {
         return xasprintf("waits for %s", why);
     }
-    const struct group_file *mask = group_beside(&inbox->groups, &f->g, INPUT_MASK);
+    const struct group_file *mask = group_beside(&f->g, INPUT_MASK);
     if (mask != NULL && job->of[f->g.part]->kind == STAGE_GRID && f->g.kind == INPUT_OF_JOB) {
         return xasprintf("%s is not read: write it into the grid as NODATA (leat check says how), "
                          "or remove it",
                          file_name_last(mask->path));
     }
-    if (inbox->settings->done_file && group_beside(&inbox->groups, &f->g, INPUT_MARKER) == NULL) {
+    if (inbox->settings->done_file && group_beside(&f->g, INPUT_MARKER) == NULL) {
         return xasprintf("waits for %s%s", file_name_last(f->path), INPUT_NAME_MARKER);
     }
-    const struct group_file *const beside = group_awaits(&inbox->groups, job);
+    const struct group_file *const beside = group_awaits(job);
     return beside != NULL ? xasprintf("waits for %s", file_name_last(beside->path)) : NULL;
 }
 
@@ -82,11 +82,9 @@ static struct file *find_waiting(const struct service_inbox *inbox, const struct
     if (job->is_alone || first->g.kind != INPUT_OF_JOB) {
         return NULL;
     }
-    const struct file *const prj =
-        inbox_file_of(group_beside(&inbox->groups, &first->g, INPUT_PROJECTION));
-    const bool lacks_prj =
-        group_wants_projection(&first->g) &&
-        (prj == NULL || prj->was_here || prj->g.arrived_ms < first->g.arrived_ms);
+    const struct file *const prj = inbox_file_of(group_beside(&first->g, INPUT_PROJECTION));
+    const bool lacks_prj = group_wants_projection(&first->g) &&
+                           (prj == NULL || prj->was_here || prj->arrived_ms < first->arrived_ms);
     bool is_mixed = inbox_is_unsure(inbox, first->g.group);
     for (size_t i = 1; i < job->n_parts; i++) {
         is_mixed = is_mixed || inbox_file_of(job->parts[i])->g.drop != first->g.drop;

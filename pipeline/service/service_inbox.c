@@ -17,14 +17,14 @@
 
 enum {
     NOT_MOVABLE_MS = 10000, /* before a file that may not be moved is tried again */
+    NOT_FOUND_MS = 1000,    /* for another file in the place of one to be found, at most */
     DROP_MS = 1000          /* that files of one drop come apart, at least */
 };
 
 static void adopt(struct service_inbox *inbox, const struct settings *settings)
 {
     inbox->settings = settings;
-    inbox->groups.drop_ms =
-        inbox_settle_ms(inbox) > DROP_MS ? (int64_t)inbox_settle_ms(inbox) : DROP_MS;
+    inbox->drop_ms = inbox_settle_ms(inbox) > DROP_MS ? (int64_t)inbox_settle_ms(inbox) : DROP_MS;
 }
 
 static int by_path(const void *a, const void *b)
@@ -105,7 +105,7 @@ static void see(struct service_inbox *inbox, struct file *f, const struct stat *
                                                        ns_of(st->st_mtim) > ns_of(f->st.st_mtim)));
     if (is_other || (group_is_beside(f->g.kind) && !is_same(st, &f->st))) {
         f->since_ms = inbox->now_ms;
-        f->g.arrived_ms = ns_of(st->st_ctim) / 1000000;
+        f->arrived_ms = ns_of(st->st_ctim) / 1000000;
     }
     f->st = *st;
     if (is_other) {
@@ -125,7 +125,7 @@ static struct file *add(struct service_inbox *inbox, struct watcher_file *found,
     found->path = NULL;
     /* A folder that is moved in holds files of any age, which arrive together. */
     const int64_t own_ns = ns_of(found->st.st_ctim), folder_ns = ns_of(found->folder_came);
-    f->g.arrived_ms = (own_ns > folder_ns ? own_ns : folder_ns) / 1000000;
+    f->arrived_ms = (own_ns > folder_ns ? own_ns : folder_ns) / 1000000;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     group_add(&inbox->groups, &f->g);
     inbox->n_files++;
@@ -268,7 +268,14 @@ static void take_answer(struct service_inbox *inbox, struct file *f,
         forget(inbox, f);
         return;
     }
-    see(inbox, f, &answer->st);
+    const ino_t inode = answer->st.st_ino;     /* 0: it could not be opened */
+    if (inode != 0 && inode != f->st.st_ino) { /* what came before it may not be found yet */
+        inbox_look_at(inbox, f, inbox->now_ms + NOT_FOUND_MS);
+        return;
+    }
+    if (inode != 0) {
+        see(inbox, f, &answer->st);
+    }
     if (answer->state == READY_YES && f->g.job == NULL && !group_is_beside(f->g.kind)) {
         inbox_route(inbox, f); /* it had gone for a moment */
     } else if (answer->state == READY_YES) {
@@ -304,15 +311,14 @@ void service_inbox_looked(struct service_inbox *inbox, struct service_look *look
 /* --- to the spool and back -------------------------------------------------------------------- */
 
 /* The job's files, part after part, then what lies beside them; n of them, for free(). */
-static struct file **list_files(const struct service_inbox *inbox, const struct group_job *job,
-                                size_t *n)
+static struct file **list_files(const struct group_job *job, size_t *n)
 {
     struct file **files = xcalloc(job->n_parts, sizeof(*files));
     struct group_file *g = NULL;
     for (*n = 0; *n < job->n_parts; ++*n) {
         files[*n] = inbox_file_of(job->parts[*n]);
     }
-    while ((g = group_next_beside(&inbox->groups, job, g)) != NULL) {
+    while ((g = group_next_beside(job, g)) != NULL) {
         files = xrealloc(files, *n + 1, sizeof(*files));
         files[(*n)++] = inbox_file_of(g);
     }
@@ -412,7 +418,7 @@ struct spool_job *service_inbox_take(struct service_inbox *inbox, uint64_t now_m
     inbox->now_ms = now_ms;
     while (job == NULL && (g = TAILQ_FIRST(&inbox->ready)) != NULL) {
         size_t n;
-        struct file **const files = list_files(inbox, g, &n);
+        struct file **const files = list_files(g, &n);
         job = make_job(inbox, files, n);
         inbox_set_ready(inbox, g, false);
         for (size_t i = 0; i < n; i++) {
@@ -542,7 +548,7 @@ void service_inbox_list(const struct service_inbox *inbox, double now_s, size_t 
             if (json_array_size(list) >= most) {
                 return;
             }
-            const double came_s = (double)f->g.arrived_ms * 1e-3;
+            const double came_s = (double)f->arrived_ms * 1e-3;
             char *path = xasprintf("in/%s", f->path);
             json_array_append_new(list,
                                   json_pack("{s:o, s:o, s:f}", "path", text_json(path), "reason",
@@ -559,7 +565,7 @@ double service_inbox_oldest_part_s(const struct service_inbox *inbox, double now
     const struct file *f;
     TAILQ_FOREACH(f, &inbox->lists[LIST_HELD], place)
     {
-        const double came_s = (double)f->g.arrived_ms * 1e-3;
+        const double came_s = (double)f->arrived_ms * 1e-3;
         first_s = f->g.job != NULL && came_s < first_s ? came_s : first_s;
     }
     return now_s - first_s;

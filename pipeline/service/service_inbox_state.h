@@ -22,6 +22,9 @@ enum inbox_list {
     LISTS
 };
 
+/* file.g.drop: it goes with nothing. */
+enum { NO_DROP = -1 };
+
 struct file {
     struct group_file g;
     char *path;
@@ -34,6 +37,7 @@ struct file {
     bool was_here;     /* at the start: what has gone before is not known */
     char *reason;      /* NULL: by the list */
     struct ready_memory memory;
+    int64_t arrived_ms; /* of its drop, by the files' clock; of what lies beside a part: the last */
     uint64_t since_ms, complete_ms, look_ms, never_since_ms;
     unsigned long found; /* the number of the complete look that found it */
     const void *taker;   /* LIST_TAKEN: the job that it came late for; NULL: is one of its own */
@@ -49,12 +53,11 @@ struct drops {
     char *names;         /* what has come of it, "/NAME/NAME/"; NULL: nothing */
     bool has_projection; /* of its own */
     bool is_doubted;     /* one has come that may be the one before's */
-    size_t n_owed;       /* drops before it that went without a .prj, which may still come */
-    uint64_t owed_ms;    /* the last of them */
+    uint64_t owed_ms;    /* one before it went without a .prj, which may still come; 0: none did */
     uint64_t ended_ms;   /* the one before it; 0: there was none */
     uint64_t claimed_ms; /* it was; 0: it was not */
     uint64_t unsure_ms;  /* since one drop has come over another: who knows what was not seen */
-    uint64_t kept_ms;    /* since when the group has been looked at for its end */
+    uint64_t kept_ms;    /* since when nothing has come, nor was claimed */
     TAILQ_ENTRY(drops) place;
 };
 
@@ -68,6 +71,7 @@ struct service_inbox {
     size_t n_files;
     unsigned long n_found;
     uint64_t now_ms; /* of the present call */
+    int64_t drop_ms; /* files whose arrivals are further apart are not of one drop */
 };
 
 static inline struct file *inbox_file_of(struct group_file *g)

@@ -91,11 +91,10 @@ static void projection_is_never_of_another_drop(void **state)
     COMPLETE("x.prj"); /* long before its grid */
     now += 2001;
     COMPLETE("x.dem.asc", "x.source.asc");
-    assert_waits("in/x.prj", "stays as long as x.dem.asc");
+    assert_true(put_away("x.prj"));
     now += 2000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc", true);
-    put_away("x.prj");
     assert_int_equal(service_inbox_count(inbox), 0);
     FOUND("x.dem.prj"); /* late for that job, and not of the next */
     COMPLETE("x.dem.asc", "x.source.asc");
@@ -191,6 +190,71 @@ static void projection_that_may_be_of_either_drop_is_of_none(void **state)
     now += 10001; /* nothing of theirs comes any more */
     COMPLETE("x.dem.asc", "x.source.asc", "x.prj");
     take("", "x", "x.dem.asc x.source.asc x.prj", true);
+}
+
+/* The first may be that of the drop before, or of this one; so the second may be of this or the
+ * next. */
+static void projection_after_one_that_may_be_of_either_drop_is_of_none_either(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    COMPLETE("x.dem.asc", "x.source.asc");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    COMPLETE("x.dem.asc", "x.source.asc", "x.prj");
+    written_s = 1;
+    COMPLETE("x.prj");
+    written_s = 0;
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    assert_true(put_away("x.prj"));
+}
+
+/* What is due is another file than was found. */
+static void look_at_another(const struct stat *st)
+{
+    struct service_look looks[2];
+    assert_int_equal(service_inbox_due(inbox, now, looks, 2), 1);
+    looks[0].answer = (struct ready_answer){.state = READY_YES, .st = *st};
+    service_inbox_looked(inbox, looks, 1, now);
+}
+
+/* The grid has come before it, and is found after it was seen. */
+static void another_projection_is_none_before_it_is_found(void **state)
+{
+    (void)state;
+    const struct stat st = {.st_ino = 77, .st_ctim.tv_sec = (time_t)(now / 1000)};
+    struct watcher_file file = {.path = strdup("x.prj"), .st = st};
+    struct watcher_findings findings = {.files = &file, .n_files = 1};
+    open_inbox("--settle 2");
+    FOUND("x.prj");
+    look_at_another(&st);
+    COMPLETE("x.dem.asc", "x.source.asc");
+    service_inbox_found(inbox, &findings, now);
+    free(file.path);
+    look_at_another(&st);
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
+}
+
+/* Its grid lay there for long, and has been taken only now, when a file of another name comes. */
+static void projection_that_comes_late_for_a_grid_that_waited_long_is_not_of_the_next(void **state)
+{
+    (void)state;
+    open_inbox("--settle 2");
+    COMPLETE("x.dem.asc");
+    now += 9999;
+    COMPLETE("x.source.asc");
+    take("", "x", "x.dem.asc x.source.asc", true);
+    now += 2;
+    COMPLETE("y.dem.asc", "x.prj");
+    COMPLETE("x.dem.asc", "x.source.asc");
+    now += 2000;
+    look(READY_YES, "");
+    take("", "x", "x.dem.asc x.source.asc", true);
 }
 
 static void grid_waits_for_no_projection_but_that_of_the_first_part(void **state)
@@ -429,6 +493,9 @@ int main(void)
         TEST(projection_older_than_its_grid_may_be_that_of_one_before),
         TEST(times_that_are_set_afterwards_make_no_other_drop),
         TEST(projection_that_may_be_of_either_drop_is_of_none),
+        TEST(projection_after_one_that_may_be_of_either_drop_is_of_none_either),
+        TEST(another_projection_is_none_before_it_is_found),
+        TEST(projection_that_comes_late_for_a_grid_that_waited_long_is_not_of_the_next),
         TEST(grid_waits_for_no_projection_but_that_of_the_first_part),
         TEST(marker_or_mask_long_before_its_file_stays_for_it),
         TEST(what_lies_beside_nothing_is_due_after_settle),
