@@ -622,26 +622,19 @@ static void folder_removed_or_replaced_under_the_service_is_named(void **state)
 
 #define STATE "out/." ID "." OWNER ".state"
 
-/* Of a job that was attempted so often; it was kept so many seconds after the record. */
-static void kept_state(int n_attempts, long seconds)
+/* Of a job that was attempted once. */
+static void kept_state(void)
 {
-    char more[32], record[64];
-    struct stat st;
-    snprintf(more, sizeof(more), ", \"attempts\": %d", n_attempts);
-    snprintf(record, sizeof(record), ".work/%s/job", ID);
     claimed_job();
-    job_record_with(INPUT("a.csv"), 2, more);
+    job_record_with(INPUT("a.csv"), 2, ", \"attempts\": 1");
     put("out/." ID "." OWNER ".part/half", "x");
     put(STATE, "so far");
-    assert_int_equal(fstatat(root_fd, record, &st, 0), 0);
-    const struct timespec then = {.tv_sec = st.st_mtim.tv_sec + seconds}, both[] = {then, then};
-    assert_int_equal(utimensat(root_fd, STATE, both, 0), 0);
 }
 
 static void a_state_stays_from_one_attempt_to_the_next(void **state)
 {
     (void)state;
-    kept_state(1, 1);
+    kept_state();
     start();
     assert_int_equal(r.n_jobs, 1);
     holds(STATE, "so far");
@@ -663,7 +656,7 @@ static void a_state_stays_from_one_attempt_to_the_next(void **state)
 static void a_state_goes_when_its_job_fails(void **state)
 {
     (void)state;
-    kept_state(1, 1);
+    kept_state();
     start();
     fail_job(r.jobs[0], "bad-input", "for a test");
     is_empty("out");
@@ -681,26 +674,6 @@ static void states_of_nobody_are_removed(void **state)
     assert_int_equal(count_entries(root_fd, "out"), 2);
 }
 
-static void attempts_that_got_further_do_not_count(void **state)
-{
-    (void)state;
-    kept_state(3, 1);
-    start();
-    assert_int_equal(r.n_failed, 0);
-    assert_int_equal(r.n_jobs, 1);
-    assert_int_equal(r.jobs[0]->n_attempts, 0);
-}
-
-static void attempts_that_got_no_further_count(void **state)
-{
-    (void)state;
-    kept_state(3, -1);
-    start();
-    assert_int_equal(r.n_failed, 1);
-    failed_because("3 attempts have ended without a result");
-    is_empty("out");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -709,8 +682,6 @@ int main(void)
         RECOVERY_TEST(a_state_stays_from_one_attempt_to_the_next),
         RECOVERY_TEST(a_state_goes_when_its_job_fails),
         RECOVERY_TEST(states_of_nobody_are_removed),
-        RECOVERY_TEST(attempts_that_got_further_do_not_count),
-        RECOVERY_TEST(attempts_that_got_no_further_count),
         RECOVERY_TEST(half_made_claim_is_finished),
         RECOVERY_TEST(half_made_claim_whose_other_half_is_gone_fails_with_that_reason),
         RECOVERY_TEST(torn_or_lying_record_with_inputs_fails_and_without_is_removed),
