@@ -46,10 +46,11 @@ enum status engine_open_cpu(struct engine *e, size_t n_queues)
     return make_queues(d, n_queues);
 }
 
-/* The blocks of all jobs become page-locked with the first device; copies are slower where they
- * cannot be. */
-static void pin_blocks(struct engine_device *d)
+/* The blocks of all jobs become page-locked with the first device, while its first job begins;
+ * copies are slower until then, and where they cannot be. */
+static void pin_blocks(struct thread_pool_task *task)
 {
+    struct engine_device *d = (struct engine_device *)task;
     struct engine *e = d->engine;
     bool pins = !__atomic_exchange_n(&e->is_pinned, true, __ATOMIC_RELAXED);
     for (; pins && d->n_pinned < e->n_blocks; d->n_pinned += pins) {
@@ -70,6 +71,11 @@ static size_t share_of_jobs(const struct engine *e)
         n += e->devices[i].state != DEVICE_FAILED;
     }
     return n > 0 ? (n_jobs + n - 1) / n : n_jobs;
+}
+
+static void pinned(struct thread_pool_task *task)
+{
+    (void)task;
 }
 
 static void close_backend(struct engine_device *d)
@@ -110,7 +116,8 @@ static enum status open_work(void *owner)
         close_backend(d);
         return status_set(code, why);
     }
-    pin_blocks(d);
+    d->pinning = (struct thread_pool_task){.work = pin_blocks, .done = pinned};
+    thread_pool_submit(d->pool, 0, &d->pinning);
     return STATUS_OK;
 }
 

@@ -14,7 +14,7 @@
 enum {
     FILES_PER_JOB = 16, /* inputs and their copies, part folder, outputs that grow, and room */
     READ_THREADS_MIN = 2,
-    READ_THREADS_MAX = 8,
+    READ_THREADS_MAX = 4, /* beyond, they take the cores that decode: 16 threads are slower then */
     WRITE_THREADS = 2,
     JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
     BLOCK_BYTES_MIN = 320 << 10,

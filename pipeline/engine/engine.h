@@ -93,6 +93,7 @@ struct encode_buffer {
 enum device_state { DEVICE_CLOSED, DEVICE_OPENING, DEVICE_OPEN, DEVICE_FAILED };
 
 struct engine_device {
+    struct thread_pool_task pinning; /* first: of the blocks */
     struct engine *engine;
     enum device_state state;
     bool on_cpu;
