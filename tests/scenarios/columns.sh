@@ -14,6 +14,7 @@ order = cluster
 top_each = 2
 [pipeline sciddicat]
 steps = 10
+state = keep
 probe = 1,1
 observed = file
 p_r = 0.4,0.5
@@ -52,7 +53,8 @@ for page in pages:
 for line in lines:
     if line.startswith(".It Pa "):
         current = line.split()[2]
-        defined[current] = set()
+        if current.endswith((".csv.gz", ".npz")):
+            defined[current] = set()
     elif line.startswith(".It Cm "):
         defined[current] |= set(re.findall(r"[\w]+", line[7:]))
     elif line.startswith(".It Ar "):

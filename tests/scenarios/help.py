@@ -112,7 +112,7 @@ def walk_options():
 
 def walk_keys_of_configuration():
     """leat.conf(5) names the options that are keys, and no other."""
-    told = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"^\.Cm (.*)", text_of("leat.conf.5", "KEYS BEFORE THE FIRST SECTION"), re.M))))
+    told = set(re.findall(r"[a-z_]+", section("leat.conf.5", "KEYS BEFORE THE FIRST SECTION")))
     keys = set()
     for name in {**options_of(leat("run", "--help")[1]), **options_of(leat("watch", "--help")[1])}:
         with open("keys.conf", "w") as f:
@@ -328,8 +328,8 @@ def text_of(name, heading):
 
 
 def section(name, heading):
-    """Its lines that name something."""
-    return "\n".join(line for line in text_of(name, heading).splitlines() if "Cm " in line)
+    """What it marks as words of the command line or of JSON."""
+    return " ".join(re.findall(r"\bCm (.*?)(?= [A-Z][a-z]\b|$)", text_of(name, heading), re.M))
 
 
 def walk_keys(what, value, manual):
@@ -337,13 +337,13 @@ def walk_keys(what, value, manual):
     parameters = "\n".join(re.findall(r"^\.It Cm .*", pages("7"), re.M))
     keys = keys_of(value)
     missing = sorted(key for within, key in keys
-                     if not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", manual + (parameters if within in ASKED else "")))
+                     if not re.search(rf"(?<!\w){re.escape(key)}(?!\w)", manual + (" " + parameters if within in ASKED else "")))
     check(not missing, f"{what}: not in the manual: {missing}")
     print(f"{what}: {len(keys)} keys")
 
 
 def walk_json():
-    samples, manual = os.path.join(TREE, "samples"), section("leat-results.7", "JSON")
+    samples, common = os.path.join(TREE, "samples"), section("leat-results.7", "JSON")
     jobs = {"pearson": ["-s", "order=cluster", "-s", "missing_value=-200", "greenhouse.clusters.csv"],
             "sciddicat": ["-s", "steps=5", "slope.dem.asc", "slope.source.asc"],
             "interpolate": ["runge.nodes.csv", "runge.query.csv"], "kmeans": ["-s", "k=2-3", "beans.points.csv"]}
@@ -352,9 +352,9 @@ def walk_json():
         for command in "run", "check":
             status, text, said = leat(command, "--json", "-b", "cpu", *(("-o", "json") if command == "run" else ()), *words)
             check(status == 0, said)
-            walk_keys(f"{command} of {pipeline}", json.loads(text), manual)
+            walk_keys(f"{command} of {pipeline}", json.loads(text), f"{common} {section(f'leat-{pipeline}.7', 'SUMMARY')}")
     walk_keys("a failure", json.loads(leat("run", "--json", "-b", "cpu", os.path.join(samples, "beans.points.csv"), "-s", "k=900")[1]),
-              manual)
+              common)
     walk_keys("doctor", json.loads(leat("doctor", "--json", "-b", "cpu")[1]), section("leat-doctor.1", "JSON"))
 
 
