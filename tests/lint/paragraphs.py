@@ -15,7 +15,7 @@ def of_manual(text):
         if line.startswith(BREAK):
             yield first, words
             first, words, literal = number, [], line.startswith(".Bd") or literal and not line.startswith(".Ed")
-        if not literal and not line.startswith((".Dl", '.\\"', ".Xr")):
+        if not literal and not line.startswith((".Dl", '.\\"', ".Xr", ".Sh", ".Ss")):
             words += [word for word in re.sub(r"\b[A-Z][a-z]\b " if line.startswith(".") else "^$", "", line).split() if re.search(r"\w", word)]
 
 
