@@ -355,14 +355,24 @@ static bool is_written_wrong(const struct csv_dialect *d, const struct csv_cell 
                                     moment_parse((const char *)date.text, date.n, &number));
 }
 
-/* All words of the first line that are over numbers may be numbers or dates that are written wrong.
- * Where dates may stand, which no header has, they are data then; elsewhere, beside a number over
- * numbers, a warning tells. */
+/* "1O", "l2", "-1.5.": it begins like a number, perhaps with a letter that looks like a digit. */
+static bool has_slip(const struct csv_cell *word)
+{
+    const unsigned char *p = word->text, *const end = p + word->n;
+    while (p < end && memchr("+-.", *p, 3) != NULL) {
+        p++;
+    }
+    return p < end && has_digit(word) && (kind_of(*p) == '0' || memchr("OolIS", *p, 5) != NULL);
+}
+
+/* All words of the first line that are over numbers may be numbers or dates that are written wrong,
+ * or the only one beside several numbers has a slip of the pen. Where dates may stand, which no
+ * header has, they are data then; elsewhere, beside a number over numbers, a warning tells. */
 static enum status doubt_names(struct table *t, const struct csv_head *h,
                                const struct csv_dialect *d, bool *has_header)
 {
     const unsigned char *p = h->first, *q = csv_find_data(d, h->second, h->end);
-    bool has_number = false;
+    size_t n_numbers = 0, n_words = 0, n_wrong = 0, n_slips = 0;
     struct excerpt wrong = {""};
     for (size_t c = 0; c < h->n_columns; c++) {
         struct csv_cell word, below;
@@ -370,21 +380,23 @@ static enum status doubt_names(struct table *t, const struct csv_head *h,
         q = csv_cell_scan(d, q, h->end, &below);
         const bool is_over_numbers = (h->seen[c] & CSV_SEEN_NUMBER) != 0;
         if (is_over_numbers && (h->seen[c] & CSV_FIRST_WORD) != 0) {
-            if (!is_written_wrong(d, &word, &below)) {
-                return STATUS_OK;
-            }
-            wrong = *wrong.text == '\0' ? excerpt_of(word.text, word.n) : wrong;
+            wrong = n_words++ == 0 ? excerpt_of(word.text, word.n) : wrong;
+            n_wrong += is_written_wrong(d, &word, &below);
+            n_slips += has_slip(&word);
         }
-        has_number = has_number || (is_over_numbers && (h->seen[c] & CSV_FIRST_NUMBER) != 0);
+        n_numbers += is_over_numbers && (h->seen[c] & CSV_FIRST_NUMBER) != 0;
         if (csv_pass(d, &p, h->end) != CSV_MORE || csv_pass(d, &q, h->end) != CSV_MORE) {
             break;
         }
     }
+    if (n_wrong < n_words && !(n_slips == 1 && n_words == 1 && n_numbers > 1)) {
+        return STATUS_OK;
+    }
     *has_header = !d->dates;
-    return has_number && !d->dates
+    return n_numbers > 0 && !d->dates
                ? table_warn(t,
                             "line %" PRIu64 " is taken as names, as \"%s\" is no number; if it is "
-                            "data, set -s header=none",
+                            "data, correct that cell",
                             h->first_line, wrong.text)
                : STATUS_OK;
 }

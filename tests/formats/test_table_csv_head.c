@@ -480,8 +480,8 @@ static void check_doubt(const char *text, const char *doubt)
     assert_int_equal(r.info->n_warnings > 0, doubt != NULL);
     if (doubt) {
         snprintf(want, sizeof want,
-                 "line 1 is taken as names, as \"%s\" is no number; if it is data, set -s "
-                 "header=none",
+                 "line 1 is taken as names, as \"%s\" is no number; if it is data, correct "
+                 "that cell",
                  doubt);
         assert_string_equal(r.info->warnings[0], want);
     }
@@ -496,6 +496,14 @@ static void a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_
     check_doubt("7,2024-02-30,1.5\n8,3,2\n9,4,3\n", "2024-02-30");
     check_doubt("1.2.3,1.5,x\n2,3,a\n4,5,b\n", "1.2.3");
     check_doubt("2m,1.5\n2,3\n4,5\n", NULL);
+    /* One cell beside several numbers may be a number with a slip of the pen. */
+    check_doubt("12,13,1O\n1,2,3\n2,1,4\n", "1O");
+    check_doubt("l2,13,14\n1,2,3\n2,1,4\n", "l2");
+    check_doubt("12;-1,S5;1,5\n1;2,5;3\n2;1;4\n", "-1,S5");
+    check_doubt("a,12,13,1O\nx,1,2,3\ny,2,1,4\n", "1O");
+    check_doubt("1990,1991,total\n1,2,3\n2,1,4\n", NULL);
+    check_doubt("t0,1990,1991\n1,2,3\n2,1,4\n", NULL);
+    check_doubt("5m,10,20m\n1,2,3\n2,1,4\n", NULL);
     check_doubt("2024-01-01,2024-01-02\n2,3\n4,5\n", NULL);
     check_doubt("x,12:30,13\n2,3,4\n4,5,6\n", NULL);
     check_doubt("5-10,depth,20\n2,3,4\n4,5,6\n", NULL);
