@@ -24,7 +24,8 @@
 enum {
     FEED_AT_ONCE = 8,
     PROGRESS_EVERY_MS = 200,
-    STEADY_S = 2 /* before the time that is left is shown */
+    COUNTED_MS = 500, /* for so long a stopped run looks what it leaves */
+    STEADY_S = 2      /* before the time that is left is shown */
 };
 
 /* What the feeding task found: an input, or why there is none. */
@@ -260,6 +261,7 @@ static void feed(struct runner *r)
     while (r->n_taken < r->n_found && (r->interrupted || has_place(r))) {
         struct found *f = &r->found[r->n_taken++];
         if (r->interrupted) {
+            r->totals->n_left += f->code == STATUS_OK;
             job_input_free(&f->input);
         } else if (f->code == STATUS_OK) {
             f->code = result_names_add(&r->results, &f->input); /* also with --force */
@@ -285,7 +287,7 @@ static void feed(struct runner *r)
     if (!r->inputs_ended && !r->interrupted && r->ranks != NULL && !has_place(r)) {
         return; /* another rank may have one */
     }
-    if (!r->inputs_ended && !r->interrupted) {
+    if (!r->inputs_ended && (!r->interrupted || r->ranks == NULL)) { /* or those left are counted */
         r->feeding = true;
         r->feed_task.owner = r;
         r->feed_task.work = feed_work;
@@ -306,12 +308,21 @@ static void on_ended(void *user, const struct job_report *report)
 
 /* --- signals, and ranks that are lost --------------------------------------------------------- */
 
+static void stop_counting(uv_timer_t *timer)
+{
+    struct runner *r = timer->data;
+    r->totals->may_be_more = true;
+    inputs_stop(r->inputs);
+}
+
 static void interrupt(struct runner *r, const char *why)
 {
     r->interrupted = true;
-    inputs_stop(r->inputs);
     if (r->ranks != NULL) {
+        inputs_stop(r->inputs);
         ranks_stop(r->ranks);
+    } else {
+        uv_timer_start(&r->progress_timer, stop_counting, COUNTED_MS, 0);
     }
     for (size_t i = 0; i < r->engine.n_jobs; i++) {
         job_cancel(job_in_flight(&r->engine, i), STATUS_CANCELLED, why);
@@ -484,10 +495,23 @@ static enum status add_up_ranks(struct ranks *ranks, struct engine *e, enum stat
     return STATUS_OK;
 }
 
-static void tell_stopped(const struct runner_totals *t)
+/* How many jobs it has cost, and how to go on. */
+static void tell_stopped(const struct settings *s, bool check_only, const struct runner_totals *t)
 {
-    if (t->n_interrupted > 0 && t->n_failed == 0) {
-        log_warning("stopped by a signal");
+    char left[96] = "";
+    bool again = !check_only;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        again = again && !settings_is_stdin(s->inputs[i]);
+    }
+    if (t->n_left > 0) {
+        snprintf(left, sizeof(left), " before %s%zu job%s begun",
+                 t->may_be_more ? "more than " : "", t->n_left, t->n_left == 1 ? " was" : "s were");
+    }
+    if (t->n_interrupted > 0) {
+        log_warning("stopped by a signal%s%s", left,
+                    !again      ? ""
+                    : s->resume ? "; the same command goes on with the rest"
+                                : "; the same command with --resume goes on with the rest");
     }
 }
 
@@ -547,7 +571,6 @@ static enum status work(const struct settings *settings, struct ranks *ranks, bo
     }
     log_progress(NULL);
     add_up(r);
-    tell_stopped(totals);
     if (ranks != NULL && code == STATUS_OK) {
         code = add_up_ranks(ranks, &r->engine, code, totals);
     }
@@ -641,6 +664,9 @@ enum status runner_run(const struct settings *settings, bool check_only,
         *exit_status = exit_status_of(&totals);
         if (listener->all_ended != NULL && (ranks == NULL || ranks_own(ranks) == 0)) {
             listener->all_ended(listener->user, &totals);
+        }
+        if (ranks == NULL || ranks_own(ranks) == 0) {
+            tell_stopped(settings, check_only, &totals);
         }
     }
     (void)fflush(stdout); /* when the ranks part, any of them may be ended */

@@ -30,6 +30,8 @@ struct runner_totals {
     double wall_s;
     struct efficiency efficiency;
     int signal;       /* that has stopped this one; 0: none */
+    size_t n_left;    /* jobs that were not begun because of it ... */
+    bool may_be_more; /* ... of those that were found in time */
     char backend[48]; /* what has computed */
 };
 

@@ -325,9 +325,8 @@ static enum status end_argument(struct inputs *in, struct job_input *out)
     char names[SETTINGS_NAMES_BYTES];
     return inputs_take_about_walk(
         in, out, path,
-        status_fail(STATUS_BAD_ARGUMENT,
-                    "'%s' holds no file that %s takes; give them names like %s%s%s", path,
-                    named ? in->settings->pipeline : "a pipeline", settings_names(names),
+        status_fail(STATUS_BAD_ARGUMENT, "'%s' holds no file that %s takes: name files like %s%s%s",
+                    path, named ? in->settings->pipeline : "a pipeline", settings_names(names),
                     named ? "" : ", or give --pipeline ", named ? "" : stage_registry[0]->name));
 }
 

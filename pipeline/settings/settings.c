@@ -59,7 +59,7 @@ const struct settings_key settings_keys[] = {
     COUNTED("level", WRITE, 0, level, 1, 9, "1-9", "Compression level of results (default 1)"),
     KEY("bundle", WRITE, 0, SWITCH, bundle, NULL,
         "Leave the files of each result in one .zip, beside its result.json"),
-    KEY("force", RUN, 0, SWITCH, force, NULL, "Replace results that are already there"),
+    KEY("force", RUN, 0, SWITCH, force, NULL, "Replace results that are there; with --resume, those that do not match"),
     KEY("resume", RUN, 0, SWITCH, resume, NULL,
         "Skip what is done: results that match inputs, parameters and version"),
     KEY("replace", WATCH, 0, SWITCH, replace, NULL,

@@ -176,7 +176,8 @@ enum status settings_take_defaults(struct job_settings *j) STATUS_MUST_CHECK;
 enum status settings_take_parameter(struct job_settings *j, const char *key,
                                     const char *value) STATUS_MUST_CHECK;
 
-/* The names that route, for messages: "X.clusters.csv (pearson), ...". Returns out. */
+/* The names that route, for messages: "X.clusters.csv (pearson), ...", without parts that a
+ * parameter asks for. Returns out. */
 enum { SETTINGS_NAMES_BYTES = 512 };
 const char *settings_names(char out[SETTINGS_NAMES_BYTES]);
 /* Those of one pipeline: "X.dem.tif + X.source.tif". Returns out. */

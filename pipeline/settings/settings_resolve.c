@@ -164,18 +164,28 @@ static bool routes(const struct settings *s, const char *path)
                              (stage_parts(stage, NULL, parts) == 1 && input_name_is_table(path)));
 }
 
-const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES])
+/* `all`: also parts that a parameter asks for. */
+static const char *names_of(const struct stage_ops *stage, bool all, char out[SETTINGS_NAMES_BYTES])
 {
+    char asks[STAGE_INSTEAD_BYTES];
     size_t n = 0;
     for (size_t i = 0; i < stage->n_parts && n < SETTINGS_NAMES_BYTES; i++) {
         const struct stage_part *const part = &stage->parts[i];
         const bool may_lack = part->unless != NULL;
+        if (!all && *stage_asks(stage, part, asks) != '\0') {
+            continue;
+        }
         n +=
             (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%s%s%sX.%s.%s%s", i > 0 ? " " : "",
                              may_lack ? "[" : "", i > 0 ? "+ " : "", part->suffix,
                              part->kind == STAGE_GRID ? "tif" : "csv", may_lack ? "]" : "");
     }
     return out;
+}
+
+const char *settings_names_of(const struct stage_ops *stage, char out[SETTINGS_NAMES_BYTES])
+{
+    return names_of(stage, true, out);
 }
 
 const char *settings_names(char out[SETTINGS_NAMES_BYTES])
@@ -186,7 +196,7 @@ const char *settings_names(char out[SETTINGS_NAMES_BYTES])
     for (const struct stage_ops *const *stage = stage_registry; *stage != NULL; stage++) {
         if (n < SETTINGS_NAMES_BYTES) {
             n += (size_t)snprintf(out + n, SETTINGS_NAMES_BYTES - n, "%s%s (%s)", n > 0 ? ", " : "",
-                                  settings_names_of(*stage, names), (*stage)->name);
+                                  names_of(*stage, false, names), (*stage)->name);
         }
     }
     return out;

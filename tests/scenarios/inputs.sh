@@ -33,7 +33,7 @@ for command in run check; do
 done
 mkdir notables && echo text >notables/notes.md
 expect 2 "$LEAT" run -q -b cpu -p pearson -o out notables
-says "'notables' holds no file that pearson takes; give them names like"
+says "'notables' holds no file that pearson takes: name files like X.clusters.csv .pearson., X.dem.tif . X.source.tif .sciddicat., X.nodes.csv .. X.query.csv. .interpolate., X.points.csv .kmeans.$"
 ! grep -q -e --pipeline stderr || { cat stderr; fail "told to name the pipeline that was named"; }
 expect 2 "$LEAT" run -b cpu -o out nothing notes.tar
 says '0 jobs done, 2 failed'

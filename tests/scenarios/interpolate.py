@@ -613,7 +613,7 @@ def mistakes():
     assert "one column with decimal commas" in " ".join(about("hinted/r")["warnings"])
     refused(r"r.query.csv: line 1, column 1: .inf. is infinite", query="inf\n")
     refused(r"r.nodes.csv: line 3, column 2: .oops. is not a number", "0,1\n1,2\n2,oops\n")
-    refused(r"the other part of the job, from the same folder, is not among the inputs: interpolate needs r.query.\* or the parameter query",
+    refused(r"the inputs lack the other part of the job, from the same folder: interpolate also needs r.query.\* or the parameter query",
             query=None)
     refused(r"r.query.csv: the parameter query \('linspace\(0, 1, 5\)'\) takes the place of X.query.\*; leave out query,",
             "x,y\n0,1\n1,2\n0,1\n", "0.5\n", *line)

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -45,7 +46,7 @@ def make_inputs(rng):
 
 
 def start(*options, **streams):
-    return subprocess.Popen([*RUN, *options], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **streams)
+    return subprocess.Popen([*RUN, *options], stdin=subprocess.DEVNULL, **{"stderr": subprocess.DEVNULL, **streams})
 
 
 def is_whole(stem):
@@ -78,16 +79,20 @@ def completes(stems, *options):
 
 def at_an_event(stems, number, event):
     """`event` returns once it has come."""
-    process = start(stdout=subprocess.PIPE)
-    event(process)
+    process = start(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told = event(process) or b""
     process.send_signal(number)
-    process.communicate()
+    more, said = process.communicate()
+    left = len(stems) - (told + more).count(b'"input"')
+    counted = rf"before ({left}|more than \d+) jobs were begun"  # under load it does not look for all of them
+    check(re.search(rf"stopped by a signal {counted}; the same command with --resume goes on with the rest\n", said.decode()),
+          f"{event.__name__}: {left} are left: {said.decode()[-2000:]}")
     check(process.returncode == -number, f"{event.__name__}: ended with {process.returncode} instead of signal {number}")
     completes(stems)
 
 
 def after_the_first_job(process):
-    process.stdout.readline()
+    return process.stdout.readline()
 
 
 def within_a_job(process):

@@ -115,7 +115,7 @@ run("-o", "both", "-s", "at=7.5", "a.values.csv", "a.asked.csv", status=1,
     says=r"a.asked.csv: the parameter at \('7.5'\) takes the place of X.asked")
 run("-o", "bad", "-p", "scores", "one.numbers.csv", status=2, says=r"takes 2 files a job; name them X.values.csv and X.asked.csv, or set at")
 os.link("one.numbers.csv", "one.dat")
-run("-o", "bad", "one.dat", status=2, says=r"X.values.csv \[\+ X.unit.csv\] \[\+ X.asked.csv\] \(scores\)")
+run("-o", "bad", "one.dat", status=2, says=r"X.values.csv \[\+ X.asked.csv\] \(scores\)")
 print("a parameter in place of a part: read once, and alone")
 
 # A part that a job has where a parameter asks for it, between others that it may do without.
@@ -129,8 +129,8 @@ assert numpy.allclose(read("unit/b", "scores"), one / 2, rtol=1e-12, atol=0) and
 run("-o", "other", "b.values.csv.gz", "b.asked.csv", "b.unit.csv", status=1,
     says=r"b.unit.csv: X.unit.\* goes with the parameter unit=file; set that, or remove the file")
 run("-o", "bad", "-s", "unit=file", "b.values.csv.gz", "b.asked.csv", status=1,
-    says=r"scores needs b.unit.\* or the parameter unit=none")
-run("-o", "bad", "-s", "unit=file", "b.unit.csv", status=1, says=r"scores needs b.values.\* with the parameter unit=file$")
+    says=r"scores also needs b.unit.\* or the parameter unit=none")
+run("-o", "bad", "-s", "unit=file", "b.unit.csv", status=1, says=r"scores also needs b.values.\* with the parameter unit=file$")
 print("a part between others, where it is asked for")
 
 # Where the copy has no room the text is decoded again.
@@ -172,7 +172,7 @@ assert not os.path.exists("bad"), os.listdir("bad")
 check = subprocess.run([LEAT, "check", "-b", "cpu", *SMALL, "-s", "columns=v", "-s", "query_columns=w", "a.values.csv",
                         "a.asked.csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
 assert "scores" in check and str(N) in check.replace(",", ""), check
-run("-o", "bad", "a.asked.csv", status=1, says="the other part of the job, from the same folder, is not among the inputs: scores needs a.values")
-run("-o", "bad", "a.values.csv", status=1, says="scores needs a.asked.. or the parameter at")
+run("-o", "bad", "a.asked.csv", status=1, says="the inputs lack the other part of the job, from the same folder: scores also needs a.values")
+run("-o", "bad", "a.values.csv", status=1, says="scores also needs a.asked.. or the parameter at")
 run("-o", "bad", "-s", "query_columns=" + "w" * 1001, "a.values.csv", "a.asked.csv", status=2, says="query_columns")
 sys.exit(0)
