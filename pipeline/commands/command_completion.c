@@ -46,6 +46,7 @@ int command_completion(int argc, char **argv)
         .about = "Prints a script with which the shell completes command lines of leat.",
         .examples = ". <(leat completion bash)\n",
         .notes = "Exit status: 0 printed, 2 no such shell.",
+        .manual = "leat",
         .take = take};
     bool done = false;
     enum status status = options_parse(&options, argc, argv, &script, &done);

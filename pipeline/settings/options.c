@@ -125,6 +125,8 @@ static void print_help(const struct options *o)
         o->print_more();
     }
     options_print_text(o->notes);
+    printf("Manual: man %s%s\n", o->manual != NULL ? o->manual : "leat-",
+           o->manual != NULL ? "" : o->command);
 }
 
 /* --- completion ------------------------------------------------------------------------------- */

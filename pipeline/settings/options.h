@@ -37,6 +37,7 @@ struct options {
     const char *command;       /* "run" */
     const char *operands;      /* "INPUT..."; "": none */
     const char *about, *notes; /* before and after the options in the help */
+    const char *manual;        /* its page; NULL: leat-COMMAND */
     const char *examples;      /* command lines, each ended by '\n' */
     const struct option_entry *entries;
     size_t n_entries;

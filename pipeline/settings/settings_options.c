@@ -223,6 +223,9 @@ static enum status parse_options(struct given *g, int argc, char **argv, bool *d
         .about = c->about,
         .examples = c->examples,
         .notes = c->notes,
+        .manual = (c->where & (SETTINGS_OF_STATUS | SETTINGS_OF_RETRY | SETTINGS_OF_HANDS)) != 0
+                      ? "leat-status"
+                      : NULL,
         .entries = g->options,
         .n_entries = g->n_options,
         .print_more = (c->where & (SETTINGS_OF_RUN | SETTINGS_OF_CHECK | SETTINGS_OF_SHOW)) != 0

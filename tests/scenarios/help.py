@@ -95,6 +95,7 @@ def walk_options():
         for some in {"help": None}, {"version": None}, {name: own[name] for name in own if name not in ("help", "version")}:
             said = refusal(command, some)
             check(not said, f"leat {command} with {[*some]}, which are in its help: {said}")
+        check(leat(command, "--help")[1].endswith(f"\nManual: man {manuals[command][:-2]}\n"), f"{command}: another page")
         for name in own:
             n += 1
         for name in (name for name in everything if name not in own):
