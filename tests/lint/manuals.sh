@@ -10,7 +10,9 @@ said=$(
     for page in *.[1-9]; do
         MANWIDTH=80 man -l --warnings "$page" 2>&1 >/dev/null | sed "s/^/$page: /"
     done
-    sed -n 's/^\.Xr \(leat[^ ]*\) \([1-9]\).*/\1.\2/p' ./*.[1-9] | sort -u | while read -r page; do
+    awk '/^\.Bd/ { shown = 1 } /^\.Ed/ { shown = 0 } (/^\.Dl/ && length > 71 || shown && length > 68) && !/^on_failed/ {
+        print FILENAME ": an example does not fit 80 columns: " $0 }' ./*.[1-9]
+    sed 's/Xr \(leat[^ ]*\) \([1-9]\)/\1(\2)/g' ./*.[1-9] | grep -o 'leat[a-z.-]*([1-9])' | tr '(' . | tr -d ')' | sort -u | while read -r page; do
         [ -f "$page" ] || echo "no $page"
     done
 )

@@ -91,7 +91,7 @@ s.stop()
 
 # The manual's example logs one line of a name that would break it, and runs nothing of what the name says.
 manual = os.path.join(TREE, "pipeline/manual/leat-watch.8")
-example = [line[4:].replace("\\(dq", '"') for line in lines(manual) if line.startswith(".Dl on_failed")]
+example = [line for line in lines(manual) if line.startswith("on_failed = ")]
 os.mkdir("bin")
 script("bin/logger", f'{{ printf "%s\\n" "$@"; [ $# -gt 0 ] || cat; echo; }} >{HERE}/logged.new; mv {HERE}/logged.new {HERE}/logged\n')
 with open("example.conf", "w") as f:
