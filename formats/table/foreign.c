@@ -59,6 +59,11 @@ struct foreign {
                               "scipy.io.loadmat(sys.argv[1]).items() if k[0] != \"_\"})")          \
     ".npz"
 
+const char foreign_hdf5_to_npz[] = PYTHON(
+    "h5py, numpy", "a = {}; h5py.File(sys.argv[1]).visititems(lambda n, d: a.update({n: d[()]}) "
+                   "if isinstance(d, h5py.Dataset) else None); "
+                   "numpy.savez(sys.argv[2], **a)") ".npz";
+
 enum { JSON, JSON_LINES };
 
 static const struct foreign formats[] = {
@@ -74,13 +79,8 @@ static const struct foreign formats[] = {
      .for_table = FOREIGN_HDF5},
     {"classic NetCDF", "", .command = XARRAY, .to_grid = GDAL,
      .begins = {BINARY("CDF\x01"), BINARY("CDF\x02"), BINARY("CDF\x05")}},
-    {"HDF5 (NetCDF-4)", ".h5 .hdf5 .he5 ",
-     .command =
-         PYTHON("h5py, numpy",
-                "a = {}; h5py.File(sys.argv[1]).visititems(lambda n, d: a.update({n: d[()]}) "
-                "if isinstance(d, h5py.Dataset) else None); "
-                "numpy.savez(sys.argv[2], **a)") ".npz",
-     .to_grid = GDAL, .begins = {BINARY("\x89HDF\r\n\x1a\n"), BINARY("MATLAB 7.3 MAT-file")},
+    {"HDF5 (NetCDF-4)", ".h5 .hdf5 .he5 ", .command = foreign_hdf5_to_npz, .to_grid = GDAL,
+     .begins = {BINARY("\x89HDF\r\n\x1a\n"), BINARY("MATLAB 7.3 MAT-file")},
      .for_table = FOREIGN_HDF5},
     {"HDF4", ".hdf .hdf4 ", .command = GDAL, .begins = {BINARY("\x0e\x03\x13\x01")}},
     {"Parquet", ".parquet .pq ", .command = PANDAS("read_parquet", ""), .begins = {BINARY("PAR1")}},

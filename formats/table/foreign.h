@@ -29,6 +29,9 @@ enum status foreign_module_find(enum foreign_module m,
                                 char path[MODULE_PATH_BYTES]) STATUS_MUST_CHECK;
 enum status foreign_module_need(enum foreign_module m, const char **version) STATUS_MUST_CHECK;
 
+/* What converts HDF5, as a template of foreign_fail_with. */
+extern const char foreign_hdf5_to_npz[];
+
 /* Texts of grids that are known by more than their first bytes. */
 extern const struct foreign foreign_comma_grid, foreign_utf16_grid, foreign_xyz_grid,
     foreign_printed;

@@ -357,13 +357,6 @@ static enum status array_next(struct table *t, struct table_chunk *c, bool *end)
     return STATUS_OK;
 }
 
-static void mark_missing_f32(float *values, size_t n, float missing)
-{
-    for (size_t i = 0; i < n; i++) {
-        values[i] = values[i] == missing ? NAN : values[i];
-    }
-}
-
 static enum status array_decode(const struct table *t, struct table_chunk *c)
 {
     const struct array *const a = t->state;
@@ -381,9 +374,7 @@ static enum status array_decode(const struct table *t, struct table_chunk *c)
         (void)table_mark_missing(c->values, c->n_cells, missing);
         return STATUS_OK;
     }
-    for (size_t i = 0; i < missing->n_numbers; i++) {
-        mark_missing_f32(c->values, c->n_cells, (float)missing->numbers[i]);
-    }
+    table_mark_floats(c->values, c->n_cells, missing);
     return STATUS_OK;
 }
 

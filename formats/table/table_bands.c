@@ -89,7 +89,7 @@ enum status table_bands_next(struct table *t, struct table_bands *b, struct tabl
                              bool *end)
 {
     const uint64_t left = (uint64_t)b->rows * b->columns - b->next_cell;
-    const size_t room = c->values_cap / sizeof(double);
+    const size_t room = c->values_cap / dtype_bytes(t->info.dtype);
     if (left == 0) {
         *end = true;
         return STATUS_OK;
@@ -243,8 +243,33 @@ static void release_cells(struct table_bands *b, struct table_band *band, size_t
     }
 }
 
+const char *table_bands_inflate(struct inflate_state *z, const unsigned char *packed, size_t n,
+                                unsigned char *dst, size_t least, size_t most)
+{
+    unsigned char beyond[1 << 12];
+    int state;
+    isal_inflate_init(z);
+    z->crc_flag = ISAL_ZLIB;
+    z->next_in = (unsigned char *)(uintptr_t)packed; /* it only reads */
+    z->avail_in = (uint32_t)n;
+    z->next_out = dst;
+    z->avail_out = (uint32_t)least;
+    while ((state = isal_inflate(z)) == ISAL_DECOMP_OK && z->avail_out == 0 &&
+           z->total_out <= most) {
+        z->next_out = beyond;
+        z->avail_out = sizeof beyond;
+    }
+    return z->total_out > most                   ? "it unpacks to more than its size"
+           : state == ISAL_INCORRECT_CHECKSUM    ? "its checksum does not hold"
+           : state != ISAL_DECOMP_OK             ? "its stream cannot be unpacked"
+           : z->block_state != ISAL_BLOCK_FINISH ? "it ends too early"
+           : z->total_out < least                ? "it unpacks to less than its size"
+                                                 : NULL;
+}
+
 enum status table_bands_decode(const struct table *t, struct table_bands *b, struct table_chunk *c)
 {
+    const bool are_floats = t->info.dtype == DTYPE_F32;
     double *const values = c->values;
     const size_t band_cells = b->band_rows * b->columns;
     uint64_t cell = (c->first_line - 1) * b->columns + c->first_column;
@@ -254,13 +279,17 @@ enum status table_bands_decode(const struct table *t, struct table_bands *b, str
         STATUS_TRY(acquire_band(t, b, index, &band));
         const size_t in_band = table_bands_rows(b, index) * b->columns - from;
         const size_t left = c->n_cells - done, n = left < in_band ? left : in_band;
-        table_widen(b->kind, b->sample_bytes, band->samples + from * b->sample_bytes, n,
-                    values + done);
+        const unsigned char *const samples = band->samples + from * b->sample_bytes;
+        if (are_floats) {
+            memcpy((float *)c->values + done, samples, n * sizeof(float));
+        } else {
+            table_widen(b->kind, b->sample_bytes, samples, n, values + done);
+        }
         release_cells(b, band, n);
         done += n;
         cell += n;
     }
-    if (t->info.has_missing_value) {
+    if (t->info.has_missing_value && t->info.grid != NULL) {
         struct table_missing given = t->choice.missing;
         const bool narrow = b->kind == TABLE_FLOAT && b->sample_bytes == sizeof(float);
         for (size_t i = 0; i < given.n_numbers && narrow; i++) {

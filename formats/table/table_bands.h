@@ -1,5 +1,6 @@
 /*
- * table_bands - grids that are decoded in bands: so many rows at a time; for formats/table alone.
+ * table_bands - grids and tables that are decoded in bands: so many rows at a time; for
+ * formats/table alone.
  *
  * table_next hands out cells in order, without reading them: it advises the system which part of
  * the file is needed soon. table_decode reads and unpacks, on many threads at a time. A band is
@@ -13,7 +14,13 @@
 
 #include "formats/table/table_format.h"
 
+#include <isa-l.h>
 #include <pthread.h>
+
+enum {
+    TABLE_BAND_BYTES = 1 << 20,       /* what a band has at least, where the table has it */
+    TABLE_BAND_MOST_BYTES = 256 << 20 /* larger ones are refused */
+};
 
 /* The first member of a format's own handle. */
 struct table_handle {
@@ -57,7 +64,13 @@ size_t table_bands_rows(const struct table_bands *b, size_t index);
 /* Gives a handle back, or a first one that is open already. */
 void table_bands_return(struct table_bands *b, struct table_handle *h);
 
-/* As of table.h; the grid is that of t->info. */
+/* Unpacks a zlib stream of n bytes into dst[least]: it must be whole, of up to `most` bytes. NULL,
+ * or what is wrong with it. */
+const char *table_bands_inflate(struct inflate_state *z, const unsigned char *packed, size_t n,
+                                unsigned char *dst, size_t least, size_t most);
+
+/* As of table.h; the grid, if it is one, is that of t->info, else what is missing is NaN already.
+ * For DTYPE_F32 samples are floats. */
 enum status table_bands_next(struct table *t, struct table_bands *b, struct table_chunk *c,
                              bool *end) STATUS_MUST_CHECK;
 enum status table_bands_decode(const struct table *t, struct table_bands *b,

@@ -80,6 +80,16 @@ size_t table_mark_missing(double *values, size_t n, const struct table_missing *
     return n_missing;
 }
 
+void table_mark_floats(float *values, size_t n, const struct table_missing *missing)
+{
+    for (size_t k = 0; k < missing->n_numbers; k++) {
+        const float number = (float)missing->numbers[k];
+        for (size_t i = 0; i < n; i++) {
+            values[i] = values[i] == number ? NAN : values[i];
+        }
+    }
+}
+
 size_t table_mark_nodata(double *values, size_t n, const struct table_missing *missing,
                          double nodata)
 {

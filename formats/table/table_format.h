@@ -55,7 +55,8 @@ struct table {
     atomic_size_t counts[TABLE_N_NOTES], *counted;
 };
 
-extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format;
+extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format,
+    hdf5_format;
 
 /* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK
@@ -84,6 +85,8 @@ void table_note_left_out(const struct table *t, enum table_note note,
 bool table_says_missing(const char *text, size_t n);
 /* Replaces the numbers that equal one of `missing` by NaN; the number of NaN there are then. */
 size_t table_mark_missing(double *values, size_t n, const struct table_missing *missing);
+/* The same of floats, which equal a number that is rounded to one. */
+void table_mark_floats(float *values, size_t n, const struct table_missing *missing);
 
 /* Fails where the source cannot be read at any place: `what` it is, and what it is called by
  * standard input so that it can. STATUS_UNSUPPORTED. */

@@ -13,11 +13,6 @@
 #include <isa-l.h>
 #include <tiffio.h>
 
-enum {
-    TIF_BAND_BYTES = 1 << 20,      /* what a band has at least, where the image has it */
-    TIF_BAND_MAX_BYTES = 256 << 20 /* a strip or a row of tiles of more is refused */
-};
-
 /* How the samples lie in the file. A strile is a strip or a tile. */
 struct tif_shape {
     size_t rows, columns;

@@ -88,7 +88,7 @@ static int note_warning(TIFF *tif, void *user, const char *module, const char *f
 
 static TIFF *open_tiff(struct tif_handle *h, TIFFOpenOptions *options)
 {
-    TIFFOpenOptionsSetMaxSingleMemAlloc(options, TIF_BAND_MAX_BYTES);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, TABLE_BAND_MOST_BYTES);
     TIFFOpenOptionsSetErrorHandlerExtR(options, note_error, h);
     TIFFOpenOptionsSetWarningHandlerExtR(options, note_warning, h);
     /* m: no mapping */

@@ -144,17 +144,17 @@ static enum status lay_out(const char *name, const struct directory *d, struct t
     if (!checked_mul(s->strile_rows, s->strile_columns, &s->strile_bytes) ||
         !checked_mul(s->strile_bytes, s->sample_bytes, &s->strile_bytes) ||
         !checked_mul(s->columns, s->sample_bytes * s->strile_rows, &band_bytes) ||
-        s->strile_bytes > TIF_BAND_MAX_BYTES || band_bytes > TIF_BAND_MAX_BYTES) {
+        s->strile_bytes > TABLE_BAND_MOST_BYTES || band_bytes > TABLE_BAND_MOST_BYTES) {
         return status_fail(
             STATUS_TOO_LARGE,
             "%s: a row of its %s, of %u x %u cells each, unpacks to more than %d MiB; %s", name,
             s->tiled ? "tiles" : "strips", d->strile_rows, d->strile_columns,
-            TIF_BAND_MAX_BYTES >> 20,
+            TABLE_BAND_MOST_BYTES >> 20,
             d->strile_rows > LEAST_TILE_ROWS
                 ? "rewrite it: gdal_translate -co TILED=YES -co BLOCKYSIZE=16"
                 : "cut it into narrower ones: gdal_translate -srcwin");
     }
-    s->band_striles = TIF_BAND_BYTES / band_bytes > 0 ? TIF_BAND_BYTES / band_bytes : 1;
+    s->band_striles = TABLE_BAND_BYTES / band_bytes > 0 ? TABLE_BAND_BYTES / band_bytes : 1;
     if (s->band_striles > s->striles_down) {
         s->band_striles = s->striles_down;
     }

@@ -34,33 +34,6 @@ static unsigned char *load(struct tif_handle *h, uint32_t strile, size_t n, size
     return packed;
 }
 
-/* Unpacks a stream of n bytes into dst[least]: it must be whole, of up to `most` bytes. NULL, or
- * what is wrong with it. */
-static const char *unpack(struct tif_handle *h, const unsigned char *packed, size_t n,
-                          unsigned char *dst, size_t least, size_t most)
-{
-    struct inflate_state *const z = &h->inflate;
-    unsigned char beyond[1 << 12];
-    int state;
-    isal_inflate_init(z);
-    z->crc_flag = ISAL_ZLIB;
-    z->next_in = (unsigned char *)(uintptr_t)packed; /* it only reads */
-    z->avail_in = (uint32_t)n;
-    z->next_out = dst;
-    z->avail_out = (uint32_t)least;
-    while ((state = isal_inflate(z)) == ISAL_DECOMP_OK && z->avail_out == 0 &&
-           z->total_out <= most) {
-        z->next_out = beyond;
-        z->avail_out = sizeof beyond;
-    }
-    return z->total_out > most                   ? "it unpacks to more than its size"
-           : state == ISAL_INCORRECT_CHECKSUM    ? "its checksum does not hold"
-           : state != ISAL_DECOMP_OK             ? "its stream cannot be unpacked"
-           : z->block_state != ISAL_BLOCK_FINISH ? "it ends too early"
-           : z->total_out < least                ? "it unpacks to less than its size"
-                                                 : NULL;
-}
-
 static inline void add_up_items(unsigned char *p, size_t n, size_t bytes)
 {
     const size_t low = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(uint64_t) - bytes;
@@ -131,7 +104,8 @@ static bool decode_deflate(const struct tif_shape *shape, struct tif_handle *h, 
     if (ok && shape->reversed) {
         TIFFReverseBits(packed, (tmsize_t)n);
     }
-    *complaint = ok ? unpack(h, packed, n, dst, bytes, shape->strile_bytes) : NULL;
+    *complaint =
+        ok ? table_bands_inflate(&h->inflate, packed, n, dst, bytes, shape->strile_bytes) : NULL;
     ok = ok && *complaint == NULL;
     if (ok) {
         undo_predictor(shape, dst, bytes, packed);

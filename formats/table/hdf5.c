@@ -1,0 +1,568 @@
+/*
+ * hdf5 - see hdf5.h: the format, its bands.
+ *
+ * A band is decoded to the numbers that leave: doubles, or floats of a dataset of such. What the
+ * file calls missing (_FillValue, missing_value, and NetCDF's own fill values) becomes NaN, what is
+ * left is multiplied by scale_factor, and add_offset is added, as NetCDF's conventions say. MATLAB
+ * keeps its matrices by columns, which are the dataset's rows.
+ *
+ * Source: HDF5 File Format Specification 3.0; NetCDF Users Guide, Attribute Conventions.
+ */
+#include "formats/table/hdf5.h"
+
+#include "formats/base/checked.h"
+#include "formats/base/io_watch.h"
+#include "formats/table/foreign.h"
+
+#include <isa-l.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_FILLS = 8, COMPACT_BYTES = 64 << 10 };
+
+struct hdf5 {
+    hid_t file, dataset;
+    char *path; /* of the dataset */
+    struct hdf5_shape shape;
+    H5D_layout_t layout;
+    uint64_t at;                          /* contiguous: where it begins in the file */
+    unsigned char compact[COMPACT_BYTES]; /* compact: all of it */
+    int row_dim, column_dim;              /* along which bands lie; -1: none */
+    size_t chunk_rows, chunk_columns, chunk_bytes, packed_bytes; /* packed: the most as stored */
+    int n_filters;
+    size_t shuffled_bytes;
+    H5Z_filter_t filters[HDF5_MOST_FILTERS]; /* as they are applied when it is written */
+    unsigned char *fill;                     /* [element_bytes] of chunks that were never written */
+    struct table_missing missing;
+    double scale, offset;
+    bool is_scaled;
+    struct table_bands bands;
+};
+
+/* Scratch memory of a thread. */
+struct handle {
+    struct table_handle base;
+    struct inflate_state inflate;
+    unsigned char *raw, *packed; /* of a chunk, each of packed_bytes; contiguous: raw, of a band */
+};
+
+static enum status open_handle(const struct table *t, struct table_handle **out)
+{
+    const struct hdf5 *const s = t->state;
+    const size_t band_bytes = s->bands.band_rows * s->shape.element_bytes;
+    struct handle *const h = calloc(1, sizeof *h);
+    *out = h != NULL ? &h->base : NULL;
+    if (h != NULL) {
+        h->raw = malloc(s->layout == H5D_CHUNKED ? s->packed_bytes : band_bytes);
+        h->packed = malloc(s->layout == H5D_CHUNKED ? s->packed_bytes : 1);
+    }
+    return h != NULL && h->raw != NULL && h->packed != NULL
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "%s: no memory to read it", source_name(t->source));
+}
+
+static void free_handle(struct table_handle *base)
+{
+    struct handle *const h = (struct handle *)base;
+    free(h->raw);
+    free(h->packed);
+    free(h);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+/* Numbers of one field to doubles, in place of from[0 .. n). */
+static void widen(const struct hdf5_field *f, unsigned char *from, size_t n, double *out)
+{
+    if (f->swapped) {
+        table_swap(from, n, f->bytes);
+    }
+    table_widen(f->kind, f->bytes, from, n, out);
+}
+
+/* n elements to numbers; what is missing is NaN. Changes `from`, and may be in place. */
+static void convert(const struct table *t, unsigned char *from, size_t n, void *to)
+{
+    const struct hdf5 *const s = t->state;
+    const struct hdf5_shape *const shape = &s->shape;
+    double *const out = to;
+    const size_t n_numbers = n * shape->n_fields;
+    if (t->info.dtype == DTYPE_F32) {
+        if (shape->fields[0].swapped) {
+            table_swap(from, n, sizeof(float));
+        }
+        memmove(to, from, n * sizeof(float));
+        table_mark_floats(to, n, &s->missing);
+        table_mark_floats(to, n, &t->choice.missing);
+        return;
+    }
+    if (shape->names == NULL) {
+        widen(&shape->fields[0], from, n, out);
+    }
+    for (size_t i = 0; i < n && shape->names != NULL; i++, from += shape->element_bytes) {
+        for (size_t k = 0; k < shape->n_fields; k++) {
+            widen(&shape->fields[k], from + shape->fields[k].at, 1, out + i * shape->n_fields + k);
+        }
+    }
+    (void)table_mark_missing(out, n_numbers, &s->missing);
+    for (size_t i = 0; i < n_numbers && s->is_scaled; i++) {
+        out[i] = out[i] * s->scale + s->offset;
+    }
+    (void)table_mark_missing(out, n_numbers, &t->choice.missing);
+}
+
+/* --- chunks ----------------------------------------------------------------------------------- */
+
+static enum status fail_chunk(const struct table *t, const hsize_t *at, const char *what)
+{
+    const struct hdf5 *const s = t->state;
+    return status_fail(STATUS_BAD_INPUT, "%s: dataset %s: the chunk of row %llu, column %llu: %s",
+                       source_name(t->source), s->path, (unsigned long long)at[s->row_dim] + 1,
+                       s->column_dim >= 0 ? (unsigned long long)at[s->column_dim] + 1 : 1, what);
+}
+
+/* HDF5's checksum: Fletcher's of 16-bit words, the most significant byte first. */
+static uint32_t fletcher32(const unsigned char *p, size_t n)
+{
+    uint32_t low = 0, high = 0;
+    for (size_t i = 0; i < n; i += 2) {
+        low += (uint32_t)p[i] << 8 | (i + 1 < n ? p[i + 1] : 0);
+        low = (low & 0xffff) + (low >> 16);
+        high += low;
+        high = (high & 0xffff) + (high >> 16);
+    }
+    return high << 16 | low;
+}
+
+/* Bytes that lie apart, all first ones, then all second ones, together again. What does not fill an
+ * element stands behind them. */
+static void unshuffle(const unsigned char *from, size_t n, size_t bytes, unsigned char *to)
+{
+    const size_t n_elements = n / bytes;
+    for (size_t b = 0; b < bytes; b++) {
+        for (size_t i = 0; i < n_elements; i++) {
+            to[i * bytes + b] = from[b * n_elements + i];
+        }
+    }
+    memcpy(to + n_elements * bytes, from + n_elements * bytes, n % bytes);
+}
+
+static void exchange(struct handle *h)
+{
+    unsigned char *const packed = h->packed;
+    h->packed = h->raw;
+    h->raw = packed;
+}
+
+/* Undoes what was done to a chunk when it was written, from h->packed to h->raw. NULL, or what is
+ * wrong with it. */
+static const char *unpack(const struct hdf5 *s, struct handle *h, size_t n, uint32_t skipped)
+{
+    for (int i = s->n_filters - 1; i >= 0; i--) {
+        const bool is_checksum = s->filters[i] == H5Z_FILTER_FLETCHER32;
+        if ((skipped >> i & 1) != 0) {
+            continue;
+        }
+        if (is_checksum) {
+            if (n < 4) {
+                return "it lacks its checksum";
+            }
+            n -= 4;
+            const unsigned char *const sum = h->packed + n;
+            if (fletcher32(h->packed, n) != ((uint32_t)sum[0] | (uint32_t)sum[1] << 8 |
+                                             (uint32_t)sum[2] << 16 | (uint32_t)sum[3] << 24)) {
+                return "its checksum does not hold";
+            }
+            continue;
+        }
+        if (s->filters[i] == H5Z_FILTER_DEFLATE) {
+            const char *const trouble = table_bands_inflate(&h->inflate, h->packed, n, h->raw,
+                                                            s->chunk_bytes, s->chunk_bytes);
+            if (trouble != NULL) {
+                return trouble;
+            }
+            n = s->chunk_bytes;
+        } else {
+            unshuffle(h->packed, n, s->shuffled_bytes, h->raw);
+        }
+        exchange(h);
+    }
+    exchange(h);
+    return n == s->chunk_bytes ? NULL : "it has not the size of a chunk";
+}
+
+/* The chunk that begins at that element, to h->raw. */
+static enum status read_chunk(const struct table *t, struct handle *h, const hsize_t *at)
+{
+    const struct hdf5 *const s = t->state;
+    hsize_t stored = 0;
+    uint32_t skipped = 0;
+    haddr_t address;
+    if (h5.Dget_chunk_info_by_coord(s->dataset, at, NULL, &address, &stored) < 0) {
+        return hdf5_fail(t->source, "dataset %s: a chunk cannot be found", s->path);
+    }
+    if (address == HADDR_UNDEF || stored == 0) {
+        for (size_t i = 0; i < s->chunk_bytes; i += s->shape.element_bytes) {
+            memcpy(h->raw + i, s->fill, s->shape.element_bytes);
+        }
+        return STATUS_OK;
+    }
+    if (stored > s->packed_bytes) {
+        return fail_chunk(t, at, "it claims more bytes than it can have");
+    }
+    if (h5.Dread_chunk(s->dataset, H5P_DEFAULT, at, &skipped, h->packed) < 0) {
+        return hdf5_fail(t->source, "dataset %s: a chunk cannot be read", s->path);
+    }
+    const char *const trouble = unpack(s, h, (size_t)stored, skipped);
+    return trouble != NULL ? fail_chunk(t, at, trouble) : STATUS_OK;
+}
+
+static enum status read_chunks(const struct table *t, struct handle *h, size_t from, size_t n_rows,
+                               unsigned char *samples)
+{
+    const struct hdf5 *const s = t->state;
+    const size_t columns = s->bands.columns / s->shape.n_fields; /* of elements */
+    const size_t number_bytes = s->shape.n_fields * dtype_bytes(t->info.dtype);
+    hsize_t at[H5S_MAX_RANK] = {0};
+    for (size_t row = 0; row < n_rows; row += s->chunk_rows) {
+        for (size_t column = 0; column < columns; column += s->chunk_columns) {
+            at[s->row_dim] = from + row;
+            if (s->column_dim >= 0) {
+                at[s->column_dim] = column;
+            }
+            STATUS_TRY(read_chunk(t, h, at));
+            const size_t right = columns - column, below = n_rows - row;
+            const size_t width = right < s->chunk_columns ? right : s->chunk_columns;
+            for (size_t i = 0; i < s->chunk_rows && i < below; i++) {
+                convert(t, h->raw + i * s->chunk_columns * s->shape.element_bytes, width,
+                        samples + ((row + i) * columns + column) * number_bytes);
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status read_band(const struct table *t, struct table_handle *base, size_t index,
+                             unsigned char *samples)
+{
+    const struct hdf5 *const s = t->state;
+    struct handle *const h = (struct handle *)base;
+    const size_t n_rows = table_bands_rows(&s->bands, index), from = index * s->bands.band_rows;
+    hdf5_be_quiet();
+    if (s->layout == H5D_CHUNKED) {
+        return read_chunks(t, h, from, n_rows, samples);
+    }
+    const size_t bytes = s->shape.element_bytes;
+    const bool is_in_place = bytes == s->bands.sample_bytes && s->shape.n_fields == 1;
+    unsigned char *const raw = is_in_place ? samples : h->raw;
+    if (s->layout == H5D_COMPACT) {
+        memcpy(raw, s->compact + from * bytes, n_rows * bytes);
+    } else {
+        int error;
+        const size_t got = io_watch_pread_all(source_fd(t->source), raw, n_rows * bytes,
+                                              s->at + from * bytes, &error);
+        if (got < n_rows * bytes) {
+            return error != 0 ? status_fail_errno(error, "%s", source_name(t->source))
+                              : status_fail(STATUS_BAD_INPUT, "%s: ends within dataset %s",
+                                            source_name(t->source), s->path);
+        }
+    }
+    convert(t, raw, n_rows, samples);
+    return STATUS_OK;
+}
+
+static const struct table_bands_ops bands_ops = {open_handle, read_band, free_handle};
+
+/* --- how it is stored ------------------------------------------------------------------------- */
+
+static enum status refuse(const struct table *t, const char *what)
+{
+    const struct hdf5 *const s = t->state;
+    return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: %s", source_name(t->source), s->path,
+                       what);
+}
+
+static enum status read_filters(struct table *t, hid_t plist)
+{
+    struct hdf5 *const s = t->state;
+    unsigned options = 0;
+    s->n_filters = h5.Pget_nfilters(plist);
+    if (s->n_filters < 0 || s->n_filters > HDF5_MOST_FILTERS ||
+        h5.Pget_chunk_opts(plist, &options) < 0 || options != 0) {
+        return refuse(t, "its chunks are stored in a way that leat does not read");
+    }
+    for (int i = 0; i < s->n_filters; i++) {
+        unsigned flags, value = 0;
+        size_t n_values = 1;
+        char name[64] = "";
+        s->filters[i] =
+            h5.Pget_filter2(plist, (unsigned)i, &flags, &n_values, &value, sizeof name, name, NULL);
+        s->shuffled_bytes = s->filters[i] == H5Z_FILTER_SHUFFLE ? value : s->shuffled_bytes;
+        if (s->filters[i] != H5Z_FILTER_DEFLATE && s->filters[i] != H5Z_FILTER_SHUFFLE &&
+            s->filters[i] != H5Z_FILTER_FLETCHER32) {
+            char what[512];
+            (void)snprintf(what, sizeof what,
+                           "dataset %.99s is packed by %s (filter %d), and leat unpacks deflate "
+                           "(gzip), shuffle and fletcher32; convert it",
+                           s->path, name[0] != '\0' ? excerpt_of(name, strlen(name)).text : "?",
+                           (int)s->filters[i]);
+            return foreign_fail_with(STATUS_UNSUPPORTED, source_name(t->source), what,
+                                     foreign_hdf5_to_npz);
+        }
+        if (s->filters[i] == H5Z_FILTER_SHUFFLE && value == 0) {
+            return refuse(t, "it is shuffled by elements of 0 bytes");
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A band of whole chunks, of a size that is worth it. */
+static enum status lay_out_chunks(struct table *t, hid_t plist)
+{
+    struct hdf5 *const s = t->state;
+    const struct hdf5_shape *const shape = &s->shape;
+    hsize_t chunk[H5S_MAX_RANK];
+    size_t bytes = shape->element_bytes, band_bytes;
+    if (h5.Pget_chunk(plist, shape->rank, chunk) != shape->rank) {
+        return hdf5_fail(t->source, "dataset %s: its chunks", s->path);
+    }
+    const bool is_row = shape->rows == 1 && shape->column_dim >= 0 && chunk[shape->row_dim] == 1;
+    s->row_dim = is_row ? shape->column_dim : shape->row_dim;
+    s->column_dim = is_row ? -1 : shape->column_dim;
+    bool fits = true;
+    for (int i = 0; i < shape->rank; i++) {
+        fits = fits && chunk[i] > 0 && checked_mul(bytes, (size_t)chunk[i], &bytes);
+        if (i != s->row_dim && i != s->column_dim && chunk[i] != 1) {
+            return refuse(t, "its chunks lie across a dimension of one");
+        }
+    }
+    s->bands.rows = is_row ? shape->columns : shape->rows;
+    s->bands.columns = (is_row ? 1 : shape->columns) * shape->n_fields;
+    s->chunk_bytes = bytes;
+    s->chunk_rows = (size_t)chunk[s->row_dim];
+    s->chunk_columns = s->column_dim >= 0 ? (size_t)chunk[s->column_dim] : 1;
+    fits = fits && checked_mul(s->chunk_rows, s->bands.columns, &band_bytes) &&
+           checked_mul(band_bytes, sizeof(double), &band_bytes);
+    if (!fits || bytes > TABLE_BAND_MOST_BYTES || band_bytes > TABLE_BAND_MOST_BYTES) {
+        return refuse(t, "a row of its chunks is larger than 256 MiB; h5repack -l CHUNK= cuts it "
+                         "into smaller ones");
+    }
+    s->packed_bytes = bytes + bytes / 8 + 1024;
+    s->bands.band_rows =
+        s->chunk_rows * (TABLE_BAND_BYTES > band_bytes ? TABLE_BAND_BYTES / band_bytes : 1);
+    return read_filters(t, plist);
+}
+
+static enum status read_fill(struct table *t, hid_t plist)
+{
+    struct hdf5 *const s = t->state;
+    H5D_fill_value_t kind;
+    s->fill = calloc(1, s->shape.element_bytes);
+    if (s->fill == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
+    }
+    const hid_t type = h5.Dget_type(s->dataset);
+    if (h5.Pfill_value_defined(plist, &kind) >= 0 && kind != H5D_FILL_VALUE_UNDEFINED) {
+        (void)h5.Pget_fill_value(plist, type, s->fill);
+    }
+    (void)h5.Tclose(type);
+    return STATUS_OK;
+}
+
+/* A band of any number of elements that lie one after the other. */
+static enum status lay_out_flat(struct table *t)
+{
+    struct hdf5 *const s = t->state;
+    const size_t n = s->shape.rows * s->shape.columns, bytes = n * s->shape.element_bytes;
+    if (s->layout == H5D_COMPACT) {
+        const hid_t type = h5.Dget_type(s->dataset);
+        const bool is_read =
+            bytes <= sizeof s->compact &&
+            h5.Dread(s->dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, s->compact) >= 0;
+        (void)h5.Tclose(type);
+        if (!is_read) {
+            return hdf5_fail(t->source, "dataset %s cannot be read", s->path);
+        }
+    } else {
+        s->at = h5.Dget_offset(s->dataset);
+        if (s->at > source_file_bytes(t->source) || bytes > source_file_bytes(t->source) - s->at) {
+            return status_fail(STATUS_BAD_INPUT,
+                               s->at == HADDR_UNDEF
+                                   ? "%s: dataset %s: no number was written into it"
+                                   : "%s: ends within dataset %s: it was cut short",
+                               source_name(t->source), s->path);
+        }
+    }
+    s->bands.rows = n;
+    s->bands.columns = s->shape.n_fields;
+    s->bands.band_rows = TABLE_BAND_BYTES / s->shape.element_bytes; /* 1 at least */
+    return STATUS_OK;
+}
+
+/* What is stored may make what is claimed, at the most that deflate packs. */
+static enum status check_claim(const struct table *t)
+{
+    const struct hdf5 *const s = t->state;
+    const uint64_t stored = h5.Dget_storage_size(s->dataset);
+    const uint64_t most =
+        stored < source_file_bytes(t->source) ? stored : source_file_bytes(t->source);
+    const uint64_t claimed = (uint64_t)s->shape.rows * s->shape.columns * s->shape.element_bytes;
+    return most == 0
+               ? status_fail(STATUS_BAD_INPUT, "%s: dataset %s: no number was written into it",
+                             source_name(t->source), s->path)
+           : claimed / DEFLATE_MAX_RATIO > most
+               ? status_fail(STATUS_BAD_INPUT,
+                             "%s: dataset %s claims %zu x %zu elements of %zu bytes, and stores "
+                             "%llu bytes",
+                             source_name(t->source), s->path, s->shape.rows, s->shape.columns,
+                             s->shape.element_bytes, (unsigned long long)stored)
+               : STATUS_OK;
+}
+
+static enum status lay_out(struct table *t)
+{
+    struct hdf5 *const s = t->state;
+    const hid_t plist = h5.Dget_create_plist(s->dataset);
+    s->layout = plist >= 0 ? h5.Pget_layout(plist) : H5D_LAYOUT_ERROR;
+    enum status st = s->layout == H5D_VIRTUAL || (plist >= 0 && h5.Pget_external_count(plist) > 0)
+                         ? refuse(t, "its numbers lie in other files, which are not opened")
+                     : s->layout == H5D_CHUNKED ? check_claim(t)
+                     : s->layout == H5D_CONTIGUOUS || s->layout == H5D_COMPACT
+                         ? lay_out_flat(t)
+                         : hdf5_fail(t->source, "dataset %s: how it is stored", s->path);
+    if (st == STATUS_OK && s->layout == H5D_CHUNKED) {
+        st = lay_out_chunks(t, plist);
+    }
+    st = st != STATUS_OK ? st : read_fill(t, plist);
+    if (plist >= 0) {
+        (void)h5.Pclose(plist);
+    }
+    return st;
+}
+
+/* --- what the numbers mean -------------------------------------------------------------------- */
+
+/* NetCDF's own fill values, of 2 and 4 bytes and floats, where no attribute says another one: that
+ * of the dataset, as HDF5 has it. */
+static void add_fill(struct hdf5 *s)
+{
+    const struct hdf5_field *const f = &s->shape.fields[0];
+    const double fill = f->kind == TABLE_FLOAT ? 9.969209968386869e36
+                        : f->bytes == 2        ? -32767
+                                               : -2147483647;
+    double own;
+    if (s->shape.names != NULL || f->kind == TABLE_UINT || f->bytes < 2 ||
+        (f->kind == TABLE_INT && f->bytes > 4)) {
+        return;
+    }
+    unsigned char raw[sizeof own];
+    memcpy(raw, s->fill, f->bytes);
+    widen(f, raw, 1, &own);
+    if (own == fill) {
+        s->missing.numbers[s->missing.n_numbers++] = own;
+    }
+}
+
+static void read_meaning(struct table *t)
+{
+    struct hdf5 *const s = t->state;
+    static const char *const names[] = {"_FillValue", "missing_value"};
+    for (size_t i = 0; i < 2; i++) {
+        s->missing.n_numbers += hdf5_numbers(s->dataset, names[i],
+                                             s->missing.numbers + s->missing.n_numbers, MOST_FILLS);
+    }
+    if (s->missing.n_numbers == 0) {
+        add_fill(s);
+    }
+    s->scale = 1;
+    const bool has_scale = hdf5_numbers(s->dataset, "scale_factor", &s->scale, 1) == 1;
+    const bool has_offset = hdf5_numbers(s->dataset, "add_offset", &s->offset, 1) == 1;
+    s->is_scaled = has_scale || has_offset;
+}
+
+static void describe(struct table *t)
+{
+    struct hdf5 *const s = t->state;
+    struct table_info *const info = &t->info;
+    const struct hdf5_shape *const shape = &s->shape;
+    const struct hdf5_field *const f = &shape->fields[0];
+    info->dtype = f->kind == TABLE_FLOAT && f->bytes == 4 && shape->names == NULL && !s->is_scaled
+                      ? DTYPE_F32
+                      : DTYPE_F64;
+    info->is_flat = shape->column_dim < 0 && shape->names == NULL;
+    info->n_lines = info->is_flat ? 1 : shape->rows;
+    info->cells_per_line = info->is_flat          ? shape->rows
+                           : shape->names != NULL ? shape->n_fields
+                                                  : shape->columns;
+    info->n_lines_estimate = info->n_lines;
+    info->lines_are_columns = !info->is_flat && h5.Aexists(s->dataset, "MATLAB_class") > 0;
+    info->has_missing_value = info->has_missing_value || s->missing.n_numbers > 0;
+    if (shape->names != NULL) {
+        info->names = (const char *const *)shape->names;
+        info->has_header = true;
+        for (size_t i = 0; i < shape->n_fields; i++) {
+            info->names_bytes += sizeof(char *) + strlen(shape->names[i]) + 1;
+        }
+    }
+}
+
+/* --- the format ------------------------------------------------------------------------------- */
+
+static enum status hdf5_open(struct table *t)
+{
+    struct hdf5 *const s = t->state;
+    s->file = s->dataset = H5I_INVALID_HID;
+    table_bands_init(&s->bands, &bands_ops);
+    STATUS_TRY(table_need_seek(t, "an HDF5 file", "X.h5"));
+    STATUS_TRY(hdf5_open_file(t->source, &s->file));
+    STATUS_TRY(hdf5_find(t->source, s->file, t->options.dataset, &s->dataset, &s->shape, &s->path));
+    if (s->shape.n_left_out > 0) {
+        STATUS_TRY(table_warn(t, "dataset %s: %zu field%s of its records %s no numbers: left out",
+                              s->path, s->shape.n_left_out, s->shape.n_left_out == 1 ? "" : "s",
+                              s->shape.n_left_out == 1 ? "is" : "are"));
+    }
+    STATUS_TRY(lay_out(t));
+    read_meaning(t);
+    describe(t);
+    s->bands.kind = TABLE_FLOAT;
+    s->bands.sample_bytes = dtype_bytes(t->info.dtype);
+    table_bands_set(t, &s->bands,
+                    sizeof(struct handle) + 2 * s->packed_bytes +
+                        (s->layout == H5D_CHUNKED ? 0 : TABLE_BAND_BYTES));
+    return STATUS_OK;
+}
+
+static void hdf5_close(void *state)
+{
+    struct hdf5 *const s = state;
+    table_bands_free(&s->bands);
+    hdf5_shape_free(&s->shape);
+    if (s->file >= 0) { /* and its dataset */
+        (void)h5.Fclose(s->file);
+    }
+    free(s->path);
+    free(s->fill);
+}
+
+static enum status hdf5_next(struct table *t, struct table_chunk *c, bool *end)
+{
+    return table_bands_next(t, &((struct hdf5 *)t->state)->bands, c, end);
+}
+
+static enum status hdf5_decode(const struct table *t, struct table_chunk *c)
+{
+    return table_bands_decode(t, &((struct hdf5 *)t->state)->bands, c);
+}
+
+const struct table_format hdf5_format = {
+    .name = "hdf5",
+    .state_bytes = sizeof(struct hdf5),
+    .takes = {[TABLE_MISSING_VALUE] = true, [TABLE_DATASET] = true},
+    .library = &hdf5_library,
+    .version = hdf5_version,
+    .open = hdf5_open,
+    .next = hdf5_next,
+    .decode = hdf5_decode,
+    .close = hdf5_close,
+};

@@ -1,0 +1,171 @@
+/*
+ * hdf5_find - which dataset of a file is meant.
+ *
+ * Groups are walked by hard links alone, each object once, to a depth: whatever links say, the walk
+ * ends. Arrays of one row or column are taken only where there is no table, axes never. What
+ * programs keep for themselves is passed over: #refs# (MATLAB), _i_table (PyTables).
+ */
+#include "formats/table/hdf5.h"
+
+#include "formats/base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OBJECTS = 10000, MOST_DEPTH = 32, MOST_LISTED = 12, PATH_BYTES = 1024 };
+
+struct walk {
+    size_t n_seen, n_tables, n_arrays, n_listed;
+    haddr_t seen[MOST_OBJECTS];
+    size_t depth, n_path;
+    char path[PATH_BYTES];  /* of the group, without a slash at its end */
+    char table[PATH_BYTES]; /* the last one found */
+    char array[PATH_BYTES];
+    struct bytes names;
+    bool failed;
+};
+
+static bool put_name(struct walk *w, const struct hdf5_shape *s)
+{
+    enum status st = STATUS_OK;
+    if (w->n_listed++ < MOST_LISTED) {
+        st = bytes_printf(&w->names, "%s%s (", w->n_listed > 1 ? ", " : "",
+                          excerpt_of(w->path, strlen(w->path)).text);
+        for (int i = 0; i < s->rank && st == STATUS_OK; i++) {
+            st = bytes_printf(&w->names, "%s%llu", i > 0 ? " x " : "",
+                              (unsigned long long)s->dims[i]);
+        }
+        st = st != STATUS_OK ? st : bytes_printf(&w->names, ")");
+    } else if (w->n_listed == MOST_LISTED + 1) {
+        st = bytes_printf(&w->names, ", ...");
+    }
+    return st == STATUS_OK;
+}
+
+static void consider(struct walk *w, hid_t dataset)
+{
+    struct hdf5_shape s;
+    const bool is_axis = hdf5_says(dataset, "CLASS", "DIMENSION_SCALE") ||
+                         hdf5_says(dataset, "MATLAB_class", "char");
+    if (hdf5_shape_read(dataset, &s) == NULL && !is_axis &&
+        h5.Aexists(dataset, "MATLAB_empty") <= 0) {
+        const bool is_table = s.names != NULL || (s.rows > 1 && s.columns > 1);
+        *(is_table ? &w->n_tables : &w->n_arrays) += 1;
+        memcpy(is_table ? w->table : w->array, w->path, w->n_path + 1);
+        w->failed = w->failed || !put_name(w, &s);
+    }
+    hdf5_shape_free(&s);
+}
+
+static bool is_seen(struct walk *w, haddr_t address)
+{
+    for (size_t i = 0; i < w->n_seen; i++) {
+        if (w->seen[i] == address) {
+            return true;
+        }
+    }
+    if (w->n_seen < MOST_OBJECTS) {
+        w->seen[w->n_seen++] = address;
+    }
+    return false;
+}
+
+static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *user)
+{
+    struct walk *const w = user;
+    const size_t n = strlen(name), before = w->n_path;
+    if (link->type != H5L_TYPE_HARD || name[0] == '#' || strncmp(name, "_i_", 3) == 0 ||
+        n + 2 > PATH_BYTES - before || is_seen(w, link->u.address)) {
+        return 0;
+    }
+    if (w->n_seen == MOST_OBJECTS) {
+        return 1;
+    }
+    const hid_t object = h5.Oopen(group, name, H5P_DEFAULT);
+    if (object < 0) {
+        return 0; /* a damaged one is found out when it is asked for */
+    }
+    w->path[w->n_path] = '/';
+    memcpy(w->path + w->n_path + 1, name, n + 1);
+    w->n_path += n + 1;
+    const H5I_type_t kind = h5.Iget_type(object);
+    if (kind == H5I_DATASET) {
+        consider(w, object);
+    } else if (kind == H5I_GROUP && w->depth < MOST_DEPTH) {
+        w->depth++;
+        (void)h5.Literate(object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
+        w->depth--;
+    }
+    (void)h5.Oclose(object);
+    w->n_path = before;
+    w->path[before] = '\0';
+    return w->failed ? -1 : 0;
+}
+
+static enum status fail_choice(const struct source *s, const char *path, const struct walk *w)
+{
+    const int n = (int)w->names.len;
+    const char *const file = source_name(s), *const names = (const char *)w->names.data;
+    if (w->n_listed == 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: has no dataset of numbers in one or two dimensions", file);
+    }
+    if (path != NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: has no dataset \"%s\" (links to other files are not followed); its "
+                           "datasets are %.*s",
+                           file, excerpt_of(path, strlen(path)).text, n, names);
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: %zu datasets could be meant (%.*s); say which one: -s dataset=%s", file,
+                       w->n_tables > 0 ? w->n_tables : w->n_arrays, n, names,
+                       w->n_tables > 0 ? w->table : w->array);
+}
+
+static enum status open_dataset(const struct source *s, hid_t file, const char *path,
+                                hid_t *dataset, struct hdf5_shape *shape, char **found)
+{
+    *dataset = h5.Dopen2(file, path, H5P_DEFAULT);
+    const char *const trouble = *dataset >= 0 ? hdf5_shape_read(*dataset, shape) : NULL;
+    if (*dataset < 0) {
+        return hdf5_fail(s, "dataset %s", excerpt_of(path, strlen(path)).text);
+    }
+    if (trouble != NULL) {
+        return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: it %s", source_name(s),
+                           excerpt_of(path, strlen(path)).text, trouble);
+    }
+    *found = strdup(path);
+    return *found != NULL
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
+}
+
+enum status hdf5_find(const struct source *s, hid_t file, const char *path, hid_t *dataset,
+                      struct hdf5_shape *shape, char **found)
+{
+    *found = NULL;
+    if (path != NULL) {
+        *dataset = h5.Dopen2(file, path, H5P_DEFAULT);
+        if (*dataset >= 0) {
+            (void)h5.Dclose(*dataset);
+            return open_dataset(s, file, path, dataset, shape, found);
+        }
+    }
+    struct walk *const w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
+    }
+    (void)h5.Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
+    const bool is_one = w->n_tables == 1 || (w->n_tables == 0 && w->n_arrays == 1);
+    const enum status st =
+        w->failed ? status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s))
+        : w->n_seen == MOST_OBJECTS
+            ? status_fail(STATUS_UNSUPPORTED, "%s: has %d objects or more; say -s dataset=PATH",
+                          source_name(s), MOST_OBJECTS)
+        : path != NULL || !is_one
+            ? fail_choice(s, path, w)
+            : open_dataset(s, file, w->n_tables == 1 ? w->table : w->array, dataset, shape, found);
+    bytes_free(&w->names);
+    free(w);
+    return st;
+}
