@@ -22,15 +22,6 @@ struct module_library hdf5_library = {
     .names = names,
     .calls = &h5};
 
-const char *hdf5_version(void)
-{
-    static char text[40];
-    unsigned major = 0, minor = 0, release = 0;
-    (void)h5.get_libversion(&major, &minor, &release);
-    (void)snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
-    return text;
-}
-
 /* --- the driver ------------------------------------------------------------------------------- */
 
 struct file {
@@ -122,19 +113,31 @@ static const H5FD_class_t driver_class = {.name = "leat",
 
 static hid_t driver = H5I_INVALID_HID;
 
-static void make_driver(void)
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Before any other call. */
+static void begin(void)
 {
     (void)h5.dont_atexit(); /* threads may be within it then */
     driver = h5.open() >= 0 ? h5.FDregister(&driver_class) : H5I_INVALID_HID;
+}
+
+const char *hdf5_version(void)
+{
+    static char text[40];
+    unsigned major = 0, minor = 0, release = 0;
+    (void)pthread_once(&once, begin);
+    (void)h5.get_libversion(&major, &minor, &release);
+    (void)snprintf(text, sizeof text, "%u.%u.%u", major, minor, release);
+    return text;
 }
 
 enum { READ_ONLY = 0 }; /* H5F_ACC_RDONLY, whose macro calls the library */
 
 enum status hdf5_open_file(const struct source *s, hid_t *out)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     hbool_t is_safe = false;
-    (void)pthread_once(&once, make_driver);
+    (void)pthread_once(&once, begin);
     hdf5_be_quiet();
     if (h5.is_library_threadsafe(&is_safe) < 0 || !is_safe) {
         return status_fail(STATUS_UNSUPPORTED,
