@@ -46,8 +46,3 @@ enum status json_read_fd(int fd, size_t n_max, json_t **out)
     bytes_free(&text);
     return status;
 }
-
-char *json_write(const json_t *value, size_t flags)
-{
-    return json_dumps(value, flags);
-}

@@ -1,5 +1,5 @@
 /*
- * json - JSON text becomes a value, and a value text.
+ * json - JSON text becomes a value.
  *
  * jansson's reader (2.14, the lexer's lex_save) goes on where a string's buffer cannot grow, and
  * its writer leaves out keys: so a program gives it memory without fail (main.c).
@@ -20,8 +20,5 @@ enum status json_read(const void *text, size_t n, json_t **out) STATUS_MUST_CHEC
 /* The same of a file, from where it stands to its end. STATUS_BAD_INPUT also where it has more than
  * n_max bytes; STATUS_IO. */
 enum status json_read_fd(int fd, size_t n_max, json_t **out) STATUS_MUST_CHECK;
-
-/* The text of a value, with the JSON_* flags of jansson; for free(). NULL for NULL. */
-char *json_write(const json_t *value, size_t flags);
 
 #endif

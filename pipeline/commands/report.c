@@ -43,7 +43,7 @@ void report_print(const struct job_report *r, const char *output)
 
 void report_print_json(const json_t *value)
 {
-    char *const text = xalloc_checked(json_write(value, JSON_COMPACT | JSON_REAL_PRECISION(17)));
+    char *const text = xalloc_checked(json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17)));
     if (isatty(STDOUT_FILENO)) {
         log_progress(NULL); /* which stands in the line */
     }

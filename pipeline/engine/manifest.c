@@ -378,5 +378,5 @@ json_t *manifest_lasting(json_t *manifest)
 
 char *manifest_text(const json_t *manifest)
 {
-    return xalloc_checked(json_write(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17)));
+    return xalloc_checked(json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(17)));
 }

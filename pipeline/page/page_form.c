@@ -100,7 +100,7 @@ bool page_form_has_key(const struct page_form *form, const char *key)
 char *page_form_ask(const struct page_form *form)
 {
     json_t *ask = json_pack("{s:s, s:s}", "do", form->values[DO], "job", form->values[JOB]);
-    char *text = ask != NULL ? json_write(ask, JSON_COMPACT) : NULL; /* NULL: it is not UTF-8 */
+    char *text = ask != NULL ? json_dumps(ask, JSON_COMPACT) : NULL; /* NULL: it is not UTF-8 */
     json_decref(ask);
     return text;
 }

@@ -30,7 +30,7 @@ char *page_process_orders(const struct page_process_orders *o)
     json_t *line =
         json_pack("{s:o, s:o, s:s?, s:b}", "spool", worker_pack_name(o->spool), "output",
                   worker_pack_name(o->output), "token", o->token, "is_loopback", o->is_loopback);
-    char *text = json_write(line, JSON_COMPACT);
+    char *text = json_dumps(line, JSON_COMPACT);
     json_decref(line);
     return text;
 }

@@ -501,8 +501,10 @@ size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct s
     TAILQ_FOREACH(f, &inbox->lists[LIST_LATE], place)
     {
         if (n < cap && f->look_ms <= now_ms) {
-            late[n++] = (struct service_late){
-                .path = f->path, .is_doubtful = inbox_is_doubtful(f), .found_ms = f->since_ms};
+            late[n++] = (struct service_late){.path = f->path,
+                                              .inode = f->st.st_ino,
+                                              .is_doubtful = inbox_is_doubtful(f),
+                                              .found_ms = f->since_ms};
         }
     }
     return n;

@@ -76,6 +76,7 @@ void service_inbox_was_claimed(struct service_inbox *inbox, const struct spool_j
 /* A file that lies beside nothing in in/, or came after the claim of what it lay beside. */
 struct service_late {
     const char *path; /* below in/; until the inbox is changed */
+    uint64_t inode;
     bool is_doubtful; /* another drop of that name has come: it may be of that one */
     uint64_t found_ms;
 };

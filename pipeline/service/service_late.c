@@ -20,6 +20,7 @@ struct late_batch {
     struct service *service;
     size_t n;
     struct late_file {
+        uint64_t inode;
         char *path, *why; /* why: it could not be moved; NULL: it was, or has gone */
         bool is_gone;
     } files[PUT_AWAY];
@@ -63,11 +64,12 @@ static struct service_job *find_job(const struct service *s, const struct servic
 }
 
 /* Has the job take it, as soon as it stands where it can. */
-static void take_to(struct service *s, struct service_job *job, const char *path)
+static void take_to(struct service *s, struct service_job *job, const struct service_late *late)
 {
+    const char *const path = late->path;
     if (job->list == WAIT_VERIFY || job->list == WAIT_ATTEMPT) {
         log_info("in/%s came late and goes with %s (job %s)", path, job->name, job->spool->id);
-        spool_add_late(job->spool, file_name_last(path));
+        spool_add_late(job->spool, file_name_last(path), late->inode);
         service_inbox_take_late(s->inbox, path, job);
         if (job->list == WAIT_ATTEMPT) {
             service_job_next(s, job, SPOOL_WAIT);
@@ -89,11 +91,12 @@ struct late_batch *late_begin(struct service *s)
     for (size_t i = 0; i < n; i++) {
         struct service_job *const job = find_job(s, &late[i]);
         if (job != NULL) {
-            take_to(s, job, late[i].path);
+            take_to(s, job, &late[i]);
         } else {
             batch = batch != NULL ? batch : xcalloc(1, sizeof(*batch));
             batch->service = s;
-            batch->files[batch->n++].path = xstrdup(late[i].path);
+            batch->files[batch->n++] =
+                (struct late_file){.inode = late[i].inode, .path = xstrdup(late[i].path)};
             service_inbox_take_late(s->inbox, late[i].path, batch);
         }
     }
@@ -106,7 +109,7 @@ void late_run(struct late_batch *batch)
         struct late_file *const f = &batch->files[i];
         const char *const name = file_name_last(f->path);
         char *const folder = xstrndup(f->path, name > f->path ? (size_t)(name - f->path) - 1 : 0);
-        const enum status code = spool_put_away(batch->service->spool, folder, name);
+        const enum status code = spool_put_away(batch->service->spool, folder, name, f->inode);
         f->is_gone = code == STATUS_NOT_FOUND;
         f->why = code != STATUS_OK && !f->is_gone ? xstrdup(status_message()) : NULL;
         free(folder);

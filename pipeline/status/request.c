@@ -93,7 +93,7 @@ enum status request_write(int folder_fd, const char *what, const char *job, bool
              (int)getpid(), is_awaited ? "" : unawaited);
     json_t *const request = json_pack("{s:s, s:o}", "do", what, "job",
                                       job != NULL ? worker_pack_name(job) : json_null());
-    char *const text = xalloc_checked(json_write(request, JSON_COMPACT));
+    char *const text = xalloc_checked(json_dumps(request, JSON_COMPACT));
     json_decref(request);
     const enum status code = put(folder_fd, name, text);
     free(text);
@@ -108,7 +108,7 @@ enum status request_answer(int folder_fd, const char *name, bool done, const cha
         return STATUS_OK;
     }
     json_t *const object = json_pack("{s:b, s:o}", "done", done, "text", text_json(text));
-    char *const answer = xalloc_checked(json_write(object, JSON_COMPACT));
+    char *const answer = xalloc_checked(json_dumps(object, JSON_COMPACT));
     const size_t n = strlen(answer);
     const int fd = openat(folder_fd, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     const bool is_put = fd >= 0 && write(fd, answer, n) == (ssize_t)n &&

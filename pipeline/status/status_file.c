@@ -152,7 +152,7 @@ static bool write_over(const struct status_file *f, const char *text, size_t n)
 /* The text, with blanks for ROOM, up to a multiple of that, and the end of a line; for free(). */
 static char *make_text(const json_t *document, size_t *n)
 {
-    char *const text = xalloc_checked(json_write(document, JSON_COMPACT | JSON_REAL_PRECISION(17)));
+    char *const text = xalloc_checked(json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(17)));
     const size_t length = strlen(text);
     *n = (length / ROOM + 2) * ROOM;
     char *const whole = xrealloc(text, *n, 1);

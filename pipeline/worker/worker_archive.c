@@ -187,7 +187,7 @@ static enum status write_index(struct worker_archive *a)
         json_object_set_new(index, "failures_not_listed",
                             json_integer((json_int_t)(a->n_failed - FAILURES_LISTED)));
     }
-    char *const text = xalloc_checked(json_write(index, JSON_INDENT(2)));
+    char *const text = xalloc_checked(json_dumps(index, JSON_INDENT(2)));
     json_decref(index);
     enum status code = STATUS_OK;
     const int fd = openat(a->part_fd, "result.json", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -106,7 +106,7 @@ static void hang_up(struct worker_link *link)
 void worker_link_send(struct worker_link *link, json_t *message)
 {
     struct write_request *const request = xcalloc(1, sizeof(*request));
-    char *const text = request->text = json_write(message, JSON_COMPACT | JSON_ENSURE_ASCII);
+    char *const text = request->text = json_dumps(message, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(message);
     if (text != NULL && !link->closing) {
         uv_buf_t buf = uv_buf_init(text, (unsigned)strlen(text) + 1);

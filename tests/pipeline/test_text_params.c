@@ -88,7 +88,7 @@ static void text_comes_unharmed_through_a_request_to_a_worker(void **state)
         struct job_settings before = must_resolve(&s), after;
         json_t *packed = worker_pack_settings(&before);
         assert_non_null(packed);
-        char *line = json_write(packed, JSON_COMPACT | JSON_ENSURE_ASCII);
+        char *line = json_dumps(packed, JSON_COMPACT | JSON_ENSURE_ASCII);
         job_settings_free(&before);
         settings_free(&s);
         json_decref(packed);

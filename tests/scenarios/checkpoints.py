@@ -199,7 +199,7 @@ def end_worker():
 
 
 with open(ends.until(end_worker, "the end of a job that ends its worker")[0]) as f:
-    ends.check("3 attempts ended without a result" in f.read() and n_ended == 3, f"{n_ended} workers have ended")
+    ends.check("3 attempts ended without a result; the last: the worker ended" in f.read() and n_ended == 3, f"{n_ended} workers have ended")
 went_on(ends.said())
 ends.check(not states("ends/out"), "the state stays")
 ends.stop()

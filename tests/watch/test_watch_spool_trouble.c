@@ -227,6 +227,36 @@ static void retry_that_fails_leaves_the_failure_as_it_was(void **state)
     assert_true(n_failed >= 8);
 }
 
+static uint64_t inode_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(fstatat(root_fd, path, &st, 0), 0);
+    return st.st_ino;
+}
+
+/* The next drop has replaced it, and waits for its own grid. */
+static void what_has_the_name_of_a_late_file_now_is_left_where_it_is(void **state)
+{
+    (void)state;
+    put("in/a.dem.asc", "1");
+    struct spool_job *job = new_job("", "a", "a.dem.asc", NULL);
+    spool_claim(s, &job, 1);
+    put("in/a.dem.prj", "late");
+    const uint64_t late = inode_of("in/a.dem.prj");
+    put("in/.new", "of the next");
+    assert_int_equal(renameat(root_fd, "in/.new", root_fd, "in/a.dem.prj"), 0);
+    assert_int_equal(spool_put_away(s, "", "a.dem.prj", late), STATUS_NOT_FOUND);
+    spool_add_late(job, "a.dem.prj", late);
+    spool_verify(s, &job, 1);
+    expect(job, SPOOL_OK, SPOOL_QUEUED);
+    assert_int_equal(job->n_files, 1);
+    assert_int_equal(job->n_late, 0);
+    holds("in/a.dem.prj", "of the next");
+    assert_int_equal(spool_put_away(s, "", "a.dem.prj", inode_of("in/a.dem.prj")), STATUS_OK);
+    holds("done/a.dem.prj", "of the next");
+    spool_job_free(job);
+}
+
 /* A .prj that came late, and was never recorded, since the job was deleted before it was verified.
  */
 static void what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them(void **state)
@@ -237,7 +267,7 @@ static void what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them(vo
     spool_claim(s, &job, 1);
     put("in/a.dem.prj", "2");
     const int fd = openat(root_fd, "in/a.dem.prj", O_WRONLY | O_CLOEXEC);
-    spool_add_late(job, "a.dem.prj");
+    spool_add_late(job, "a.dem.prj", inode_of("in/a.dem.prj"));
     spool_verify(s, &job, 1);
     expect(job, SPOOL_WAIT, SPOOL_UNVERIFIED);
     close(fd);
@@ -614,6 +644,7 @@ int main(void)
         TEST(failed_job_that_lacks_an_input_stays_where_it_is),
         TEST(retry_that_is_killed_leaves_a_failure_or_a_job),
         TEST(retry_that_fails_leaves_the_failure_as_it_was),
+        TEST(what_has_the_name_of_a_late_file_now_is_left_where_it_is),
         TEST(what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them),
         TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
         TEST(attempts_that_keep_a_new_state_are_forgiven_whatever_the_clock_says),

@@ -102,7 +102,7 @@ struct spool_job {
     char *stem;              /* what the result is to be called: one component */
     struct spool_file *files;
     size_t n_files;
-    char **late; /* names in in/FOLDER that the next verify takes, too; owned */
+    struct spool_file *late; /* name and inode, in in/FOLDER: the next verify takes them; owned */
     size_t n_late;
     json_t *parameters;  /* object, the caller's; recorded with the job; never NULL */
     json_t *outputs;     /* the caller's, before durable: array of {"name", "bytes", ...} or NULL */
@@ -199,11 +199,12 @@ void spool_verify(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* A file of that name has come to in/FOLDER for the job, which is SPOOL_UNVERIFIED or SPOOL_QUEUED:
  * the job is SPOOL_UNVERIFIED, and verify takes the file. Those that it could not take stay in
  * job->late until they are forgotten. */
-void spool_add_late(struct spool_job *job, const char *name);
+void spool_add_late(struct spool_job *job, const char *name, uint64_t inode);
 void spool_forget_late(struct spool_job *job);
 /* Puts in/FOLDER/NAME, which came too late for any job, away to done/FOLDER, under another name
  * where that is taken. STATUS_NOT_FOUND: it has gone. */
-enum status spool_put_away(struct spool *s, const char *folder, const char *name) STATUS_MUST_CHECK;
+enum status spool_put_away(struct spool *s, const char *folder, const char *name,
+                           uint64_t inode) STATUS_MUST_CHECK;
 /* Charges an attempt, on disk, and makes the part folder in OUT, empty. */
 void spool_attempt(struct spool *s, struct spool_job *const jobs[], size_t n);
 /* From SPOOL_WORKING or SPOOL_DURABLE. Takes back the part and, unless `charge`, the attempt (our

@@ -16,10 +16,23 @@
 #include <string.h>
 #include <unistd.h>
 
-void spool_add_late(struct spool_job *job, const char *name)
+/* Moves the file; 0, or -1 with errno: ENOENT also where another one has its name now, which is of
+ * the next drop. */
+static int move(const char *step, int from, const char *name, uint64_t inode, int to,
+                const char *new)
+{
+    struct stat st;
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (uint64_t)st.st_ino != inode) {
+        errno = ENOENT;
+        return -1;
+    }
+    return disk_rename(step, from, name, to, new);
+}
+
+void spool_add_late(struct spool_job *job, const char *name, uint64_t inode)
 {
     job->late = xrealloc(job->late, job->n_late + 1, sizeof(*job->late));
-    job->late[job->n_late++] = xstrdup(name);
+    job->late[job->n_late++] = (struct spool_file){.name = xstrdup(name), .inode = inode};
     job->state = SPOOL_UNVERIFIED;
 }
 
@@ -34,7 +47,7 @@ static void append_file(struct spool_job *job, const char *name, const struct st
 void spool_forget_late(struct spool_job *job)
 {
     while (job->n_late > 0) {
-        free(job->late[--job->n_late]);
+        free(job->late[--job->n_late].name);
     }
     free(job->late);
     job->late = NULL;
@@ -59,41 +72,41 @@ bool spool_take_late(struct spool *s, struct spool_job *job)
 {
     const int from = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
     const int to = spool_open_inputs(s, job->id);
+    const size_t n_files = job->n_files;
     size_t n_left = 0;
     for (size_t i = 0; i < job->n_late; i++) {
         struct stat st;
-        char *const name = job->late[i];
-        if (from >= 0 && to >= 0 && disk_rename("late.take", from, name, to, name) == 0 &&
+        const struct spool_file late = job->late[i];
+        char *const name = late.name;
+        if (from >= 0 && to >= 0 && move("late.take", from, name, late.inode, to, name) == 0 &&
             fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             append_file(job, name, &st);
-            free(name);
-            continue;
-        }
-        if (!spool_is_absent(errno)) {
+        } else if (from >= 0 && !spool_is_absent(errno)) {
             log_warning("job %s: '%s', which came late, cannot be taken to it: %s", job->id, name,
                         strerror(errno));
+            job->late[n_left++] = late;
+            continue;
         }
-        job->late[n_left++] = name;
+        free(name);
     }
-    const bool any = n_left < job->n_late;
     job->n_late = n_left;
     beneath_close(to);
     beneath_close(from);
-    return any;
+    return job->n_files > n_files;
 }
 
-enum status spool_put_away(struct spool *s, const char *folder, const char *name)
+enum status spool_put_away(struct spool *s, const char *folder, const char *name, uint64_t inode)
 {
     char now[256], id[SPOOL_ID_BYTES];
     const int from = beneath_open(s->in_fd, folder, O_RDONLY | O_DIRECTORY);
     enum status code = STATUS_OK;
     pthread_mutex_lock(&s->archiving);
     const int to = disk_make_folders("late.folder", s->done_fd, folder, 0777, true);
-    int failed = from >= 0 && to >= 0 ? disk_rename("late.away", from, name, to, name) : -1;
+    int failed = from >= 0 && to >= 0 ? move("late.away", from, name, inode, to, name) : -1;
     for (unsigned i = 1; failed != 0 && to >= 0 && errno == EEXIST && i <= SPOOL_NAMES_TRIED; i++) {
         spool_make_id(s, id);
         spool_other_name(name, "", id, 1, now);
-        failed = disk_rename("late.away", from, name, to, now);
+        failed = move("late.away", from, name, inode, to, now);
     }
     if (failed == 0) {
         failed = disk_sync("late.left", from) != 0 ? -1 : disk_sync("late.done", to);

@@ -75,7 +75,7 @@ static enum status decode(const json_t *text, char **out)
 /* The text of an object, which is given away. */
 static char *dump(json_t *object)
 {
-    char *text = xalloc_checked(json_write(xalloc_checked(object), DUMP_FLAGS));
+    char *text = xalloc_checked(json_dumps(xalloc_checked(object), DUMP_FLAGS));
     json_decref(object);
     return text;
 }
