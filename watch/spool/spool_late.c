@@ -72,16 +72,18 @@ bool spool_take_late(struct spool *s, struct spool_job *job)
 {
     const int from = beneath_open(s->in_fd, job->folder, O_RDONLY | O_DIRECTORY);
     const int to = spool_open_inputs(s, job->id);
+    const int error = errno; /* where one of them could not be opened */
     const size_t n_files = job->n_files;
     size_t n_left = 0;
     for (size_t i = 0; i < job->n_late; i++) {
         struct stat st;
         const struct spool_file late = job->late[i];
         char *const name = late.name;
+        errno = error;
         if (from >= 0 && to >= 0 && move("late.take", from, name, late.inode, to, name) == 0 &&
             fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             append_file(job, name, &st);
-        } else if (from >= 0 && !spool_is_absent(errno)) {
+        } else if (!spool_is_absent(errno)) {
             log_warning("job %s: '%s', which came late, cannot be taken to it: %s", job->id, name,
                         strerror(errno));
             job->late[n_left++] = late;
