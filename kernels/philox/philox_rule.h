@@ -10,6 +10,8 @@
 #ifndef LEAT_KERNELS_PHILOX_PHILOX_RULE_H
 #define LEAT_KERNELS_PHILOX_PHILOX_RULE_H
 
+#include "kernels/base/rounded_rule.h"
+
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -70,21 +72,13 @@ PHILOX_RULE double philox_uniform(uint32_t w)
 /* The factor 1 + epsilon * u, rounded after the product and after the sum. */
 PHILOX_RULE double philox_factor(double epsilon, uint32_t w)
 {
-#ifdef __CUDA_ARCH__
-    return __dadd_rn(1.0, __dmul_rn(epsilon, philox_uniform(w)));
-#else
-    return 1.0 + epsilon * philox_uniform(w);
-#endif
+    return rounded_add(1.0, rounded_multiply(epsilon, philox_uniform(w)));
 }
 
 /* The sample after `value`. */
 PHILOX_RULE double philox_step(double value, double factor)
 {
-#ifdef __CUDA_ARCH__
-    return __dmul_rn(value, factor);
-#else
-    return value * factor;
-#endif
+    return rounded_multiply(value, factor);
 }
 
 #endif

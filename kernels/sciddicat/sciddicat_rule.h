@@ -10,6 +10,8 @@
 #ifndef LEAT_KERNELS_SCIDDICAT_SCIDDICAT_RULE_H
 #define LEAT_KERNELS_SCIDDICAT_SCIDDICAT_RULE_H
 
+#include "kernels/base/rounded_rule.h"
+
 #include <stdbool.h>
 
 #ifdef __CUDACC__
@@ -43,29 +45,17 @@ typedef int sciddicat_number; /* of neighbours alive */
 
 SCIDDICAT_RULE sciddicat_real sciddicat_add(sciddicat_real a, sciddicat_real b)
 {
-#ifdef __CUDA_ARCH__
-    return __dadd_rn(a, b);
-#else
-    return a + b;
-#endif
+    return rounded_add(a, b);
 }
 
 SCIDDICAT_RULE sciddicat_real sciddicat_subtract(sciddicat_real a, sciddicat_real b)
 {
-#ifdef __CUDA_ARCH__
-    return __dsub_rn(a, b);
-#else
-    return a - b;
-#endif
+    return rounded_subtract(a, b);
 }
 
 SCIDDICAT_RULE sciddicat_real sciddicat_multiply(sciddicat_real a, sciddicat_real b)
 {
-#ifdef __CUDA_ARCH__
-    return __dmul_rn(a, b);
-#else
-    return a * b;
-#endif
+    return rounded_multiply(a, b);
 }
 
 /* x where the mask is set, else 0. */

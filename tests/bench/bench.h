@@ -89,6 +89,8 @@ double bench_now_s(void);
 double bench_quantile(double *v, size_t n, double at);
 /* A uniform number in [0, 1) of 53 bits from a counter-based hash of (seed, i). */
 double bench_uniform(uint64_t seed, uint64_t i);
+/* r of two series of n samples in extended precision, from the definition. */
+double bench_r(const double *x, const double *y, size_t n);
 
 /* Runs argv[0] from PATH. `said`, when given, gets what it prints on stdout, NUL-terminated.
  * Without `said` its stdout is dropped. STATUS_NOT_FOUND when there is no such program,

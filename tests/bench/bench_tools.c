@@ -65,6 +65,24 @@ static enum status write_all(int fd, const unsigned char *data, size_t n)
     return STATUS_OK;
 }
 
+double bench_r(const double *x, const double *y, size_t n)
+{
+    long double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
+    for (size_t t = 0; t < n; t++) {
+        mx += x[t];
+        my += y[t];
+    }
+    mx /= (long double)n;
+    my /= (long double)n;
+    for (size_t t = 0; t < n; t++) {
+        const long double a = x[t] - mx, c = y[t] - my;
+        xx += a * a;
+        yy += c * c;
+        xy += a * c;
+    }
+    return (double)(xy / sqrtl(xx * yy));
+}
+
 enum status bench_write_csv(int fd, uint64_t seed, size_t n_lines, size_t n_cells)
 {
     struct bytes text = {0};

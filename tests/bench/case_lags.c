@@ -38,25 +38,6 @@ static enum status lags_run(struct bench *b, void *state)
     return lags_find(&s->lags);
 }
 
-/* r of n samples in extended precision, from the definition. */
-static double reference(const double *x, const double *y, size_t n)
-{
-    long double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
-    for (size_t t = 0; t < n; t++) {
-        mx += x[t];
-        my += y[t];
-    }
-    mx /= (long double)n;
-    my /= (long double)n;
-    for (size_t t = 0; t < n; t++) {
-        const long double a = x[t] - mx, c = y[t] - my;
-        xx += a * a;
-        yy += c * c;
-        xy += a * c;
-    }
-    return (double)(xy / sqrtl(xx * yy));
-}
-
 /* Series 0 and j; both: [2][n_samples]. */
 static enum status check_pair(struct bench *b, struct lags_state *s, size_t j, double *both)
 {
@@ -67,8 +48,8 @@ static enum status check_pair(struct bench *b, struct lags_state *s, size_t j, d
     STATUS_TRY(b->backend->ops->download(b->queue, both + n, span_from(s->x, j * row), row));
     STATUS_TRY(b->backend->ops->matrix->condensed(b->queue, &s->lags.r, j - 1, 1, &got));
     for (int lag = -MOST; lag <= MOST; lag++) {
-        const double r = reference(both + (lag < 0 ? -lag : 0), both + n + (lag > 0 ? lag : 0),
-                                   n - (size_t)abs(lag));
+        const double r = bench_r(both + (lag < 0 ? -lag : 0), both + n + (lag > 0 ? lag : 0),
+                                 n - (size_t)abs(lag));
         best_lag = fabs(r) > fabs(best) ? lag : best_lag;
         best = fabs(r) > fabs(best) ? r : best;
     }

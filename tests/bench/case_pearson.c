@@ -139,25 +139,6 @@ static void rank(double *x, size_t n, struct ranked *work)
     }
 }
 
-/* r of two series in extended precision, from the definition. */
-static double reference(const double *x, const double *y, size_t n)
-{
-    long double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
-    for (size_t t = 0; t < n; t++) {
-        mx += x[t];
-        my += y[t];
-    }
-    mx /= (long double)n;
-    my /= (long double)n;
-    for (size_t t = 0; t < n; t++) {
-        long double a = x[t] - mx, c = y[t] - my;
-        xx += a * a;
-        yy += c * c;
-        xy += a * c;
-    }
-    return (double)(xy / sqrtl(xx * yy));
-}
-
 static enum status fetch_series(struct bench *b, const struct pearson_state *s, size_t series,
                                 double *out)
 {
@@ -185,7 +166,7 @@ static double reference_of(const struct pearson_state *s, const double *x, const
         rank(a, n, (struct ranked *)(void *)(c + s->n_samples));
         rank(c, n, (struct ranked *)(void *)(c + s->n_samples));
     }
-    return reference(a, c, n);
+    return bench_r(a, c, n);
 }
 
 /* Every pair of CHECKED series spread over the panels. */
@@ -407,7 +388,7 @@ static enum status blocks_check(struct bench *b, const struct blocks_state *s)
         STATUS_TRY(ops->download(b->queue, y, span_from(s->x, (k * BLOCK + LAST) * row), row));
         STATUS_TRY(ops->download(
             b->queue, &r, span_from(s->b.r, (k * BLOCK + LAST) * BLOCK * sizeof r), sizeof r));
-        const double want = reference(x, y, s->b.n_samples);
+        const double want = bench_r(x, y, s->b.n_samples);
         if (!(fabs(r - want) <= pearson_bound(PEARSON_EXACT, false))) {
             return status_fail(STATUS_INTERNAL, "r of block %zu is %.17g, not %.17g", k, r, want);
         }

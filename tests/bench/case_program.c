@@ -20,9 +20,10 @@
 struct program_variant {
     size_t n_series, n_samples; /* of one file */
     size_t n_files;             /* > 1: in a folder, links to one of DISTINCT */
-    const char *precision;
-    const char *peer;  /* script; NULL: none */
-    const char *bound; /* on the difference between both answers */
+    const char *set;            /* a parameter */
+    bool across;                /* series lie across the lines of a CSV */
+    const char *peer;           /* script; NULL: none */
+    const char *bound;          /* on the difference between both answers */
     bool npy;
     double mark_ratio, mark_jobs_s, mark_efficiency;
 };
@@ -32,7 +33,7 @@ enum { DISTINCT = 16, PATH_BYTES = 160 };
 struct program_state {
     const struct program_variant *v;
     char input[PATH_BYTES], output[PATH_BYTES], peer_output[PATH_BYTES];
-    char threads[24], set[48];
+    char threads[24];
     char peer_failure[STATUS_MESSAGE_BYTES]; /* before it was compared; "": none */
 };
 
@@ -59,7 +60,7 @@ static enum status program_run(struct bench *b, void *state)
     const struct program_state *s = state;
     const char *const argv[] = {
         b->program,  "run",      "-q", "--backend", b->cuda ? "cuda" : "cpu",
-        "--threads", s->threads, "-s", s->set,      "-o",
+        "--threads", s->threads, "-s", s->v->set,   "-o",
         s->output,   s->input,   NULL};
     return bench_spawn(argv, NULL, 0);
 }
@@ -118,8 +119,9 @@ static enum status make_file(struct bench *b, const struct program_variant *v, c
     if (fd < 0) {
         return status_fail_errno(errno, "%s", path);
     }
-    enum status code = v->npy ? write_npy(b, fd, n_series, n_samples)
-                              : bench_write_csv(fd, seed, n_series, n_samples);
+    enum status code = v->npy      ? write_npy(b, fd, n_series, n_samples)
+                       : v->across ? bench_write_csv(fd, seed, n_samples, n_series)
+                                   : bench_write_csv(fd, seed, n_series, n_samples);
     struct stat about = {0};
     if (fstat(fd, &about) == 0) {
         *bytes += (double)about.st_size;
@@ -211,7 +213,6 @@ static enum status program_open(struct bench *b, const struct bench_case *c,
     s->v = c->variant;
     const size_t n_files = b->smoke && s->v->n_files > 1 ? 20 : s->v->n_files;
     snprintf(s->threads, sizeof s->threads, "%zu", b->n_threads);
-    snprintf(s->set, sizeof s->set, "precision=%s", s->v->precision);
     snprintf(s->output, sizeof s->output, "%s/out", b->scratch);
     snprintf(s->peer_output, sizeof s->peer_output, "%s/peer.npz", b->scratch);
     snprintf(s->input, sizeof s->input, "%s/input%s", b->scratch,
@@ -240,19 +241,26 @@ static enum status program_open(struct bench *b, const struct bench_case *c,
 static const struct program_variant big = {.n_series = 1024,
                                            .n_samples = 56000,
                                            .n_files = 1,
-                                           .precision = "exact",
+                                           .set = "precision=exact",
                                            .mark_efficiency = 0.85},
+                                    columns = {.n_series = 32,
+                                               .n_samples = 1750000,
+                                               .n_files = 1,
+                                               .set = "series=columns",
+                                               .across = true,
+                                               .peer = "peer_corrcoef.py",
+                                               .bound = "1e-12"},
                                     csv = {.n_series = 1024,
                                            .n_samples = 11000,
                                            .n_files = 1,
-                                           .precision = "exact",
+                                           .set = "precision=exact",
                                            .peer = "peer_corrcoef.py",
                                            .bound = "1e-12",
                                            .mark_ratio = 5},
                                     npy = {.n_series = 8192,
                                            .n_samples = 8192,
                                            .n_files = 1,
-                                           .precision = "exact",
+                                           .set = "precision=exact",
                                            .peer = "peer_cupy.py",
                                            .bound = "1e-12",
                                            .npy = true,
@@ -260,7 +268,7 @@ static const struct program_variant big = {.n_series = 1024,
                                     npy_f32 = {.n_series = 8192,
                                                .n_samples = 8192,
                                                .n_files = 1,
-                                               .precision = "f32",
+                                               .set = "precision=f32",
                                                .peer = "peer_cupy.py",
                                                .bound = "1e-6",
                                                .npy = true,
@@ -268,7 +276,7 @@ static const struct program_variant big = {.n_series = 1024,
                                     small = {.n_series = 64,
                                              .n_samples = 256,
                                              .n_files = 2000,
-                                             .precision = "exact",
+                                             .set = "precision=exact",
                                              .mark_jobs_s = 1000};
 
 #define PROGRAM_CASE                                                                               \
@@ -289,6 +297,14 @@ const struct bench_case bench_program_cases[] = {
      .variant = &big,
      PROGRAM_CASE,
      .note = program_note},
+    {.name = "program_columns",
+     .what = "a CSV of 1 GB, 32 series in columns, to results; peer: as of program_csv",
+     .backends = BENCH_CPU | BENCH_CUDA,
+     .variant = &columns,
+     PROGRAM_CASE,
+     .note = program_note,
+     .peer_name = "pandas+numpy",
+     .peer = program_peer},
     {.name = "program_npy",
      .what = "8192 x 8192 f32 .npy to results, exact; peer: numpy.load, cupy.corrcoef, "
              "savez_compressed",

@@ -111,24 +111,6 @@ static enum status search_run(struct bench *b, void *state)
     return code;
 }
 
-static double reference(const double *x, const double *y, size_t n)
-{
-    long double mx = 0, my = 0, xx = 0, yy = 0, xy = 0;
-    for (size_t t = 0; t < n; t++) {
-        mx += x[t];
-        my += y[t];
-    }
-    mx /= (long double)n;
-    my /= (long double)n;
-    for (size_t t = 0; t < n; t++) {
-        long double a = x[t] - mx, c = y[t] - my;
-        xx += a * a;
-        yy += c * c;
-        xy += a * c;
-    }
-    return (double)(xy / sqrtl(xx * yy));
-}
-
 static enum status bring(struct bench *b, const struct search_state *s, size_t series, double *to)
 {
     const size_t row = s->n_samples * sizeof *to;
@@ -167,7 +149,7 @@ static enum status search_check(struct bench *b, struct search_state *s, double 
         const struct matrix_pair *p = &s->basket.pairs[k];
         code = bring(b, s, p->i, two);
         code = code == STATUS_OK ? bring(b, s, p->j, two + s->n_samples) : code;
-        const double want = reference(two, two + s->n_samples, s->n_samples);
+        const double want = bench_r(two, two + s->n_samples, s->n_samples);
         if (code == STATUS_OK && !(fabs(p->r - want) <= pearson_bound(PEARSON_EXACT, false))) {
             code = status_fail(STATUS_INTERNAL, "r(%u, %u) is %.17g, not %.17g", p->i, p->j, p->r,
                                want);
