@@ -105,6 +105,7 @@ part_bounds() # and the landslides, at full size, where tests/run.sh takes less 
     LEAT_TEST_RANKS=1 build/asan/tests/test_sciddicat_bands
     build/asan/tests/test_matrix
     build/asan/tests/test_stage_pearson
+    build/asan/tests/test_stage_pearson_heatmap
     build/asan/tests/test_stage_pearson_report
     watched interpolate
     watched landslide_tessina
