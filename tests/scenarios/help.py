@@ -4,6 +4,7 @@ commands end with the exit statuses that are told."""
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -156,6 +157,32 @@ def walk_topics():
     check("unknown topic 'kmens': did you mean 'kmeans'?" in leat("help", "kmens")[2], "a topic that there is not")
     check("'kmeans' is a pipeline" in leat("kmeans")[2], "a pipeline is no command")
     print(f"{n} examples")
+
+
+def commands_of(line):
+    """The arguments of each leat in a line of shell, quoted or not."""
+    words = shlex.split(line)
+    for i, word in enumerate(words):
+        if word == "leat" or word.startswith("leat "):
+            given = shlex.split(word)[1:] or words[i + 1:]
+            yield given[:next((k for k, w in enumerate(given) if w in ("|", ">", "&&", ":::")), None)]
+
+
+def walk_examples():
+    """What the manual's examples ask leat for is accepted: options, and parameters by the page's pipeline, or by any."""
+    n = 0
+    for name in sorted(os.listdir(MANUALS)):
+        own = [p for p in pipelines() if name == f"leat-{p}.7"] or pipelines()
+        shown = re.findall(r"^\.Bd -literal.*\n((?:(?!\.Ed).*\n)+)|^\.Dl (.*)\n", page(name), re.M)
+        for line in re.sub(r"\\e\n", "", "\n".join(map("".join, shown))).splitlines():
+            for words in commands_of(line) if re.search(r"\bleat ", line) else ():
+                n += 1
+                _, _, said = leat(*words, "--xyzzy")
+                check("unknown option '--xyzzy'" in said, f"{name}: {line}: {said}")
+                asked = [a for option, value in zip(words, words[1:]) if option == "-s" for a in (option, value)]
+                if words[0] in ("run", "check"):
+                    check(any("none.csv" in leat("check", "-p", p, *asked, "none.csv")[2] for p in own), f"{name}: {line}: no such parameter")
+    print(f"{n} commands in examples of the manual")
 
 
 def walk_parameters():
@@ -372,6 +399,7 @@ def walk_service(ask, failed):
 walk_options()
 walk_keys_of_configuration()
 walk_topics()
+walk_examples()
 walk_parameters()
 walk_json()
 walk_statuses()
