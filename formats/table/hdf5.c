@@ -37,6 +37,8 @@ struct hdf5 {
     struct table_missing missing;
     double scale, offset;
     bool is_scaled;
+    char *name_text; /* owned; of pandas' names, ... */
+    char **names;    /* ... owned: [columns]; NULL: there are none */
     struct table_bands bands;
 };
 
@@ -481,6 +483,61 @@ static void read_meaning(struct table *t)
     s->is_scaled = has_scale || has_offset;
 }
 
+/* Whether the library reads it without unpacking, and without another file. */
+static bool is_plain(hid_t dataset)
+{
+    const hid_t plist = h5.Dget_create_plist(dataset);
+    const H5D_layout_t layout = plist >= 0 ? h5.Pget_layout(plist) : H5D_LAYOUT_ERROR;
+    const bool is =
+        (layout == H5D_CONTIGUOUS || layout == H5D_COMPACT) && h5.Pget_external_count(plist) == 0;
+    if (plist >= 0) {
+        (void)h5.Pclose(plist);
+    }
+    return is;
+}
+
+/* What pandas' HDFStore calls the columns of block0_values, in block0_items: texts of one length.
+ */
+static enum status read_names(struct table *t)
+{
+    enum { MOST_NAME_BYTES = 4096 };
+    struct hdf5 *const s = t->state;
+    const size_t n = strlen(s->path), n_values = strlen("values"), columns = s->shape.columns;
+    if (n < n_values || strcmp(s->path + n - n_values, "values") != 0 || s->shape.names != NULL) {
+        return STATUS_OK;
+    }
+    memcpy(s->path + n - n_values, "items", sizeof "items");
+    const hid_t items = h5.Dopen2(s->file, s->path, H5P_DEFAULT);
+    memcpy(s->path + n - n_values, "values", sizeof "values");
+    if (items < 0) {
+        return STATUS_OK;
+    }
+    const hid_t type = h5.Dget_type(items), space = h5.Dget_space(items);
+    const size_t bytes = h5.Tget_size(type);
+    enum status st = STATUS_OK;
+    if (is_plain(items) && h5.Tget_class(type) == H5T_STRING && h5.Tis_variable_str(type) == 0 &&
+        bytes > 0 && bytes <= MOST_NAME_BYTES &&
+        h5.Sget_simple_extent_npoints(space) == (hssize_t)columns &&
+        columns <= source_file_bytes(t->source) / bytes) {
+        unsigned char *const all = malloc(columns * bytes);
+        s->name_text = calloc(columns, bytes + 1);
+        s->names = calloc(columns, sizeof *s->names);
+        if (all == NULL || s->name_text == NULL || s->names == NULL) {
+            st = status_fail(STATUS_NO_MEMORY, "%s: no memory for names", source_name(t->source));
+        } else if (h5.Dread(items, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) < 0) {
+            st = hdf5_fail(t->source, "the names beside dataset %s", s->path);
+        }
+        for (size_t i = 0; i < columns && st == STATUS_OK; i++) {
+            s->names[i] = memcpy(s->name_text + i * (bytes + 1), all + i * bytes, bytes);
+        }
+        free(all);
+    }
+    (void)h5.Sclose(space);
+    (void)h5.Tclose(type);
+    (void)h5.Dclose(items);
+    return st;
+}
+
 static void describe(struct table *t)
 {
     struct hdf5 *const s = t->state;
@@ -498,12 +555,10 @@ static void describe(struct table *t)
     info->n_lines_estimate = info->n_lines;
     info->lines_are_columns = !info->is_flat && h5.Aexists(s->dataset, "MATLAB_class") > 0;
     info->has_missing_value = info->has_missing_value || s->missing.n_numbers > 0;
-    if (shape->names != NULL) {
-        info->names = (const char *const *)shape->names;
-        info->has_header = true;
-        for (size_t i = 0; i < shape->n_fields; i++) {
-            info->names_bytes += sizeof(char *) + strlen(shape->names[i]) + 1;
-        }
+    info->names = (const char *const *)(shape->names != NULL ? shape->names : s->names);
+    info->has_header = info->names != NULL;
+    for (size_t i = 0; i < info->cells_per_line && info->has_header; i++) {
+        info->names_bytes += sizeof(char *) + strlen(info->names[i]) + 1;
     }
 }
 
@@ -524,6 +579,7 @@ static enum status hdf5_open(struct table *t)
     }
     STATUS_TRY(lay_out(t));
     read_meaning(t);
+    STATUS_TRY(read_names(t));
     describe(t);
     s->bands.kind = TABLE_FLOAT;
     s->bands.sample_bytes = dtype_bytes(t->info.dtype);
@@ -541,6 +597,8 @@ static void hdf5_close(void *state)
     if (s->file >= 0) { /* and its dataset */
         (void)h5.Fclose(s->file);
     }
+    free(s->name_text);
+    free(s->names);
     free(s->path);
     free(s->fill);
 }

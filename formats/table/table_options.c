@@ -215,39 +215,47 @@ static const struct {
     size_t offset;
     enum status (*parse)(const char *text, struct table_choice *out); /* NULL: any text will do */
     const char *value, *help; /* what the help calls the value; one sentence */
-    const char *applies;      /* NULL: to CSV and TSV */
+    const char *applies;      /* to what, where others ignore it */
 } options[TABLE_N_OPTIONS] = {
     [TABLE_COLUMNS] = {"columns", offsetof(struct table_options, columns), NULL, "LIST",
-                       "text: the columns to read, by number or name: 3-9,T,-1; !time leaves out"},
+                       "text: the columns to read, by number or name: 3-9,T,-1; !time leaves out",
+                       "CSV and TSV"},
     [TABLE_MEMBER] = {"member", offsetof(struct table_options, member), NULL, "NAME",
                       ".npz: the array to read", ".npz"},
     [TABLE_MISSING_VALUE] = {"missing_value", offsetof(struct table_options, missing_value),
                              parse_missing, "LIST",
-                             "numbers, and in text words, that stand for a missing one: -9999,ERR"},
+                             "numbers, and in text words, that stand for a missing one: -9999,ERR",
+                             "CSV and TSV"},
     [TABLE_SKIP] = {"skip", offsetof(struct table_options, skip), parse_skip, "N",
-                    "text: pass over the first N lines of the file"},
+                    "text: pass over the first N lines of the file", "CSV and TSV"},
     [TABLE_HEADER] = {"header", offsetof(struct table_options, header), parse_header, "auto|none|N",
                       "text: which line holds the names, the first one after skipped lines being "
-                      "0 (default auto)"},
-    [TABLE_COMMENT] =
-        {"comment", offsetof(struct table_options, comment), parse_comment, "CHAR|none",
-         "text: lines that begin with it are comments (default #, except whole rows)"},
+                      "0 (default auto)",
+                      "CSV and TSV"},
+    [TABLE_COMMENT] = {"comment", offsetof(struct table_options, comment), parse_comment,
+                       "CHAR|none",
+                       "text: lines that begin with it are comments (default #, except whole rows)",
+                       "CSV and TSV"},
     [TABLE_SEP] = {"sep", offsetof(struct table_options, sep), parse_sep, "WORD",
                    "text: what delimits cells: comma, semicolon, tab, pipe, colon or blanks "
-                   "(default: detected)"},
+                   "(default: detected)",
+                   "CSV and TSV"},
     [TABLE_DECIMAL] = {"decimal", offsetof(struct table_options, decimal), parse_decimal,
-                       "comma|point", "text: the decimal sign (default: detected)"},
+                       "comma|point", "text: the decimal sign (default: detected)", "CSV and TSV"},
     [TABLE_THOUSANDS] =
         {"thousands", offsetof(struct table_options, thousands), parse_thousands, "WORD",
          "text: what separates thousands: comma, point, blank or apostrophe (default: "
-         "detected)"},
+         "detected)",
+         "CSV and TSV"},
     [TABLE_UNREADABLE] = {"unreadable", offsetof(struct table_options, unreadable),
                           parse_unreadable, "reject|missing",
                           "text: what to do with cells that are no numbers (default "
-                          "reject)"},
+                          "reject)",
+                          "CSV and TSV"},
     [TABLE_SUMS] = {"sums", offsetof(struct table_options, sums), parse_sums, "auto|data",
                     "text: whether rows named Total, Mean and the like are data (default auto: "
-                    "they are left out)"},
+                    "they are left out)",
+                    "CSV and TSV"},
     [TABLE_DATASET] = {"dataset", offsetof(struct table_options, dataset), NULL, "PATH",
                        "HDF5, NetCDF, .mat: the dataset to read: /group/name", "HDF5 and NetCDF"},
 };
@@ -269,7 +277,7 @@ const char *table_option_help(enum table_option option)
 
 const char *table_option_applies(enum table_option option)
 {
-    return options[option].applies != NULL ? options[option].applies : "CSV and TSV";
+    return options[option].applies;
 }
 
 bool table_option_find(const char *key, enum table_option *out)

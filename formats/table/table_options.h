@@ -55,7 +55,7 @@ const char *table_option_key(enum table_option option);
 /* For a help: what the value is called; what the option does, in a sentence. */
 const char *table_option_value(enum table_option option);
 const char *table_option_help(enum table_option option);
-/* What it applies to, when it is of no use to other tables: "CSV and TSV". */
+/* What it applies to, where other formats ignore it: "CSV and TSV". */
 const char *table_option_applies(enum table_option option);
 /* Whether an option has that key: *out. */
 bool table_option_find(const char *key, enum table_option *out);

@@ -42,7 +42,7 @@ const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
 
 static bool is_array(const struct table_info *t)
 {
-    return strncmp(t->format, "np", 2) == 0;
+    return strncmp(t->format, "np", 2) == 0 || strcmp(t->format, "hdf5") == 0;
 }
 
 static size_t n_lines_of(const struct table_info *t)

@@ -1,7 +1,7 @@
 """Files of HDF5 as tables: what h5py, netCDF4, xarray, pandas and MATLAB write has the bits of the same numbers as .npy;
 what is not read is refused with a sentence, and what is damaged ends nothing but its own job."""
 # ctest: long slots=1 tsan=no
-import io
+import gzip
 import json
 import os
 import random
@@ -179,6 +179,11 @@ for name, wanted in WANTED.items():
     with open(f"of_h5/{stem}/result.json") as f:
         result = json.load(f)
     check(result["inputs"][0]["format"] == "hdf5", f"{name}: {result['inputs']}")
+    names = {"records": ["t", "x", "v[0]", "v[1]", "ok"], "pandas_fixed": [f"c{i}" for i in range(COLUMNS)]}.get(stem)
+    if names:
+        with gzip.open(f"of_h5/{stem}/series.csv.gz", "rt") as f:
+            said = f.read()
+        check([line.split(",")[1] for line in said.splitlines()[1:]] == names, f"{name}: {said}")
     check(stem != "records" or any("1 field" in w for w in result["warnings"]), f"{name}: {result['warnings']}")
 print(f"{len(WANTED)} files by h5py{''.join(' and ' + p for p in programs)}")
 
@@ -194,6 +199,16 @@ for out, words, stdin in [("zip", ["z.zip"], None), ("tar", ["t.tar.gz"], None),
     check(code == 0, f"{words}: {said}")
     found = [folder for folder, _, names in os.walk(out) if "pearson.npz" in names]
     check(len(found) == 1 and numbers_of(found[0], "pearson")["r"].tobytes() == whole["r"].tobytes(), f"{words}: {found}")
+
+
+# A query of one dimension is a column, as in .npy.
+for kind in "h5", "npy":
+    os.mkdir(f"curve_{kind}")
+    for part, numbers in ("nodes", np.column_stack([np.arange(9), A[:9, 0]])), ("query", np.linspace(0, 8, 33)):
+        np.save(f"curve_npy/q.{part}.npy", numbers) if kind == "npy" else h5py.File(f"curve_h5/q.{part}.h5", "w").create_dataset("a", data=numbers).file.close()
+    code, said = leat("run", "-q", "-b", "cpu", "-o", f"curve_of_{kind}", "-s", "figure=none", f"curve_{kind}")
+    check(code == 0, said)
+check(np.load("curve_of_h5/q/curve.npz")["y"].tobytes() == np.load("curve_of_npy/q/curve.npz")["y"].tobytes(), "another curve")
 
 
 # --- what is refused, with a sentence that helps ---
