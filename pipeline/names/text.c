@@ -47,6 +47,15 @@ const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds)
     return out;
 }
 
+const char *text_age(char out[TEXT_NUMBER_BYTES], double seconds)
+{
+    if (seconds >= 0 && seconds < 59.5) {
+        snprintf(out, TEXT_NUMBER_BYTES, "%.0f s", seconds);
+        return out;
+    }
+    return text_duration(out, seconds);
+}
+
 const char *text_time_left(char out[TEXT_NUMBER_BYTES], double seconds)
 {
     const double step_s = seconds < 10 ? 1 : seconds < 60 ? 5 : seconds < 600 ? 10 : 60;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Room for what text_size and text_duration write. */
+/* Room for what these write. */
 enum { TEXT_NUMBER_BYTES = 32 };
 
 /* "0 B", "1023 B", "1.5 KiB", "139 GiB": three digits, powers of 1024. Returns out. */
@@ -22,6 +22,9 @@ const char *text_size(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
 /* "1.3 ms", "42 ms", "0.42 s", "59.9 s", "1 min 05 s", "2 h 03 min", "4 d 01 h". Negative and NaN
  * give "?". Returns out. */
 const char *text_duration(char out[TEXT_NUMBER_BYTES], double seconds);
+
+/* The same in whole seconds, of what grows while one looks. */
+const char *text_age(char out[TEXT_NUMBER_BYTES], double seconds);
 
 /* Of an estimate, rounded up: "7 s", "45 s", "3 min 10 s", "12 min", "2 h 03 min". Returns out. */
 const char *text_time_left(char out[TEXT_NUMBER_BYTES], double seconds);

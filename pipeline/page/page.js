@@ -8,6 +8,10 @@
     const details = fresh.querySelector("details");
     if (details && old.querySelector("details[open]")) details.open = true;
     if (old.outerHTML === fresh.outerHTML) return;
+    if (old.role === "status") { // a screen reader tells what changes in it
+      old.textContent = fresh.textContent;
+      return;
+    }
     const active = old.contains(document.activeElement) ? document.activeElement : null;
     for (const picture of fresh.querySelectorAll("img")) {
       const same = [...old.querySelectorAll("img")].find((e) => e.getAttribute("src") === picture.getAttribute("src"));

@@ -21,7 +21,8 @@ enum { SHOWN = 50, SHOWN_AT_ONCE = 8, FAILURES_AT_ONCE = 4, CHART_MINUTES = 60 }
 /* --- lists ------------------------------------------------------------------------------------ */
 
 /* Sets KEY_shown, unless there is nothing to show: of the list at KEY the first entries whose name
- * holds the text, how many of `total` that leaves out, and where it is folded. */
+ * holds the text, how many of `total` that leaves out, and where it is folded. KEY_among: in how
+ * many of `total` the text was looked for, if not in all. */
 static void show_list(json_t *d, const char *key, const char *name, const char *search,
                       size_t at_once, json_int_t total)
 {
@@ -38,6 +39,10 @@ static void show_list(json_t *d, const char *key, const char *name, const char *
     json_object_set_new(json_array_get(entries, at_once), "fold",
                         json_integer((json_int_t)(n - at_once)));
     const json_int_t left = *search == '\0' && total > (json_int_t)n ? total - (json_int_t)n : 0;
+    snprintf(shown, sizeof(shown), "%s_among", key);
+    if ((json_int_t)i < total) {
+        json_object_set_new(d, shown, json_integer((json_int_t)i));
+    }
     snprintf(shown, sizeof(shown), "%s_shown", key);
     if (n > 0 || left > 0) {
         json_object_set_new(d, shown,
@@ -85,6 +90,46 @@ static void complete_result(json_t *job)
         json_object_set_new(job, "more_warnings",
                             json_integer((json_int_t)json_array_size(warnings) - 1));
     }
+}
+
+/* A held job stands among those that are queued, where its button is, and is counted there. */
+static void move_held(json_t *d)
+{
+    json_t *const waiting = json_object_get(d, "waiting"), *job;
+    json_int_t n = 0;
+    size_t i;
+    json_array_foreach(json_object_get(d, "queued"), i, job)
+    {
+        const bool is_held = json_is_true(json_object_get(job, "held"));
+        const char *const name = text_at(job, "name");
+        size_t k = is_held ? 0 : json_array_size(waiting);
+        while (k < json_array_size(waiting) &&
+               strcmp(text_at(json_array_get(waiting, k), "path"), name) != 0) {
+            k++;
+        }
+        n += json_array_remove(waiting, k) == 0;
+    }
+    json_object_set_new(d, "n_waiting", json_integer(text_count_at(d, "n_waiting") - n));
+    json_object_set_new(d, "n_queued", json_integer(text_count_at(d, "n_queued") + n));
+}
+
+/* What has become of a job by a form, with its name in the place of its id. */
+static json_t *notice_of(const json_t *d, const char *notice)
+{
+    static const char *const lists[] = {"queued", "failed", "in_flight", "done"};
+    size_t i;
+    json_t *job;
+    for (size_t k = 0; k < sizeof(lists) / sizeof(*lists); k++) {
+        json_array_foreach(json_object_get(d, lists[k]), i, job)
+        {
+            const char *const id = text_at(job, "id"), *const at = strstr(notice, id);
+            if (*id != '\0' && at != NULL) {
+                return json_sprintf("%.*s%s%s", (int)(at - notice), notice, text_at(job, "name"),
+                                    at + strlen(id));
+            }
+        }
+    }
+    return json_string_nocheck(notice);
 }
 
 static void complete_job(json_t *job)
@@ -149,8 +194,9 @@ void page_html(const json_t *document, const struct page_view *view, struct byte
     json_t *d = xalloc_checked(json_deep_copy(document));
     json_object_set_new(d, "search", json_string_nocheck(search));
     json_object_set_new(d, "key", json_string(view->key));
-    json_object_set_new(d, "notice", json_string_nocheck(view->notice));
+    json_object_set_new(d, "notice", notice_of(d, view->notice));
     json_object_set_new(d, "is_well", json_boolean(status_text_is_ready(d)));
+    move_held(d);
     complete_rates(d);
     complete_all(json_object_get(d, "in_flight"), complete_job);
     complete_all(json_object_get(d, "failed"), complete_failure);

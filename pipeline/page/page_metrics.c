@@ -27,7 +27,7 @@ static const struct metric {
 } metrics[] = {
     {"leat_build_info", "gauge", "1, with the version as its label.", .key = "leat", .state = "",
      .labels = {{"version", "leat"}}},
-    {"leat_uptime_seconds", "gauge", "How long the service has been running.", .key = "uptime_s"},
+    {"leat_uptime_seconds", "gauge", "Seconds since the service started.", .key = "uptime_s"},
     {"leat_jobs_total", "counter", "Jobs that have ended, by pipeline and outcome.",
      .lists = {"pipelines"}, .key = "done",
      .labels = {{"pipeline", "pipeline"}, {"outcome", "=done"}}},
@@ -35,7 +35,7 @@ static const struct metric {
      .labels = {{"pipeline", "pipeline"}, {"outcome", "=failed"}}},
     {"leat_input_bytes_total", "counter", "Bytes of the inputs of jobs that are done.",
      .lists = {"pipelines"}, .key = "input_bytes", .labels = {{"pipeline", "pipeline"}}},
-    {"leat_requeued_total", "counter", "How often jobs were put back into the queue.",
+    {"leat_requeued_total", "counter", "Times that a job went back into the queue.",
      .key = "totals.requeued"},
     {"leat_open_jobs", "gauge",
      "Files and jobs now: waiting for something, queued for a worker, or running.",
@@ -43,40 +43,41 @@ static const struct metric {
     {"leat_open_jobs", .key = "n_queued", .labels = {{"state", "=queued"}}},
     {"leat_open_jobs", .key = "n_running", .labels = {{"state", "=running"}}},
     {"leat_queue_age_seconds", "gauge",
-     "Time since the drop of the oldest job that is queued; 0 when none is.",
+     "Seconds since the oldest queued job was dropped; 0 if none is queued.",
      .key = "oldest_queued_s"},
     {"leat_part_wait_seconds", "gauge",
-     "Time since the drop of the oldest file that waits for another part of its job; 0 when none "
-     "does.",
+     "Seconds since the oldest file that waits for another part of its job was dropped; 0 if none "
+     "waits.",
      .key = "oldest_part_s"},
     {"leat_failed_jobs", "gauge", "Jobs that have failed since the start and are still in failed/.",
      .key = "n_failed"},
     {"leat_troubles", "gauge", "Folders and files that cannot be looked at.", .key = "n_troubles"},
-    {"leat_latency_seconds", "histogram", "From the drop of a job's last file to its result.",
-     .key = "latency"},
+    {"leat_latency_seconds", "histogram",
+     "Seconds from the drop of a job's last file to its result.", .key = "latency"},
     {"leat_lane_busy_seconds_total", "counter",
-     "Seconds that lanes were busy with jobs that are done, job by job.",
+     "Seconds that lanes spent on jobs that are done, added up over jobs.",
      .lists = {"workers", "busy.lanes"}, .key = "busy_s",
      .labels = {{"worker", "name"}, {"lane", "lane"}}},
-    {"leat_cpu_seconds_total", "counter", "CPU time that jobs which are done have used.",
+    {"leat_cpu_seconds_total", "counter", "Seconds of CPU time that jobs that are done have used.",
      .lists = {"workers"}, .key = "busy.cpu_s", .labels = {{"worker", "name"}}},
     {"leat_device_busy_seconds_total", "counter",
-     "Seconds that devices were busy with jobs that are done.", .lists = {"workers"},
+     "Seconds that devices spent on jobs that are done.", .lists = {"workers"},
      .key = "busy.device_s", .labels = {{"worker", "name"}, {"use", "=compute"}}},
     {"leat_device_busy_seconds_total", .lists = {"workers"}, .key = "busy.upload_s",
      .labels = {{"worker", "name"}, {"use", "=upload"}}},
     {"leat_device_busy_seconds_total", .lists = {"workers"}, .key = "busy.download_s",
      .labels = {{"worker", "name"}, {"use", "=download"}}},
-    {"leat_worker_deaths_total", "counter", "How often the worker has ended by itself.",
-     .lists = {"workers"}, .key = "deaths", .labels = {{"worker", "name"}}},
-    {"leat_worker_up", "gauge", "Whether the worker takes jobs.", .lists = {"workers"},
+    {"leat_worker_deaths_total", "counter", "Times that the worker has died.", .lists = {"workers"},
+     .key = "deaths", .labels = {{"worker", "name"}}},
+    {"leat_worker_up", "gauge", "1 if the worker takes jobs, else 0.", .lists = {"workers"},
      .key = "state", .state = "ready", .labels = {{"worker", "name"}}},
-    {"leat_pauses_total", "counter", "Pauses of the service, by what was missing.",
+    {"leat_pauses_total", "counter", "Pauses of the service, by what it lacked.",
      .lists = {"pauses"}, .key = "count", .labels = {{"cause", "cause"}}},
-    {"leat_paused_seconds_total", "counter", "How long the service has been paused.",
+    {"leat_paused_seconds_total", "counter", "Seconds that the service has been paused.",
      .key = "paused_s"},
-    {"leat_paused", "gauge", "Whether the service is paused.", .key = "state", .state = "paused"},
-    {"leat_page_restarts_total", "counter", "How often the page's process was started again.",
+    {"leat_paused", "gauge", "1 if the service is paused, else 0.", .key = "state",
+     .state = "paused"},
+    {"leat_page_restarts_total", "counter", "Times that the page's process was restarted.",
      .key = "page.restarts"},
 };
 
@@ -206,10 +207,9 @@ static void put_metric(struct writer *w, const struct metric *m, size_t depth, c
 
 void page_metrics(const json_t *d, struct bytes *out)
 {
-    static const struct metric ready = {
-        .name = "leat_ready",
-        .type = "gauge",
-        .help = "Whether the service runs, and does what was asked for."};
+    static const struct metric ready = {.name = "leat_ready",
+                                        .type = "gauge",
+                                        .help = "1 if the service is running and ready, else 0."};
     struct writer w = {.out = out};
     put_name(&w, &ready, "");
     put_number(&w, status_text_is_ready(d));

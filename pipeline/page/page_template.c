@@ -63,6 +63,18 @@ static void put_duration(struct writer *w, const json_t *value)
     put(w, text_duration(text, json_number_value(value)));
 }
 
+static void put_age(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    put(w, text_age(text, json_number_value(value)));
+}
+
+static void put_left(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    put(w, text_time_left(text, json_number_value(value)));
+}
+
 /* "2026-11-21T03:09:00Z" as people write it. */
 static void put_time(struct writer *w, const json_t *value)
 {
@@ -92,8 +104,8 @@ static void put_word(struct writer *w, const json_t *value)
 static const struct form {
     const char *name;
     void (*put)(struct writer *w, const json_t *value);
-} forms[] = {{"path", put_path}, {"size", put_size}, {"duration", put_duration},
-             {"time", put_time}, {"word", put_word}, {"", put_plain}};
+} forms[] = {{"path", put_path}, {"size", put_size}, {"duration", put_duration}, {"age", put_age},
+             {"left", put_left}, {"time", put_time}, {"word", put_word},         {"", put_plain}};
 
 /* --- the template ----------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  * page_template - a file of HTML with places in braces, filled from JSON.
  *
  *   {{KEY}}               the text or number at KEY, escaped (excerpt_html)
- *   {{FORM KEY}}          as a path of an address, a size, a duration, a time, or a word of a shell
+ *   {{FORM KEY}}          as a path of an address, a size, a duration, an age, what is
+ *                         left, a time, or a word of a shell
  *   {{#KEY}} ... {{/KEY}} for each entry of an array; once, of an object; once, if it is true, a
  *                         number but 0, or a text but ""
  *   {{^KEY}} ... {{/KEY}} if it is none of those

@@ -235,7 +235,7 @@ static void say_silence(json_t *document, int folder_fd, double s)
 {
     char text[TEXT_NUMBER_BYTES], why[160];
     if (s > SILENT_S) {
-        snprintf(why, sizeof(why), "it stands still%s: what stands here is %s old",
+        snprintf(why, sizeof(why), "it stands still%s; this is its state of %s ago",
                  disk_trouble(folder_fd), text_duration(text, s));
         json_object_set_new(document, "state", json_string("silent"));
         json_object_set_new(document, "ready", json_false());

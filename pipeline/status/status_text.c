@@ -43,7 +43,7 @@ static void print_state(FILE *out, const json_t *d)
     fprintf(out, ", pid %lld: ", (long long)text_count_at(d, "pid"));
     text_put(out, text_at(d, "state"));
     fputs(json_is_true(json_object_get(d, "ready")) ? ", ready" : ", not ready", out);
-    fprintf(out, ", up for %s\n", text_duration(duration, number_at(d, "uptime_s")));
+    fprintf(out, ", up for %s\n", text_age(duration, number_at(d, "uptime_s")));
     if (*why != '\0') {
         label(out, "");
         put_pair(out, "", why, "\n");
@@ -80,7 +80,7 @@ static void print_worker(FILE *out, const json_t *w)
         fprintf(out, ", pid %lld", (long long)text_count_at(w, "pid"));
     }
     if (number_at(w, "again_in_s") > 0) {
-        fprintf(out, ", again in %s", text_duration(duration, number_at(w, "again_in_s")));
+        fprintf(out, ", again in %s", text_age(duration, number_at(w, "again_in_s")));
     }
     if (text_count_at(w, "deaths") > 0) {
         fprintf(out, ", %lld death%s", (long long)text_count_at(w, "deaths"),
@@ -99,7 +99,7 @@ static void print_steps(FILE *out, const json_t *j, double total)
     fprintf(out, ", step %.0f of %.0f", done, total);
     if (done > 0 && done < total) {
         fprintf(out, ", %.0f %%, %s left", 100 * done / total,
-                text_duration(left, number_at(j, "for_s") / done * (total - done)));
+                text_time_left(left, number_at(j, "for_s") / done * (total - done)));
     }
 }
 
@@ -121,7 +121,7 @@ static void print_job(FILE *out, const json_t *j)
         fprintf(out, ", %.0f %% of %s read", share < 1 ? 100 * share : 100,
                 text_size(size, (uint64_t)total));
     }
-    fprintf(out, ", %s", text_duration(duration, number_at(j, "for_s")));
+    fprintf(out, ", %s", text_age(duration, number_at(j, "for_s")));
     if (text_count_at(j, "attempt") > 1) {
         fprintf(out, ", attempt %lld", (long long)text_count_at(j, "attempt"));
     }
@@ -133,7 +133,7 @@ static void print_waiting(FILE *out, const json_t *w)
     char duration[TEXT_NUMBER_BYTES];
     put_pair(out, "", text_at(w, "path"), "");
     put_pair(out, ": ", text_at(w, "reason"), "");
-    fprintf(out, " (%s)\n", text_duration(duration, number_at(w, "since_s")));
+    fprintf(out, " (%s)\n", text_age(duration, number_at(w, "since_s")));
 }
 
 /* A list under a label: the first ones, a line each, and how many of all there are not. */

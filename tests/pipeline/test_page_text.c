@@ -130,9 +130,29 @@ static void buttons_take_the_place_of_commands_where_there_is_a_key(void **state
     assert_non_null(strstr(html, "held &lt;b&gt;"));
     assert_non_null(strstr(html, "name=\"key\" value=\"00ff\"><input type=\"hidden\" name=\"job\" "
                                  "value=\"20261121-030441-000003\">\n<button name=\"do\" "
-                                 "value=\"retry\">"));
+                                 "value=\"retry\" aria-label=\"Retry f.clusters.csv\">"));
     assert_non_null(strstr(html, "value=\"release\""));
     assert_null(strstr(html, "value=\"hold\"")); /* the only one is held */
+    bytes_free(&out);
+}
+
+/* One row a job, in a list whose number counts it; and what was done to it names it. */
+static void a_held_job_stands_among_those_that_are_queued(void **state)
+{
+    struct bytes out = {0};
+    json_t *d = status_document();
+    (void)state;
+    json_array_append_new(json_object_get(d, "waiting"),
+                          json_pack("{s:s, s:s, s:i}", "path", "q.clusters.csv", "reason",
+                                    "held by the administrator", "since_s", 3));
+    page_html(d, &(struct page_view){"", "00ff", "hold 20261121-030441-000009: held"}, &out);
+    page_put(&out, "", 1);
+    json_decref(d);
+    const char *html = (const char *)out.data;
+    assert_null(strstr(html, "held by the administrator"));
+    assert_non_null(strstr(html, "Queued <span class=\"count\">6<"));
+    assert_non_null(strstr(html, "Waiting <span class=\"count\">10<"));
+    assert_non_null(strstr(html, ">hold q.clusters.csv: held</p>"));
     bytes_free(&out);
 }
 
@@ -154,6 +174,8 @@ static void a_search_leaves_those_whose_names_hold_the_text(void **state)
     assert_null(strstr((char *)out.data, "f.clusters.csv"));
     assert_non_null(strstr((char *)out.data, "none of that name"));
     assert_null(strstr((char *)out.data, ">and 1")); /* what is left out is what was searched for */
+    /* 4 of 5 are queued beside the one that is listed. */
+    assert_non_null(strstr((char *)out.data, "none of that name among the first 1<"));
     bytes_free(&out);
 }
 
@@ -236,6 +258,7 @@ int main(void)
         cmocka_unit_test(a_reason_names_its_cure),
         cmocka_unit_test(a_command_holds_for_a_folder_with_blanks_in_its_name),
         cmocka_unit_test(buttons_take_the_place_of_commands_where_there_is_a_key),
+        cmocka_unit_test(a_held_job_stands_among_those_that_are_queued),
         cmocka_unit_test(a_search_leaves_those_whose_names_hold_the_text),
         cmocka_unit_test(page_and_metrics_are_what_the_document_holds),
         cmocka_unit_test(long_lists_are_cut_and_say_so),

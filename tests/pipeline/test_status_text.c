@@ -147,7 +147,7 @@ static void long_lists_are_cut_and_say_so(void **state)
         const char *more;
     } cases[] = {
         {50, 50, 0, "             and 42 more\n"},    {100, 250, 0, "             and 242 more\n"},
-        {100, 250, 3, "             and 243 more\n"}, {8, 8, 0, "w.csv:  (0.00 s)\n  so far"},
+        {100, 250, 3, "             and 243 more\n"}, {8, 8, 0, "w.csv:  (0 s)\n  so far"},
         {9, 8, 1, "             and 1 more\n"},       {50, 0, 0, "             and 42 more\n"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

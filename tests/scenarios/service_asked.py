@@ -139,7 +139,7 @@ with open(s.spool + "/status/status.json", "r+") as f:
     f.truncate()
 fill()
 said = leat(s, "status")
-s.check("silent, not ready" in said.stdout and "it stands still: its disk is full: what stands here is 16 min" in said.stdout
+s.check("silent, not ready" in said.stdout and "it stands still: its disk is full; this is its state of 16 min" in said.stdout
         and said.returncode == 1, f"{said}")
 os.unlink("small/ballast")
 s.process.send_signal(signal.SIGCONT)
