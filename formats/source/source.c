@@ -37,6 +37,9 @@ enum {
 struct source {
     int fd;                      /* -1: a stream */
     struct source_stream stream; /* read NULL: a file */
+    struct source_stream made;   /* read NULL: what comes out is the file's own */
+    const char *made_of;
+    size_t made_hold;
     char *name;
     uint64_t file_bytes;
     struct timespec changed; /* mtime, when it was opened */
@@ -207,9 +210,8 @@ static uint64_t packed_offset(const struct source *s)
 static enum status refill_packed(struct source *s)
 {
     size_t got = 0;
-    const enum status status = s->stop && atomic_load(s->stop)
-                                   ? status_fail(STATUS_CANCELLED, "%s: stopped", s->name)
-                                   : file_fill(s, s->packed_bytes, READ_BYTES, &got, NULL);
+    enum status status = source_check_stop(s);
+    status = status ? status : file_fill(s, s->packed_bytes, READ_BYTES, &got, NULL);
     s->packed_at = s->packed_bytes;
     s->packed_left = got;
     return status;
@@ -327,10 +329,27 @@ enum status source_check_limits(const struct source_limits *limits, const char *
     return STATUS_OK;
 }
 
+static enum status made_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
+                             struct source_counts *counts)
+{
+    size_t got = 1;
+    for (*n = 0; *n < cap && got > 0; *n += got) {
+        STATUS_TRY(s->made.read(s->made.user, s->stop, dst + *n, cap - *n, &got));
+        if (counts) {
+            source_count(dst + *n, got, counts);
+        }
+        s->unpacked += got;
+        STATUS_TRY(source_check_limits(&s->limits, s->name, s->file_bytes, s->unpacked));
+    }
+    return STATUS_OK;
+}
+
 static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
                         struct source_counts *counts)
 {
-    return s->packing ? packed_fill(s, dst, cap, n, counts) : file_fill(s, dst, cap, n, counts);
+    return s->made.read ? made_fill(s, dst, cap, n, counts)
+           : s->packing ? packed_fill(s, dst, cap, n, counts)
+                        : file_fill(s, dst, cap, n, counts);
 }
 
 /* Gives the file's first bytes, which were read to recognise the kind, to be unpacked. */
@@ -431,6 +450,9 @@ void source_free(struct source *s)
         return;
     }
     unpack_free(s->unpack);
+    if (s->made.close) {
+        s->made.close(s->made.user);
+    }
     if (s->stream.close) {
         s->stream.close(s->stream.user);
     }
@@ -455,14 +477,15 @@ uint64_t source_file_bytes(const struct source *s)
 
 uint64_t source_file_offset(const struct source *s)
 {
-    const uint64_t in_order =
-        s->packing ? packed_offset(s) : s->offset - (uint64_t)(s->head_len - s->head_at);
+    const uint64_t in_order = s->made.read ? 0
+                              : s->packing ? packed_offset(s)
+                                           : s->offset - (uint64_t)(s->head_len - s->head_at);
     return in_order > s->seek_offset ? in_order : s->seek_offset;
 }
 
 bool source_is_packed(const struct source *s)
 {
-    return s->packing != NULL;
+    return s->packing != NULL || s->made.read != NULL;
 }
 
 bool source_is_stream(const struct source *s)
@@ -472,7 +495,10 @@ bool source_is_stream(const struct source *s)
 
 const char *source_hindrance(const struct source *s)
 {
-    return s->packing ? unpack_kind_name(s->packing) : source_is_stream(s) ? "a pipe" : NULL;
+    return s->made.read          ? s->made_of
+           : s->packing          ? unpack_kind_name(s->packing)
+           : source_is_stream(s) ? "a pipe"
+                                 : NULL;
 }
 
 /* Gzip makes no more than DEFLATE_MAX_RATIO bytes of one; of others the limits say it. */
@@ -499,7 +525,28 @@ void source_set_limits(struct source *s, const struct source_limits *limits)
 
 uint64_t source_hold_window(struct source *s)
 {
-    return s->packing ? unpack_hold(s->unpack) : 0;
+    return s->packing ? unpack_hold(s->unpack) : s->made_hold;
+}
+
+const struct source_limits *source_limits(const struct source *s)
+{
+    return &s->limits;
+}
+
+enum status source_check_stop(const struct source *s)
+{
+    return s->stop && atomic_load(s->stop) ? status_fail(STATUS_CANCELLED, "%s: stopped", s->name)
+                                           : STATUS_OK;
+}
+
+void source_convert(struct source *s, const struct source_stream *stream, const char *kind,
+                    size_t bytes)
+{
+    s->made = *stream;
+    s->made_of = kind;
+    s->made_hold = bytes;
+    s->head_at = s->head_len = 0;
+    s->seek_offset = 0; /* the directory at a file's end says nothing of how far it has come */
 }
 
 void source_set_helpers(struct source *s, const struct source_helpers *helpers)

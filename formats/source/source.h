@@ -72,6 +72,15 @@ void source_stop_at(struct source *s, const atomic_bool *stop);
 /* From now on; what has been looked at counts. */
 void source_set_limits(struct source *s, const struct source_limits *limits);
 
+const struct source_limits *source_limits(const struct source *s);
+/* STATUS_CANCELLED once *stop is set. */
+enum status source_check_stop(const struct source *s) STATUS_MUST_CHECK;
+/* From now on what comes out is the stream's, which is taken over: it makes that of the file, by
+ * source_read_at(), and holds `bytes` of memory. What has been looked at is forgotten. `kind` is
+ * what the file is called then, "a spreadsheet"; static. Only of a file that is not packed. */
+void source_convert(struct source *s, const struct source_stream *stream, const char *kind,
+                    size_t bytes);
+
 /* Once something has been looked at: how much memory unpacking holds, and will at most from now on.
  */
 uint64_t source_hold_window(struct source *s);
@@ -81,10 +90,11 @@ const char *source_name(const struct source *s);
  * stream what it is said to have, or has had when that is more. */
 uint64_t source_file_bytes(const struct source *s);
 uint64_t source_file_offset(const struct source *s);
-/* True when the bytes are being unpacked, so that source_file_bytes is not their number. */
+/* True when the bytes are being unpacked, or converted, so that source_file_bytes is not their
+ * number. */
 bool source_is_packed(const struct source *s);
-/* What it is: "gzip", "xz", "zstd", "bzip2", or "a pipe" for a stream; NULL for a plain file, the
- * only one in which formats can seek. */
+/* What it is: "gzip", "xz", "zstd", "bzip2", "a pipe" for a stream, or what it is converted from;
+ * NULL for a plain file, the only one in which formats can seek. */
 const char *source_hindrance(const struct source *s);
 /* True for a stream: it has neither time nor inode, and comes once. */
 bool source_is_stream(const struct source *s);

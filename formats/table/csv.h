@@ -30,6 +30,7 @@ struct csv_dialect {
     bool comment_is_said;        /* by the option: then no such line is a row */
     bool first_is_number;        /* the first column is one of numbers */
     bool sums_are_data;          /* no row is left out by its name */
+    bool is_sheet;               /* numbers without quotes have a point, whatever texts have */
     bool dates;                  /* dates and times are numbers: seconds, as of moment.h */
     size_t row_cells;            /* of a row; 0 while the text may begin above the first row */
     const unsigned char *header; /* [header_bytes] the line with the names, without its end; NULL:

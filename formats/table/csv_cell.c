@@ -225,6 +225,9 @@ static bool parse_number(const struct csv_dialect *d, const struct csv_cell *cel
     const char *const text = (const char *)cell->text;
     const size_t n = cell->n;
     char sign;
+    if (d->is_sheet && cell->rest == NULL) {
+        return decimal_parse(text, n, '.', value) || parse_truth(text, n, value);
+    }
     if (decimal_parse(text, n, d->point, value) || parse_truth(text, n, value)) {
         return true;
     }

@@ -62,8 +62,8 @@ static enum status fail_cell(const struct decoding *k, const struct csv_cell *ce
                              const char *trouble)
 {
     const struct excerpt name = column_name(k->shape, k->column);
-    return status_fail(STATUS_BAD_INPUT, "%s: line %" PRIu64 ", column %zu%s%s%s: \"%s\" %s",
-                       source_name(k->t->source), line_of(k, k->p), k->column + 1,
+    return status_fail(STATUS_BAD_INPUT, "%s: %s%s%s%s: \"%s\" %s", source_name(k->t->source),
+                       table_where(k->t, line_of(k, k->p), k->column).text,
                        name.text[0] ? " (" : "", name.text, name.text[0] ? ")" : "",
                        excerpt_of(cell->text, cell->n).text, trouble);
 }
@@ -213,6 +213,7 @@ static enum status fail_word(const struct decoding *k, const struct csv_cell *ce
     const struct csv_cell inner = csv_cell_inner(cell);
     double seconds;
     const bool is_date = moment_parse((const char *)inner.text, inner.n, &seconds);
+    const bool is_sheet = k->t->sheet != NULL;
     if (is_date && k->t->options.dates && is_first_kept(k)) {
         return fail_cell(k, cell,
                          "is a date, where the column has numbers; write all of them as dates, or "
@@ -223,9 +224,10 @@ static enum status fail_word(const struct decoding *k, const struct csv_cell *ce
     const struct csv_cure cure = csv_cure_word(k->t, k->c, cell, k->column);
     const bool may_name_sum =
         line.text[0] == '\0' && k->column == 0 && k->shape->n_kept > 1 && cure.is_lone;
-    snprintf(trouble, sizeof trouble, "is %s (cells are delimited by %s)%s%s%s",
+    snprintf(trouble, sizeof trouble, "is %s%s%s%s%s%s%s",
              is_date ? "a date, not a number" : "not a number",
-             csv_delimiter_name(&k->shape->dialect), line.text,
+             is_sheet ? "" : " (cells are delimited by ",
+             is_sheet ? "" : csv_delimiter_name(&k->shape->dialect), is_sheet ? "" : ")", line.text,
              may_name_sum ? "; if this row sums others, delete it" : "",
              line.may_be_row ? cure.text : "");
     return fail_cell(k, cell, trouble);
@@ -354,7 +356,8 @@ static enum status leave_out(struct decoding *k, enum csv_line kind, const unsig
 static void note_grouped(struct decoding *k, const struct csv_cell *cell)
 {
     const char other = k->shape->dialect.point == '.' ? ',' : '.';
-    if (k->shape->dialect.grouping != other &&
+    if (!(k->shape->dialect.is_sheet && cell->rest == NULL) &&
+        k->shape->dialect.grouping != other &&
         table_may_be_grouped((const char *)cell->text, cell->n, other)) {
         note(k, TABLE_NOTE_GROUPED);
     }

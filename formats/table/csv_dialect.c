@@ -79,6 +79,9 @@ static void count_cell(const struct csv_dialect *d, const struct csv_cell *cell,
         trial->n_filled++;
         trial->n_numbers++;
         trial->n_holding += memchr(cell->text, d->delimiter, cell->n) != NULL;
+        if (d->is_sheet && cell->rest == NULL) { /* is sure of its point */
+            break;
+        }
         count_sign(cell, '.', &trial->n_points, &trial->n_sure_points);
         count_sign(cell, ',', &trial->n_commas, &trial->n_sure_commas);
         trial->n_edge_commas += cell->text[0] == ',' || cell->text[cell->n - 1] == ',';

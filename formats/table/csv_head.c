@@ -458,7 +458,9 @@ static enum status read_head(struct table *t, struct csv_shape *shape, struct cs
     shape->row_line = shape->data_line + count_lines(data, row);
     n = h->whole ? count_data_lines(h, &shape->dialect, data) : 0;
     t->info.n_lines = n;
-    t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h, text->is_utf16);
+    if (n > 0 || t->sheet == NULL) { /* of a sheet it is known how many rows it has at most */
+        t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h, text->is_utf16);
+    }
     return STATUS_OK;
 }
 
@@ -467,6 +469,7 @@ enum status csv_read_head(struct table *t, struct csv_shape *shape)
     struct csv_head h = {.file = source_name(t->source)};
     shape->dialect.missing = &t->choice.missing;
     shape->dialect.dates = t->options.dates;
+    shape->dialect.is_sheet = t->sheet != NULL;
     shape->dialect.comment = t->choice.comment;
     shape->dialect.comment_is_said = t->choice.comment_is_said;
     const enum status status = read_head(t, shape, &h);

@@ -414,10 +414,15 @@ static enum status fail_without_numbers(const struct csv_head *h, const struct c
     snprintf(where, sizeof where,
              h->n_lines == 1 ? "line %" PRIu64 : "the lines from line %" PRIu64 " on",
              h->first_line);
-    return status_fail(STATUS_BAD_INPUT,
-                       "%s: no column holds a number in %s (cells are delimited by %s; -s sep=... "
-                       "says otherwise)",
-                       h->file, where, csv_delimiter_name(d));
+    return d->is_sheet
+               ? status_fail(STATUS_BAD_INPUT,
+                             "%s: no column of the sheet holds a number in %s; another sheet: -s "
+                             "sheet=...",
+                             h->file, where)
+               : status_fail(STATUS_BAD_INPUT,
+                             "%s: no column holds a number in %s (cells are delimited by %s; -s "
+                             "sep=... says otherwise)",
+                             h->file, where, csv_delimiter_name(d));
 }
 
 static enum status warn_of_commas(struct table *t, const struct csv_head *h)

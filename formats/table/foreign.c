@@ -21,17 +21,16 @@
  * so (names of columns like PAR1). */
 struct sign {
     bool is_text; /* after a byte order mark and blanks; in any case of letters */
-    size_t at, n;
+    size_t n;
     const char *bytes;
 };
-#define AT(at, bytes)                                                                              \
+#define BINARY(bytes)                                                                              \
     {                                                                                              \
-        false, at, sizeof(bytes) - 1, bytes                                                        \
+        false, sizeof(bytes) - 1, bytes                                                            \
     }
-#define BINARY(bytes) AT(0, bytes)
 #define TEXT(bytes)                                                                                \
     {                                                                                              \
-        true, 0, sizeof(bytes) - 1, bytes                                                          \
+        true, sizeof(bytes) - 1, bytes                                                             \
     }
 
 enum { MOST_SIGNS = 6 };
@@ -69,12 +68,10 @@ enum { JSON, JSON_LINES };
 static const struct foreign formats[] = {
     [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", "")},
     [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True")},
-    {"an Excel or OpenDocument spreadsheet", ".xlsx .xlsm .xlsb .xls .ods ",
+    {"an Excel spreadsheet (.xls, .xlsb or encrypted)", ".xlsb .xls ",
      .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
                                  ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
-     .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), AT(30, "[Content_Types].xml"),
-                AT(30, "_rels/"), AT(30, "docProps/"), AT(30, "xl/"),
-                AT(30, "mimetypeapplication/vnd.oasis.opendocument")}},
+     .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")}},
     {"NetCDF", ".nc .nc3 .nc4 .cdf ", .command = XARRAY, .to_grid = GDAL,
      .for_table = FOREIGN_HDF5},
     {"classic NetCDF", "", .command = XARRAY, .to_grid = GDAL,
@@ -214,13 +211,12 @@ static bool begins(const struct foreign *f, const unsigned char *head, const uns
                    bool is_binary)
 {
     for (const struct sign *s = f->begins; s < f->begins + MOST_SIGNS && s->n > 0; s++) {
-        const unsigned char *const at = s->is_text ? text_begin(head, end) : head + s->at;
+        const unsigned char *const at = s->is_text ? text_begin(head, end) : head;
         if (s->is_text == is_binary || end - at < (ptrdiff_t)s->n) {
             continue;
         }
         if (s->is_text ? strncasecmp((const char *)at, s->bytes, s->n) == 0
-                       : (s->at == 0 || memcmp(head, "PK\3\4", 4) == 0) &&
-                             memcmp(at, s->bytes, s->n) == 0) {
+                       : memcmp(at, s->bytes, s->n) == 0) {
             return true;
         }
     }

@@ -9,7 +9,7 @@
 #include "formats/base/checked.h"
 #include "formats/base/file_name.h"
 #include "formats/table/foreign.h"
-#include "formats/table/table_format.h"
+#include "formats/table/sheet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,12 @@ static enum status recognise(struct table *t)
     if (n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: is empty", name);
     }
+    if (sheet_suits(name, head, n)) {
+        const struct foreign *const other = foreign_named(name); /* .docx */
+        t->format = other == NULL ? &csv_format : NULL;
+        return other == NULL ? sheet_open(t)
+                             : foreign_fail(STATUS_UNSUPPORTED, other, name, t->options.for_grid);
+    }
     for (size_t i = 0; i < N_FORMATS && !t->format; i++) {
         if (formats[i]->suits(head, n)) {
             t->format = formats[i];
@@ -72,8 +78,12 @@ static enum status check_options(struct table *t)
 {
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         const char *const text = table_option_get(&t->options, i);
-        t->info.used[i] = text && t->format->takes[i];
-        if (text && !t->format->takes[i]) {
+        const bool takes =
+            t->sheet != NULL && (i == TABLE_SHEET || i == TABLE_SEP || i == TABLE_COMMENT)
+                ? i == TABLE_SHEET
+                : t->format->takes[i];
+        t->info.used[i] = text && takes;
+        if (text && !takes) {
             STATUS_TRY(table_warn(t, "%s=%s is ignored: it applies to %s", table_option_key(i),
                                   text, table_option_applies(i)));
         }
@@ -136,6 +146,7 @@ void table_free(struct table *t)
         free(t->warnings[i]);
     }
     free(t->warnings);
+    free(t->sheet);
     source_free(t->source);
     free(t);
 }

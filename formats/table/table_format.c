@@ -4,6 +4,7 @@
 #include "formats/table/csv.h"
 
 #include "formats/base/decimal.h"
+#include "formats/table/sheet.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -169,6 +170,19 @@ void table_note_left_out(const struct table *t, enum table_note note, const stru
     }
 }
 
+struct table_where table_where(const struct table *t, uint64_t line, size_t column)
+{
+    struct table_where where;
+    if (t->sheet != NULL) {
+        snprintf(where.text, sizeof where.text, "cell %s of \"%s\"",
+                 sheet_place_of((uint32_t)line - 1, (uint32_t)column).text,
+                 excerpt_of(t->sheet, strlen(t->sheet)).text);
+    } else {
+        snprintf(where.text, sizeof where.text, "line %" PRIu64 ", column %zu", line, column + 1);
+    }
+    return where;
+}
+
 /* Warns of n lines that are left out, the first of them at that place. */
 static enum status warn_left_out(struct table *t, enum table_note note, uint64_t place, size_t n)
 {
@@ -185,11 +199,9 @@ static enum status warn_left_out(struct table *t, enum table_note note, uint64_t
                                    n, t->choice.comment, line);
     }
     if (note == TABLE_NOTE_UNREADABLE) {
-        return table_warn(t,
-                          "%zu cell%s not a number and count%s as missing; the first is in line "
-                          "%" PRIu64 ", column %" PRIu64,
-                          n, n == 1 ? " is" : "s are", n == 1 ? "s" : "", line,
-                          (place & last_column) + 1);
+        return table_warn(t, "%zu cell%s not a number and count%s as missing; the first is in %s",
+                          n, n == 1 ? " is" : "s are", n == 1 ? "s" : "",
+                          table_where(t, line, place & last_column).text);
     }
     const char *const one = n == 1 ? "" : "s", *const is = n == 1 ? "is" : "are";
     if (note == TABLE_NOTE_SIGNED_ROW) {
@@ -233,8 +245,9 @@ enum status table_end(struct table *t)
             status =
                 warn_left_out(t, (enum table_note)i, place, atomic_exchange(&t->counted[i], 0));
         } else if (place != 0) {
-            status = table_warn(t, "line %" PRIu64 ", column %" PRIu64 ": %s", place >> COLUMN_BITS,
-                                (place & last_column) + 1, texts[i]);
+            status = table_warn(t, "%s: %s",
+                                table_where(t, place >> COLUMN_BITS, place & last_column).text,
+                                texts[i]);
         }
     }
     t->info.warnings = (const char *const *)t->warnings;

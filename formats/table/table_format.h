@@ -43,6 +43,7 @@ enum table_note {
 struct table {
     const struct table_format *format;
     struct source *source;
+    char *sheet; /* whose text the source gives; owned; NULL: it is no spreadsheet */
     struct table_options options;
     struct table_choice choice; /* what they mean */
     struct table_info info;
@@ -71,6 +72,11 @@ bool table_may_be_grouped(const char *text, size_t n, char sign);
 /* Notes where something stands (line from 1, column from 0), for table_end() to warn of the first
  * such place. On any thread. */
 void table_note(const struct table *t, enum table_note note, uint64_t line, size_t column);
+/* "line 7, column 2" (column from 0), or "cell B7 of "NAME"". */
+struct table_where {
+    char text[96];
+};
+struct table_where table_where(const struct table *t, uint64_t line, size_t column);
 /* The same of lines that are left out, and cells that cannot be read, for table_end() to count
  * them. */
 struct table_left {

@@ -13,6 +13,7 @@
 struct table_options {
     const char *columns; /* text: "3-9,T,RH,-1,-2:,-time"; NULL: every numeric column */
     const char *member;  /* .npz: the member's name; NULL: the only two-dimensional numeric one */
+    const char *sheet; /* spreadsheets: its name, or number from 1; NULL: the first with numbers */
     /* "-9999,ERR": numbers, which become NaN, in grids NODATA; and words, of text; NULL: none */
     const char *missing_value;
     const char *skip;       /* text: so many lines are passed over before all else; NULL: 0 */
@@ -37,6 +38,7 @@ struct table_options {
 enum table_option {
     TABLE_COLUMNS,
     TABLE_MEMBER,
+    TABLE_SHEET,
     TABLE_MISSING_VALUE,
     TABLE_SKIP,
     TABLE_HEADER,

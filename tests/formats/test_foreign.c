@@ -42,7 +42,7 @@ static void an_ending_says_the_format_and_what_converts_it(void **state)
         {"x.h5", "HDF5", "numpy.savez(sys.argv[2], **a)' x.h5 x.npz", false},
         {"x.parquet", "Parquet", "index=False)' x.parquet x.csv", false},
         {"x.shp", "shapefile", "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.shp", false},
-        {"x.xlsx", "Excel", "index=False)' x.xlsx x.csv", false},
+        {"x.xls", "Excel", "index=False)' x.xls x.csv", false},
         {"x.json", "JSON", "index=False)' x.json x.csv", false},
         {"x.7z.001", "split archive", "cat x.7z.* >x.7z", false},
         {"x.csv.lzma", "LZMA", "xz -dc <x.csv.lzma >x.csv", false},
@@ -107,9 +107,9 @@ static void a_command_works_on_a_file_of_another_name(void **state)
 static void what_is_read_is_not_foreign(void **state)
 {
     static const char *const names[] = {
-        "x.csv",  "x.tsv.gz", "x.txt",  "x.npy", "x.npz", "x.asc",  "x.tif",
-        "x.tiff", "x.tar.gz", "x.zip",  "x.7z",  "x.dat", "x.dem",  "x.prn",
-        "x",      "x.source", "a.nc/x", ".nc",   "nc",    "x.2020", "x.img/y.csv"};
+        "x.xlsx", "x.ods",    "x.csv",    "x.tsv.gz", "x.txt", "x.npy",  "x.npz",      "x.asc",
+        "x.tif",  "x.tiff",   "x.tar.gz", "x.zip",    "x.7z",  "x.dat",  "x.dem",      "x.prn",
+        "x",      "x.source", "a.nc/x",   ".nc",      "nc",    "x.2020", "x.img/y.csv"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (foreign_named(names[i]) != NULL) {
@@ -168,10 +168,8 @@ static void first_bytes_say_the_format_whatever_the_name(void **state)
         {HEAD("MATLAB 7.3 MAT-file, Platform: GLNXA64\0"), "x.mat", "HDF5"},
         {HEAD("MATLAB 5.0 MAT-file, Platform: GLNXA64\0"), "x.mat", "MATLAB before 7.3"},
         {HEAD("CDF\x01\0\0\0\0"), "x.nc", "classic NetCDF"},
-        {HEAD(ZIP "docProps/app.xml"), "x.docx", "a document"},
         {HEAD("PAR1\x15\0"), "x", "Parquet"},
         {HEAD("\0\0\x27\x0a\0\0"), "x", "shapefile"},
-        {HEAD(ZIP "xl/workbook.xml"), "x.csv", "Excel"},
         {HEAD("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0"), "x.csv", "Excel"},
         {HEAD("EHFA_HEADER_TAG"), "x.dem.dat", "ERDAS"},
         {HEAD("070701\0"), "x.dat", "cpio"},

@@ -1,6 +1,7 @@
 /*
  * test_table_messy - tables as people have them: each file of messy/ is read, with the numbers, the
- * names and the warnings that messy/expected says, or refused with the message that stands there.
+ * names and the warnings that messy/expected says, or refused with the message that stands there; the
+ * same of another folder: LEAT_MESSY=FOLDER.
  * ctest: tree
  */
 #include "tests/support/table_support.h"
@@ -25,17 +26,24 @@ struct messy {
     size_t n_entries;
 };
 
+static const char *folder_path(void)
+{
+    const char *const said = getenv("LEAT_MESSY");
+    return said ? said : LEAT_TREE "/tests/formats/messy";
+}
+
 static char *read_file(const char *name, size_t *n)
 {
+    enum { MOST = 32 << 20 };
     char path[1024];
-    snprintf(path, sizeof path, LEAT_TREE "/tests/formats/messy/%s", name);
+    snprintf(path, sizeof path, "%s/%s", folder_path(), name);
     FILE *const f = fopen(path, "rb");
     if (!f) {
         fail_msg("%s cannot be opened", path);
     }
-    char *const text = calloc(1, 1 << 20);
+    char *const text = calloc(1, MOST);
     assert_non_null(text);
-    *n = fread(text, 1, (1 << 20) - 1, f);
+    *n = fread(text, 1, MOST - 1, f);
     fclose(f);
     return text;
 }
@@ -237,7 +245,7 @@ static void each_file_gives_what_is_expected(void **state)
 static void each_file_is_expected_and_there(void **state)
 {
     const struct messy *const m = *state;
-    DIR *const folder = opendir(LEAT_TREE "/tests/formats/messy");
+    DIR *const folder = opendir(folder_path());
     assert_non_null(folder);
     size_t n_files = 0;
     for (const struct dirent *file; (file = readdir(folder));) {
@@ -255,7 +263,7 @@ static void each_file_is_expected_and_there(void **state)
     }
     closedir(folder);
     assert_int_equal(n_files, m->n_entries);
-    assert_true(n_files >= 80);
+    assert_true(n_files >= 30);
 }
 
 static int set_up(void **state)

@@ -92,12 +92,13 @@ static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
         const char *path;
         bool foreign;
     } cases[] = {
-        {"x.xlsx", true},       {"in/notes.md", true}, {"x.tar.lz4", true},     {"x.rar", true},
-        {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.lz4", true},     {"x.csv", false},
-        {"x.CSV.GZ", false},    {"x.tiff", false},     {"x.asc.gz", false},     {"x", false},
-        {"a.b/x", false},       {"x.", false},         {".md", false},          {"x.dem", false},
-        {"x.CLUSTERS", false},  {"x.source", false},   {"m.dat", false},        {"m.data", false},
-        {"m.prn", false},       {"m.dat.gz", false},   {"station.2020", false}, {"a.md/m", false},
+        {"x.xls", true},   {"x.xlsx", false},      {"in/notes.md", true}, {"x.tar.lz4", true},
+        {"x.rar", true},   {"x.tar.gz.gpg", true}, {"a.b/x.PDF", true},   {"x.csv.lz4", true},
+        {"x.csv", false},  {"x.CSV.GZ", false},    {"x.tiff", false},     {"x.asc.gz", false},
+        {"x", false},      {"a.b/x", false},       {"x.", false},         {".md", false},
+        {"x.dem", false},  {"x.CLUSTERS", false},  {"x.source", false},   {"m.dat", false},
+        {"m.data", false}, {"m.prn", false},       {"m.dat.gz", false},   {"station.2020", false},
+        {"a.md/m", false},
     };
     struct settings s = with_config("", "");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -28,7 +28,7 @@ mkdir -p in/sub in/pearson in/.hidden in/results
 cp t.clusters.csv in/ && cp t.clusters.csv in/sub/ && cp t.clusters.csv in/.hidden/ && cp slope.dem.asc in/half.dem.asc
 cp t.clusters.csv in/pearson/p.csv && cp t.clusters.csv in/pearson/p.csv.bak && ln -s t.clusters.csv in/l.clusters.csv
 printf '1,2\n3,x\n' >in/bad.clusters.csv
-for name in notes.md sub/book.xlsx t.clusters.csv.aux.xml half.dem.prj; do
+for name in notes.md sub/book.xls t.clusters.csv.aux.xml half.dem.prj; do
     echo x >in/$name
 done
 (cd in && "$python" -m zipfile -c z.zip t.clusters.csv bad.clusters.csv notes.md) || fail "zip"
@@ -39,7 +39,7 @@ while read -r status command; do
 done <<END
 1 run -o all in
 1 run -o all --resume in none.csv in/sub
-2 run -o all in/sub/book.xlsx in/notes.md in/results/u in/results
+2 run -o all in/sub/book.xls in/notes.md in/results/u in/results
 0 run -o all --bundle --force in/pearson
 1 run -q -o all in
 1 check -q in
