@@ -68,7 +68,7 @@ enum { JSON, JSON_LINES };
 static const struct foreign formats[] = {
     [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", "")},
     [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True")},
-    {"an Excel spreadsheet (.xls, .xlsb or encrypted)", ".xlsb .xls ",
+    {"an old, binary or encrypted Excel spreadsheet", ".xlsb .xls ",
      .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
                                  ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
      .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")}},

@@ -185,100 +185,112 @@ static void options_of_other_texts_are_ignored(void **state)
 static void runs_of_an_open_document_are_as_many_cells(void **state)
 {
     (void)state;
-    struct reading r =
-        read_zip(open_document(
-                     TABLE "<table:table-header-rows><table:table-row><table:table-cell "
-                           "office:value-type='string' "
-                           "table:number-columns-repeated='2'><office:annotation>"
-                           "<text:p>a "
-                           "note</text:p></office:annotation><text:p>a<text:s/>b</text:p><text:p>c"
-                           "</text:p></table:table-cell><table:covered-table-cell/>" VALUE(
-                               "string",
-                               "office:string-value='d'") "</table:table-row></"
-                                                          "table:table-header-rows>"
-                                                          "<table:table-row "
-                                                          "table:number-rows-repeated='2'"
-                                                          ">" VALUE("percentage",
-                                                                    "office:"
-                                                                    "value='"
-                                                                    "0.5' "
-                                                                    "table:"
-                                                                    "number-"
-                                                                    "columns-"
-                                                                    "repeated"
-                                                                    "='2'") "<table:table-cell/"
-                                                                            ">" VALUE("time",
-                                                                                      "office:time-"
-                                                                                      "value='"
-                                                                                      "PT06H00M00S"
-                                                                                      "'") "<table:"
-                                                                                           "table-"
-                                                                                           "cell "
-                                                                                           "table:"
-                                                                                           "number-"
-                                                                                           "columns"
-                                                                                           "-"
-                                                                                           "repeate"
-                                                                                           "d='"
-                                                                                           "16000'/"
-                                                                                           "></"
-                                                                                           "table:"
-                                                                                           "table-"
-                                                                                           "row>"
-                                                                                           "<table:"
-                                                                                           "table-"
-                                                                                           "row "
-                                                                                           "table:"
-                                                                                           "number-"
-                                                                                           "rows-"
-                                                                                           "repeate"
-                                                                                           "d='3'"
-                                                                                           "><"
-                                                                                           "table:"
-                                                                                           "table-"
-                                                                                           "cell/"
-                                                                                           "></"
-                                                                                           "table:"
-                                                                                           "table-"
-                                                                                           "row>"
-                                                                                           "<table:"
-                                                                                           "table-"
-                                                                                           "row"
-                                                                                           ">" VALUE(
-                                                                                               "boo"
-                                                                                               "lea"
-                                                                                               "n",
-                                                                                               "off"
-                                                                                               "ice"
-                                                                                               ":"
-                                                                                               "boo"
-                                                                                               "lea"
-                                                                                               "n-"
-                                                                                               "val"
-                                                                                               "ue="
-                                                                                               "'"
-                                                                                               "tru"
-                                                                                               "e'")
-                                                                                               VALUE(
-                                                                                                   "curr"
-                                                                                                   "enc"
-                                                                                                   "y",
-                                                                                                   "offi"
-                                                                                                   "ce:"
-                                                                                                   "curr"
-                                                                                                   "ency"
-                                                                                                   "='"
-                                                                                                   "EUR'"
-                                                                                                   " off"
-                                                                                                   "ice:"
-                                                                                                   "valu"
-                                                                                                   "e='"
-                                                                                                   "2."
-                                                                                                   "5'") "<table:table-cell/><table:table-cell office:value-type='string' "
-                                                                                                         "calcext:value-type='error'><text:p>Err:502</text:p></table:table-cell>"
-                                                                                                         "</table:table-row><table:table-row table:number-rows-repeated='1048000'/>"
-                                                                                                         "</table:table></d>"),
-                 NULL);
+    struct reading r = read_zip(
+        open_document(
+            TABLE
+            "<table:table-header-rows><table:table-row><table:table-cell "
+            "office:value-type='string' "
+            "table:number-columns-repeated='2'><office:annotation>"
+            "<text:p>a "
+            "note</text:p></office:annotation><text:p>a<text:s/>b</text:p><text:p>c"
+            "</text:p></table:table-cell><table:covered-table-cell/>" VALUE(
+                "string",
+                "office:string-value='d'") "</table:table-row></"
+                                           "table:table-header-rows>"
+                                           "<table:table-row "
+                                           "table:number-rows-repeated='2'"
+                                           ">" VALUE(
+                                               "percentage",
+                                               "office:"
+                                               "value='"
+                                               "0.5' "
+                                               "table:"
+                                               "number-"
+                                               "columns-"
+                                               "repeated"
+                                               "='2'") "<table:table-cell/"
+                                                       ">" VALUE(
+                                                           "time",
+                                                           "office:time-"
+                                                           "value='"
+                                                           "PT06H00M00S"
+                                                           "'") "<table:"
+                                                                "table-"
+                                                                "cell "
+                                                                "table:"
+                                                                "number-"
+                                                                "columns"
+                                                                "-"
+                                                                "repeate"
+                                                                "d='"
+                                                                "16000'/"
+                                                                "></"
+                                                                "table:"
+                                                                "table-"
+                                                                "row>"
+                                                                "<table:"
+                                                                "table-"
+                                                                "row "
+                                                                "table:"
+                                                                "number-"
+                                                                "rows-"
+                                                                "repeate"
+                                                                "d='3'"
+                                                                "><"
+                                                                "table:"
+                                                                "table-"
+                                                                "cell/"
+                                                                "></"
+                                                                "table:"
+                                                                "table-"
+                                                                "row>"
+                                                                "<table:"
+                                                                "table-"
+                                                                "row"
+                                                                ">" VALUE("boo"
+                                                                          "lea"
+                                                                          "n",
+                                                                          "off"
+                                                                          "ice"
+                                                                          ":"
+                                                                          "boo"
+                                                                          "lea"
+                                                                          "n-"
+                                                                          "val"
+                                                                          "ue="
+                                                                          "'"
+                                                                          "tru"
+                                                                          "e'")
+                                                                    VALUE(
+                                                                        "curr"
+                                                                        "enc"
+                                                                        "y",
+                                                                        "offi"
+                                                                        "ce:"
+                                                                        "curr"
+                                                                        "ency"
+                                                                        "='"
+                                                                        "EUR'"
+                                                                        " off"
+                                                                        "ice:"
+                                                                        "valu"
+                                                                        "e='"
+                                                                        "2."
+                                                                        "5'") "<table:table-cell/"
+                                                                              "><table:table-cell "
+                                                                              "office:value-type='"
+                                                                              "string' "
+                                                                              "calcext:value-type='"
+                                                                              "error'><text:p>Err:"
+                                                                              "502</text:p></"
+                                                                              "table:table-cell>"
+                                                                              "</"
+                                                                              "table:table-row><"
+                                                                              "table:table-row "
+                                                                              "table:number-rows-"
+                                                                              "repeated='1048000'/>"
+                                                                              "</table:table></d>"),
+        NULL);
     ASSERT_NUMBERS(&r, 0.5, 0.5, 0.25, 0.5, 0.5, 0.25, 1, 2.5, NAN);
     assert_string_equal(r.info->names[0], "a b c");
     assert_string_equal(r.info->names[2], "d");
@@ -421,7 +433,8 @@ static void damaged_and_other_files_are_refused(void **state)
     bytes_free(&zip);
     struct zip_member binary[] = {{"[Content_Types].xml", text_member("<T/>"), false, false},
                                   {"xl/workbook.bin", text_member("\x83\1"), false, false}};
-    refuses(zip_file(binary, 2), STATUS_UNSUPPORTED, "is an Excel spreadsheet (.xls, .xlsb");
+    refuses(zip_file(binary, 2), STATUS_UNSUPPORTED,
+            "is an old, binary or encrypted Excel spreadsheet");
     struct source *named;
     zip = book(ROOT SHEETS, STRINGS, NUMBERS, NULL);
     assert_int_equal(source_open(memory_file(zip.data, zip.len), "in.x: x.docx", &named),

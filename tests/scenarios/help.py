@@ -197,7 +197,7 @@ def walk_parameters():
     block = re.search(r"^Parameters of every pipeline, .*\n((?:  .*\n)+)", leat("help", "tables")[1], re.M)[1]
     last = dict(re.findall(r"^  ([a-z_]+)=(.*\n(?: {10}.*\n)*)", block, re.M))
     check(set(last) == {"columns", "member", "missing_value", "skip", "header", "comment", "sep", "decimal", "thousands",
-                        "unreadable", "sums", "dataset"}, f"of every pipeline: {last}")
+                        "unreadable", "sums", "dataset", "sheet"}, f"of every pipeline: {last}")
     for key, about in last.items():
         check(f".It Cm {key} Ns = Ns" in page("leat-tables.7"), f"{key} is not in the manual")
         check(len(about.split()) > 4, f"{key} has no words beside it")
