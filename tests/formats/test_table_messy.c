@@ -1,8 +1,7 @@
 /*
  * test_table_messy - tables as people have them: each file of messy/ is read, with the numbers, the
- * names and the warnings that messy/expected says, or refused with the message that stands there; the
- * same of another folder: LEAT_MESSY=FOLDER.
- * ctest: tree
+ * names and the warnings that messy/expected says, or refused with the message that stands there;
+ * the same of another folder: LEAT_MESSY=FOLDER. ctest: tree
  */
 #include "tests/support/table_support.h"
 
