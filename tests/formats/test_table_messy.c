@@ -1,7 +1,8 @@
 /*
- * test_table_messy - tables as people have them: each file of messy/ is read, with the numbers, the
- * names and the warnings that messy/expected says, or refused with the message that stands there;
- * the same of another folder: LEAT_MESSY=FOLDER. ctest: tree
+ * test_table_messy - tables as people have them: each file of messy/, or of the folder LEAT_MESSY,
+ * is read, with the numbers, names and warnings that its file `expected` says, or refused with the
+ * message that stands there.
+ * ctest: tree
  */
 #include "tests/support/table_support.h"
 
