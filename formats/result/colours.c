@@ -3,7 +3,7 @@
  * way, 32 at the ends), so strength can be read without hue; blue against red-orange is kept apart
  * by all common kinds of colour blindness. The lightness of its sequential scale falls evenly (90,
  * 75, 58, 40, 22) from yellow to a dark red. The others are matplotlib's: C. Brewer's, viridis,
- * cividis, and sets by M. Okabe and K. Ito and by M. Petroff.
+ * plasma, and sets by M. Okabe and K. Ito and by M. Petroff.
  */
 #include "formats/result/colours.h"
 
@@ -45,7 +45,7 @@ static const struct scale sequential[COLOURS_CHOICES] = {
     {5, {0xffe27a, 0xf7ab3c, 0xdd6b2b, 0xa62c2b, 0x5a1029}},
     {9, {0xfde725, 0xaadc32, 0x5cc863, 0x27ad81, 0x21908d, 0x2c718e, 0x3b518b, 0x472c7a, 0x440154}},
     {9,
-     {0xfee838, 0xddc858, 0xbbad6d, 0x9a9376, 0x7c7b78, 0x60646f, 0x424e6c, 0x18376f, 0x00224e}}};
+     {0xf0f921, 0xfdc328, 0xf89441, 0xe56b5d, 0xcb4679, 0xa82296, 0x7d03a8, 0x4b03a1, 0x0d0887}}};
 static const struct scale diverging[COLOURS_CHOICES] = {
     {5, {0x12468f, 0x6ba3d6, 0xf7f7f7, 0xef8a62, 0x9c1b1e}},
     {11,

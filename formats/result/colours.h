@@ -16,7 +16,7 @@ enum {
 };
 
 #define COLOURS_SETS        "auto|petroff8|viridis"
-#define COLOURS_SEQUENTIALS "auto|viridis_r|cividis_r"
+#define COLOURS_SEQUENTIALS "auto|viridis_r|plasma_r"
 #define COLOURS_DIVERGINGS  "auto|RdBu_r|PuOr_r"
 
 /* Of a value in [-1, 1] from cold to warm colours, white in the middle, in 225 steps so that a

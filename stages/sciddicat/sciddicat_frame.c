@@ -214,10 +214,16 @@ static void draw_system(const struct sciddicat_job *job, const struct sciddicat_
     char system[GRID_SYSTEM_BYTES], text[GRID_SYSTEM_BYTES + 64], shown[PLOT_NAME];
     const enum grid_unit unit = job->scale.unit;
     grid_system_name(job->dem, system);
+    const double unit_m = job->scale.unit_m;
+    const bool is_foot = unit_m == 0.3048,
+               is_survey_foot = fabs(unit_m - GRID_SURVEY_FOOT_M) < 1e-9;
     if (!is_placed(job)) {
         snprintf(text, sizeof text, "columns and rows, from 1");
-    } else if (unit == GRID_LENGTH && job->scale.unit_m != 1) {
-        snprintf(text, sizeof text, "coordinates in %.7g m, %s", job->scale.unit_m, system);
+    } else if (unit == GRID_LENGTH && (is_foot || is_survey_foot)) {
+        snprintf(text, sizeof text, "coordinates in %sfeet, %s", is_foot ? "" : "US survey ",
+                 system);
+    } else if (unit == GRID_LENGTH && unit_m != 1) {
+        snprintf(text, sizeof text, "coordinates in %.7g m, %s", unit_m, system);
     } else {
         snprintf(text, sizeof text, "coordinates in %s%s%s",
                  unit == GRID_LENGTH    ? "metres"

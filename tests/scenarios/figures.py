@@ -251,7 +251,7 @@ def chosen():
     title = "<script>alert(1)</script> & \"T\" 斜面 é"
     with open("chosen.conf", "w", encoding="utf-8") as f:
         f.write("[pipeline pearson]\ncolours = RdBu_r\n[pipeline kmeans]\nk = 2-5\ncolours = petroff8\n"
-                "[pipeline interpolate]\ncolours = viridis\n[pipeline sciddicat]\ncolours = cividis_r\n")
+                "[pipeline interpolate]\ncolours = viridis\n[pipeline sciddicat]\ncolours = plasma_r\n")
     for form in ("png", "svg", "pdf"):
         sets = [word for option in (f"figure={form}", f"title={title}", "figure_size=100", "figure_dpi=300")
                 for word in ("-s", option)]

@@ -368,7 +368,7 @@ static void the_coordinate_system_is_named(void **state)
         {"PROJCS[\"ETRS89 / UTM zone 33N\",GEOGCS[\"ETRS89\"],UNIT[\"metre\",1]]", NULL, 0, 10,
          "|coordinates in metres, ETRS89 / UTM zone 33N|"},
         {"PROJCS[\"in feet\",GEOGCS[\"x\"],UNIT[\"foot\",0.3048]]", NULL, 0, 10,
-         "|coordinates in 0.3048 m, in feet|"},
+         "|coordinates in feet, in feet|"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct slide s = slope(9, 12, 4, 4);
