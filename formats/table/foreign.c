@@ -366,9 +366,10 @@ static char *make_sentence(const struct foreign *f, const char *path, bool for_g
         bytes_printf(&text, "is %s%s", f->name, why != NULL ? why : ", which leat does not read");
     if (made == STATUS_OK && command == NULL) {
         made = bytes_printf(
-            &text, ": tables are .csv .tsv .txt .xlsx .ods .npy .npz, grids .asc .tif, texts "
-                   "and .npy also compressed by gzip, xz, zstd or bzip2, archives "
-                   ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
+            &text,
+            ": tables are .csv .tsv .txt .xlsx .ods .npy .npz .h5 .nc .mat, grids .asc .tif, texts "
+            "and .npy also compressed by gzip, xz, zstd or bzip2, archives "
+            ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK) {
         made = bytes_printf(&text, "%s convert it: ", why != NULL ? "" : ";");
         const bool is_called = file_name_is(file_name_last(path), f->endings);

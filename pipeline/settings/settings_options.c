@@ -36,7 +36,8 @@ static const struct command commands[] = {
      "leat run -o out -s k=2-8 -s scale=unit beans.points.csv\n"
      "leat run -o all --memory 1G --resume *.clusters.*\n"
      "cat wells.clusters.csv | leat run -o out - --name w.clusters.csv\n",
-     "INPUT is a table (CSV, TSV, .npy, each also compressed, or .npz), a grid (.asc, also "
+     "INPUT is a table (CSV, TSV, .npy, each also compressed, .npz, HDF5, a sheet), a grid (.asc, "
+     "also "
      "compressed, or .tif), a folder, or an archive; '-' is standard input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_CHECK, "INPUT...",

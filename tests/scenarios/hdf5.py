@@ -1,6 +1,6 @@
 """Files of HDF5 as tables: what h5py, netCDF4, xarray, pandas and MATLAB write has the bits of the same numbers as .npy;
 what is not read is refused with a sentence, and what is damaged ends nothing but its own job."""
-# ctest: long slots=1 tsan=no
+# ctest: long slots=1 tsan=soak
 import gzip
 import json
 import os
