@@ -259,7 +259,7 @@ enum status cpu_upload(struct queue *q, struct span to, const void *from, size_t
     STATUS_TRY(cpu_expect(to, bytes, 1, "upload"));
     if (bytes != 0) {
         struct upload u = {to.at, from, bytes};
-        cpu_run(q, cpu_pieces(bytes, PIECE), upload_piece, &u);
+        STATUS_TRY(cpu_run_long(q, cpu_pieces(bytes, PIECE), upload_piece, &u));
         atomic_fetch_add(&((struct cpu_queue *)q)->upload_bytes, bytes);
     }
     return STATUS_OK;

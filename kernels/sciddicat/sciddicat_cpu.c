@@ -204,7 +204,7 @@ static enum status open_run(struct queue *q, const struct sciddicat_params *p,
     r->given_z = in->z.at;
     r->given_h = in->h.at;
     r->given_nodata = p->nodata == SCIDDICAT_COMPAT ? NULL : in->nodata.at;
-    cpu_run(q, cpu_pieces(p->rows, cpu_sciddicat_task_rows(r)), start_body, r);
+    STATUS_TRY(cpu_run_long(q, cpu_pieces(p->rows, cpu_sciddicat_task_rows(r)), start_body, r));
     r->whole.rows = r->rows;
     cpu_sciddicat_own(r, 0, p->rows);
     return STATUS_OK;
@@ -285,11 +285,11 @@ static size_t run_side_by_side(const struct queue *q)
 
 static enum status run_state(struct queue *q, void *run, double *h, double *max_h, int32_t *arrival)
 {
-    (void)q;
     const struct cpu_sciddicat_run *r = run;
     const size_t columns = r->p.columns, n_rows = r->whole.last - r->whole.first;
     for (size_t i = 0; i < n_rows; ++i) {
         const struct sciddicat_row *row = &r->rows[r->whole.first + i];
+        STATUS_TRY(queue_check(q));
         if (h != NULL) {
             memcpy(h + i * columns, row->h, columns * sizeof *h);
         }

@@ -135,6 +135,26 @@ static void copies_keep_to_their_range_and_are_counted(void **state)
     under_test_release(b);
 }
 
+static void memory_is_not_filled_once_the_queue_is_stopped(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) { /* a device does it by itself */
+        skip();
+    }
+    static const int stop = 1;
+    const struct backend_ops *ops = under_test_ops();
+    const struct span s = under_test_room(400);
+    const char bytes[400] = {0};
+    uint64_t ticket;
+    under_test_queue->stop = &stop;
+    assert_int_equal(ops->upload(under_test_queue, s, bytes, sizeof bytes, &ticket),
+                     STATUS_CANCELLED);
+    assert_int_equal(ops->zero(under_test_queue, s), STATUS_CANCELLED);
+    under_test_queue->stop = NULL;
+    under_test_untouched(s, 0);
+    under_test_release(s);
+}
+
 /* Both sides have more to do with the memory right before and right after. */
 static void copies_between_queues_are_in_the_order_of_both(void **state)
 {
@@ -395,6 +415,7 @@ int main(void)
         cmocka_unit_test(host_memory_is_aligned_to_pages),
         cmocka_unit_test(memory_from_elsewhere_can_be_pinned_for_copies),
         cmocka_unit_test(copies_keep_to_their_range_and_are_counted),
+        cmocka_unit_test(memory_is_not_filled_once_the_queue_is_stopped),
         cmocka_unit_test(copies_between_queues_are_in_the_order_of_both),
         cmocka_unit_test(times_of_queues_that_overlap_count_once),
         cmocka_unit_test(span_from_beyond_the_end_is_empty),

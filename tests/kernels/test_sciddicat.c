@@ -369,8 +369,8 @@ static void sciddicat_is_the_same_for_any_number_of_threads(void **state)
     under_test_threads(3);
 }
 
-/* On one thread and in bands: not a step is made. */
-static void steps_end_once_the_queue_is_stopped(void **state)
+/* On one thread and in bands: not a step is made, and no map is copied. */
+static void a_landslide_ends_once_the_queue_is_stopped(void **state)
 {
     (void)state;
     if (!under_test_is_cpu()) { /* kernels on a device end by themselves */
@@ -386,6 +386,8 @@ static void steps_end_once_the_queue_is_stopped(void **state)
         (void)check(&s, 0);
         under_test_queue->stop = &stop;
         assert_int_equal(kernels()->advance(under_test_queue, s.run, 5000, &report),
+                         STATUS_CANCELLED);
+        assert_int_equal(kernels()->state(under_test_queue, s.run, s.h, s.max_h, s.arrival),
                          STATUS_CANCELLED);
         under_test_queue->stop = NULL;
         (void)check(&s, 0);
@@ -538,7 +540,7 @@ int main(void)
         cmocka_unit_test(sciddicat_never_looks_at_the_altitude_of_a_wall),
         cmocka_unit_test(sciddicat_policies_agree_where_there_is_no_nodata),
         cmocka_unit_test(sciddicat_is_the_same_for_any_number_of_threads),
-        cmocka_unit_test(steps_end_once_the_queue_is_stopped),
+        cmocka_unit_test(a_landslide_ends_once_the_queue_is_stopped),
         cmocka_unit_test(sciddicat_runs_do_not_disturb_each_other),
         cmocka_unit_test(sciddicat_refuses_what_is_no_map),
         cmocka_unit_test(sciddicat_matches_the_reference_on_a_landslide),
