@@ -52,7 +52,11 @@ static void an_ending_says_the_format_and_what_converts_it(void **state)
         {"x.nc.gz", "NetCDF", "gzip -dk x.nc.gz && gdal_translate x.nc x.tif", true},
         {"a b'.img", "ERDAS", "gdal_translate 'a b'\\''.img' 'a b'\\'''.tif", true},
         {"-x.img", "ERDAS", "gdal_translate ./-x.img ./-x.tif", true},
-        {"x.pdf", "a document", ".tar.bz2", false},
+        {"x.docx", "a document", ".tar.bz2", false},
+        {"x.pdf", "PDF", "pdftotext -layout x.pdf x.txt", false},
+        {"x.sav", "SPSS",
+         "pandas.read_spss(sys.argv[1]).to_csv(sys.argv[2], index=False)' x.sav x.csv", false},
+        {"x.feather", "Arrow (Feather)", "index=False)' x.feather x.csv", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -169,13 +173,16 @@ static void first_bytes_say_the_format_whatever_the_name(void **state)
         {HEAD("MATLAB 5.0 MAT-file, Platform: GLNXA64\0"), "x.mat", "MATLAB before 7.3"},
         {HEAD("CDF\x01\0\0\0\0"), "x.nc", "classic NetCDF"},
         {HEAD("PAR1\x15\0"), "x", "Parquet"},
+        {HEAD("$FL2@(#) SPSS DATA FILE\0"), "x.csv", "SPSS"},
+        {HEAD("%PDF-1.7\n%\xe2\0"), "x.csv", "PDF"},
         {HEAD("\0\0\x27\x0a\0\0"), "x", "shapefile"},
         {HEAD("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0"), "x.csv", "Excel"},
         {HEAD("EHFA_HEADER_TAG"), "x.dem.dat", "ERDAS"},
         {HEAD("070701\0"), "x.dat", "cpio"},
         {HEAD("\x5d\0\0\x80\0"), "x.csv", "LZMA"},
     };
-    static const char *const texts[][2] = {{" \n{\"a\": 1}", "JSON"},
+    static const char *const texts[][2] = {{"%PDF-1.4\n%\xe2\xe3\n", "PDF"},
+                                           {" \n{\"a\": 1}", "JSON"},
                                            {"\xef\xbb\xbf[1, 2]", "JSON"},
                                            {"[\n  -1.5e3 ,\n  2\n]\n", "JSON"},
                                            {"<VRTDataset rasterXSize=\"3\">", "GDAL virtual"},

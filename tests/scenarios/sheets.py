@@ -1,13 +1,14 @@
 """Sheets as people have them, by openpyxl, odfpy and pandas: the numbers, names, labels and warnings that leat reads are those
 that pandas reads of the same file, or it is refused with a sentence; what becomes of each stands beside it.
 
-The reader is asked by test_table_messy (LEAT_MESSY), the program by a run, an archive and standard input.
+The reader is asked by test_table_messy (LEAT_MESSY), the program by a run, an archive, standard input and the service.
 """
 # ctest: tsan=soak
 import datetime
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ begin("openpyxl", "odf", "pandas", "numpy")
 import numpy as np
 import openpyxl
 import pandas as pd
+from service import Service
 
 random.seed(33)
 folder = pathlib.Path("sheets")
@@ -275,4 +277,13 @@ with open(folder / "plain.xlsx", "rb") as file:
     assert run("stdin", "-", "--name", "plain.xlsx", stdin=file) == wanted
 with subprocess.Popen(["cat", folder / "plain.xlsx"], stdout=subprocess.PIPE) as cat:
     assert run("pipe", "-", "--name", "plain.xlsx", stdin=cat.stdout) == wanted
+
+# --- the service, in whose worker all calls of the system but a few are refused
+spool = Service("spool")
+shutil.copy(folder / "plain.xlsx", "spool/in/plain.clusters.xlsx")
+spool.until(lambda: spool.status()["totals"].get("done") == 1, "the sheet is done")
+shutil.copy("plain.csv", "plain.clusters.csv")
+subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-o", "own", "plain.clusters.csv"], check=True)
+spool.check(pathlib.Path("spool/out/plain/pearson.npz").read_bytes() == pathlib.Path("own/plain/pearson.npz").read_bytes(), "another result")
+spool.stop()
 print(f"{sum(not line.startswith(' ') for line in expected)} sheets are read as pandas reads them, or refused")
