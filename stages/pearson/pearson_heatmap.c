@@ -179,7 +179,8 @@ static void draw_values(struct figure *f, const struct heatmap *map, double left
 static bool has_tree(const struct heatmap *map)
 {
     const struct pearson_job *const job = map->job;
-    return job->order != NULL && job->merges != NULL && job->n_series <= TREE_MOST;
+    return job->order != NULL && job->merges != NULL && job->n_series > 1 &&
+           job->n_series <= TREE_MOST;
 }
 
 /* The tree of linkage to the right of the map: a cluster's upright line lies at the distance of its

@@ -284,6 +284,18 @@ static void the_tree_stands_beside_a_map_that_is_ordered_by_it(void **state)
     }
 }
 
+static void a_single_series_has_no_tree(void **state)
+{
+    (void)state;
+    struct sheet sheet = sheet_new(1, 9, true, DTYPE_F64);
+    sheet.params[1] = "order=cluster";
+    struct outcome o = run_drawn(&sheet);
+    assert_non_null(strstr(drawn_all, "of 1 series, 9 samples"));
+    assert_null(strstr(drawn_all, "|1 " MINUS " |r||"));
+    outcome_free(&o);
+    sheet_free(&sheet);
+}
+
 /* A picture of cells holds 256 colours: values in the cells of twelve series leave the bar its own.
  */
 static void values_in_cells_leave_the_colours_of_the_bar(void **state)
@@ -321,6 +333,7 @@ int main(void)
         cmocka_unit_test(without_a_picture_and_with_many_series_the_order_is_the_files),
         cmocka_unit_test(the_scale_ends_at_0_where_no_r_is_negative),
         cmocka_unit_test(the_tree_stands_beside_a_map_that_is_ordered_by_it),
+        cmocka_unit_test(a_single_series_has_no_tree),
         cmocka_unit_test(values_in_cells_leave_the_colours_of_the_bar),
     };
     return UNDER_TEST_RUN(tests, counted_open, counted_close);
