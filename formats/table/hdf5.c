@@ -23,7 +23,8 @@ enum { MOST_FILLS = 8, COMPACT_BYTES = 64 << 10 };
 
 struct hdf5 {
     hid_t file, dataset;
-    char *path; /* of the dataset */
+    char *path;          /* of the dataset, ... */
+    struct excerpt name; /* ... for messages */
     struct hdf5_shape shape;
     H5D_layout_t layout;
     uint64_t at;                          /* contiguous: where it begins in the file */
@@ -120,7 +121,7 @@ static enum status fail_chunk(const struct table *t, const hsize_t *at, const ch
 {
     const struct hdf5 *const s = t->state;
     return status_fail(STATUS_BAD_INPUT, "%s: dataset %s: the chunk of row %llu, column %llu: %s",
-                       source_name(t->source), s->path, (unsigned long long)at[s->row_dim] + 1,
+                       source_name(t->source), s->name.text, (unsigned long long)at[s->row_dim] + 1,
                        s->column_dim >= 0 ? (unsigned long long)at[s->column_dim] + 1 : 1, what);
 }
 
@@ -202,7 +203,7 @@ static enum status read_chunk(const struct table *t, struct handle *h, const hsi
     uint32_t skipped = 0;
     haddr_t address;
     if (h5.Dget_chunk_info_by_coord(s->dataset, at, NULL, &address, &stored) < 0) {
-        return hdf5_fail(t->source, "dataset %s: a chunk cannot be found", s->path);
+        return hdf5_fail(t->source, "dataset %s: a chunk cannot be found", s->name.text);
     }
     if (address == HADDR_UNDEF || stored == 0) {
         for (size_t i = 0; i < s->chunk_bytes; i += s->shape.element_bytes) {
@@ -214,7 +215,7 @@ static enum status read_chunk(const struct table *t, struct handle *h, const hsi
         return fail_chunk(t, at, "it claims more bytes than it can have");
     }
     if (h5.Dread_chunk(s->dataset, H5P_DEFAULT, at, &skipped, h->packed) < 0) {
-        return hdf5_fail(t->source, "dataset %s: a chunk cannot be read", s->path);
+        return hdf5_fail(t->source, "dataset %s: a chunk cannot be read", s->name.text);
     }
     const char *const trouble = unpack(s, h, (size_t)stored, skipped);
     return trouble != NULL ? fail_chunk(t, at, trouble) : STATUS_OK;
@@ -267,7 +268,7 @@ static enum status read_band(const struct table *t, struct table_handle *base, s
         if (got < n_rows * bytes) {
             return error != 0 ? status_fail_errno(error, "%s", source_name(t->source))
                               : status_fail(STATUS_BAD_INPUT, "%s: ends within dataset %s",
-                                            source_name(t->source), s->path);
+                                            source_name(t->source), s->name.text);
         }
     }
     convert(t, raw, n_rows, samples);
@@ -281,8 +282,8 @@ static const struct table_bands_ops bands_ops = {open_handle, read_band, free_ha
 static enum status refuse(const struct table *t, const char *what)
 {
     const struct hdf5 *const s = t->state;
-    return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: %s", source_name(t->source), s->path,
-                       what);
+    return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: %s", source_name(t->source),
+                       s->name.text, what);
 }
 
 static enum status read_filters(struct table *t, hid_t plist)
@@ -307,7 +308,8 @@ static enum status read_filters(struct table *t, hid_t plist)
             (void)snprintf(what, sizeof what,
                            "dataset %.99s is packed by %s (filter %d), and leat unpacks deflate "
                            "(gzip), shuffle and fletcher32; convert it",
-                           s->path, name[0] != '\0' ? excerpt_of(name, strlen(name)).text : "?",
+                           s->name.text,
+                           name[0] != '\0' ? excerpt_of(name, strlen(name)).text : "?",
                            (int)s->filters[i]);
             return foreign_fail_with(STATUS_UNSUPPORTED, source_name(t->source), what,
                                      foreign_hdf5_to_npz);
@@ -327,7 +329,7 @@ static enum status lay_out_chunks(struct table *t, hid_t plist)
     hsize_t chunk[H5S_MAX_RANK];
     size_t bytes = shape->element_bytes, band_bytes;
     if (h5.Pget_chunk(plist, shape->rank, chunk) != shape->rank) {
-        return hdf5_fail(t->source, "dataset %s: its chunks", s->path);
+        return hdf5_fail(t->source, "dataset %s: its chunks", s->name.text);
     }
     const bool is_row = shape->rows == 1 && shape->column_dim >= 0 && chunk[shape->row_dim] == 1;
     s->row_dim = is_row ? shape->column_dim : shape->row_dim;
@@ -368,7 +370,7 @@ static enum status read_fill(struct table *t, hid_t plist)
     if (h5.Pfill_value_defined(plist, &kind) >= 0 && kind != H5D_FILL_VALUE_UNDEFINED) {
         (void)h5.Pget_fill_value(plist, type, s->fill);
     }
-    (void)h5.Tclose(type);
+    hdf5_drop(type);
     return STATUS_OK;
 }
 
@@ -382,9 +384,9 @@ static enum status lay_out_flat(struct table *t)
         const bool is_read =
             bytes <= sizeof s->compact &&
             h5.Dread(s->dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, s->compact) >= 0;
-        (void)h5.Tclose(type);
+        hdf5_drop(type);
         if (!is_read) {
-            return hdf5_fail(t->source, "dataset %s cannot be read", s->path);
+            return hdf5_fail(t->source, "dataset %s cannot be read", s->name.text);
         }
     } else {
         s->at = h5.Dget_offset(s->dataset);
@@ -393,7 +395,7 @@ static enum status lay_out_flat(struct table *t)
                                s->at == HADDR_UNDEF
                                    ? "%s: dataset %s: no number was written into it"
                                    : "%s: ends within dataset %s: it was cut short",
-                               source_name(t->source), s->path);
+                               source_name(t->source), s->name.text);
         }
     }
     s->bands.rows = n;
@@ -412,12 +414,12 @@ static enum status check_claim(const struct table *t)
     const uint64_t claimed = (uint64_t)s->shape.rows * s->shape.columns * s->shape.element_bytes;
     return most == 0
                ? status_fail(STATUS_BAD_INPUT, "%s: dataset %s: no number was written into it",
-                             source_name(t->source), s->path)
+                             source_name(t->source), s->name.text)
            : claimed / DEFLATE_MAX_RATIO > most
                ? status_fail(STATUS_BAD_INPUT,
                              "%s: dataset %s claims %zu x %zu elements of %zu bytes, and stores "
                              "%llu bytes",
-                             source_name(t->source), s->path, s->shape.rows, s->shape.columns,
+                             source_name(t->source), s->name.text, s->shape.rows, s->shape.columns,
                              s->shape.element_bytes, (unsigned long long)stored)
                : STATUS_OK;
 }
@@ -432,14 +434,12 @@ static enum status lay_out(struct table *t)
                      : s->layout == H5D_CHUNKED ? check_claim(t)
                      : s->layout == H5D_CONTIGUOUS || s->layout == H5D_COMPACT
                          ? lay_out_flat(t)
-                         : hdf5_fail(t->source, "dataset %s: how it is stored", s->path);
+                         : hdf5_fail(t->source, "dataset %s: how it is stored", s->name.text);
     if (st == STATUS_OK && s->layout == H5D_CHUNKED) {
         st = lay_out_chunks(t, plist);
     }
     st = st != STATUS_OK ? st : read_fill(t, plist);
-    if (plist >= 0) {
-        (void)h5.Pclose(plist);
-    }
+    hdf5_drop(plist);
     return st;
 }
 
@@ -490,9 +490,7 @@ static bool is_plain(hid_t dataset)
     const H5D_layout_t layout = plist >= 0 ? h5.Pget_layout(plist) : H5D_LAYOUT_ERROR;
     const bool is =
         (layout == H5D_CONTIGUOUS || layout == H5D_COMPACT) && h5.Pget_external_count(plist) == 0;
-    if (plist >= 0) {
-        (void)h5.Pclose(plist);
-    }
+    hdf5_drop(plist);
     return is;
 }
 
@@ -525,16 +523,17 @@ static enum status read_names(struct table *t)
         if (all == NULL || s->name_text == NULL || s->names == NULL) {
             st = status_fail(STATUS_NO_MEMORY, "%s: no memory for names", source_name(t->source));
         } else if (h5.Dread(items, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) < 0) {
-            st = hdf5_fail(t->source, "the names beside dataset %s", s->path);
+            st = hdf5_fail(t->source, "the names beside dataset %s", s->name.text);
         }
         for (size_t i = 0; i < columns && st == STATUS_OK; i++) {
             s->names[i] = memcpy(s->name_text + i * (bytes + 1), all + i * bytes, bytes);
+            excerpt_clean(s->names[i], strlen(s->names[i]));
         }
         free(all);
     }
-    (void)h5.Sclose(space);
-    (void)h5.Tclose(type);
-    (void)h5.Dclose(items);
+    hdf5_drop(space);
+    hdf5_drop(type);
+    hdf5_drop(items);
     return st;
 }
 
@@ -572,9 +571,11 @@ static enum status hdf5_open(struct table *t)
     STATUS_TRY(table_need_seek(t, "an HDF5 file", "X.h5"));
     STATUS_TRY(hdf5_open_file(t->source, &s->file));
     STATUS_TRY(hdf5_find(t->source, s->file, t->options.dataset, &s->dataset, &s->shape, &s->path));
+    s->name = excerpt_of(s->path, strlen(s->path));
     if (s->shape.n_left_out > 0) {
         STATUS_TRY(table_warn(t, "dataset %s: %zu field%s of its records %s no numbers: left out",
-                              s->path, s->shape.n_left_out, s->shape.n_left_out == 1 ? "" : "s",
+                              s->name.text, s->shape.n_left_out,
+                              s->shape.n_left_out == 1 ? "" : "s",
                               s->shape.n_left_out == 1 ? "is" : "are"));
     }
     STATUS_TRY(lay_out(t));
@@ -594,9 +595,7 @@ static void hdf5_close(void *state)
     struct hdf5 *const s = state;
     table_bands_free(&s->bands);
     hdf5_shape_free(&s->shape);
-    if (s->file >= 0) { /* and its dataset */
-        (void)h5.Fclose(s->file);
-    }
+    hdf5_drop(s->file); /* and its dataset */
     free(s->name_text);
     free(s->names);
     free(s->path);

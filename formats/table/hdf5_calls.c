@@ -151,10 +151,15 @@ enum status hdf5_open_file(const struct source *s, hid_t *out)
     *out = is_set ? h5.Fopen("leat", READ_ONLY, access) : H5I_INVALID_HID;
     const enum status status = *out < 0 ? hdf5_fail(s, "it cannot be opened as HDF5") : STATUS_OK;
     opening = NULL;
-    if (access >= 0) {
-        (void)h5.Pclose(access);
-    }
+    hdf5_drop(access);
     return status;
+}
+
+void hdf5_drop(hid_t id)
+{
+    if (id >= 0) {
+        (void)h5.Idec_ref(id);
+    }
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */

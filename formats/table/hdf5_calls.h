@@ -18,13 +18,11 @@
     CALL(H5, get_libversion)                                                                       \
     CALL(H5, is_library_threadsafe)                                                                \
     CALL(H5, open)                                                                                 \
-    CALL(H5, Aclose)                                                                               \
     CALL(H5, Aexists)                                                                              \
     CALL(H5, Aget_space)                                                                           \
     CALL(H5, Aget_type)                                                                            \
     CALL(H5, Aopen)                                                                                \
     CALL(H5, Aread)                                                                                \
-    CALL(H5, Dclose)                                                                               \
     CALL(H5, Dget_chunk_info_by_coord)                                                             \
     CALL(H5, Dget_create_plist)                                                                    \
     CALL(H5, Dget_offset)                                                                          \
@@ -37,14 +35,12 @@
     CALL(H5, Eset_auto2)                                                                           \
     CALL(H5, Ewalk2)                                                                               \
     CALL(H5, FDregister)                                                                           \
-    CALL(H5, Fclose)                                                                               \
     CALL(H5, Fopen)                                                                                \
+    CALL(H5, Idec_ref)                                                                             \
     CALL(H5, Iget_type)                                                                            \
     CALL(H5, Literate)                                                                             \
-    CALL(H5, Oclose)                                                                               \
     CALL(H5, Oopen)                                                                                \
     CALL(H5, P_CLS_FILE_ACCESS_ID_g)                                                               \
-    CALL(H5, Pclose)                                                                               \
     CALL(H5, Pcreate)                                                                              \
     CALL(H5, Pfill_value_defined)                                                                  \
     CALL(H5, Pget_chunk)                                                                           \
@@ -56,12 +52,10 @@
     CALL(H5, Pget_nfilters)                                                                        \
     CALL(H5, Pset_driver)                                                                          \
     CALL(H5, Pset_fclose_degree)                                                                   \
-    CALL(H5, Sclose)                                                                               \
     CALL(H5, Sget_simple_extent_dims)                                                              \
     CALL(H5, Sget_simple_extent_ndims)                                                             \
     CALL(H5, Sget_simple_extent_npoints)                                                           \
     CALL(H5, T_NATIVE_DOUBLE_g)                                                                    \
-    CALL(H5, Tclose)                                                                               \
     CALL(H5, Tget_array_dims2)                                                                     \
     CALL(H5, Tget_array_ndims)                                                                     \
     CALL(H5, Tget_class)                                                                           \
@@ -90,6 +84,9 @@ const char *hdf5_version(void);
  * says, no other is opened. `*out` closes all that is opened of it. STATUS_BAD_INPUT, _UNSUPPORTED
  * (the library's build). */
 enum status hdf5_open_file(const struct source *s, hid_t *out) STATUS_MUST_CHECK;
+
+/* Closes what an id stands for, whatever that is; a negative one is none. */
+void hdf5_drop(hid_t id);
 
 /* This thread's errors are told to nobody but hdf5_fail. */
 void hdf5_be_quiet(void);

@@ -96,7 +96,7 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
         (void)h5.Literate(object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
         w->depth--;
     }
-    (void)h5.Oclose(object);
+    hdf5_drop(object);
     w->n_path = before;
     w->path[before] = '\0';
     return w->failed ? -1 : 0;
@@ -106,6 +106,7 @@ static enum status fail_choice(const struct source *s, const char *path, const s
 {
     const int n = (int)w->names.len;
     const char *const file = source_name(s), *const names = (const char *)w->names.data;
+    const char *const example = w->n_tables > 0 ? w->table : w->array;
     if (w->n_listed == 0) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: has no dataset of numbers in one or two dimensions", file);
@@ -119,20 +120,20 @@ static enum status fail_choice(const struct source *s, const char *path, const s
     return status_fail(STATUS_BAD_INPUT,
                        "%s: %zu datasets could be meant (%.*s); say which one: -s dataset=%s", file,
                        w->n_tables > 0 ? w->n_tables : w->n_arrays, n, names,
-                       w->n_tables > 0 ? w->table : w->array);
+                       excerpt_is_clean(example, strlen(example)) ? example : "PATH");
 }
 
-static enum status open_dataset(const struct source *s, hid_t file, const char *path,
-                                hid_t *dataset, struct hdf5_shape *shape, char **found)
+static enum status take_dataset(const struct source *s, const char *path, hid_t dataset,
+                                struct hdf5_shape *shape, char **found)
 {
-    *dataset = h5.Dopen2(file, path, H5P_DEFAULT);
-    const char *const trouble = *dataset >= 0 ? hdf5_shape_read(*dataset, shape) : NULL;
-    if (*dataset < 0) {
-        return hdf5_fail(s, "dataset %s", excerpt_of(path, strlen(path)).text);
+    const struct excerpt name = excerpt_of(path, strlen(path));
+    if (dataset < 0) {
+        return hdf5_fail(s, "dataset %s", name.text);
     }
+    const char *const trouble = hdf5_shape_read(dataset, shape);
     if (trouble != NULL) {
-        return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: it %s", source_name(s),
-                           excerpt_of(path, strlen(path)).text, trouble);
+        return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: it %s", source_name(s), name.text,
+                           trouble);
     }
     *found = strdup(path);
     return *found != NULL
@@ -144,12 +145,9 @@ enum status hdf5_find(const struct source *s, hid_t file, const char *path, hid_
                       struct hdf5_shape *shape, char **found)
 {
     *found = NULL;
-    if (path != NULL) {
-        *dataset = h5.Dopen2(file, path, H5P_DEFAULT);
-        if (*dataset >= 0) {
-            (void)h5.Dclose(*dataset);
-            return open_dataset(s, file, path, dataset, shape, found);
-        }
+    *dataset = path != NULL ? h5.Dopen2(file, path, H5P_DEFAULT) : H5I_INVALID_HID;
+    if (*dataset >= 0) {
+        return take_dataset(s, path, *dataset, shape, found);
     }
     struct walk *const w = calloc(1, sizeof *w);
     if (w == NULL) {
@@ -157,14 +155,17 @@ enum status hdf5_find(const struct source *s, hid_t file, const char *path, hid_
     }
     (void)h5.Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
     const bool is_one = w->n_tables == 1 || (w->n_tables == 0 && w->n_arrays == 1);
+    const char *const chosen = w->n_tables == 1 ? w->table : w->array;
+    if (path == NULL && is_one) {
+        *dataset = h5.Dopen2(file, chosen, H5P_DEFAULT);
+    }
     const enum status st =
         w->failed ? status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s))
         : w->n_seen == MOST_OBJECTS
             ? status_fail(STATUS_UNSUPPORTED, "%s: has %d objects or more; say -s dataset=PATH",
                           source_name(s), MOST_OBJECTS)
-        : path != NULL || !is_one
-            ? fail_choice(s, path, w)
-            : open_dataset(s, file, w->n_tables == 1 ? w->table : w->array, dataset, shape, found);
+        : path != NULL || !is_one ? fail_choice(s, path, w)
+                                  : take_dataset(s, chosen, *dataset, shape, found);
     bytes_free(&w->names);
     free(w);
     return st;

@@ -12,45 +12,41 @@
 
 enum { MOST_FIELDS = 1 << 16, MOST_ELEMENT_BYTES = 1 << 20 };
 
+/* The attribute of that name, its type, and how many it holds; *a negative: there is none. */
+static hssize_t open_attribute(hid_t object, const char *name, hid_t *a, hid_t *type)
+{
+    *a = h5.Aexists(object, name) > 0 ? h5.Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    *type = *a >= 0 ? h5.Aget_type(*a) : H5I_INVALID_HID;
+    const hid_t space = *type >= 0 ? h5.Aget_space(*a) : H5I_INVALID_HID;
+    const hssize_t n = space >= 0 ? h5.Sget_simple_extent_npoints(space) : 0;
+    hdf5_drop(space);
+    return n;
+}
+
 size_t hdf5_numbers(hid_t object, const char *attribute, double *out, size_t most)
 {
-    size_t n = 0;
-    const hid_t a = h5.Aexists(object, attribute) > 0 ? h5.Aopen(object, attribute, H5P_DEFAULT)
-                                                      : H5I_INVALID_HID;
-    if (a < 0) {
-        return 0;
-    }
-    const hid_t space = h5.Aget_space(a), type = h5.Aget_type(a);
-    const hssize_t there = h5.Sget_simple_extent_npoints(space);
-    const H5T_class_t class = h5.Tget_class(type);
-    if (there > 0 && (size_t)there <= most && (class == H5T_INTEGER || class == H5T_FLOAT) &&
-        h5.Aread(a, *h5.T_NATIVE_DOUBLE_g, out) >= 0) {
-        n = (size_t)there;
-    }
-    (void)h5.Sclose(space);
-    (void)h5.Tclose(type);
-    (void)h5.Aclose(a);
-    return n;
+    hid_t a, type;
+    const hssize_t n = open_attribute(object, attribute, &a, &type);
+    const H5T_class_t class = n > 0 ? h5.Tget_class(type) : H5T_NO_CLASS;
+    const bool is_read = n > 0 && (size_t)n <= most &&
+                         (class == H5T_INTEGER || class == H5T_FLOAT) &&
+                         h5.Aread(a, *h5.T_NATIVE_DOUBLE_g, out) >= 0;
+    hdf5_drop(type);
+    hdf5_drop(a);
+    return is_read ? (size_t)n : 0;
 }
 
 bool hdf5_says(hid_t object, const char *attribute, const char *text)
 {
     char said[64] = "";
-    const hid_t a = h5.Aexists(object, attribute) > 0 ? h5.Aopen(object, attribute, H5P_DEFAULT)
-                                                      : H5I_INVALID_HID;
-    if (a < 0) {
-        return false;
-    }
-    const hid_t space = h5.Aget_space(a), type = h5.Aget_type(a);
-    if (h5.Tget_class(type) == H5T_STRING && h5.Tis_variable_str(type) == 0 &&
-        h5.Tget_size(type) < sizeof said && h5.Sget_simple_extent_npoints(space) == 1 &&
-        h5.Aread(a, type, said) < 0) {
-        said[0] = '\0';
-    }
-    (void)h5.Sclose(space);
-    (void)h5.Tclose(type);
-    (void)h5.Aclose(a);
-    return strncmp(said, text, strlen(text)) == 0;
+    hid_t a, type;
+    const bool is = open_attribute(object, attribute, &a, &type) == 1 &&
+                    h5.Tget_class(type) == H5T_STRING && h5.Tis_variable_str(type) == 0 &&
+                    h5.Tget_size(type) < sizeof said && h5.Aread(a, type, said) >= 0 &&
+                    strncmp(said, text, strlen(text)) == 0;
+    hdf5_drop(type);
+    hdf5_drop(a);
+    return is;
 }
 
 /* --- types ------------------------------------------------------------------------------------ */
@@ -72,7 +68,7 @@ static bool read_field(hid_t type, struct hdf5_field *f)
     if (class == H5T_ENUM) {
         const hid_t base = h5.Tget_super(type);
         const bool is_read = base >= 0 && h5.Tget_class(base) != H5T_ENUM && read_field(base, f);
-        (void)h5.Tclose(base);
+        hdf5_drop(base);
         return is_read;
     }
     const H5T_order_t order = h5.Tget_order(type);
@@ -107,6 +103,9 @@ static bool add_field(struct hdf5_shape *s, const struct hdf5_field *f, const ch
                                   : asprintf(&s->names[s->n_fields], "%s", name)) < 0) {
         return false;
     }
+    if (name != NULL) {
+        excerpt_clean(s->names[s->n_fields], strlen(s->names[s->n_fields]));
+    }
     s->fields[s->n_fields] = *f;
     s->fields[s->n_fields++].at += i * f->bytes;
     return true;
@@ -132,10 +131,8 @@ static const char *add_member(hid_t compound, unsigned i, struct hdf5_shape *s)
             add_field(s, &f, name, k, of >= 0) ? NULL : "has more fields than memory has room for";
     }
     (void)h5.free_memory(name);
-    if (of >= 0) {
-        (void)h5.Tclose(of);
-    }
-    (void)h5.Tclose(type);
+    hdf5_drop(of);
+    hdf5_drop(type);
     return trouble;
 }
 
@@ -207,12 +204,8 @@ const char *hdf5_shape_read(hid_t dataset, struct hdf5_shape *shape)
     const char *trouble = type < 0 || space < 0 ? "has no type or no shape" : NULL;
     trouble = trouble != NULL ? trouble : read_type(type, shape);
     const char *const of_dims = space >= 0 ? read_dims(space, shape) : NULL;
-    if (type >= 0) {
-        (void)h5.Tclose(type);
-    }
-    if (space >= 0) {
-        (void)h5.Sclose(space);
-    }
+    hdf5_drop(type);
+    hdf5_drop(space);
     return trouble != NULL ? trouble : of_dims;
 }
 

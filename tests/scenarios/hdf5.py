@@ -240,6 +240,8 @@ bad("several.h5", lambda f: (put(f, "x/a", A), put(f, "b", A[:9]), put(f, "c", A
 code, said = leat("run", "-q", "-b", "cpu", "-o", "cured", "several.h5", "-s", "dataset=/x/a", "-s", "series=columns")
 check(code == 0, said)
 refused("several.h5", "has no dataset \"/y\"...its datasets are /b (9 x", "-s", "dataset=/y")
+said = bad("hostile_names.h5", lambda f: (put(f, "a\nb\x1b[31m", A), put(f, "c", A)), "2 datasets could be meant")
+check("\x1b" not in said, repr(said))
 bad("cube.h5", lambda f: put(f, "a", np.zeros((2, 3, 4))), "has no dataset of numbers in one or two dimensions")
 refused("cube.h5", "dataset /a: it has more than two dimensions", "-s", "dataset=/a")
 bad("words.h5", lambda f: put(f, "a", np.array([b"x", b"y"])), "has no dataset of numbers")
