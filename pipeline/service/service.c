@@ -617,17 +617,6 @@ static enum status open_service(struct service *s)
     return open_spool_patiently(s);
 }
 
-static void free_jobs(struct service *s)
-{
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        struct service_job *job;
-        while ((job = TAILQ_FIRST(&s->lists[i])) != NULL) {
-            service_job_unlist(s, job);
-            service_job_free(job);
-        }
-    }
-}
-
 int service_run(int argc, char **argv, struct settings *settings)
 {
     struct service *s = xcalloc(1, sizeof(*s));
@@ -672,7 +661,7 @@ int service_run(int argc, char **argv, struct settings *settings)
     uv_run(&s->loop, UV_RUN_DEFAULT);
     const int exit_status = s->exit_status;
     uv_loop_close(&s->loop);
-    free_jobs(s);
+    service_jobs_free(s);
     service_workers_free(s);
     service_status_free(s);
     service_requests_free(s);

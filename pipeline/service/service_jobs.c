@@ -61,6 +61,17 @@ void service_job_list(struct service *s, struct service_job *job, enum service_l
     job->list = list;
 }
 
+void service_jobs_free(struct service *s)
+{
+    for (size_t i = 0; i < SERVICE_LISTS; i++) {
+        struct service_job *job;
+        while ((job = TAILQ_FIRST(&s->lists[i])) != NULL) {
+            service_job_unlist(s, job);
+            service_job_free(job);
+        }
+    }
+}
+
 void service_job_next(struct service *s, struct service_job *job, enum spool_outcome outcome)
 {
     service_job_list(s, job, service_next(job->list, outcome));
@@ -131,8 +142,7 @@ static void give(struct service *s, struct service_worker *w, struct service_job
     json_t *files = json_array();
     job->total_bytes = 0;
     for (size_t i = 0; i < spool->n_files; i++) {
-        /* without one, the worker would take another file for a part */
-        json_array_append_new(files, xalloc_checked(worker_pack_name(spool->files[i].name)));
+        json_array_append_new(files, worker_pack_name(spool->files[i].name));
         job->total_bytes += spool->files[i].size;
     }
     json_t *message = json_pack("{s:s, s:s, s:o, s:o, s:o}", "do", "job", "id", spool->id, "stem",

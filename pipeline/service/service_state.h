@@ -347,6 +347,8 @@ void service_requests_free(struct service *s);
 /* Takes the spool's job over. */
 struct service_job *service_job_new(struct spool_job *spool);
 void service_job_free(struct service_job *job);
+/* All that are in lists. */
+void service_jobs_free(struct service *s);
 /* Asks its worker for the job, which comes back unless it is begun. */
 void service_job_call_back(struct service_job *job);
 /* Puts the job at the end of a list; takes it out of the one it is in. */

@@ -1,10 +1,10 @@
 /*
- * A job's life: where each step leads by how it ends, what is done beside, and its table, which
- * stands in ARCHITECTURE.md. With an argument: prints what is to stand there.
+ * A job's life: where each step leads by how it ends, how long it may take, which failures are its
+ * own, and its table, which stands in ARCHITECTURE.md. With an argument: prints what is to stand
+ * there.
  * ctest: tree wrap=uv_now
  */
-#include "pipeline/service/service_state.h"
-#include "tests/support/settings_given.h"
+#include "tests/support/service_given.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,45 +19,29 @@
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
 
 enum { NOW_MS = 5000000 };
+#define ID "20261121-030441-123456"
+
+static uint64_t now_ms;
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
     (void)loop;
-    return NOW_MS;
+    return now_ms;
 }
-
-static struct service service;
 
 static int set_up(void **state)
 {
     (void)state;
-    struct service *s = &service;
-    *s = (struct service){.figures.n_done = 3};
-    s->settings = malloc(sizeof(*s->settings));
-    assert_non_null(s->settings);
-    *s->settings = must_parse("watch --spool /nowhere");
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        TAILQ_INIT(&s->lists[i]);
-    }
-    s->inbox = service_inbox_new(s->settings);
+    now_ms = NOW_MS;
+    begin_service("watch --spool /nowhere");
+    service.figures.n_done = 3;
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    struct service *s = &service;
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        struct service_job *job;
-        while ((job = TAILQ_FIRST(&s->lists[i])) != NULL) {
-            service_job_unlist(s, job);
-            service_job_free(job);
-        }
-    }
-    service_status_free(s);
-    service_inbox_free(s->inbox);
-    settings_free(s->settings);
-    free(s->settings);
+    end_service();
     return 0;
 }
 
@@ -66,7 +50,7 @@ static struct service_job *new_job(void)
     static const char *const names[] = {"x.clusters.csv"};
     struct spool_job *spool;
     assert_int_equal(spool_job_new("", "x", names, 1, NULL, &spool), STATUS_OK);
-    strcpy(spool->id, "20261121-030441-123456");
+    strcpy(spool->id, ID);
     spool->n_attempts = 2;
     struct service_job *job = service_job_new(spool);
     assert_non_null(job);
@@ -178,87 +162,6 @@ static void each_step_leads_where_its_end_says(void **state)
     }
 }
 
-/* Whatever a claim that took nothing has met; and jobs that are put away. */
-static void jobs_end_and_are_counted(void **state)
-{
-    static const struct {
-        enum service_list from;
-        enum spool_outcome outcome;
-        size_t n_done, n_failed, n_in_row; /* noted as trouble of ours */
-    } cases[] = {
-        {WAIT_CLAIM, SPOOL_GONE, 3, 0, 0},
-        {WAIT_CLAIM, SPOOL_TRANSIENT, 3, 0, 1},
-        {WAIT_FINISH, SPOOL_OK, 4, 0, 0},
-        {WAIT_FAIL, SPOOL_OK, 3, 1, 0},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        assert_int_equal(set_up(state), 0);
-        struct service_job *job = new_job();
-        job->spool->outcome = cases[i].outcome;
-        job->spool->state = SPOOL_ENDED;
-        job->spool->id[0] = cases[i].from == WAIT_CLAIM ? '\0' : job->spool->id[0];
-        service_job_follow(&service, job, cases[i].from);
-        assert_int_equal(service.n_jobs, 0);
-        assert_int_equal(service.figures.n_done, cases[i].n_done);
-        assert_int_equal(service.figures.n_failed, cases[i].n_failed);
-        assert_int_equal(service.gate.n_in_row, cases[i].n_in_row);
-        tear_down(state);
-    }
-}
-
-static void attempts_that_are_used_up_are_told_with_the_last_failure(void **state)
-{
-    assert_int_equal(set_up(state), 0);
-    struct service_job *job = new_job();
-    job->spool->outcome = SPOOL_EXHAUSTED;
-    service_job_set_failure(job, "crash", "the worker ended");
-    service_job_follow(&service, job, WAIT_REQUEUE);
-    assert_string_equal(job->kind, "crash");
-    assert_string_equal(job->text, "2 attempts ended without a result; the last: the worker ended");
-    tear_down(state);
-}
-
-static void jobs_that_are_found_wait_for_what_comes_next(void **state)
-{
-    (void)state;
-    static const enum service_list lists[] = {WAIT_CLAIM,  WAIT_VERIFY, WAIT_ATTEMPT, WAIT_REQUEUE,
-                                              WAIT_FINISH, WAIT_FINISH, WAIT_FINISH,  WAIT_FAIL};
-    for (enum spool_state at = SPOOL_NEW; at < SPOOL_ENDED; at++) {
-        assert_int_equal(service_list_of(at), lists[at]);
-    }
-}
-
-/* What a worker says of its job, and where that leads. */
-static void workers_bring_about_what_follows_a_result(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *is, *code;
-        enum service_list to;
-        bool charge;
-    } cases[] = {
-        {"done", NULL, WAIT_FINISH, false},           {"failed", "bad-input", WAIT_FAIL, false},
-        {"failed", "cancelled", WAIT_REQUEUE, false}, {"failed", "no-space", WAIT_REQUEUE, false},
-        {"failed", "deadline", WAIT_REQUEUE, true},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        void *unused = NULL;
-        assert_int_equal(set_up(&unused), 0);
-        struct service_worker worker = {.service = &service, .n_jobs = 1};
-        struct service_job *job = new_job();
-        job->worker = &worker;
-        service_job_list(&service, job, WAIT_RESULT);
-        json_t *message = json_pack("{s:s, s:s, s:s*, s:s}", "is", cases[i].is, "id",
-                                    job->spool->id, "code", cases[i].code, "text", "why");
-        assert_non_null(message);
-        service_jobs_at_workers.message(&worker, message);
-        json_decref(message);
-        assert_int_equal(job->list, cases[i].to);
-        assert_int_equal(job->charge, cases[i].charge);
-        tear_down(&unused);
-    }
-}
-
 /* What each of several jobs meets is its own trouble, until many in a row meet some; and over with
  * the first that ends. */
 static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
@@ -298,6 +201,148 @@ static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
     assert_true(gate_is_open(s));
     assert_true(job->again_ms == 0 && job->attempt_ms == 0 && job->n_deferrals == 0);
     tear_down(state);
+}
+
+/* --- at a worker ------------------------------------------------------------------------------ */
+
+/* The one job of the service is at that worker. */
+static struct service_job *new_job_at(struct service_worker *w)
+{
+    void *unused = NULL;
+    assert_int_equal(set_up(&unused), 0);
+    struct service_job *job = new_job();
+    job->worker = w;
+    service_job_list(&service, job, WAIT_RESULT);
+    return job;
+}
+
+/* Takes the message over. */
+static void tell(struct service_worker *w, json_t *message)
+{
+    assert_non_null(message);
+    service_jobs_at_workers.message(w, message);
+    json_decref(message);
+}
+
+static void tell_begun(struct service_worker *w, bool waits, double deadline_s)
+{
+    tell(w, json_pack("{s:s, s:s, s:b, s:f}", "is", "begun", "id", ID, "waits", waits, "deadline_s",
+                      deadline_s));
+}
+
+static void tell_member(struct service_worker *w, const char *is, const char *member,
+                        double deadline_s)
+{
+    tell(w, json_pack("{s:s, s:s, s:s, s:b, s:f}", "is", is, "id", ID, "member", member, "waits",
+                      false, "deadline_s", deadline_s));
+}
+
+/* Whether the worker is killed for a deadline, once `seconds` more have gone by. */
+static bool is_late_after(struct service_worker *w, unsigned seconds)
+{
+    now_ms += 1000 * (uint64_t)seconds;
+    service_check_deadlines(w->service);
+    return w->is_late;
+}
+
+/* A worker says "begun" anew when the job begins to wait for memory, without a deadline, and when
+ * it has it. */
+static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
+{
+    struct service_worker worker = {.service = &service};
+    struct service_job *job = new_job_at(&worker);
+    tell_begun(&worker, false, 10);
+    assert_false(job->waits);
+    assert_false(is_late_after(&worker, 9));
+    tell_begun(&worker, true, 0);
+    assert_true(job->waits);
+    assert_false(is_late_after(&worker, 100000));
+    tell_begun(&worker, false, 10);
+    assert_false(job->waits);
+    assert_false(is_late_after(&worker, 9));
+    assert_true(is_late_after(&worker, 100));
+    assert_ptr_equal(worker.overdue, job);
+    tear_down(state);
+}
+
+/* And the archive has none of its own, however many there are. */
+static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
+{
+    struct service_worker worker = {.service = &service, .n_jobs = 1, .exit_text = "signal 9"};
+    struct service_job *job = new_job_at(&worker);
+    tell_begun(&worker, false, 0);
+    assert_false(is_late_after(&worker, 100000));
+    for (int i = 0; i < 100; i++) {
+        tell_member(&worker, "begun", "in/a.tar/%C3%BC.csv", 10);
+        assert_false(is_late_after(&worker, 9));
+        tell_member(&worker, "ended", "in/a.tar/%C3%BC.csv", 0);
+    }
+    tell_member(&worker, "begun", "in/a.tar/%C3%BC.csv", 10);
+    tell_member(&worker, "begun", "in/a.tar/waits.csv", 0);
+    assert_false(is_late_after(&worker, 9));
+    tell_member(&worker, "begun", "in/a.tar/later.csv", 10);
+    assert_true(is_late_after(&worker, 6));
+    assert_ptr_equal(worker.overdue, job);
+    assert_true(service_jobs_at_workers.ended(&worker));
+    assert_int_equal(job->list, WAIT_REQUEUE);
+    assert_true(job->charge);
+    assert_string_equal(job->kind, "deadline");
+    assert_string_equal(job->text, "'in/a.tar/\xC3\xBC.csv' took longer than its deadline, and did "
+                                   "not stop when told to");
+    tear_down(state);
+}
+
+/* The job is at the worker, and fails there; whether it is charged with that. */
+static bool meet(struct service_worker *w, struct service_job *job, enum status code)
+{
+    job->worker = w;
+    service_job_list(w->service, job, WAIT_RESULT);
+    tell(w, json_pack("{s:s, s:s, s:s, s:s}", "is", "failed", "id", ID, "code", status_name(code),
+                      "text", "by the test"));
+    assert_int_equal(job->list, WAIT_REQUEUE);
+    return job->charge;
+}
+
+/* The same, after another job has been done. */
+static bool meet_after_another(struct service_worker *w, struct service_job *job, enum status code)
+{
+    w->service->figures.n_done++;
+    return meet(w, job, code);
+}
+
+static void error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again(void **state)
+{
+    struct service_worker worker = {.service = &service};
+    struct service_job *job = new_job_at(&worker);
+    assert_false(meet(&worker, job, STATUS_IO));
+    assert_false(meet(&worker, job, STATUS_IO));
+    assert_int_equal(job->n_deferrals, 2);
+    assert_true(meet_after_another(&worker, job, STATUS_IO));
+    assert_int_equal(job->n_deferrals, 2);
+    assert_false(meet(&worker, job, STATUS_IO)); /* none was done since */
+    assert_false(meet_after_another(&worker, job, STATUS_NO_SPACE));
+    assert_false(meet_after_another(&worker, job, STATUS_NO_SPACE));
+    assert_false(meet_after_another(&worker, job, STATUS_IO));
+    assert_true(meet_after_another(&worker, job, STATUS_IO));
+    tear_down(state);
+}
+
+static void want_of_memory_is_the_jobs_own_after_ten_minutes(void **state)
+{
+    static const enum status codes[] = {STATUS_NO_MEMORY, STATUS_TOO_LARGE};
+    for (size_t i = 0; i < 2; i++) {
+        struct service_worker worker = {.service = &service, .has_part = true};
+        struct service_job *job = new_job_at(&worker);
+        assert_false(meet(&worker, job, STATUS_IO));
+        now_ms += 3600000; /* of another cause */
+        assert_false(meet_after_another(&worker, job, codes[i]));
+        now_ms += 599999;
+        assert_false(meet_after_another(&worker, job, codes[i]));
+        now_ms++;
+        assert_false(meet(&worker, job, codes[i])); /* nobody has any */
+        assert_true(meet_after_another(&worker, job, codes[i]));
+        tear_down(state);
+    }
 }
 
 /* --- ARCHITECTURE.md -------------------------------------------------------------------------- */
@@ -348,11 +393,11 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_leads_where_its_end_says),
-        cmocka_unit_test(jobs_end_and_are_counted),
-        cmocka_unit_test(attempts_that_are_used_up_are_told_with_the_last_failure),
-        cmocka_unit_test(jobs_that_are_found_wait_for_what_comes_next),
-        cmocka_unit_test(workers_bring_about_what_follows_a_result),
         cmocka_unit_test(many_jobs_deferred_in_a_row_are_begun_one_by_one),
+        cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
+        cmocka_unit_test(deadline_of_an_archive_is_that_of_each_file_in_it),
+        cmocka_unit_test(error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again),
+        cmocka_unit_test(want_of_memory_is_the_jobs_own_after_ten_minutes),
         cmocka_unit_test(the_table_stands_in_architecture_md),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,39 +163,7 @@ static void line_that_is_no_object_breaks_the_link(void **state)
     }
 }
 
-/* --- names and codes -------------------------------------------------------------------------- */
-
-static void every_name_comes_back(void **state)
-{
-    (void)state;
-    char all[256];
-    for (int i = 1; i < 256; i++) {
-        all[i - 1] = (char)i;
-    }
-    all[255] = '\0';
-    const char *const names[] = {"", "x.csv", "100%.csv", "%41", "gr\xfc\xdf.csv", "a\nb", all};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        json_t *packed = worker_pack_name(names[i]);
-        assert_non_null(packed);
-        char *name = worker_unpack_name(packed);
-        assert_string_equal(name, names[i]);
-        free(name);
-        json_decref(packed);
-    }
-}
-
-static void text_that_is_no_packed_name_is_refused(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"%", "%4", "%4x", "%G1", "a%00b", "%0"};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        json_t *packed = json_string(bad[i]);
-        assert_null(worker_unpack_name(packed));
-        json_decref(packed);
-    }
-    assert_null(worker_unpack_name(NULL));
-    assert_null(worker_unpack_name(json_true()));
-}
+/* --- codes ------------------------------------------------------------------------------------ */
 
 static void codes_come_back_and_others_are_internal(void **state)
 {
@@ -281,8 +249,6 @@ int main(void)
         cmocka_unit_test(done_line_names_so_many_results_that_it_can_be_read),
         cmocka_unit_test(end_in_the_middle_of_a_line_is_the_end),
         cmocka_unit_test(line_that_is_no_object_breaks_the_link),
-        cmocka_unit_test(every_name_comes_back),
-        cmocka_unit_test(text_that_is_no_packed_name_is_refused),
         cmocka_unit_test(codes_come_back_and_others_are_internal),
         cmocka_unit_test(parameters_come_back_to_the_bit),
         cmocka_unit_test(parameters_of_another_version_are_refused),

@@ -3,9 +3,8 @@
  * Nobody looks through the folder again by himself: what is not noticed waits for ever.
  * ctest: wrap=renameat2
  */
-#include "pipeline/service/service_state.h"
 #include "tests/support/patience.h"
-#include "tests/support/settings_given.h"
+#include "tests/support/service_given.h"
 #include "tests/support/spool_support.h"
 #include "watch/arrival/watcher_state.h"
 
@@ -14,7 +13,6 @@
 int __real_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
 int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags);
 
-static struct service service;
 static char root[32];
 static int root_fd;
 static int rename_error;       /* of every rename; 0: they succeed */
@@ -38,7 +36,6 @@ static int set_up(void **state)
     (void)state;
     char line[128];
     struct service *s = &service;
-    *s = (struct service){.gate = {.look_ms = UINT64_MAX}};
     rename_error = 0;
     drop_after = NULL;
     strcpy(root, "/tmp/leat-steps-XXXXXX");
@@ -46,14 +43,9 @@ static int set_up(void **state)
         return 1;
     }
     snprintf(line, sizeof(line), "watch --spool %s --rescan 0 --settle 5e6", root);
-    s->settings = malloc(sizeof(*s->settings));
-    assert_non_null(s->settings);
-    *s->settings = must_parse(line);
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        TAILQ_INIT(&s->lists[i]);
-    }
+    begin_service(line);
+    s->gate.look_ms = UINT64_MAX;
     const struct spool_options options = {.root = root, .max_attempts = 3};
-    s->inbox = service_inbox_new(s->settings);
     return uv_loop_init(&s->loop) == 0 && spool_open(&options, &s->spool) == STATUS_OK ? 0 : 1;
 }
 
@@ -64,17 +56,8 @@ static int tear_down(void **state)
     struct service *s = &service;
     watcher_close(s->watcher, NULL, NULL);
     uv_run(&s->loop, UV_RUN_DEFAULT);
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        struct service_job *job;
-        while ((job = TAILQ_FIRST(&s->lists[i])) != NULL) {
-            service_job_unlist(s, job);
-            service_job_free(job);
-        }
-    }
-    service_inbox_free(s->inbox);
+    end_service();
     spool_close(s->spool);
-    settings_free(s->settings);
-    free(s->settings);
     close(root_fd);
     snprintf(command, sizeof(command), "rm -rf %s", root);
     return uv_loop_close(&s->loop) == 0 ? system(command) : 1;

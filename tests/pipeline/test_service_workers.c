@@ -5,16 +5,14 @@
  * for every word of the service.
  * ctest: wrap=uv_now
  */
-#include "pipeline/service/service_state.h"
 #include "tests/support/patience.h"
-#include "tests/support/settings_given.h"
+#include "tests/support/service_given.h"
 
 #include <signal.h>
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
 
 static uint64_t now_ms;
-static struct service service;
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
@@ -81,14 +79,9 @@ static void begin(const char *options, const char *sick)
     char line[256];
     struct service *s = &service;
     assert_int_equal(setenv("SICK", sick, 1), 0);
-    *s = (struct service){.is_open = true};
     snprintf(line, sizeof(line), "watch --spool /nowhere --memory 1G --threads 2 %s", options);
-    s->settings = malloc(sizeof(*s->settings));
-    assert_non_null(s->settings);
-    *s->settings = must_parse(line);
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        TAILQ_INIT(&s->lists[i]);
-    }
+    begin_service(line);
+    s->is_open = true;
     now_ms = 1000000;
     assert_int_equal(uv_loop_init(&s->loop), 0);
     service_workers_choose(s, &service_jobs_at_workers);
@@ -102,15 +95,7 @@ static void end(void)
         uv_run(&s->loop, UV_RUN_ONCE);
     }
     service_workers_free(s);
-    for (size_t i = 0; i < SERVICE_LISTS; i++) {
-        struct service_job *job;
-        while ((job = TAILQ_FIRST(&s->lists[i])) != NULL) {
-            service_job_unlist(s, job);
-            service_job_free(job);
-        }
-    }
-    settings_free(s->settings);
-    free(s->settings);
+    end_service();
     assert_int_equal(uv_loop_close(&s->loop), 0);
 }
 
