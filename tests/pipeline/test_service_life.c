@@ -314,6 +314,8 @@ static void error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again(vo
 {
     struct service_worker worker = {.service = &service};
     struct service_job *job = new_job_at(&worker);
+    assert_false(meet(&worker, job, STATUS_CANCELLED));
+    assert_int_equal(job->n_deferrals, 0);
     assert_false(meet(&worker, job, STATUS_IO));
     assert_false(meet(&worker, job, STATUS_IO));
     assert_int_equal(job->n_deferrals, 2);
