@@ -162,6 +162,16 @@ static void each_step_leads_where_its_end_says(void **state)
     }
 }
 
+static void jobs_that_are_found_wait_for_what_comes_next(void **state)
+{
+    (void)state;
+    static const enum service_list lists[] = {WAIT_CLAIM,  WAIT_VERIFY, WAIT_ATTEMPT, WAIT_REQUEUE,
+                                              WAIT_FINISH, WAIT_FINISH, WAIT_FINISH,  WAIT_FAIL};
+    for (enum spool_state at = SPOOL_NEW; at < SPOOL_ENDED; at++) {
+        assert_int_equal(service_list_of(at), lists[at]);
+    }
+}
+
 /* What each of several jobs meets is its own trouble, until many in a row meet some; and over with
  * the first that ends. */
 static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
@@ -395,6 +405,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_leads_where_its_end_says),
+        cmocka_unit_test(jobs_that_are_found_wait_for_what_comes_next),
         cmocka_unit_test(many_jobs_deferred_in_a_row_are_begun_one_by_one),
         cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
         cmocka_unit_test(deadline_of_an_archive_is_that_of_each_file_in_it),
