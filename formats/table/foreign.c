@@ -125,7 +125,7 @@ static const struct foreign formats[] = {
     {"XML", "", .begins = {TEXT("<?xml")}},
     {"PDF", ".pdf ", .command = "pdftotext -layout IN OUT.txt",
      .begins = {BINARY("%PDF-"), TEXT("%PDF-")}},
-    {"a document", ".md .docx .doc .odt .rtf "},
+    {"a document", ".md .docx .doc .odt .rtf ", .command = NULL},
     {"a picture", ".png .jpg .jpeg .gif .bmp .svg ",
      .begins = {BINARY("\x89PNG"), BINARY("\xff\xd8\xff")}},
 };

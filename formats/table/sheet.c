@@ -394,6 +394,8 @@ static enum status open_text(struct table *t, struct sheet_text *x)
     if (t->sheet == NULL) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
     }
+    t->info.sheet = t->sheet;
+    t->info.sheet_format = b->format->name;
     t->info.n_lines_estimate = s->n_rows;
     t->choice.signs.sep = ',';
     t->choice.comment = '\0'; /* there are no comments */

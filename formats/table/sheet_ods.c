@@ -212,4 +212,4 @@ static enum status ods_scan(struct sheet_book *b, const char *wanted)
 }
 
 const struct sheet_format sheet_ods = {
-    .name = "OpenDocument", .scan = ods_scan, .begin = ods_begin, .next = ods_next};
+    .name = "ods", .scan = ods_scan, .begin = ods_begin, .next = ods_next};

@@ -393,4 +393,4 @@ static enum status xlsx_scan(struct sheet_book *b, const char *wanted)
 }
 
 const struct sheet_format sheet_xlsx = {
-    .name = "Excel", .scan = xlsx_scan, .begin = xlsx_begin, .next = xlsx_next};
+    .name = "xlsx", .scan = xlsx_scan, .begin = xlsx_begin, .next = xlsx_next};

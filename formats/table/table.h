@@ -29,7 +29,9 @@ struct table;
 struct csv_run;
 
 struct table_info {
-    const char *format;      /* "csv", "npy", "npz", "asc", "tif" */
+    const char *format; /* "csv", "npy", "npz", "asc", "tif" */
+    /* csv, of a spreadsheet: the sheet's name, and "xlsx" or "ods"; else NULL */
+    const char *sheet, *sheet_format;
     const struct grid *grid; /* asc, tif: where it lies (rows = n_lines), NODATA; else NULL */
     enum dtype dtype;        /* type of the decoded numbers: f32 only for f4 arrays */
     size_t n_lines;          /* 0: not known before the end (CSV, TSV beyond the head) */

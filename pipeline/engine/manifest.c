@@ -44,10 +44,14 @@ static json_t *pack_input(const struct manifest_of *job, size_t i)
 {
     const struct job_part *part = &job->input->parts[i];
     const struct source *source = table_source(job->reading->tables[i]);
+    const struct table_info *const info = table_info(job->reading->tables[i]);
     json_t *o = json_pack("{s:o, s:s, s:I, s:o}", "name", text_json(job_part_name(part)), "format",
-                          table_info(job->reading->tables[i])->format, "bytes",
+                          info->sheet != NULL ? info->sheet_format : info->format, "bytes",
                           (json_int_t)source_file_bytes(source), "crc32",
                           manifest_crc(job->reading->crc[i]));
+    if (info->sheet != NULL) {
+        json_object_set_new(o, "sheet", text_json(info->sheet));
+    }
     if (part->fd < 0 && !part->is_stream) { /* one of an archive was made just now */
         json_object_set_new(o, "modified", manifest_time(source_modified(source)));
         json_object_set_new(o, "inode", json_integer((json_int_t)source_inode(source)));

@@ -5,6 +5,7 @@ The reader is asked by test_table_messy (LEAT_MESSY), the program by a run, an a
 """
 # ctest: tsan=soak
 import datetime
+import json
 import os
 import pathlib
 import random
@@ -272,6 +273,8 @@ def run(out, *inputs, **more):
 
 wanted = run("csv", "plain.csv")
 assert run("xlsx", folder / "plain.xlsx") == wanted
+[of] = json.loads(pathlib.Path("xlsx/plain/result.json").read_text())["inputs"]
+assert (of["format"], of["sheet"]) == ("xlsx", "Sheet1"), of
 assert run("zip", "archive.zip") == wanted
 with open(folder / "plain.xlsx", "rb") as file:
     assert run("stdin", "-", "--name", "plain.xlsx", stdin=file) == wanted
