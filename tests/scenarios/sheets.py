@@ -3,7 +3,7 @@ that pandas reads of the same file, or it is refused with a sentence; what becom
 
 The reader is asked by test_table_messy (LEAT_MESSY), the program by a run, an archive, standard input and the service.
 """
-# ctest: tsan=soak
+# ctest: asan=soak tsan=soak
 import datetime
 import json
 import os
