@@ -6,22 +6,27 @@
 #include "formats/geo/grid.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
-enum { ANY_COUNT = TIFF_VARIABLE2 }; /* any number of values, which is told */
+#define NUMBERS(tag, type, name)                                                                   \
+    {                                                                                              \
+        tag, TIFF_VARIABLE, TIFF_VARIABLE, type, FIELD_CUSTOM, 1, 1, (char *)(name)                \
+    }
+#define TEXT(tag, name)                                                                            \
+    {                                                                                              \
+        tag, TIFF_VARIABLE, TIFF_VARIABLE, TIFF_ASCII, FIELD_CUSTOM, 1, 0, (char *)(name)          \
+    }
 
 static const TIFFFieldInfo tags[] = {
-    {GRID_PIXEL_SCALE, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
-     (char *)"GeoTIFF Scale"},
-    {GRID_TIEPOINT, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
-     (char *)"GeoTIFF Tiepoint"},
-    {GRID_TRANSFORMATION, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
-     (char *)"GeoTIFF Transformation"},
-    {GRID_GEO_KEYS, ANY_COUNT, ANY_COUNT, TIFF_SHORT, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Keys"},
-    {GRID_GEO_DOUBLES, ANY_COUNT, ANY_COUNT, TIFF_DOUBLE, FIELD_CUSTOM, 1, 1,
-     (char *)"GeoTIFF Doubles"},
-    {GRID_GEO_ASCII, ANY_COUNT, ANY_COUNT, TIFF_ASCII, FIELD_CUSTOM, 1, 1, (char *)"GeoTIFF Text"},
-    {TIFF_TAGS_METADATA, -1, -1, TIFF_ASCII, FIELD_CUSTOM, 1, 0, (char *)"GDAL_METADATA"},
-    {TIFF_TAGS_NODATA, -1, -1, TIFF_ASCII, FIELD_CUSTOM, 1, 0, (char *)"GeoTIFF NODATA"},
+    NUMBERS(GRID_PIXEL_SCALE, TIFF_DOUBLE, "GeoPixelScale"),
+    NUMBERS(GRID_TIEPOINT, TIFF_DOUBLE, "GeoTiePoints"),
+    NUMBERS(GRID_TRANSFORMATION, TIFF_DOUBLE, "GeoTransformationMatrix"),
+    NUMBERS(GRID_GEO_KEYS, TIFF_SHORT, "GeoKeyDirectory"),
+    NUMBERS(GRID_GEO_DOUBLES, TIFF_DOUBLE, "GeoDoubleParams"),
+    TEXT(GRID_GEO_ASCII, "GeoASCIIParams"),
+    TEXT(TIFF_TAGS_METADATA, "GDALMetadata"),
+    TEXT(TIFF_TAGS_NODATA, "GDALNoDataValue"),
 };
 enum { N_TAGS = sizeof tags / sizeof tags[0] };
 
@@ -50,6 +55,17 @@ bool tiff_tags_are_known(TIFF *tif)
 {
     const TIFFField *const last = TIFFFindField(tif, TIFF_TAGS_NODATA, TIFF_ANY);
     return last != NULL && !TIFFFieldPassCount(last); /* else it is as libtiff makes it up */
+}
+
+bool tiff_tags_names_one(const char *text)
+{
+    bool names = false;
+    for (size_t i = 0; i < N_TAGS; i++) {
+        char name[40];
+        (void)snprintf(name, sizeof name, "\"%s\"", tags[i].field_name);
+        names = names || (tags[i].field_tag != TIFF_TAGS_METADATA && strstr(text, name) != NULL);
+    }
+    return names;
 }
 
 bool tiff_tags_is_number(unsigned tag)

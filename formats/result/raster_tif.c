@@ -252,7 +252,8 @@ enum { MODEL_TYPE = 1024, RASTER_TYPE = 1025, CITATION = 3073 }; /* keys of GeoT
 
 static bool put_values(TIFF *tif, uint32_t tag, size_t n, const void *values)
 {
-    return TIFFSetField(tif, tag, (uint32_t)n, values) == 1;
+    return (tag == GRID_GEO_ASCII ? TIFFSetField(tif, tag, values)
+                                  : TIFFSetField(tif, tag, (int)n, values)) == 1;
 }
 
 /* Keys without a coordinate system make one without a name of the plane: they say no more than that

@@ -72,14 +72,16 @@ static const struct foreign formats[] = {
      .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
                                  ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
      .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")}},
-    {"NetCDF", ".nc .nc3 .nc4 .cdf ", .command = XARRAY, .to_grid = GDAL,
+    {"NetCDF", ".nc .nc3 .nc4 .cdf ", .command = XARRAY, .to_grid = GDAL, .for_grid = FOREIGN_GDAL,
      .for_table = FOREIGN_HDF5},
-    {"classic NetCDF", "", .command = XARRAY, .to_grid = GDAL,
+    {"classic NetCDF", "", .command = XARRAY, .to_grid = GDAL, .for_grid = FOREIGN_GDAL,
      .begins = {BINARY("CDF\x01"), BINARY("CDF\x02"), BINARY("CDF\x05")}},
     {"HDF5 (NetCDF-4)", ".h5 .hdf5 .he5 ", .command = foreign_hdf5_to_npz, .to_grid = GDAL,
+     .for_grid = FOREIGN_GDAL,
      .begins = {BINARY("\x89HDF\r\n\x1a\n"), BINARY("MATLAB 7.3 MAT-file")},
      .for_table = FOREIGN_HDF5},
-    {"HDF4", ".hdf .hdf4 ", .command = GDAL, .begins = {BINARY("\x0e\x03\x13\x01")}},
+    {"HDF4", ".hdf .hdf4 ", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {BINARY("\x0e\x03\x13\x01")}},
     {"Parquet", ".parquet .pq ", .command = PANDAS("read_parquet", ""), .begins = {BINARY("PAR1")}},
     {"Arrow (Feather)", ".feather .arrow ", .command = PANDAS("read_feather", ""),
      .begins = {BINARY("ARROW1"), BINARY("FEA1")}},
@@ -95,21 +97,27 @@ static const struct foreign formats[] = {
      .command = "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp",
      .begins = {BINARY("\0\0\x27\x0a")}},
     {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", .command = OGR " OUT.csv IN",
-     .to_grid = GDAL},
+     .to_grid = GDAL, .for_grid = FOREIGN_GDAL},
     {"an SQLite database (GeoPackage or its kind)", "",
      .command = "cp IN OUT.sqlite && " OGR " OUT.csv OUT.sqlite", .to_grid = GDAL,
-     .begins = {BINARY("SQLite format 3")}},
-    {"an ERDAS Imagine grid", ".img ", .command = GDAL, .begins = {BINARY("EHFA_HEADER_TAG")}},
-    {"a GDAL virtual grid", ".vrt ", .command = GDAL, .begins = {TEXT("<VRTDataset")},
+     .for_grid = FOREIGN_GDAL, .begins = {BINARY("SQLite format 3")}},
+    {"an ERDAS Imagine grid", ".img ", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {BINARY("EHFA_HEADER_TAG")}},
+    {"a GDAL virtual grid", ".vrt ", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {TEXT("<VRTDataset")}, .is_a_part = true},
+    {"GRIB", ".grb .grb2 .grib .grib2 ", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {BINARY("GRIB")}},
+    {"a raw binary grid", ".bil .bip .bsq .flt .adf ", .command = GDAL, .for_grid = FOREIGN_GDAL,
      .is_a_part = true},
-    {"GRIB", ".grb .grb2 .grib .grib2 ", .command = GDAL, .begins = {BINARY("GRIB")}},
-    {"a raw binary grid", ".bil .bip .bsq .flt .adf ", .command = GDAL, .is_a_part = true},
-    {"an SRTM grid", ".hgt ", .command = GDAL},
-    {"DTED", ".dt0 .dt1 .dt2 ", .command = GDAL, .begins = {BINARY("UHL1")}},
-    {"JPEG 2000", ".jp2 .j2k ", .command = GDAL, .begins = {BINARY("\0\0\0\x0cjP  ")}},
-    {"a Surfer grid", ".grd ", .command = GDAL,
+    {"an SRTM grid", ".hgt ", .command = GDAL, .for_grid = FOREIGN_GDAL},
+    {"DTED", ".dt0 .dt1 .dt2 ", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {BINARY("UHL1")}},
+    {"JPEG 2000", ".jp2 .j2k ", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {BINARY("\0\0\0\x0cjP  ")}},
+    {"a Surfer grid", ".grd ", .command = GDAL, .for_grid = FOREIGN_GDAL,
      .begins = {BINARY("DSBB"), BINARY("DSRB"), TEXT("DSAA\n"), TEXT("DSAA\r"), TEXT("DSAA ")}},
-    {"a GRASS ASCII grid", "", .command = GDAL, .begins = {TEXT("north:")}},
+    {"a GRASS ASCII grid", "", .command = GDAL, .for_grid = FOREIGN_GDAL,
+     .begins = {TEXT("north:")}},
     {"a part of a split archive", ".001 .002 .003 ", .command = "cat OUT.* >OUT",
      .is_a_part = true},
     {"LZMA", ".lzma ", .command = "xz -dc <IN >OUT", .begins = {BINARY("\x5d\0\0")}},
@@ -126,7 +134,8 @@ static const struct foreign formats[] = {
     {"PDF", ".pdf ", .command = "pdftotext -layout IN OUT.txt",
      .begins = {BINARY("%PDF-"), TEXT("%PDF-")}},
     {"a document", ".md .docx .doc .odt .rtf ", .command = NULL},
-    {"a picture", ".png .jpg .jpeg .gif .bmp .svg ",
+    {"a drawing (SVG)", ".svg ", .command = NULL},
+    {"a picture", ".png .jpg .jpeg .gif .bmp ", .to_grid = GDAL,
      .begins = {BINARY("\x89PNG"), BINARY("\xff\xd8\xff")}},
 };
 
@@ -136,10 +145,16 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
                                            .command = "iconv -f UTF-16 -t UTF-8 <IN >OUT.txt"},
                      foreign_printed = {"an array as NumPy prints it", "",
                                         .command = "tr -d '[]' <IN >OUT.txt"},
-                     foreign_xyz_grid = {"an XYZ grid", ".xyz ", .command = GDAL};
+                     foreign_xyz_grid = {"an XYZ grid", ".xyz ", .command = GDAL,
+                                         .for_grid = FOREIGN_GDAL};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#ifdef LEAT_GDAL
+#define GDAL_FORMAT &gdal_format
+#else
+#define GDAL_FORMAT NULL
+#endif
 #ifdef LEAT_HDF5
 #define HDF5 &hdf5_format
 #else
@@ -149,7 +164,8 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
 static const struct {
     const char *package;
     const struct table_format *format; /* NULL: leat was built without */
-} modules[FOREIGN_N_MODULES] = {[FOREIGN_HDF5] = {"leat-hdf5", HDF5}};
+} modules[FOREIGN_N_MODULES] = {
+    [FOREIGN_GDAL] = {"leat-gdal", GDAL_FORMAT}, [FOREIGN_HDF5] = {"leat-hdf5", HDF5}};
 
 const char *foreign_module_package(enum foreign_module m)
 {
@@ -176,6 +192,13 @@ enum status foreign_module_need(enum foreign_module m, const char **version)
     STATUS_TRY(module_need(modules[m].format->library));
     *version = modules[m].format->version();
     return STATUS_OK;
+}
+
+const struct table_format *foreign_gdal(void)
+{
+    const char *version;
+    return foreign_module_need(FOREIGN_GDAL, &version) == STATUS_OK ? modules[FOREIGN_GDAL].format
+                                                                    : NULL;
 }
 
 const struct foreign *foreign_named(const char *path)
@@ -267,6 +290,14 @@ static const struct foreign *find_list(const unsigned char *head, const unsigned
     return &formats[has_lines(p, end) ? JSON_LINES : JSON];
 }
 
+/* Whether the name says more of what begins as f than its bytes do: not where it names what is read
+ * otherwise. */
+static bool says_more(const struct foreign *named, const struct foreign *f)
+{
+    return named != NULL && (!is_read(named) ||
+                             (named->for_table == f->for_table && named->for_grid == f->for_grid));
+}
+
 const struct foreign *foreign_of(const char *path, const unsigned char *head, size_t n)
 {
     const unsigned char *const end = head + n;
@@ -274,7 +305,7 @@ const struct foreign *foreign_of(const char *path, const unsigned char *head, si
     for (size_t i = 0; i < COUNT(formats); i++) {
         if (begins(&formats[i], head, end, is_binary)) {
             const struct foreign *const named = foreign_named(path);
-            return named != NULL && !is_read(named) ? named : &formats[i];
+            return says_more(named, &formats[i]) ? named : &formats[i];
         }
     }
     return is_binary ? NULL : find_list(head, end);

@@ -20,7 +20,7 @@ struct foreign;
 struct table_format;
 
 /* Modules, by number; all are listed, also those that this leat was built without. */
-enum foreign_module { FOREIGN_NONE, FOREIGN_HDF5, FOREIGN_N_MODULES };
+enum foreign_module { FOREIGN_NONE, FOREIGN_GDAL, FOREIGN_HDF5, FOREIGN_N_MODULES };
 /* "leat-hdf5" */
 const char *foreign_module_package(enum foreign_module m);
 /* As module_find and module_need. *version is the library's. STATUS_UNSUPPORTED, too, where leat
@@ -31,6 +31,8 @@ enum status foreign_module_need(enum foreign_module m, const char **version) STA
 
 /* What converts HDF5, as a template of foreign_fail_with. */
 extern const char foreign_hdf5_to_npz[];
+/* The reader of grids by GDAL, loaded; NULL: it is not there. */
+const struct table_format *foreign_gdal(void);
 
 /* Texts of grids that are known by more than their first bytes. */
 extern const struct foreign foreign_comma_grid, foreign_utf16_grid, foreign_xyz_grid,

@@ -11,6 +11,7 @@
 #include "formats/table/foreign.h"
 #include "formats/table/sheet.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -91,18 +92,66 @@ static enum status check_options(struct table *t)
     return STATUS_OK;
 }
 
+static enum status open_as(struct table *t)
+{
+    t->info.format = t->format->name;
+    t->info.has_missing_value = t->choice.missing.n_numbers > 0;
+    t->state = calloc(1, t->format->state_bytes);
+    return t->state != NULL
+               ? t->format->open(t)
+               : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
+}
+
+static void close_format(struct table *t)
+{
+    if (t->state && t->format->close) {
+        t->format->close(t->state);
+    }
+    free(t->state);
+    t->state = NULL;
+    for (size_t i = 0; i < t->n_warnings; i++) {
+        free(t->warnings[i]);
+    }
+    t->n_warnings = 0;
+}
+
+/* What the readers of GeoTIFFs and of texts refuse as a grid may be one for GDAL. */
+static enum status open_by_gdal(struct table *t, enum status refused)
+{
+    char refusal[STATUS_MESSAGE_BYTES];
+    const bool is_tif = t->format == &tif_format;
+    const bool is_text = t->format == &csv_format && t->options.for_grid &&
+                         !file_name_is(source_name(t->source), ".asc");
+    if (!(is_tif && refused == STATUS_UNSUPPORTED) &&
+        !(is_text && (refused == STATUS_UNSUPPORTED || refused == STATUS_BAD_INPUT))) {
+        return refused;
+    }
+    (void)snprintf(refusal, sizeof refusal, "%s", status_message());
+    const struct table_format *const other = foreign_gdal();
+    if (other == NULL || source_hindrance(t->source) != NULL) {
+        const char *const name = source_name(t->source);
+        return !is_tif || other != NULL || strncmp(refusal, name, strlen(name)) != 0
+                   ? status_set(refused, refusal)
+                   : status_fail(refused, "%s: is read with the package leat-gdal; without it%s",
+                                 name, refusal + strlen(name));
+    }
+    close_format(t);
+    t->info = (struct table_info){0};
+    t->format = other;
+    t->refusal = refusal;
+    t->refused = refused;
+    const enum status st = open_as(t);
+    t->refusal = NULL;
+    return st;
+}
+
 static enum status open_format(struct table *t)
 {
     STATUS_TRY(table_options_parse(&t->options, &t->choice));
     STATUS_TRY(recognise(t));
-    t->info.format = t->format->name;
-    t->info.has_missing_value = t->choice.missing.n_numbers > 0;
-    t->state = calloc(1, t->format->state_bytes);
-    if (!t->state) {
-        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
-    }
-    STATUS_TRY(t->format->open(t));
-    t->info.window_bytes = (size_t)source_hold_window(t->source);
+    const enum status st = open_as(t);
+    STATUS_TRY(st != STATUS_OK ? open_by_gdal(t, st) : st);
+    t->info.window_bytes += (size_t)source_hold_window(t->source);
     return check_options(t);
 }
 
@@ -138,13 +187,7 @@ void table_free(struct table *t)
     if (!t) {
         return;
     }
-    if (t->state && t->format->close) {
-        t->format->close(t->state);
-    }
-    free(t->state);
-    for (size_t i = 0; i < t->n_warnings; i++) {
-        free(t->warnings[i]);
-    }
+    close_format(t);
     free(t->warnings);
     free(t->sheet);
     source_free(t->source);
@@ -179,14 +222,17 @@ enum status table_decode(const struct table *t, struct table_chunk *c)
 size_t table_decode_bytes(const struct table_info *info, const struct table_load *load)
 {
     const size_t room = load->values_cap / dtype_bytes(info->dtype);
+    const size_t open_bytes = info->names_bytes + info->window_bytes;
     if (info->n_bands == 0 || room == 0) {
-        return info->names_bytes + info->window_bytes;
+        return open_bytes;
     }
     const size_t band_chunks = (info->band_cells - 1) / room + 1;
     const size_t reached = load->n_chunks / band_chunks + 2;
     size_t n = load->n_threads < info->n_bands ? load->n_threads : info->n_bands, bytes;
     n = n < reached ? n : reached;
-    return checked_mul(n, info->decode_bytes, &bytes) ? bytes : SIZE_MAX;
+    return checked_mul(n, info->decode_bytes, &bytes) && checked_add(bytes, open_bytes, &bytes)
+               ? bytes
+               : SIZE_MAX;
 }
 
 void table_chunk_clear(struct table_chunk *c)

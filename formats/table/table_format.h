@@ -48,6 +48,10 @@ struct table {
     struct table_choice choice; /* what they mean */
     struct table_info info;
     void *state;
+    /* Of the reader that has refused it, for the one that is asked then, if that does not know
+     * the file either; NULL: no other was asked. */
+    const char *refusal;
+    enum status refused;
     char **warnings;
     size_t n_warnings, warnings_cap;
     /* The first places of table_note(), line and column in one number; 0: none. Written while
@@ -57,7 +61,7 @@ struct table {
 };
 
 extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format,
-    hdf5_format;
+    hdf5_format, gdal_format; /* the last two where leat is built with them */
 
 /* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK

@@ -100,6 +100,14 @@ static enum status parse_skip(const char *text, struct table_choice *out)
                              "skip: '%s' is not a number of lines (0 to 999999999)", text);
 }
 
+static enum status parse_band(const char *text, struct table_choice *out)
+{
+    return parse_count(text, &out->band) && out->band > 0
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_ARGUMENT, "band: '%s' is not the number of a band, from 1",
+                             text);
+}
+
 static enum status parse_header(const char *text, struct table_choice *out)
 {
     size_t line;
@@ -261,6 +269,8 @@ static const struct {
                     "CSV and TSV"},
     [TABLE_DATASET] = {"dataset", offsetof(struct table_options, dataset), NULL, "PATH",
                        "HDF5, NetCDF, .mat: the dataset to read: /group/name", "HDF5 and NetCDF"},
+    [TABLE_BAND] = {"band", offsetof(struct table_options, band), parse_band, "N",
+                    "grids of several bands: the one to read, from 1", "grids that GDAL reads"},
 };
 
 const char *table_option_key(enum table_option option)

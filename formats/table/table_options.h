@@ -26,7 +26,9 @@ struct table_options {
     const char *unreadable; /* text: "missing": cells of numbers that are none; NULL: "reject" */
     const char *sums;       /* text: "data": rows named Total and the like are; NULL: "auto" */
     const char *dataset; /* HDF5: the path of the dataset; NULL: the only one that may be meant */
+    const char *band;    /* grids of several bands: its number from 1; NULL: the only one */
     const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
+    bool has_companions; /* it may bring files beside it, and those that it names */
     bool for_grid;       /* it stands in a grid's place: a grid, or numbers alone */
     bool dates;          /* text: the first column may be dates and times, as of moment.h */
     bool words; /* text: names alone (table_info.has_words), no line of which is a header */
@@ -49,6 +51,7 @@ enum table_option {
     TABLE_UNREADABLE,
     TABLE_SUMS,
     TABLE_DATASET,
+    TABLE_BAND,
     TABLE_N_OPTIONS
 };
 
@@ -97,6 +100,7 @@ struct table_choice {
     size_t skip;
     long header; /* TABLE_HEADER_..., or 0 and more */
     struct table_signs signs;
+    size_t band; /* 0: not said */
     bool unreadable_is_missing, sums_are_data;
     char comment; /* 0: nothing begins one */
     bool comment_is_said;

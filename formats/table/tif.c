@@ -57,6 +57,10 @@ static enum status tif_open(struct table *t)
     if (st != STATUS_OK) {
         return st;
     }
+    if (t->choice.band > 1) {
+        return status_fail(STATUS_BAD_ARGUMENT, "%s: band=%zu: it has 1 band",
+                           source_name(t->source), t->choice.band);
+    }
     s->bands.rows = shape->rows;
     s->bands.columns = shape->columns;
     s->bands.band_rows = shape->band_rows;
@@ -82,7 +86,7 @@ static enum status tif_decode(const struct table *t, struct table_chunk *c)
 const struct table_format tif_format = {
     .name = "tif",
     .state_bytes = sizeof(struct tif),
-    .takes = {[TABLE_MISSING_VALUE] = true},
+    .takes = {[TABLE_MISSING_VALUE] = true, [TABLE_BAND] = true},
     .suits = tif_suits,
     .open = tif_open,
     .next = tif_next,

@@ -80,7 +80,7 @@ static int note_warning(TIFF *tif, void *user, const char *module, const char *f
     if (module != NULL && strncmp(module, "JPEG", 4) == 0 && h->first[0] == '\0') {
         memcpy(h->first, text, sizeof text);
     }
-    if (strstr(text, "\"GeoTIFF ") != NULL && strstr(text, "ignored") != NULL) {
+    if (tiff_tags_names_one(text) && strstr(text, "ignored") != NULL) {
         memcpy(h->lost, text, sizeof text);
     }
     return 1;
@@ -128,9 +128,14 @@ enum status tif_handle_tag(const struct tif_handle *h, const char *name, uint32_
                            enum grid_tag_type type, uint32_t *n, const void **values)
 {
     const TIFFField *const field = TIFFFindField(h->tif, tag, TIFF_ANY);
+    uint16_t count = 0;
     *n = 0;
-    if (field == NULL || !TIFFGetField(h->tif, tag, n, values) ||
-        (*n <= GRID_MAX_TAG_VALUES && TIFFFieldDataType(field) == (TIFFDataType)type)) {
+    if (field == NULL || !(type == GRID_ASCII ? TIFFGetField(h->tif, tag, values)
+                                              : TIFFGetField(h->tif, tag, &count, values))) {
+        return STATUS_OK;
+    }
+    *n = type == GRID_ASCII ? (uint32_t)strlen(*values) + 1 : count;
+    if (*n <= GRID_MAX_TAG_VALUES && TIFFFieldDataType(field) == (TIFFDataType)type) {
         return STATUS_OK;
     }
     return status_fail(STATUS_BAD_INPUT,

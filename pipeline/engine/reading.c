@@ -35,6 +35,7 @@ static struct table_options table_options_of(const struct reading *r, size_t par
     const char *key = settings->parts[part]->columns;
     struct table_options options = settings->table;
     options.prj = r->input->parts[part].prj;
+    options.has_companions = r->input->parts[part].fd < 0 && !r->input->parts[part].is_stream;
     options.for_grid = settings->parts[part]->kind == STAGE_GRID;
     options.dates = settings->parts[part]->dates;
     options.words = settings->parts[part]->words;

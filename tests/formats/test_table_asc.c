@@ -2,6 +2,7 @@
  * ESRI ASCII grids: every layout of header and values that is allowed gives the same numbers, and
  * what is not allowed is refused with its place.
  */
+#include "tests/support/no_module.h"
 #include "tests/support/table_support.h"
 
 #include <fcntl.h>
@@ -627,5 +628,5 @@ int main(void)
         cmocka_unit_test(what_is_called_asc_is_no_csv),
         cmocka_unit_test(the_tessina_landslide_reads_whole),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, hide_gdal, show_gdal);
 }

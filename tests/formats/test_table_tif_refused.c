@@ -1,6 +1,7 @@
 /*
  * GeoTIFFs that are refused: what is no grid, what is not taken, what is cut, damaged, or lies.
  */
+#include "tests/support/no_module.h"
 #include "tests/support/tif_support.h"
 
 /* Opening the file as a table fails, as assert_failed() has it. Frees the file. */
@@ -105,7 +106,8 @@ static void a_tag_of_ours_that_cannot_be_read_is_refused(void **state)
 {
     (void)state;
     static const uint16_t tags[] = {33550, 33922, 34264, 34735, 42113};
-    static const char *const names[] = {"Scale", "Tiepoint", "Transformation", "Keys", "NODATA"};
+    static const char *const names[] = {"Scale", "TiePoints", "Transformation", "KeyDirectory",
+                                        "NoDataValue"};
     static const double numbers[16] = {10, 10};
     const uint32_t beyond = 1 << 24;
     static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
@@ -277,9 +279,9 @@ static void a_place_that_is_no_numbers_is_refused(void **state)
     static const struct {
         uint16_t tag, type;
         const char *what;
-    } cases[] = {{33550, TIFF_ASCII, "Incompatible type for \"GeoTIFF Scale\""},
-                 {33550, TIFF_UNDEFINED, "Incompatible type for \"GeoTIFF Scale\""},
-                 {34735, TIFF_FLOAT, "Incompatible type for \"GeoTIFF Keys\""}};
+    } cases[] = {{33550, TIFF_ASCII, "Incompatible type for \"GeoPixelScale\""},
+                 {33550, TIFF_UNDEFINED, "Incompatible type for \"GeoPixelScale\""},
+                 {34735, TIFF_FLOAT, "Incompatible type for \"GeoKeyDirectory\""}};
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
@@ -335,5 +337,5 @@ int main(void)
     };
     TIFFSetErrorHandler(loud);
     TIFFSetWarningHandler(loud);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, hide_gdal, show_gdal);
 }

@@ -189,7 +189,6 @@ static void formats_of_several_files_stay_together(void **state)
         {"x.dbf", "is a shapefile"},
         {"y.csv.001", "cat y.csv.* >y.csv"},
         {"y.csv.003", "cat y.csv.* >y.csv"},
-        {"z.dem.flt", "gdal_translate z.dem.flt z.dem.tif"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

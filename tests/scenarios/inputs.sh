@@ -41,17 +41,17 @@ cp notes.tar nothing/ && cp good.csv nothing/there.clusters.csv
 expect 0 "$LEAT" run -b cpu -o with nothing # an archive without inputs is no failure in a folder
 
 # A format that is not read has its name and what converts it: named, in a folder and in an archive.
-mkdir -p unread/sub && printf 'CDF\001\0\0' >unread/sub/x.dem.nc && tar -cf unread.tar -C unread sub
-expect 2 "$LEAT" run -q -b cpu -o out unread/sub/x.dem.nc
-says "x.dem.nc: is NetCDF, .*convert it: gdal_translate unread/sub/x.dem.nc unread/sub/x.dem.tif$"
+mkdir -p unread/sub && printf 'CDF\001\0\0' >unread/sub/x.dem.parquet && tar -cf unread.tar -C unread sub
+expect 2 "$LEAT" run -q -b cpu -o out unread/sub/x.dem.parquet
+says "x.dem.parquet: is Parquet, .*convert it: python3 .* unread/sub/x.dem.parquet unread/sub/x.dem.csv$"
 expect 2 "$LEAT" run -q -b cpu -o out unread
-says "'unread' holds no file .*'unread/sub/x.dem.nc' is NetCDF, .* gdal_translate unread/sub/x.dem.nc unread/sub/x.dem.tif$"
+says "'unread' holds no file .*'unread/sub/x.dem.parquet' is Parquet, .* unread/sub/x.dem.parquet unread/sub/x.dem.csv$"
 expect 2 "$LEAT" run -q -b cpu -o out unread.tar
-says "'unread.tar' holds no file .*'unread.tar/sub/x.dem.nc' is NetCDF, .* gdal_translate x.dem.nc x.dem.tif$"
-cp unread/sub/x.dem.nc unread/x.clusters.dat && cp unread/sub/x.dem.nc unread/y.clusters.nc && tar -cf unread.tar -C unread .
+says "'unread.tar' holds no file .*'unread.tar/sub/x.dem.parquet' is Parquet, .* x.dem.parquet x.dem.csv$"
+cp unread/sub/x.dem.parquet unread/x.clusters.dat && cp unread/sub/x.dem.parquet unread/y.clusters.nc && tar -cf unread.tar -C unread .
 for given in unread unread.tar; do
     expect 1 "$LEAT" run -b cpu -o out $given
-    says "1 file in '$given' left alone: .*x.dem.nc' is NetCDF"
+    says "1 file in '$given' left alone: .*x.dem.parquet' is Parquet"
     says "x.clusters.dat: is classic NetCDF, .*x.clusters.csv$"
     says "y.clusters.nc: is classic NetCDF, .*y.clusters.csv$"
 done

@@ -67,12 +67,13 @@ map_ft map_ft EPSG:2222
 both_us map_us EPSG:2263+8228
 both_ft map_ft EPSG:2222+8228
 SYSTEMS
-# A mask is refused, within the file and beside it, until the command that is told has applied it.
+# A mask is refused, within the file where there is no module for GDAL, and beside it, until the command that is told has applied it.
+mkdir none && : >none/leat_gdal.so
 for stem in inner outer; do
     [ $stem = inner ] && within=YES || within=NO
     gdal_translate -q -a_srs EPSG:32633 -a_nodata none -mask 1 --config GDAL_TIFF_INTERNAL_MASK $within \
         -of GTiff plain.dem.asc $stem.dem.tif && cp deflate.source.tif $stem.source.tif || fail "no mask"
-    expect 1 "$LEAT" run -q -b cpu -o masked $stem.dem.tif $stem.source.tif
+    LEAT_MODULE_DIR=$PWD/none expect 1 "$LEAT" run -q -b cpu -o masked $stem.dem.tif $stem.source.tif
     says "$stem.dem.tif.*mask says which cells|$stem.dem.tif.msk says which cells"
     cure=$(sed -n 's/.*as NODATA: \(gdalwarp .*\)/\1/p' stderr)
     eval "$cure" >warped && rm -f $stem.dem.tif* && mv $stem.dem.new.tif $stem.dem.tif || fail "no cure: $cure"
@@ -104,6 +105,6 @@ width strip 0 cannot unpack
 length strip 3 .*is damaged
 strips strip 0 of 2147483632 bytes goes beyond
 offsets byte 2147483632: strip 0
-type 24 bits
+type (24 bits|is not an altitude)
 LIES
 echo "GDAL and leat understand each other"

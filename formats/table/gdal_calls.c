@@ -1,0 +1,100 @@
+/*
+ * gdal_calls - see gdal_calls.h.
+ */
+#include "formats/table/gdal_calls.h"
+
+#include "formats/base/excerpt.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {GDAL_CALLS(MODULE_NAME) NULL};
+
+struct gdal_calls gdal;
+struct module_library gdal_library = {
+    .module = {.name = "GDAL", .file = "leat_gdal.so", .missing = STATUS_UNSUPPORTED},
+    .names = names,
+    .calls = &gdal};
+
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+static long long cache_bytes = 1 << 20; /* for what is read before a file's share is known */
+
+static void CPL_STDCALL say_nothing(CPLErr class, CPLErrorNum code, const char *text)
+{
+    (void)class;
+    (void)code;
+    (void)text;
+}
+
+static void set_up(void)
+{
+    static const char *const options[][2] = {
+        {"GDAL_DRIVER_PATH", "disable"}, /* plugins */
+        {"GDAL_NUM_THREADS", "1"},
+        {"GDAL_ERROR_ON_LIBJPEG_WARNING", "YES"}, /* which is of damage */
+        {"GDAL_VRT_ENABLE_PYTHON", "NO"},
+        {"VRT_SHARED_SOURCE", "0"}, /* each thread has files of its own */
+        {"RAW_CHECK_FILE_SIZE", "YES"},
+        {"CPL_VSIL_CURL_ALLOWED_FILENAME", "-"}, /* so it opens no other */
+        {"GDAL_SKIP", "HTTP WMS WCS WMTS DAAS EEDAI NGW OGCAPI PLMOSAIC PLSCENES PostGISRaster "
+                      "STACTA STACIT Rasterlite CAD PDF DERIVED"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        gdal.SetConfigOption(options[i][0], options[i][1]);
+    }
+    (void)gdal.SetErrorHandler(say_nothing);
+    gdal.AllRegister();
+    gdal.SetCacheMax64(cache_bytes);
+}
+
+void gdal_set_up(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, set_up);
+}
+
+/* Warnings are of no interest, but for those of JPEG in a TIFF, which are of damage. */
+static void CPL_STDCALL keep(CPLErr class, CPLErrorNum code, const char *text)
+{
+    struct gdal_words *const words = gdal.GetErrorHandlerUserData();
+    const bool counts =
+        class >= CE_Failure || (class == CE_Warning && strncmp(text, "JPEGLib", 7) == 0);
+    if (counts && words->text[0] == '\0') {
+        words->code = code;
+        (void)snprintf(words->text, sizeof words->text, "%s", text);
+    }
+}
+
+void gdal_begin(struct gdal_words *words)
+{
+    words->code = CPLE_None;
+    words->text[0] = '\0';
+    gdal.PushErrorHandlerEx(keep, words);
+}
+
+void gdal_end(void)
+{
+    gdal.PopErrorHandler();
+}
+
+enum status gdal_fail(const struct gdal_words *words, const char *format, ...)
+{
+    char what[STATUS_MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return status_fail(words->code == CPLE_OutOfMemory ? STATUS_NO_MEMORY : STATUS_BAD_INPUT,
+                       "%s%s%s", what, words->text[0] != '\0' ? ": GDAL says: " : "",
+                       excerpt_of(words->text, strlen(words->text)).text);
+}
+
+void gdal_add_cache(long long bytes)
+{
+    pthread_mutex_lock(&cache_lock);
+    cache_bytes += bytes;
+    gdal.SetCacheMax64(cache_bytes);
+    pthread_mutex_unlock(&cache_lock);
+}

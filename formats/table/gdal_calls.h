@@ -1,0 +1,83 @@
+/*
+ * gdal_calls - GDAL, which is loaded when a file is met that it reads: it brings a hundred other
+ * libraries. Set up so that it prints nothing, has no threads of its own, and reaches no network.
+ */
+#ifndef LEAT_FORMATS_TABLE_GDAL_CALLS_H
+#define LEAT_FORMATS_TABLE_GDAL_CALLS_H
+
+#include "formats/base/module.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal.h>
+
+#define GDAL_CALLS(CALL)                                                                           \
+    CALL(CPL, GetErrorHandlerUserData)                                                             \
+    CALL(CPL, PopErrorHandler)                                                                     \
+    CALL(CPL, PushErrorHandlerEx)                                                                  \
+    CALL(CPL, SetConfigOption)                                                                     \
+    CALL(CPL, SetErrorHandler)                                                                     \
+    CALL(CSL, FetchNameValue)                                                                      \
+    CALL(GDAL, AllRegister)                                                                        \
+    CALL(GDAL, Close)                                                                              \
+    CALL(GDAL, Create)                                                                             \
+    CALL(GDAL, GetBlockSize)                                                                       \
+    CALL(GDAL, GetDatasetDriver)                                                                   \
+    CALL(GDAL, GetDriverByName)                                                                    \
+    CALL(GDAL, GetGeoTransform)                                                                    \
+    CALL(GDAL, GetMaskBand)                                                                        \
+    CALL(GDAL, GetMaskFlags)                                                                       \
+    CALL(GDAL, GetMetadata)                                                                        \
+    CALL(GDAL, GetMetadataItem)                                                                    \
+    CALL(GDAL, GetRasterBand)                                                                      \
+    CALL(GDAL, GetRasterColorInterpretation)                                                       \
+    CALL(GDAL, GetRasterCount)                                                                     \
+    CALL(GDAL, GetRasterDataType)                                                                  \
+    CALL(GDAL, GetRasterNoDataValue)                                                               \
+    CALL(GDAL, GetRasterNoDataValueAsInt64)                                                        \
+    CALL(GDAL, GetRasterNoDataValueAsUInt64)                                                       \
+    CALL(GDAL, GetRasterOffset)                                                                    \
+    CALL(GDAL, GetRasterScale)                                                                     \
+    CALL(GDAL, GetRasterUnitType)                                                                  \
+    CALL(GDAL, GetRasterXSize)                                                                     \
+    CALL(GDAL, GetRasterYSize)                                                                     \
+    CALL(GDAL, GetSpatialRef)                                                                      \
+    CALL(GDAL, IdentifyDriverEx)                                                                   \
+    CALL(GDAL, OpenEx)                                                                             \
+    CALL(GDAL, RasterIO)                                                                           \
+    CALL(GDAL, SetCacheMax64)                                                                      \
+    CALL(GDAL, SetGeoTransform)                                                                    \
+    CALL(GDAL, SetMetadataItem)                                                                    \
+    CALL(GDAL, SetSpatialRef)                                                                      \
+    CALL(GDAL, VersionInfo)                                                                        \
+    CALL(VSI, GetMemFileBuffer)                                                                    \
+    CALL(VSI, Unlink)                                                                              \
+    CALL(, GDALGetDriverShortName)
+
+struct gdal_calls {
+    GDAL_CALLS(MODULE_MEMBER)
+};
+
+/* After gdal_set_up, which is to be called once gdal_library is loaded. Any thread. */
+extern struct gdal_calls gdal;
+extern struct module_library gdal_library;
+void gdal_set_up(void);
+
+/* What GDAL says while it is called by this thread, between begin and end: its first error. */
+struct gdal_words {
+    CPLErrorNum code; /* CPLE_None: nothing */
+    char text[400];
+};
+void gdal_begin(struct gdal_words *words);
+void gdal_end(void);
+/* The status for a call that failed: `what` is a file's name and place. STATUS_BAD_INPUT,
+ * STATUS_NO_MEMORY. */
+enum status gdal_fail(const struct gdal_words *words, const char *format, ...) STATUS_MUST_CHECK
+    __attribute__((format(printf, 2, 3)));
+
+/* Memory for blocks, which GDAL keeps in common for all files: so much more, or less. */
+void gdal_add_cache(long long bytes);
+
+#endif

@@ -1,0 +1,122 @@
+"""Grids that GDAL reads, through run, check, archives and the service: results are those of the GeoTIFFs that
+gdal_translate makes of them; what names other files is refused where it must not; a missing module is named."""
+# ctest: asan=soak tsan=soak
+import os
+import shutil
+import subprocess
+import zipfile
+
+from lib import LEAT, begin, skip
+from service import Service
+
+begin("numpy", "scipy")
+import numpy as np  # noqa: E402
+from scipy.io import netcdf_file  # noqa: E402
+
+if shutil.which("gdal_translate") is None:
+    skip("no GDAL here (Debian: gdal-bin)")
+if '"leat-gdal": "3' not in subprocess.run([LEAT, "doctor", "-b", "cpu", "--json"], capture_output=True, text=True).stdout:
+    skip("no module leat-gdal here")
+ROWS, COLUMNS = 60, 80
+
+
+def sh(command):
+    subprocess.run(command, shell=True, check=True)
+
+
+def run(stem, ending, *words, code=0, env=None):
+    """The bytes of the result, or what was said."""
+    shutil.rmtree("out", ignore_errors=True)
+    done = subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-o", "out", "-s", "steps=30", *words, f"{stem}.dem.{ending}",
+                           f"{stem}.source.{ending}"], capture_output=True, text=True, env={**os.environ, **(env or {})})
+    assert done.returncode == code, (stem, words, done.returncode, done.stderr)
+    if code != 0:
+        return done.stderr
+    with open(f"out/{stem}/thickness.tif", "rb") as f:
+        return f.read()
+
+
+def cells(tif):
+    with open("cells.tif", "wb") as f:
+        f.write(tif)
+    sh("gdal_translate -q -ot Float64 -of ENVI cells.tif cells.bin")
+    return np.fromfile("cells.bin").reshape(ROWS, COLUMNS)
+
+
+def write(path, a, packed):
+    """Two times, unlimited, of which the second has the grid; the southernmost row is the first."""
+    with netcdf_file(path, "w") as f:
+        f.createDimension("time", None)
+        for axis, n, first in ("y", ROWS, 4649000), ("x", COLUMNS, 500000):
+            f.createDimension(axis, n)
+            v = f.createVariable(axis, "d", (axis,))
+            v[:] = first + 30 * np.arange(n)
+            v.units, v.standard_name = "m", f"projection_{axis}_coordinate"
+        for name in "z", "other":
+            v = f.createVariable(name, "h" if packed else "d", ("time", "y", "x"))
+            v._FillValue = np.int16(-9999) if packed else -9999.0
+            if packed:
+                v.scale_factor, v.add_offset = 0.25, 100.0
+            kept = np.where(np.isnan(a), -9999, (a - 100) * 4 if packed else a)
+            v[:] = np.stack([kept * 0 + 1, kept if name == "z" else kept + 40]).astype("h" if packed else "d")
+
+
+j, i = np.meshgrid(np.arange(COLUMNS), np.arange(ROWS))
+grids = {"dem": np.round(4 * (600 - 3.0 * i + 0.1 * (j - 40.0) ** 2)) / 4,
+         "source": np.where((i - 15) ** 2 + (j - 40) ** 2 < 40, 6.25, 0.0)}
+grids["dem"][:4, :6] = np.nan
+for part, grid in grids.items():
+    write(f"nc.{part}.nc", grid, False)
+    write(f"packed.{part}.nc", grid, True)
+    sh(f"gdal_translate -q -b 2 -a_srs EPSG:32633 NETCDF:nc.{part}.nc:z want.{part}.tif")
+    sh(f"gdal_translate -q -b 2 NETCDF:nc.{part}.nc:z bare.{part}.tif")
+    for x in 0, 40:
+        for y in 0, 30:
+            sh(f"gdal_translate -q -srcwin {x} {y} 40 30 want.{part}.tif tile.{part}.{x}.{y}.tif")
+    sh(f"gdalbuildvrt -q vrt.{part}.vrt tile.{part}.*.tif")
+    sh(f"gdal_translate -q -of HFA want.{part}.tif img.{part}.img && gdal_translate -q -of EHdr -ot Float32 want.{part}.tif"
+       f" bil.{part}.bil && rm -f bil.{part}.bil.aux.xml")
+want, bare = run("want", "tif"), run("bare", "tif")
+
+# One dataset of several, one band of several; rows that go north; an unlimited time.
+said = run("nc", "nc", code=1)
+assert "holds several grids: z, other; choose one: -s dataset=z" in said, said
+said = run("nc", "nc", "-s", "dataset=z", code=1)
+assert "has 2 bands, a grid has one; choose it: -s band=1" in said, said
+assert run("nc", "nc", "-s", "dataset=z", "-s", "band=2") == bare, "NetCDF"
+packed = run("packed", "nc", "-s", "dataset=z", "-s", "band=2")
+assert np.array_equal(np.nan_to_num(cells(packed), nan=-9999), cells(bare)), "packed NetCDF"
+
+# A mosaic has the bits of its GeoTIFF; so have files with a header and a .prj beside them.
+assert run("vrt", "vrt") == want, "VRT"
+assert run("img", "img") == want, "Imagine"
+assert np.array_equal(cells(run("bil", "bil")), cells(want)), "BIL"
+
+# In an archive, and in the service, one file is read alone.
+with zipfile.ZipFile("img.zip", "w") as z:
+    for part in grids:
+        z.write(f"img.{part}.img")
+        z.write(f"vrt.{part}.vrt")
+done = subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-o", "zipped", "-s", "steps=30", "img.zip"], capture_output=True, text=True)
+assert done.returncode == 1 and "or that it names" in done.stderr, done.stderr
+with open("zipped/img.zip/img/thickness.tif" if os.path.exists("zipped/img.zip") else "zipped/img/thickness.tif", "rb") as f:
+    assert f.read() == want, "in an archive"
+s = Service("spool", "-s", "steps=30")
+for part in grids:
+    for stem in "img.{}.img", "vrt.{}.vrt":
+        with open(stem.format(part), "rb") as f:
+            s.drop(stem.format(part), f.read())
+s.until(lambda: os.path.exists("spool/out/img/thickness.tif"), "a result of the grids in the service")
+with open("spool/out/img/thickness.tif", "rb") as f:
+    s.check(f.read() == want, "in the service")
+s.until(lambda: any("or that it names" in open(os.path.join(f, "reason.json")).read()
+                    for f, _, files in os.walk("spool/failed") if "reason.json" in files), "the refusal of a VRT")
+s.process.terminate()
+s.process.wait()
+
+# Without the module it is named.
+os.mkdir("none")
+open("none/leat_gdal.so", "w").close()
+said = run("img", "img", code=1, env={"LEAT_MODULE_DIR": os.path.abspath("none")})
+assert "install the package leat-gdal, or convert it: gdal_translate img.dem.img img.dem.tif" in said, said
+print("GDAL's grids give the results of their GeoTIFFs")
