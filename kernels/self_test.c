@@ -101,7 +101,7 @@ static enum status run_open(struct backend *b, struct run *r)
     r->x.n_series = r->m.capacity = N_SERIES;
     r->x.n_samples = N_SAMPLES;
     r->x.type = DTYPE_F64;
-    r->matrix = (struct matrix){N_SERIES, PANEL, DTYPE_F64, r->panels, 0};
+    r->matrix = (struct matrix){N_SERIES, PANEL, DTYPE_F64, r->panels, 0, NULL};
     return STATUS_OK;
 }
 

@@ -68,7 +68,9 @@ enum status copy_by_bounce(struct cuda_queue *q, unsigned slot, char *to, const 
     for (size_t k = 0; k <= n; k++) {
         if (k < n) {
             const size_t part = k + 1 < n ? most : bytes - k * most;
-            cuda_work work(q, (enum stream_id)(STREAM_DOWNLOAD + slot), KIND_DOWNLOAD, part);
+            const enum stream_id id = (enum stream_id)(STREAM_DOWNLOAD + slot);
+            const struct queue_access reads[] = {queue_reads(from + k * most, part)};
+            cuda_work work(q, id, reads, id == STREAM_QUERY ? 1 : 0, KIND_DOWNLOAD, part);
             STATUS_TRY(work.status);
             CUDA_TRY(cudaMemcpyAsync(bounce + k % 2 * most, from + k * most, part,
                                      cudaMemcpyDeviceToHost, work.stream),
@@ -88,7 +90,9 @@ enum status copy_by_bounce(struct cuda_queue *q, unsigned slot, char *to, const 
 enum status copy_directly(struct cuda_queue *q, unsigned slot, void *to, const void *from,
                           size_t bytes)
 {
-    cuda_work work(q, (enum stream_id)(STREAM_DOWNLOAD + slot), KIND_DOWNLOAD, bytes);
+    const enum stream_id id = (enum stream_id)(STREAM_DOWNLOAD + slot);
+    const struct queue_access reads[] = {queue_reads(from, bytes)};
+    cuda_work work(q, id, reads, id == STREAM_QUERY ? 1 : 0, KIND_DOWNLOAD, bytes);
     STATUS_TRY(work.status);
     CUDA_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, work.stream), "download");
     CUDA_TRY(cudaEventRecord(q->slot[slot].done[0], work.stream), "download");

@@ -141,7 +141,8 @@ enum status wait_on_device(struct cuda_queue *q, enum stream_id id, uint64_t seq
 enum status order_after(struct cuda_queue *q, const struct queue_op *op)
 {
     uint64_t needed[QUEUE_STREAMS] = {};
-    const bool after_all = op->id >= STREAM_DOWNLOAD; /* but for the other downloads */
+    /* but for the other downloads */
+    const bool after_all = op->id >= STREAM_DOWNLOAD && op->n_accesses == 0;
     for (uint64_t s = q->oldest; s < q->next; s++) {
         const struct queue_op *other = op_at(q, s);
         if (other->id != op->id && s > q->seen[op->id][other->id] &&

@@ -31,7 +31,8 @@ enum stream_id {
     STREAM_UPLOAD,
     STREAM_GEMM,
     STREAM_DOWNLOAD = STREAM_GEMM + GEMM_STREAMS, /* downloads: after everything queued before */
-    STREAM_QUERY = STREAM_DOWNLOAD + QUEUE_SLOTS, /* queries of the matrix, likewise */
+    STREAM_QUERY = STREAM_DOWNLOAD + QUEUE_SLOTS, /* queries of the matrix, likewise, but for
+                                                     those that name what they read */
     QUEUE_STREAMS
 };
 
@@ -156,12 +157,14 @@ class cuda_work
     {
         static_assert(N <= QUEUE_ACCESSES, "an operation has no room for so many accesses");
     }
-    /* Of streams whose operations come after all before, and name nothing. */
+    /* Of streams whose operations come after all before where they name nothing. */
     cuda_work(struct cuda_queue *queue, enum stream_id on, enum queue_kind kind = KIND_DEVICE,
               uint64_t bytes = 0)
         : cuda_work(queue, on, nullptr, 0, kind, bytes)
     {
     }
+    cuda_work(struct cuda_queue *queue, enum stream_id on, const struct queue_access *accesses,
+              size_t n_accesses, enum queue_kind kind, uint64_t bytes);
     ~cuda_work();
     cuda_work(const cuda_work &) = delete;
     cuda_work &operator=(const cuda_work &) = delete;
@@ -174,8 +177,6 @@ class cuda_work
     uint64_t sequence;
 
   private:
-    cuda_work(struct cuda_queue *queue, enum stream_id on, const struct queue_access *accesses,
-              size_t n_accesses, enum queue_kind kind, uint64_t bytes);
     bool open;
 };
 

@@ -23,6 +23,9 @@ struct matrix {
     enum dtype type;           /* f64 or f32 */
     const struct span *panels; /* ceil(n_series / panel) of them */
     size_t first;              /* of a band: a whole number of panels; else 0 */
+    double *most;              /* NULL, or host memory for a number of each row from `first` on:
+                                  survey() may leave the largest |r| of the row there, for select()
+                                  to pass over rows by; so that must not come before it */
 };
 
 static inline size_t matrix_panel_width(size_t p, size_t panel, size_t n_series)

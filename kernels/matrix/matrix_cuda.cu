@@ -188,6 +188,10 @@ enum status cuda_matrix_view::look(const struct matrix *m)
     view.first = m->first;
     view.panel = cuda_min(m->panel, cuda_max(1, m->n_series));
     view.type = m->type;
+    const size_t last = n > 0 ? n - 1 : 0;
+    reads = n > 0 && m->first / m->panel == last
+                ? queue_reads(m->panels[last].at, m->panels[last].bytes)
+                : queue_reads(nullptr, UINTPTR_MAX);
     for (size_t p = m->first / m->panel; p < n; p++) {
         const size_t width = matrix_panel_width(p, m->panel, m->n_series);
         STATUS_TRY(cuda_expect(m->panels[p], width - p * m->panel, width * dtype_bytes(m->type),

@@ -27,6 +27,8 @@ class cuda_matrix_view
     /* Fails with STATUS_INTERNAL when a panel is too small. */
     enum status look(const struct matrix *m);
     struct matrix_view view = {};
+    struct queue_access reads =
+        {}; /* a band's own panel, so that later ones may be computed; all */
 
   private:
     struct queue *q;

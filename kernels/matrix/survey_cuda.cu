@@ -2,8 +2,8 @@
  * survey_cuda - statistics of the whole matrix: histogram, mean of |r|, and every series' exact
  * median of |r|.
  *
- * Statistics: one sweep; a thread counts into its own column of a table in shared memory, sums of
- * |r| are taken by row and added in the rows' order.
+ * Statistics: one sweep; a thread counts into its own column of a table in shared memory, sums and
+ * maxima of |r| are taken by row, and sums added in the rows' order.
  *
  * Medians: for a batch of series the |r| of each, a row of the triangle and a column, are gathered
  * into one row (the columns by tiles); a block then selects: counts by the leading bits of |r| as a
@@ -20,6 +20,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 namespace
 {
@@ -27,17 +28,30 @@ namespace
 /* --- stats ----------------------------------------------------------------------------------- */
 
 const int THREADS = 128, BLOCKS = 792;
+const int AT_ONCE = 16; /* coefficients of a thread under way */
 
 struct stats {
     unsigned long long bins[MATRIX_BINS], undefined;
 };
 
+__device__ __forceinline__ int bin_of(double r)
+{
+    return matrix_bin(r);
+}
+/* The same of a float, whose r + 1 rounds to 1 in double from -2^-54 on and is exact in its bin. */
+__device__ __forceinline__ int bin_of(float r)
+{
+    const float scaled = r < 0 && r >= -0x1p-54f ? 0 : r * (MATRIX_BINS / 2);
+    return min(max(MATRIX_BINS / 2 + __float2int_rd(scaled), 0), MATRIX_BINS - 1);
+}
+
+/* row_sums: of |r| of each row; then the largest of each. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     count_stats(const __grid_constant__ matrix_view m, struct stats *out, double *row_sums)
 {
     __shared__ unsigned bins[MATRIX_BINS][THREADS];
-    __shared__ double shared[THREADS / 32 + 1];
+    __shared__ double shared[THREADS / 32 + 1], largest[THREADS / 32];
     for (int b = 0; b < MATRIX_BINS; b++) {
         bins[b][threadIdx.x] = 0;
     }
@@ -46,19 +60,36 @@ __global__ void __launch_bounds__(THREADS)
         const size_t j = m.n - 1 - k;
         const T *row = matrix_row<T>(m, j);
         double sum[1] = {0};
-#pragma unroll 4
-        for (size_t i = threadIdx.x; i < j; i += THREADS) {
-            const double r = (double)row[i];
-            if (r == r) {
-                bins[matrix_bin(r)][threadIdx.x]++;
-                sum[0] += fabs(r);
-            } else {
-                undefined++;
+        T most = 0;
+        for (size_t from = threadIdx.x; from < j; from += (size_t)AT_ONCE * THREADS) {
+            T v[AT_ONCE];
+#pragma unroll
+            for (int n = 0; n < AT_ONCE; n++) {
+                v[n] = from + n * THREADS < j ? __ldg(row + from + n * THREADS) : (T)NAN;
             }
+#pragma unroll
+            for (int n = 0; n < AT_ONCE; n++) {
+                const T r = v[n];
+                if (r == r) {
+                    bins[bin_of(r)][threadIdx.x]++;
+                    sum[0] += (double)fabs(r);
+                    most = fmax(most, fabs(r));
+                }
+                undefined += r != r && from + n * THREADS < j;
+            }
+        }
+        for (int by = 16; by > 0; by /= 2) {
+            most = fmax(most, __shfl_xor_sync(0xffffffffu, most, by));
+        }
+        if (threadIdx.x % 32 == 0) {
+            largest[threadIdx.x / 32] = (double)most;
         }
         block_sums<THREADS, 1>(sum, shared);
         if (threadIdx.x == 0) {
+            static_assert(THREADS == 4 * 32, "of four warps");
             row_sums[j - m.first] = sum[0];
+            row_sums[m.n - m.first + j - m.first] =
+                fmax(fmax(largest[0], largest[1]), fmax(largest[2], largest[3]));
         }
         __syncthreads();
     }
@@ -77,21 +108,21 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const matrix_view &view,
-                          struct matrix_survey *out)
+enum status compute_stats(struct cuda_queue *q, const struct matrix *m,
+                          const cuda_matrix_view &matrix, struct matrix_survey *out)
 {
     const size_t rows = m->n_series - m->first;
-    const size_t bytes = sizeof(struct stats) + rows * sizeof(double);
+    const size_t bytes = sizeof(struct stats) + 2 * rows * sizeof(double);
     struct stats *stats;
     {
-        cuda_work work(q, STREAM_QUERY);
+        cuda_work work(q, STREAM_QUERY, {matrix.reads});
         STATUS_TRY(work.status);
         STATUS_TRY(cuda_queue_scratch(q, STREAM_QUERY, bytes, (void **)&stats));
         double *row_sums = (double *)(stats + 1);
         CUDA_TRY(cudaMemsetAsync(stats, 0, sizeof *stats, work.stream), "zero");
         const unsigned blocks = (unsigned)cuda_min(BLOCKS, rows);
         auto kernel = m->type == DTYPE_F32 ? count_stats<float> : count_stats<double>;
-        kernel<<<blocks, THREADS, 0, work.stream>>>(view, stats, row_sums);
+        kernel<<<blocks, THREADS, 0, work.stream>>>(matrix.view, stats, row_sums);
         STATUS_TRY(cuda_launched("statistics of the matrix"));
         STATUS_TRY(work.done());
     }
@@ -104,6 +135,9 @@ enum status compute_stats(struct cuda_queue *q, const struct matrix *m, const ma
         double sum = 0;
         for (size_t j = 0; j < rows; j++) {
             sum += ((const double *)(host + 1))[j];
+        }
+        if (m->most != nullptr) {
+            memcpy(m->most, (const double *)(host + 1) + rows, rows * sizeof(double));
         }
         for (size_t b = 0; b < MATRIX_BINS; b++) {
             out->histogram[b] = host->bins[b];
@@ -412,7 +446,7 @@ enum status cuda_survey(struct queue *queue, const struct matrix *m, struct matr
     out->n_pairs = matrix_band_pairs(m);
     cuda_matrix_view matrix(queue);
     STATUS_TRY(matrix.look(m));
-    STATUS_TRY(compute_stats(q, m, matrix.view, out));
+    STATUS_TRY(compute_stats(q, m, matrix, out));
     if (median_abs == nullptr || m->first > 0) {
         return STATUS_OK;
     }

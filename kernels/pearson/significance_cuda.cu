@@ -108,7 +108,7 @@ enum status cuda_count_levels(struct queue *queue, const struct matrix *m,
     STATUS_TRY(space.alloc((3 * n + n_counts + n_words) * sizeof(double)));
     double *at = space.as<double>();
     {
-        cuda_work work(q, STREAM_QUERY);
+        cuda_work work(q, STREAM_QUERY, {matrix.reads});
         STATUS_TRY(work.status);
         CUDA_TRY(cudaMemsetAsync(at, 0, n * sizeof *at, work.stream), "zero");
         CUDA_TRY(

@@ -61,15 +61,25 @@ static void merge(struct matrix_survey *to, const struct matrix_survey *s)
     }
 }
 
-static enum status look_at(void *context, struct queue *q, const struct matrix *m)
+static enum status look(struct pearson_job *job, struct queue *q, const struct matrix *m)
 {
-    struct pearson_job *const job = context;
     struct matrix_survey survey;
     STATUS_TRY(job->ops->matrix->survey(
         q, m, &survey, pearson_is_swept(job) ? NULL : job->median_abs, &job->median_abs_all));
     merge(&job->survey, &survey);
     STATUS_TRY(pearson_basket_add(&job->basket, q, m));
     return pearson_partners_add(job, q, m);
+}
+
+static enum status look_at(void *context, struct queue *q, const struct matrix *m)
+{
+    struct matrix band = *m;
+    band.most = malloc((m->n_series - m->first + 1) * sizeof *band.most);
+    const enum status st = band.most != NULL
+                               ? look(context, q, &band)
+                               : status_fail(STATUS_NO_MEMORY, "no memory to look at the matrix");
+    free(band.most);
+    return st;
 }
 
 enum status pearson_look(struct pearson_job *job, correlate_visit *visit, void *context)

@@ -46,10 +46,12 @@ static enum status look_at(void *context, struct queue *q, const struct matrix *
 {
     struct search_state *s = context;
     struct matrix_survey survey;
-    double unused;
-    enum status code = q->backend->ops->matrix->survey(q, band, &survey, NULL, &unused);
+    struct matrix m = *band;
+    double unused, most[1024];
+    m.most = m.n_series - m.first <= sizeof most / sizeof *most ? most : NULL;
+    enum status code = q->backend->ops->matrix->survey(q, &m, &survey, NULL, &unused);
     s->n_undefined += survey.n_undefined;
-    return code == STATUS_OK ? pearson_basket_add(&s->basket, q, band) : code;
+    return code == STATUS_OK ? pearson_basket_add(&s->basket, q, &m) : code;
 }
 
 static enum status take_all(struct bench *b, struct search_state *s)

@@ -379,8 +379,9 @@ static void check_bands(const struct known *k)
     struct matrix_survey want, got, sum = {0};
     struct matrix_pair *pairs = calloc(n_pairs + 1, sizeof *pairs);
     double *medians = calloc(k->n + 1, sizeof *medians), kth_most = 0, want_kth, unused;
+    double *most = calloc(k->n + 1, sizeof *most);
     size_t n_found = 0;
-    assert_true(pairs && medians);
+    assert_true(pairs && medians && most);
     ASSERT_OK(kernels->survey(under_test_queue, &whole, &want, medians, &unused));
     ASSERT_OK(kernels->kth_abs(under_test_queue, &whole, 1, &want_kth));
     for (size_t first = 0, end; first < k->n; first = end) {
@@ -390,6 +391,7 @@ static void check_bands(const struct known *k)
         end = matrix_panel_width(first / whole.panel, whole.panel, k->n);
         band.first = first;
         band.n_series = end;
+        band.most = most; /* whole has none, and selects the same */
         ASSERT_OK(kernels->survey(under_test_queue, &band, &got, NULL, &unused));
         ASSERT_OK(kernels->kth_abs(under_test_queue, &band, 1, &kth));
         ASSERT_OK(kernels->select(under_test_queue, &band, 0.25, &found));
@@ -419,6 +421,7 @@ static void check_bands(const struct known *k)
     assert_true(isnan(want_kth) || kth_most == want_kth);
     free(pairs);
     free(medians);
+    free(most);
 }
 
 static void bands_give_what_the_matrix_gives(void **state)
