@@ -2,11 +2,13 @@
  * lags - see the header.
  *
  * Of each lag all series but their last samples are in standard form, and, a group of panels at a
- * time, all but their first samples. These are numbered after all series where moments are.
+ * time, all but their first samples. These are numbered after all series where moments are. A
+ * device makes those of the next lag beside the products of this one, which leave it room.
  */
 #include "kernels/pearson/lags.h"
 
 enum { GROUP = 4096 /* series whose ends are there at a time, or one panel */ };
+static const size_t TWICE_BYTES = (size_t)4 << 30;
 
 struct working {
     struct series_rows x;
@@ -72,10 +74,22 @@ static enum status working_room(const struct lags *l, struct room *room, struct 
     return room_span(room, 1, moments_bytes(w->moments.capacity), &w->moments.at);
 }
 
+/* Of two lags in turn; a backend that takes one thing at a time has one for both, and so has what
+ * would be much. */
+static enum status working_rooms(const struct lags *l, struct room *room, struct working *w)
+{
+    const size_t heads = l->c->n_taken * correlate_z_bytes(l->c, PEARSON_EXACT);
+    STATUS_TRY(working_room(l, room, &w[0]));
+    w[1] = w[0];
+    return l->c->queue->backend->ops->pearson->z_in_place || heads > TWICE_BYTES
+               ? STATUS_OK
+               : working_room(l, room, &w[1]);
+}
+
 enum status lags_count(const struct lags *l, struct room *work)
 {
-    struct working w;
-    return working_room(l, work, &w);
+    struct working w[2] = {0};
+    return working_rooms(l, work, w);
 }
 
 /* Makes the standard form of series `first` and on, from sample `from` on; part: how many, of how
@@ -112,23 +126,28 @@ static enum status keep(const struct lags *l, struct pearson_lagged *lagged, siz
     return l->c->queue->backend->ops->pearson->keep_lag(l->c->queue, lagged);
 }
 
-/* The series first .. first + n - 1 behind all, those of negative lags first. */
-static enum status take_group(const struct lags *l, const struct working *w, int lag, size_t first,
-                              size_t n, bool fresh)
+/* Their product with all heads. */
+static enum status multiply(const struct lags *l, const struct working *w, int lag, size_t n)
 {
     const struct correlation *const c = l->c;
-    const size_t all = c->n_taken, panel = l->r.panel, n_panels = (all + panel - 1) / panel;
     const struct pearson_panel product = {.precision = PEARSON_EXACT,
                                           .n_samples = w->x.n_samples - size_of(lag),
-                                          .a = {.z = w->tails, .first = all, .n = n},
-                                          .b = {.z = w->heads, .n = all},
+                                          .a = {.z = w->tails, .first = c->n_taken, .n = n},
+                                          .b = {.z = w->heads, .n = c->n_taken},
                                           .moments = w->moments,
                                           .r = w->products,
-                                          .width = all};
+                                          .width = c->n_taken};
+    STATUS_TRY(queue_check(c->queue));
+    return c->queue->backend->ops->pearson->gram(c->queue, &product);
+}
+
+/* What the product of series first .. first + n - 1 says, of negative lags first. */
+static enum status keep_group(const struct lags *l, const struct working *w, int lag, size_t first,
+                              size_t n, bool fresh)
+{
+    const size_t all = l->c->n_taken, panel = l->r.panel, n_panels = (all + panel - 1) / panel;
     struct pearson_lagged lagged = {
         .products = w->products, .first = first, .width = all, .lag = lag};
-    STATUS_TRY(queue_check(c->queue));
-    STATUS_TRY(c->queue->backend->ops->pearson->gram(c->queue, &product));
     for (size_t p = first / panel; p * panel < first + n; p++) {
         for (size_t q = p; q < n_panels; q++) {
             STATUS_TRY(keep(l, &lagged, q, p, true, fresh));
@@ -140,16 +159,38 @@ static enum status take_group(const struct lags *l, const struct working *w, int
     return STATUS_OK;
 }
 
+/* The tails of the group that begins with `first`. */
+static enum status make_tails(const struct lags *l, const struct working *w, int lag, size_t first)
+{
+    const size_t all = l->c->n_taken;
+    const struct series_rows part = {.first = all,
+                                     .n_series = lesser(group_of(l), all - first),
+                                     .n_samples = w->x.n_samples - size_of(lag)};
+    return standard(l, w, first, size_of(lag), part, w->tails);
+}
+
+/* The heads of a lag, and the tails of its first group. */
+static enum status begin_lag(const struct lags *l, const struct working *w, int lag)
+{
+    const struct series_rows part = {.n_series = l->c->n_taken,
+                                     .n_samples = w->x.n_samples - size_of(lag)};
+    STATUS_TRY(standard(l, w, 0, 0, part, w->heads));
+    return make_tails(l, w, lag, 0);
+}
+
+/* A lag that has begun; the next one begins behind its first product. */
 static enum status take_lag(const struct lags *l, const struct working *w, int lag, bool fresh)
 {
+    const struct working *const now = &w[lag % 2];
     const size_t all = l->c->n_taken, group = group_of(l);
-    struct series_rows part = {.n_series = all, .n_samples = w->x.n_samples - size_of(lag)};
-    STATUS_TRY(standard(l, w, 0, 0, part, w->heads));
-    part.first = all;
     for (size_t first = 0; first < all; first += group) {
-        part.n_series = lesser(group, all - first);
-        STATUS_TRY(standard(l, w, first, size_of(lag), part, w->tails));
-        STATUS_TRY(take_group(l, w, lag, first, part.n_series, fresh));
+        const size_t n = lesser(group, all - first);
+        STATUS_TRY(first > 0 ? make_tails(l, now, lag, first) : STATUS_OK);
+        STATUS_TRY(multiply(l, now, lag, n));
+        STATUS_TRY(first + n == all && size_of(lag) < lags_most(l)
+                       ? begin_lag(l, &w[(lag + 1) % 2], lag + 1)
+                       : STATUS_OK);
+        STATUS_TRY(keep_group(l, now, lag, first, n, fresh));
     }
     return STATUS_OK;
 }
@@ -170,16 +211,19 @@ static enum status begin(const struct lags *l)
 
 enum status lags_find(struct lags *l)
 {
-    struct working w;
-    bool fresh = !has_lag(l, 0);
-    STATUS_TRY(correlate_series(l->c, &w.x));
-    STATUS_TRY(working_room(l, &l->c->standard, &w));
+    struct working w[2] = {0};
+    const bool has_0 = has_lag(l, 0);
+    int lag = 1;
+    STATUS_TRY(correlate_series(l->c, &w[0].x));
+    STATUS_TRY(working_rooms(l, &l->c->standard, w));
     STATUS_TRY(begin(l));
-    for (int lag = 1; size_of(lag) <= lags_most(l); lag++) {
-        if (has_lag(l, lag) || has_lag(l, -lag)) {
-            STATUS_TRY(take_lag(l, &w, lag, fresh));
-            fresh = false;
-        }
+    while (size_of(lag) <= lags_most(l) && !has_lag(l, lag) && !has_lag(l, -lag)) {
+        lag++;
+    }
+    const int least = lag;
+    STATUS_TRY(size_of(lag) <= lags_most(l) ? begin_lag(l, &w[lag % 2], lag) : STATUS_OK);
+    for (; size_of(lag) <= lags_most(l); lag++) {
+        STATUS_TRY(take_lag(l, w, lag, !has_0 && lag == least));
     }
     room_free(&l->c->standard);
     return STATUS_OK;
