@@ -17,7 +17,7 @@ const int SCIDDICAT_TILE = 16, SCIDDICAT_TILE_CELLS = SCIDDICAT_TILE * SCIDDICAT
 
 /* Blocks of a step over a list: as many as the device holds at a time. One more would begin when
  * the others have ended, and take as long. */
-const unsigned SCIDDICAT_BLOCKS_A_MULTIPROCESSOR = 4;
+const unsigned SCIDDICAT_BLOCKS_A_MULTIPROCESSOR = 12;
 
 /* Of a cell's byte `kind`, above the bits of enum sciddicat_kind: the last guess, see
  * sciddicat_flows_from(). */

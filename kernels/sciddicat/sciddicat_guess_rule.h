@@ -106,6 +106,32 @@ SCIDDICAT_RULE unsigned sciddicat_lower(const double *above)
     return lower;
 }
 
+/* The flows of a cell, which sees levels >= 0 of cells that all accept, where the guess `set` is
+ * sure; false elsewhere. by: 1 / n and n, of as many as the set has; no branches, so that cells can
+ * be taken side by side. */
+SCIDDICAT_RULE bool sciddicat_flows_if_sure(double m, const double *u, double r, unsigned set,
+                                            const double *by, double *flow)
+{
+    double above[SCIDDICAT_SEEN], sum = m;
+    int32_t least = INT32_MAX, signs = 0;
+    for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+        sum = sciddicat_add_alive(sum, (set >> n & 1) != 0, u[n]);
+        signs |= sciddicat_high(u[n]);
+    }
+    const double a = sciddicat_mean_by(sum, by);
+    for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+        const bool member = (set >> n & 1) != 0;
+        above[n] = sciddicat_subtract(a, u[n]);
+        const int32_t high = sciddicat_high(above[n]), clear = member ? high : high ^ INT32_MIN;
+        least = clear < least ? clear : least;
+        if (n > 0) {
+            flow[n - 1] = sciddicat_keep(member, sciddicat_multiply(above[n], r));
+        }
+    }
+    const int32_t high = sciddicat_high(a);
+    return signs >= 0 && high >= 223 * SCIDDICAT_BINADE && least > high - 45 * SCIDDICAT_BINADE;
+}
+
 SCIDDICAT_RULE unsigned sciddicat_lowest(const double *u)
 {
     unsigned lowest = 1;

@@ -110,14 +110,24 @@ __device__ static __forceinline__ double2 sciddicat_share(int n)
  * quotient, as long as the remainder does not underflow; where it might, *tiny is set, and `divide`
  * has to be. None alive: anything, as nothing flows.
  */
+SCIDDICAT_RULE double sciddicat_mean_by(double sum, const double *by)
+{
+#ifdef __CUDA_ARCH__
+    const double q = __dmul_rn(sum, by[0]);
+    return __fma_rn(__fma_rn(-q, by[1], sum), by[0], q);
+#else
+    return sum / by[1];
+#endif
+}
+
 SCIDDICAT_RULE sciddicat_real sciddicat_mean(sciddicat_real sum, sciddicat_number n, bool divide,
                                              bool *tiny)
 {
 #ifdef __CUDA_ARCH__
-    const double2 by = sciddicat_share(n);
-    const double q = __dmul_rn(sum, by.x);
+    const double2 share = sciddicat_share(n);
+    const double by[2] = {share.x, share.y};
     *tiny |= ((unsigned)__double2hiint(sum) << 1) < 0x0f600000u; /* below 2^-900 */
-    return divide ? __ddiv_rn(sum, by.y) : __fma_rn(__fma_rn(-q, by.y, sum), by.x, q);
+    return divide ? __ddiv_rn(sum, by[1]) : sciddicat_mean_by(sum, by);
 #else
     (void)divide;
     (void)tiny;
@@ -184,10 +194,8 @@ SCIDDICAT_RULE sciddicat_real sciddicat_thickness(sciddicat_real h, const sciddi
 /* What a cell through which debris leaves the map has received so far. */
 SCIDDICAT_RULE sciddicat_real sciddicat_received(sciddicat_real sum, const sciddicat_real *in)
 {
-    for (int n = 0; n < SCIDDICAT_SEEN - 1; ++n) {
-        sum = sciddicat_add(sum, in[n]);
-    }
-    return sum;
+    return sciddicat_add(sciddicat_add(sciddicat_add(sciddicat_add(sum, in[0]), in[1]), in[2]),
+                         in[3]);
 }
 
 #endif

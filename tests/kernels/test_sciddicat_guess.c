@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+static size_t n_sure; /* guesses that were sure at once */
+
 static void compare(double m, const double *u, unsigned guess)
 {
     sciddicat_mask alive[SCIDDICAT_SEEN] = {true, true, true, true, true};
@@ -29,10 +31,29 @@ static void compare(double m, const double *u, unsigned guess)
     }
 }
 
+/* What is sure at once is what the rounds give. */
+static void compare_if_sure(double m, const double *u, unsigned guess)
+{
+    sciddicat_mask alive[SCIDDICAT_SEEN] = {true, true, true, true, true};
+    const double average = sciddicat_average(m, u, alive);
+    double by[2] = {0, 0}, flow[SCIDDICAT_SEEN - 1];
+    for (unsigned set = guess; set != 0; set &= set - 1) {
+        by[1] += 1;
+        by[0] = 1 / by[1];
+    }
+    const bool sure = sciddicat_flows_if_sure(m, u, 0.5, guess, by, flow);
+    n_sure += sure ? 1 : 0;
+    for (int n = 0; n < SCIDDICAT_SEEN - 1 && sure; ++n) {
+        const double want = sciddicat_flow(alive[n + 1], average, u[n + 1], 0.5);
+        assert_memory_equal(&flow[n], &want, sizeof want);
+    }
+}
+
 static void every_guess(double m, const double *u)
 {
     for (unsigned guess = 0; guess <= SCIDDICAT_ALL; ++guess) {
         compare(m, u, guess);
+        compare_if_sure(m, u, guess);
     }
 }
 
@@ -49,6 +70,7 @@ static void sciddicat_guess_is_right_on_levels_of_all_kinds(void **state)
         }
         every_guess(scale * reference_uniform(&g) + 1e-300, u);
     }
+    assert_true(n_sure >= 19000); /* one guess of each cell, but for a few */
 }
 
 /* Each level is the one that m would fill the first ones to, moved by a power of two of either
