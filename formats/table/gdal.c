@@ -118,7 +118,7 @@ static enum status open_handle(const struct table *t, struct table_handle **out)
 {
     struct gdal_words words;
     gdal_begin(&words);
-    const GDALDatasetH dataset = open_path(t->state, ((const struct gdal *)t->state)->path);
+    GDALDatasetH dataset = open_path(t->state, ((const struct gdal *)t->state)->path);
     gdal_end();
     *out = NULL;
     return dataset != NULL
@@ -230,7 +230,7 @@ static enum status choose_band(struct table *t, GDALDatasetH dataset)
 /* "": it has none. */
 static const char *name_driver(const char *path)
 {
-    const GDALDriverH driver = gdal.IdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL);
+    GDALDriverH driver = gdal.IdentifyDriverEx(path, GDAL_OF_RASTER, NULL, NULL);
     return driver != NULL ? gdal.GDALGetDriverShortName(driver) : "";
 }
 
@@ -329,7 +329,7 @@ static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
 {
     struct gdal *const s = t->state;
     struct table_bands *const b = &s->bands;
-    const GDALRasterBandH band = gdal.GetRasterBand(dataset, s->band);
+    GDALRasterBandH band = gdal.GetRasterBand(dataset, s->band);
     const char *const driver = gdal.GDALGetDriverShortName(gdal.GetDatasetDriver(dataset));
     const char *const interleave = gdal.GetMetadataItem(dataset, "INTERLEAVE", "IMAGE_STRUCTURE");
     const bool is_mosaic = strcmp(driver, "VRT") == 0;
@@ -383,9 +383,8 @@ static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
 static enum status write_place(const struct table *t, GDALDatasetH from, const char *path,
                                const double transform[6], OGRSpatialReferenceH system)
 {
-    const GDALDriverH driver = gdal.GetDriverByName("GTiff");
-    const GDALDatasetH to =
-        driver != NULL ? gdal.Create(driver, path, 1, 1, 1, GDT_Byte, NULL) : NULL;
+    GDALDriverH driver = gdal.GetDriverByName("GTiff");
+    GDALDatasetH to = driver != NULL ? gdal.Create(driver, path, 1, 1, 1, GDT_Byte, NULL) : NULL;
     const char *const point = gdal.GetMetadataItem(from, "AREA_OR_POINT", NULL);
     if (to == NULL) {
         return status_fail(STATUS_UNSUPPORTED, "%s: GDAL writes no GeoTIFF here",
@@ -437,7 +436,7 @@ static enum status read_place(const struct table *t, GDALDatasetH dataset, struc
     char path[64], aux[72];
     double transform[6];
     const bool has_place = gdal.GetGeoTransform(dataset, transform) == CE_None;
-    const OGRSpatialReferenceH system = gdal.GetSpatialRef(dataset);
+    OGRSpatialReferenceH system = gdal.GetSpatialRef(dataset);
     if (!has_place && system == NULL) {
         return STATUS_OK;
     }
@@ -459,7 +458,7 @@ static enum status read_place(const struct table *t, GDALDatasetH dataset, struc
 static enum status read_grid(const struct table *t, GDALDatasetH dataset)
 {
     struct gdal *const s = t->state;
-    const GDALRasterBandH band = gdal.GetRasterBand(dataset, s->band);
+    GDALRasterBandH band = gdal.GetRasterBand(dataset, s->band);
     STATUS_TRY(grid_new(s->bands.rows, s->bands.columns, &s->grid));
     struct grid *const g = s->grid;
     STATUS_TRY(read_place(t, dataset, g));
