@@ -317,9 +317,10 @@ static enum status warn_of_grouping(struct table *t, const struct csv_dialect *d
     return d->grouping == 0 || t->choice.signs.thousands != 0
                ? STATUS_OK
                : table_warn(t,
-                            "thousands are taken to be parted by %ss, and fractions by a %s: write "
-                            "numbers without the former if that is wrong",
-                            table_sign_name(d->grouping), table_sign_name(d->point));
+                            "%ss are read as thousands separators, and a %s as the decimal sign; "
+                            "thousands=%s says that this is right",
+                            table_sign_name(d->grouping), table_sign_name(d->point),
+                            table_sign_name(d->grouping));
 }
 
 /* Whether a comment at p has a word for each column. */

@@ -51,8 +51,8 @@ struct foreign {
     ".csv"
 #define GDAL "gdal_translate IN OUT.tif"
 #define OGR  "ogr2ogr -lco GEOMETRY=AS_XY"
-#define XARRAY                                                                                     \
-    PYTHON("xarray", "xarray.open_dataset(sys.argv[1]).to_dataframe().to_csv(sys.argv[2])") ".csv"
+/* A table of a data frame would have a row for each cell of a NetCDF array. */
+#define NCCOPY "nccopy -k nc4 IN OUT.nc"
 #define SCIPY                                                                                      \
     PYTHON("numpy, scipy.io", "numpy.savez(sys.argv[2], **{k: v for k, v in "                      \
                               "scipy.io.loadmat(sys.argv[1]).items() if k[0] != \"_\"})")          \
@@ -69,12 +69,11 @@ static const struct foreign formats[] = {
     [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", "")},
     [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True")},
     {"an old, binary or encrypted Excel spreadsheet", ".xlsb .xls ",
-     .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
-                                 ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
+     .command = "libreoffice --headless --convert-to xlsx IN", /* pandas needs xlrd */
      .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")}},
-    {"NetCDF", ".nc .nc3 .nc4 .cdf ", .command = XARRAY, .to_grid = GDAL, .for_grid = FOREIGN_GDAL,
+    {"NetCDF", ".nc .nc3 .nc4 .cdf ", .command = NCCOPY, .to_grid = GDAL, .for_grid = FOREIGN_GDAL,
      .for_table = FOREIGN_HDF5},
-    {"classic NetCDF", "", .command = XARRAY, .to_grid = GDAL, .for_grid = FOREIGN_GDAL,
+    {"classic NetCDF", "", .command = NCCOPY, .to_grid = GDAL, .for_grid = FOREIGN_GDAL,
      .begins = {BINARY("CDF\x01"), BINARY("CDF\x02"), BINARY("CDF\x05")}},
     {"HDF5 (NetCDF-4)", ".h5 .hdf5 .he5 ", .command = foreign_hdf5_to_npz, .to_grid = GDAL,
      .for_grid = FOREIGN_GDAL,

@@ -534,8 +534,9 @@ static enum status fail_choice(const struct array *z, const struct choice *v)
         const char *const why = v->n_members == 1 && z->member ? status_message() : "";
         return status_fail(STATUS_BAD_INPUT,
                            "%s: no member is a readable array of numbers in one or two dimensions "
-                           "(%.*s)%s%s",
-                           file, n, names, *why ? ": " : "", why);
+                           "(%.*s)%s%s%s",
+                           file, n, names, *why ? ": " : "", why,
+                           file_name_ends(file, ".npz") ? "" : "; name an archive of tables X.zip");
     }
     return status_fail(STATUS_BAD_INPUT,
                        "%s: %zu members could be meant (%.*s); say which one: -s member=NAME", file,

@@ -92,7 +92,9 @@ enum status command_retry(const struct settings *s, int *exit_status)
 enum status command_flush(const struct settings *s, int *exit_status)
 {
     if (!status_file_lives(s->spool)) { /* at its start a service tries everything */
-        return status_fail(STATUS_NOT_FOUND, "no service watches '%s' (--spool)", s->spool);
+        return status_fail(STATUS_NOT_FOUND,
+                           "no service watches '%s'; name the watched folder with --spool",
+                           s->spool);
     }
     return ask(s, "flush", (const char *const[]){NULL}, 1, 1, exit_status);
 }

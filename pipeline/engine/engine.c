@@ -19,6 +19,7 @@ enum {
     JOBS_WAITING = 6, /* beyond one a thread: small ones wait for lanes more than they compute */
     BLOCK_BYTES_MIN = 320 << 10,
     BLOCK_BYTES_MAX = 5 << 20,
+    JOBS_BYTES_MIN = 8 << 20,
     ENCODE_BUFFER_BYTES = 5 << 19, /* a piece raw and packed, and deflate's own state */
     DATA_BESIDE = 80 << 20,        /* of libraries, figures, lists, and what malloc keeps */
     DATA_BESIDE_THREAD = 1 << 20
@@ -103,28 +104,36 @@ static enum status make_encode_buffers(struct engine *e, int level)
     return STATUS_OK;
 }
 
-/* Shares --memory out: an eighth for blocks within their limits, the encode buffers, the rest for
- * jobs. */
-static enum status share_memory(struct engine *e, uint64_t memory)
+/* Sizes the blocks for that much memory: an eighth of it, within their limits. Returns what blocks
+ * and encode buffers take. */
+static uint64_t size_blocks(struct engine *e, uint64_t memory)
 {
-    e->n_blocks = 2 * e->n_threads + 4;
-    e->n_encode_buffers = 2 * e->n_threads + 2;
     uint64_t block = memory / 8 / e->n_blocks / 4096 * 4096;
     e->block_bytes = block < BLOCK_BYTES_MIN   ? BLOCK_BYTES_MIN
                      : block > BLOCK_BYTES_MAX ? BLOCK_BYTES_MAX
                                                : (size_t)block;
-    const size_t batch = BLOCK_BYTES_MAX / e->block_bytes, most = e->n_blocks / 4;
-    e->batch_blocks = batch < most ? batch : most;
-    uint64_t fixed = (uint64_t)e->n_blocks * e->block_bytes +
-                     (uint64_t)e->n_encode_buffers * ENCODE_BUFFER_BYTES;
-    uint64_t least = fixed + (8u << 20);
-    if (memory < least) {
+    return (uint64_t)e->n_blocks * e->block_bytes +
+           (uint64_t)e->n_encode_buffers * ENCODE_BUFFER_BYTES;
+}
+
+/* Shares --memory out: blocks, encode buffers, the rest for jobs. */
+static enum status share_memory(struct engine *e, uint64_t memory)
+{
+    e->n_blocks = 2 * e->n_threads + 4;
+    e->n_encode_buffers = 2 * e->n_threads + 2;
+    uint64_t enough = memory, least; /* more memory has larger blocks */
+    while (enough < (least = size_blocks(e, enough) + JOBS_BYTES_MIN)) {
+        enough = ((least >> 20) + 1) << 20;
+    }
+    if (enough > memory) {
         return status_fail(STATUS_BAD_ARGUMENT,
                            "--memory is too little for %zu threads; write --memory=%lluM or more, "
                            "or give fewer --threads",
-                           e->n_threads, (unsigned long long)(least >> 20) + 1);
+                           e->n_threads, (unsigned long long)enough >> 20);
     }
-    e->host_limit = memory - fixed;
+    const size_t batch = BLOCK_BYTES_MAX / e->block_bytes, most = e->n_blocks / 4;
+    e->batch_blocks = batch < most ? batch : most;
+    e->host_limit = memory - (least - JOBS_BYTES_MIN);
     return STATUS_OK;
 }
 

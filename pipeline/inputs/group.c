@@ -215,7 +215,7 @@ bool group_lacks(const struct group_file *f, char why[GROUP_WHY_BYTES])
         return true;
     }
     if (*stage_instead(job->stage, mine, parameter) != '\0') {
-        snprintf(why, GROUP_WHY_BYTES, "%s.%s.* without the parameter %s", job->stem, part->suffix,
+        snprintf(why, GROUP_WHY_BYTES, "%s.%s.* (and no parameter %s)", job->stem, part->suffix,
                  parameter);
         return true;
     }

@@ -271,11 +271,9 @@ static enum status give_up_job(struct parts *p, struct member *m, struct job_inp
     char why[GROUP_WHY_BYTES];
     enum status code = STATUS_OK;
     if (group_lacks(&m->f, why)) {
-        code = status_fail(
-            STATUS_BAD_INPUT,
-            "'%s': the inputs lack the other part of the job, from the same folder: %s also "
-            "needs %s",
-            m->f.path, m->f.job->stage->name, why);
+        code = status_fail(STATUS_BAD_INPUT,
+                           "'%s': %s also needs %s; give all files of a job, from one folder",
+                           m->f.path, m->f.job->stage->name, why);
     }
     take_out(p, m->f.job, out);
     *complete = code == STATUS_OK;

@@ -234,6 +234,12 @@ static enum status refuse_unknown(const struct options *o, const char *word, con
                            "leat %s: unknown option '%s'; for the parameter %s write -s %s=VALUE",
                            o->command, wrong, name, name);
     }
+    const char *const other =
+        o->command_with != NULL && strncmp(word, "--", 2) == 0 ? o->command_with(name) : NULL;
+    if (other != NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT, "leat %s: unknown option '%s'; leat %s has it",
+                           o->command, wrong, other);
+    }
     return near.best != NULL ? status_fail(STATUS_BAD_ARGUMENT,
                                            "leat %s: unknown option '%s'; did you mean --%s?",
                                            o->command, word, near.best)

@@ -43,6 +43,8 @@ struct options {
     size_t n_entries;
     /* Whether --NAME is no option, but KEY of --set KEY=VALUE. NULL: there are none. */
     bool (*is_parameter)(const char *name);
+    /* A command that has the option --NAME, which this one has not; NULL: none. */
+    const char *(*command_with)(const char *name);
     void (*print_more)(void); /* between options and notes in the help; NULL: nothing */
     /* Offers what the value of an option may be, where its `arg` does not say it: words in lower
      * case with '|' between them. NULL: nothing more. */

@@ -171,8 +171,9 @@ static enum status put_parameter(struct setting_list *list, const char *text, co
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
-        return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not KEY=VALUE, such as k=3", origin,
-                           text);
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: '%s' is not KEY=VALUE without blanks, such as method=spearman",
+                           origin, text);
     }
     char *const key = xstrndup(text, (size_t)(equals - text));
     settings_put(list, key, equals + 1, origin);

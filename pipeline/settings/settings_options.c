@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct command {
@@ -36,9 +37,8 @@ static const struct command commands[] = {
      "leat run -o out -s k=2-8 -s scale=unit beans.points.csv\n"
      "leat run -o all --memory 1G --resume *.clusters.*\n"
      "cat wells.clusters.csv | leat run -o out - --name w.clusters.csv\n",
-     "INPUT is a table (CSV, TSV, .npy, each also compressed, .npz, HDF5, a sheet), a grid (.asc, "
-     "also "
-     "compressed, or .tif), a folder, or an archive; '-' is standard input. "
+     "INPUT is a table (CSV, TSV, .xlsx, .ods, .npy, .npz, HDF5), a grid (.asc, .tif, GDAL's), a "
+     "folder, or an archive; text and .npy can be compressed; '-' is standard input. "
      "Exit status: 0 every job done, 1 some job failed, 2 nothing could be done."},
     {"check", SETTINGS_OF_CHECK, "INPUT...",
      "Reads and validates inputs, and reports what run would do with them.",
@@ -111,9 +111,15 @@ static enum status put_input(struct given *g, const char *text)
 {
     struct settings *s = g->settings;
     if (*g->command->operands == '\0' || *text == '\0') {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "leat %s: '%s' is not an argument of it; see leat %s --help",
-                           g->command->name, text, g->command->name);
+        return (g->command->where & (SETTINGS_OF_WATCH | SETTINGS_OF_STATUS | SETTINGS_OF_HANDS)) !=
+                       0
+                   ? status_fail(STATUS_BAD_ARGUMENT,
+                                 "leat %s: unexpected argument '%s'; if it is the watched folder, "
+                                 "write --spool '%s'",
+                                 g->command->name, text, text)
+                   : status_fail(STATUS_BAD_ARGUMENT,
+                                 "leat %s: unexpected argument '%s'; see leat %s --help",
+                                 g->command->name, text, g->command->name);
     }
     char key[64] = "";
     snprintf(key, sizeof(key), "%.*s", (int)strcspn(text, "="), text);
@@ -214,6 +220,23 @@ static void list_options(struct given *g)
     }
 }
 
+/* The first command that has the option; NULL: none. */
+static const char *command_with(const char *name)
+{
+    for (size_t i = 0; i < settings_n_keys; i++) {
+        const char *a = settings_keys[i].name, *b = name;
+        for (; *a != '\0' && *b == (*a == '_' ? '-' : *a); a++, b++) {
+        }
+        for (size_t c = 0; *a == '\0' && *b == '\0' && c < sizeof commands / sizeof *commands;
+             c++) {
+            if ((commands[c].where & settings_keys[i].where) != 0) {
+                return commands[c].name;
+            }
+        }
+    }
+    return NULL;
+}
+
 static enum status parse_options(struct given *g, int argc, char **argv, bool *done)
 {
     const struct command *c = g->command;
@@ -233,6 +256,7 @@ static enum status parse_options(struct given *g, int argc, char **argv, bool *d
                           ? settings_print_topics
                           : NULL,
         .is_parameter = (c->where & SETTING) != 0 ? settings_is_parameter : NULL,
+        .command_with = command_with,
         .complete = complete,
         .take = take};
     return options_parse(&options, argc, argv, g, done);
@@ -328,6 +352,7 @@ static enum status check_given(const struct settings *s, const struct command *c
                            "leat %s: --mpi shares the inputs itself; leave out --shard", name);
     }
     size_t n_stdin = 0;
+    struct stat at;
     for (size_t i = 0; i < s->n_inputs; i++) {
         n_stdin += settings_is_stdin(s->inputs[i]);
     }
@@ -353,6 +378,11 @@ static enum status check_given(const struct settings *s, const struct command *c
                ? status_fail(STATUS_BAD_ARGUMENT,
                              "leat retry: no job named; write leat retry ID..., or --all (see leat "
                              "status --failed)")
+           : stat(s->output, &at) == 0 && S_ISREG(at.st_mode)
+               ? status_fail(STATUS_BAD_ARGUMENT,
+                             "leat %s: no input given ('%s' is taken as the folder for results); "
+                             "write leat %s -o DIR %s",
+                             name, s->output, name, command->operands)
                : status_fail(STATUS_BAD_ARGUMENT,
                              "leat %s: no input given; write leat %s %s (see leat %s --help)", name,
                              name, command->operands, name);

@@ -132,7 +132,12 @@ enum status failed_jobs_list(const char *spool, size_t most, json_t **out, size_
         n = scandirat(failed_fd, ".", &entries, is_shown, by_name);
     }
     const enum status status =
-        n >= 0 ? STATUS_OK : status_fail_errno(errno, "'%s/failed': cannot be listed", spool);
+        n >= 0 ? STATUS_OK
+        : errno == ENOENT
+            ? status_fail(STATUS_NOT_FOUND,
+                          "no service has watched '%s' yet; name the watched folder with --spool",
+                          spool)
+            : status_fail_errno(errno, "'%s/failed': cannot be listed", spool);
     if (n >= 0) {
         *out = json_array();
         *n_all = (size_t)n;

@@ -50,10 +50,13 @@ enum status request_open_folder(const char *spool, int *out)
     if (*out < 0 ||
         (is_made && (fstat(work_fd, &owner) != 0 || !give(*out, &owner) || fsync(work_fd) != 0))) {
         const int error = errno;
-        code = status_fail_errno(error, "'%s': cannot be asked for anything%s", path,
-                                 error == EACCES   ? ", only root and its own user may"
-                                 : error == ENOENT ? ", nobody has watched it yet"
-                                                   : "");
+        code = error == ENOENT
+                   ? status_fail(STATUS_NOT_FOUND,
+                                 "no service has watched '%s' yet; name the watched "
+                                 "folder with --spool",
+                                 spool)
+                   : status_fail_errno(error, "'%s': cannot be asked for anything%s", path,
+                                       error == EACCES ? ", only root and its own user may" : "");
         beneath_close(*out);
         *out = -1;
     }

@@ -58,8 +58,8 @@ static enum status choose_nodes(const struct stage_input *in, struct interpolate
     const size_t columns = t->lines_are_columns ? lines : t->cells_per_line;
     if (columns < 2 || t->is_flat) {
         return status_fail(STATUS_BAD_INPUT,
-                           "%s: has one column of numbers; nodes are a table of at least two: x, "
-                           "then y, or y of several curves, with a row for each node",
+                           "%s: has one column of numbers; nodes have at least two: x (numbers, or "
+                           "dates such as 2024-05-01T12:30), then the y of each curve",
                            in->name);
     }
     c->n_curves = columns - 1;

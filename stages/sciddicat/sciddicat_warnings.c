@@ -219,15 +219,16 @@ static enum status warn_scale(const struct sciddicat_job *job, struct result *ou
             "the altitudes do not say how large their cells are (a world file beside them is not "
             "read: gdal_translate writes it into a GeoTIFF)",
         [GRID_UNCLEAR] = "the altitudes have a coordinate system whose unit is not understood",
-        [GRID_DEGREES] = "the altitudes have a geographic coordinate system: their cells are "
-                         "degrees wide and not square, but the model takes them to be; warp them "
-                         "to a projected one",
+        [GRID_DEGREES] =
+            "the altitudes have a geographic coordinate system (degrees), but the model "
+            "needs square cells; warp both grids to a projected one (gdalwarp "
+            "-t_srs)",
         [GRID_OTHER] = "the altitudes have a coordinate system whose unit is not known",
     };
     const double x = job->scale.cell_x_m, y = job->scale.cell_y_m;
     char unit[48];
     if (job->scale.unit != GRID_LENGTH) {
-        return result_warn(out, "%s: volumes, areas and lengths are for cells of 1 m x 1 m",
+        return result_warn(out, "%s; volumes, areas and lengths are for cells of 1 m x 1 m",
                            unknown[job->scale.unit]);
     }
     if (job->scale.unit_m != 1) {

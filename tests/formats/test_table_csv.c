@@ -82,9 +82,9 @@ static void check_grouped(const char *written, const char *sign, const char *sai
         const double all[] = {1, 678, 2, expected, 3, 9};
         assert_numbers(&r, all, 6);
         snprintf(told, sizeof told,
-                 "thousands are taken to be parted by %ss, and fractions by a %s: write numbers "
-                 "without the former if that is wrong",
-                 by ? by : "", by && strcmp(by, "point") == 0 ? "comma" : "point");
+                 "%ss are read as thousands separators, and a %s as the decimal sign; "
+                 "thousands=%s says that this is right",
+                 by ? by : "", by && strcmp(by, "point") == 0 ? "comma" : "point", by ? by : "");
         if (r.info->n_warnings != (by && !said) ||
             (r.info->n_warnings > 0 && strcmp(r.info->warnings[0], told) != 0)) {
             fail_msg("%s: %s", text, r.info->n_warnings > 0 ? r.info->warnings[0] : "no warning");

@@ -208,8 +208,8 @@ static void parts_of_unlike_jobs_are_told_apart(void **state)
     job_input_free(&job);
     assert_int_equal(give_up("", &job), STATUS_BAD_INPUT);
     assert_string_equal(status_message(),
-                        "'x.query.csv': the inputs lack the other part of the job, from the same "
-                        "folder: fit also needs x.nodes.* without the parameter query");
+                        "'x.query.csv': fit also needs x.nodes.* (and no parameter query); give "
+                        "all files of a job, from one folder");
     assert_string_equal(job.parts[0].path, "x.query.csv");
     job_input_free(&job);
     assert_int_equal(give_up("", &job), STATUS_OK);

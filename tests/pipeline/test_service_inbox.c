@@ -314,7 +314,7 @@ static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **stat
 /* In which folder nodes are a job without queries, and what either of the two says there. */
 static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
 {
-    static const char alone[] = "waits for x.nodes.* without the parameter query";
+    static const char alone[] = "waits for x.nodes.* (and no parameter query)";
     static const char in_place[] = "the parameter query ('linspace(0, 1, 5)') takes the place of "
                                    "X.query.*; leave out query, or remove the file";
     static const char missing[] = "waits for x.query.* or the parameter query";

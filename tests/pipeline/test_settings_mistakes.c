@@ -28,7 +28,12 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
         {"run --memry 1G x", {"leat run: unknown option '--memry'; did you mean --memory?"}},
         {"run x y --memory", {"leat run: option '--memory' needs a value; write --memory=SIZE"}},
         {"run x --force=1", {"leat run: option '--force' takes no value; write --force"}},
-        {"doctor x", {"leat doctor: 'x' is not an argument of it; see leat doctor --help"}},
+        {"doctor x", {"leat doctor: unexpected argument 'x'; see leat doctor --help"}},
+        {"watch in", {"unexpected argument 'in'; if it is the watched folder, write --spool 'in'"}},
+        {"check --force x", {"leat check: unknown option '--force'; leat run has it"}},
+        {"run --drain 5 x", {"leat run: unknown option '--drain'; leat watch has it"}},
+        {"run -s spearman x", {"'spearman' is not KEY=VALUE without blanks, such as method="}},
+
         {"run --memory 3X x", {"--memory", "3X"}},
         {"run --threads -1 x", {"--threads", "-1"}},
         {"run --jobs 1e3 x", {"--jobs", "1e3"}},

@@ -62,7 +62,7 @@ is 2 "unknown kind 'poins'" generate poins -o q.csv
 
 mkdir -p spool/in spool/failed/a spool/failed/b
 for what in hold release delete; do
-    is 2 "'spool/.work': cannot be asked for anything, nobody has watched it yet" $what --spool spool x
+    is 2 "no service has watched 'spool' yet; name the watched folder with --spool" $what --spool spool x
     is 2 "no job named|no input given" $what --spool spool
 done
 is 2 "no service watches .spool." flush --spool spool
@@ -70,7 +70,7 @@ is 2 "no service watches .spool." status --spool spool
 is 0 "" status --spool spool --failed
 is 2 "no job 'x'" retry --spool spool x
 is 2 "no job 'x'" retry --spool spool x y
-is 2 "'spool/.work': cannot be asked for anything, nobody has watched it yet" retry --spool spool x a
+is 2 "no service has watched 'spool' yet; name the watched folder with --spool" retry --spool spool x a
 mkdir spool/.work
 is 1 "no job 'x'" retry --spool spool x a
 is 0 "" retry -q --spool spool a b

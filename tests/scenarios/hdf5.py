@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -280,7 +281,7 @@ damaged = open("sum.h5", "rb").read().replace(np.array([1.5, 1.5]).tobytes(), np
 open("sum.h5", "wb").write(damaged)
 refused("sum.h5", "its checksum does not hold")
 open("x.clusters.nc", "wb").write(b"CDF\x01\0\0\0\0")
-refused("x.clusters.nc", "is classic NetCDF, which leat does not read; convert it: python3")
+refused("x.clusters.nc", "is classic NetCDF, which leat does not read; convert it: nccopy")
 subprocess.run(["gzip", "-k", "in/f8.h5"], check=True)
 refused("in/f8.h5.gz", "is an HDF5 file from gzip, which cannot be read in its order; unpack it")
 
@@ -310,6 +311,23 @@ n_results = sum("result.json" in names for _, _, names in os.walk("damage"))
 n_errors = sum(line.startswith("leat: error: damaged/") for line in said.splitlines())
 check(n_results + n_errors == n_files and n_errors > n_files / 20, f"{n_results} results and {n_errors} sentences of {n_files} files: {said[-3000:]}")
 print(f"{n_errors} of {n_files} damaged files are refused")
+
+# --- what converts a classic NetCDF keeps its rows and columns ---
+try:
+    from scipy.io import netcdf_file
+except ImportError:
+    netcdf_file = None
+if netcdf_file is not None and shutil.which("nccopy"):
+    with netcdf_file("classic.nc", "w") as f:
+        f.createDimension("time", N), f.createDimension("station", COLUMNS)
+        f.createVariable("t", "f8", ("time", "station"))[:] = A
+    code, said = leat("run", "-b", "cpu", "-p", "pearson", "-o", "classic", "classic.nc")
+    check(code == 1 and "is classic NetCDF, which leat does not read; convert it: nccopy" in said, said)
+    subprocess.run(said.rpartition("convert it: ")[2], shell=True, check=True)
+    check(leat("run", "-q", "-b", "cpu", "-s", "series=columns", "-p", "pearson", "-o", "classic", "classic.new.nc")[0] == 0, "classic.new.nc")
+    np.save("classic.npy", A)
+    check(leat("run", "-q", "-b", "cpu", "-s", "series=columns", "-p", "pearson", "-o", "classic", "classic.npy")[0] == 0, "classic.npy")
+    check(numbers_of("classic/classic.new", "pearson")["r"].tobytes() == numbers_of("classic/classic", "pearson")["r"].tobytes(), "classic")
 
 # --- in the sandbox of workers, which loads the module when a file comes; a bad one fails alone ---
 s = Service("spool")

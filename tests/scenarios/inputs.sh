@@ -52,8 +52,8 @@ cp unread/sub/x.dem.parquet unread/x.clusters.dat && cp unread/sub/x.dem.parquet
 for given in unread unread.tar; do
     expect 1 "$LEAT" run -b cpu -o out $given
     says "1 file in '$given' left alone: .*x.dem.parquet' is Parquet"
-    says "x.clusters.dat: is classic NetCDF, .*x.clusters.csv$"
-    says "y.clusters.nc: is classic NetCDF, .*y.clusters.csv$"
+    says "x.clusters.dat: is classic NetCDF, .*x.clusters.nc$"
+    says "y.clusters.nc: is classic NetCDF, .*y.clusters.new.nc$"
 done
 
 # The command works on that very file, whatever it is called.
@@ -83,6 +83,12 @@ P
         [ -n "$(find "made/$given" -name result.json)" ] || fail "$given: no result after '$command'"
     done
 ) || exit 1
+
+# A .zip of tables that is called otherwise.
+"$python" -c 'import zipfile; zipfile.ZipFile("zipped.csv", "w").write("good.csv", "good.clusters.csv")'
+expect 1 "$LEAT" run -q -b cpu -o zipped zipped.csv
+says 'zipped.csv: no member is a readable array .*; name an archive of tables X.zip$'
+mv zipped.csv zipped.zip && expect 0 "$LEAT" run -q -b cpu -o zipped zipped.zip
 
 # Results are no inputs, wherever they lie; show lists those of a folder, and goes into that of an archive.
 mkdir mixed && cp good.csv mixed/a.clusters.csv

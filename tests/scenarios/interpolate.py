@@ -598,7 +598,7 @@ def mistakes():
     refused(r"line 3: y is missing; every node needs all its numbers", "x,y\n0,1\n1,\n2,5\n")
     refused(r"line 3: x is missing", "x,y\n0,1\nNA,1\n2,5\n")
     refused(r"line 2: sine is missing", "x,y,sine\n0,1,\n1,2,3\n")
-    refused(r"one column of numbers; nodes are a table of at least two: x, then y", "x\n1\n2\n")
+    refused(r"one column of numbers; nodes have at least two: x", "x\n1\n2\n")
     refused(r"has 2 columns of numbers; queries are one column: choose it with query_columns=NAME",
             query="a,b\n1,2\n3,4\n")
     for query in ("a,b\n1,2\n3,4\n", "1,2\n3,4\n", "site,a,b\nx,1,2\ny,3,4\n", '"a, b",c\n1,2\n3,4\n'):
@@ -613,7 +613,7 @@ def mistakes():
     assert "one column with decimal commas" in " ".join(about("hinted/r")["warnings"])
     refused(r"r.query.csv: line 1, column 1: .inf. is infinite", query="inf\n")
     refused(r"r.nodes.csv: line 3, column 2: .oops. is not a number", "0,1\n1,2\n2,oops\n")
-    refused(r"the inputs lack the other part of the job, from the same folder: interpolate also needs r.query.\* or the parameter query",
+    refused(r"interpolate also needs r.query.\* or the parameter query",
             query=None)
     refused(r"r.query.csv: the parameter query \('linspace\(0, 1, 5\)'\) takes the place of X.query.\*; leave out query,",
             "x,y\n0,1\n1,2\n0,1\n", "0.5\n", *line)

@@ -36,7 +36,7 @@ echo '<PAMDataset/>' >in/a.dem.asc.aux.xml
 
 # A folder, two arguments, and the other way round: the same bits.
 run 1 -o all in
-says "deep/a.source.asc.*: the inputs lack the other part of the job, from the same folder: sciddicat also needs a.dem.\*"
+says "deep/a.source.asc.*: sciddicat also needs a.dem.\*"
 results all "a deep "
 results all/deep "b "
 run 0 -o two in/a.dem.asc in/a.source.asc
@@ -84,7 +84,7 @@ grep -q part capitals/A/thickness.prj || fail "A.prj goes before A.DEM.prj"
 # One alone fails with the name of what is missing; so does check.
 for command in run check; do
     expect 1 "$LEAT" $command -b cpu -o out in/a.dem.asc
-    says "in/a.dem.asc': the inputs lack the other part of the job, from the same folder: sciddicat also needs a.source"
+    says "in/a.dem.asc': sciddicat also needs a.source"
     expect 1 "$LEAT" $command -b cpu -o out in/a.source.asc
     says "a.dem"
 done
@@ -155,5 +155,5 @@ mkfifo fed.tar && { cat late.tar >fed.tar & }
 run 0 -o piped -s raster=asc.gz fed.tar
 says "fed.tar.*a.dem.prj.*not carried"
 run 1 -o half half.tar
-says "half.tar/a.source.asc': the inputs lack the other part of the job, from the same folder"
+says "half.tar/a.source.asc': sciddicat also needs a.dem.*; give all files of a job, from one folder"
 results half "b "

@@ -103,6 +103,8 @@ mistake "did you mean 'cuda'" run -b gpu good.clusters.csv
 mistake "no pipeline has a parameter 'K'; did you mean 'k'?" run -s K=3 good.clusters.csv
 mistake "unknown option '-output'; did you mean --output" run -output o good.clusters.csv
 [ ! -e utput ] || fail "-output is taken for -o utput"
+mistake "no input given .'good.clusters.csv' is taken as the folder for results.; write leat run -o DIR INPUT" \
+    run -o good.clusters.csv
 mistake "'k=3' is a parameter; write -s 'k=3'" run k=3 good.clusters.csv
 for option in --k=3 -k --k; do
     mistake "unknown option '-*k'; for the parameter k write -s k=VALUE" run $option 3 good.clusters.csv
@@ -110,6 +112,10 @@ done
 mistake "unknown option '--k'" status --k=3
 mistake "'good.clusters.csv' is a file or folder: leat run good.clusters.csv" good.clusters.csv
 mistake "memory is too little for [0-9]* thread.*; write --memory=[0-9]*M or more" run --memory 1K good.clusters.csv
+for threads in 1 2 5 16; do # what is said to be enough is
+    mistake "too little" run --threads $threads --memory 1K good.clusters.csv
+    expect 0 "$LEAT" check --threads $threads --memory "$(sed -n 's/.*--memory=\([0-9]*M\).*/\1/p' stderr)" good.clusters.csv
+done
 printf 'a,b\n"1,234","2,513"\n"3,125","4,521"\n"2,500","4,210"\n' >fraction.csv
 expect 1 "$LEAT" run -b cpu -o fraction fraction.csv
 says 'set -s decimal=comma or -s thousands=comma'

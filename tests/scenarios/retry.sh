@@ -48,7 +48,7 @@ P
 
 # What is asked for while no service runs stays; what cannot be is said at once.
 expect 2 "$LEAT" retry --spool s $a
-says "'s/.work': cannot be asked for anything, nobody has watched it yet"
+says "no service has watched 's' yet; name the watched folder with --spool"
 mkdir s/.work
 expect 0 "$LEAT" retry --spool s $b
 says "$b: asked for; no service runs: the next one does it when it starts$"

@@ -207,8 +207,8 @@ for shape in ((3,), (3, 1), (1, 3)):
 nodes("x,y\n1,1\n3,9\n2,4\n", query=npy((2, 3), 1, 2, 3, 1, 2, 3),
       refused="x.nodes.csv: x.query.npy: has 3 columns of numbers; queries are one column: save that column alone")
 nodes("x\n1\n3\n2\n", "query=1",
-      refused="x.nodes.csv: has one column of numbers; nodes are a table of at least two: x, then y, or y of several "
-              "curves, with a row for each node")
+      refused="x.nodes.csv: has one column of numbers; nodes have at least two: x (numbers, or dates such as "
+              "2024-05-01T12:30), then the y of each curve")
 # Of two curves the second one swings, and between its own nodes; not where nothing is asked for.
 PCHIP = "take method=pchip, which never leaves the range of neighbouring nodes"
 CALM = PCHIP.replace("take ", "take method=floater-hormann, which mostly stays near the nodes, or ")

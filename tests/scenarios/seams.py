@@ -172,7 +172,7 @@ assert not os.path.exists("bad"), os.listdir("bad")
 check = subprocess.run([LEAT, "check", "-b", "cpu", *SMALL, "-s", "columns=v", "-s", "query_columns=w", "a.values.csv",
                         "a.asked.csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
 assert "scores" in check and str(N) in check.replace(",", ""), check
-run("-o", "bad", "a.asked.csv", status=1, says="the inputs lack the other part of the job, from the same folder: scores also needs a.values")
+run("-o", "bad", "a.asked.csv", status=1, says="scores also needs a.values")
 run("-o", "bad", "a.values.csv", status=1, says="scores also needs a.asked.. or the parameter at")
 run("-o", "bad", "-s", "query_columns=" + "w" * 1001, "a.values.csv", "a.asked.csv", status=2, says="query_columns")
 sys.exit(0)

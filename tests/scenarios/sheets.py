@@ -193,8 +193,8 @@ check("errors.xlsx", 'cell B4 of "Sheet1": an error value of a spreadsheet is ta
 save("numbers_in_texts.xlsx", [["a", "b"], ["1.5", 1], ["2", 2], [" 3e2 ", 4]])
 check("numbers_in_texts.xlsx")
 save("german_texts.xlsx", [["Tiefe", "Druck"], ["1,5", "1.234,5"], ["2,25", "2.000,75"], ["0,5", "12,25"]])
-check("german_texts.xlsx", "thousands are taken to be parted by points, and fractions by a comma: write numbers without the former "
-      "if that is wrong")
+check("german_texts.xlsx", "points are read as thousands separators, and a comma as the decimal sign; "
+      "thousands=point says that this is right")
 save("german_texts_beside_numbers.xlsx", [["Tiefe", "Druck"], ["1,5", 2.125], ["2,25", 1.625], ["0,5", 0.375]])
 check("german_texts_beside_numbers.xlsx")
 save("german_texts_said.xlsx", [["Tiefe", "Druck"], ["1,500", 2.125], ["2,250", 1.625], ["0,5", 0.375]])
