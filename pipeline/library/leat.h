@@ -1,20 +1,20 @@
 /*
  * leat.h - leat for programs: correlations, clusters, curves through nodes and landslides of
- * arrays in memory, on the CPU's cores or on a CUDA device, with the results of the program `leat`
- * to the bit.
+ * arrays in memory, on the CPU's cores or on a CUDA device. The results are those of the program
+ * `leat` to the bit.
  *
  *   cc program.c $(pkg-config --cflags --libs leat)
  *
- * A context has the threads, or the device. It is used by one thread at a time, leat_cancel apart;
- * several contexts may be used at the same time. Every function that can fail returns a status, and
- * leat_error() says what was wrong and what to do. The library never prints and never ends the
- * program, and leaves its signals and its environment alone.
+ * A context has the threads, or the device. Only one thread may use it at a time, except for
+ * leat_cancel; several contexts may be used at the same time. Every function that can fail returns
+ * a status, and leat_error() says what was wrong and what to do. The library never prints and never
+ * ends the program. It does not touch the program's signals and environment.
  *
- * Structures of options begin with their size: set `size` to sizeof and the rest to 0 for the
- * defaults (LEAT_..._DEFAULTS does so), so that later versions may add members. A size of 0, and a
- * member that is set and that the library does not know, are LEAT_BAD_ARGUMENT. Results are the
- * library's, NULL after a failure, and freed by their leat_..._free; later versions may add members
- * at their ends.
+ * Structures of options begin with their size, so that later versions may add members: set `size`
+ * to sizeof and the rest to 0 for the defaults (LEAT_..._DEFAULTS does so). A size of 0 is
+ * LEAT_BAD_ARGUMENT; so is a member that is set, but that the library does not know. The library
+ * allocates results; free them by their leat_..._free. After a failure they are NULL. Later
+ * versions may add members at their ends.
  */
 #ifndef LEAT_H
 #define LEAT_H
@@ -28,11 +28,11 @@ extern "C" {
 
 enum leat_status {
     LEAT_OK,
-    LEAT_BAD_ARGUMENT, /* an argument that no data could make right */
-    LEAT_BAD_INPUT,    /* numbers that cannot be computed with: not finite, too far apart, ... */
-    LEAT_TOO_LARGE,    /* more memory than the context may take, or than can be counted */
+    LEAT_BAD_ARGUMENT, /* an argument that is wrong whatever the data are */
+    LEAT_BAD_INPUT,    /* numbers that leat cannot use: not finite, too far apart, ... */
+    LEAT_TOO_LARGE,    /* needs more memory than the context may take, or than a size_t counts */
     LEAT_NO_MEMORY,
-    LEAT_NO_BACKEND, /* no CUDA device that works, or for products no BLAS; leat_error says why */
+    LEAT_NO_BACKEND, /* no CUDA device works, or BLAS is missing; leat_error says why */
     LEAT_DEVICE,     /* the device has failed: close the context */
     LEAT_CANCELLED,
     LEAT_INTERNAL /* an error in leat itself */
@@ -49,12 +49,12 @@ struct leat_options {
     size_t size;
     const char *backend; /* "cpu" (NULL), "cuda", or "auto": CUDA where it works */
     int device;          /* of CUDA, from 0 */
-    size_t threads;      /* that compute; 0: as many as the process may run on */
+    size_t threads;      /* number of computing threads; 0: all processors of the process */
     uint64_t memory;     /* bytes that a call may take beside its arguments and results; 0: any */
-    /* Called with `user` by the thread that has called leat_correlate, _kmeans, _landslide or
-     * _interpolant_evaluate, between parts of the work; share: of it, from 0 to 1, never less than
-     * before. Not 0: the call returns LEAT_CANCELLED. It calls nothing of the context but
-     * leat_cancel. NULL: nobody asks. */
+    /* Called with `user` between parts of the work, by the thread that has called leat_correlate,
+     * _kmeans, _landslide or _interpolant_evaluate. share: the part of the work that is done, 0 to
+     * 1; it never falls. If it returns another value than 0, the call returns LEAT_CANCELLED. With
+     * the context it may only call leat_cancel. NULL: no progress. */
     int (*progress)(void *user, double share);
     void *user;
 };
@@ -63,18 +63,18 @@ struct leat_options {
         sizeof(struct leat_options), NULL, 0, 0, 0, NULL, NULL                                     \
     }
 
-/* Opens a context; *out is NULL on failure. options NULL: the defaults. LEAT_BAD_ARGUMENT,
- * _NO_BACKEND, _NO_MEMORY. */
+/* Opens a context; *out is NULL on failure. options NULL: the defaults. Fails with
+ * LEAT_BAD_ARGUMENT, _NO_BACKEND or _NO_MEMORY. */
 enum leat_status leat_open(const struct leat_options *options, struct leat_context **out);
-/* Its interpolants have been freed. NULL is fine. */
+/* Closes a context. Free its interpolants before. NULL is fine. */
 void leat_close(struct leat_context *c);
-/* What was wrong with the last call on the context that failed; of leat_open: NULL, for the calling
- * thread. Valid until the next call. */
+/* Says what was wrong with the last call on the context that failed. c NULL: the last leat_open of
+ * the calling thread that failed. Valid until the next call. */
 const char *leat_error(const struct leat_context *c);
 /* What computes: "cpu: AMD EPYC ..., 16 threads"; valid as long as the context. */
 const char *leat_backend(const struct leat_context *c);
-/* By any thread, also in a handler of signals: the call under way, or the next one, soon returns
- * LEAT_CANCELLED, unless it is about to end. */
+/* Cancels the call under way, or the next one: it soon returns LEAT_CANCELLED, unless it is about
+ * to end. Any thread may call this, and a handler of signals. */
 void leat_cancel(struct leat_context *c);
 
 /* --- arrays --- */
@@ -84,10 +84,10 @@ enum leat_type { LEAT_F8, LEAT_F4 }; /* double, float */
 enum leat_memory { LEAT_HOST_MEMORY, LEAT_DEVICE_MEMORY };
 
 /* Numbers in rows; borrowed for the call. LEAT_DEVICE_MEMORY is memory of the context's CUDA
- * device, aligned to its numbers, whose rows are contiguous: it is read there, after all that the
- * program has queued in `stream`. A call has done all its work when it returns, so any stream may
- * go on with its results; the context's device is the calling thread's current one then. On a CPU
- * it is LEAT_BAD_ARGUMENT. */
+ * device, aligned to its numbers, with contiguous rows. leat reads it there, after all work that
+ * the program has queued in `stream`. When a call returns, all its work is done, so any stream may
+ * use its results; the context's device is then the current one of the calling thread. With a CPU
+ * context, LEAT_DEVICE_MEMORY is LEAT_BAD_ARGUMENT. */
 struct leat_array {
     const void *data;
     enum leat_type type;
@@ -109,13 +109,14 @@ enum leat_precision { LEAT_EXACT, LEAT_F32 };
 
 struct leat_correlate_options {
     size_t size;
-    enum leat_method method;       /* of the samples, or of their average ranks; those of a pair
-                                      with missing samples are ranked again, and r is exact */
-    enum leat_precision precision; /* error of r: 1e-12, of pairs with missing samples 1e-10, or
-                                      1e-6; of the strongest pairs always the former */
-    size_t min_samples;            /* in common, without which a pair has no r; 0: 3; least 2 */
+    enum leat_method method;       /* correlates the samples, or their average ranks; with missing
+                                      samples each pair is ranked by itself, with LEAT_EXACT */
+    enum leat_precision precision; /* the largest error of r. LEAT_EXACT: 1e-12, for pairs with
+                                      missing samples 1e-10. LEAT_F32: 1e-6. The strongest pairs are
+                                      always LEAT_EXACT */
+    size_t min_samples;            /* a pair with fewer common samples has no r; 0: 3; least 2 */
     size_t top;                    /* strongest pairs wanted, at most 2^24; 0: none */
-    int without_r;                 /* not 0: r is not wanted, only moments and strongest pairs */
+    int without_r;                 /* not 0: no r, only moments and strongest pairs */
 };
 #define LEAT_CORRELATE_DEFAULTS                                                                    \
     {                                                                                              \
@@ -129,27 +130,30 @@ struct leat_pair {
 
 struct leat_correlate_result {
     size_t n_series, n_samples;
-    double *count, *mean, *m2, *min, *max; /* [n_series]: samples that are not missing, their mean,
-                                              sum of squared deviations from it, least, largest; of
-                                              ranks where these are correlated */
+    double *count, *mean, *m2, *min, *max; /* [n_series]: the number of samples that are not
+                                              missing; their mean, sum of squared deviations from
+                                              it, least and largest (of ranks, for LEAT_SPEARMAN) */
     double *lag1;                          /* [n_series]: autocorrelation at lag 1 */
-    double *median_abs;                    /* [n_series]: median of |r| of a series' pairs */
+    double *median_abs;                    /* [n_series]: median of |r| over a series' pairs */
     double *r; /* [n_series (n_series - 1) / 2]: of pairs (0,1), (0,2), ..., (1,2), ..., as
-                  SciPy's squareform; NaN: too few samples in common, or a series does not vary
-                  on them. NULL: not wanted */
+                  SciPy's squareform; NaN: too few common samples, or a series is constant on
+                  them. NULL: without_r */
     struct leat_pair *pairs; /* [n_pairs]: the strongest, by falling |r|, then by i and j */
     size_t n_pairs;
     uint64_t n_undefined; /* pairs without r */
 };
 
-/* Correlates series, a row each, of 2 samples or more; NaN: a missing sample. At least 2 series.
- * LEAT_BAD_INPUT names one with infinite samples, or with some too large to be squared: both have
- * ranks, so that LEAT_SPEARMAN takes them. options NULL: the defaults. Takes memory for the series
- * in double once (LEAT_EXACT), on a device for themselves, too, and for r twice. On a CPU its
- * products are OpenBLAS's, which then computes with one thread at a time wherever the program calls
- * it, too. Debian 12's is slow on processors newer than itself, unless OPENBLAS_CORETYPE (Haswell,
- * SkylakeX) is in the environment when the program begins, as `leat` sees to for itself; r has the
- * command's bits where both take the same. */
+/* Correlates series: at least 2 rows of at least 2 samples; NaN: a missing sample. options NULL:
+ * the defaults. LEAT_BAD_INPUT names a series with infinite samples, or with samples too large to
+ * be squared; LEAT_SPEARMAN accepts both, because they have ranks.
+ *
+ * Memory: one copy of the series in double (LEAT_EXACT), on a device the series themselves, too,
+ * and r twice.
+ *
+ * On a CPU, OpenBLAS computes the products. From then on OpenBLAS uses one thread for each call,
+ * also for calls of the program itself. Debian 12's OpenBLAS is slow on newer processors unless
+ * OPENBLAS_CORETYPE (Haswell, SkylakeX) is in the environment when the program begins; `leat` sets
+ * it for itself. r has the command's bits if both have the same OPENBLAS_CORETYPE. */
 enum leat_status leat_correlate(struct leat_context *c, const struct leat_array *x,
                                 const struct leat_correlate_options *options,
                                 struct leat_correlate_result **out);
@@ -163,11 +167,11 @@ enum leat_kmeans_scale { LEAT_SCALE_NONE, LEAT_SCALE_UNIT, LEAT_SCALE_RANGE };
 struct leat_kmeans_options {
     size_t size;
     size_t k;      /* clusters; 0: 8 */
-    size_t k_last; /* of a range from k on, of which the best by silhouette is taken; 0: k */
+    size_t k_last; /* tries k to k_last clusters, takes the best silhouette; 0: only k */
     size_t n_init; /* runs of each k from different first centroids; 0: 10 */
     uint64_t seed;
     uint64_t max_iter; /* of a run; 0: 300 */
-    double tol;        /* relative to the mean variance of the columns; 0: 1e-4; negative: none */
+    double tol;        /* as tol in leat-kmeans(7); 0: 1e-4; negative: until no label changes */
     enum leat_kmeans_init init;   /* greedy k-means++, random points, or the first k points */
     enum leat_kmeans_scale scale; /* columns to a standard deviation, or a range, of 1 */
 };
@@ -183,14 +187,14 @@ struct leat_kmeans_result {
     uint64_t *counts;      /* [k]: points of each cluster */
     double *within;        /* [k]: sums of squared distances to the centroid, of scaled columns */
     double inertia;        /* their sum */
-    double silhouette;     /* of a sample of at most 1000 points; NaN: all of them in one cluster */
+    double silhouette;     /* of a sample of at most 1000 points; NaN: all are in one cluster */
     uint64_t n_iterations; /* of the best run */
     int converged;
 };
 
-/* Clusters points, a row each, finite: LEAT_BAD_INPUT names the row and column of one that is not.
- * options NULL: the defaults. Takes memory for all points and 12 bytes a point on the backend, 12
- * alone where they are in the device's memory, aligned to 256 bytes. */
+/* Clusters points, a row each. LEAT_BAD_INPUT names the row and column of a number that is not
+ * finite. options NULL: the defaults. Memory on the backend: all points, and 12 bytes a point. For
+ * points in the device's memory, aligned to 256 bytes, it is only the 12 bytes a point. */
 enum leat_status leat_kmeans(struct leat_context *c, const struct leat_array *points,
                              const struct leat_kmeans_options *options,
                              struct leat_kmeans_result **out);
@@ -200,8 +204,9 @@ void leat_kmeans_free(struct leat_kmeans_result *r);
 
 struct leat_interpolant;
 
-/* The polynomial, by a method of leat's own choice or by one of two; a rational function, of degree
- * 3; and cubics from node to node, as SciPy's PchipInterpolator and CubicSpline. */
+/* The polynomial, by the faster of two methods (LEAT_BY_ITSELF) or by a given one; a rational
+ * function of degree 3; and cubics from node to node, as SciPy's PchipInterpolator and CubicSpline.
+ */
 enum leat_interpolant_method {
     LEAT_BY_ITSELF,
     LEAT_CHEBYSHEV,
@@ -211,24 +216,25 @@ enum leat_interpolant_method {
     LEAT_SPLINE
 };
 
-/* Sets up the curves through n nodes: x [n], in any order, and y [n_curves][n]. All finite, no x
- * twice, n <= 32768, of cubics <= 16777216. Error of a value: as leat-interpolate(7) says of the
- * method, of polynomials at most 50 units of rounding of sum |l_j(x) y_j|. n_queries: how many are
- * expected, for the choice of the method; 0: many. LEAT_BAD_INPUT names the nodes. Given back by
- * leat_interpolant_free. */
+/* Sets up the curves through n nodes: x [n], in any order, and y [n_curves][n]. All numbers are
+ * finite, and no x occurs twice; LEAT_BAD_INPUT names the nodes. n is at most 32768, for cubics
+ * 16777216. leat-interpolate(7) has the error of a value for each method; for polynomials it is at
+ * most 50 units of rounding of sum |l_j(x) y_j|. n_queries: the expected number of queries, for the
+ * choice of the method; 0: many. Free it by leat_interpolant_free. */
 enum leat_status leat_interpolant_new(struct leat_context *c, const double *x, const double *y,
                                       size_t n, size_t n_curves,
                                       enum leat_interpolant_method method, uint64_t n_queries,
                                       struct leat_interpolant **out);
-/* values [n][n_curves]: of all curves at n queries. NaN and infinite ones give NaN, but infinite
- * ones of cubics what these are there; far from the nodes a value may be infinite. */
+/* values [n][n_curves]: the values of all curves at n queries. A query that is NaN or infinite
+ * gives NaN; for cubics an infinite query gives their value there. Far from the nodes a value may
+ * be infinite. */
 enum leat_status leat_interpolant_evaluate(struct leat_interpolant *p, const double *queries,
                                            size_t n, double *values);
-/* The same of queries and values in the device's memory, as of struct leat_array. */
+/* The same for queries and values in the device's memory, as in struct leat_array. */
 enum leat_status leat_interpolant_evaluate_device(struct leat_interpolant *p, const double *queries,
                                                   size_t n, double *values, void *stream);
-/* The Lebesgue constant of the nodes: by how much errors of y may grow; infinite beyond 1e308; NaN
- * of cubics. */
+/* The Lebesgue constant of the nodes: the factor by which errors of y may grow; infinite beyond
+ * 1e308; NaN for cubics. */
 double leat_interpolant_lebesgue(const struct leat_interpolant *p);
 void leat_interpolant_free(struct leat_interpolant *p);
 
@@ -242,7 +248,7 @@ struct leat_landslide_options {
     uint64_t settle;         /* steps between checks whether any cell still moves; 0: none */
     uint64_t report_every;   /* steps from one report to the next; 0: a hundredth of all */
     double epsilon;          /* m of debris that adhere, at most 1e6; 0: 0.001; negative: none */
-    double r;                /* the share of a flow that happens in one step, at most 1; 0: 0.5 */
+    double r;                /* share of a flow that happens in one step, at most 1; 0: 0.5 */
     enum leat_nodata nodata; /* cells without an altitude: take no debris, or swallow it */
 };
 #define LEAT_LANDSLIDE_DEFAULTS                                                                    \
@@ -250,10 +256,10 @@ struct leat_landslide_options {
         sizeof(struct leat_landslide_options), 0, 0, 0, 0, 0, LEAT_NODATA_WALL                     \
     }
 
-/* The state after a step; sums over cells, in m: times the area of a cell, volumes. */
+/* The state after a step. Sums over cells are in m; multiply by the area of a cell for a volume. */
 struct leat_landslide_report {
     uint64_t step;
-    double on_map, lost_edge, lost_nodata; /* debris on the map; what has left it, so far */
+    double on_map, lost_edge, lost_nodata; /* sums: debris on the map; what has left it so far */
     double largest;                        /* thickness of a cell, m */
     uint64_t n_active;                     /* cells with more than epsilon */
 };
@@ -264,17 +270,17 @@ struct leat_landslide_result {
     double *max_thickness; /* likewise, the largest at any step */
     int32_t *arrival;      /* [rows][columns]: the first step after which a cell had more than
                               epsilon; 0: from the start; -1: never, or the altitude is NaN */
-    struct leat_landslide_report *reports; /* of the start, then as asked for, and of the end */
+    struct leat_landslide_report *reports; /* of the start, every report_every steps, of the end */
     size_t n_reports;
-    int settled; /* no cell moved in the last step, and so it ended early */
+    int settled; /* it ended early, because no cell moved in the last step */
 };
 
-/* Lets debris flow. dem: altitudes in m of a surface that has the debris on it, row by row, at most
- * 2^31 cells; NaN: NODATA. source: thickness of the debris in m, of the same shape; NaN: 0.
- * LEAT_BAD_INPUT names the row and column of an altitude beyond +-1e9 and of a thickness that is
- * not from 0 to 1e9. What flows to the outermost cells has left the map. options NULL: the
- * defaults. Takes about 62 bytes of memory a cell. A landslide is set up on the host: of device
- * memory a copy is made there. */
+/* Simulates the flow of debris. dem: altitudes in m of the surface, which includes the debris, row
+ * by row, at most 2^31 cells; NaN: NODATA. source: thickness of the debris in m, of the same shape;
+ * NaN: 0. options NULL: the defaults. LEAT_BAD_INPUT names the row and column of an altitude beyond
+ * +-1e9, or of a thickness that is not from 0 to 1e9. Debris that flows to the outermost cells has
+ * left the map. Memory: about 62 bytes a cell. leat sets the landslide up on the host, so it copies
+ * arrays in device memory there. */
 enum leat_status leat_landslide(struct leat_context *c, const struct leat_array *dem,
                                 const struct leat_array *source,
                                 const struct leat_landslide_options *options,

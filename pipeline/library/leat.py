@@ -1,5 +1,5 @@
 """leat for Python: correlations, clusters, curves through nodes and landslides of arrays in memory, on the CPU's cores
-or on a CUDA device, with the results of the program `leat` to the bit.
+or on a CUDA device. The results are those of the program `leat` to the bit.
 
     import leat
     leat.correlate(x, method="spearman").matrix()      # x: [series, samples]
@@ -8,15 +8,16 @@ or on a CUDA device, with the results of the program `leat` to the bit.
     leat.landslide(dem, source, steps=1000).thickness
     leat.run("wells.clusters.csv", top=50)["r"]        # the command on files
 
-Arrays are NumPy's, or what NumPy takes. float64 and float32 are read where they lie, also every second row of a larger
-array; other types, and rows whose numbers are not neighbours, are converted to a copy. Arrays of CuPy and PyTorch in a
-CUDA device's memory (__cuda_array_interface__) are read there: float32 or float64, contiguous. Results are NumPy's, but
-those of an Interpolant at CUDA queries. A masked array's masked numbers count as NaN.
+Arrays are NumPy's, or anything that NumPy converts. leat reads float64 and float32 in place, also every second row of a
+larger array. It copies other types, and rows whose numbers are not contiguous. It reads contiguous float32 and float64
+arrays of CuPy and PyTorch in the memory of a CUDA device (__cuda_array_interface__) there. Results are NumPy arrays,
+except those of an Interpolant at CUDA queries. Masked numbers of a masked array count as NaN.
 
 Every function takes a `context` (see Context). Without one it computes on all cores, or on the device that has the
-array. Ctrl-C cancels a call. Errors are exceptions with leat's own words, below leat.Error.
+array. Ctrl-C cancels a call. Errors are subclasses of leat.Error, with leat's own words.
 
-leat.h of libleat-dev has the contract of each function in full, and leat-pearson(7) and its like the methods.
+leat.h of libleat-dev has the full contract of each function; leat-pearson(7), leat-sciddicat(7), leat-interpolate(7) and
+leat-kmeans(7) describe the methods.
 """
 from __future__ import annotations
 
@@ -56,19 +57,19 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 class Error(Exception):
-    """What all errors of leat are."""
+    """The base of all errors of leat."""
 
 
 class BadArgument(Error, ValueError):
-    """An argument that no data could make right."""
+    """An argument that is wrong whatever the data are."""
 
 
 class BadInput(Error, ValueError):
-    """Numbers or a file that cannot be computed with."""
+    """Numbers or a file that leat cannot use."""
 
 
 class TooLarge(Error, MemoryError):
-    """More memory than the context may take, or than can be counted."""
+    """The call needs more memory than the context may take, or than a size_t counts."""
 
 
 class NoMemory(Error, MemoryError):
@@ -76,7 +77,7 @@ class NoMemory(Error, MemoryError):
 
 
 class NoBackend(Error):
-    """No CUDA device that works, or for products no BLAS."""
+    """No CUDA device works, or BLAS is missing."""
 
 
 class DeviceFailed(Error):
@@ -130,7 +131,7 @@ _NODATA = {"wall": 0, "sink": 1}
 
 @functools.lru_cache(maxsize=None)
 def _library() -> Any:
-    """libleat: of $LEAT_LIBRARY, of the wheel, of the prefix that this file is installed in, or the system's."""
+    """libleat: from $LEAT_LIBRARY, the wheel, the prefix in which this file is installed, or the system."""
     places = [os.environ.get("LEAT_LIBRARY", ""), _HERE + "/lib/libleat.so.0", _HERE + "/../../libleat.so.0"]
     try:
         library = ctypes.CDLL(next((place for place in places if os.path.exists(place)), "libleat.so.0"))
@@ -163,10 +164,10 @@ def __getattr__(name: str) -> str:
 class Context:
     """What computes: the threads of a CPU, or a CUDA device. Threads of Python may share one, and take turns.
 
-    backend: "cpu", "cuda", or "auto": CUDA where it works. device: of CUDA, from 0. threads: that compute; 0: as many as
-    the process may run on. memory: bytes that a call may take beside its arguments and results; 0: any.
-    progress(share): is called now and then, in another thread, with the share of the work that is done, from 0 to 1; an
-    exception there, or True, cancels the call. A `with` statement closes the context at its end.
+    backend: "cpu", "cuda", or "auto": CUDA where it works. device: number of the CUDA device, from 0. threads: number of
+    computing threads; 0: all processors of the process. memory: bytes that a call may take beside its arguments and
+    results; 0: no limit. progress(share): called now and then, in another thread, with the share of the work that is done,
+    0 to 1; if it raises an exception or returns True, the call is cancelled. A `with` statement closes the context at its end.
 
     Raises BadArgument, NoBackend, NoMemory.
     """
@@ -195,14 +196,14 @@ class Context:
         return _library().leat_backend(self._open()).decode()
 
     def cancel(self) -> None:
-        """By any thread: the call that is under way soon raises Cancelled, unless it is about to end."""
+        """Cancels the call under way: it soon raises Cancelled, unless it is about to end. Any thread may call this."""
         running = self._running
         if running is not None and self._handle is not None:
             running.stop = True
             _library().leat_cancel(self._handle)
 
     def close(self) -> None:
-        """Gives back threads, device and memory, and ends its interpolants. A closed one cannot compute."""
+        """Frees threads, device, memory and interpolants of the context. A closed context cannot compute."""
         if self._handle is None or self._pid != os.getpid():
             return
         with self._lock:
@@ -235,8 +236,8 @@ class Context:
         return running.stop
 
     def _do(self, kept: Any, function: Any, *arguments: Any) -> None:
-        """Calls the library in a thread of its own, so that this one can be interrupted meanwhile; kept: what must live
-        until it has ended."""
+        """Calls the library in another thread, so that this thread can be interrupted meanwhile; kept: objects that must
+        live until the call has ended."""
         call = SimpleNamespace(stop=False, raised=None, ended=threading.Event(), kept=kept)
         thread = threading.Thread(target=self._work, args=(call, function, arguments), daemon=True)
         try:
@@ -331,7 +332,7 @@ def _on_device(name: str, x: Any) -> tuple:
 
 
 def _products(shape: Sequence[int]) -> list:
-    """For each axis how many numbers lie from one to the next."""
+    """For each axis, how many numbers one step along it passes."""
     steps = [1]
     for n in reversed(shape[1:]):
         steps.insert(0, steps[0] * n)
@@ -339,7 +340,7 @@ def _products(shape: Sequence[int]) -> list:
 
 
 def _matrix(name: str, x: Any) -> tuple:
-    """As struct leat_array, and what must live as long."""
+    """A struct leat_array, and the object that must live as long."""
     if hasattr(x, "__cuda_array_interface__"):
         address, number, shape, stream = _on_device(name, x)
         row_bytes, memory = 0, 1
@@ -356,7 +357,7 @@ def _matrix(name: str, x: Any) -> tuple:
 
 
 class _Owner:
-    """What the library has allocated, and frees when the last array of it is gone."""
+    """A result that the library has allocated. It is freed when no array refers to it."""
 
     def __init__(self, context: Context, name: str, options: Any, kind: Any, *arrays: tuple) -> None:
         options.size = ctypes.sizeof(options)
@@ -386,7 +387,7 @@ class _Owner:
 
 @dataclass(eq=False)
 class Correlation:
-    """Of n series. Moments are of the samples that are not missing, with method="spearman" of their ranks."""
+    """Of n series. Moments are those of the samples that are not missing, or of their ranks (method="spearman")."""
 
     r: Optional[np.ndarray]  #: [n (n - 1) / 2], of pairs (0,1), (0,2), ..., (1,2), ..., as SciPy's squareform; NaN: none
     pairs: Optional[np.ndarray]  #: [top], fields i < j and r: the strongest by falling |r|; None: not wanted
@@ -419,11 +420,12 @@ def correlate(x: Any, method: str = "pearson", *, precision: str = "exact", min_
     """Correlates every pair of series.
 
     x: [series, samples], at least 2 of each; NaN: a missing sample. method: "pearson", or "spearman": of average ranks.
-    precision: of r; "exact" 1e-12 (of pairs with missing samples 1e-10), "f32" 1e-6. min_samples: in common, without
-    which a pair has no r; at least 2. top: strongest pairs wanted, at most 2^24. r=False: only those and the moments.
+    precision: largest error of r; "exact" 1e-12 (1e-10 for pairs with missing samples), "f32" 1e-6. min_samples: a pair with
+    fewer common samples has no r; at least 2. top: how many of the strongest pairs to return, at most 2^24. r=False: only
+    these pairs and the moments, no r.
 
-    Raises BadInput, which names the series, for infinite samples and those too large to be squared, unless they are
-    ranked; BadArgument, TooLarge, NoMemory, NoBackend, DeviceFailed, Cancelled.
+    Raises BadInput, which names the series, for infinite samples and for samples too large to be squared, except with
+    "spearman"; BadArgument, TooLarge, NoMemory, NoBackend, DeviceFailed, Cancelled.
     """
     chosen = _context(context, x)
     _choose_products()
@@ -438,8 +440,8 @@ def correlate(x: Any, method: str = "pearson", *, precision: str = "exact", min_
 
 @functools.lru_cache(maxsize=None)
 def _choose_products() -> None:
-    """Has OpenBLAS, which is loaded with the first product, take the kernels that the program has it take: it knows no
-    processor newer than itself. Where NumPy has loaded the same one, NumPy has chosen."""
+    """Lets OpenBLAS choose the same kernels as for the program. It loads with the first product, and does not know
+    processors newer than itself. If NumPy has loaded the same OpenBLAS before, NumPy has chosen."""
     if "OPENBLAS_CORETYPE" not in os.environ and os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as f:
             flags = next((set(line.split()) for line in f if line.startswith("flags")), set())
@@ -457,7 +459,7 @@ def _choose_products() -> None:
 
 @dataclass(eq=False)
 class Clusters:
-    """Of n points into k clusters."""
+    """k clusters of n points."""
 
     centroids: np.ndarray  #: [k, columns]
     labels: np.ndarray  #: [n], int32: 0 to k - 1
@@ -473,10 +475,11 @@ def kmeans(x: Any, k: Union[int, Sequence[int]] = 8, *, n_init: int = 10, seed: 
            tol: float = 1e-4, init: str = "k-means++", scale: str = "none", context: Optional[Context] = None) -> Clusters:
     """Divides points into k clusters, by Lloyd's algorithm.
 
-    x: [points, columns], finite. k: clusters, or (first, last): the best of these by silhouette. n_init: runs of each k
-    from different first centroids, of which the best is taken. init: "k-means++" (greedy), "random" points, or the
-    "first" k points. max_iter: iterations of a run; tol: it ends when centroids move less, relative to the columns' mean
-    variance; 0: when no label changes. scale: columns to a standard deviation ("unit") or a "range" of 1, or "none".
+    x: [points, columns], finite. k: number of clusters, or (first, last) to try these numbers and take the one with the
+    best silhouette. n_init: runs of each k from different first centroids; the best one counts. init: "k-means++" (greedy),
+    "random" points, or the "first" k points. max_iter: most iterations of a run. tol: a run ends when the centroids move less,
+    relative to the mean variance of the columns; 0: when no label changes. scale: "unit" or "range" scale each column to a
+    standard deviation or a range of 1; "none".
 
     Raises BadInput, which names the row and column, for numbers that are not finite; BadArgument, TooLarge, NoMemory,
     NoBackend, DeviceFailed, Cancelled.
@@ -500,9 +503,9 @@ class Interpolant:
     """Curves through nodes, set up once: `Interpolant(x, y)(queries)`, as SciPy's BarycentricInterpolator.
 
     x: [n], in any order, no number twice. y: [n], or [n, curves]. All finite. method: "chebyshev" and "barycentric" are
-    the polynomial, "auto" takes the one of them that is sooner done; "floater-hormann": a rational function of degree 3;
-    "pchip" and "spline": cubics from node to node, as SciPy's PchipInterpolator and CubicSpline. n at most 32768, of
-    cubics 16777216. n_queries: how many are expected, for that choice; 0: many.
+    the polynomial, and "auto" takes the faster of the two; "floater-hormann": a rational function of degree 3; "pchip" and
+    "spline": cubics from node to node, as SciPy's PchipInterpolator and CubicSpline. n is at most 32768, for cubics 16777216.
+    n_queries: the expected number of queries, for the choice of "auto"; 0: many.
 
     Raises BadInput, which names the nodes; BadArgument, TooLarge, NoMemory, NoBackend, DeviceFailed.
     """
@@ -529,9 +532,9 @@ class Interpolant:
             self._context._unused.append(self._handle)
 
     def __call__(self, queries: Any) -> Any:
-        """Values at queries of any shape, in an array of that shape; of several curves with one more axis, for these.
-        Far from the nodes they may be infinite; at NaN they are NaN. CUDA queries (float64) give a CUDA array of the
-        same library, in its current stream."""
+        """Values at queries of any shape, in an array of that shape; several curves add a last axis. Far from the nodes a
+        value may be infinite; at NaN it is NaN. CUDA queries (float64) give a CUDA array of the same library, in its
+        current stream."""
         self._context._open()
         if hasattr(queries, "__cuda_array_interface__"):
             address, number, shape, stream = _on_device("queries", queries)
@@ -552,7 +555,7 @@ class Interpolant:
 
     @property
     def lebesgue(self) -> float:
-        """The Lebesgue constant of the nodes: by how much errors of y may grow; NaN of cubics."""
+        """The Lebesgue constant of the nodes: the factor by which errors of y may grow; NaN for cubics."""
         self._context._open()
         return _library().leat_interpolant_lebesgue(self._handle)
 
@@ -574,13 +577,13 @@ class Landslide:
 def landslide(dem: Any, source: Any, steps: int = 4000, *, settle: int = 0, report_every: int = 0,
               epsilon: float = 0.001, r: float = 0.5, nodata: str = "wall",
               context: Optional[Context] = None) -> Landslide:
-    """Lets debris flow over a terrain, by the cellular automaton sciddicaT.
+    """Simulates debris that flows over a terrain, by the cellular automaton sciddicaT.
 
-    dem: [rows, columns], altitudes in m of a surface that has the debris on it; NaN: NODATA. source: of the same shape,
+    dem: [rows, columns], altitudes in m of the surface, which includes the debris; NaN: NODATA. source: of the same shape,
     thickness of the debris in m; NaN: 0. steps: at least 1. settle: steps between checks whether any cell still moves;
-    0: none. report_every: steps from one report to the next; 0: a hundredth of all. epsilon: m of debris that adhere.
-    r: the share of a flow that happens in one step, at most 1. nodata: such cells take no debris ("wall"), or swallow it
-    ("sink"). What flows to the outermost cells has left the map.
+    0: none. report_every: steps from one report to the next; 0: a hundredth of all. epsilon: thickness in m that adheres.
+    r: the share of a flow that happens in one step, at most 1. nodata: cells without an altitude take no debris ("wall"), or
+    swallow it ("sink"). Debris that flows to the outermost cells has left the map.
 
     Raises BadInput, which names the row and column, for altitudes beyond +-1e9 and thicknesses not from 0 to 1e9;
     BadArgument, TooLarge, NoMemory, NoBackend, DeviceFailed, Cancelled.
@@ -610,7 +613,7 @@ def _program() -> str:
 
 
 def main() -> None:
-    """The program in this process's place: the script `leat` of the wheel."""
+    """Replaces this process by the program; the script `leat` of the wheel calls it."""
     for number in signal.SIGPIPE, signal.SIGXFSZ:  # which Python ignores
         signal.signal(number, signal.SIG_DFL)
     program = _program()
@@ -619,14 +622,14 @@ def main() -> None:
 
 def run(*paths: Union[str, os.PathLike], pipeline: Optional[str] = None, output: Union[str, os.PathLike, None] = None,
         options: Sequence[str] = (), tables: bool = True, **parameters: Any) -> dict:
-    """Runs `leat run` on files, folders or archives, and reads what it has made.
+    """Runs `leat run` on files, folders or archives, and loads the results.
 
     parameters: of the pipeline, as `leat help PIPELINE` lists them: k=5, p_r=(0.3, 0.7), missing_value=-200. pipeline:
-    where no name says it. options: further ones of the command: ["--backend", "cuda", "--force"]. output: the folder for
-    results; None: one that is removed again. Returns what load() does; of several results a dict of these, by the names of
-    their folders.
+    needed if the names of the files do not select one. options: further options of the command, such as
+    ["--backend", "cuda", "--force"]. output: the folder for results; None: a temporary folder. Returns what load() returns;
+    for several results, a dict of these by the names of their folders.
 
-    Raises BadInput when a file is not fit, Error for other failures, with the command's words.
+    Raises BadInput if leat cannot use a file, Error for other failures, with the command's words.
     """
     import tempfile
 
@@ -654,10 +657,11 @@ def run(*paths: Union[str, os.PathLike], pipeline: Optional[str] = None, output:
 
 
 def load(folder: Union[str, os.PathLike], *, tables: bool = True) -> dict:
-    """A result of the command or the service: all that is in its result.json ("summary", "parameters", "warnings", ...),
-    the arrays of its .npz under their own names, and its grids and tables under their files' (thickness, pairs): grids
-    are [rows, columns], NODATA is NaN; tables are dicts of columns, NaN: no number. tables=False: without these, which
-    take longest. leat-pearson(7) and its like have what each means (RESULTS)."""
+    """Loads a result of the command or the service into a dict. It has the members of result.json ("summary", "parameters",
+    "warnings", ...), the arrays of .npz files under their own names, and grids and tables under the names of their files
+    (thickness, pairs). Grids are [rows, columns]; NODATA is NaN. Tables are dicts of columns; NaN: no number.
+    tables=False: without tables, which take longest. RESULTS in leat-pearson(7), leat-sciddicat(7), leat-interpolate(7) and
+    leat-kmeans(7) describes them."""
     folder = os.fspath(folder)
     with open(os.path.join(folder, "result.json"), encoding="utf-8") as f:
         result = json.load(f)

@@ -70,7 +70,7 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
            .kind = PARAM_CHOICE,
            .text = "upper",
            .choices = "upper|none|csv",
-           .help = "write the matrix as an array, not, or as a text"},
+           .help = "the matrix: in pearson.npz, not at all, or as CSV"},
     [TOP] = {.key = "top",
              .kind = PARAM_COUNT,
              .text = "1000",
