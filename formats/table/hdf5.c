@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FILLS = 8, COMPACT_BYTES = 64 << 10 };
+enum { MOST_FILLS = 8 /* as a message says */, COMPACT_BYTES = 64 << 10 };
 
 struct hdf5 {
     hid_t file, dataset;
@@ -162,16 +162,20 @@ static void exchange(struct handle *h)
  * wrong with it. */
 static const char *unpack(const struct hdf5 *s, struct handle *h, size_t n, uint32_t skipped)
 {
+    size_t bytes = s->chunk_bytes; /* that deflate has packed: checksums of before, too */
+    for (int i = 0; i < s->n_filters; i++) {
+        bytes += s->filters[i] == H5Z_FILTER_FLETCHER32 && (skipped >> i & 1) == 0 ? 4 : 0;
+    }
     for (int i = s->n_filters - 1; i >= 0; i--) {
-        const bool is_checksum = s->filters[i] == H5Z_FILTER_FLETCHER32;
         if ((skipped >> i & 1) != 0) {
             continue;
         }
-        if (is_checksum) {
+        if (s->filters[i] == H5Z_FILTER_FLETCHER32) {
             if (n < 4) {
                 return "it lacks its checksum";
             }
             n -= 4;
+            bytes -= 4;
             const unsigned char *const sum = h->packed + n;
             if (fletcher32(h->packed, n) != ((uint32_t)sum[0] | (uint32_t)sum[1] << 8 |
                                              (uint32_t)sum[2] << 16 | (uint32_t)sum[3] << 24)) {
@@ -180,12 +184,12 @@ static const char *unpack(const struct hdf5 *s, struct handle *h, size_t n, uint
             continue;
         }
         if (s->filters[i] == H5Z_FILTER_DEFLATE) {
-            const char *const trouble = table_bands_inflate(&h->inflate, h->packed, n, h->raw,
-                                                            s->chunk_bytes, s->chunk_bytes);
+            const char *const trouble =
+                table_bands_inflate(&h->inflate, h->packed, n, h->raw, bytes, bytes);
             if (trouble != NULL) {
                 return trouble;
             }
-            n = s->chunk_bytes;
+            n = bytes;
         } else {
             unshuffle(h->packed, n, s->shuffled_bytes, h->raw);
         }
@@ -445,20 +449,20 @@ static enum status lay_out(struct table *t)
 
 /* --- what the numbers mean -------------------------------------------------------------------- */
 
-/* NetCDF's own fill values, of 2 and 4 bytes and floats, where no attribute says another one: that
- * of the dataset, as HDF5 has it. */
+/* NetCDF's own fill value, where no attribute says another one: if it is that of the dataset, as
+ * HDF5 has it. Bytes have none. */
 static void add_fill(struct hdf5 *s)
 {
     const struct hdf5_field *const f = &s->shape.fields[0];
+    const int bits = (int)(8 * f->bytes);
     const double fill = f->kind == TABLE_FLOAT ? 9.969209968386869e36
-                        : f->bytes == 2        ? -32767
-                                               : -2147483647;
+                        : f->kind == TABLE_INT ? 1 - ldexp(1, bits - 1)
+                                               : ldexp(1, bits) - 1;
+    unsigned char raw[sizeof fill];
     double own;
-    if (s->shape.names != NULL || f->kind == TABLE_UINT || f->bytes < 2 ||
-        (f->kind == TABLE_INT && f->bytes > 4)) {
+    if (s->shape.names != NULL || f->bytes < 2) {
         return;
     }
-    unsigned char raw[sizeof own];
     memcpy(raw, s->fill, f->bytes);
     widen(f, raw, 1, &own);
     if (own == fill) {
@@ -466,21 +470,50 @@ static void add_fill(struct hdf5 *s)
     }
 }
 
-static void read_meaning(struct table *t)
+/* An attribute's numbers, up to `most`: *n, 0 where there is none of that name. An only one is
+ * finite. */
+static enum status read_numbers(struct table *t, const char *name, double *out, size_t most,
+                                size_t *n)
+{
+    const struct hdf5 *const s = t->state;
+    *n = hdf5_numbers(s->dataset, name, out, most);
+    bool is_read = *n > 0 || h5.Aexists(s->dataset, name) <= 0;
+    for (size_t i = 0; i < *n && most == 1; i++) {
+        is_read = isfinite(out[i]);
+    }
+    return is_read ? STATUS_OK
+                   : status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: its attribute %s is not %s",
+                                 source_name(t->source), s->name.text, name,
+                                 most == 1 ? "a finite number" : "of 1 to 8 numbers");
+}
+
+static enum status read_meaning(struct table *t)
 {
     struct hdf5 *const s = t->state;
+    struct hdf5_field *const f = &s->shape.fields[0];
     static const char *const names[] = {"_FillValue", "missing_value"};
+    size_t n, n_scales, n_offsets;
     for (size_t i = 0; i < 2; i++) {
-        s->missing.n_numbers += hdf5_numbers(s->dataset, names[i],
-                                             s->missing.numbers + s->missing.n_numbers, MOST_FILLS);
+        STATUS_TRY(
+            read_numbers(t, names[i], s->missing.numbers + s->missing.n_numbers, MOST_FILLS, &n));
+        s->missing.n_numbers += n;
     }
     if (s->missing.n_numbers == 0) {
         add_fill(s);
     }
+    /* NetCDF's old formats have no unsigned numbers, so that attributes are signed, too. */
+    const bool is_unsigned = f->kind == TABLE_INT && hdf5_says(s->dataset, "_Unsigned", "true");
+    f->kind = is_unsigned ? TABLE_UINT : f->kind;
+    for (size_t i = 0; i < s->missing.n_numbers; i++) {
+        double *const number = &s->missing.numbers[i];
+        *number += is_unsigned && *number < 0 ? ldexp(1, (int)(8 * f->bytes)) : 0;
+        *number = f->kind == TABLE_FLOAT && f->bytes == 4 ? (double)(float)*number : *number;
+    }
     s->scale = 1;
-    const bool has_scale = hdf5_numbers(s->dataset, "scale_factor", &s->scale, 1) == 1;
-    const bool has_offset = hdf5_numbers(s->dataset, "add_offset", &s->offset, 1) == 1;
-    s->is_scaled = has_scale || has_offset;
+    STATUS_TRY(read_numbers(t, "scale_factor", &s->scale, 1, &n_scales));
+    STATUS_TRY(read_numbers(t, "add_offset", &s->offset, 1, &n_offsets));
+    s->is_scaled = n_scales + n_offsets > 0;
+    return STATUS_OK;
 }
 
 /* Whether the library reads it without unpacking, and without another file. */
@@ -579,7 +612,7 @@ static enum status hdf5_open(struct table *t)
                               s->shape.n_left_out == 1 ? "is" : "are"));
     }
     STATUS_TRY(lay_out(t));
-    read_meaning(t);
+    STATUS_TRY(read_meaning(t));
     STATUS_TRY(read_names(t));
     describe(t);
     s->bands.kind = TABLE_FLOAT;

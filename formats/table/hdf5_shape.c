@@ -38,12 +38,17 @@ size_t hdf5_numbers(hid_t object, const char *attribute, double *out, size_t mos
 
 bool hdf5_says(hid_t object, const char *attribute, const char *text)
 {
-    char said[64] = "";
+    char said[64] = "", *own = NULL; /* of one length, or of any: HDF5's own memory */
     hid_t a, type;
-    const bool is = open_attribute(object, attribute, &a, &type) == 1 &&
-                    h5.Tget_class(type) == H5T_STRING && h5.Tis_variable_str(type) == 0 &&
-                    h5.Tget_size(type) < sizeof said && h5.Aread(a, type, said) >= 0 &&
-                    strncmp(said, text, strlen(text)) == 0;
+    bool is =
+        open_attribute(object, attribute, &a, &type) == 1 && h5.Tget_class(type) == H5T_STRING;
+    if (is && h5.Tis_variable_str(type) > 0) {
+        is = h5.Aread(a, type, &own) >= 0 && own != NULL && strcmp(own, text) == 0;
+    } else if (is) {
+        is = h5.Tget_size(type) < sizeof said && h5.Aread(a, type, said) >= 0 &&
+             strncmp(said, text, strlen(text)) == 0;
+    }
+    (void)h5.free_memory(own);
     hdf5_drop(type);
     hdf5_drop(a);
     return is;

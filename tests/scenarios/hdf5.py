@@ -106,6 +106,26 @@ with h5py.File(made("marked_f4.h5", np.where(A < 0, np.nan, A).astype("f4")), "w
     f["a"] = np.where(A < 0, -9999.9, A).astype("f4")
     f["a"].attrs["_FillValue"] = np.float32(-9999.9)
 
+with h5py.File(made("marked_by_doubles.h5", np.where(A < 0, np.nan, A.astype("f4").astype("f8") * 0.5)), "w") as f:
+    f["a"] = np.where(A < 0, -9999.9, A).astype("f4")
+    f["a"].attrs.update({"missing_value": -9999.9, "scale_factor": 0.5})
+signed = (A * 100).round().astype("i2")  # of which the negative ones are large without a sign
+for kind in str, np.string_:
+    with h5py.File(made(f"unsigned_{kind.__name__}.h5", np.where(signed == -32, np.nan, signed.astype("u2") + 1.0)), "w") as f:
+        f["a"] = signed
+        f["a"].attrs.update({"_Unsigned": kind("true"), "_FillValue": np.int16(-32), "add_offset": 1})
+with h5py.File(made("sum_first.h5", A), "w") as f:  # as NetCDF orders them
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    properties.set_chunk((60, 5)), properties.set_shuffle(), properties.set_fletcher32(), properties.set_deflate(4)
+    h5py.h5d.create(f.id, b"a", h5py.h5t.IEEE_F64LE, h5py.h5s.create_simple(A.shape), properties).write(h5py.h5s.ALL, h5py.h5s.ALL, A.copy())
+for kind, fill in ("i2", -32767), ("u2", 65535), ("i4", -2147483647), ("u4", 4294967295), ("i8", 2 - 2**63), ("u8", 2**64 - 2), ("f4", 9.969209968386869e36):
+    numbers = np.arange(N * COLUMNS).reshape(N, COLUMNS).astype(kind)
+    numbers[7] = fill
+    wanted = numbers.astype("f4" if kind == "f4" else "f8")
+    one(f"fill_of_no_program_{kind}.h5", numbers, wanted=wanted.copy())
+    wanted[7] = np.nan
+    one(f"fill_of_netcdf_{kind}.h5", numbers, wanted=wanted, fillvalue=np.array(fill, kind)[()])
+
 # A file of MATLAB since 7.3: 512 bytes of its own, matrices by columns, text as numbers, cells beside.
 with h5py.File(made("matrix.mat", np.asfortranarray(A)), "w", userblock_size=512) as f:
     f["A"], f["name"], f["#refs#/a"] = A.T.copy(), np.array([[97], [98]], "u2"), A[:9]
@@ -256,6 +276,8 @@ bad("loop.h5", lambda f: (f.__setitem__("a", h5py.SoftLink("/b")), f.__setitem__
 bad("virtual.h5", virtual, "dataset /a: its numbers lie in other files, which are not opened")
 bad("outside.h5", lambda f: f.create_dataset("a", (N, COLUMNS), "f8", external=[("outside.raw", 0, h5py.h5f.UNLIMITED)]).__setitem__(..., A),
     "dataset /a: its numbers lie in other files, which are not opened")
+for attribute, value in ("scale_factor", "0.5"), ("add_offset", np.nan), ("scale_factor", [1.0, 2.0]), ("missing_value", np.arange(9)):
+    bad("attribute.h5", lambda f: put(f, "a", A, **{attribute: value}), f"dataset /a: its attribute {attribute} is not ")
 said = bad("lzf.h5", lambda f: f.create_dataset("a", data=A, compression="lzf"), "dataset /a is packed by lzf (filter 32000)...convert it: python3")
 subprocess.run(["bash", "-c", sys.executable + said[said.index("python3") + 7:]], check=True)
 check(leat("run", "-q", "-b", "cpu", "-o", "converted", "lzf.npz")[0] == 0, "the command converts nothing")
