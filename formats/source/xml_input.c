@@ -140,7 +140,7 @@ static enum status pass_other(struct xml_input *x)
     const bool is_comment = memcmp(begin_of(x), "<!--", 4) == 0;
     size_t n;
     if (begin_of(x)[1] == '!' && !is_comment) {
-        return fail_at(x, STATUS_UNSUPPORTED, "has a document type, which is not read");
+        return fail_at(x, STATUS_UNSUPPORTED, "has a document type or CDATA, which are not read");
     }
     STATUS_TRY(complete(x, is_comment ? "-->" : "?>", &n));
     x->at += n;

@@ -19,6 +19,7 @@
 enum {
     MOST_SHEETS = 4096,
     MOST_LISTED = 12,
+    MOST_CELL_BYTES = 1 << 20,
     NAME_AT = 30, /* of a zip's first member */
     PIECE_BYTES = 64 << 10
 };
@@ -54,15 +55,23 @@ struct sheet_place sheet_place_of(uint32_t row, uint32_t column)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
+/* What is read is bounded by the file's size, whatever it calls a sheet how often. */
+static enum status count_read(struct sheet_book *b, size_t n)
+{
+    const struct source_limits *const limits = source_limits(b->source);
+    b->n_read += n;
+    STATUS_TRY(source_check_stop(b->source));
+    return source_check_limits(limits, source_name(b->source), source_file_bytes(b->source),
+                               b->n_read);
+}
+
 /* The end of a part checks what has been read of it. */
 static enum status read_part(void *user, void *dst, size_t cap, size_t *n)
 {
     struct sheet_book *const b = user;
-    STATUS_TRY(source_check_stop(b->source));
     STATUS_TRY(zip_input_read(b->zip, dst, cap, n));
     STATUS_TRY(*n == 0 ? zip_input_end(b->zip) : STATUS_OK);
-    return source_check_limits(source_limits(b->source), b->where, b->part.packed_bytes,
-                               b->xml.offset + b->xml.buffer.len + *n);
+    return count_read(b, *n);
 }
 
 /* Finds a part by its name: *found. */
@@ -73,6 +82,7 @@ static enum status find_part(struct sheet_book *b, const char *name, bool *found
     STATUS_TRY(zip_input_open(b->source, &b->zip));
     for (*found = false; !end && !*found;) {
         STATUS_TRY(zip_input_next(b->zip, &b->part, &end));
+        STATUS_TRY(count_read(b, sizeof b->part));
         *found = !end && strcasecmp(b->part.name, name) == 0;
     }
     return STATUS_OK;
@@ -118,6 +128,15 @@ enum status sheet_add(struct sheet_book *b, struct xml_span name)
     code = code ? code : bytes_append(&text, "", 1);
     b->sheets[b->n_sheets++] = (struct sheet){.name = (char *)text.data};
     return code;
+}
+
+enum status sheet_append(struct sheet_book *b, struct xml_span text)
+{
+    STATUS_TRY(xml_append(&b->cell.text, text));
+    return b->cell.text.len <= MOST_CELL_BYTES
+               ? STATUS_OK
+               : status_fail(STATUS_TOO_LARGE, "%s: cell %s holds more than 1 MiB of text",
+                             b->where, sheet_place_of(b->cell.row, b->cell.column).text);
 }
 
 bool sheet_is(const struct sheet_book *b, size_t i, const char *wanted)

@@ -50,8 +50,9 @@ struct sheet_book {
     struct zip_input_member part; /* that is being read ... */
     char *where;                  /* ... and what messages call it */
     struct xml_input xml;
-    bool is_scan; /* cells have no text but a sign that they are filled, where that saves time */
-    size_t at;    /* the sheet that is being read */
+    uint64_t n_read; /* bytes of all parts, however often, and of the directory */
+    bool is_scan;    /* cells have no text but a sign that they are filled, where that saves time */
+    size_t at;       /* the sheet that is being read */
     struct sheet_cell cell;
     uint32_t next_row, next_column;
     bool in_table, in_cell, in_text;
@@ -80,6 +81,8 @@ extern const struct sheet_format sheet_xlsx, sheet_ods;
 /* Goes to the begin of a part, for xml_next(). */
 enum status sheet_open_part(struct sheet_book *b, const char *part) STATUS_MUST_CHECK;
 enum status sheet_add(struct sheet_book *b, struct xml_span name) STATUS_MUST_CHECK;
+/* Appends what a text stands for to the cell's. STATUS_TOO_LARGE. */
+enum status sheet_append(struct sheet_book *b, struct xml_span text) STATUS_MUST_CHECK;
 /* Whether the user means sheet i, by its name or its number from 1. */
 bool sheet_is(const struct sheet_book *b, size_t i, const char *wanted);
 /* Reads the cells that come, and counts them for their sheets; to the first number of a sheet where

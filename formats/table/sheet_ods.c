@@ -179,7 +179,7 @@ static enum status ods_next(struct sheet_book *b, bool *end)
         enum xml_event event;
         STATUS_TRY(xml_next(&b->xml, &event));
         if (event == XML_TEXT) {
-            STATUS_TRY(b->in_text ? xml_append(&b->cell.text, b->xml.content) : STATUS_OK);
+            STATUS_TRY(b->in_text ? sheet_append(b, b->xml.content) : STATUS_OK);
             continue;
         }
         if (event == XML_BEGIN) {

@@ -339,8 +339,7 @@ static enum status xlsx_next(struct sheet_book *b, bool *end)
             return STATUS_OK;
         }
         if (event == XML_TEXT) {
-            STATUS_TRY(b->in_cell && b->in_text ? xml_append(&b->cell.text, b->xml.content)
-                                                : STATUS_OK);
+            STATUS_TRY(b->in_cell && b->in_text ? sheet_append(b, b->xml.content) : STATUS_OK);
         } else if (b->in_cell && event == XML_END && xml_is(name, "c")) {
             STATUS_TRY(end_cell(b));
             if (b->cell.text.len > 0 || b->cell.is_unstored) {

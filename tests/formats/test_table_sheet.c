@@ -398,6 +398,15 @@ static void texts_and_lines_beyond_their_memory_are_refused(void **state)
         bytes_free(&zip);
     }
     bytes_free(&strings);
+    struct bytes cell = {0};
+    assert_int_equal(bytes_printf(&cell,
+                                  "<sheetData><row r=\"7\"><c r=\"B7\" t=\"inlineStr\"><is><t>"
+                                  "%*d</t></is></c></row></sheetData>",
+                                  3 << 20, 1),
+                     STATUS_OK);
+    assert_int_equal(bytes_append(&cell, "", 1), STATUS_OK);
+    refuses_sheet((char *)cell.data, STATUS_TOO_LARGE, "cell B7 holds more than 1 MiB of text");
+    bytes_free(&cell);
     const struct table_options options = {.max_line_bytes = 1000};
     struct reading r = read_zip(
         open_document(TABLE "<table:table-row>" VALUE(
@@ -407,6 +416,43 @@ static void texts_and_lines_beyond_their_memory_are_refused(void **state)
         &options);
     assert_failed(&r, STATUS_TOO_LARGE, "row 1 is longer than 1000 bytes", NULL);
     reading_free(&r);
+}
+
+/* Each of 3000 sheets is the same part of 1 MB, which holds no number. */
+static void one_part_that_is_many_sheets_is_bounded_by_the_size_of_the_file(void **state)
+{
+    struct bytes root = {0}, relations = {0}, part = {0};
+    (void)state;
+    assert_int_equal(bytes_printf(&root, ROOT "<x:sheets>"), STATUS_OK);
+    assert_int_equal(bytes_printf(&relations, "<Relationships>"), STATUS_OK);
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal(bytes_printf(&root, "<x:sheet name=\"%d\" r:id=\"r%d\"/>", i, i),
+                         STATUS_OK);
+        assert_int_equal(bytes_printf(&relations,
+                                      "<Relationship Id=\"r%d\" Type=\"t/worksheet\" "
+                                      "Target=\"worksheets/one.xml\"/>",
+                                      i),
+                         STATUS_OK);
+    }
+    assert_int_equal(bytes_append(&root, "</x:sheets></x:workbook>", 25), STATUS_OK);
+    assert_int_equal(bytes_append(&relations, "</Relationships>", 17), STATUS_OK);
+    assert_int_equal(bytes_printf(&part, "<worksheet>%*s</worksheet>", 1 << 20, ""), STATUS_OK);
+    assert_int_equal(bytes_append(&part, "", 1), STATUS_OK);
+    struct zip_member members[] = {
+        {"xl/workbook.xml", text_member((char *)root.data), false, false},
+        {"xl/_rels/workbook.xml.rels", text_member((char *)relations.data), false, false},
+        {"xl/worksheets/one.xml", text_member((char *)part.data), false, false},
+    };
+    struct bytes zip = zip_file(members, 3);
+    struct source *const s = memory_source(zip.data, zip.len);
+    source_set_limits(s, &(struct source_limits){.max_ratio = 200});
+    struct reading r = read_source(s, NULL, 4096);
+    assert_failed(&r, STATUS_TOO_LARGE, "unpacks to more than 200 times its size", NULL);
+    reading_free(&r);
+    struct bytes *const all[] = {&root, &relations, &part, &zip};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        bytes_free(all[i]);
+    }
 }
 
 static void damaged_and_other_files_are_refused(void **state)
@@ -513,6 +559,7 @@ int main(void)
         cmocka_unit_test(cells_and_rows_that_cannot_be_are_refused),
         cmocka_unit_test(what_is_no_xml_is_refused),
         cmocka_unit_test(texts_and_lines_beyond_their_memory_are_refused),
+        cmocka_unit_test(one_part_that_is_many_sheets_is_bounded_by_the_size_of_the_file),
         cmocka_unit_test(damaged_and_other_files_are_refused),
         cmocka_unit_test(xml_is_the_same_however_it_comes),
     };
