@@ -112,8 +112,8 @@ struct leat_correlate_options {
     enum leat_method method;       /* correlates the samples, or their average ranks; with missing
                                       samples each pair is ranked by itself, with LEAT_EXACT */
     enum leat_precision precision; /* the largest error of r. LEAT_EXACT: 1e-12, for pairs with
-                                      missing samples 1e-10. LEAT_F32: 1e-6. The strongest pairs are
-                                      always LEAT_EXACT */
+                                      missing samples 1e-10. LEAT_F32: 1e-6. Strongest pairs:
+                                      always 1e-12 */
     size_t min_samples;            /* a pair with fewer common samples has no r; 0: 3; least 2 */
     size_t top;                    /* strongest pairs wanted, at most 2^24; 0: none */
     int without_r;                 /* not 0: no r, only moments and strongest pairs */
