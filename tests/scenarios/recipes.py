@@ -78,10 +78,10 @@ is_picture("leat-out/slope/map.png", "leat-out/slope/probability.png")
 (_, told), text = cook("Where does debris pass, and how thick is it?")
 probes = {name: (float(end), float(most), int(step))
           for end, most, step, name in re.findall(r"^  \d+, \d+ +(\S+) +(\S+) +(\d+) +(\w+)$", told, re.M)}
-most, step = re.search(r"farm has at most (\S+) m, from step (\d+) on", text).groups()
+step, most = re.search(r"farm at step (\d+), is at most (\S+) m thick", text).groups()
 assert f"{probes['farm'][1]:.2f}" == most and probes["farm"][2] == int(step) and probes["farm"][0] < 0.01, (probes, text)
-assert f"{probes['road'][1]:.2f}" == re.search(r"road has up to (\S+) m", text)[1], (probes, text)
-assert f"{probes['bridge'][0]:.1f}" == re.search(r"bridge (\S+) m are left", text)[1], (probes, text)
+assert f"{probes['road'][1]:.2f}" == re.search(r"road it is up to (\S+) m thick", text)[1], (probes, text)
+assert f"{probes['bridge'][0]:.1f}" == re.search(r"bridge (\S+) m remain", text)[1], (probes, text)
 is_picture("passing/slope/probes.png")
 
 (*_, labels), _ = cook("To which of last year's clusters do this year's points belong?")
@@ -105,7 +105,7 @@ for hospital in hospitals:
     assert sum(int(town["people"]) for town in near) == float(hospital["weight"]), hospital
     assert sum(town["name"].startswith("city") and apart(town, hospital) < 6 for town in near) == 1, hospital
 
-(_, curve), _ = cook("What was the level at every full hour, between readings at any time?")
+(_, curve), _ = cook("What was the level at every full hour, if the readings are at irregular times?")
 level = {row["x"][:16]: float(row["level_m"]) for row in table(curve)}
 with open("recipes/level.nodes.csv", encoding="utf-8") as f:
     readings = [(row["time"], float(row["level_m"])) for row in csv.DictReader(f)]
