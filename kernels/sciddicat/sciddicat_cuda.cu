@@ -410,10 +410,8 @@ enum status cuda_sciddicat_begin_lists(struct cuda_sciddicat_run *r, uint64_t st
 enum status cuda_sciddicat_steps(const struct cuda_backend *b, struct cuda_sciddicat_run *r,
                                  uint64_t n_steps, cudaStream_t stream)
 {
-    const unsigned multiprocessors = (unsigned)b->properties.multiProcessorCount;
     const unsigned tiles = (unsigned)(r->map.last_tile - r->map.first_tile);
-    const unsigned blocks =
-        (unsigned)cuda_min(tiles, (size_t)multiprocessors * SCIDDICAT_BLOCKS_A_MULTIPROCESSOR);
+    const unsigned blocks = (unsigned)cuda_min(tiles, cuda_sciddicat_sweep_blocks(b));
     for (uint64_t i = 0; i < n_steps; i++) {
         STATUS_TRY(cuda_sciddicat_sweep(&r->map, &r->lists, r->h, r->step, blocks, stream));
         r->step++;

@@ -15,10 +15,6 @@
 
 const int SCIDDICAT_TILE = 16, SCIDDICAT_TILE_CELLS = SCIDDICAT_TILE * SCIDDICAT_TILE;
 
-/* Blocks of a step over a list: as many as the device holds at a time. One more would begin when
- * the others have ended, and take as long. */
-const unsigned SCIDDICAT_BLOCKS_A_MULTIPROCESSOR = 12;
-
 /* Of a cell's byte `kind`, above the bits of enum sciddicat_kind: the last guess, see
  * sciddicat_flows_from(). */
 const int SCIDDICAT_GUESS = 8;
@@ -128,6 +124,9 @@ enum status cuda_sciddicat_cluster(const struct sciddicat_cluster_job *job, unsi
 enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
                                   const struct sciddicat_lists *lists, uint64_t step,
                                   cudaStream_t stream) STATUS_MUST_CHECK;
+/* How many blocks the device holds at a time. One more would begin when the others have ended, and
+ * take as long. */
+unsigned cuda_sciddicat_sweep_blocks(const struct cuda_backend *b);
 enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
                                  double *const h[2], uint64_t step, unsigned n_blocks,
                                  cudaStream_t stream) STATUS_MUST_CHECK;

@@ -24,6 +24,7 @@ const int TILE = SCIDDICAT_TILE, AROUND = 2, SPAN = TILE + 2 * AROUND;
 const int CELLS = SCIDDICAT_TILE_CELLS, BORDER = 4 * TILE, SEEN = CELLS + BORDER;
 /* A round takes so many rows. One round takes the border. */
 const int THREADS = BORDER, ROWS = THREADS / TILE, ROUNDS = CELLS / THREADS;
+const unsigned BLOCKS = 12;   /* of a multiprocessor, where its shared memory holds them */
 const int STEP = ROWS * SPAN; /* from round to round in the span */
 /* Of what lies outside, which no cell of the map has. */
 const unsigned OUTSIDE = SCIDDICAT_RING;
@@ -54,12 +55,17 @@ struct step_lists {
     unsigned long long number; /* of the next step, however many there have been */
 };
 
-__device__ __forceinline__ void enlist(const sciddicat_lists &lists, int tile, unsigned step,
-                                       int *list, unsigned *n)
+step_lists lists_before(const sciddicat_lists &l, uint64_t next, int tile_columns)
 {
-    if (lists.listed_for[tile] != step && atomicExch(&lists.listed_for[tile], step) != step) {
-        list[atomicAdd(n, 1u)] = tile;
-    }
+    return {l.tile[(next + 1) % 2],
+            &l.n[(next + 2) % 3],
+            l.tile[next % 2],
+            &l.n[next % 3],
+            &l.n[(next + 1) % 3],
+            l.listed_for,
+            (unsigned)next,
+            0xffffffffu / (unsigned)tile_columns,
+            next};
 }
 
 /* Where a cell lies, from the first of the tile. */
@@ -409,7 +415,15 @@ struct listing {
     }
 };
 
-__global__ void __launch_bounds__(THREADS, SCIDDICAT_BLOCKS_A_MULTIPROCESSOR)
+__device__ __forceinline__ void enlist(const step_lists &lists, int visit)
+{
+    listing l;
+    l.begin(lists, visit);
+    l.go_on(lists);
+    l.end(lists);
+}
+
+__global__ void __launch_bounds__(THREADS, BLOCKS)
     sweep(const __grid_constant__ sciddicat_map m, const __grid_constant__ step_lists lists,
           const double *h_from, double *h_to)
 {
@@ -451,28 +465,18 @@ __global__ void __launch_bounds__(THREADS, SCIDDICAT_BLOCKS_A_MULTIPROCESSOR)
     }
 }
 
-/* Hot tiles and those beside them, for `step`. */
-__global__ void list_hot(sciddicat_map m, sciddicat_lists lists, unsigned step)
+/* Hot tiles and those beside them. */
+__global__ void list_hot(sciddicat_map m, step_lists lists)
 {
     const long long tile = m.first_tile + blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (tile >= m.last_tile || m.hot[tile] == 0) {
-        return;
-    }
-    int *list = lists.tile[step % 2];
-    unsigned *n = &lists.n[step % 3];
-    enlist(lists, (int)tile, step, list, n);
-    for (int side = 0; side < SIDES; side++) {
-        const int beside = sciddicat_tile_beside(m, (int)tile, side);
-        if (beside >= 0) {
-            enlist(lists, beside, step, list, n);
-        }
+    for (int n = 0; tile < m.last_tile && m.hot[tile] != 0 && n < VISITS; n++) {
+        enlist(lists, visit_of(m, (int)tile, ~0u, n));
     }
 }
 
 /* A block a tile of the ghost rows that begin with row `first`, a thread a cell. */
-__global__ void __launch_bounds__(CELLS)
-    set_ghost(sciddicat_map m, sciddicat_lists lists, double *h0, double *h1, long long first,
-              const double *from, unsigned step)
+__global__ void __launch_bounds__(CELLS) set_ghost(sciddicat_map m, step_lists lists, double *h0,
+                                                   double *h1, long long first, const double *from)
 {
     const int tile = (int)(first / TILE) * m.tile_columns + (int)blockIdx.x;
     const long long i = threadIdx.x / TILE, j = blockIdx.x * (long long)TILE + threadIdx.x % TILE;
@@ -484,20 +488,7 @@ __global__ void __launch_bounds__(CELLS)
         result.active = (m.kind[at] & SCIDDICAT_LIVE) != 0 && h > m.epsilon;
     }
     const bool top = i == 0 && result.active, bottom = i == TILE - 1 && result.active;
-    const unsigned visits = visits_of(result, top, bottom);
-    const int visit = visit_of(m, tile, visits, (int)threadIdx.x % 32);
-    if (visit >= 0) {
-        enlist(lists, visit, step, lists.tile[step % 2], &lists.n[step % 3]);
-    }
-}
-
-__device__ __forceinline__ void count_tile(const sciddicat_map &m, int tile, int last_group,
-                                           unsigned *busy)
-{
-    if (tile >= m.first_owned && tile < m.last_owned) {
-        const int group = min(tile / m.tile_columns, last_group);
-        atomicAdd(&busy[1 + group - m.first_owned / m.tile_columns], 1u);
-    }
+    enlist(lists, visit_of(m, tile, visits_of(result, top, bottom), (int)threadIdx.x % 32));
 }
 
 /* A thread a tile, of those listed for `step`, or of those that are hot; n: of the former, NULL:
@@ -507,12 +498,12 @@ __global__ void count_busy(sciddicat_map m, const int *list, const unsigned *n,
 {
     const unsigned threads = gridDim.x * blockDim.x;
     const unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
-    for (unsigned l = first; n != nullptr && l < *n; l += threads) {
-        count_tile(m, list[l], last_group, busy);
-    }
-    for (unsigned t = first; n == nullptr && t < (unsigned)m.last_owned; t += threads) {
-        if (m.hot[t] != 0) {
-            count_tile(m, (int)t, last_group, busy);
+    const unsigned end = n != nullptr ? *n : (unsigned)m.last_owned;
+    for (unsigned k = first; k < end; k += threads) {
+        const int tile = n != nullptr ? list[k] : (int)k;
+        if (tile >= m.first_owned && tile < m.last_owned && (n != nullptr || m.hot[tile] != 0)) {
+            const int group = min(tile / m.tile_columns, last_group);
+            atomicAdd(&busy[1 + group - m.first_owned / m.tile_columns], 1u);
         }
     }
     if (first == 0) {
@@ -532,23 +523,23 @@ enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
     CUDA_TRY(cudaMemsetAsync(lists->listed_for, 0xff, tiles * sizeof *lists->listed_for, stream),
              "lists of tiles");
     const size_t n = (size_t)(m->last_tile - m->first_tile);
-    list_hot<<<(unsigned)cuda_pieces(n, 256), 256, 0, stream>>>(*m, *lists, (unsigned)step);
+    list_hot<<<(unsigned)cuda_pieces(n, 256), 256, 0, stream>>>(
+        *m, lists_before(*lists, step, m->tile_columns));
     return cuda_launched("lists of tiles");
+}
+
+unsigned cuda_sciddicat_sweep_blocks(const struct cuda_backend *b)
+{
+    const size_t each = sizeof(tile_memory) + b->properties.reservedSharedMemPerBlock;
+    return (unsigned)b->properties.multiProcessorCount *
+           (unsigned)cuda_min(b->properties.sharedMemPerMultiprocessor / each, BLOCKS);
 }
 
 enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
                                  double *const h[2], uint64_t step, unsigned n_blocks,
                                  cudaStream_t stream)
 {
-    const step_lists l = {lists->tile[step % 2],
-                          &lists->n[step % 3],
-                          lists->tile[(step + 1) % 2],
-                          &lists->n[(step + 1) % 3],
-                          &lists->n[(step + 2) % 3],
-                          lists->listed_for,
-                          (unsigned)step + 1,
-                          0xffffffffu / (unsigned)m->tile_columns,
-                          step + 1};
+    const step_lists l = lists_before(*lists, step + 1, m->tile_columns);
     sweep<<<n_blocks, THREADS, 0, stream>>>(*m, l, h[step % 2], h[(step + 1) % 2]);
     return cuda_launched("a step of the automaton");
 }
@@ -558,7 +549,7 @@ enum status cuda_sciddicat_ghost(const struct sciddicat_map *m, const struct sci
                                  uint64_t step, cudaStream_t stream)
 {
     set_ghost<<<(unsigned)m->tile_columns, CELLS, 0, stream>>>(
-        *m, *lists, h[0], h[1], (long long)first, from, (unsigned)step);
+        *m, lists_before(*lists, step, m->tile_columns), h[0], h[1], (long long)first, from);
     return cuda_launched("ghost rows of the automaton");
 }
 
