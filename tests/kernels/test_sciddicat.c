@@ -12,6 +12,7 @@
 #include "tests/support/sciddicat_reference.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,6 +397,38 @@ static void a_landslide_ends_once_the_queue_is_stopped(void **state)
     }
 }
 
+static void *stop(void *flag)
+{
+    __atomic_store_n((int *)flag, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Amid the steps: whatever others of its threads do, none waits for one that has ended. */
+static void a_landslide_under_way_ends_once_the_queue_is_stopped(void **state)
+{
+    (void)state;
+    if (!under_test_is_cpu()) {
+        skip();
+    }
+    for (size_t threads = 1; threads <= 3; threads += 2) {
+        under_test_threads(threads);
+        struct map m = map_new(400, 90, 0.5, SCIDDICAT_SINK);
+        sciddicat_reference_terrain(9, 400, 90, 0.15, 0.02, m.z, m.h, m.nodata);
+        struct pair s = pair_new(&m);
+        struct sciddicat_report report;
+        int flag = 0;
+        pthread_t other;
+        under_test_queue->stop = &flag;
+        assert_int_equal(pthread_create(&other, NULL, stop, &flag), 0);
+        assert_int_equal(kernels()->advance(under_test_queue, s.run, 1000000000, &report),
+                         STATUS_CANCELLED);
+        assert_int_equal(pthread_join(other, NULL), 0);
+        under_test_queue->stop = NULL;
+        pair_free(&s);
+        map_free(&m);
+    }
+}
+
 static void sciddicat_runs_do_not_disturb_each_other(void **state)
 {
     (void)state;
@@ -541,6 +574,7 @@ int main(void)
         cmocka_unit_test(sciddicat_policies_agree_where_there_is_no_nodata),
         cmocka_unit_test(sciddicat_is_the_same_for_any_number_of_threads),
         cmocka_unit_test(a_landslide_ends_once_the_queue_is_stopped),
+        cmocka_unit_test(a_landslide_under_way_ends_once_the_queue_is_stopped),
         cmocka_unit_test(sciddicat_runs_do_not_disturb_each_other),
         cmocka_unit_test(sciddicat_refuses_what_is_no_map),
         cmocka_unit_test(sciddicat_matches_the_reference_on_a_landslide),
