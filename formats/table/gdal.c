@@ -12,6 +12,9 @@
 #include "formats/base/file_name.h"
 #include "formats/table/foreign.h"
 #include "formats/table/gdal_calls.h"
+#ifdef LEAT_HDF5
+#include "formats/table/hdf5_calls.h"
+#endif
 #include "formats/table/table_bands.h"
 
 #include <errno.h>
@@ -234,6 +237,26 @@ static const char *name_driver(const char *path)
     return driver != NULL ? gdal.GDALGetDriverShortName(driver) : "";
 }
 
+/* Whether it names other files, so that a library that GDAL asks opens them: HDF5 may. */
+static enum status names_others(const struct table *t, const char *driver, bool *does)
+{
+    static const char *const of_hdf5[] = {"netCDF", "HDF5", "HDF5Image", "BAG", NULL};
+    const unsigned char *head;
+    size_t n;
+    STATUS_TRY(source_peek(t->source, FOREIGN_HEAD_BYTES, &head, &n));
+    *does = is_one_of(driver, of_hdf5) && !(n > 3 && memcmp(head, "CDF", 3) == 0);
+#ifdef LEAT_HDF5
+    if (*does) {
+        const char *version;
+        bool is_alone;
+        STATUS_TRY(foreign_module_need(FOREIGN_HDF5, &version));
+        STATUS_TRY(hdf5_is_alone(t->source, &is_alone));
+        *does = !is_alone;
+    }
+#endif
+    return STATUS_OK;
+}
+
 /* Opens it as far as a band: *out, in which there is one. */
 static enum status open_first(struct table *t, struct gdal_words *words, GDALDatasetH *out)
 {
@@ -242,8 +265,10 @@ static enum status open_first(struct table *t, struct gdal_words *words, GDALDat
     /* texts of columns are leat's own tables */
     const char *const driver = name_driver(s->path);
     const bool is_ours = strcmp(driver, "XYZ") == 0 || strcmp(driver, "AAIGrid") == 0;
-    if (s->is_alone && !is_ours && !is_one_of(driver, alone) &&
-        (*driver != '\0' || foreign_is_a_part(foreign_named(name)))) {
+    bool others = !is_ours && !is_one_of(driver, alone) &&
+                  (*driver != '\0' || foreign_is_a_part(foreign_named(name)));
+    STATUS_TRY(others || !s->is_alone ? STATUS_OK : names_others(t, driver, &others));
+    if (s->is_alone && others) {
         return foreign_fail_with(STATUS_UNSUPPORTED, name,
                                  "is read with the files that belong to it, or that it names, by "
                                  "leat run and leat check in a folder; else convert it",

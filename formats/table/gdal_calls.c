@@ -28,6 +28,30 @@ static void CPL_STDCALL say_nothing(CPLErr class, CPLErrorNum code, const char *
     (void)text;
 }
 
+static void *open_nothing(void *user, const char *name, const char *access)
+{
+    (void)user;
+    (void)name;
+    (void)access;
+    return NULL;
+}
+
+/* Of GDAL's own file systems those stay that are of memory and of files. */
+static void shut_network(void)
+{
+    static const char stay[] = "/vsimem/ /vsizip/ /vsigzip/ /vsitar/ /vsisubfile/ /vsisparse/";
+    char **const prefixes = gdal.GetFileSystemsPrefixes();
+    VSIFilesystemPluginCallbacksStruct *const none = gdal.AllocFilesystemPluginCallbacksStruct();
+    none->open = open_nothing;
+    for (char **p = prefixes; p != NULL && *p != NULL; p++) {
+        if (strstr(stay, *p) == NULL) {
+            (void)gdal.InstallPluginHandler(*p, none);
+        }
+    }
+    (void)gdal.InstallPluginHandler("/vsicurl?", none); /* which is not listed */
+    gdal.Destroy(prefixes);
+}
+
 static void set_up(void)
 {
     static const char *const options[][2] = {
@@ -37,7 +61,6 @@ static void set_up(void)
         {"GDAL_VRT_ENABLE_PYTHON", "NO"},
         {"VRT_SHARED_SOURCE", "0"}, /* each thread has files of its own */
         {"RAW_CHECK_FILE_SIZE", "YES"},
-        {"CPL_VSIL_CURL_ALLOWED_FILENAME", "-"}, /* so it opens no other */
         {"GDAL_SKIP", "HTTP WMS WCS WMTS DAAS EEDAI NGW OGCAPI PLMOSAIC PLSCENES PostGISRaster "
                       "STACTA STACIT Rasterlite CAD PDF DERIVED"},
     };
@@ -46,6 +69,7 @@ static void set_up(void)
     }
     (void)gdal.SetErrorHandler(say_nothing);
     gdal.AllRegister();
+    shut_network();
     gdal.SetCacheMax64(cache_bytes);
 }
 

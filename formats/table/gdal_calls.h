@@ -1,6 +1,7 @@
 /*
  * gdal_calls - GDAL, which is loaded when a file is met that it reads: it brings a hundred other
- * libraries. Set up so that it prints nothing, has no threads of its own, and reaches no network.
+ * libraries. Set up so that it has no threads of its own, and none of its file systems of the
+ * network.
  */
 #ifndef LEAT_FORMATS_TABLE_GDAL_CALLS_H
 #define LEAT_FORMATS_TABLE_GDAL_CALLS_H
@@ -19,6 +20,7 @@
     CALL(CPL, PushErrorHandlerEx)                                                                  \
     CALL(CPL, SetConfigOption)                                                                     \
     CALL(CPL, SetErrorHandler)                                                                     \
+    CALL(CSL, Destroy)                                                                             \
     CALL(CSL, FetchNameValue)                                                                      \
     CALL(GDAL, AllRegister)                                                                        \
     CALL(GDAL, Close)                                                                              \
@@ -52,7 +54,10 @@
     CALL(GDAL, SetMetadataItem)                                                                    \
     CALL(GDAL, SetSpatialRef)                                                                      \
     CALL(GDAL, VersionInfo)                                                                        \
+    CALL(VSI, AllocFilesystemPluginCallbacksStruct)                                                \
+    CALL(VSI, GetFileSystemsPrefixes)                                                              \
     CALL(VSI, GetMemFileBuffer)                                                                    \
+    CALL(VSI, InstallPluginHandler)                                                                \
     CALL(VSI, Unlink)                                                                              \
     CALL(, GDALGetDriverShortName)
 

@@ -432,8 +432,8 @@ static enum status lay_out(struct table *t)
 {
     struct hdf5 *const s = t->state;
     const hid_t plist = h5.Dget_create_plist(s->dataset);
-    s->layout = plist >= 0 ? h5.Pget_layout(plist) : H5D_LAYOUT_ERROR;
-    enum status st = s->layout == H5D_VIRTUAL || (plist >= 0 && h5.Pget_external_count(plist) > 0)
+    s->layout = hdf5_layout(s->dataset);
+    enum status st = s->layout == H5D_VIRTUAL
                          ? refuse(t, "its numbers lie in other files, which are not opened")
                      : s->layout == H5D_CHUNKED ? check_claim(t)
                      : s->layout == H5D_CONTIGUOUS || s->layout == H5D_COMPACT
@@ -516,17 +516,6 @@ static enum status read_meaning(struct table *t)
     return STATUS_OK;
 }
 
-/* Whether the library reads it without unpacking, and without another file. */
-static bool is_plain(hid_t dataset)
-{
-    const hid_t plist = h5.Dget_create_plist(dataset);
-    const H5D_layout_t layout = plist >= 0 ? h5.Pget_layout(plist) : H5D_LAYOUT_ERROR;
-    const bool is =
-        (layout == H5D_CONTIGUOUS || layout == H5D_COMPACT) && h5.Pget_external_count(plist) == 0;
-    hdf5_drop(plist);
-    return is;
-}
-
 /* What pandas' HDFStore calls the columns of block0_values, in block0_items: texts of one length.
  */
 static enum status read_names(struct table *t)
@@ -546,8 +535,9 @@ static enum status read_names(struct table *t)
     const hid_t type = h5.Dget_type(items), space = h5.Dget_space(items);
     const size_t bytes = h5.Tget_size(type);
     enum status st = STATUS_OK;
-    if (is_plain(items) && h5.Tget_class(type) == H5T_STRING && h5.Tis_variable_str(type) == 0 &&
-        bytes > 0 && bytes <= MOST_NAME_BYTES &&
+    const H5D_layout_t layout = hdf5_layout(items); /* that the library reads without unpacking */
+    if ((layout == H5D_CONTIGUOUS || layout == H5D_COMPACT) && h5.Tget_class(type) == H5T_STRING &&
+        h5.Tis_variable_str(type) == 0 && bytes > 0 && bytes <= MOST_NAME_BYTES &&
         h5.Sget_simple_extent_npoints(space) == (hssize_t)columns &&
         columns <= source_file_bytes(t->source) / bytes) {
         unsigned char *const all = malloc(columns * bytes);

@@ -155,6 +155,16 @@ enum status hdf5_open_file(const struct source *s, hid_t *out)
     return status;
 }
 
+H5D_layout_t hdf5_layout(hid_t dataset)
+{
+    const hid_t plist = h5.Dget_create_plist(dataset);
+    const H5D_layout_t layout = plist < 0                            ? H5D_LAYOUT_ERROR
+                                : h5.Pget_external_count(plist) != 0 ? H5D_VIRTUAL
+                                                                     : h5.Pget_layout(plist);
+    hdf5_drop(plist);
+    return layout;
+}
+
 void hdf5_drop(hid_t id)
 {
     if (id >= 0) {

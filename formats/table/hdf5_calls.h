@@ -85,6 +85,13 @@ const char *hdf5_version(void);
  * (the library's build). */
 enum status hdf5_open_file(const struct source *s, hid_t *out) STATUS_MUST_CHECK;
 
+/* How a dataset is stored: H5D_VIRTUAL, whatever way its numbers lie in other files;
+ * H5D_LAYOUT_ERROR. */
+H5D_layout_t hdf5_layout(hid_t dataset);
+/* *alone: nothing in the file names another one, as far as it can be walked. The library is loaded
+ * already. STATUS_BAD_INPUT, _UNSUPPORTED, _NO_MEMORY. */
+enum status hdf5_is_alone(const struct source *s, bool *alone) STATUS_MUST_CHECK;
+
 /* Closes what an id stands for, whatever that is; a negative one is none. */
 void hdf5_drop(hid_t id);
 

@@ -3,7 +3,8 @@
  *
  * Groups are walked by hard links alone, each object once, to a depth: whatever links say, the walk
  * ends. Arrays of one row or column are taken only where there is no table, axes never. What
- * programs keep for themselves is passed over: #refs# (MATLAB), _i_table (PyTables).
+ * programs keep for themselves is passed over: #refs# (MATLAB), _i_table (PyTables). The same walk,
+ * of all, says whether a file names others.
  */
 #include "formats/table/hdf5.h"
 
@@ -23,6 +24,7 @@ struct walk {
     char array[PATH_BYTES];
     struct bytes names;
     bool failed;
+    bool of_all, is_alone; /* nothing is passed over; nothing names another file, or is unseen */
 };
 
 static bool put_name(struct walk *w, const struct hdf5_shape *s)
@@ -74,8 +76,11 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
 {
     struct walk *const w = user;
     const size_t n = strlen(name), before = w->n_path;
-    if (link->type != H5L_TYPE_HARD || name[0] == '#' || strncmp(name, "_i_", 3) == 0 ||
-        n + 2 > PATH_BYTES - before || is_seen(w, link->u.address)) {
+    const bool is_own = (name[0] == '#' || strncmp(name, "_i_", 3) == 0) && !w->of_all;
+    const bool fits = n + 2 <= PATH_BYTES - before;
+    w->is_alone =
+        w->is_alone && fits && (link->type == H5L_TYPE_HARD || link->type == H5L_TYPE_SOFT);
+    if (link->type != H5L_TYPE_HARD || is_own || !fits || is_seen(w, link->u.address)) {
         return 0;
     }
     if (w->n_seen == MOST_OBJECTS) {
@@ -83,18 +88,25 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
     }
     const hid_t object = h5.Oopen(group, name, H5P_DEFAULT);
     if (object < 0) {
+        w->is_alone = false;
         return 0; /* a damaged one is found out when it is asked for */
     }
     w->path[w->n_path] = '/';
     memcpy(w->path + w->n_path + 1, name, n + 1);
     w->n_path += n + 1;
     const H5I_type_t kind = h5.Iget_type(object);
-    if (kind == H5I_DATASET) {
+    if (kind == H5I_DATASET && w->of_all) {
+        const H5D_layout_t layout = hdf5_layout(object);
+        w->is_alone = w->is_alone && layout != H5D_VIRTUAL && layout != H5D_LAYOUT_ERROR;
+    } else if (kind == H5I_DATASET) {
         consider(w, object);
     } else if (kind == H5I_GROUP && w->depth < MOST_DEPTH) {
         w->depth++;
-        (void)h5.Literate(object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
+        w->is_alone =
+            h5.Literate(object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w) >= 0 && w->is_alone;
         w->depth--;
+    } else if (kind == H5I_GROUP) {
+        w->is_alone = false;
     }
     hdf5_drop(object);
     w->n_path = before;
@@ -169,4 +181,21 @@ enum status hdf5_find(const struct source *s, hid_t file, const char *path, hid_
     bytes_free(&w->names);
     free(w);
     return st;
+}
+
+enum status hdf5_is_alone(const struct source *s, bool *alone)
+{
+    hid_t file;
+    *alone = false;
+    STATUS_TRY(hdf5_open_file(s, &file));
+    struct walk *const w = calloc(1, sizeof *w);
+    if (w != NULL) {
+        w->of_all = w->is_alone = true;
+        const herr_t end = h5.Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
+        *alone = end == 0 && w->is_alone && w->n_seen < MOST_OBJECTS;
+    }
+    free(w);
+    hdf5_drop(file);
+    return w != NULL ? STATUS_OK
+                     : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
 }

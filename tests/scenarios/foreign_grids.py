@@ -1,9 +1,11 @@
 """Grids that GDAL reads, through run, check, archives and the service: results are those of the GeoTIFFs that
 gdal_translate makes of them; what names other files is refused where it must not; a missing module is named."""
 # ctest: asan=soak tsan=soak
+import http.server
 import os
 import shutil
 import subprocess
+import threading
 import zipfile
 
 from lib import LEAT, begin, skip
@@ -113,6 +115,58 @@ s.until(lambda: any("or that it names" in open(os.path.join(f, "reason.json")).r
                     for f, _, files in os.walk("spool/failed") if "reason.json" in files), "the refusal of a VRT")
 s.process.terminate()
 s.process.wait()
+
+# Nor does HDF5 bring the numbers of another file then.
+try:
+    import h5py
+except ImportError:
+    print("without h5py: HDF5 that names other files is not tried")
+else:
+    numbers = np.where(np.isnan(grids["dem"]), 0, grids["dem"])
+    numbers.tofile("secret.bin")
+    with h5py.File("secret.h5", "w") as f:
+        f["z"] = numbers
+    virtual = h5py.VirtualLayout(numbers.shape, "f8")
+    virtual[:] = h5py.VirtualSource(os.path.abspath("secret.h5"), "z", numbers.shape)
+    kinds = {"own": lambda f: f.create_dataset("z", data=numbers),
+             "stored": lambda f: f.create_dataset("z", numbers.shape, "f8", external=[(os.path.abspath("secret.bin"), 0, h5py.h5f.UNLIMITED)]),
+             "virtual": lambda f: f.create_virtual_dataset("z", virtual),
+             "deep": lambda f: f.create_virtual_dataset("a/#refs#/z", virtual),
+             "linked": lambda f: f.update({"z": h5py.ExternalLink(os.path.abspath("secret.h5"), "/z"), "own": numbers})}
+    for kind, make in kinds.items():
+        with zipfile.ZipFile(f"{kind}.zip", "w") as z:
+            for part in grids:
+                with h5py.File(f"{kind}.{part}.h5", "w") as f:
+                    make(f)
+                z.write(f"{kind}.{part}.h5")
+        done = subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-o", "alone", "-s", "steps=30", "-s", "dataset=z" if kind == "linked" else "steps=30",
+                               f"{kind}.zip"], capture_output=True, text=True)
+        assert done.returncode == (kind != "own") and ("or that it names" in done.stderr) == (kind != "own"), (kind, done.stderr)
+
+# A mosaic reaches no server.
+asked = []
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        asked.append(self.path)
+        self.send_error(404)
+
+    do_HEAD = do_GET
+    log_message = lambda *_: None  # noqa: E731
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+for name in "vsicurl/", "vsicurl?url=", "vsicurl_streaming/", "vsigzip//vsicurl_streaming/":
+    for part in grids:
+        with open(f"far.{part}.vrt", "w") as f:
+            f.write('<VRTDataset rasterXSize="9" rasterYSize="9"><VRTRasterBand dataType="Byte" band="1"><SimpleSource><SourceFilename>'
+                    f"/{name}http://127.0.0.1:{server.server_port}/x.tif</SourceFilename><SourceBand>1</SourceBand></SimpleSource>"
+                    "</VRTRasterBand></VRTDataset>")
+    said = run("far", "vrt", code=1)
+    assert "far.dem.vrt: " in said and not asked, (name, asked, said)
+server.shutdown()
 
 # Without the module it is named.
 os.mkdir("none")
