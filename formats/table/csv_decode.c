@@ -250,7 +250,10 @@ static enum status fail_ragged(const struct decoding *k, const unsigned char *at
                      shape->has_header ? " a name for each column, or" : " is not the table's,");
         snprintf(hint.text + n, sizeof hint.text - (size_t)n,
                  has_blanks ? "write quotes around cells that hold blanks"
-                            : "pass it over: -s skip=%" PRIu64,
+                 : shape->dialect.delimiter == ','
+                     ? "pass it over: -s skip=%" PRIu64
+                       "; if the numbers have decimal commas, delimit cells by semicolons"
+                     : "pass it over: -s skip=%" PRIu64,
                  shape->shape_line);
     }
     char n_cells[24] = "more";

@@ -323,8 +323,8 @@ static enum status warn_of_grouping(struct table *t, const struct csv_dialect *d
                             table_sign_name(d->grouping));
 }
 
-/* Whether a comment at p has a word for each column. */
-static bool names_columns(const struct csv_head *h, const struct csv_dialect *d,
+/* How many words the line or comment at p has; 0: it has numbers, too. */
+static size_t count_words(const struct csv_head *h, const struct csv_dialect *d,
                           const unsigned char *p)
 {
     size_t n = 0;
@@ -337,12 +337,12 @@ static bool names_columns(const struct csv_head *h, const struct csv_dialect *d,
         double number;
         p = csv_cell_scan(d, p, h->end, &cell);
         if (csv_cell_value(d, &cell, &number) != CSV_WORD) {
-            return false;
+            return 0;
         }
         n++;
         after = csv_pass(d, &p, h->end);
     } while (after == CSV_MORE);
-    return n == h->n_columns;
+    return n;
 }
 
 /* The last comment above rows without names may be the names, as numpy.savetxt writes them, or the
@@ -358,7 +358,7 @@ static enum status warn_of_comment(struct table *t, const struct csv_head *h,
         line = comment == p ? at : line;
         p = newline ? newline + 1 : h->first;
     }
-    if (comment && names_columns(h, d, comment)) {
+    if (comment && count_words(h, d, comment) == h->n_columns) {
         return table_warn(t,
                           "line %" PRIu64 " is a comment with a word for each column: if these "
                           "are their names, take the %c away",
@@ -387,6 +387,15 @@ static enum status warn_of_lines(struct table *t, const struct csv_head *h,
                    ? table_warn(t, "the first two rows are named by sums, means or the like: such "
                                    "rows are data; delete those that sum up others")
                    : STATUS_OK);
+    const size_t n = d->delimiter == ',' && above->first > 0 && above->first == above->last
+                         ? count_words(h, d, above->text)
+                         : 0;
+    if (n > 1 && 2 * n == h->n_columns) {
+        STATUS_TRY(table_warn(t,
+                              "line %" PRIu64 " has half as many cells as a row: if the numbers "
+                              "have decimal commas, delimit cells by semicolons",
+                              above->first));
+    }
     return h->top.lacks_first
                ? table_warn(t,
                             "line %" PRIu64 " has a name for each column but the first, which is "
