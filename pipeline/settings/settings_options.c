@@ -378,7 +378,7 @@ static enum status check_given(const struct settings *s, const struct command *c
                ? status_fail(STATUS_BAD_ARGUMENT,
                              "leat retry: no job named; write leat retry ID..., or --all (see leat "
                              "status --failed)")
-           : stat(s->output, &at) == 0 && S_ISREG(at.st_mode)
+           : s->output != NULL && stat(s->output, &at) == 0 && S_ISREG(at.st_mode)
                ? status_fail(STATUS_BAD_ARGUMENT,
                              "leat %s: no input given ('%s' is taken as the folder for results); "
                              "write leat %s -o DIR %s",
