@@ -4,7 +4,7 @@
 set -eu
 
 build='gcc g++ cmake ninja-build pkg-config libc6-dev libuv1-dev zlib1g-dev libisal-dev libminizip-dev
-    libarchive-dev liblzma-dev libzstd-dev libbz2-dev libfast-float-dev libopenblas-dev libjansson-dev libinih-dev
+    libarchive-dev libxml2-dev liblzma-dev libzstd-dev libbz2-dev libfast-float-dev libopenblas-dev libjansson-dev libinih-dev
     libmicrohttpd-dev libtiff-dev libgdal-dev libcairo2-dev libfreetype-dev fonts-dejavu-core libsystemd-dev libpng-dev'
 test='clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 libcmocka-dev libdeflate-dev python3
     python3-numpy python3-pandas python3-openpyxl python3-odf python3-scipy python3-sklearn gdal-bin pigz zip unzip xz-utils zstd bzip2 util-linux procps rsync

@@ -68,6 +68,10 @@ enum { JSON, JSON_LINES };
 static const struct foreign formats[] = {
     [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", "")},
     [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True")},
+    {"a spreadsheet", ".xlsx .xlsm .ods ",
+     .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
+                                 ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
+     .for_table = FOREIGN_XLSX, .for_grid = FOREIGN_XLSX},
     {"an old, binary or encrypted Excel spreadsheet", ".xlsb .xls ",
      .command = "libreoffice --headless --convert-to xlsx IN", /* pandas needs xlrd */
      .begins = {BINARY("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")}},
@@ -163,8 +167,9 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
 static const struct {
     const char *package;
     const struct table_format *format; /* NULL: leat was built without */
-} modules[FOREIGN_N_MODULES] = {
-    [FOREIGN_GDAL] = {"leat-gdal", GDAL_FORMAT}, [FOREIGN_HDF5] = {"leat-hdf5", HDF5}};
+} modules[FOREIGN_N_MODULES] = {[FOREIGN_GDAL] = {"leat-gdal", GDAL_FORMAT},
+                                [FOREIGN_HDF5] = {"leat-hdf5", HDF5},
+                                [FOREIGN_XLSX] = {"leat-xlsx", &xlsx_format}};
 
 const char *foreign_module_package(enum foreign_module m)
 {

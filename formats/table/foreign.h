@@ -20,7 +20,7 @@ struct foreign;
 struct table_format;
 
 /* Modules, by number; all are listed, also those that this leat was built without. */
-enum foreign_module { FOREIGN_NONE, FOREIGN_GDAL, FOREIGN_HDF5, FOREIGN_N_MODULES };
+enum foreign_module { FOREIGN_NONE, FOREIGN_GDAL, FOREIGN_HDF5, FOREIGN_XLSX, FOREIGN_N_MODULES };
 /* "leat-hdf5" */
 const char *foreign_module_package(enum foreign_module m);
 /* As module_find and module_need. *version is the library's. STATUS_UNSUPPORTED, too, where leat

@@ -124,7 +124,7 @@ enum status sheet_add(struct sheet_book *b, struct xml_span name)
         b->sheets = sheets;
         b->sheets_cap = cap;
     }
-    enum status code = xml_append(&text, name);
+    enum status code = bytes_append(&text, name.text, name.n);
     code = code ? code : bytes_append(&text, "", 1);
     b->sheets[b->n_sheets++] = (struct sheet){.name = (char *)text.data};
     return code;
@@ -132,7 +132,7 @@ enum status sheet_add(struct sheet_book *b, struct xml_span name)
 
 enum status sheet_append(struct sheet_book *b, struct xml_span text)
 {
-    STATUS_TRY(xml_append(&b->cell.text, text));
+    STATUS_TRY(bytes_append(&b->cell.text, text.text, text.n));
     return b->cell.text.len <= MOST_CELL_BYTES
                ? STATUS_OK
                : status_fail(STATUS_TOO_LARGE, "%s: cell %s holds more than 1 MiB of text",
@@ -427,6 +427,9 @@ static enum status open_text(struct table *t, struct sheet_text *x)
                                              excerpt_of(s->name, strlen(s->name)).text));
     return b->format->begin(b, i);
 }
+
+const struct table_format xlsx_format = {
+    .name = "xlsx", .library = &xml_library, .version = xml_version};
 
 enum status sheet_open(struct table *t)
 {

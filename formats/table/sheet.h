@@ -9,9 +9,9 @@
 #ifndef LEAT_FORMATS_TABLE_SHEET_H
 #define LEAT_FORMATS_TABLE_SHEET_H
 
-#include "formats/source/xml_input.h"
 #include "formats/source/zip_input.h"
 #include "formats/table/table_format.h"
+#include "formats/table/xml_input.h"
 
 /* Whether a file of that name, which begins so, is a spreadsheet of these kinds. */
 bool sheet_suits(const char *path, const unsigned char *head, size_t n);
@@ -81,7 +81,7 @@ extern const struct sheet_format sheet_xlsx, sheet_ods;
 /* Goes to the begin of a part, for xml_next(). */
 enum status sheet_open_part(struct sheet_book *b, const char *part) STATUS_MUST_CHECK;
 enum status sheet_add(struct sheet_book *b, struct xml_span name) STATUS_MUST_CHECK;
-/* Appends what a text stands for to the cell's. STATUS_TOO_LARGE. */
+/* Appends a text to the cell's. STATUS_TOO_LARGE. */
 enum status sheet_append(struct sheet_book *b, struct xml_span text) STATUS_MUST_CHECK;
 /* Whether the user means sheet i, by its name or its number from 1. */
 bool sheet_is(const struct sheet_book *b, size_t i, const char *wanted);

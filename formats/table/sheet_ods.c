@@ -85,7 +85,7 @@ static enum status begin_cell(struct sheet_book *b)
                 memcmp(value.text + value.n - midnight.n, midnight.text, midnight.n) == 0) {
                 value.n -= midnight.n; /* a day alone */
             }
-            STATUS_TRY(has_value ? xml_append(&c->text, value) : STATUS_OK);
+            STATUS_TRY(has_value ? bytes_append(&c->text, value.text, value.n) : STATUS_OK);
             return xml_is(type, "time") ? make_days(c) : STATUS_OK;
         }
     }
@@ -109,7 +109,7 @@ static enum status set_name(struct sheet_book *b, struct xml_span name)
 {
     bytes_clear(&b->cell.text);
     STATUS_TRY(bytes_append(&b->cell.text, "", 1));
-    STATUS_TRY(xml_append(&b->cell.text, name));
+    STATUS_TRY(bytes_append(&b->cell.text, name.text, name.n));
     return bytes_append(&b->cell.text, "", 1);
 }
 
@@ -179,7 +179,7 @@ static enum status ods_next(struct sheet_book *b, bool *end)
         enum xml_event event;
         STATUS_TRY(xml_next(&b->xml, &event));
         if (event == XML_TEXT) {
-            STATUS_TRY(b->in_text ? sheet_append(b, b->xml.content) : STATUS_OK);
+            STATUS_TRY(b->in_text ? sheet_append(b, b->xml.text) : STATUS_OK);
             continue;
         }
         if (event == XML_BEGIN) {

@@ -63,8 +63,7 @@ static enum status copy(const struct sheet_book *b, const char *path, const char
     const struct xml_span value = attribute(b, name);
     const bool is_whole = value.n > 0 && value.text[0] == '/';
     enum status code = bytes_printf(&text, "%s", is_whole ? "" : path);
-    code = code ? code
-                : xml_append(&text, (struct xml_span){value.text + is_whole, value.n - is_whole});
+    code = code ? code : bytes_append(&text, value.text + is_whole, value.n - is_whole);
     code = code ? code : bytes_append(&text, "", 1);
     free(*out);
     *out = (char *)text.data;
@@ -137,7 +136,8 @@ static enum status take_style(struct sheet_book *b)
     const size_t id = number_of(attribute(b, "numFmtId"));
     if (xml_is(b->xml.name, "numFmt") && b->formats.len / sizeof id < MOST_FORMATS) {
         bytes_clear(&b->cell.text);
-        STATUS_TRY(xml_append(&b->cell.text, attribute(b, "formatCode")));
+        const struct xml_span code = attribute(b, "formatCode");
+        STATUS_TRY(bytes_append(&b->cell.text, code.text, code.n));
         return is_of_dates(&b->cell.text) ? bytes_append(&b->formats, &id, sizeof id) : STATUS_OK;
     }
     b->in_table =
@@ -180,7 +180,7 @@ static enum status read_strings(struct sheet_book *b)
     while (event != XML_DONE) {
         STATUS_TRY(xml_next(&b->xml, &event));
         if (event == XML_TEXT && b->in_text) {
-            STATUS_TRY(xml_append(&b->strings, b->xml.content));
+            STATUS_TRY(bytes_append(&b->strings, b->xml.text.text, b->xml.text.n));
         } else if (event == XML_END && xml_is(b->xml.name, "si")) {
             STATUS_TRY(bytes_append(&b->ends, &b->strings.len, sizeof b->strings.len));
         } else if (event == XML_BEGIN || event == XML_END) {
@@ -339,7 +339,7 @@ static enum status xlsx_next(struct sheet_book *b, bool *end)
             return STATUS_OK;
         }
         if (event == XML_TEXT) {
-            STATUS_TRY(b->in_cell && b->in_text ? sheet_append(b, b->xml.content) : STATUS_OK);
+            STATUS_TRY(b->in_cell && b->in_text ? sheet_append(b, b->xml.text) : STATUS_OK);
         } else if (b->in_cell && event == XML_END && xml_is(name, "c")) {
             STATUS_TRY(end_cell(b));
             if (b->cell.text.len > 0 || b->cell.is_unstored) {

@@ -26,6 +26,10 @@ static const struct foreign *find_foreign(const struct table *t, const unsigned 
                                           size_t n)
 {
     const char *const name = source_name(t->source);
+    if (sheet_suits(name, head, n)) {
+        const struct foreign *const other = foreign_named(name); /* .docx */
+        return other != NULL ? other : foreign_named("x.xlsx");
+    }
     const struct foreign *const begun = foreign_of(name, head, n);
     if (begun != NULL || t->format != &csv_format) {
         return begun;
@@ -47,12 +51,6 @@ static enum status recognise(struct table *t)
     if (n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: is empty", name);
     }
-    if (sheet_suits(name, head, n)) {
-        const struct foreign *const other = foreign_named(name); /* .docx */
-        t->format = other == NULL ? &csv_format : NULL;
-        return other == NULL ? sheet_open(t)
-                             : foreign_fail(STATUS_UNSUPPORTED, other, name, t->options.for_grid);
-    }
     for (size_t i = 0; i < N_FORMATS && !t->format; i++) {
         if (formats[i]->suits(head, n)) {
             t->format = formats[i];
@@ -60,7 +58,10 @@ static enum status recognise(struct table *t)
     }
     const struct foreign *const foreign = find_foreign(t, head, n);
     if (foreign != NULL) {
-        return foreign_reader(foreign, name, t->options.for_grid, &t->format);
+        STATUS_TRY(foreign_reader(foreign, name, t->options.for_grid, &t->format));
+        const bool is_sheet = t->format == &xlsx_format;
+        t->format = is_sheet ? &csv_format : t->format;
+        return is_sheet ? sheet_open(t) : STATUS_OK;
     }
     if (t->format == &csv_format && file_name_is(name, ".asc")) {
         t->format = NULL;

@@ -61,7 +61,8 @@ struct table {
 };
 
 extern const struct table_format csv_format, npy_format, npz_format, asc_format, tif_format,
-    hdf5_format, gdal_format; /* the last two where leat is built with them */
+    xlsx_format,              /* is read as CSV (sheet.h): a library and its version alone */
+    hdf5_format, gdal_format; /* these two where leat is built with them */
 
 /* Adds a plain sentence to the table's warnings. STATUS_NO_MEMORY. */
 enum status table_warn(struct table *t, const char *format, ...) STATUS_MUST_CHECK

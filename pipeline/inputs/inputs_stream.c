@@ -62,7 +62,7 @@ enum status inputs_stream_copy(struct inputs *in, const char *name,
 /* Files of that name are read at any place. */
 static bool needs_seek(const char *path)
 {
-    return file_name_is(path, ".npz .xlsx .xlsm .ods .tif .tiff") || foreign_is_read(path, false) ||
+    return file_name_is(path, ".npz .tif .tiff") || foreign_is_read(path, false) ||
            foreign_is_read(path, true);
 }
 

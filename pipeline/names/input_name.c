@@ -13,9 +13,9 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const extensions[] = {".csv",  ".tsv", ".txt", ".npy", ".npz", ".xlsx",
-                                         ".xlsm", ".ods", ".asc", ".tif", ".tiff"};
-enum { N_OF_TABLES = 8 };
+static const char *const extensions[] = {".csv", ".tsv", ".txt", ".npy",
+                                         ".npz", ".asc", ".tif", ".tiff"};
+enum { N_OF_TABLES = 5 };
 /* Coordinate systems, world files, styles, masks, statistics, overviews, metadata (also .aux.xml).
  */
 static const char *const sidecar_endings[] = {

@@ -111,9 +111,9 @@ static void a_command_works_on_a_file_of_another_name(void **state)
 static void what_is_read_is_not_foreign(void **state)
 {
     static const char *const names[] = {
-        "x.xlsx", "x.ods",    "x.csv",    "x.tsv.gz", "x.txt", "x.npy",  "x.npz",      "x.asc",
-        "x.tif",  "x.tiff",   "x.tar.gz", "x.zip",    "x.7z",  "x.dat",  "x.dem",      "x.prn",
-        "x",      "x.source", "a.nc/x",   ".nc",      "nc",    "x.2020", "x.img/y.csv"};
+        "x.csv",  "x.tsv.gz", "x.txt",  "x.npy", "x.npz", "x.asc",  "x.tif",
+        "x.tiff", "x.tar.gz", "x.zip",  "x.7z",  "x.dat", "x.dem",  "x.prn",
+        "x",      "x.source", "a.nc/x", ".nc",   "nc",    "x.2020", "x.img/y.csv"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (foreign_named(names[i]) != NULL) {
@@ -127,6 +127,7 @@ static void what_a_module_reads_is_a_table_or_a_grid_by_its_name(void **state)
     (void)state;
     assert_true(foreign_is_read("x.h5", false) && foreign_is_read("a/X.clusters.NC", false));
     assert_true(foreign_is_read("x.mat", false) && !foreign_is_read("x.mat", true));
+    assert_true(foreign_is_read("x.xlsx", false) && foreign_is_read("x.ODS", true));
     assert_false(foreign_is_read("x.parquet", false) || foreign_is_read("x.csv", false));
 }
 

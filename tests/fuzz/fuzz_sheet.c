@@ -4,6 +4,8 @@
  */
 #include "tests/fuzz/fuzz_table.h"
 
+#include "formats/table/xml_input.h"
+
 #include <zlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const others[] = {
         "<sst><si><t>a</t></si></sst>",
         "<s><sheetData><row><c t='s'><v>0</v></c><c><v>1</v></c></row></sheetData></s>"};
+    fuzz_require(module_need(&xml_library) == STATUS_OK);
     for (int place = 0; place < 2; place++) { /* of the bytes */
         struct archive a = {.n = 0};
         put_text(&a, "[Content_Types].xml", "<Types/>");

@@ -38,7 +38,7 @@ assert limited["limits"] == {**d["limits"], "open_files": 200, "locked_bytes": 6
 assert limited["output"]["exists"] and limited["output"]["where"] == os.path.realpath("/tmp"), limited["output"]
 soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 assert d["limits"]["open_files"] == (None if soft == resource.RLIM_INFINITY else soft), d["limits"]
-assert all(d["libraries"].values()) and list(d["libraries"]) == ["libuv", "zlib", "libarchive", "cairo", "libmicrohttpd", "jansson", "leat-gdal", "leat-hdf5"], d["libraries"]
+assert all(d["libraries"].values()) and list(d["libraries"]) == ["libuv", "zlib", "libarchive", "cairo", "libmicrohttpd", "jansson", "leat-gdal", "leat-hdf5", "leat-xlsx"], d["libraries"]
 assert d["works"] is True and d["backend"] == "cpu" and d["backend_asked"] == "cpu", d
 assert d["backends"]["cpu"]["works"] is True and d["backends"]["cpu"]["threads"] == 3, d
 assert d["output"] == {**d["output"], "exists": False, "writable": True}, d

@@ -281,6 +281,18 @@ with open(folder / "plain.xlsx", "rb") as file:
 with subprocess.Popen(["cat", folder / "plain.xlsx"], stdout=subprocess.PIPE) as cat:
     assert run("pipe", "-", "--name", "plain.xlsx", stdin=cat.stdout) == wanted
 
+# --- without its module: the package, and what converts the file
+os.mkdir("module")
+pathlib.Path("module/leat_xlsx.so").write_text("no module")
+none = {"LEAT_MODULE_DIR": os.path.abspath("module")}
+said = subprocess.run([LEAT, "run", "-q", "-b", "cpu", "-o", "none", folder / "plain.xlsx"], env={**os.environ, **none}, capture_output=True, text=True).stderr
+assert "sheets/plain.xlsx: is a spreadsheet: cannot load the XML module: " in said and \
+    "; install the package leat-xlsx, or convert it: python3 -c 'import sys, pandas; pandas.read_excel(" in said, said
+spool = Service("without", env=none)
+shutil.copy(folder / "plain.xlsx", "without/in/plain.clusters.xlsx")
+spool.until(lambda: "install the package leat-xlsx, or convert it" in spool.reasons().get("plain.clusters.xlsx", {"reason": ""})["reason"], "no module")
+spool.stop()
+
 # --- the service, in whose worker all calls of the system but a few are refused
 spool = Service("spool")
 shutil.copy(folder / "plain.xlsx", "spool/in/plain.clusters.xlsx")
