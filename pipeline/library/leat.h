@@ -38,7 +38,7 @@ enum leat_status {
     LEAT_INTERNAL /* an error in leat itself */
 };
 
-/* The library's version: "0.1.0". */
+/* The library's version: "0.2.0". */
 const char *leat_version(void);
 
 /* --- contexts --- */

@@ -166,7 +166,7 @@ static void what_is_no_file_of_ours_is_not_taken(void **state)
     FILE *const text = fopen(".id.state", "w");
     assert_non_null(text);
     for (int i = 0; i < 100; i++) {
-        fputs("leat 0.1.0 state 1\n", text);
+        fputs("leat " LEAT_VERSION " state 1\n", text);
     }
     fclose(text);
     assert_false(comes_back(&f, 5, 1));
