@@ -601,18 +601,6 @@ static enum status gdal_open(struct table *t)
     return STATUS_OK;
 }
 
-static enum status gdal_next(struct table *t, struct table_chunk *c, bool *end)
-{
-    struct gdal *const s = t->state;
-    return table_bands_next(t, &s->bands, c, end);
-}
-
-static enum status gdal_decode(const struct table *t, struct table_chunk *c)
-{
-    struct gdal *const s = t->state;
-    return table_bands_decode(t, &s->bands, c);
-}
-
 static const char *gdal_version(void)
 {
     return gdal.VersionInfo("RELEASE_NAME");
@@ -625,7 +613,7 @@ const struct table_format gdal_format = {
     .library = &gdal_library,
     .version = gdal_version,
     .open = gdal_open,
-    .next = gdal_next,
-    .decode = gdal_decode,
+    .next = table_bands_next,
+    .decode = table_bands_decode,
     .close = gdal_close,
 };

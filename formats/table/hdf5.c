@@ -22,6 +22,7 @@
 enum { MOST_FILLS = 8 /* as a message says */, COMPACT_BYTES = 64 << 10 };
 
 struct hdf5 {
+    struct table_bands bands;
     hid_t file, dataset;
     char *path;          /* of the dataset, ... */
     struct excerpt name; /* ... for messages */
@@ -29,7 +30,6 @@ struct hdf5 {
     H5D_layout_t layout;
     uint64_t at;                          /* contiguous: where it begins in the file */
     unsigned char compact[COMPACT_BYTES]; /* compact: all of it */
-    int row_dim, column_dim;              /* along which bands lie; -1: none */
     size_t chunk_rows, chunk_columns, chunk_bytes, packed_bytes; /* packed: the most as stored */
     int n_filters;
     size_t shuffled_bytes;
@@ -40,7 +40,6 @@ struct hdf5 {
     bool is_scaled;
     char *name_text; /* owned; of pandas' names, ... */
     char **names;    /* ... owned: [columns]; NULL: there are none */
-    struct table_bands bands;
 };
 
 /* Scratch memory of a thread. */
@@ -120,9 +119,10 @@ static void convert(const struct table *t, unsigned char *from, size_t n, void *
 static enum status fail_chunk(const struct table *t, const hsize_t *at, const char *what)
 {
     const struct hdf5 *const s = t->state;
-    return status_fail(STATUS_BAD_INPUT, "%s: dataset %s: the chunk of row %llu, column %llu: %s",
-                       source_name(t->source), s->name.text, (unsigned long long)at[s->row_dim] + 1,
-                       s->column_dim >= 0 ? (unsigned long long)at[s->column_dim] + 1 : 1, what);
+    return status_fail(
+        STATUS_BAD_INPUT, "%s: dataset %s: the chunk of row %llu, column %llu: %s",
+        source_name(t->source), s->name.text, (unsigned long long)at[s->shape.row_dim] + 1,
+        s->shape.column_dim >= 0 ? (unsigned long long)at[s->shape.column_dim] + 1 : 1, what);
 }
 
 /* HDF5's checksum: Fletcher's of 16-bit words, the most significant byte first. */
@@ -234,9 +234,9 @@ static enum status read_chunks(const struct table *t, struct handle *h, size_t f
     hsize_t at[H5S_MAX_RANK] = {0};
     for (size_t row = 0; row < n_rows; row += s->chunk_rows) {
         for (size_t column = 0; column < columns; column += s->chunk_columns) {
-            at[s->row_dim] = from + row;
-            if (s->column_dim >= 0) {
-                at[s->column_dim] = column;
+            at[s->shape.row_dim] = from + row;
+            if (s->shape.column_dim >= 0) {
+                at[s->shape.column_dim] = column;
             }
             STATUS_TRY(read_chunk(t, h, at));
             const size_t right = columns - column, below = n_rows - row;
@@ -335,21 +335,18 @@ static enum status lay_out_chunks(struct table *t, hid_t plist)
     if (h5.Pget_chunk(plist, shape->rank, chunk) != shape->rank) {
         return hdf5_fail(t->source, "dataset %s: its chunks", s->name.text);
     }
-    const bool is_row = shape->rows == 1 && shape->column_dim >= 0 && chunk[shape->row_dim] == 1;
-    s->row_dim = is_row ? shape->column_dim : shape->row_dim;
-    s->column_dim = is_row ? -1 : shape->column_dim;
     bool fits = true;
     for (int i = 0; i < shape->rank; i++) {
         fits = fits && chunk[i] > 0 && checked_mul(bytes, (size_t)chunk[i], &bytes);
-        if (i != s->row_dim && i != s->column_dim && chunk[i] != 1) {
+        if (i != shape->row_dim && i != shape->column_dim && chunk[i] != 1) {
             return refuse(t, "its chunks lie across a dimension of one");
         }
     }
-    s->bands.rows = is_row ? shape->columns : shape->rows;
-    s->bands.columns = (is_row ? 1 : shape->columns) * shape->n_fields;
+    s->bands.rows = shape->rows;
+    s->bands.columns = shape->columns * shape->n_fields;
     s->chunk_bytes = bytes;
-    s->chunk_rows = (size_t)chunk[s->row_dim];
-    s->chunk_columns = s->column_dim >= 0 ? (size_t)chunk[s->column_dim] : 1;
+    s->chunk_rows = (size_t)chunk[shape->row_dim];
+    s->chunk_columns = shape->column_dim >= 0 ? (size_t)chunk[shape->column_dim] : 1;
     fits = fits && checked_mul(s->chunk_rows, s->bands.columns, &band_bytes) &&
            checked_mul(band_bytes, sizeof(double), &band_bytes);
     if (!fits || bytes > TABLE_BAND_MOST_BYTES || band_bytes > TABLE_BAND_MOST_BYTES) {
@@ -471,20 +468,21 @@ static void add_fill(struct hdf5 *s)
 }
 
 /* An attribute's numbers, up to `most`: *n, 0 where there is none of that name. An only one is
- * finite. */
+ * finite. Records have no such attributes. */
 static enum status read_numbers(struct table *t, const char *name, double *out, size_t most,
                                 size_t *n)
 {
     const struct hdf5 *const s = t->state;
+    char what[512];
     *n = hdf5_numbers(s->dataset, name, out, most);
-    bool is_read = *n > 0 || h5.Aexists(s->dataset, name) <= 0;
-    for (size_t i = 0; i < *n && most == 1; i++) {
-        is_read = isfinite(out[i]);
+    if (*n == 0 ? h5.Aexists(s->dataset, name) <= 0 || s->shape.names != NULL
+                : most > 1 || isfinite(out[0])) {
+        return STATUS_OK;
     }
-    return is_read ? STATUS_OK
-                   : status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: its attribute %s is not %s",
-                                 source_name(t->source), s->name.text, name,
-                                 most == 1 ? "a finite number" : "of 1 to 8 numbers");
+    (void)snprintf(what, sizeof what,
+                   "dataset %.99s: its attribute %s is not %s; convert it, without attributes",
+                   s->name.text, name, most == 1 ? "a finite number" : "of 1 to 8 numbers");
+    return foreign_fail_with(STATUS_UNSUPPORTED, source_name(t->source), what, foreign_hdf5_to_npz);
 }
 
 static enum status read_meaning(struct table *t)
@@ -625,16 +623,6 @@ static void hdf5_close(void *state)
     free(s->fill);
 }
 
-static enum status hdf5_next(struct table *t, struct table_chunk *c, bool *end)
-{
-    return table_bands_next(t, &((struct hdf5 *)t->state)->bands, c, end);
-}
-
-static enum status hdf5_decode(const struct table *t, struct table_chunk *c)
-{
-    return table_bands_decode(t, &((struct hdf5 *)t->state)->bands, c);
-}
-
 const struct table_format hdf5_format = {
     .name = "hdf5",
     .state_bytes = sizeof(struct hdf5),
@@ -642,7 +630,7 @@ const struct table_format hdf5_format = {
     .library = &hdf5_library,
     .version = hdf5_version,
     .open = hdf5_open,
-    .next = hdf5_next,
-    .decode = hdf5_decode,
+    .next = table_bands_next,
+    .decode = table_bands_decode,
     .close = hdf5_close,
 };

@@ -90,34 +90,22 @@ static bool read_field(hid_t type, struct hdf5_field *f)
            (class != H5T_FLOAT || is_ieee(type, f->bytes));
 }
 
+/* Of a record: field `i` of an array, or the only one. */
 static bool add_field(struct hdf5_shape *s, const struct hdf5_field *f, const char *name, size_t i,
                       bool is_array)
 {
-    if (s->n_fields % 64 == 0) {
-        struct hdf5_field *const fields = realloc(s->fields, (s->n_fields + 64) * sizeof *fields);
-        s->fields = fields != NULL ? fields : s->fields;
-        char **const names = fields != NULL && name != NULL
-                                 ? realloc(s->names, (s->n_fields + 64) * sizeof *names)
-                                 : NULL;
-        s->names = names != NULL ? names : s->names;
-        if (fields == NULL || (name != NULL && names == NULL)) {
-            return false;
-        }
-    }
-    if (name != NULL && (is_array ? asprintf(&s->names[s->n_fields], "%s[%zu]", name, i)
-                                  : asprintf(&s->names[s->n_fields], "%s", name)) < 0) {
+    char **const own = &s->names[s->n_fields];
+    if ((is_array ? asprintf(own, "%s[%zu]", name, i) : asprintf(own, "%s", name)) < 0) {
         return false;
     }
-    if (name != NULL) {
-        excerpt_clean(s->names[s->n_fields], strlen(s->names[s->n_fields]));
-    }
+    excerpt_clean(*own, strlen(*own));
     s->fields[s->n_fields] = *f;
     s->fields[s->n_fields++].at += i * f->bytes;
     return true;
 }
 
 /* A member of a compound type: a number, or an array of them. */
-static const char *add_member(hid_t compound, unsigned i, struct hdf5_shape *s)
+static const char *add_member(hid_t compound, unsigned i, struct hdf5_shape *s, size_t most)
 {
     const hid_t type = h5.Tget_member_type(compound, i),
                 of = h5.Tget_class(type) == H5T_ARRAY ? h5.Tget_super(type) : H5I_INVALID_HID;
@@ -128,7 +116,7 @@ static const char *add_member(hid_t compound, unsigned i, struct hdf5_shape *s)
     const bool is_read = trouble == NULL && read_field(of >= 0 ? of : type, &f);
     const size_t n = is_read ? whole / f.bytes : 0;
     s->n_left_out += !is_read;
-    if (is_read && (n > MOST_FIELDS - s->n_fields || f.at + whole > s->element_bytes)) {
+    if (is_read && (n > most - s->n_fields || f.at + whole > s->element_bytes)) {
         trouble = "has records of too many fields";
     }
     for (size_t k = 0; k < n && trouble == NULL; k++) {
@@ -144,20 +132,29 @@ static const char *add_member(hid_t compound, unsigned i, struct hdf5_shape *s)
 static const char *read_type(hid_t type, struct hdf5_shape *s)
 {
     const char *trouble = NULL;
+    const bool is_record = h5.Tget_class(type) == H5T_COMPOUND;
     s->element_bytes = h5.Tget_size(type);
-    if (h5.Tget_class(type) != H5T_COMPOUND) {
-        struct hdf5_field f = {0};
-        return !read_field(type, &f) ? "is not of numbers that leat reads (f2, f4, f8, i1 to i8, "
-                                       "u1 to u8, bool, or records of them)"
-               : add_field(s, &f, NULL, 0, false) ? NULL
-                                                  : "is more than memory has room for";
-    }
-    const int n = h5.Tget_nmembers(type);
-    if (n < 0 || s->element_bytes == 0 || s->element_bytes > MOST_ELEMENT_BYTES) {
+    if (s->element_bytes == 0 || s->element_bytes > MOST_ELEMENT_BYTES) {
         return "has records of too many bytes";
     }
+    const size_t most = !is_record                       ? 1
+                        : s->element_bytes < MOST_FIELDS ? s->element_bytes
+                                                         : MOST_FIELDS;
+    s->fields = calloc(most, sizeof *s->fields);
+    s->names = is_record ? calloc(most, sizeof *s->names) : NULL;
+    if (s->fields == NULL || (is_record && s->names == NULL)) {
+        return "has more fields than memory has room for";
+    }
+    if (!is_record) {
+        s->n_fields = 1;
+        return read_field(type, s->fields)
+                   ? NULL
+                   : "is not of numbers that leat reads (f2, f4, f8, i1 to i8, u1 to u8, bool, or "
+                     "records of them)";
+    }
+    const int n = h5.Tget_nmembers(type);
     for (int i = 0; i < n && trouble == NULL; i++) {
-        trouble = add_member(type, (unsigned)i, s);
+        trouble = add_member(type, (unsigned)i, s, most);
     }
     return trouble != NULL    ? trouble
            : s->n_fields == 0 ? "has records without a field of numbers"

@@ -85,9 +85,9 @@ static enum status announce(struct table *t, struct table_bands *b, uint64_t las
     return to > 0 ? source_read_at(t->source, to - 1, &last_byte, 1, &n) : STATUS_OK;
 }
 
-enum status table_bands_next(struct table *t, struct table_bands *b, struct table_chunk *c,
-                             bool *end)
+enum status table_bands_next(struct table *t, struct table_chunk *c, bool *end)
 {
+    struct table_bands *const b = t->state;
     const uint64_t left = (uint64_t)b->rows * b->columns - b->next_cell;
     const size_t room = c->values_cap / dtype_bytes(t->info.dtype);
     if (left == 0) {
@@ -267,8 +267,9 @@ const char *table_bands_inflate(struct inflate_state *z, const unsigned char *pa
                                                  : NULL;
 }
 
-enum status table_bands_decode(const struct table *t, struct table_bands *b, struct table_chunk *c)
+enum status table_bands_decode(const struct table *t, struct table_chunk *c)
 {
+    struct table_bands *const b = t->state;
     const bool are_floats = t->info.dtype == DTYPE_F32;
     double *const values = c->values;
     const size_t band_cells = b->band_rows * b->columns;

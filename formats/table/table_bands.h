@@ -69,11 +69,10 @@ void table_bands_return(struct table_bands *b, struct table_handle *h);
 const char *table_bands_inflate(struct inflate_state *z, const unsigned char *packed, size_t n,
                                 unsigned char *dst, size_t least, size_t most);
 
-/* As of table.h; the grid, if it is one, is that of t->info, else what is missing is NaN already.
- * For DTYPE_F32 samples are floats. */
-enum status table_bands_next(struct table *t, struct table_bands *b, struct table_chunk *c,
-                             bool *end) STATUS_MUST_CHECK;
-enum status table_bands_decode(const struct table *t, struct table_bands *b,
-                               struct table_chunk *c) STATUS_MUST_CHECK;
+/* Those of struct table_format, whose state begins with a struct table_bands. The grid, if it is
+ * one, is that of t->info, else what is missing is NaN already. For DTYPE_F32 samples are floats.
+ */
+enum status table_bands_next(struct table *t, struct table_chunk *c, bool *end) STATUS_MUST_CHECK;
+enum status table_bands_decode(const struct table *t, struct table_chunk *c) STATUS_MUST_CHECK;
 
 #endif

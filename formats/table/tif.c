@@ -71,25 +71,13 @@ static enum status tif_open(struct table *t)
     return STATUS_OK;
 }
 
-static enum status tif_next(struct table *t, struct table_chunk *c, bool *end)
-{
-    struct tif *const s = t->state;
-    return table_bands_next(t, &s->bands, c, end);
-}
-
-static enum status tif_decode(const struct table *t, struct table_chunk *c)
-{
-    struct tif *const s = t->state;
-    return table_bands_decode(t, &s->bands, c);
-}
-
 const struct table_format tif_format = {
     .name = "tif",
     .state_bytes = sizeof(struct tif),
     .takes = {[TABLE_MISSING_VALUE] = true, [TABLE_BAND] = true},
     .suits = tif_suits,
     .open = tif_open,
-    .next = tif_next,
-    .decode = tif_decode,
+    .next = table_bands_next,
+    .decode = table_bands_decode,
     .close = tif_close,
 };
