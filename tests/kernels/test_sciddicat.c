@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* --- a map, on the backend and in the reference --------------------------------------------------
  */
@@ -397,8 +398,10 @@ static void a_landslide_ends_once_the_queue_is_stopped(void **state)
     }
 }
 
+/* Nothing tells that steps are being made: a little later they are. */
 static void *stop(void *flag)
 {
+    (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     __atomic_store_n((int *)flag, 1, __ATOMIC_RELAXED);
     return NULL;
 }
