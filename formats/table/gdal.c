@@ -12,6 +12,7 @@
 #include "formats/base/file_name.h"
 #include "formats/table/foreign.h"
 #include "formats/table/gdal_calls.h"
+#include "formats/table/gdal_netcdf.h"
 #ifdef LEAT_HDF5
 #include "formats/table/hdf5_calls.h"
 #endif
@@ -33,17 +34,20 @@ enum {
     VRT_ROWS = 512,         /* whatever the tiles' blocks are, whole ones as a rule ... */
     VRT_BYTES = 64 << 20,   /* ... while a band is no larger */
     PCRASTER_HEAD = 256,
+    PCIDSK_SIZE_AT = 16, /* its length in blocks, a text, up to ... */
+    PCIDSK_HEAD = 33,    /* ... and a NUL */
+    PCIDSK_BLOCK = 512,
     MOST_NAMES = 12 /* of datasets in a message */
 };
 
 /* Those of one file, and of no names of others. */
 static const char *const alone[] = {
-    "GTiff",  "netCDF",         "HDF5",     "HDF5Image", "BAG",  "HDF4",  "HDF4Image",
-    "HFA",    "JP2OpenJPEG",    "PNG",      "JPEG",      "WEBP", "BMP",   "PNM",
-    "DTED",   "USGSDEM",        "AAIGrid",  "GSAG",      "GSBG", "GS7BG", "XYZ",
-    "ZMap",   "GRASSASCIIGrid", "NWT_GRD",  "ISG",       "GXF",  "BT",    "HF2",
-    "SIGDEM", "Terragen",       "Leveller", "PCRaster",  "RMF",  "GTX",   "BYN",
-    "KRO",    "NGSGEOID",       NULL};
+    "GTiff",    "netCDF",   "HDF5", "HDF5Image", "BAG", "HFA",    "JP2OpenJPEG",
+    "PNG",      "JPEG",     "WEBP", "BMP",       "PNM", "DTED",   "USGSDEM",
+    "AAIGrid",  "GSAG",     "GSBG", "GS7BG",     "XYZ", "ZMap",   "GRASSASCIIGrid",
+    "NWT_GRD",  "ISG",      "GXF",  "BT",        "HF2", "SIGDEM", "Terragen",
+    "Leveller", "PCRaster", "RMF",  "GTX",       "BYN", "KRO",    "NGSGEOID",
+    NULL};
 
 /* Read from the front, or by one thread at a time. */
 static const char *const one_by_one[] = {
@@ -348,6 +352,37 @@ static enum status read_samples(const struct table *t, GDALRasterBandH band)
     return STATUS_OK;
 }
 
+/* Refuses what was cut, of the formats whose missing bytes GDAL takes for zeros. */
+static enum status check_whole(const struct table *t, GDALDatasetH dataset)
+{
+    const struct gdal *const s = t->state;
+    const char *const driver = gdal.GDALGetDriverShortName(gdal.GetDatasetDriver(dataset));
+    const size_t n_bands = (size_t)gdal.GetRasterCount(dataset);
+    unsigned char head[PCIDSK_HEAD];
+    enum table_kind kind;
+    size_t n, least = 0;
+    if (strcmp(driver, "PCIDSK") == 0) {
+        STATUS_TRY(source_read_at(t->source, 0, head, sizeof head - 1, &n));
+        head[n] = '\0';
+        least = n < PCIDSK_SIZE_AT
+                    ? SIZE_MAX
+                    : strtoull((char *)head + PCIDSK_SIZE_AT, NULL, 10) * PCIDSK_BLOCK;
+    } else if (strcmp(driver, "PCRaster") == 0 || strcmp(driver, "ENVI") == 0) {
+        (void)find_kind(gdal.GetRasterDataType(gdal.GetRasterBand(dataset, s->band)), false, &kind,
+                        &least);
+        if (!checked_mul(least, s->bands.rows * s->bands.columns, &least) ||
+            !checked_mul(least, n_bands, &least)) {
+            least = SIZE_MAX;
+        }
+        least += strcmp(driver, "PCRaster") == 0 && least < SIZE_MAX ? PCRASTER_HEAD : 0;
+    }
+    return source_file_bytes(t->source) >= least
+               ? STATUS_OK
+               : status_fail(STATUS_BAD_INPUT,
+                             "%s: is shorter than its %zu x %zu cells: it was cut",
+                             source_name(t->source), s->bands.rows, s->bands.columns);
+}
+
 /* How it is cut into bands, and what that takes; all sizes are bounded before anything is
  * allocated. *more: beside a band's samples. */
 static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
@@ -366,12 +401,7 @@ static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
     }
     b->columns = (size_t)gdal.GetRasterXSize(dataset);
     b->rows = (size_t)gdal.GetRasterYSize(dataset);
-    /* PCRaster's library takes what a file that was cut does not have for zeros. */
-    const uint64_t least = PCRASTER_HEAD + (uint64_t)b->rows * b->columns * b->sample_bytes;
-    if (strcmp(driver, "PCRaster") == 0 && source_file_bytes(t->source) < least) {
-        return status_fail(STATUS_BAD_INPUT, "%s: is shorter than its %zu x %zu cells: it was cut",
-                           source_name(t->source), b->rows, b->columns);
-    }
+    STATUS_TRY(check_whole(t, dataset));
     b->one_handle = is_one_of(driver, one_by_one);
     const size_t planes = interleave != NULL && strcmp(interleave, "PIXEL") == 0
                               ? (size_t)gdal.GetRasterCount(dataset)
@@ -582,6 +612,7 @@ static enum status gdal_open(struct table *t)
     table_bands_init(&s->bands, &bands_ops);
     gdal_set_up();
     STATUS_TRY(table_need_seek(t, "a raster", "X.nc"));
+    STATUS_TRY(gdal_netcdf_check(t->source));
     STATUS_TRY(choose_path(t));
     gdal_begin(&words);
     enum status st = open_first(t, &words, &dataset);

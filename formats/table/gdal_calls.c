@@ -62,7 +62,7 @@ static void set_up(void)
         {"VRT_SHARED_SOURCE", "0"}, /* each thread has files of its own */
         {"RAW_CHECK_FILE_SIZE", "YES"},
         {"GDAL_SKIP", "HTTP WMS WCS WMTS DAAS EEDAI NGW OGCAPI PLMOSAIC PLSCENES PostGISRaster "
-                      "STACTA STACIT Rasterlite CAD PDF DERIVED"},
+                      "STACTA STACIT Rasterlite CAD PDF DERIVED CALS"},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         gdal.SetConfigOption(options[i][0], options[i][1]);

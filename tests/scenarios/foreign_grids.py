@@ -89,6 +89,17 @@ assert run("nc", "nc", "-s", "dataset=z", "-s", "band=2") == bare, "NetCDF"
 packed = run("packed", "nc", "-s", "dataset=z", "-s", "band=2")
 assert np.array_equal(np.nan_to_num(cells(packed), nan=-9999), cells(bare)), "packed NetCDF"
 
+# What NetCDF's library would fill with zeros is refused: the last byte of the last record.
+for stem in "nc", "packed":
+    for part in grids:
+        with open(f"{stem}.{part}.nc", "rb") as f:
+            data = f.read()
+        n = len(data)
+        with open(f"cut.{part}.nc", "wb") as f:
+            f.write(data[:n - 1])
+    said = run("cut", "nc", "-s", "dataset=z", "-s", "band=2", code=1)
+    assert f"has {n - 1} bytes where its header claims" in said and "it was cut" in said, said
+
 # A mosaic has the bits of its GeoTIFF; so have files with a header and a .prj beside them.
 assert run("vrt", "vrt") == want, "VRT"
 assert run("img", "img") == want, "Imagine"
