@@ -319,7 +319,8 @@ static const char *find_item(const char *text, size_t n_text, const char *role, 
     return close != NULL ? open + 1 : NULL;
 }
 
-static enum status read_metadata(struct table *t, const struct tif_handle *h, struct grid *g)
+/* What is scaled GDAL reads. */
+static enum status read_metadata(const char *name, const struct tif_handle *h, struct grid *g)
 {
     size_t n_unit;
     const char *text;
@@ -334,8 +335,8 @@ static enum status read_metadata(struct table *t, const struct tif_handle *h, st
     return find_item(text, n, "scale", &n_unit) == NULL &&
                    find_item(text, n, "offset", &n_unit) == NULL
                ? STATUS_OK
-               : table_warn(t, "its metadata scale its numbers, which is not done here: "
-                               "gdal_translate -unscale does");
+               : foreign_fail_with(STATUS_UNSUPPORTED, name, "its metadata scale its numbers",
+                                   "gdal_translate -unscale -ot Float64 IN OUT.tif");
 }
 
 /* Further directories: smaller copies of the grid are skipped silently, its mask is refused. Leaves
@@ -373,6 +374,6 @@ enum status tif_read_grid(struct table *t, struct tif_handle *h, struct tif_shap
     STATUS_TRY(copy_tags(name, h, *out));
     STATUS_TRY(grid_georeference_by_tags(*out, name));
     STATUS_TRY(read_nodata(t, h, shape, *out));
-    STATUS_TRY(read_metadata(t, h, *out));
+    STATUS_TRY(read_metadata(name, h, *out));
     return check_more_images(t, h, *out);
 }

@@ -342,6 +342,11 @@ static void masks_scales_and_signs_are_applied(void **state)
     assert_true(number(&r, 0) == 100.25 && number(&theirs, 0) == 100.25);
     reading_free(&r);
     reading_free(&theirs);
+    must("gdal_translate -q s.vrt scaled.tif");
+    r = read_file("scaled.tif", &alone);
+    assert_int_equal(r.status, STATUS_OK);
+    assert_true(number(&r, 0) == 100.25 && isnan(number(&r, 3)));
+    reading_free(&r);
     must("gdal_translate -q -of HFA -ot Byte -co PIXELTYPE=SIGNEDBYTE -a_nodata none "
          "-scale 0 255 200 455 base.tif g.img 2>/dev/null");
     must("gdal_translate -q g.img g.tif");
