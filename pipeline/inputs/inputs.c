@@ -88,8 +88,10 @@ void inputs_free(struct inputs *in)
 static void tell_sidecars(struct inputs *in)
 {
     if (in->n_sidecars > 0 && inputs_take_speaks(in, in->sidecar != NULL ? in->sidecar : "")) {
-        log_info("%zu sidecar file%s of grids and tables ignored, '%s' first", in->n_sidecars,
-                 in->n_sidecars == 1 ? "" : "s", in->sidecar != NULL ? in->sidecar : "");
+        log_info("%zu sidecar file%s of grids and tables ignored, '%s' first; GDAL may use those "
+                 "of the grids that it reads",
+                 in->n_sidecars, in->n_sidecars == 1 ? "" : "s",
+                 in->sidecar != NULL ? in->sidecar : "");
         in->n_sidecars = 0;
     }
 }

@@ -57,7 +57,7 @@ for kind in asc.qml tif.msk wld tfw tifw qpj asc.ovr cpg; do
 done
 run 0 -o globbed in/a.*
 results globbed "a "
-says "9 sidecar files of grids and tables ignored, 'in/a.dem.asc.aux.xml' first"
+says "9 sidecar files of grids and tables ignored, 'in/a.dem.asc.aux.xml' first; GDAL may use those of the grids that it reads"
 [ "$(grep -c 'sidecar files' stderr)" -eq 1 ] || fail "sidecar files are reported in more than one line"
 for beside in prj asc.qml; do # -q: something went wrong
     expect 2 "$LEAT" run -q -b cpu -o out in/a.dem.$beside
