@@ -46,7 +46,8 @@ def make_inputs(rng):
 
 
 def start(*options, **streams):
-    return subprocess.Popen([*RUN, *options], stdin=subprocess.DEVNULL, **{"stderr": subprocess.DEVNULL, **streams})
+    """Its streams have no buffer here, which communicate() would pass over."""
+    return subprocess.Popen([*RUN, *options], bufsize=0, stdin=subprocess.DEVNULL, **{"stderr": subprocess.DEVNULL, **streams})
 
 
 def is_whole(stem):

@@ -130,7 +130,7 @@ run("-o", "other", "b.values.csv.gz", "b.asked.csv", "b.unit.csv", status=1,
     says=r"b.unit.csv: X.unit.\* goes with the parameter unit=file; set that, or remove the file")
 run("-o", "bad", "-s", "unit=file", "b.values.csv.gz", "b.asked.csv", status=1,
     says=r"scores also needs b.unit.\* or the parameter unit=none")
-run("-o", "bad", "-s", "unit=file", "b.unit.csv", status=1, says=r"scores also needs b.values.\* with the parameter unit=file$")
+run("-o", "bad", "-s", "unit=file", "b.unit.csv", status=1, says=r"scores also needs b.values.\* with the parameter unit=file; give all files")
 print("a part between others, where it is asked for")
 
 # Where the copy has no room the text is decoded again.
