@@ -10,6 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#define LOOK_FOR_LEAKS(on) ((on) ? __lsan_enable() : __lsan_disable())
+#else
+#define LOOK_FOR_LEAKS(on) ((void)0)
+#endif
+
 static const char *const names[] = {GDAL_CALLS(MODULE_NAME) NULL};
 
 struct gdal_calls gdal;
@@ -68,8 +75,10 @@ static void set_up(void)
         gdal.SetConfigOption(options[i][0], options[i][1]);
     }
     (void)gdal.SetErrorHandler(say_nothing);
+    LOOK_FOR_LEAKS(false); /* GDAL frees no file system that is replaced */
     gdal.AllRegister();
     shut_network();
+    LOOK_FOR_LEAKS(true);
     gdal.SetCacheMax64(cache_bytes);
 }
 
