@@ -405,7 +405,7 @@ static enum status lay_out_flat(struct table *t)
     return STATUS_OK;
 }
 
-/* What is stored may make what is claimed, at the most that deflate packs. */
+/* A dataset claims at most what deflate can make of the bytes that are stored. */
 static enum status check_claim(const struct table *t)
 {
     const struct hdf5 *const s = t->state;

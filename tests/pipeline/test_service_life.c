@@ -255,7 +255,7 @@ static bool is_late_after(struct service_worker *w, unsigned seconds)
     return w->is_late;
 }
 
-/* A worker says "begun" anew when the job begins to wait for memory, without a deadline, and when
+/* A worker says "begun" again when the job begins to wait for memory, without a deadline, and when
  * it has it. */
 static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
 {
