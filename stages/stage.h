@@ -95,7 +95,7 @@ struct stage_part {
     const char *suffix; /* "clusters" of X.clusters.csv: it also routes the file to the stage */
     enum stage_part_kind kind;
     bool dates; /* of text the first column may be dates and times: seconds, as of moment.h */
-    bool words; /* a text of two names a line (table_info.has_words), without choice of columns */
+    bool words; /* a text of two names a line (table_options.words), without choice of columns */
     const char *columns; /* key of the PARAM_TEXT that chooses this part's columns; NULL: the
                             reader's key "columns" does */
     const char *unless; /* key of the parameter that says whether a job has such a file: it has none

@@ -266,7 +266,6 @@ static enum status csv_open(struct table *t)
     t->info.cells_per_line = csv->shape.n_kept;
     t->info.has_header = csv->shape.has_header;
     t->info.has_labels = csv->shape.has_labels;
-    t->info.has_words = csv->shape.has_words;
     t->info.has_dates = csv->shape.has_dates;
     t->info.names = csv->shape.names;
     t->info.names_bytes = csv->shape.names_bytes;

@@ -64,7 +64,6 @@ struct csv_shape {
     size_t n_runs;
     size_t n_kept;
     bool has_header, has_labels;
-    bool has_words; /* the kept column, the second, is of words, too */
     bool has_dates; /* in file column `dates`, the first one that is kept */
     uint32_t dates;
     bool has_title;     /* lines above the table, or of units, are passed over */

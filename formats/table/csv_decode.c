@@ -406,7 +406,7 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
     if (k->out == k->out_end) {
         return fail_room(k);
     }
-    if (k->shape->has_words) {
+    if (k->t->options.words) {
         *k->out++ = 0;
         return append_label(k, cell);
     }
@@ -524,7 +524,7 @@ static enum status decode_line(struct decoding *k)
         const unsigned char *const before = k->p;
         /* a comma that delimits may be the decimal sign of quoted numbers, which are not plain */
         if (run->kind == CSV_KEEP && shape->dialect.point != (char)shape->dialect.delimiter &&
-            !k->shape->has_words && !is_of_dates(k)) {
+            !k->t->options.words && !is_of_dates(k)) {
             decode_plain(k, run);
             if (k->p > before && k->column == 0) {
                 return STATUS_OK;

@@ -467,7 +467,6 @@ static enum status decide_words(const struct table *t, struct csv_head *h, struc
     memset(h->seen, CSV_LEFT, h->n_columns);
     h->seen[0] = CSV_LABEL;
     h->seen[1] = CSV_KEEP;
-    shape->has_words = true;
     return make_runs(h, shape);
 }
 

@@ -150,6 +150,12 @@ static enum status open_format(struct table *t)
 {
     STATUS_TRY(table_options_parse(&t->options, &t->choice));
     STATUS_TRY(recognise(t));
+    if (t->options.words && t->format != &csv_format) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: is no text: a line holds a name and what "
+                           "belongs to it",
+                           source_name(t->source));
+    }
     const enum status st = open_as(t);
     STATUS_TRY(st != STATUS_OK ? open_by_gdal(t, st) : st);
     t->info.window_bytes += (size_t)source_hold_window(t->source);

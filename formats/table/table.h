@@ -42,7 +42,6 @@ struct table_info {
     bool has_header;         /* CSV: the first line held names */
     bool has_dates;          /* CSV: the first kept column is of dates and times, in seconds */
     bool has_labels;         /* CSV: a first column without numbers names each line */
-    bool has_words;          /* CSV, by the options: two labels a line, whose number is 0 */
     bool has_missing_value;  /* the option was given: NaN stand for missing numbers */
     bool used[TABLE_N_OPTIONS]; /* this option was given, and the format looks at it */
     const char *const *names; /* names of the kept columns [cells_per_line]; NULL without header */

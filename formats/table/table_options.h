@@ -31,7 +31,7 @@ struct table_options {
     bool has_companions; /* it may bring files beside it, and those that it names */
     bool for_grid;       /* it stands in a grid's place: a grid, or numbers alone */
     bool dates;          /* text: the first column may be dates and times, as of moment.h */
-    bool words; /* text: names alone (table_info.has_words), no line of which is a header */
+    bool words; /* a text of names alone: a line has two labels and the number 0; no header */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };
 

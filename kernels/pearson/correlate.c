@@ -3,6 +3,8 @@
  */
 #include "kernels/pearson/correlate.h"
 
+#include "formats/base/sizes.h"
+
 static const struct pearson_kernels *kernels(const struct correlation *c)
 {
     return c->queue->backend->ops->pearson;
@@ -75,11 +77,6 @@ enum {
     GIVEN_PANEL = 1024,    /* the same where all are there: one panel up to so many series ... */
     GIVEN_CELLS = 1 << 27, /* ... and numbers */
 };
-
-static size_t round_up(size_t n, size_t multiple)
-{
-    return (n + multiple - 1) / multiple * multiple;
-}
 
 size_t correlate_panel(size_t n, bool is_guessed, size_t n_samples)
 {
@@ -607,21 +604,12 @@ enum status correlate_series(struct correlation *c, struct series_rows *x)
     return STATUS_OK;
 }
 
-struct span correlate_one(const struct correlation *c, size_t s, bool *is_standard)
+struct span correlate_one(const struct correlation *c, size_t s, bool is_standard)
 {
-    *is_standard = c->request.precision == PEARSON_EXACT;
     if (s >= c->n_taken) {
         return span_from(c->targets, (s - c->n_taken) * correlate_z_bytes(c, PEARSON_EXACT));
     }
-    return (*is_standard ? z_of : x_of)(c, block_of(c, s), s);
-}
-
-struct span correlate_z(const struct correlation *c, size_t s)
-{
-    return z_of(c, block_of(c, s), s);
-}
-
-struct span correlate_x(const struct correlation *c, size_t s)
-{
-    return c->request.in_place ? (struct span){0} : x_of(c, block_of(c, s), s);
+    return is_standard           ? z_of(c, block_of(c, s), s)
+           : c->request.in_place ? (struct span){0}
+                                 : x_of(c, block_of(c, s), s);
 }

@@ -152,13 +152,9 @@ enum status correlate_targets(struct correlation *c, struct span x, size_t n) ST
  * *n_unsure as of correlate_gaps. */
 enum status correlate_with_targets(struct correlation *c, struct span x, struct span r, bool gaps,
                                    uint64_t *n_unsure) STATUS_MUST_CHECK;
-/* Series s, of targets those after the series: in the exact standard form, where that is what was
- * computed with, else itself. */
-struct span correlate_one(const struct correlation *c, size_t s, bool *is_standard);
-/* Series s in the exact standard form, of series that are alone; itself, or none where it did not
- * stay. */
-struct span correlate_z(const struct correlation *c, size_t s);
-struct span correlate_x(const struct correlation *c, size_t s);
+/* Series s, of targets those after the series, in the standard form that was computed with, or
+ * itself: none where it did not stay. Of targets always the exact form. */
+struct span correlate_one(const struct correlation *c, size_t s, bool is_standard);
 
 /* For who fills the matrix in another way: moments of `capacity` series and a list for their
  * panels, those that are there stay; all panels of n series. */

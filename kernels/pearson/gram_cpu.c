@@ -253,26 +253,23 @@ no_tiles:
     return st;
 }
 
-static void block_body(void *arg, size_t index, void *scratch)
+static void block_body(void *arg, size_t index)
 {
     const struct pearson_blocks *b = arg;
-    const size_t stride = cpu_z_stride(b->n_samples);
-    const struct pearson_panel p = pearson_block(b, index, stride * sizeof(double));
+    const size_t stride = cpu_z_stride(b->n_samples), first = index * b->size;
+    const struct pearson_side side = {.z = span_from(b->z, first * stride * sizeof(double))};
+    const struct pearson_panel p = {.n_samples = b->n_samples, .a = side, .b = side};
+    const struct gram_job job = {.p = &p, .stride = stride, .part = b->n_samples};
     const struct tile t = {0, b->size, 0, b->size};
-    const struct gram_job job = {
-        .p = &p, .stride = stride, .mark_a = scratch, .mark_b = scratch, .part = b->n_samples};
-    fill_marks(p.moments, &p.a, scratch);
-    multiply(&job, &t, 0, p.r.at, b->size);
-    finish_tile(&job, &t, p.r.at, b->size);
+    multiply(&job, &t, 0, (double *)b->r.at + first * b->size, b->size);
 }
 
 enum status cpu_gram_blocks(struct queue *q, const struct pearson_blocks *b)
 {
     struct pearson_blocks blocks = *b;
+    const size_t rows = b->n * b->size, z = cpu_z_stride(b->n_samples) * sizeof(double);
     STATUS_TRY(product_need(q));
-    STATUS_TRY(cpu_expect(b->z, b->n * b->size, cpu_z_stride(b->n_samples) * sizeof(double),
-                          "gram of blocks"));
-    STATUS_TRY(cpu_expect(b->moments, b->n, moments_bytes(b->size), "gram of blocks"));
-    STATUS_TRY(cpu_expect(b->r, b->n, b->size * b->size * sizeof(double), "gram of blocks"));
-    return cpu_run_scratch(q, b->n, b->size * sizeof(double), block_body, &blocks);
+    STATUS_TRY(cpu_expect(b->z, rows, z, "gram of blocks"));
+    STATUS_TRY(cpu_expect(b->r, rows, b->size * sizeof(double), "gram of blocks"));
+    return cpu_run_long(q, b->n, block_body, &blocks);
 }

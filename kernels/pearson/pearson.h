@@ -79,32 +79,13 @@ struct pearson_panel {
 };
 
 /* Groups of `size` series each, one behind the other, of which only series of one group make pairs:
- * n blocks on the diagonal of a matrix. Each has moments of its own. */
+ * n blocks on the diagonal of a matrix. */
 struct pearson_blocks {
     size_t n, size, n_samples;
-    struct span z;       /* n size series in the exact form */
-    struct span moments; /* n times moments_bytes(size) */
-    size_t min_samples;
+    struct span z; /* n size series in the exact form */
     struct span r; /* [n][size][size] doubles */
 };
 enum { PEARSON_BLOCK_MOST = 256 }; /* the largest size */
-
-#ifndef __CUDACC__
-/* Block k as a panel; z_bytes: from a series to the next. */
-static inline struct pearson_panel pearson_block(const struct pearson_blocks *b, size_t k,
-                                                 size_t z_bytes)
-{
-    const struct pearson_side side = {.z = span_from(b->z, k * b->size * z_bytes), .n = b->size};
-    return (struct pearson_panel){
-        .precision = PEARSON_EXACT,
-        .n_samples = b->n_samples,
-        .a = side,
-        .b = side,
-        .moments = {span_from(b->moments, k * moments_bytes(b->size)), b->size, b->min_samples},
-        .r = span_from(b->r, k * b->size * b->size * sizeof(double)),
-        .width = b->size};
-}
-#endif
 
 /* The element of a pair whose sums cancel: no coefficient. */
 #define PEARSON_UNSURE 2.0
@@ -199,8 +180,8 @@ struct pearson_kernels {
      * STATUS_TOO_LARGE beyond PEARSON_SAMPLES_MAX. */
     enum status (*gram)(struct queue *q, const struct pearson_panel *panel) STATUS_MUST_CHECK;
 
-    /* The same of many small blocks at once, each a diagonal; their other elements may change, too.
-     */
+    /* The products of z in many small blocks at once, each a diagonal; their other elements may
+     * change, too. They are coefficients but for rounding and degenerate series, whose are 0. */
     enum status (*gram_blocks)(struct queue *q, const struct pearson_blocks *b) STATUS_MUST_CHECK;
     /* Elements of r that are worth a call where the matrix is swept. */
     size_t sweep_cells;

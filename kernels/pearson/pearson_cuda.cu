@@ -11,8 +11,7 @@
  *
  * Small blocks on a diagonal are one batch of products of their doubles, whatever the device.
  *
- * Mapping of the pass: a thread a column, a block CLAMP_ROWS rows; of small blocks a thread an
- * element.
+ * Mapping of the pass: a thread a column, a block CLAMP_ROWS rows.
  * Flops: 2 N for each pair, and BAND_ROWS / n_series more. Bytes of the pass: 16 a pair.
  * Error: of the products (products_cuda.cu) 4.9e-13 for 2^20 samples at most, of the norms and of z
  * 3e-14 (standardize_cuda.cu); f32 adds 2^-25.
@@ -126,40 +125,22 @@ enum status gram(struct queue *queue, const struct pearson_panel *p)
     return STATUS_OK;
 }
 
-__global__ void __launch_bounds__(THREADS) clamp_blocks(struct pearson_blocks b)
-{
-    const size_t at = blockIdx.y * (size_t)THREADS + threadIdx.x, j = at / b.size, i = at % b.size;
-    const size_t before = blockIdx.x * b.size;
-    const struct moments m = {
-        {(double *)b.moments.at + MOMENTS_FIELDS * before, 0}, b.size, b.min_samples};
-    double *r = (double *)b.r.at + before * b.size + at;
-    if (j < b.size && i < j) {
-        const bool degenerate =
-            moments_degenerate_at(m, i) != 0 || moments_degenerate_at(m, j) != 0;
-        *r = degenerate ? (double)NAN : pearson_clamp(*r);
-    }
-}
-
 enum status gram_blocks(struct queue *queue, const struct pearson_blocks *b)
 {
     struct cuda_queue *q = cuda_queue_of(queue);
     const struct cuda_z_form form = cuda_form_of_z(queue, PEARSON_EXACT, b->n_samples);
-    const size_t r = b->size * b->size * sizeof(double);
-    if (b->n == 0 || b->size == 0) {
-        return STATUS_OK;
-    }
-    STATUS_TRY(cuda_expect(b->z, b->n * b->size, form.bytes, "gram of blocks"));
-    STATUS_TRY(cuda_expect(b->moments, b->n, moments_bytes(b->size), "gram of blocks"));
-    STATUS_TRY(cuda_expect(b->r, b->n, r, "gram of blocks"));
+    const size_t rows = b->n * b->size, stride = form.bytes / sizeof(double);
+    const double *z = (const double *)b->z.at;
+    const struct cuda_product product = {false,   false,        z,      z,      b->size,
+                                         b->size, form.doubles, stride, stride, (double *)b->r.at,
+                                         b->size};
+    STATUS_TRY(cuda_expect(b->z, rows, form.bytes, "gram of blocks"));
+    STATUS_TRY(cuda_expect(b->r, rows, b->size * sizeof(double), "gram of blocks"));
     cuda_work work(q, cuda_gemm_stream(q),
-                   {queue_reads(b->z.at, b->n * b->size * form.bytes),
-                    queue_reads(b->moments.at, b->n * moments_bytes(b->size)),
-                    queue_writes(b->r.at, b->n * r)});
+                   {queue_reads(z, rows * form.bytes),
+                    queue_writes(b->r.at, rows * b->size * sizeof(double))});
     STATUS_TRY(work.status);
-    STATUS_TRY(cuda_multiply_blocks(q, work.id, b, form.bytes / sizeof(double), form.doubles));
-    const dim3 grid((unsigned)b->n, (unsigned)cuda_pieces(b->size * b->size, THREADS));
-    clamp_blocks<<<grid, THREADS, 0, work.stream>>>(*b);
-    STATUS_TRY(cuda_launched("clamp of blocks"));
+    STATUS_TRY(cuda_multiply_blocks(q, work.id, &product, b->n));
     return work.done();
 }
 

@@ -41,10 +41,9 @@ size_t cuda_multiply_scratch(const struct cuda_product *product);
 enum status cuda_multiply(struct cuda_queue *q, enum stream_id id,
                           const struct cuda_product *product) STATUS_MUST_CHECK;
 
-/* The products of small blocks, of n_k doubles a series, `pitch` from one to the next. */
+/* The first of n products of rows that lie one behind the other, as what they make does. */
 enum status cuda_multiply_blocks(struct cuda_queue *q, enum stream_id id,
-                                 const struct pearson_blocks *b, size_t pitch,
-                                 size_t n_k) STATUS_MUST_CHECK;
+                                 const struct cuda_product *first, size_t n) STATUS_MUST_CHECK;
 
 /* turn_cuda, standardize_cuda */
 KERNEL(pearson, turn) cuda_turn;

@@ -61,30 +61,39 @@ enum status product_of(cublasHandle_t blas, const struct cuda_product *p, size_t
     return STATUS_OK;
 }
 
-enum status split_product(struct cuda_queue *q, enum stream_id id, cublasHandle_t blas,
-                          const struct cuda_product *p, size_t n_splits)
+/* `terms` terms of n products, one behind the other; the next one's factors are so far on. */
+enum status products_of(cublasHandle_t blas, const struct cuda_product *p, size_t terms,
+                        size_t step_a, size_t step_b, size_t n)
 {
     const double one = 1, none = 0;
-    const size_t terms = p->n_k / n_splits / SPLIT_ALIGNMENT * SPLIT_ALIGNMENT;
     const size_t pitch_a = p->columns ? p->pitch_a : 1, pitch_b = p->columns ? p->pitch_b : 1;
-    const size_t elements = p->n_a * p->n_b;
-    double *parts;
-    STATUS_TRY(cuda_queue_scratch(q, id, cuda_multiply_scratch(p), (void **)&parts));
     for (size_t k = 0; k < terms; k += SLICE) {
         CUBLAS_TRY(cublasDgemmStridedBatched_64(
                        blas, p->columns ? CUBLAS_OP_N : CUBLAS_OP_T,
                        p->columns ? CUBLAS_OP_T : CUBLAS_OP_N, (int64_t)p->n_b, (int64_t)p->n_a,
                        (int64_t)cuda_min(SLICE, terms - k), &one, p->b + k * pitch_b,
-                       (int64_t)p->pitch_b, (int64_t)(terms * pitch_b), p->a + k * pitch_a,
-                       (int64_t)p->pitch_a, (int64_t)(terms * pitch_a), k > 0 ? &one : &none, parts,
-                       (int64_t)p->n_b, (int64_t)elements, (int64_t)n_splits),
+                       (int64_t)p->pitch_b, (int64_t)step_b, p->a + k * pitch_a,
+                       (int64_t)p->pitch_a, (int64_t)step_a, k > 0 ? &one : &none, p->c,
+                       (int64_t)p->width, (int64_t)(p->n_a * p->width), (int64_t)n),
                    "product of series");
     }
+    return STATUS_OK;
+}
+
+enum status split_product(struct cuda_queue *q, enum stream_id id, cublasHandle_t blas,
+                          const struct cuda_product *p, size_t n_splits)
+{
+    const size_t terms = p->n_k / n_splits / SPLIT_ALIGNMENT * SPLIT_ALIGNMENT;
+    struct cuda_product part = *p;
+    STATUS_TRY(cuda_queue_scratch(q, id, cuda_multiply_scratch(p), (void **)&part.c));
+    part.width = p->n_b;
+    STATUS_TRY(products_of(blas, &part, terms, terms * (p->columns ? p->pitch_a : 1),
+                           terms * (p->columns ? p->pitch_b : 1), n_splits));
     if (terms * n_splits < p->n_k) {
-        STATUS_TRY(product_of(blas, p, terms * n_splits, p->n_k, parts, p->n_b, true));
+        STATUS_TRY(product_of(blas, p, terms * n_splits, p->n_k, part.c, part.width, true));
     }
     add_splits<<<dim3((unsigned)cuda_pieces(p->n_b, THREADS), (unsigned)p->n_a), THREADS, 0,
-                 q->stream[id]>>>(parts, n_splits, p->n_a, p->n_b, p->c, p->width, p->add);
+                 q->stream[id]>>>(part.c, n_splits, p->n_a, p->n_b, p->c, p->width, p->add);
     return cuda_launched("sum of products");
 }
 
@@ -106,19 +115,10 @@ enum status cuda_multiply(struct cuda_queue *q, enum stream_id id, const struct 
 }
 
 enum status cuda_multiply_blocks(struct cuda_queue *q, enum stream_id id,
-                                 const struct pearson_blocks *b, size_t pitch, size_t n_k)
+                                 const struct cuda_product *first, size_t n)
 {
-    const int64_t size = (int64_t)b->size;
-    const double one = 1, none = 0, *z = (const double *)b->z.at;
     cublasHandle_t blas;
     STATUS_TRY(cuda_queue_blas(q, id, &blas));
-    for (size_t k = 0; k < n_k; k += SLICE) {
-        CUBLAS_TRY(cublasDgemmStridedBatched_64(
-                       blas, CUBLAS_OP_T, CUBLAS_OP_N, size, size,
-                       (int64_t)cuda_min(SLICE, n_k - k), &one, z + k, (int64_t)pitch,
-                       size * (int64_t)pitch, z + k, (int64_t)pitch, size * (int64_t)pitch,
-                       k > 0 ? &one : &none, (double *)b->r.at, size, size * size, (int64_t)b->n),
-                   "products of blocks");
-    }
-    return STATUS_OK;
+    return products_of(blas, first, first->n_k, first->n_a * first->pitch_a,
+                       first->n_b * first->pitch_b, n);
 }

@@ -37,8 +37,8 @@ static bool is_present(double v, bool is_standard)
 /* Which samples of series s are present. */
 static enum status find_present(struct pearson_job *job, size_t s)
 {
-    bool is_standard;
-    const struct span from = correlate_one(&job->c, s, &is_standard);
+    const bool is_standard = job->choice.used == PEARSON_EXACT;
+    const struct span from = correlate_one(&job->c, s, is_standard);
     const enum dtype type = is_standard ? DTYPE_F64 : job->layout.x_type;
     uint64_t *const bits = bits_of(job, s);
     job->is_known[s] = true;

@@ -5,28 +5,6 @@
  */
 #include "stages/pearson/pearson_job.h"
 
-enum status pearson_groups_check(const struct pearson_job *job)
-{
-    const struct pearson_choice *const c = &job->choice;
-    if (c->groups > 0 && c->targets) {
-        return status_fail(
-            STATUS_BAD_ARGUMENT,
-            "%s: with targets=file no pair of series has a coefficient, so there are "
-            "no groups: set groups=0 or targets=none",
-            job->name);
-    }
-    if (c->by_groups && !(c->groups > 0)) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           c->within
-                               ? "%s: order=groups is of groups that are found, not given: set "
-                                 "order=auto"
-                               : "%s: order=groups needs groups: set the least r within one, "
-                                 "as groups=0.9, or order=cluster",
-                           job->name);
-    }
-    return STATUS_OK;
-}
-
 enum status pearson_groups_room(struct pearson_job *job, size_t n_pairs)
 {
     const uint64_t all = matrix_n_pairs(job->n_series);

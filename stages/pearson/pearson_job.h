@@ -109,8 +109,6 @@ struct lines_block {
 /* As of CORRELATE_BLOCKS_MOST. */
 enum { PEARSON_BLOCKS_MOST = CORRELATE_BLOCKS_MOST };
 
-enum { PEARSON_UNKNOWN_NAMED = 3 };
-
 /* Groups of series that are given, in the order of their names. */
 struct pearson_within {
     size_t n;
@@ -126,9 +124,8 @@ struct pearson_within {
     size_t n_single;      /* groups of one series */
     size_t n_unknown;     /* lines of the file with a name that no series has */
     struct bytes unknown; /* the first of these */
-    struct bytes read,
-        text;      /* of the file: a name and a group in turns, each with its NUL; `names` */
-    size_t n_read; /* of both, together */
+    struct bytes text;    /* of the file a name and a group in turns, or of names the groups */
+    size_t n_read;        /* of the file, names and groups together */
 };
 
 /* Of a pair how far j is behind i where |r| is largest, and r at lag 0. */
@@ -199,6 +196,7 @@ struct pearson_job {
     struct pearson_basket basket;
     struct partners finder;
     bool *is_anomalous; /* [n_series]: series that stand out */
+    uint64_t n_apart;   /* of a list: pairs without a coefficient though both series vary */
     /* Where all pairs are held: [n_targets][n_series], or the condensed triangle of each group. */
     double *held_r;
     struct pearson_within within;
@@ -266,6 +264,8 @@ static inline double pearson_level(const void *values, enum dtype type, size_t k
 /* --- pearson_layout.c --- */
 /* What the parameters mean for this table. */
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out);
+/* STATUS_BAD_ARGUMENT where some of it cannot be had together. */
+enum status pearson_check_choice(const struct pearson_job *job) STATUS_MUST_CHECK;
 /* Lays the job out for the lines that layout.lines has: known, estimated, or come. */
 enum status pearson_lay_out(struct pearson_job *job, bool turned) STATUS_MUST_CHECK;
 /* Laid out as turned: of few series with very many samples slabs are faster, if the backend has it.
@@ -367,8 +367,10 @@ enum status pearson_derive(struct pearson_job *job, struct span levels, enum dty
                            struct span *x) STATUS_MUST_CHECK;
 /* Moments and matrix, but for missing values. */
 enum status pearson_rows(struct pearson_job *job) STATUS_MUST_CHECK;
+/* STATUS_START_OVER: so many pairs take the series themselves, which were not kept. */
+enum status pearson_rows_sure(const struct pearson_job *job, uint64_t n_unsure) STATUS_MUST_CHECK;
 /* Corrects the matrix, when the moments are on the host, and some series has missing values.
- * STATUS_START_OVER: that takes the series themselves, which were not kept. */
+ * STATUS_START_OVER as of pearson_rows_sure. */
 enum status pearson_rows_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Sweeps a matrix that is not held, gaps and all (correlate_sweep); likewise. */
 enum status pearson_rows_sweep(struct pearson_job *job, correlate_visit *visit,
@@ -412,8 +414,10 @@ enum status pearson_partners_list(struct pearson_job *job) STATUS_MUST_CHECK;
  * than PEARSON_PAIRS_MAX. */
 enum status pearson_list_room(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
 enum status pearson_list_count(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
-/* When the n_found of n_pairs that have a coefficient are in pairs, in any order: sorts them, then
- * survey, medians and partners. */
+/* A pair, in any order; the moments are there. */
+void pearson_list_add(struct pearson_job *job, size_t i, size_t j, double r);
+/* When all n_pairs have been added: sorts those that have a coefficient, then survey, medians and
+ * partners. */
 enum status pearson_list_find(struct pearson_job *job, uint64_t n_pairs) STATUS_MUST_CHECK;
 
 /* --- pearson_find.c: what is asked of the matrix, whether it is held or swept --- */
@@ -428,8 +432,6 @@ enum status pearson_look(struct pearson_job *job, correlate_visit *visit,
                          void *context) STATUS_MUST_CHECK;
 
 /* --- pearson_groups.c: groups in which all pairs have a high r --- */
-/* STATUS_BAD_ARGUMENT where what is asked of groups cannot be had. */
-enum status pearson_groups_check(const struct pearson_job *job) STATUS_MUST_CHECK;
 /* The least r within a group. A rounding is to spare below what was asked for, since backends round
  * otherwise: all find the same groups, unless an r lies within a rounding of this. */
 static inline double pearson_groups_limit(const struct pearson_choice *c)
@@ -442,7 +444,7 @@ enum status pearson_groups_room(struct pearson_job *job, size_t n_pairs) STATUS_
 enum status pearson_groups_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_targets.c: series of another file, and their pairs with all --- */
-/* Begins a job that has such a file: their number, known or guessed. */
+/* Begins a job that has them: their number, known or guessed. */
 enum status pearson_targets_begin(struct pearson_job *job) STATUS_MUST_CHECK;
 /* What they take, for the plan. */
 enum status pearson_targets_count(struct pearson_job *job) STATUS_MUST_CHECK;
@@ -452,20 +454,13 @@ enum status pearson_targets_take(struct pearson_job *job) STATUS_MUST_CHECK;
  * STATUS_START_OVER as of pearson_rows_gaps. */
 enum status pearson_targets_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
-/* --- pearson_membership.c: which group each series is in --- */
-/* Room for that, and what else it takes, for the plan. */
-enum status pearson_membership_room(struct pearson_job *job) STATUS_MUST_CHECK;
-void pearson_membership_count(struct pearson_job *job);
-/* Reads the file of groups, if there is one and it has not been read; after the series. */
-enum status pearson_membership_read(struct pearson_job *job) STATUS_MUST_CHECK;
-/* Finds the groups, by their file or by the names, which are there. */
-enum status pearson_membership_take(struct pearson_job *job) STATUS_MUST_CHECK;
-
 /* --- pearson_within.c: correlation inside groups --- */
-/* Whether what is asked for can be had. */
-enum status pearson_within_begin(const struct pearson_job *job) STATUS_MUST_CHECK;
 /* What it takes, for the plan. */
 enum status pearson_within_count(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Reads the file of groups, if there is one and it has not been read; after the series. */
+enum status pearson_within_read(struct pearson_job *job) STATUS_MUST_CHECK;
+/* Finds the groups, by their file or by the names, which are there. */
+enum status pearson_within_take(struct pearson_job *job) STATUS_MUST_CHECK;
 /* As pearson_targets_find. */
 enum status pearson_within_find(struct pearson_job *job) STATUS_MUST_CHECK;
 /* The group of series s; "": none. */

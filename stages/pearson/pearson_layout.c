@@ -3,6 +3,7 @@
  * portions they are taken: panels (correlate_panel), or slabs of enough samples that the update of
  * the n x n co-moments is bound by arithmetic, not by memory.
  */
+#include "formats/base/sizes.h"
 #include "stages/pearson/pearson_job.h"
 
 enum {
@@ -188,26 +189,36 @@ void pearson_choose(const struct stage_args *args, struct pearson_choice *out)
                                    .figure = stage_figure(&p[FIGURE])};
 }
 
-static size_t at_least(size_t a, size_t b)
+enum status pearson_check_choice(const struct pearson_job *job)
 {
-    return a > b ? a : b;
-}
-
-static size_t at_most(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-static size_t round_up(size_t n, size_t multiple)
-{
-    return (n + multiple - 1) / multiple * multiple;
+    const struct pearson_choice *const c = &job->choice;
+    const bool of_file = job->args.inputs[PEARSON_GROUPS].table != NULL;
+    const char *const what =
+        c->groups > 0 && c->targets
+            ? "with targets=file no pair of series has a coefficient, so there are no groups: set "
+              "groups=0 or targets=none"
+        : c->by_groups && c->within
+            ? "order=groups is of groups that are found, not given: set order=auto"
+        : c->by_groups && !(c->groups > 0)
+            ? "order=groups needs groups: set the least r within one, as groups=0.9, or "
+              "order=cluster"
+        : c->targets && c->drop   ? "with targets=file no samples are dropped: set missing=pairwise"
+        : c->targets && c->text_r ? "with targets=file the matrix is no square: set r=upper"
+        : c->targets && c->within
+            ? "series are correlated with targets or within groups: set targets=none"
+        : c->within && c->groups > 0 ? "groups are given or found: set groups=0"
+        : c->within && c->text_r     ? "within groups the matrix is no square: set r=upper"
+        : of_file && c->group_by[0] != '\0'
+            ? "groups are those of a file or of names: leave group_by out"
+            : NULL;
+    return what == NULL ? STATUS_OK : status_fail(STATUS_BAD_ARGUMENT, "%s: %s", job->name, what);
 }
 
 /* Samples in a slab of n_series columns. */
 static size_t slab_samples(size_t n_series, enum dtype type, size_t lines)
 {
-    const size_t whole = SLAB_BYTES / dtype_bytes(type) / at_most(n_series, SLAB_BYTES);
-    const size_t samples = at_least(whole / TILE * TILE, SLAB_SAMPLES);
+    const size_t whole = SLAB_BYTES / dtype_bytes(type) / lesser(n_series, SLAB_BYTES);
+    const size_t samples = greater(whole / TILE * TILE, SLAB_SAMPLES);
     return lines < samples ? round_up(lines, TILE) : samples;
 }
 
@@ -340,7 +351,7 @@ enum status pearson_lay_out(struct pearson_job *job, bool turned)
     l->panel = l->swept ? correlate_panel_of_sweep(job->queue, l->panel, n) : l->panel;
     l->unit_lines = l->by_lines ? l->panel : slab_samples(n, l->type, l->lines);
     if (l->lines_known) {
-        l->unit_lines = at_most(l->unit_lines, l->lines);
+        l->unit_lines = lesser(l->unit_lines, l->lines);
     }
     job->n_series = n;
     job->n_samples = pearson_samples(l, l->lines);

@@ -22,6 +22,15 @@ enum status pearson_list_room(struct pearson_job *job, uint64_t n_pairs)
     return pearson_partners_room(job);
 }
 
+void pearson_list_add(struct pearson_job *job, size_t i, size_t j, double r)
+{
+    if (!isnan(r)) {
+        job->pairs[job->n_found++] = (struct matrix_pair){(uint32_t)i, (uint32_t)j, r};
+    } else if (!moments_degenerate_at(job->stats, i) && !moments_degenerate_at(job->stats, j)) {
+        job->n_apart++;
+    }
+}
+
 enum status pearson_list_count(struct pearson_job *job, uint64_t n_pairs)
 {
     STATUS_TRY(pearson_list_room(job, n_pairs));

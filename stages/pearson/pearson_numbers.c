@@ -217,7 +217,7 @@ static enum status mark_all(struct pearson_job *job)
         STATUS_TRY(mark(job, chunk));
         STATUS_TRY(io_chunk(job->io, 0, &chunk));
     }
-    STATUS_TRY(pearson_membership_read(job)); /* all parts end before one comes again */
+    STATUS_TRY(pearson_within_read(job)); /* all parts end before one comes again */
     job->n_cells = 0;
     job->is_marked = true;
     return io_again(job->io, 0);

@@ -116,30 +116,15 @@ static enum status warn_series(const struct pearson_job *job, property_fn *prope
     return st;
 }
 
-static uint64_t sound_inside_groups(const struct pearson_job *job)
-{
-    const struct pearson_within *const w = &job->within;
-    uint64_t pairs = 0;
-    for (size_t g = 0; g < w->n; g++) {
-        uint64_t sound = 0; /* each makes a pair with those before it */
-        for (size_t k = w->start[g]; k < w->start[g + 1]; k++) {
-            pairs += is_degenerate(job, w->members[k]) ? 0 : sound++;
-        }
-    }
-    return pairs;
-}
-
 /* Pairs without a coefficient though both series have variance. */
 static uint64_t undefined_in_common(const struct pearson_job *job)
 {
-    uint64_t sound = 0, sound_targets = 0;
-    for (size_t s = 0; s < pearson_n_all(job); s++) {
-        *(s < job->n_series ? &sound : &sound_targets) += is_degenerate(job, s) ? 0 : 1;
+    const size_t sound = job->n_series - count_series(job, is_degenerate);
+    if (!pearson_has_matrix(&job->choice)) {
+        return job->n_apart;
     }
-    const uint64_t pairs_of_sound = job->choice.targets  ? sound * sound_targets
-                                    : job->choice.within ? sound_inside_groups(job)
-                                                         : matrix_n_pairs(sound);
-    const uint64_t defined = job->survey.n_pairs - job->survey.n_undefined;
+    const uint64_t pairs_of_sound = matrix_n_pairs(sound),
+                   defined = job->survey.n_pairs - job->survey.n_undefined;
     return pairs_of_sound > defined ? pairs_of_sound - defined : 0;
 }
 

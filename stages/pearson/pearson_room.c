@@ -187,10 +187,9 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
                            job->name);
     }
     pearson_choose(args, &job->choice);
-    STATUS_TRY(pearson_groups_check(job));
+    STATUS_TRY(pearson_check_choice(job));
     STATUS_TRY(job->choice.lagged ? pearson_lags_check(job) : STATUS_OK);
-    STATUS_TRY(pearson_targets_begin(job));
-    STATUS_TRY(pearson_within_begin(job));
+    STATUS_TRY(job->choice.targets ? pearson_targets_begin(job) : STATUS_OK);
     job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));
     return job->layout.by_lines || (!pearson_prefers_slabs(job) && pearson_fits(job))

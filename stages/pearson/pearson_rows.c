@@ -134,7 +134,7 @@ static void tell_cost(const struct pearson_job *job)
     }
 }
 
-static enum status check_sure(const struct pearson_job *job, uint64_t n_unsure)
+enum status pearson_rows_sure(const struct pearson_job *job, uint64_t n_unsure)
 {
     return n_unsure == 0
                ? STATUS_OK
@@ -149,7 +149,7 @@ enum status pearson_rows_gaps(struct pearson_job *job)
         tell_cost(job);
     }
     STATUS_TRY(correlate_gaps(&job->c, moments_array(job->stats, MOMENTS_COUNT), &n_unsure));
-    return check_sure(job, n_unsure);
+    return pearson_rows_sure(job, n_unsure);
 }
 
 /* Between panels others compute, and further devices come. */
@@ -170,5 +170,5 @@ enum status pearson_rows_sweep(struct pearson_job *job, correlate_visit *visit, 
     job->c.pause = pause;
     job->c.context = job;
     STATUS_TRY(correlate_sweep(&job->c, job->has_gaps ? count : NULL, &n_unsure, visit, context));
-    return check_sure(job, n_unsure);
+    return pearson_rows_sure(job, n_unsure);
 }

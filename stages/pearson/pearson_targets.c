@@ -35,19 +35,8 @@ static size_t expected(const struct stage_args *args)
 enum status pearson_targets_begin(struct pearson_job *job)
 {
     const struct stage_input *const in = &job->args.inputs[PEARSON_TARGETS];
-    if (!job->choice.targets) {
-        return STATUS_OK;
-    }
     if (in->table == NULL || in->table->grid != NULL) {
         return status_fail(STATUS_BAD_INPUT, "%s: targets are a table of series", in->name);
-    }
-    if (job->choice.drop || job->choice.text_r) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           job->choice.drop
-                               ? "%s: with targets=file no samples are dropped: set "
-                                 "missing=pairwise"
-                               : "%s: with targets=file the matrix is no square: set r=upper",
-                           job->name);
     }
     job->n_targets = expected(&job->args);
     return STATUS_OK;
@@ -214,16 +203,10 @@ enum status pearson_targets_find(struct pearson_job *job)
     STATUS_TRY(pearson_list_room(job, n_pairs));
     STATUS_TRY(room_span(&job->work, n_pairs, sizeof(double), &r));
     STATUS_TRY(correlate_with_targets(&job->c, job->targets_x, r, job->has_gaps, &n_unsure));
-    if (n_unsure > 0) {
-        return status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
-                           job->name, (unsigned long long)n_unsure);
-    }
+    STATUS_TRY(pearson_rows_sure(job, n_unsure));
     STATUS_TRY(job->ops->download(job->queue, job->held_r, r, n_pairs * sizeof(double)));
     for (size_t k = 0; k < n_pairs; k++) {
-        if (!isnan(job->held_r[k])) {
-            job->pairs[job->n_found++] =
-                (struct matrix_pair){(uint32_t)(n + k / n), (uint32_t)(k % n), job->held_r[k]};
-        }
+        pearson_list_add(job, n + k / n, k % n, job->held_r[k]);
     }
     return pearson_list_find(job, n_pairs);
 }

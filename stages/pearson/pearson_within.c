@@ -2,70 +2,214 @@
  * pearson_within - correlation inside given groups alone: r of the pairs whose series are of one
  * group, and what is asked of them. No other pair has a coefficient.
  *
+ * X.groups.* says which group a series is in, a name and a group in each line, or the name itself,
+ * up to a separator. Groups are numbered in the order of their names. A series that is named
+ * nowhere, or whose name does not hold the separator, is in none. The first line of the file is a
+ * header unless it names a series.
+ *
  * The series stay in standard form as they come; at the end their groups are multiplied (blocks.h).
  * The coefficients lie on the host, one condensed triangle behind the other, members in the order
  * of the file; the pairs all fit a list (pearson_list.c).
  */
+#include "formats/base/sizes.h"
+#include "formats/base/utf8.h"
 #include "formats/result/result_table.h"
 #include "kernels/matrix/matrix_rule.h"
 #include "kernels/pearson/blocks.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Series of a group of PEARSON_PAIRS_MAX pairs. */
-enum { LARGEST = 5793 };
+/* Series of a group of PEARSON_PAIRS_MAX pairs; names that a warning tells. */
+enum { LARGEST = 5793, UNKNOWN_NAMED = 3 };
 
-enum status pearson_within_begin(const struct pearson_job *job)
+/* A series, and its group; "": none. */
+struct word {
+    const char *name, *group;
+    uint32_t of;
+};
+
+static int by_name(const void *a, const void *b)
 {
-    const struct pearson_choice *const c = &job->choice;
-    const struct stage_input *const in = &job->args.inputs[PEARSON_GROUPS];
-    const bool of_names = c->group_by[0] != '\0';
-    if (!c->within) {
-        return STATUS_OK;
-    }
-    if (c->targets || c->groups > 0 || c->text_r || (of_names && in->table != NULL)) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           c->targets ? "%s: series are correlated with targets or within groups: "
-                                        "set targets=none"
-                           : c->groups > 0 ? "%s: groups are given or found: set groups=0"
-                           : c->text_r ? "%s: within groups the matrix is no square: set r=upper"
-                                       : "%s: groups are those of a file or of names: leave "
-                                         "group_by out",
-                           job->name);
-    }
-    return of_names || (in->table != NULL && in->table->has_words)
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_INPUT,
-                             "%s: is no text: a line holds the name of a series and its group",
-                             in->name);
+    return strcmp(((const struct word *)a)->name, ((const struct word *)b)->name);
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const struct word *const x = a, *const y = b;
+    const int by_text = strcmp(x->group, y->group);
+    return by_text != 0 ? by_text : (x->of > y->of) - (x->of < y->of);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static enum status take_room(struct pearson_job *job, struct word **words)
+{
+    struct pearson_within *const w = &job->within;
+    const size_t n = job->n_series;
+    STATUS_TRY(room_host(job->kept, n + 1, sizeof *w->start, &w->start));
+    STATUS_TRY(room_host(job->kept, n + 1, sizeof *w->at, &w->at));
+    STATUS_TRY(room_host(job->kept, n, sizeof *w->names, &w->names));
+    STATUS_TRY(room_host(job->kept, n, sizeof *w->groups, &w->groups));
+    STATUS_TRY(room_host(job->kept, n, sizeof *w->members, &w->members));
+    STATUS_TRY(room_host(job->kept, n, sizeof *w->group, &w->group));
+    return room_host(&job->work, n, sizeof **words, words);
 }
 
 /* How many pairs there are is known once the groups are; more are refused then. */
 enum status pearson_within_count(struct pearson_job *job)
 {
-    const uint64_t all = matrix_n_pairs(job->n_series),
-                   pairs = all < PEARSON_PAIRS_MAX ? all : PEARSON_PAIRS_MAX;
-    STATUS_TRY(pearson_membership_room(job));
-    pearson_membership_count(job);
+    const struct table_info *const table = job->args.inputs[PEARSON_GROUPS].table;
+    const uint64_t n = job->n_series, pairs = lesser(matrix_n_pairs(n), PEARSON_PAIRS_MAX),
+                   texts = table == NULL ? n : 2 * greater(table->n_lines_estimate, n);
+    struct word *words;
+    STATUS_TRY(take_room(job, &words));
+    room_count(job->kept, texts * (SERIES_NAME_BYTES + 1), 0);
     STATUS_TRY(pearson_list_count(job, pairs));
-    room_count(&job->work, pairs * sizeof(double), 0); /* of survey_group */
-    return blocks_count(&job->c, job->n_series, job->n_series < LARGEST ? job->n_series : LARGEST,
-                        &job->work);
+    room_count(&job->work, pairs * sizeof(double), 0); /* of take_group */
+    return blocks_count(&job->c, n, lesser(n, LARGEST), &job->work);
 }
 
-static void survey_group(struct pearson_job *job, size_t g, double *scratch)
+/* --- groups ----------------------------------------------------------------------------------- */
+
+enum status pearson_within_read(struct pearson_job *job)
 {
     struct pearson_within *const w = &job->within;
+    const struct table_chunk *chunk;
+    bool is_cut;
+    if (job->args.inputs[PEARSON_GROUPS].table == NULL || w->n_read > 0) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(io_chunk(job->io, PEARSON_GROUPS, &chunk));
+    while (chunk != NULL) {
+        const char *label = chunk->labels;
+        for (size_t k = 0; k < chunk->n_labels; k++, w->n_read++, label += strlen(label) + 1) {
+            STATUS_TRY(utf8_append_cut(&w->text, label, SERIES_NAME_BYTES, &is_cut));
+            STATUS_TRY(bytes_append(&w->text, "", 1));
+        }
+        STATUS_TRY(io_chunk(job->io, PEARSON_GROUPS, &chunk));
+    }
+    return STATUS_OK;
+}
+
+/* Series of one name are in one group. */
+static enum status groups_of_file(struct pearson_job *job, struct word *words)
+{
+    struct pearson_within *const w = &job->within;
+    const struct word *const end = words + job->n_series;
+    STATUS_TRY(pearson_within_read(job));
+    qsort(words, job->n_series, sizeof *words, by_name);
+    struct word line = {.name = (const char *)w->text.data};
+    for (size_t k = 0; k < w->n_read / 2; k++, line.name = line.group + strlen(line.group) + 1) {
+        line.group = line.name + strlen(line.name) + 1;
+        struct word *at = bsearch(&line, words, job->n_series, sizeof *words, by_name);
+        while (at != NULL && at > words && by_name(at - 1, &line) == 0) {
+            at--;
+        }
+        if (at == NULL && k > 0 && w->n_unknown++ < UNKNOWN_NAMED) {
+            const char *const before = w->n_unknown > 1 ? ", " : "";
+            STATUS_TRY(bytes_printf(&w->unknown, "%s'%s'", before, line.name));
+        }
+        for (; at != NULL && at < end && by_name(at, &line) == 0; at++) {
+            if (at->group != NULL && strcmp(at->group, line.group) != 0) {
+                return status_fail(STATUS_BAD_INPUT,
+                                   "%s: '%s' is in two groups, '%s' and '%s': leave one of the "
+                                   "lines out",
+                                   job->args.inputs[PEARSON_GROUPS].name, line.name, at->group,
+                                   line.group);
+            }
+            at->group = line.group;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status groups_of_names(struct pearson_job *job, struct word *words)
+{
+    struct bytes *const text = &job->within.text;
+    for (size_t s = 0; s < job->n_series; s++) {
+        const char *const name = words[s].name, *const end = strstr(name, job->choice.group_by);
+        STATUS_TRY(bytes_append(text, name, end != NULL ? (size_t)(end - name) : 0));
+        STATUS_TRY(bytes_append(text, "", 1));
+    }
+    const char *group = (const char *)text->data;
+    for (size_t s = 0; s < job->n_series; s++, group += strlen(group) + 1) {
+        words[s].group = group;
+    }
+    return STATUS_OK;
+}
+
+/* Numbers the groups of n series, which lie in their order. */
+static void number_groups(struct pearson_job *job, const struct word *words, size_t n)
+{
+    struct pearson_within *const w = &job->within;
+    for (size_t k = 0; k < n; k++) {
+        if (k == 0 || strcmp(words[k - 1].group, words[k].group) != 0) {
+            w->names[w->n] = words[k].group;
+            w->start[w->n++] = k;
+        }
+        w->members[k] = words[k].of;
+        w->group[words[k].of] = (uint32_t)w->n - 1;
+    }
+    w->start[w->n] = n;
+    for (size_t g = 0; g < w->n; g++) {
+        const size_t size = w->start[g + 1] - w->start[g];
+        w->n_single += size == 1;
+        w->at[g + 1] = w->at[g] + matrix_n_pairs(size);
+    }
+}
+
+enum status pearson_within_take(struct pearson_job *job)
+{
+    const bool of_names = job->choice.group_by[0] != '\0';
+    struct word *words;
+    size_t n = 0;
+    STATUS_TRY(take_room(job, &words));
+    memset(job->within.group, 0xff, job->n_series * sizeof *job->within.group);
+    for (uint32_t s = 0; s < job->n_series; s++) {
+        words[s] = (struct word){.name = job->names.at[s], .of = s};
+    }
+    STATUS_TRY((of_names ? groups_of_names : groups_of_file)(job, words));
+    for (size_t s = 0; s < job->n_series; s++) {
+        if (words[s].group != NULL && words[s].group[0] != '\0') {
+            words[n++] = words[s];
+        }
+    }
+    if (n == 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           of_names
+                               ? "%s: no series has a name that begins with a group and '%s', as "
+                                 "group_by says; the first is called '%s'"
+                               : "%s: names no series of %s; a line holds the name of a "
+                                 "series and its group, and the first series is called '%s'",
+                           of_names ? job->name : job->args.inputs[PEARSON_GROUPS].name,
+                           of_names ? job->choice.group_by : job->name, job->names.at[0]);
+    }
+    qsort(words, n, sizeof *words, by_group);
+    number_groups(job, words, n);
+    return STATUS_OK;
+}
+
+/* --- coefficients ----------------------------------------------------------------------------- */
+
+/* What is told of a group; its pairs to the list. */
+static void take_group(struct pearson_job *job, size_t g, double *scratch)
+{
+    struct pearson_within *const w = &job->within;
+    const uint32_t *const end = w->members + w->start[g + 1];
+    const double *r = job->held_r + w->at[g];
     double sum = 0, sum_abs = 0, least = NAN;
     size_t n = 0;
-    for (uint64_t k = w->at[g]; k < w->at[g + 1]; k++) {
-        const double r = job->held_r[k];
-        if (!isnan(r)) {
-            scratch[n++] = r;
-            sum += r;
-            sum_abs += fabs(r);
-            least = fmin(least, r); /* of a NaN and a number the number */
+    for (const uint32_t *i = w->members + w->start[g]; i < end; i++) {
+        for (const uint32_t *j = i + 1; j < end; j++, r++) {
+            pearson_list_add(job, *i, *j, *r);
+            if (!isnan(*r)) {
+                scratch[n++] = *r;
+                sum += *r;
+                sum_abs += fabs(*r);
+                least = fmin(least, *r); /* of a NaN and a number the number */
+            }
         }
     }
     w->groups[g] = (struct pearson_group){.n_undefined = w->at[g + 1] - w->at[g] - n,
@@ -73,19 +217,6 @@ static void survey_group(struct pearson_job *job, size_t g, double *scratch)
                                           .homogeneity = n > 0 ? sum_abs / (double)n : NAN,
                                           .least = least,
                                           .median = matrix_median(scratch, n)};
-}
-
-static void list_group(struct pearson_job *job, size_t g)
-{
-    const struct pearson_within *const w = &job->within;
-    const uint32_t *const end = w->members + w->start[g + 1];
-    const double *r = job->held_r + w->at[g];
-    for (const uint32_t *i = w->members + w->start[g]; i < end; i++) {
-        for (const uint32_t *j = i + 1; j < end; j++, r++) {
-            job->pairs[job->n_found] = (struct matrix_pair){*i, *j, *r};
-            job->n_found += isnan(*r) ? 0 : 1;
-        }
-    }
 }
 
 enum status pearson_within_find(struct pearson_job *job)
@@ -98,15 +229,11 @@ enum status pearson_within_find(struct pearson_job *job)
     const struct blocks blocks = {w->n,          w->start,    w->members, job->stats,
                                   job->has_gaps, job->held_r, w->at};
     STATUS_TRY(blocks_find(&job->c, &blocks, &n_unsure));
-    if (n_unsure > 0) {
-        return status_fail(STATUS_START_OVER, "%s: %llu pairs take the series themselves",
-                           job->name, (unsigned long long)n_unsure);
-    }
+    STATUS_TRY(pearson_rows_sure(job, n_unsure));
     STATUS_TRY(room_host(&job->work, n_pairs, sizeof *scratch, &scratch));
     for (size_t g = 0; g < w->n; g++) {
         STATUS_TRY(queue_check(job->queue));
-        survey_group(job, g, scratch);
-        list_group(job, g);
+        take_group(job, g, scratch);
     }
     return pearson_list_find(job, n_pairs);
 }
@@ -121,12 +248,11 @@ const char *pearson_within_name(const struct pearson_job *job, size_t s)
 
 void pearson_within_row(const void *context, uint64_t g, struct result_row *to)
 {
-    static const struct pearson_group none;
     const struct pearson_job *const job = context;
     const struct pearson_within *const w = &job->within;
-    const struct pearson_group *const of = g < w->n ? &w->groups[g] : &none;
-    result_row_text(to, "group", g < w->n ? w->names[g] : "");
-    result_row_count(to, "size", g < w->n ? w->start[g + 1] - w->start[g] : 0);
+    const struct pearson_group *const of = &w->groups[g]; /* there is one */
+    result_row_text(to, "group", w->names[g]);
+    result_row_count(to, "size", w->start[g + 1] - w->start[g]);
     result_row_real(to, "mean_r", of->mean);
     result_row_real(to, "median_r", of->median);
     result_row_real(to, "smallest_r", of->least);
@@ -141,7 +267,7 @@ enum status pearson_within_warn(const struct pearson_job *job, struct result *ou
         STATUS_TRY(result_warn(out, "%zu lines of %s name series that %s does not have: %.*s%s",
                                w->n_unknown, job->args.inputs[PEARSON_GROUPS].name, job->name,
                                (int)w->unknown.len, (const char *)w->unknown.data,
-                               w->n_unknown > PEARSON_UNKNOWN_NAMED ? ", ..." : ""));
+                               w->n_unknown > UNKNOWN_NAMED ? ", ..." : ""));
     }
     return w->n_single == 0
                ? STATUS_OK

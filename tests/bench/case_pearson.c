@@ -332,7 +332,7 @@ enum { BLOCK = 64, BLOCK_SAMPLES = 1024 };
 
 struct blocks_state {
     struct pearson_blocks b;
-    struct span x;
+    struct span x, moments;
 };
 
 static void blocks_close(struct bench *b, void *state)
@@ -341,7 +341,7 @@ static void blocks_close(struct bench *b, void *state)
     const struct backend_ops *ops = b->backend->ops;
     ops->release(b->queue, s->x);
     ops->release(b->queue, s->b.z);
-    ops->release(b->queue, s->b.moments);
+    ops->release(b->queue, s->moments);
     ops->release(b->queue, s->b.r);
     free(s);
 }
@@ -361,17 +361,13 @@ static enum status blocks_fill(struct bench *b, struct blocks_state *s)
     const struct philox_walk walk = {.seed = 11, .start = 100, .epsilon = 0.01};
     STATUS_TRY(ops->alloc(b->queue, n * row, &s->x));
     STATUS_TRY(ops->alloc(b->queue, n * z_bytes, &s->b.z));
-    STATUS_TRY(ops->alloc(b->queue, s->b.n * moments_bytes(s->b.size), &s->b.moments));
+    STATUS_TRY(ops->alloc(b->queue, moments_bytes(n), &s->moments));
     STATUS_TRY(ops->alloc(b->queue, n * s->b.size * sizeof(double), &s->b.r));
     const struct series_rows all = {s->x, DTYPE_F64, n, s->b.n_samples, 0, 0};
     STATUS_TRY(ops->philox->walk_rows(b->queue, &walk, &all));
-    for (size_t k = 0; k < s->b.n; k++) {
-        const struct pearson_panel p = pearson_block(&s->b, k, z_bytes);
-        const struct series_rows x = {
-            span_from(s->x, k * s->b.size * row), DTYPE_F64, s->b.size, s->b.n_samples, 0, 0};
-        STATUS_TRY(ops->means->rows(b->queue, &x, p.moments));
-        STATUS_TRY(ops->pearson->standardize(b->queue, PEARSON_EXACT, &x, p.moments, p.a.z));
-    }
+    const struct moments moments = {s->moments, n, 0};
+    STATUS_TRY(ops->means->rows(b->queue, &all, moments));
+    STATUS_TRY(ops->pearson->standardize(b->queue, PEARSON_EXACT, &all, moments, s->b.z));
     return blocks_run(b, s);
 }
 

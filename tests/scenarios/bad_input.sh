@@ -83,6 +83,9 @@ says "p.groups.csv: names no series of p.clusters.csv; .*the first series is cal
 printf 'a\nb\n' >p.groups.csv
 expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv p.groups.csv
 says 'p.groups.csv: line 1 has one cell, and two names are read'
+"$LEAT" generate clusters --series 3 --samples 4 -o p.groups.npy -q || fail "generate"
+expect 1 "$LEAT" run -b cpu -s within=file -o out p.clusters.csv p.groups.npy
+says 'p.groups.npy: is no text: a line holds a name and what belongs to it'
 expect 1 "$LEAT" run -b cpu -s group_by=/ -o out p.clusters.csv
 says "p.clusters.csv: no series has a name that begins with a group and '/', as group_by says; the first is called 'a'"
 expect 1 "$LEAT" run -b cpu -s group_by=a -o out p.clusters.csv
