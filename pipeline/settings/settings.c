@@ -74,7 +74,7 @@ const struct settings_key settings_keys[] = {
     KEY("spread", WRITE, 0, SPREAD, spread, "auto|off|N",
         "Devices that one large job may use at a time (default auto: idle ones that help it)"),
     COUNTED("jobs", LOOK, 'j', jobs, 0, 4096, "N",
-            "Files in flight at once (default 0: chosen from the threads)"),
+            "Jobs at a time (default 0: chosen from the threads)"),
     COUNTED("threads", WORK, 0, threads, 0, 4096, "N",
             "Computing threads (default 0: the CPUs that leat may use)"),
     KEY("memory", WORK, 0, SIZE, memory, "SIZE",

@@ -46,7 +46,7 @@ def valley(name):
     return re.split("[- ]", name)[0]
 
 
-(_, partners, found), _ = cook("Which of these series go with mine?")
+(_, partners, found), _ = cook("Which of these series correlate with mine?")
 partners = table(partners)
 assert [row["name"] for row in partners] == ["north river"] * 3 + ["west river"] * 3, partners
 assert all(valley(row["name_partner"]) == valley(row["name"]) for row in partners), partners
@@ -90,7 +90,7 @@ for row in table(labels):
     kinds.setdefault(row["name"].split()[0], set()).add(row["cluster"])
 assert sorted(kinds) == ["clam", "cockle", "mussel"] and sorted(*zip(*kinds.values())) == ["0", "1", "2"], kinds
 
-(_, hospitals), _ = cook("Where do three hospitals lie nearest to the people of all towns?")
+(_, hospitals), _ = cook("Where should three hospitals stand, so that the people of all towns live near one?")
 with open("recipes/towns.points.csv", encoding="utf-8") as f:
     towns = list(csv.DictReader(f))
 hospitals = table(hospitals)
