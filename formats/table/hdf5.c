@@ -1,8 +1,8 @@
 /*
  * hdf5 - see hdf5.h: the format, its bands.
  *
- * A band is decoded to the numbers that leave: doubles, or floats of a dataset of such. What the
- * file calls missing (_FillValue, missing_value, and NetCDF's own fill values) becomes NaN, what is
+ * A contiguous dataset is read in order, as an .npy is. Chunks are decoded in bands, to the numbers
+ * that leave: doubles, or floats of a dataset of such. What the file calls missing (_FillValue, missing_value, and NetCDF's own fill values) becomes NaN, what is
  * left is multiplied by scale_factor, and add_offset is added, as NetCDF's conventions say. MATLAB
  * keeps its matrices by columns, which are the dataset's rows.
  *
@@ -11,7 +11,6 @@
 #include "formats/table/hdf5.h"
 
 #include "formats/base/checked.h"
-#include "formats/base/io_watch.h"
 #include "formats/table/foreign.h"
 
 #include <isa-l.h>
@@ -19,7 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FILLS = 8 /* as a message says */, COMPACT_BYTES = 64 << 10 };
+enum {
+    MOST_FILLS = 8, /* as a message says */
+    COMPACT_BYTES = 64 << 10,
+    FLAT_BYTES = 64 << 10, /* of an element that is read in order, and ... */
+    FLAT_FIELDS = 32 << 10 /* ... its numbers: fit into the smallest chunk of a table */
+};
 
 struct hdf5 {
     struct table_bands bands;
@@ -28,8 +32,12 @@ struct hdf5 {
     struct excerpt name; /* ... for messages */
     struct hdf5_shape shape;
     H5D_layout_t layout;
-    uint64_t at;                          /* contiguous: where it begins in the file */
+    /* Not in chunks: */
+    uint64_t at;                          /* where it begins in the file */
+    bool in_order, in_place;              /* read by source_read; straight into a chunk's values */
+    size_t n_read;                        /* elements */
     unsigned char compact[COMPACT_BYTES]; /* compact: all of it */
+    /* In chunks: */
     size_t chunk_rows, chunk_columns, chunk_bytes, packed_bytes; /* packed: the most as stored */
     int n_filters;
     size_t shuffled_bytes;
@@ -46,18 +54,17 @@ struct hdf5 {
 struct handle {
     struct table_handle base;
     struct inflate_state inflate;
-    unsigned char *raw, *packed; /* of a chunk, each of packed_bytes; contiguous: raw, of a band */
+    unsigned char *raw, *packed; /* of a chunk, each of packed_bytes */
 };
 
 static enum status open_handle(const struct table *t, struct table_handle **out)
 {
     const struct hdf5 *const s = t->state;
-    const size_t band_bytes = s->bands.band_rows * s->shape.element_bytes;
     struct handle *const h = calloc(1, sizeof *h);
     *out = h != NULL ? &h->base : NULL;
     if (h != NULL) {
-        h->raw = malloc(s->layout == H5D_CHUNKED ? s->packed_bytes : band_bytes);
-        h->packed = malloc(s->layout == H5D_CHUNKED ? s->packed_bytes : 1);
+        h->raw = malloc(s->packed_bytes);
+        h->packed = malloc(s->packed_bytes);
     }
     return h != NULL && h->raw != NULL && h->packed != NULL
                ? STATUS_OK
@@ -74,13 +81,15 @@ static void free_handle(struct table_handle *base)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-/* Numbers of one field to doubles, in place of from[0 .. n). */
+/* Numbers of one field to doubles. Changes `from`, and may be in place. */
 static void widen(const struct hdf5_field *f, unsigned char *from, size_t n, double *out)
 {
     if (f->swapped) {
         table_swap(from, n, f->bytes);
     }
-    table_widen(f->kind, f->bytes, from, n, out);
+    if (f->kind != TABLE_FLOAT || f->bytes != sizeof *out || from != (unsigned char *)out) {
+        table_widen(f->kind, f->bytes, from, n, out);
+    }
 }
 
 /* n elements to numbers; what is missing is NaN. Changes `from`, and may be in place. */
@@ -94,7 +103,9 @@ static void convert(const struct table *t, unsigned char *from, size_t n, void *
         if (shape->fields[0].swapped) {
             table_swap(from, n, sizeof(float));
         }
-        memmove(to, from, n * sizeof(float));
+        if (to != from) {
+            memcpy(to, from, n * sizeof(float));
+        }
         table_mark_floats(to, n, &s->missing);
         table_mark_floats(to, n, &t->choice.missing);
         return;
@@ -225,13 +236,16 @@ static enum status read_chunk(const struct table *t, struct handle *h, const hsi
     return trouble != NULL ? fail_chunk(t, at, trouble) : STATUS_OK;
 }
 
-static enum status read_chunks(const struct table *t, struct handle *h, size_t from, size_t n_rows,
-                               unsigned char *samples)
+static enum status read_band(const struct table *t, struct table_handle *base, size_t index,
+                             unsigned char *samples)
 {
     const struct hdf5 *const s = t->state;
+    struct handle *const h = (struct handle *)base;
+    const size_t n_rows = table_bands_rows(&s->bands, index), from = index * s->bands.band_rows;
     const size_t columns = s->bands.columns / s->shape.n_fields; /* of elements */
     const size_t number_bytes = s->shape.n_fields * dtype_bytes(t->info.dtype);
     hsize_t at[H5S_MAX_RANK] = {0};
+    hdf5_be_quiet();
     for (size_t row = 0; row < n_rows; row += s->chunk_rows) {
         for (size_t column = 0; column < columns; column += s->chunk_columns) {
             at[s->shape.row_dim] = from + row;
@@ -250,36 +264,57 @@ static enum status read_chunks(const struct table *t, struct handle *h, size_t f
     return STATUS_OK;
 }
 
-static enum status read_band(const struct table *t, struct table_handle *base, size_t index,
-                             unsigned char *samples)
+static const struct table_bands_ops bands_ops = {open_handle, read_band, free_handle};
+
+/* --- numbers that lie one after the other ----------------------------------------------------- */
+
+/* The next n elements. */
+static enum status read_elements(struct table *t, unsigned char *to, size_t n)
 {
-    const struct hdf5 *const s = t->state;
-    struct handle *const h = (struct handle *)base;
-    const size_t n_rows = table_bands_rows(&s->bands, index), from = index * s->bands.band_rows;
-    hdf5_be_quiet();
-    if (s->layout == H5D_CHUNKED) {
-        return read_chunks(t, h, from, n_rows, samples);
-    }
-    const size_t bytes = s->shape.element_bytes;
-    const bool is_in_place = bytes == s->bands.sample_bytes && s->shape.n_fields == 1;
-    unsigned char *const raw = is_in_place ? samples : h->raw;
+    struct hdf5 *const s = t->state;
+    const size_t bytes = n * s->shape.element_bytes, done = s->n_read * s->shape.element_bytes;
+    size_t got = bytes;
     if (s->layout == H5D_COMPACT) {
-        memcpy(raw, s->compact + from * bytes, n_rows * bytes);
+        memcpy(to, s->compact + done, bytes);
     } else {
-        int error;
-        const size_t got = io_watch_pread_all(source_fd(t->source), raw, n_rows * bytes,
-                                              s->at + from * bytes, &error);
-        if (got < n_rows * bytes) {
-            return error != 0 ? status_fail_errno(error, "%s", source_name(t->source))
-                              : status_fail(STATUS_BAD_INPUT, "%s: ends within dataset %s",
-                                            source_name(t->source), s->name.text);
-        }
+        STATUS_TRY(s->in_order && done == 0 ? table_skip(t, s->at) : STATUS_OK);
+        STATUS_TRY(s->in_order ? source_read(t->source, to, bytes, &got)
+                               : source_read_at(t->source, s->at + done, to, bytes, &got));
     }
-    convert(t, raw, n_rows, samples);
-    return STATUS_OK;
+    s->n_read += n;
+    return got == bytes ? STATUS_OK
+                        : status_fail(STATUS_BAD_INPUT, "%s: ends within dataset %s",
+                                      source_name(t->source), s->name.text);
 }
 
-static const struct table_bands_ops bands_ops = {open_handle, read_band, free_handle};
+static enum status hdf5_next(struct table *t, struct table_chunk *c, bool *end)
+{
+    struct hdf5 *const s = t->state;
+    if (s->layout == H5D_CHUNKED) {
+        return table_bands_next(t, c, end);
+    }
+    const size_t left = s->shape.rows * s->shape.columns - s->n_read;
+    const size_t raw = s->in_place ? SIZE_MAX : c->raw_cap / s->shape.element_bytes;
+    size_t n = c->values_cap / (s->shape.n_fields * dtype_bytes(t->info.dtype));
+    n = n < raw ? n : raw;
+    if (n == 0) {
+        return status_fail(STATUS_INTERNAL, "%s: a chunk without room", source_name(t->source));
+    }
+    n = n < left ? n : left;
+    *end = n == 0;
+    c->n_cells = n * s->shape.n_fields;
+    return *end ? STATUS_OK : read_elements(t, s->in_place ? c->values : c->raw, n);
+}
+
+static enum status hdf5_decode(const struct table *t, struct table_chunk *c)
+{
+    const struct hdf5 *const s = t->state;
+    if (s->layout == H5D_CHUNKED) {
+        return table_bands_decode(t, c);
+    }
+    convert(t, s->in_place ? c->values : c->raw, c->n_cells / s->shape.n_fields, c->values);
+    return STATUS_OK;
+}
 
 /* --- how it is stored ------------------------------------------------------------------------- */
 
@@ -375,7 +410,6 @@ static enum status read_fill(struct table *t, hid_t plist)
     return STATUS_OK;
 }
 
-/* A band of any number of elements that lie one after the other. */
 static enum status lay_out_flat(struct table *t)
 {
     struct hdf5 *const s = t->state;
@@ -399,10 +433,11 @@ static enum status lay_out_flat(struct table *t)
                                source_name(t->source), s->name.text);
         }
     }
-    s->bands.rows = n;
-    s->bands.columns = s->shape.n_fields;
-    s->bands.band_rows = TABLE_BAND_BYTES / s->shape.element_bytes; /* 1 at least */
-    return STATUS_OK;
+    s->in_order = s->at <= bytes; /* else what lies before would be read for each pass */
+    return s->shape.element_bytes <= FLAT_BYTES && s->shape.n_fields <= FLAT_FIELDS
+               ? STATUS_OK
+               : refuse(t, "its records are larger than 64 KiB; h5repack -l CHUNK=1 makes chunks of "
+                           "them, which are read");
 }
 
 /* A dataset claims at most what deflate can make of the bytes that are stored. */
@@ -605,9 +640,11 @@ static enum status hdf5_open(struct table *t)
     describe(t);
     s->bands.kind = TABLE_FLOAT;
     s->bands.sample_bytes = dtype_bytes(t->info.dtype);
-    table_bands_set(t, &s->bands,
-                    sizeof(struct handle) + 2 * s->packed_bytes +
-                        (s->layout == H5D_CHUNKED ? 0 : TABLE_BAND_BYTES));
+    s->in_place = s->shape.n_fields == 1 && s->shape.element_bytes == s->bands.sample_bytes;
+    t->info.is_plain = s->in_place && s->layout == H5D_CONTIGUOUS;
+    if (s->layout == H5D_CHUNKED) {
+        table_bands_set(t, &s->bands, sizeof(struct handle) + 2 * s->packed_bytes);
+    }
     return STATUS_OK;
 }
 
@@ -630,7 +667,7 @@ const struct table_format hdf5_format = {
     .library = &hdf5_library,
     .version = hdf5_version,
     .open = hdf5_open,
-    .next = table_bands_next,
-    .decode = table_bands_decode,
+    .next = hdf5_next,
+    .decode = hdf5_decode,
     .close = hdf5_close,
 };

@@ -390,6 +390,7 @@ static enum status npy_open(struct table *t)
     a->where = source_name(t->source);
     STATUS_TRY(read_header(a));
     describe(&a->header, &t->info);
+    t->info.is_plain = is_direct(&a->header);
     const uint64_t bytes = source_most_bytes(t->source), header = a->header.header_bytes;
     return check_size(a, bytes > header ? bytes - header : 0, source_hindrance(t->source) != NULL);
 }

@@ -37,6 +37,7 @@ struct table_info {
     size_t n_lines;          /* 0: not known before the end (CSV, TSV beyond the head) */
     size_t n_lines_estimate; /* n_lines, or a guess from the file's size that is seldom too low */
     size_t cells_per_line;   /* kept columns (CSV), or the array's other dimension; >= 1 */
+    bool is_plain;           /* its numbers lie in the file as they leave: no copy is faster */
     bool is_flat;            /* an array of one dimension, which is one line */
     bool lines_are_columns;  /* Fortran order: the lines are the array's columns */
     bool has_header;         /* CSV: the first line held names */

@@ -39,7 +39,7 @@ enum status table_warn(struct table *t, const char *format, ...)
 
 enum status table_skip(struct table *t, size_t n)
 {
-    unsigned char gone[4096];
+    unsigned char gone[64 << 10];
     while (n > 0) {
         size_t got;
         const enum status status =

@@ -368,11 +368,9 @@ static bool is_wanted(const struct reading *r, size_t part)
     return r->need->rereads || (r->need->may_reread && p->is_stream && p->archive == NULL);
 }
 
-/* Whether the numbers lie in the file as in memory. */
 static bool is_plain(const struct block *b)
 {
-    return strcmp(table_info(b->table)->format, "npy") == 0 && b->chunk.raw_len == 0 &&
-           source_hindrance(table_source(b->table)) == NULL;
+    return table_info(b->table)->is_plain && source_hindrance(table_source(b->table)) == NULL;
 }
 
 static void close_copy(struct number_copy *copy)
