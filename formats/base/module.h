@@ -35,7 +35,9 @@ enum status module_load(const struct module *m, const char *path, void **symbol)
  *   struct x_calls { X_CALLS(MODULE_MEMBER) };     a table of functions, and
  *   {X_CALLS(MODULE_NAME) NULL}                    their names */
 #define MODULE_MEMBER(prefix, name) __typeof__(prefix##name) *name;
-#define MODULE_NAME(prefix, name)   #prefix #name,
+#define MODULE_NAME(prefix, name)   MODULE_TEXT(prefix##name),
+#define MODULE_TEXT(symbol)         MODULE_TEXT_OF(symbol) /* of a macro: the symbol it stands for */
+#define MODULE_TEXT_OF(symbol)      #symbol
 
 struct module_library {
     struct module module;     /* `symbol` is not used */

@@ -99,17 +99,22 @@ static herr_t refuse_write(H5FD_t *f, H5FD_mem_t type, hid_t transfer, haddr_t a
     return -1;
 }
 
-static const H5FD_class_t driver_class = {.name = "leat",
-                                          .maxaddr = INT64_MAX,
-                                          .fc_degree = H5F_CLOSE_STRONG,
-                                          .open = open_file,
-                                          .close = close_file,
-                                          .get_eoa = get_end,
-                                          .set_eoa = set_end,
-                                          .get_eof = get_length,
-                                          .read = read_file,
-                                          .write = refuse_write,
-                                          .fl_map = H5FD_FLMAP_DICHOTOMY};
+static const H5FD_class_t driver_class = {
+#ifdef H5FD_CLASS_VERSION /* since 1.14 */
+    .version = H5FD_CLASS_VERSION,
+    .value = H5_VFD_RESERVED,
+#endif
+    .name = "leat",
+    .maxaddr = INT64_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .open = open_file,
+    .close = close_file,
+    .get_eoa = get_end,
+    .set_eoa = set_end,
+    .get_eof = get_length,
+    .read = read_file,
+    .write = refuse_write,
+    .fl_map = H5FD_FLMAP_DICHOTOMY};
 
 static hid_t driver = H5I_INVALID_HID;
 

@@ -10,6 +10,7 @@
 #include "formats/base/module.h"
 #include "formats/source/source.h"
 
+#define H5_USE_110_API /* what later versions keep of 1.10 */
 #include <hdf5.h>
 
 #define HDF5_CALLS(CALL)                                                                           \
