@@ -2,9 +2,12 @@
  * hdf5 - see hdf5.h: the format, its bands.
  *
  * A contiguous dataset is read in order, as an .npy is. Chunks are decoded in bands, to the numbers
- * that leave: doubles, or floats of a dataset of such. What the file calls missing (_FillValue, missing_value, and NetCDF's own fill values) becomes NaN, what is
- * left is multiplied by scale_factor, and add_offset is added, as NetCDF's conventions say. MATLAB
- * keeps its matrices by columns, which are the dataset's rows.
+ * that leave: doubles, or floats of a dataset of such.
+ *
+ * What the file calls missing (_FillValue, missing_value, and NetCDF's own fill values), and what
+ * is outside of valid_range, valid_min and valid_max, becomes NaN; what is left is multiplied by
+ * scale_factor, and add_offset is added, as NetCDF's conventions say. MATLAB keeps its matrices by
+ * columns, which are the dataset's rows.
  *
  * Source: HDF5 File Format Specification 3.0; NetCDF Users Guide, Attribute Conventions.
  */
@@ -44,8 +47,9 @@ struct hdf5 {
     H5Z_filter_t filters[HDF5_MOST_FILTERS]; /* as they are applied when it is written */
     unsigned char *fill;                     /* [element_bytes] of chunks that were never written */
     struct table_missing missing;
+    double low, high; /* valid ones, as they are stored */
+    bool is_bounded, is_scaled;
     double scale, offset;
-    bool is_scaled;
     char *name_text; /* owned; of pandas' names, ... */
     char **names;    /* ... owned: [columns]; NULL: there are none */
 };
@@ -92,6 +96,19 @@ static void widen(const struct hdf5_field *f, unsigned char *from, size_t n, dou
     }
 }
 
+/* Floats are compared with floats, as marks are. */
+static void mark_outside(const struct hdf5 *s, enum dtype type, void *to, size_t n)
+{
+    double *const doubles = to;
+    float *const floats = to;
+    for (size_t i = 0; i < n && type == DTYPE_F64; i++) {
+        doubles[i] = doubles[i] < s->low || doubles[i] > s->high ? (double)NAN : doubles[i];
+    }
+    for (size_t i = 0; i < n && type == DTYPE_F32; i++) {
+        floats[i] = floats[i] < (float)s->low || floats[i] > (float)s->high ? NAN : floats[i];
+    }
+}
+
 /* n elements to numbers; what is missing is NaN. Changes `from`, and may be in place. */
 static void convert(const struct table *t, unsigned char *from, size_t n, void *to)
 {
@@ -107,6 +124,9 @@ static void convert(const struct table *t, unsigned char *from, size_t n, void *
             memcpy(to, from, n * sizeof(float));
         }
         table_mark_floats(to, n, &s->missing);
+        if (s->is_bounded) {
+            mark_outside(s, DTYPE_F32, to, n);
+        }
         table_mark_floats(to, n, &t->choice.missing);
         return;
     }
@@ -119,6 +139,9 @@ static void convert(const struct table *t, unsigned char *from, size_t n, void *
         }
     }
     (void)table_mark_missing(out, n_numbers, &s->missing);
+    if (s->is_bounded) {
+        mark_outside(s, DTYPE_F64, out, n_numbers);
+    }
     for (size_t i = 0; i < n_numbers && s->is_scaled; i++) {
         out[i] = out[i] * s->scale + s->offset;
     }
@@ -436,8 +459,9 @@ static enum status lay_out_flat(struct table *t)
     s->in_order = s->at <= bytes; /* else what lies before would be read for each pass */
     return s->shape.element_bytes <= FLAT_BYTES && s->shape.n_fields <= FLAT_FIELDS
                ? STATUS_OK
-               : refuse(t, "its records are larger than 64 KiB; h5repack -l CHUNK=1 makes chunks of "
-                           "them, which are read");
+               : refuse(t,
+                        "its records are larger than 64 KiB; h5repack -l CHUNK=1 makes chunks of "
+                        "them, which are read");
 }
 
 /* A dataset claims at most what deflate can make of the bytes that are stored. */
@@ -502,8 +526,8 @@ static void add_fill(struct hdf5 *s)
     }
 }
 
-/* An attribute's numbers, up to `most`: *n, 0 where there is none of that name. An only one is
- * finite. Records have no such attributes. */
+/* An attribute's numbers, MOST_FILLS or fewer, or just so many as `most`: *n, 0 where there is none
+ * of that name. An only one is finite. Records have no such attributes. */
 static enum status read_numbers(struct table *t, const char *name, double *out, size_t most,
                                 size_t *n)
 {
@@ -511,13 +535,39 @@ static enum status read_numbers(struct table *t, const char *name, double *out, 
     char what[512];
     *n = hdf5_numbers(s->dataset, name, out, most);
     if (*n == 0 ? h5.Aexists(s->dataset, name) <= 0 || s->shape.names != NULL
-                : most > 1 || isfinite(out[0])) {
+                : most == MOST_FILLS || (*n == most && (*n > 1 || isfinite(out[0])))) {
         return STATUS_OK;
     }
     (void)snprintf(what, sizeof what,
                    "dataset %.99s: its attribute %s is not %s; convert it, without attributes",
-                   s->name.text, name, most == 1 ? "a finite number" : "of 1 to 8 numbers");
+                   s->name.text, name,
+                   most == 1   ? "a finite number"
+                   : most == 2 ? "of two numbers"
+                               : "of 1 to 8 numbers");
     return foreign_fail_with(STATUS_UNSUPPORTED, source_name(t->source), what, foreign_hdf5_to_npz);
+}
+
+/* A number of an attribute as the dataset has it. NetCDF's old formats have no unsigned numbers, so
+ * that attributes are signed, too. */
+static double as_stored(const struct hdf5_field *f, bool is_unsigned, double number)
+{
+    number += is_unsigned && number < 0 ? ldexp(1, (int)(8 * f->bytes)) : 0;
+    return f->kind == TABLE_FLOAT && f->bytes == 4 ? (double)(float)number : number;
+}
+
+static enum status read_range(struct table *t, bool is_unsigned)
+{
+    struct hdf5 *const s = t->state;
+    const struct hdf5_field *const f = &s->shape.fields[0];
+    double range[2] = {-INFINITY, INFINITY};
+    size_t n, n_low, n_high;
+    STATUS_TRY(read_numbers(t, "valid_range", range, 2, &n));
+    STATUS_TRY(read_numbers(t, "valid_min", &range[0], 1, &n_low));
+    STATUS_TRY(read_numbers(t, "valid_max", &range[1], 1, &n_high));
+    s->low = as_stored(f, is_unsigned, range[0]);
+    s->high = as_stored(f, is_unsigned, range[1]);
+    s->is_bounded = n + n_low + n_high > 0;
+    return STATUS_OK;
 }
 
 static enum status read_meaning(struct table *t)
@@ -534,14 +584,12 @@ static enum status read_meaning(struct table *t)
     if (s->missing.n_numbers == 0) {
         add_fill(s);
     }
-    /* NetCDF's old formats have no unsigned numbers, so that attributes are signed, too. */
     const bool is_unsigned = f->kind == TABLE_INT && hdf5_says(s->dataset, "_Unsigned", "true");
     f->kind = is_unsigned ? TABLE_UINT : f->kind;
     for (size_t i = 0; i < s->missing.n_numbers; i++) {
-        double *const number = &s->missing.numbers[i];
-        *number += is_unsigned && *number < 0 ? ldexp(1, (int)(8 * f->bytes)) : 0;
-        *number = f->kind == TABLE_FLOAT && f->bytes == 4 ? (double)(float)*number : *number;
+        s->missing.numbers[i] = as_stored(f, is_unsigned, s->missing.numbers[i]);
     }
+    STATUS_TRY(read_range(t, is_unsigned));
     s->scale = 1;
     STATUS_TRY(read_numbers(t, "scale_factor", &s->scale, 1, &n_scales));
     STATUS_TRY(read_numbers(t, "add_offset", &s->offset, 1, &n_offsets));
@@ -609,7 +657,7 @@ static void describe(struct table *t)
                                                   : shape->columns;
     info->n_lines_estimate = info->n_lines;
     info->lines_are_columns = !info->is_flat && h5.Aexists(s->dataset, "MATLAB_class") > 0;
-    info->has_missing_value = info->has_missing_value || s->missing.n_numbers > 0;
+    info->has_missing_value = info->has_missing_value || s->missing.n_numbers > 0 || s->is_bounded;
     info->names = (const char *const *)(shape->names != NULL ? shape->names : s->names);
     info->has_header = info->names != NULL;
     for (size_t i = 0; i < info->cells_per_line && info->has_header; i++) {

@@ -2,8 +2,8 @@
  * hdf5 - datasets of HDF5 files as tables; for formats/table/hdf5*.c alone.
  *
  * HDF5 reads what describes a dataset. The numbers themselves leat reads: of a contiguous dataset
- * from the file, of chunks as they are stored (H5Dread_chunk), which are unpacked here, to the size
- * that they must have, on any thread.
+ * in order, as of an .npy; of chunks as they are stored (H5Dread_chunk), which are unpacked here,
+ * to the size that they must have, on any thread.
  */
 #ifndef LEAT_FORMATS_TABLE_HDF5_H
 #define LEAT_FORMATS_TABLE_HDF5_H

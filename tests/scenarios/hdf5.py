@@ -92,6 +92,8 @@ with h5py.File(made("nested.h5", A, "dataset=/deep/er/b"), "w") as f:
     f["deep/er/up"] = f["deep"]  # a hard link to what it is in
 with h5py.File(made("soft.h5", A, "dataset=to"), "w") as f:
     f["b"], f["a"], f["to"] = A, A[:5], h5py.SoftLink("/b")
+with h5py.File(made("behind.h5", A, "dataset=b"), "w") as f:  # what lies before it is larger than it is
+    f["a"], f["b"] = np.tile(A, (9, 1)), A
 with h5py.File(made("with_lines.h5", A), "w") as f:
     f["table"], f["t"], f["name"], f["text"] = A, A[:, 0], "a word", np.array([b"x", b"y"])
     f["row"] = A[:1]
@@ -109,6 +111,19 @@ with h5py.File(made("marked_f4.h5", np.where(A < 0, np.nan, A).astype("f4")), "w
 with h5py.File(made("marked_by_doubles.h5", np.where(A < 0, np.nan, A.astype("f4").astype("f8") * 0.5)), "w") as f:
     f["a"] = np.where(A < 0, -9999.9, A).astype("f4")
     f["a"].attrs.update({"missing_value": -9999.9, "scale_factor": 0.5})
+# Outside of valid_min, valid_max, valid_range, as they are stored, numbers are missing.
+def valid(name, numbers, wanted, **attributes):
+    with h5py.File(made(f"valid_{name}.h5", wanted), "w") as f:
+        f["a"] = numbers
+        f["a"].attrs.update(attributes)
+
+
+whole = A.round().astype("i2")
+valid("range", whole, np.where((whole < -3) | (whole > 2) | (whole == 1), np.nan, whole * 0.5),
+      valid_range=np.array([-3, 2], "i2"), _FillValue=np.int16(1), scale_factor=0.5)
+valid("least", A.astype("f4"), np.where(A.astype("f4") < np.float32(-0.3), np.nan, A).astype("f4"), valid_min=-0.3)
+valid("most", A.astype(">f4"), np.where(A > 0.25, np.nan, A).astype("f4"), valid_max=np.float32(0.25))
+valid("unsigned", whole, np.where(whole < 0, whole.astype("u2").astype("f8"), np.nan), valid_range=np.array([-32768, -1], "i2"), _Unsigned="true")
 signed = (A * 100).round().astype("i2")  # of which the negative ones are large without a sign
 for kind in str, np.string_:
     with h5py.File(made(f"unsigned_{kind.__name__}.h5", np.where(signed == -32, np.nan, signed.astype("u2") + 1.0)), "w") as f:
@@ -199,7 +214,9 @@ for name, wanted in WANTED.items():
         check(ours[key].dtype == theirs[key].dtype and ours[key].tobytes() == theirs[key].tobytes(), f"{name}: other numbers in {key}")
     with open(f"of_h5/{stem}/result.json") as f:
         result = json.load(f)
-    check(result["inputs"][0]["format"] == "hdf5", f"{name}: {result['inputs']}")
+    with open(f"in/{name}", "rb") as f:  # the checksum, of what is read in order and of what is not
+        wanted_input = {"format": "hdf5", "crc32": f"{zlib.crc32(f.read()):08x}"}
+    check(wanted_input.items() <= result["inputs"][0].items(), f"{name}: {result['inputs']}")
     names = {"records": ["t", "x", "v[0]", "v[1]", "ok"], "pandas_fixed": [f"c{i}" for i in range(COLUMNS)]}.get(stem)
     if names:
         with gzip.open(f"of_h5/{stem}/series.csv.gz", "rt") as f:
@@ -276,11 +293,18 @@ bad("loop.h5", lambda f: (f.__setitem__("a", h5py.SoftLink("/b")), f.__setitem__
 bad("virtual.h5", virtual, "dataset /a: its numbers lie in other files, which are not opened")
 bad("outside.h5", lambda f: f.create_dataset("a", (N, COLUMNS), "f8", external=[("outside.raw", 0, h5py.h5f.UNLIMITED)]).__setitem__(..., A),
     "dataset /a: its numbers lie in other files, which are not opened")
-for attribute, value in ("scale_factor", "0.5"), ("add_offset", np.nan), ("scale_factor", [1.0, 2.0]), ("missing_value", np.arange(9)):
+for attribute, value in ("scale_factor", "0.5"), ("add_offset", np.nan), ("scale_factor", [1.0, 2.0]), ("missing_value", np.arange(9)), \
+        ("valid_range", [0.0, 1.0, 2.0]), ("valid_range", 1.0), ("valid_min", "0"):
     bad("attribute.h5", lambda f: put(f, "a", A, **{attribute: value}), f"dataset /a: its attribute {attribute} is not ")
 said = bad("lzf.h5", lambda f: f.create_dataset("a", data=A, compression="lzf"), "dataset /a is packed by lzf (filter 32000)...convert it: python3")
 subprocess.run(["bash", "-c", sys.executable + said[said.index("python3") + 7:]], check=True)
 check(leat("run", "-q", "-b", "cpu", "-o", "converted", "lzf.npz")[0] == 0, "the command converts nothing")
+large = np.zeros(9, [("x", "f8"), ("more", "S70000")])
+large["x"] = A[:9, 0]
+said = bad("large.h5", lambda f: put(f, "a", large), "dataset a: its records are larger than 64 KiB; h5repack -l CHUNK=1...", "-s", "dataset=a")
+if shutil.which("h5repack"):
+    subprocess.run(["h5repack", "-l", "CHUNK=1", "large.h5", "chunked.h5"], check=True)
+    check(leat("run", "-q", "-b", "cpu", "-o", "cured", "-p", "kmeans", "-s", "k=2", "chunked.h5")[0] == 0, "h5repack makes nothing that is read")
 bad("unwritten.h5", lambda f: f.create_dataset("a", (10**9, 10**6), chunks=(1000, 1000)), "dataset /a: no number was written into it")
 bad("claims.h5", lambda f: f.create_dataset("a", (10**9, 10**6), chunks=(10, 10)).__setitem__((0, 0), 1.0),
     "dataset /a claims 1000000000 x 1000000 elements of 4 bytes, and stores 400 bytes")
