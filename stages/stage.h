@@ -43,33 +43,31 @@ struct param_spec {
     const char *help;    /* half a line */
 };
 
+/* One of them: of several words, a number, a text. */
+#define STAGE_CHOICE(name, among, usually, says)                                                   \
+    {                                                                                              \
+        .key = (name), .kind = PARAM_CHOICE, .text = (usually), .choices = (among), .help = (says) \
+    }
+#define STAGE_NUMBER(of, name, least, most, usually, says)                                         \
+    {                                                                                              \
+        .key = (name), .kind = (of), .text = (usually), .min = (least), .max = (most),             \
+        .help = (says)                                                                             \
+    }
+#define STAGE_TEXT(name, longest, says)                                                            \
+    {                                                                                              \
+        .key = (name), .kind = PARAM_TEXT, .text = "", .max = (longest), .help = (says)            \
+    }
+
 /* The parameters of every stage that draws, one behind the other, with the names of its scales or
  * sets of colours (formats/result/colours.h); stage_figure says what they come to. */
 #define STAGE_FIGURE_SPECS(names)                                                                  \
-    {.key = "figure",                                                                              \
-     .kind = PARAM_CHOICE,                                                                         \
-     .text = "png",                                                                                \
-     .choices = "png|svg|pdf|none",                                                                \
-     .help = "the format of pictures, or none"},                                                   \
-        {.key = "title",                                                                           \
-         .kind = PARAM_TEXT,                                                                       \
-         .text = "",                                                                               \
-         .max = 400,                                                                               \
-         .help = "the title of pictures; empty: what they show"},                                  \
-        {.key = "colours",                                                                         \
-         .kind = PARAM_CHOICE,                                                                     \
-         .text = "auto",                                                                           \
-         .choices = (names),                                                                       \
-         .help = "the colours of pictures, as matplotlib names them"},                             \
-        {.key = "figure_size",                                                                     \
-         .kind = PARAM_REAL,                                                                       \
-         .text = "0",                                                                              \
-         .max = 400,                                                                               \
-         .help = "longer side of pictures, in mm; 0: as drawn"},                                   \
-    {                                                                                              \
-        .key = "figure_dpi", .kind = PARAM_COUNT, .text = "192", .min = 50, .max = 600,            \
-        .help = "pixels an inch of PNG pictures"                                                   \
-    }
+    STAGE_CHOICE("figure", "png|svg|pdf|none", "png", "the format of pictures, or none"),          \
+        STAGE_TEXT("title", 400, "the title of pictures; empty: what they show"),                  \
+        STAGE_CHOICE("colours", (names), "auto",                                                   \
+                     "the colours of pictures, as matplotlib names them"),                         \
+        STAGE_NUMBER(PARAM_REAL, "figure_size", 0, 400, "0",                                       \
+                     "longer side of pictures, in mm; 0: as drawn"),                               \
+        STAGE_NUMBER(PARAM_COUNT, "figure_dpi", 50, 600, "192", "pixels an inch of PNG pictures")
 enum { STAGE_FIGURE_N_SPECS = 5 };
 
 /* The value of one parameter: `index` of the choice, or `count`, which goes to `last` in a range,

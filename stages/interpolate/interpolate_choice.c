@@ -17,26 +17,16 @@ enum {
 };
 
 const struct param_spec interpolate_specs[INTERPOLATE_N_SPECS] = {
-    [INTERPOLATE_QUERIES] = {.key = "query",
-                             .kind = PARAM_NUMBERS,
-                             .text = "",
-                             .help = "linspace(a, b, n), a:b:step or a, b, ..., in place of "
-                                     "X.query.*"},
-    [INTERPOLATE_METHOD] = {.key = "method",
-                            .kind = PARAM_CHOICE,
-                            .text = "auto",
-                            .choices = "auto|chebyshev|barycentric|floater-hormann|pchip|spline",
-                            .help = "the curve, or how a polynomial is evaluated"},
-    [INTERPOLATE_BLEND] = {.key = "blend",
-                           .kind = PARAM_COUNT,
-                           .text = "3",
-                           .max = INTERPOLATE_MOST_BLENDED,
-                           .help = "degree of what floater-hormann blends"},
-    [INTERPOLATE_QUERY_COLUMNS] = {.key = "query_columns",
-                                   .kind = PARAM_TEXT,
-                                   .text = "",
-                                   .max = 4096,
-                                   .help = "CSV: the column of X.query.* to read"},
+    [INTERPOLATE_QUERIES] =
+        STAGE_NUMBER(PARAM_NUMBERS, "query", 0, 0, "",
+                     "linspace(a, b, n), a:b:step or a, b, ..., in place of X.query.*"),
+    [INTERPOLATE_METHOD] =
+        STAGE_CHOICE("method", "auto|chebyshev|barycentric|floater-hormann|pchip|spline", "auto",
+                     "the curve, or how a polynomial is evaluated"),
+    [INTERPOLATE_BLEND] = STAGE_NUMBER(PARAM_COUNT, "blend", 0, INTERPOLATE_MOST_BLENDED, "3",
+                                       "degree of what floater-hormann blends"),
+    [INTERPOLATE_QUERY_COLUMNS] =
+        STAGE_TEXT("query_columns", 4096, "CSV: the column of X.query.* to read"),
     [INTERPOLATE_FIGURE] = STAGE_FIGURE_SPECS(COLOURS_SETS),
 };
 

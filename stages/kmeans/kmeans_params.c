@@ -22,43 +22,30 @@ enum {
     FIGURE
 };
 
-#define CHOICE(called, among, first, says)                                                         \
-    {                                                                                              \
-        .key = (called), .kind = PARAM_CHOICE, .text = (first), .choices = (among), .help = (says) \
-    }
-#define NUMBER(of, called, least, most, value, says)                                               \
-    {                                                                                              \
-        .key = (called), .kind = (of), .text = (value), .min = (least), .max = (most),             \
-        .help = (says)                                                                             \
-    }
-#define TEXT(called, says)                                                                         \
-    {                                                                                              \
-        .key = (called), .kind = PARAM_TEXT, .text = "", .max = 4096, .help = (says)               \
-    }
-
 const struct param_spec kmeans_specs[KMEANS_N_SPECS] = {
-    [K] = NUMBER(PARAM_RANGE, "k", 1, (double)KMEANS_POINTS_MAX, "8",
-                 "number of clusters; 2-12: each of them, and the best by silhouette"),
-    [SCALE] = CHOICE("scale", "none|unit|range", "none",
-                     "scale columns to a standard deviation, or a range, of 1"),
-    [INIT] = CHOICE("init", "k-means++|random|first", "k-means++",
-                    "the first centroids: by k-means++, random points, or the first k"),
-    [SEED] = NUMBER(PARAM_COUNT, "seed", 0, 0x1p53, "0", "seed of the random numbers"),
+    [K] = STAGE_NUMBER(PARAM_RANGE, "k", 1, (double)KMEANS_POINTS_MAX, "8",
+                       "number of clusters; 2-12: each of them, and the best by silhouette"),
+    [SCALE] = STAGE_CHOICE("scale", "none|unit|range", "none",
+                           "scale columns to a standard deviation, or a range, of 1"),
+    [INIT] = STAGE_CHOICE("init", "k-means++|random|first", "k-means++",
+                          "the first centroids: by k-means++, random points, or the first k"),
+    [SEED] = STAGE_NUMBER(PARAM_COUNT, "seed", 0, 0x1p53, "0", "seed of the random numbers"),
     [MAX_ITER] =
-        NUMBER(PARAM_COUNT, "max_iter", 1, 1000000000, "300", "the most iterations of a run"),
-    [TOL] = NUMBER(PARAM_REAL, "tol", 0, 1e9, "1e-4",
-                   "stop when centroids move less, relative to the columns' mean variance"),
-    [N_INIT] = NUMBER(PARAM_COUNT, "n_init", 1, 1000, "10",
-                      "runs from different first centroids; the best is taken"),
-    [MISSING] = CHOICE("missing", "reject|drop", "reject",
-                       "rows with missing values: fail, or leave them out"),
-    [CENTROIDS] = CHOICE("centroids", "none|file", "none",
-                         "file: label points by the centroids in X.centroids.*"),
-    [CENTROIDS_COLUMNS] = TEXT("centroids_columns", "CSV: the columns of X.centroids.* to read"),
-    [FACTORS] = NUMBER(PARAM_NUMBERS, "factors", 0, 1e300, "",
-                       "a, b, ...: scale the columns by these, not by scale"),
-    [WEIGHT] = TEXT("weight", "the column of the points' weights"),
-    [AXES] = TEXT("axes", "two columns for the picture, in place of components"),
+        STAGE_NUMBER(PARAM_COUNT, "max_iter", 1, 1000000000, "300", "the most iterations of a run"),
+    [TOL] = STAGE_NUMBER(PARAM_REAL, "tol", 0, 1e9, "1e-4",
+                         "stop when centroids move less, relative to the columns' mean variance"),
+    [N_INIT] = STAGE_NUMBER(PARAM_COUNT, "n_init", 1, 1000, "10",
+                            "runs from different first centroids; the best is taken"),
+    [MISSING] = STAGE_CHOICE("missing", "reject|drop", "reject",
+                             "rows with missing values: fail, or leave them out"),
+    [CENTROIDS] = STAGE_CHOICE("centroids", "none|file", "none",
+                               "file: label points by the centroids in X.centroids.*"),
+    [CENTROIDS_COLUMNS] =
+        STAGE_TEXT("centroids_columns", 4096, "CSV: the columns of X.centroids.* to read"),
+    [FACTORS] = STAGE_NUMBER(PARAM_NUMBERS, "factors", 0, 1e300, "",
+                             "a, b, ...: scale the columns by these, not by scale"),
+    [WEIGHT] = STAGE_TEXT("weight", 4096, "the column of the points' weights"),
+    [AXES] = STAGE_TEXT("axes", 4096, "two columns for the picture, in place of components"),
     [FIGURE] = STAGE_FIGURE_SPECS(COLOURS_SETS),
 };
 
