@@ -4,16 +4,13 @@
  */
 #include "formats/base/text_near.h"
 
+#include "formats/base/sizes.h"
+
 #include <ctype.h>
 #include <string.h>
 
 /* Longer words are not compared letter by letter: no key is as long. */
 enum { LONGEST_WORD = 63 };
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static size_t distance_between(const char *a, const char *b)
 {
@@ -31,9 +28,9 @@ static size_t distance_between(const char *a, const char *b)
         for (size_t j = 1; j <= n_b; j++) {
             size_t replaced = above[j - 1] + (tolower((unsigned char)a[i - 1]) !=
                                               tolower((unsigned char)b[j - 1]));
-            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
+            row[j] = lesser(replaced, lesser(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least(row[j], twice_above[j - 2] + 1);
+                row[j] = lesser(row[j], twice_above[j - 2] + 1);
             }
         }
     }

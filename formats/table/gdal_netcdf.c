@@ -7,6 +7,7 @@
 #include "formats/table/gdal_netcdf.h"
 
 #include "formats/base/checked.h"
+#include "formats/base/sizes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -35,11 +36,6 @@ static size_t times(size_t a, size_t b)
 static size_t plus(size_t a, size_t b)
 {
     return checked_add(a, b, &a) ? a : SIZE_MAX;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 static size_t pad(size_t n)
@@ -149,9 +145,9 @@ static enum status read_variable(struct header *h)
         h->n_of_records++;
         h->only_bytes = bytes;
         h->record_bytes = plus(h->record_bytes, pad(bytes));
-        h->record_end = larger(h->record_end, to);
+        h->record_end = greater(h->record_end, to);
     } else {
-        h->least = larger(h->least, to);
+        h->least = greater(h->least, to);
     }
     return STATUS_OK;
 }
@@ -171,7 +167,7 @@ static enum status read_header(struct header *h)
     }
     if (h->n_records > 0 && h->n_of_records > 0) { /* those of one variable have no padding */
         const size_t record = h->n_of_records == 1 ? h->only_bytes : h->record_bytes;
-        h->least = larger(h->least, plus(h->record_end, times(h->n_records - 1, record)));
+        h->least = greater(h->least, plus(h->record_end, times(h->n_records - 1, record)));
     }
     return STATUS_OK;
 }

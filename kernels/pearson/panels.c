@@ -13,6 +13,8 @@
  */
 #include "kernels/pearson/panels.h"
 
+#include "formats/base/sizes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,11 +34,6 @@ struct panels {
     struct helper helpers[PANELS_MOST];
 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static size_t z_bytes(const struct panels_config *c)
@@ -46,7 +43,7 @@ static size_t z_bytes(const struct panels_config *c)
 
 static size_t r_bytes(const struct panels_config *c)
 {
-    return least(c->panel, c->n_series) * c->n_series * dtype_bytes(pearson_dtype(c->precision));
+    return lesser(c->panel, c->n_series) * c->n_series * dtype_bytes(pearson_dtype(c->precision));
 }
 
 size_t panels_helper_bytes(const struct panels_config *c)

@@ -7,6 +7,7 @@
 #include "pipeline/engine/place.h"
 
 #include "formats/base/log.h"
+#include "formats/base/sizes.h"
 #include "pipeline/engine/rank_queue.h"
 
 #include <math.h>
@@ -108,11 +109,6 @@ enum status place_empty_queue(struct place *p, bool is_well)
 
 /* --- helpers ---------------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Of those that it may have, how many can be devices of this process. */
 static size_t most_devices(const struct place *p)
 {
@@ -130,14 +126,14 @@ size_t place_most_helpers(const struct place *p)
     const struct engine *e = p->tasks->engine;
     const size_t asked = e->settings->spread > 0 ? e->settings->spread : SETTINGS_MOST_DEVICES;
     const size_t n_ranks = takes_ranks(p) ? ranks_size(e->ranks) - 1 : 0;
-    return least(asked - 1, most_devices(p) + n_ranks);
+    return lesser(asked - 1, most_devices(p) + n_ranks);
 }
 
 /* More than there are. */
 static void find_devices(struct place *p, uint64_t bytes, size_t most)
 {
     struct engine_device *found[SETTINGS_MOST_DEVICES];
-    const size_t n = p->has_devices ? 0 : least(most, most_devices(p));
+    const size_t n = p->has_devices ? 0 : lesser(most, most_devices(p));
     const size_t n_found =
         n > 0 ? engine_find_helpers(p->tasks->engine, place_device(p), bytes, n, found) : 0;
     for (size_t i = 0; i < n_found; i++) {
@@ -156,7 +152,7 @@ void place_find_helpers(struct place *p, const struct pull *method, uint64_t byt
         return;
     }
     const size_t n = p->n_helpers, most = place_most_helpers(p);
-    const size_t wanted = least(pull_helpers(method), most > n ? most - n : 0);
+    const size_t wanted = lesser(pull_helpers(method), most > n ? most - n : 0);
     find_devices(p, bytes, wanted);
     if (takes_ranks(p) && !p->asks_no_rank && !engine_is_opening(e)) {
         p->n_ranks_wanted = wanted - (p->n_helpers - n);

@@ -8,6 +8,7 @@
  */
 #include "stages/kmeans/kmeans_layout.h"
 
+#include "formats/base/sizes.h"
 #include "stages/kmeans/kmeans_job.h"
 #include "stages/kmeans/kmeans_plot.h"
 
@@ -24,16 +25,6 @@ enum {
     GROWING_BYTES = 2 << 20 /* what a file and an array that grow hold */
 };
 
-static size_t at_least(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t at_most(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static struct kmeans_request request_of(const struct kmeans_job *job)
@@ -46,7 +37,7 @@ static struct kmeans_request request_of(const struct kmeans_job *job)
     r.mass_column = l->weight;
     r.resident = l->resident;
     r.width = l->width;
-    r.n_sample = l->n_known ? at_most(l->n, l->sample) : l->sample;
+    r.n_sample = l->n_known ? lesser(l->n, l->sample) : l->sample;
     return r;
 }
 
@@ -56,7 +47,7 @@ static enum status picture_room(struct kmeans_job *job, struct room *room)
 {
     const struct kmeans_layout *const l = &job->layout;
     const size_t n = job->solve.request.n_sample, distances = n * (n + 1) / 2 * sizeof(double);
-    const size_t shown = l->n_known ? at_most(l->n, l->shown) : l->shown;
+    const size_t shown = l->n_known ? lesser(l->n, l->shown) : l->shown;
     const size_t drawn = KMEANS_PLOT_BYTES + figure_bytes(&job->choice.figure);
     room_count(room, drawn > distances ? drawn - distances : 0, 0);
     STATUS_TRY(room_host(room, shown + 1, sizeof *job->scatter, &job->scatter));
@@ -96,7 +87,7 @@ enum status kmeans_room(struct kmeans_job *job, struct room *room)
     const uint64_t kept = job->choice.drop ? 2 * (l->n / KMEANS_KEPT_ROWS + 1) : 0;
     const size_t t = kmeans_trials(job->choice.request.k_last);
     /* labels that are gathered, and those on their way */
-    room_count(room, 2 * (uint64_t)at_most(l->n, KMEANS_LABEL_PIECE) * sizeof(int32_t), 0);
+    room_count(room, 2 * (uint64_t)lesser(l->n, KMEANS_LABEL_PIECE) * sizeof(int32_t), 0);
     room_count(room, kept * sizeof(struct kmeans_kept) + GROWING_BYTES, 0);
     room_count(room, 4 * (job->args.inputs[0].table->names_bytes + l->n_columns * 24), 0);
     room_count(room, 0, job->args.host_limit > 0 ? kmeans_drawn_bytes(t) : 0);
@@ -181,8 +172,8 @@ static void find_width(const struct stage_args *args, const struct kmeans_choice
                        struct kmeans_layout *l)
 {
     const size_t fit =
-        WINDOW_BYTES / at_least(kmeans_model_bytes(c->request.k_last, l->n_columns), 1);
-    const size_t most = at_most(at_most(fit, WINDOW_RUNS), kmeans_n_runs(&c->request));
+        WINDOW_BYTES / greater(kmeans_model_bytes(c->request.k_last, l->n_columns), 1);
+    const size_t most = lesser(lesser(fit, WINDOW_RUNS), kmeans_n_runs(&c->request));
     for (l->width = 2; l->width <= most && fits(args, c, l);) {
         l->width++;
     }
@@ -197,7 +188,7 @@ static size_t find_unit(const struct stage_args *args, const struct kmeans_layou
     const uint64_t bytes = args->memory_limit / UNITS_A_LIMIT < UNIT_BYTES
                                ? args->memory_limit / UNITS_A_LIMIT
                                : UNIT_BYTES;
-    return at_least(least, at_most(args->n_threads * UNIT_POINTS, (size_t)bytes / row_bytes));
+    return greater(least, lesser(args->n_threads * UNIT_POINTS, (size_t)bytes / row_bytes));
 }
 
 /* Halves it until the job fits; `least` where it never does. */
@@ -250,11 +241,10 @@ static enum status choose_view(const struct stage_args *args, const char *axes,
                                struct kmeans_layout *l)
 {
     const char *const comma = strchr(axes, ',');
-    l->shown =
-        at_most(KMEANS_SCATTER_MOST, at_least(KMEANS_SCATTER_CELLS / l->n_columns, l->sample));
+    l->shown = lesser(KMEANS_SCATTER_MOST, greater(KMEANS_SCATTER_CELLS / l->n_columns, l->sample));
     l->has_components = *axes == '\0' && l->n_measured > 2;
     l->axes[0] = kmeans_measured(l, 0);
-    l->axes[1] = kmeans_measured(l, at_most(l->n_measured - 1, 1));
+    l->axes[1] = kmeans_measured(l, lesser(l->n_measured - 1, 1));
     if (*axes == '\0') {
         return STATUS_OK;
     }
@@ -272,7 +262,7 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
                            struct kmeans_layout *out)
 {
     const struct table_info *table = args->inputs[0].table;
-    const size_t lines = at_least(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate, 1);
+    const size_t lines = greater(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate, 1);
     struct kmeans_layout l = {.by_columns = table->lines_are_columns && !table->is_flat,
                               .n_known = table->n_lines > 0,
                               .has_names = table->has_labels,
@@ -310,7 +300,7 @@ enum status kmeans_lay_out(const struct stage_args *args, struct kmeans_choice *
     l.sample = kmeans_sample_of(l.n_columns);
     STATUS_TRY(choose_view(args, choice->axes, &l));
     const size_t least =
-        at_least(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
+        greater(args->block_bytes / UNITS_A_BLOCK / (l.n_columns * dtype_bytes(l.type)), 1);
     l.unit = find_unit(args, &l, least);
     l.resident = true;
     if ((!l.n_known && args->started_over) || !kmeans_layout_fits(args, choice, &l, l.n)) {

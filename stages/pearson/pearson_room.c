@@ -6,6 +6,7 @@
  * accumulators is counted unless a missing value is an error. Working space of a kernel's tasks is
  * not counted.
  */
+#include "formats/base/sizes.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <string.h>
@@ -88,11 +89,6 @@ static enum status count_outcome(struct pearson_job *job)
                      (c->lagged ? 4 : 2) * sizeof *pairs, &pairs);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* All that a job laid out so takes. */
 static enum status count(const struct pearson_job *laid_out, struct room *all)
 {
@@ -114,9 +110,10 @@ static enum status count(const struct pearson_job *laid_out, struct room *all)
     struct room last = *all, later;
     room_count(&last, c->growing.host, c->growing.backend);
     later = last;
-    room_count(&later, 0, larger(c->standard.backend, lags.backend));
-    room_count(&later, 0, larger(job.units.backend, c->exact.backend));
-    *all = (struct room){.host = last.host, .backend = larger(job.arriving.backend, later.backend)};
+    room_count(&later, 0, greater(c->standard.backend, lags.backend));
+    room_count(&later, 0, greater(job.units.backend, c->exact.backend));
+    *all =
+        (struct room){.host = last.host, .backend = greater(job.arriving.backend, later.backend)};
     room_count(all, job.work.host, job.work.backend);
     room_count(all, 0, c->work.backend);
     /* Drawn when what only the coefficients took has been given back; where the host's memory is
