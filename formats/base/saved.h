@@ -16,9 +16,4 @@ struct saved {
     enum status (*pass)(struct saved *s, void *at, size_t bytes);
 };
 
-STATUS_MUST_CHECK static inline enum status saved_pass(struct saved *s, void *at, size_t bytes)
-{
-    return s->pass(s, at, bytes);
-}
-
 #endif

@@ -13,6 +13,7 @@
  */
 #include "kernels/sciddicat/bands.h"
 
+#include "formats/base/sizes.h"
 #include "kernels/sciddicat/bands_cut.h"
 #include "kernels/sciddicat/sciddicat_carver.h"
 #include "kernels/sciddicat/sciddicat_figures.h"
@@ -74,10 +75,10 @@ static const struct sciddicat_member_kernels *as_member(const struct member *m)
     return kernels(m)->member;
 }
 
-/* The first row of band k; that after the last of band k - 1. */
+/* The first row of band k; that after the last of band k - 1. Also of one member. */
 static size_t row_of(const struct bands *b, size_t k)
 {
-    return sciddicat_group_row(b->first[k], b->p.rows);
+    return k == 0 ? 0 : k == b->n ? b->p.rows : sciddicat_group_row(b->first[k], b->p.rows);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -310,9 +311,8 @@ static enum status move_rows(struct bands *b, size_t from, size_t to, size_t fir
 static enum status fetch_band(struct bands *b, size_t k)
 {
     for (size_t from = 0; from < b->n; ++from) {
-        const size_t first = b->first[from] > b->next[k] ? b->first[from] : b->next[k];
-        const size_t last =
-            b->first[from + 1] < b->next[k + 1] ? b->first[from + 1] : b->next[k + 1];
+        const size_t first = greater(b->first[from], b->next[k]),
+                     last = lesser(b->first[from + 1], b->next[k + 1]);
         if (from != k && first < last) {
             STATUS_TRY(move_rows(b, from, k, sciddicat_group_row(first, b->p.rows),
                                  sciddicat_group_row(last, b->p.rows)));
@@ -458,19 +458,7 @@ void bands_close(struct bands *b)
 /* How many members there can be at most. */
 static size_t most_members(const struct bands *b)
 {
-    const size_t groups = sciddicat_n_groups(b->p.rows);
-    return kernels(&b->members[0])->member == NULL ? 1 : groups < BANDS_MOST ? groups : BANDS_MOST;
-}
-
-/* How many of the queues can be used, from the first on. */
-static size_t count_usable(const struct bands *b, struct queue *const *queues, size_t n)
-{
-    const size_t most = most_members(b) - b->n;
-    size_t k = 0;
-    while (k < n && k < most && ops_of(queues[k])->sciddicat->member != NULL) {
-        ++k;
-    }
-    return k;
+    return lesser(sciddicat_n_groups(b->p.rows), BANDS_MOST);
 }
 
 static enum status open_helper(struct bands *b, size_t k)
@@ -577,7 +565,7 @@ static enum status add_members(struct bands *b, struct bands *before, struct que
 enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in)
 {
-    *n_queues = count_usable(b, queues, *n_queues);
+    *n_queues = lesser(*n_queues, most_members(b) - b->n);
     if (*n_queues == 0) {
         return STATUS_OK;
     }
@@ -676,7 +664,7 @@ enum status bands_state(struct bands *b, double *h, double *max_h, int32_t *arri
 {
     for (size_t k = 0; k < b->n; ++k) {
         const struct member *m = &b->members[k];
-        const size_t at = k == 0 ? 0 : row_of(b, k) * b->p.columns;
+        const size_t at = row_of(b, k) * b->p.columns;
         STATUS_TRY(kernels(m)->state(m->queue, m->run, h == NULL ? NULL : h + at,
                                      max_h == NULL ? NULL : max_h + at,
                                      arrival == NULL ? NULL : arrival + at));
@@ -684,19 +672,12 @@ enum status bands_state(struct bands *b, double *h, double *max_h, int32_t *arri
     return STATUS_OK;
 }
 
-/* The first row of band k, or the end of the last band; also of one member. */
-static size_t row_at(const struct bands *b, size_t k)
-{
-    return k == 0 ? 0 : k == b->n ? b->p.rows : row_of(b, k);
-}
-
 enum status bands_take(struct bands *b, const struct sciddicat_rows *rows)
 {
     for (size_t k = 0; k < b->n; ++k) {
         const struct member *m = &b->members[k];
-        const size_t top = row_at(b, k), bottom = row_at(b, k + 1);
-        struct sciddicat_rows own = {.first = top > rows->first ? top : rows->first,
-                                     .last = bottom < rows->last ? bottom : rows->last};
+        struct sciddicat_rows own = {.first = greater(row_of(b, k), rows->first),
+                                     .last = lesser(row_of(b, k + 1), rows->last)};
         if (own.first < own.last) {
             const size_t at = (own.first - rows->first) * b->p.columns;
             own.h = rows->h + at;

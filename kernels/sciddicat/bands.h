@@ -54,7 +54,7 @@ void bands_describe(const struct bands *b, struct bands_info *out);
 
 /*
  * More members, at any step, once or more: as many as there are queues, as long as every member has
- * sixteen rows, and its backend has members. `in`: as at bands_open. Queues whose members can be
+ * sixteen rows. `in`: as at bands_open. Queues whose members can be
  * opened come first, *n_queues of them. With none of them, and where rows do not come back as they
  * were when they have been copied to a neighbour, nothing changes; an error says why.
  */

@@ -266,8 +266,8 @@ static enum status pass_rows(struct landslide *l, struct saved *s)
         const struct sciddicat_rows piece = {i, last, l->max_h, l->max_h + cells, l->arrival};
         STATUS_TRY(queue_check(l->home));
         STATUS_TRY(s->reads ? STATUS_OK : bands_take(l->bands, &piece));
-        STATUS_TRY(saved_pass(s, piece.h, 2 * cells * sizeof *piece.h));
-        STATUS_TRY(saved_pass(s, piece.arrival, cells * sizeof *piece.arrival));
+        STATUS_TRY(s->pass(s, piece.h, 2 * cells * sizeof *piece.h));
+        STATUS_TRY(s->pass(s, piece.arrival, cells * sizeof *piece.arrival));
         STATUS_TRY(s->reads ? bands_give(l->bands, &piece) : STATUS_OK);
     }
     return STATUS_OK;
@@ -279,7 +279,7 @@ enum status landslide_pass(struct landslide *l, struct saved *s)
         struct sciddicat_report now;
         uint64_t n_reports, n_records;
     } head = {l->now, l->n_reports, l->n_records};
-    STATUS_TRY(saved_pass(s, &head, sizeof head));
+    STATUS_TRY(s->pass(s, &head, sizeof head));
     if (head.now.step >= l->steps || head.n_reports > most_reports(l) ||
         (l->n_probes > 0 ? head.n_records > most_records(l) : head.n_records > 0)) {
         return status_fail(STATUS_INTERNAL, "the state that was kept is of another landslide");
@@ -287,9 +287,9 @@ enum status landslide_pass(struct landslide *l, struct saved *s)
     l->now = head.now;
     l->n_reports = (size_t)head.n_reports;
     l->n_records = (size_t)head.n_records;
-    STATUS_TRY(saved_pass(s, l->reports, l->n_reports * sizeof *l->reports));
-    STATUS_TRY(saved_pass(s, l->record_steps, l->n_records * sizeof *l->record_steps));
-    STATUS_TRY(saved_pass(s, l->records, l->n_records * l->n_probes * sizeof *l->records));
+    STATUS_TRY(s->pass(s, l->reports, l->n_reports * sizeof *l->reports));
+    STATUS_TRY(s->pass(s, l->record_steps, l->n_records * sizeof *l->record_steps));
+    STATUS_TRY(s->pass(s, l->records, l->n_records * l->n_probes * sizeof *l->records));
     STATUS_TRY(pass_rows(l, s));
     return s->reads ? bands_resume(l->bands, l->now.step) : STATUS_OK;
 }

@@ -182,7 +182,7 @@ struct sciddicat_kernels {
      * the start, -1: never). NULL: not wanted. */
     enum status (*state)(struct queue *q, void *run, double *h, double *max_h,
                          int32_t *arrival) STATUS_MUST_CHECK;
-    const struct sciddicat_member_kernels *member; /* NULL: its runs own whole maps only */
+    const struct sciddicat_member_kernels *member; /* of bands */
 };
 
 #endif

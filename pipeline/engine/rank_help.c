@@ -140,7 +140,7 @@ static enum status open_run(struct guest *g, const struct rank_call *c, struct r
 {
     size_t cells;
     STATUS_TRY(sciddicat_count_cells(&c->p, &cells));
-    if (g->run != NULL || member(g) == NULL) {
+    if (g->run != NULL) {
         return status_fail(STATUS_INTERNAL, "another rank's landslide cannot begin here");
     }
     /* With one of the three arrays of its state, which lies in host memory as it is fetched. */

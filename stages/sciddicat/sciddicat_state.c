@@ -17,19 +17,11 @@ static uint64_t digest_map(const struct landslide *l)
 {
     const double reals[] = {l->params.epsilon, l->params.r};
     const uint64_t counts[] = {l->params.rows, l->params.columns, l->params.nodata, l->is_masked};
-    const struct {
-        const void *at;
-        size_t bytes;
-    } all[] = {{reals, sizeof reals},
-               {counts, sizeof counts},
-               {l->z, l->n_cells * sizeof *l->z},
-               {l->h, l->n_cells * sizeof *l->h},
-               {l->nodata, l->n_cells}};
-    uint64_t sum = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        sum = crc64_ecma_refl(sum, all[i].at, all[i].bytes);
-    }
-    return sum;
+    uint64_t sum = crc64_ecma_refl(0, (const void *)reals, sizeof reals);
+    sum = crc64_ecma_refl(sum, (const void *)counts, sizeof counts);
+    sum = crc64_ecma_refl(sum, (const void *)l->z, l->n_cells * sizeof *l->z);
+    sum = crc64_ecma_refl(sum, (const void *)l->h, l->n_cells * sizeof *l->h);
+    return crc64_ecma_refl(sum, l->nodata, l->n_cells);
 }
 
 /* --- of an interrupted job -------------------------------------------------------------------- */
@@ -49,7 +41,7 @@ static enum status pass_state(void *context, struct saved *s)
     struct sciddicat_job *const job = context;
     const uint64_t own = digest(job);
     uint64_t of = own;
-    STATUS_TRY(saved_pass(s, &of, sizeof of));
+    STATUS_TRY(s->pass(s, &of, sizeof of));
     return of == own ? landslide_pass(&job->slide, s)
                      : status_fail(STATUS_CHANGED, "it is of other inputs or parameters");
 }
@@ -57,7 +49,7 @@ static enum status pass_state(void *context, struct saved *s)
 static bool is_kept(const struct sciddicat_job *job)
 {
     return job->args.state != NULL && job->choice.checkpoint_s > 0 && job->snapshot == NULL &&
-           job->slide.params.rows > 1 && job->io->ops->sciddicat->member != NULL;
+           job->slide.params.rows > 1;
 }
 
 enum status sciddicat_state_find(struct sciddicat_job *job)

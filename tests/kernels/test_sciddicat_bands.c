@@ -257,11 +257,6 @@ static bool by_ranks(void)
     return getenv("LEAT_TEST_RANKS") != NULL;
 }
 
-static bool has_members(void)
-{
-    return kernels()->member != NULL;
-}
-
 /* --- into how many pieces the CPU cuts what a queue is to do ------------------------------------
  */
 
@@ -332,9 +327,6 @@ static void bands_are_as_busy_as_the_best_cut_allows(void **state)
 static void members_report_rows_that_they_are_given(void **state)
 {
     (void)state;
-    if (!has_members()) {
-        skip();
-    }
     struct map m = terrain(15, 64, 40, 0.3, SCIDDICAT_SINK);
     const struct sciddicat_member_kernels *k = kernels()->member;
     const size_t n = (size_t)16 * 40;
@@ -378,7 +370,7 @@ static void bands_give_the_bits_of_one_run_for_any_number_of_members(void **stat
                 check_until(&m, members[i], under_test_size(100, 30), &info);
             assert_true(r.lost_edge > 0 && r.n_active > 0);
             assert_int_equal(r.lost_nodata > 0, policy == SCIDDICAT_SINK);
-            assert_int_equal(info.n_members, has_members() ? members[i] : 1);
+            assert_int_equal(info.n_members, members[i]);
             assert_int_equal(info.n_exchanges > 0, info.n_members > 1);
             map_free(&m);
         }
@@ -400,7 +392,7 @@ static void bands_may_be_of_sixteen_rows_with_debris_on_every_cut(void **state)
             m.nodata[(row + 1) * 60 + 3 * (row % 17) + 7] = 1;
         }
         check_until(&m, 7, under_test_size(100, 40), &info);
-        assert_int_equal(info.n_members, has_members() ? 7 : 1);
+        assert_int_equal(info.n_members, 7);
         map_free(&m);
     }
 }
@@ -413,7 +405,7 @@ static void bands_are_as_few_as_have_sixteen_rows(void **state)
         struct bands_info info;
         struct map m = terrain(40 + i, rows[i], 33, 0.4, SCIDDICAT_SINK);
         check_until(&m, 7, under_test_size(100, 20), &info);
-        assert_int_equal(info.n_members, has_members() && rows[i] >= 32 ? rows[i] / 16 : 1);
+        assert_int_equal(info.n_members, rows[i] >= 32 ? rows[i] / 16 : 1);
         map_free(&m);
     }
 }
@@ -450,9 +442,7 @@ static void bands_are_cut_again_where_debris_goes(void **state)
             advance(&s, under_test_size(100, 25));
             same_state(&s);
         }
-        if (has_members()) {
-            assert_true(info_of(&s).n_cuts > 2);
-        }
+        assert_true(info_of(&s).n_cuts > 2);
         pair_free(&s);
         map_free(&m);
     }
@@ -467,7 +457,7 @@ static void bands_hand_nothing_over_where_nothing_moves(void **state)
     heap_up(&m, 276, 15, 6, 3);
     check(&m, 2, &info);
     assert_int_equal(info.n_exchanges, 0);
-    assert_int_equal(info.n_quiet > 0, has_members());
+    assert_true(info.n_quiet > 0);
     map_free(&m);
 }
 
@@ -491,10 +481,8 @@ static void bands_let_debris_come_to_a_quiet_cut(void **state)
             }
             heap_up(&m, north ? ROWS - 1 - row : row, 30, 1, 8);
             check_until(&m, 2, 100, &info);
-            if (has_members()) {
-                assert_int_equal(info.n_cuts, 1);
-                assert_true(info.n_quiet > 0 && info.n_exchanges > 2);
-            }
+            assert_int_equal(info.n_cuts, 1);
+            assert_true(info.n_quiet > 0 && info.n_exchanges > 2);
             map_free(&m);
         }
     }
@@ -546,9 +534,9 @@ static void bands_may_be_shared_out_at_any_step(void **state)
             uint64_t busy;
             advance(&s, at[i]);
             ASSERT_OK(bands_busy(s.bands, &busy));
-            assert_int_equal(busy > 0, has_members());
+            assert_true(busy > 0);
             ASSERT_OK(spread(s.bands, &m, 2 + i));
-            assert_int_equal(info_of(&s).n_members, has_members() ? 2 + i : 1);
+            assert_int_equal(info_of(&s).n_members, 2 + i);
             same_state(&s);
             for (uint64_t n = 0; n < 39; n += 13) {
                 advance(&s, n);
@@ -576,10 +564,10 @@ static void bands_may_get_more_members_later(void **state)
         for (size_t i = 0; i < sizeof steps / sizeof steps[0]; ++i) {
             uint64_t busy;
             ASSERT_OK(bands_busy(s.bands, &busy));
-            assert_int_equal(busy > 0, has_members() && info_of(&s).n_members < 6);
+            assert_int_equal(busy > 0, info_of(&s).n_members < 6);
             ASSERT_OK(spread_from(s.bands, &m, i == 0 ? 1 : members[i - 1], members[i]));
             const size_t most = members[i] < 6 ? members[i] : 6;
-            assert_int_equal(info_of(&s).n_members, has_members() ? most : 1);
+            assert_int_equal(info_of(&s).n_members, most);
             advance(&s, steps[i]);
             same_state(&s);
         }
@@ -726,26 +714,6 @@ static void bands_pass_on_what_a_member_says(void **state)
     assert_int_equal(bands_advance(b, 1, &r), STATUS_DEVICE);
     assert_string_equal(status_message(), "the third call fails");
     bands_close(b);
-    queues[1]->backend = before;
-    map_free(&m);
-}
-
-static void bands_need_backends_that_have_members(void **state)
-{
-    (void)state;
-    if (!under_test_is_cpu() || by_ranks()) {
-        skip();
-    }
-    struct changed other;
-    struct backend *before = change(&other);
-    struct bands_info info;
-    struct map m = terrain(71, 64, 20, 0.5, SCIDDICAT_WALL);
-    other.kernels.member = NULL;
-    check(&m, 2, &info);
-    assert_int_equal(info.n_members, 1);
-    other.kernels.member = cpu_sciddicat.member;
-    check(&m, 2, &info);
-    assert_int_equal(info.n_members, 2);
     queues[1]->backend = before;
     map_free(&m);
 }
@@ -946,7 +914,6 @@ int main(void)
         cmocka_unit_test(bands_keep_their_members_when_a_later_one_cannot_be_opened),
         cmocka_unit_test(bands_do_without_a_member_that_cannot_be_opened),
         cmocka_unit_test(bands_go_on_as_they_were_when_copies_between_members_are_wrong),
-        cmocka_unit_test(bands_need_backends_that_have_members),
         cmocka_unit_test(bands_hand_rows_over_through_host_memory_where_queues_cannot_copy),
     };
     return UNDER_TEST_RUN(tests, make_queues, free_queues);

@@ -29,14 +29,14 @@ static void open_file(struct state_file *f, const char *state)
 static enum status body(void *user, struct saved *s)
 {
     uint64_t own = *(const uint64_t *)user, of = own;
-    STATUS_TRY(saved_pass(s, &of, sizeof of));
+    STATUS_TRY(s->pass(s, &of, sizeof of));
     if (of != own) {
         return status_fail(STATUS_CHANGED, "of another job");
     }
     STATUS_TRY(given == STATUS_OK ? STATUS_OK : status_fail(given, "for a test"));
-    STATUS_TRY(saved_pass(s, numbers, N));
-    STATUS_TRY(saved_pass(s, NULL, 0));
-    return saved_pass(s, numbers, 100);
+    STATUS_TRY(s->pass(s, numbers, N));
+    STATUS_TRY(s->pass(s, NULL, 0));
+    return s->pass(s, numbers, 100);
 }
 
 static void fill(unsigned char first)
