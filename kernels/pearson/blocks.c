@@ -30,7 +30,11 @@ struct finding {
 /* Room for n series, the largest group of `side`. */
 static enum status take_room(struct finding *f, size_t n, size_t side, struct room *room)
 {
+    const struct correlate_request *const q = &f->c->request;
+    const bool has_x = q->gaps && q->keep && !q->in_place && (f->b == NULL || f->b->gaps);
     const size_t least = PEARSON_BLOCK_MOST * sizeof(double);
+    f->z = correlate_z_bytes(f->c, PEARSON_EXACT);
+    f->x = has_x ? correlate_x_bytes(f->c) : 0;
     f->rows = greater(side, lesser(n, BATCH_BYTES / greater(f->z, least)));
     f->most_r = f->rows * lesser(f->rows, PEARSON_BLOCK_MOST);
     STATUS_TRY(room_host(room, f->rows, sizeof *f->ids, &f->ids));
@@ -46,9 +50,7 @@ static enum status take_room(struct finding *f, size_t n, size_t side, struct ro
 
 enum status blocks_count(struct correlation *c, size_t n, size_t side, struct room *room)
 {
-    const bool keeps = c->request.gaps && !c->request.in_place;
-    struct finding f = {.z = correlate_z_bytes(c, PEARSON_EXACT),
-                        .x = keeps ? correlate_x_bytes(c) : 0};
+    struct finding f = {.c = c};
     room_count(room, n * sizeof *f.order, 0);
     return take_room(&f, n, side, room);
 }
@@ -61,11 +63,9 @@ static enum status gather(struct finding *f, size_t n, bool is_standard, struct 
     const size_t bytes = is_standard ? f->z : f->x;
     for (size_t k = 0, end; k < n; k = end) {
         const struct span from = correlate_one(f->c, f->ids[k], is_standard);
-        for (end = k + 1; end < n; end++) {
-            const struct span next = correlate_one(f->c, f->ids[end], is_standard);
-            if (next.at != (void *)((char *)from.at + (end - k) * bytes)) {
-                break;
-            }
+        const char *next = from.at;
+        for (end = k; end < n && correlate_one(f->c, f->ids[end], is_standard).at == next; end++) {
+            next += bytes;
         }
         STATUS_TRY(q->backend->ops->copy(q, span_from(to, k * bytes), from, (end - k) * bytes));
     }
@@ -77,17 +77,17 @@ static enum status bring(struct finding *f, const uint64_t *groups)
 {
     struct queue *const q = f->c->queue;
     const size_t size = f->batch.size, n = f->batch.n * size;
-    const double *const count = moments_array(f->b->moments, MOMENTS_COUNT);
     uint64_t ticket;
     memset(f->lacks, 0, f->batch.n * sizeof *f->lacks);
     for (size_t k = 0; k < n; k++) {
         f->ids[k] = f->b->members[f->b->start[(uint32_t)groups[k / size]] + k % size];
         f->mark[k] = moments_degenerate_at(f->b->moments, f->ids[k]) ? (double)NAN : 0;
-        f->lacks[k / size] |= f->b->gaps && count[f->ids[k]] < (double)f->batch.n_samples;
         for (size_t field = 0; field < MOMENTS_FIELDS; field++) {
             f->host_moments[(k / size * MOMENTS_FIELDS + field) * size + k % size] =
                 moments_array(f->b->moments, (enum moments_field)field)[f->ids[k]];
         }
+        f->lacks[k / size] |=
+            moments_array(f->b->moments, MOMENTS_COUNT)[f->ids[k]] < (double)f->batch.n_samples;
     }
     STATUS_TRY(gather(f, n, true, f->batch.z));
     STATUS_TRY(f->x > 0 ? gather(f, n, false, f->of_x) : STATUS_OK);
@@ -148,7 +148,7 @@ static enum status take_batch(struct finding *f, const uint64_t *groups, uint64_
                                                   : kernels->gram_blocks(q, &f->batch));
     for (size_t k = 0; k < f->batch.n; k++) {
         const struct pearson_panel panel = panel_of(f, k);
-        STATUS_TRY(f->lacks[k] ? kernels->gram_gaps(q, &panel, n_unsure) : STATUS_OK);
+        STATUS_TRY(f->b->gaps && f->lacks[k] ? kernels->gram_gaps(q, &panel, n_unsure) : STATUS_OK);
     }
     return put(f, groups);
 }
@@ -161,12 +161,7 @@ static int by_size(const void *a, const void *b)
 
 enum status blocks_find(struct correlation *c, const struct blocks *b, uint64_t *n_unsure)
 {
-    struct finding f = {.c = c,
-                        .b = b,
-                        .z = correlate_z_bytes(c, PEARSON_EXACT),
-                        .x = b->gaps && correlate_one(c, 0, false).at != NULL ? correlate_x_bytes(c)
-                                                                              : 0,
-                        .batch = {.n_samples = c->request.n_samples}};
+    struct finding f = {.c = c, .b = b, .batch = {.n_samples = c->request.n_samples}};
     STATUS_TRY(room_host(&c->work, b->n, sizeof *f.order, &f.order));
     for (size_t g = 0; g < b->n; g++) {
         f.order[g] = (uint64_t)(b->start[g + 1] - b->start[g]) << 32 | g;
@@ -176,10 +171,9 @@ enum status blocks_find(struct correlation *c, const struct blocks *b, uint64_t 
     for (size_t g = 0; g < b->n; g += f.batch.n) {
         const size_t size = f.batch.size = f.order[g] >> 32,
                      most = size > PEARSON_BLOCK_MOST ? 1 : f.rows / size;
-        for (f.batch.n = 1; f.batch.n < lesser(most, b->n - g); f.batch.n++) {
-            if (f.order[g + f.batch.n] >> 32 != size) {
-                break;
-            }
+        f.batch.n = 1;
+        while (f.batch.n < lesser(most, b->n - g) && f.order[g + f.batch.n] >> 32 == size) {
+            f.batch.n++;
         }
         STATUS_TRY(c->pause != NULL ? c->pause(c->context, (double)g / (double)b->n) : STATUS_OK);
         STATUS_TRY(size > 1 ? take_batch(&f, f.order + g, n_unsure) : STATUS_OK);

@@ -29,6 +29,12 @@ static double deviation(const struct pearson_job *job, size_t s)
     return count >= 2 ? sqrt(pearson_stat(job, MOMENTS_M2, s) / (count - 1)) : NAN;
 }
 
+static const char *group_of(const struct pearson_job *job, size_t s)
+{
+    const struct pearson_within *const w = &job->within;
+    return w->group[s] < w->n ? w->names[w->group[s]] : "";
+}
+
 static void series_row(const void *context, uint64_t row, struct result_row *to)
 {
     const struct pearson_job *const job = context;
@@ -45,7 +51,7 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
     }
     result_row_real(to, "lag1", pearson_stat(job, MOMENTS_LAG1, s));
     if (job->choice.within) {
-        result_row_text(to, "group", pearson_within_name(job, s));
+        result_row_text(to, "group", group_of(job, s));
     }
     if (pearson_has_matrix(&job->choice) && !pearson_is_swept(job)) {
         result_row_flag(to, "anomaly", job->is_anomalous[s]);
@@ -111,7 +117,7 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_real(to, "n_effective", effective);
     result_row_real(to, "p_effective", pearson_best_p(job, pearson_p(p->r, effective)));
     if (job->choice.within) {
-        result_row_text(to, "group", pearson_within_name(job, p->i));
+        result_row_text(to, "group", group_of(job, p->i));
     }
 }
 
@@ -141,6 +147,19 @@ static void group_row(const void *context, uint64_t k, struct result_row *to)
     result_row_real(to, "smallest_r", group->least);
     result_row_count(to, "medoid", group->medoid);
     result_row_text(to, "name", job->names.at[group->medoid]);
+}
+
+static void within_row(const void *context, uint64_t g, struct result_row *to)
+{
+    const struct pearson_within *const w = &((const struct pearson_job *)context)->within;
+    const struct pearson_group *const of = &w->groups[g]; /* there is one */
+    result_row_text(to, "group", w->names[g]);
+    result_row_count(to, "size", w->start[g + 1] - w->start[g]);
+    result_row_real(to, "mean_r", of->mean);
+    result_row_real(to, "median_r", of->median);
+    result_row_real(to, "smallest_r", of->least);
+    result_row_real(to, "homogeneity", of->homogeneity);
+    result_row_count(to, "n_undefined", of->n_undefined);
 }
 
 static struct result_table pairs_of(const struct pearson_job *job)
@@ -311,7 +330,7 @@ enum status pearson_files(struct pearson_job *job, struct result *out)
     STATUS_TRY(groups.n_rows > 0
                    ? result_table_csv(out, &groups, rows_in_piece(job, PAIR_ROWS, 4, 1))
                    : STATUS_OK);
-    const struct result_table within = {"within", pearson_within_row, job, job->within.n};
+    const struct result_table within = {"within", within_row, job, job->within.n};
     STATUS_TRY(job->choice.within
                    ? result_table_csv(out, &within, rows_in_piece(job, SERIES_ROWS, 6, 1))
                    : STATUS_OK);

@@ -121,11 +121,7 @@ struct pearson_within {
         double mean, median, least, homogeneity; /* of r; homogeneity: the mean of |r| */
         uint64_t n_undefined;                    /* pairs without a coefficient */
     } * groups;
-    size_t n_single;      /* groups of one series */
-    size_t n_unknown;     /* lines of the file with a name that no series has */
-    struct bytes unknown; /* the first of these */
-    struct bytes text;    /* of the file a name and a group in turns, or of names the groups */
-    size_t n_read;        /* of the file, names and groups together */
+    struct bytes text; /* of the file a name and a group in turns, or of names the groups */
 };
 
 /* Of a pair how far j is behind i where |r| is largest, and r at lag 0. */
@@ -459,17 +455,8 @@ enum status pearson_targets_find(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_within_count(struct pearson_job *job) STATUS_MUST_CHECK;
 /* Reads the file of groups, if there is one and it has not been read; after the series. */
 enum status pearson_within_read(struct pearson_job *job) STATUS_MUST_CHECK;
-/* Finds the groups, by their file or by the names, which are there. */
-enum status pearson_within_take(struct pearson_job *job) STATUS_MUST_CHECK;
-/* As pearson_targets_find. */
+/* As pearson_targets_find, of the groups by their file or by the names, which are there. */
 enum status pearson_within_find(struct pearson_job *job) STATUS_MUST_CHECK;
-/* The group of series s; "": none. */
-const char *pearson_within_name(const struct pearson_job *job, size_t s);
-/* A row of within.csv.gz; `context` is the job. */
-struct result_row;
-void pearson_within_row(const void *context, uint64_t g, struct result_row *to);
-enum status pearson_within_warn(const struct pearson_job *job,
-                                struct result *out) STATUS_MUST_CHECK;
 
 /* --- pearson_lags.c: of each pair the lag of the largest |r| --- */
 /* STATUS_BAD_ARGUMENT where they go with another parameter. */

@@ -229,7 +229,6 @@ static enum status warn(const struct pearson_job *job, double *scratch, struct r
     }
     if (job->choice.within) {
         STATUS_TRY(warn_series(job, is_in_no_group, "in no group, and so left out", out));
-        STATUS_TRY(pearson_within_warn(job, out));
     }
     if (job->choice.cluster && job->order == NULL && pearson_has_matrix(&job->choice)) {
         STATUS_TRY(

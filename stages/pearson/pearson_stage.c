@@ -19,7 +19,6 @@ static void free_job(void *context)
     room_free(&job->slabs);
     bytes_free(&job->names.text);
     bytes_free(&job->lacking);
-    bytes_free(&job->within.unknown);
     bytes_free(&job->within.text);
     free(job);
 }
@@ -117,7 +116,6 @@ static enum status pearson_run(struct job_io *io)
     }
     STATUS_TRY(job->choice.targets ? pearson_targets_take(job)
                                    : pearson_names_close(job, job->n_series));
-    STATUS_TRY(job->choice.within ? pearson_within_take(job) : STATUS_OK);
     STATUS_TRY(fetch_stats(job));
     STATUS_TRY(check_stats(job));
     STATUS_TRY(job->choice.targets  ? pearson_targets_find(job)

@@ -13,12 +13,12 @@
  */
 #include "formats/base/sizes.h"
 #include "formats/base/utf8.h"
-#include "formats/result/result_table.h"
 #include "kernels/matrix/matrix_rule.h"
 #include "kernels/pearson/blocks.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Series of a group of PEARSON_PAIRS_MAX pairs; names that a warning tells. */
@@ -78,13 +78,13 @@ enum status pearson_within_read(struct pearson_job *job)
     struct pearson_within *const w = &job->within;
     const struct table_chunk *chunk;
     bool is_cut;
-    if (job->args.inputs[PEARSON_GROUPS].table == NULL || w->n_read > 0) {
+    if (job->args.inputs[PEARSON_GROUPS].table == NULL || w->text.len > 0) {
         return STATUS_OK;
     }
     STATUS_TRY(io_chunk(job->io, PEARSON_GROUPS, &chunk));
     while (chunk != NULL) {
         const char *label = chunk->labels;
-        for (size_t k = 0; k < chunk->n_labels; k++, w->n_read++, label += strlen(label) + 1) {
+        for (size_t k = 0; k < chunk->n_labels; k++, label += strlen(label) + 1) {
             STATUS_TRY(utf8_append_cut(&w->text, label, SERIES_NAME_BYTES, &is_cut));
             STATUS_TRY(bytes_append(&w->text, "", 1));
         }
@@ -96,54 +96,61 @@ enum status pearson_within_read(struct pearson_job *job)
 /* Series of one name are in one group. */
 static enum status groups_of_file(struct pearson_job *job, struct word *words)
 {
-    struct pearson_within *const w = &job->within;
+    const char *const file = job->args.inputs[PEARSON_GROUPS].name;
     const struct word *const end = words + job->n_series;
+    char unknown[UNKNOWN_NAMED * (SERIES_NAME_BYTES + 4) + 1];
+    size_t n_unknown = 0, len = 0;
     STATUS_TRY(pearson_within_read(job));
     qsort(words, job->n_series, sizeof *words, by_name);
-    struct word line = {.name = (const char *)w->text.data};
-    for (size_t k = 0; k < w->n_read / 2; k++, line.name = line.group + strlen(line.group) + 1) {
+    const char *const text = (const char *)job->within.text.data;
+    struct word line = {.name = text};
+    while (line.name < text + job->within.text.len) {
         line.group = line.name + strlen(line.name) + 1;
         struct word *at = bsearch(&line, words, job->n_series, sizeof *words, by_name);
         while (at != NULL && at > words && by_name(at - 1, &line) == 0) {
             at--;
         }
-        if (at == NULL && k > 0 && w->n_unknown++ < UNKNOWN_NAMED) {
-            const char *const before = w->n_unknown > 1 ? ", " : "";
-            STATUS_TRY(bytes_printf(&w->unknown, "%s'%s'", before, line.name));
+        if (at == NULL && line.name > text && n_unknown++ < UNKNOWN_NAMED) {
+            const char *const before = n_unknown > 1 ? ", " : "";
+            len +=
+                (size_t)snprintf(unknown + len, sizeof unknown - len, "%s'%s'", before, line.name);
         }
         for (; at != NULL && at < end && by_name(at, &line) == 0; at++) {
             if (at->group != NULL && strcmp(at->group, line.group) != 0) {
                 return status_fail(STATUS_BAD_INPUT,
                                    "%s: '%s' is in two groups, '%s' and '%s': leave one of the "
                                    "lines out",
-                                   job->args.inputs[PEARSON_GROUPS].name, line.name, at->group,
-                                   line.group);
+                                   file, line.name, at->group, line.group);
             }
             at->group = line.group;
         }
+        line.name = line.group + strlen(line.group) + 1;
     }
-    return STATUS_OK;
+    return n_unknown == 0
+               ? STATUS_OK
+               : result_warn(job->io->out,
+                             "%zu lines of %s name series that %s does not have: %s%s", n_unknown,
+                             file, job->name, unknown, n_unknown > UNKNOWN_NAMED ? ", ..." : "");
 }
 
 static enum status groups_of_names(struct pearson_job *job, struct word *words)
 {
     struct bytes *const text = &job->within.text;
+    STATUS_TRY(bytes_reserve(text, job->names.text.len));
     for (size_t s = 0; s < job->n_series; s++) {
         const char *const name = words[s].name, *const end = strstr(name, job->choice.group_by);
+        words[s].group = (const char *)text->data + text->len;
         STATUS_TRY(bytes_append(text, name, end != NULL ? (size_t)(end - name) : 0));
         STATUS_TRY(bytes_append(text, "", 1));
-    }
-    const char *group = (const char *)text->data;
-    for (size_t s = 0; s < job->n_series; s++, group += strlen(group) + 1) {
-        words[s].group = group;
     }
     return STATUS_OK;
 }
 
 /* Numbers the groups of n series, which lie in their order. */
-static void number_groups(struct pearson_job *job, const struct word *words, size_t n)
+static enum status number_groups(struct pearson_job *job, const struct word *words, size_t n)
 {
     struct pearson_within *const w = &job->within;
+    size_t n_single = 0;
     for (size_t k = 0; k < n; k++) {
         if (k == 0 || strcmp(words[k - 1].group, words[k].group) != 0) {
             w->names[w->n] = words[k].group;
@@ -155,12 +162,16 @@ static void number_groups(struct pearson_job *job, const struct word *words, siz
     w->start[w->n] = n;
     for (size_t g = 0; g < w->n; g++) {
         const size_t size = w->start[g + 1] - w->start[g];
-        w->n_single += size == 1;
+        n_single += size == 1;
         w->at[g + 1] = w->at[g] + matrix_n_pairs(size);
     }
+    return n_single == 0
+               ? STATUS_OK
+               : result_warn(job->io->out, "groups of one series, which have no pair: %zu of %zu",
+                             n_single, w->n);
 }
 
-enum status pearson_within_take(struct pearson_job *job)
+static enum status find_groups(struct pearson_job *job)
 {
     const bool of_names = job->choice.group_by[0] != '\0';
     struct word *words;
@@ -187,8 +198,7 @@ enum status pearson_within_take(struct pearson_job *job)
                            of_names ? job->choice.group_by : job->name, job->names.at[0]);
     }
     qsort(words, n, sizeof *words, by_group);
-    number_groups(job, words, n);
-    return STATUS_OK;
+    return number_groups(job, words, n);
 }
 
 /* --- coefficients ----------------------------------------------------------------------------- */
@@ -222,9 +232,10 @@ static void take_group(struct pearson_job *job, size_t g, double *scratch)
 enum status pearson_within_find(struct pearson_job *job)
 {
     const struct pearson_within *const w = &job->within;
-    const uint64_t n_pairs = w->at[w->n];
     uint64_t n_unsure = 0;
     double *scratch;
+    STATUS_TRY(find_groups(job));
+    const uint64_t n_pairs = w->at[w->n];
     STATUS_TRY(pearson_list_room(job, n_pairs));
     const struct blocks blocks = {w->n,          w->start,    w->members, job->stats,
                                   job->has_gaps, job->held_r, w->at};
@@ -236,41 +247,4 @@ enum status pearson_within_find(struct pearson_job *job)
         take_group(job, g, scratch);
     }
     return pearson_list_find(job, n_pairs);
-}
-
-/* --- results ---------------------------------------------------------------------------------- */
-
-const char *pearson_within_name(const struct pearson_job *job, size_t s)
-{
-    const struct pearson_within *const w = &job->within;
-    return w->group[s] < w->n ? w->names[w->group[s]] : "";
-}
-
-void pearson_within_row(const void *context, uint64_t g, struct result_row *to)
-{
-    const struct pearson_job *const job = context;
-    const struct pearson_within *const w = &job->within;
-    const struct pearson_group *const of = &w->groups[g]; /* there is one */
-    result_row_text(to, "group", w->names[g]);
-    result_row_count(to, "size", w->start[g + 1] - w->start[g]);
-    result_row_real(to, "mean_r", of->mean);
-    result_row_real(to, "median_r", of->median);
-    result_row_real(to, "smallest_r", of->least);
-    result_row_real(to, "homogeneity", of->homogeneity);
-    result_row_count(to, "n_undefined", of->n_undefined);
-}
-
-enum status pearson_within_warn(const struct pearson_job *job, struct result *out)
-{
-    const struct pearson_within *const w = &job->within;
-    if (w->n_unknown > 0) {
-        STATUS_TRY(result_warn(out, "%zu lines of %s name series that %s does not have: %.*s%s",
-                               w->n_unknown, job->args.inputs[PEARSON_GROUPS].name, job->name,
-                               (int)w->unknown.len, (const char *)w->unknown.data,
-                               w->n_unknown > UNKNOWN_NAMED ? ", ..." : ""));
-    }
-    return w->n_single == 0
-               ? STATUS_OK
-               : result_warn(out, "groups of one series, which have no pair: %zu of %zu",
-                             w->n_single, w->n);
 }
