@@ -85,29 +85,18 @@ static void forget(struct service_inbox *inbox, struct file *f)
     inbox_judge(inbox, group);
 }
 
-static int64_t ns_of(struct timespec t)
-{
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           ns_of(a->st_mtim) == ns_of(b->st_mtim) && ns_of(a->st_ctim) == ns_of(b->st_ctim);
-}
-
 /* What the disk has at the file's place: another drop, or the same one as it has become. An earlier
  * mtime is that of the original, which programs set last. */
-static void see(struct service_inbox *inbox, struct file *f, const struct stat *st)
+static void see(struct service_inbox *inbox, struct file *f, const struct ready_seen *now)
 {
     const bool is_other =
-        st->st_ino != f->st.st_ino || (f->is_whole && (st->st_size != f->st.st_size ||
-                                                       ns_of(st->st_mtim) > ns_of(f->st.st_mtim)));
-    if (is_other || (group_is_beside(f->g.kind) && !is_same(st, &f->st))) {
+        now->inode != f->seen.inode ||
+        (f->is_whole && (now->size != f->seen.size || now->mtime_ns > f->seen.mtime_ns));
+    if (is_other || (group_is_beside(f->g.kind) && !ready_is_same(now, &f->seen))) {
         f->since_ms = inbox->now_ms;
-        f->arrived_ms = ns_of(st->st_ctim) / 1000000;
+        f->arrived_ms = now->ctime_ns / 1000000;
     }
-    f->st = *st;
+    f->seen = *now;
     if (is_other) {
         f->is_whole = f->g.is_complete = false;
         inbox_arrives(inbox, f);
@@ -119,12 +108,12 @@ static struct file *add(struct service_inbox *inbox, struct watcher_file *found,
     struct file *f = xcalloc(1, sizeof(*f));
     *f = (struct file){.path = found->path,
                        .g = {.path = found->path},
-                       .st = found->st,
+                       .seen = found->seen,
                        .was_here = was_here,
                        .since_ms = inbox->now_ms};
     found->path = NULL;
     /* A folder that is moved in holds files of any age, which arrive together. */
-    const int64_t own_ns = ns_of(found->st.st_ctim), folder_ns = ns_of(found->folder_came);
+    const int64_t own_ns = found->seen.ctime_ns, folder_ns = found->folder_came_ns;
     f->arrived_ms = (own_ns > folder_ns ? own_ns : folder_ns) / 1000000;
     xalloc_checked(tsearch(f, &inbox->by_path, by_path));
     group_add(&inbox->groups, &f->g);
@@ -156,9 +145,9 @@ void service_inbox_found(struct service_inbox *inbox, struct watcher_findings *f
             f = add(inbox, found, findings->complete && inbox->n_found == 1);
         } else if (f->list == LIST_TAKEN) {
             f->again = true;
-            see(inbox, f, &found->st);
-        } else if (!findings->complete || !is_same(&f->st, &found->st)) {
-            see(inbox, f, &found->st);
+            see(inbox, f, &found->seen);
+        } else if (!findings->complete || !ready_is_same(&f->seen, &found->seen)) {
+            see(inbox, f, &found->seen);
             if (f->g.job != NULL || group_is_beside(f->g.kind)) {
                 look_again(inbox, f, now_ms);
             }
@@ -268,13 +257,13 @@ static void take_answer(struct service_inbox *inbox, struct file *f,
         forget(inbox, f);
         return;
     }
-    const ino_t inode = answer->st.st_ino;     /* 0: it could not be opened */
-    if (inode != 0 && inode != f->st.st_ino) { /* what came before it may not be found yet */
+    const uint64_t inode = answer->seen.inode;
+    if (inode != 0 && inode != f->seen.inode) { /* what came before it may not be found yet */
         inbox_look_at(inbox, f, inbox->now_ms + NOT_FOUND_MS);
         return;
     }
     if (inode != 0) {
-        see(inbox, f, &answer->st);
+        see(inbox, f, &answer->seen);
     }
     if (answer->state == READY_YES && f->g.job == NULL && !group_is_beside(f->g.kind)) {
         inbox_route(inbox, f); /* it had gone for a moment */
@@ -389,10 +378,10 @@ static struct spool_job *make_job(const struct service_inbox *inbox, struct file
         job = NULL;
     }
     for (size_t i = 0; job != NULL && i < n; i++) { /* what has been looked at, and nothing else */
-        const struct stat *const st = &files[i]->st;
-        job->files[i].inode = st->st_ino;
-        job->files[i].size = (uint64_t)st->st_size;
-        job->files[i].mtime_ns = ns_of(st->st_mtim);
+        const struct ready_seen *const seen = &files[i]->seen;
+        job->files[i].inode = seen->inode;
+        job->files[i].size = (uint64_t)seen->size;
+        job->files[i].mtime_ns = seen->mtime_ns;
     }
     json_decref(parameters);
     free(stem);
@@ -502,7 +491,7 @@ size_t service_inbox_late(struct service_inbox *inbox, uint64_t now_ms, struct s
     {
         if (n < cap && f->look_ms <= now_ms) {
             late[n++] = (struct service_late){.path = f->path,
-                                              .inode = f->st.st_ino,
+                                              .inode = f->seen.inode,
                                               .is_doubtful = inbox_is_doubtful(f),
                                               .found_ms = f->since_ms};
         }

@@ -28,7 +28,7 @@ enum { NO_DROP = -1 };
 struct file {
     struct group_file g;
     char *path;
-    struct stat st;
+    struct ready_seen seen;
     enum inbox_list list;
     TAILQ_ENTRY(file) place;
     bool is_duplicate; /* its place in a job is taken */

@@ -116,16 +116,16 @@ static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
 {
     (void)state;
     open_inbox("--settle 2");
-    const struct timespec came = {13, 0};
+    const int64_t came = INT64_C(13000000000);
     struct watcher_file files[] = {{.path = strdup("d/x.dem.prj"),
-                                    .st = {.st_ino = 11, .st_ctim.tv_sec = 1},
-                                    .folder_came = came},
+                                    .seen = {.inode = 11, .ctime_ns = 1000000000},
+                                    .folder_came_ns = came},
                                    {.path = strdup("d/x.dem.asc"),
-                                    .st = {.st_ino = 11, .st_ctim.tv_sec = 9},
-                                    .folder_came = came},
+                                    .seen = {.inode = 11, .ctime_ns = 9000000000},
+                                    .folder_came_ns = came},
                                    {.path = strdup("d/x.source.asc"),
-                                    .st = {.st_ino = 14, .st_ctim.tv_sec = 12},
-                                    .folder_came = came}};
+                                    .seen = {.inode = 14, .ctime_ns = 12000000000},
+                                    .folder_came_ns = came}};
     struct watcher_findings findings = {.files = files, .n_files = 3};
     service_inbox_found(inbox, &findings, now);
     look(READY_YES, "");
@@ -213,11 +213,11 @@ static void projection_after_one_that_may_be_of_either_drop_is_of_none_either(vo
 }
 
 /* What is due is another file than was found. */
-static void look_at_another(const struct stat *st)
+static void look_at_another(const struct ready_seen *seen)
 {
     struct service_look looks[2];
     assert_int_equal(service_inbox_due(inbox, now, looks, 2), 1);
-    looks[0].answer = (struct ready_answer){.state = READY_YES, .st = *st};
+    looks[0].answer = (struct ready_answer){.state = READY_YES, .seen = *seen};
     service_inbox_looked(inbox, looks, 1, now);
 }
 
@@ -225,16 +225,16 @@ static void look_at_another(const struct stat *st)
 static void another_projection_is_none_before_it_is_found(void **state)
 {
     (void)state;
-    const struct stat st = {.st_ino = 77, .st_ctim.tv_sec = (time_t)(now / 1000)};
-    struct watcher_file file = {.path = strdup("x.prj"), .st = st};
+    const struct ready_seen seen = {.inode = 77, .ctime_ns = (int64_t)now * 1000000};
+    struct watcher_file file = {.path = strdup("x.prj"), .seen = seen};
     struct watcher_findings findings = {.files = &file, .n_files = 1};
     open_inbox("--settle 2");
     FOUND("x.prj");
-    look_at_another(&st);
+    look_at_another(&seen);
     COMPLETE("x.dem.asc", "x.source.asc");
     service_inbox_found(inbox, &findings, now);
     free(file.path);
-    look_at_another(&st);
+    look_at_another(&seen);
     now += 2000;
     look(READY_YES, "");
     take("", "x", "x.dem.asc x.source.asc", true);
@@ -367,7 +367,7 @@ static void tell(size_t slot, bool complete)
     for (size_t i = 0; i < SLOTS; i++) {
         if (disk[i] != 0 && (complete || i == slot)) {
             files[findings.n_files++] =
-                (struct watcher_file){.path = strdup(names[i]), .st.st_ino = disk[i]};
+                (struct watcher_file){.path = strdup(names[i]), .seen.inode = disk[i]};
         }
     }
     service_inbox_found(inbox, &findings, now);
@@ -383,7 +383,7 @@ static void look_at_disk(void)
     for (size_t i = 0; i < n; i++) {
         const unsigned drop = disk[slot_of(looks[i].path)];
         looks[i].answer =
-            (struct ready_answer){.state = drop != 0 ? READY_YES : READY_GONE, .st.st_ino = drop};
+            (struct ready_answer){.state = drop != 0 ? READY_YES : READY_GONE, .seen.inode = drop};
     }
     service_inbox_looked(inbox, looks, n, now);
 }

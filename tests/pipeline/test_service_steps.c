@@ -74,10 +74,12 @@ static void finish(void)
 static void tell(const char *path)
 {
     char in[64];
+    struct stat st = {0};
     struct watcher_file file = {.path = strdup(path)};
     struct watcher_findings findings = {.files = &file, .n_files = 1};
     snprintf(in, sizeof(in), "in/%s", path);
-    (void)fstatat(root_fd, in, &file.st, AT_SYMLINK_NOFOLLOW);
+    (void)fstatat(root_fd, in, &st, AT_SYMLINK_NOFOLLOW);
+    file.seen = ready_seen_of(&st);
     service_inbox_found(service.inbox, &findings, service_now(&service));
     free(file.path);
 }

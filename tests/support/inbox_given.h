@@ -37,11 +37,11 @@ static inline void found(bool complete, const char *const paths[])
     struct watcher_findings findings = {.files = files, .complete = complete};
     for (; paths[findings.n_files] != NULL; findings.n_files++) {
         const char *path = paths[findings.n_files];
-        files[findings.n_files] = (struct watcher_file){
-            .path = strdup(path),
-            .st = {.st_ino = strlen(path),
-                   .st_mtim = {written_s, 0},
-                   .st_ctim = {(time_t)(now / 1000), (long)(now % 1000) * 1000000}}};
+        files[findings.n_files] =
+            (struct watcher_file){.path = strdup(path),
+                                  .seen = {.inode = strlen(path),
+                                           .mtime_ns = written_s * INT64_C(1000000000),
+                                           .ctime_ns = (int64_t)now * 1000000}};
     }
     service_inbox_found(inbox, &findings, now);
     for (size_t i = 0; i < findings.n_files; i++) {
@@ -58,12 +58,12 @@ static inline size_t look(enum ready_state state, const char *reason)
     struct service_look looks[8];
     size_t n = service_inbox_due(inbox, now, looks, 8);
     for (size_t i = 0; i < n; i++) {
-        looks[i].answer = (struct ready_answer){
-            .state = state,
-            .again_ms = 500,
-            .st = {.st_ino = strlen(looks[i].path),
-                   .st_mtim = {written_s, 0},
-                   .st_ctim = {(time_t)(now / 1000), (long)(now % 1000) * 1000000}}};
+        looks[i].answer =
+            (struct ready_answer){.state = state,
+                                  .again_ms = 500,
+                                  .seen = {.inode = strlen(looks[i].path),
+                                           .mtime_ns = written_s * INT64_C(1000000000),
+                                           .ctime_ns = (int64_t)now * 1000000}};
         snprintf(looks[i].answer.reason, sizeof(looks[i].answer.reason), "%s", reason);
     }
     service_inbox_looked(inbox, looks, n, now);

@@ -60,14 +60,23 @@ static int64_t nanoseconds(struct timespec t)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* For how long the file has stood still, as far as is known. */
-static uint64_t still_for(const struct stat *st, uint64_t now_ms, struct ready_memory *m)
+struct ready_seen ready_seen_of(const struct stat *st)
 {
-    const struct ready_memory seen = {(uint64_t)st->st_ino, st->st_size, nanoseconds(st->st_mtim),
-                                      nanoseconds(st->st_ctim), now_ms};
-    if (m->since_ms == 0 || m->inode != seen.inode || m->size != seen.size ||
-        m->mtime_ns != seen.mtime_ns || m->ctime_ns != seen.ctime_ns) {
-        *m = seen;
+    return (struct ready_seen){(uint64_t)st->st_ino, st->st_size, nanoseconds(st->st_mtim),
+                               nanoseconds(st->st_ctim)};
+}
+
+bool ready_is_same(const struct ready_seen *a, const struct ready_seen *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->mtime_ns == b->mtime_ns &&
+           a->ctime_ns == b->ctime_ns;
+}
+
+/* For how long the file has stood still, as far as is known. */
+static uint64_t still_for(const struct ready_seen *seen, uint64_t now_ms, struct ready_memory *m)
+{
+    if (m->since_ms == 0 || !ready_is_same(&m->seen, seen)) {
+        *m = (struct ready_memory){*seen, now_ms};
     }
     return now_ms - m->since_ms;
 }
@@ -87,14 +96,16 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
                                uint64_t always_ms, struct ready_memory *memory)
 {
     struct ready_answer a = {.state = READY_YES};
+    struct stat st = {0};
     int fd;
-    enum status code = beneath_open_file(folder_fd, path, &a.st, &fd);
+    enum status code = beneath_open_file(folder_fd, path, &st, &fd);
+    a.seen = ready_seen_of(&st);
     if (code == STATUS_NOT_FOUND) {
         a.state = READY_GONE;
         return a;
     }
     if (code == STATUS_UNSUPPORTED) {
-        const char *unfit = beneath_unfit(&a.st);
+        const char *unfit = beneath_unfit(&st);
         a.state = READY_NEVER;
         snprintf(a.reason, sizeof(a.reason), "%s", unfit != NULL ? unfit : "lies behind a link");
         return a;
@@ -104,11 +115,10 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
         later(&a, LOOK_AGAIN_MS, "cannot be read:%s", colon != NULL ? colon + 1 : " unknown error");
         return a;
     }
-    const uint64_t still_ms = still_for(&a.st, now_ms, memory);
+    const uint64_t still_ms = still_for(&a.seen, now_ms, memory);
     const enum ready_writer writer = ready_writer(fd);
-    const bool is_torn =
-        writer == READY_WRITER_UNKNOWN && ends_within_a_line(fd, path, a.st.st_size);
-    const bool is_told = writer != READY_WRITER_UNKNOWN && a.st.st_size > 0;
+    const bool is_torn = writer == READY_WRITER_UNKNOWN && ends_within_a_line(fd, path, st.st_size);
+    const bool is_told = writer != READY_WRITER_UNKNOWN && st.st_size > 0;
     const uint64_t untold_ms = is_told ? 0 : is_torn ? 2 * settle_ms : settle_ms;
     const uint64_t wanted_ms = untold_ms > always_ms ? untold_ms : always_ms;
     close(fd);
@@ -116,10 +126,10 @@ struct ready_answer ready_look(int folder_fd, const char *path, uint64_t now_ms,
         later(&a, LOOK_AGAIN_MS, "is open for writing");
     } else if (still_ms < wanted_ms) {
         later(&a, wanted_ms - still_ms, "%s; must stand still for %g s",
-              a.st.st_size == 0 ? "is empty"
-              : is_told         ? "has changed"
-              : is_torn         ? "may be written to, and its last line has no end"
-                                : "may be written to",
+              st.st_size == 0 ? "is empty"
+              : is_told       ? "has changed"
+              : is_torn       ? "may be written to, and its last line has no end"
+                              : "may be written to",
               (double)wanted_ms / 1e3);
     }
     return a;

@@ -25,18 +25,25 @@ enum ready_state {
     READY_NEVER, /* nothing leat takes: link, FIFO, device, socket, folder, several hard links */
 };
 
-/* What is remembered of a file between two looks; {0} before the first. */
-struct ready_memory {
+/* Which bytes lie under a name, as far as lstat tells; inode 0: none do. */
+struct ready_seen {
     uint64_t inode;
     int64_t size, mtime_ns, ctime_ns;
+};
+struct ready_seen ready_seen_of(const struct stat *st);
+bool ready_is_same(const struct ready_seen *a, const struct ready_seen *b);
+
+/* What is remembered of a file between two looks; {0} before the first. */
+struct ready_memory {
+    struct ready_seen seen;
     uint64_t since_ms; /* stands still since then */
 };
 
 struct ready_answer {
     enum ready_state state;
-    uint64_t again_ms; /* READY_LATER: look again after that long */
-    char reason[120];  /* READY_LATER, READY_NEVER: in words, after the file's name */
-    struct stat st;    /* except for READY_GONE */
+    uint64_t again_ms;      /* READY_LATER: look again after that long */
+    char reason[120];       /* READY_LATER, READY_NEVER: in words, after the file's name */
+    struct ready_seen seen; /* except for READY_GONE, and where it cannot be opened */
 };
 
 /* Looks at folder_fd/path. now_ms is a clock that never goes back (uv_now, CLOCK_MONOTONIC); it and

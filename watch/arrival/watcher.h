@@ -17,6 +17,7 @@
 #define LEAT_WATCH_ARRIVAL_WATCHER_H
 
 #include "formats/base/status.h"
+#include "watch/arrival/ready.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,10 +28,10 @@ struct watcher;
 
 /* Something that is not a folder. */
 struct watcher_file {
-    char *path;     /* below the watched folder: "sub/x.csv" */
-    struct stat st; /* lstat's answer */
+    char *path; /* below the watched folder: "sub/x.csv" */
+    struct ready_seen seen;
     /* When the folder came that an event named and that it lies in, at some depth; 0: none did. */
-    struct timespec folder_came;
+    int64_t folder_came_ns;
 };
 
 /* What one look found, in the order of arrival: of events or, where it listed a folder, by ctime,

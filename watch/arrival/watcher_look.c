@@ -142,7 +142,8 @@ static void add_file(struct watcher_look *look, const char *path, const struct s
         look->cap = look->cap > 0 ? 2 * look->cap : 64;
         found->files = xrealloc(found->files, look->cap, sizeof(*found->files));
     }
-    found->files[found->n_files++] = (struct watcher_file){.path = xstrdup(path), .st = *st};
+    found->files[found->n_files++] =
+        (struct watcher_file){.path = xstrdup(path), .seen = ready_seen_of(st)};
 }
 
 static void note_trouble(struct watcher_look *look, const char *path, const char *why)
@@ -280,7 +281,7 @@ static void look_at_hint(struct watcher *w, const char *hint)
             const size_t before = found->n_files;
             list_folder(w, fd, path, depth);
             for (size_t i = before; i < found->n_files; i++) {
-                found->files[i].folder_came = st.st_ctim;
+                found->files[i].folder_came_ns = ready_seen_of(&st).ctime_ns;
             }
         } else {
             note_trouble(&w->look, path, too_deep);
@@ -295,10 +296,8 @@ static void look_at_hint(struct watcher *w, const char *hint)
 static int by_arrival(const void *a, const void *b)
 {
     const struct watcher_file *const x = a, *const y = b;
-    const struct timespec s = x->st.st_ctim, t = y->st.st_ctim;
-    return s.tv_sec != t.tv_sec     ? (s.tv_sec < t.tv_sec ? -1 : 1)
-           : s.tv_nsec != t.tv_nsec ? (s.tv_nsec < t.tv_nsec ? -1 : 1)
-                                    : strcmp(x->path, y->path);
+    const int64_t s = x->seen.ctime_ns, t = y->seen.ctime_ns;
+    return s != t ? (s < t ? -1 : 1) : strcmp(x->path, y->path);
 }
 
 /* Those that were found since there were n. */
