@@ -3,7 +3,7 @@
 # power cuts, full disks, faults and drops, and ten minutes of each fuzz target. Some eight hours on two cores; seeds are
 # printed, so that what fails can be repeated. Stops at the first failure.
 #
-# usage: sh tests/soak.sh [PART...]     parts: spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy
+# usage: sh tests/soak.sh [PART...]     parts: service batch oracle corpus alloc bounds sanitizers fuzz tidy
 # packages mutations; all if none is named. LEAT_SOAK_SHARE=100: a hundredth of the rounds, to see that the parts
 # themselves are in order.
 set -eu
@@ -35,17 +35,16 @@ watched()
 }
 play() { ctest --test-dir "build/$1" --output-on-failure --no-tests=error -R "$2"; }
 
-part_spool()
+part_service() # the watched folder, as tests/soak_service.py counts it, and then where a sanitizer watches
 {
     build release
-    SPOOL_STRIDE=1 SPOOL_ROUNDS=$(rounds 10000) play release '^scenario.spool$'
+    rm -rf build/soak-service
+    "$python" tests/soak_service.py -s "$share" build/release build/soak-service || [ $? -eq 77 ]
+    SCENARIOS=soak LEAT_SERVICE_SOAK_S=$(rounds 3600) play release '^scenario.service_faults$' # memory over an hour
     build asan
     SPOOL_STRIDE=1 SPOOL_ROUNDS=$(rounds 1000) watched spool
-}
-part_disk()
-{
-    build release
-    SPOOL_CUTS=$(rounds 300) play release '^scenario.spool_disk$'
+    LEAT_SERVICE_ROUNDS=$(rounds 300) LEAT_SERVICE_FULL_ROUNDS=$(rounds 20) LEAT_SERVICE_FAULTS=$(rounds 20) \
+        LEAT_SERVICE_SOAK_DROPS=$(rounds 2000) watched service_faults
 }
 part_batch()
 {
@@ -53,22 +52,6 @@ part_batch()
     LEAT_BATCH_INPUTS=2000 LEAT_BATCH_ROUNDS=$(rounds 50) LEAT_BATCH_SEED=$(date +%s) play release '^scenario.batch_kills$'
     LEAT_INTERRUPTS=$(rounds 50) LEAT_INTERRUPTS_SEED=$(date +%s) play release '^scenario.interrupts$'
     LEAT_MPI_INPUTS=2000 LEAT_MPI_ROUNDS=$(rounds 100) play release '^scenario.mpi$'
-    LEAT_ARCHIVE_ENTRIES=2000 play release '^scenario.archives$'
-}
-part_service()
-{
-    build release
-    LEAT_SERVICE_ROUNDS=$(rounds 10000) LEAT_SERVICE_FULL_ROUNDS=$(rounds 500) LEAT_SERVICE_FAULTS=$(rounds 200) \
-        LEAT_SERVICE_SOAK_DROPS=$(rounds 100000) LEAT_SERVICE_SOAK_S=$(rounds 3600) play release '^scenario.service_faults$'
-    LEAT_SERVICE_LATE_STEPS=$(rounds 3000) play release '^scenario.service_parts$'
-    build asan
-    LEAT_SERVICE_ROUNDS=$(rounds 300) LEAT_SERVICE_FULL_ROUNDS=$(rounds 20) LEAT_SERVICE_FAULTS=$(rounds 20) \
-        LEAT_SERVICE_SOAK_DROPS=$(rounds 2000) watched service_faults
-}
-part_flood()
-{
-    build release
-    LEAT_SERVICE_FILES=$(rounds 50000) play release '^scenario.service_flood$'
 }
 part_oracle()
 {
@@ -146,7 +129,7 @@ part_fuzz()
     play soak '^fuzz[.]'
 }
 
-for part in ${*:-spool disk batch service flood oracle corpus alloc bounds sanitizers fuzz tidy packages mutations}; do
+for part in ${*:-service batch oracle corpus alloc bounds sanitizers fuzz tidy packages mutations}; do
     echo "== $part"
     "part_$part"
 done

@@ -1,10 +1,8 @@
 #!/bin/sh
 # The watched folder under what the world does to it: kills at random instants, files that are written slowly, come in
-# pairs, twice or broken, a full disk, workers that fail; nothing is lost, doubled, torn or left over. What mostly waits
-# runs side by side.
-# Before a release: LEAT_SERVICE_ROUNDS=10000 LEAT_SERVICE_FULL_ROUNDS=500 LEAT_SERVICE_FAULTS=200
-# LEAT_SERVICE_SOAK_DROPS=100000 LEAT_SERVICE_SOAK_S=3600 LEAT=... sh service_faults.sh; LEAT_SERVICE_SEED repeats what a
-# run has dropped and killed.
+# pairs, twice or broken, a full disk, workers that fail, requests at any time; nothing is lost, doubled, torn or left over.
+# What mostly waits runs side by side; tests/soak_service.py does it at the sizes of a release. LEAT_SERVICE_SEED repeats
+# what a run has dropped and killed.
 # ctest: long slots=1 slots_watched=2 tsan=no
 in_memory=yes
 . "$(dirname "$0")/lib.sh"
@@ -16,7 +14,7 @@ harness() {
     "$python" "$here/../support/service_harness.py" "$LEAT" "$scratch/$1" "$@" >"$1.said" 2>&1
     case $? in 0) ;; 77) : >"$1.skipped" ;; *) : >"$1.failed" ;; esac
 }
-set -- ${SCENARIOS:-kills full workers "kinds marker manners soak"}
+set -- ${SCENARIOS:-kills requests full workers "kinds marker manners soak control"}
 for group; do
     # shellcheck disable=SC2086 # a group is several words
     harness $group &

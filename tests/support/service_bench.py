@@ -29,6 +29,7 @@ import signal
 import subprocess
 import tarfile
 import time
+import zipfile
 import zlib
 
 from ask_status import ask_status
@@ -66,11 +67,16 @@ class Archive(Drop):
 
     def __init__(self, name, members):
         packed = io.BytesIO()
-        with tarfile.open(name, "w", packed) as t:
-            for member, data in members.items():
-                info = tarfile.TarInfo(member)
-                info.size = len(data)
-                t.addfile(info, io.BytesIO(data))
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as z:
+                for member, data in members.items():
+                    z.writestr(member, data)
+        else:
+            with tarfile.open(name, ARCHIVES[name[name.index("."):]], packed) as t:
+                for member, data in members.items():
+                    info = tarfile.TarInfo(member)
+                    info.size = len(data)
+                    t.addfile(info, io.BytesIO(data))
         super().__init__({name: packed.getvalue()}, True)
         self.members = members
 
@@ -81,6 +87,7 @@ class Archive(Drop):
 # Each pipeline, and what takes one file or several, or a parameter in the place of one.
 KINDS = ("clusters", "points", "nodes", "line", "landslide")
 DECK = 6 * ("clusters",) + 2 * KINDS + ("packed", "packed", "long_clusters", "archive", "archive")
+ARCHIVES = {".tar": "w", ".tgz": "w:gz", ".tar.xz": "w:xz", ".tar.bz2": "w:bz2", ".zip": ""}
 LINE = "line"
 IN_PLACE_OF_NO_FILE = b"What was dropped under this name "  # how the text in failed/ for a link or FIFO begins
 ROUTES = "[route line]\nmatch = *%s-*\npipeline = interpolate\nquery = linspace(-9, 9, 40)\nfigure = none\n" % LINE
@@ -89,9 +96,10 @@ ROUTES = "[route line]\nmatch = *%s-*\npipeline = interpolate\nquery = linspace(
 class Content:
     """Makes inputs, no two of the same bytes unless asked for."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, kinds=DECK):
         self.random = random.Random(seed)
         self.n = 0
+        self.kinds = kinds
         self.deck = []
         self.long = {}  # (lines, columns) -> lines of a long table, which are slow to make
 
@@ -150,9 +158,9 @@ class Content:
         return {name + ".dem.asc": (head + hill + "\n").encode(), name + ".source.asc": (head + source + "\n").encode()}
 
     def good(self, kind=None):
-        """A job of the kind, or of the next: in every len(DECK) of them each kind is there."""
+        """A job of the kind, or of the next: in every len(self.kinds) of them each kind is there."""
         if kind is None:
-            self.deck = self.deck or self.random.sample(DECK, len(DECK))
+            self.deck = self.deck or self.random.sample(self.kinds, len(self.kinds))
             kind = self.deck.pop()
         if kind == "archive":
             return self.archive(self.name())
@@ -160,7 +168,7 @@ class Content:
 
     def archive(self, name):
         """Two tables and a landslide."""
-        return Archive(name + ".tar", {**self.clusters("a"), **self.clusters("b"), **self.landslide("c")})
+        return Archive(name + self.random.choice(list(ARCHIVES)), {**self.clusters("a"), **self.clusters("b"), **self.landslide("c")})
 
     def bad(self):
         name = self.name()
@@ -219,7 +227,8 @@ class Service:
 
     def configure(self, landslide="steps = 200", **settings):
         values = {"spool": self.spool, "output": self.out, "backend": "cpu", "settle": 0.4, "rescan": 5,
-                  "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2}
+                  "max_attempts": 1000, "reserve": 0, "drain": 20, "threads": 2,
+                  "bundle": os.environ.get("LEAT_SERVICE_BUNDLE", "no")}
         values.update(settings)
         with open(self.config, "w") as f:
             f.write("".join("%s = %s\n" % item for item in values.items()) + ROUTES + "[pipeline sciddicat]\n%s\n" % landslide)
@@ -292,6 +301,9 @@ class Service:
     def folder(self, name):
         return os.path.join(self.spool, name)
 
+    def has(self, folder, name):
+        return os.path.lexists(os.path.join(self.spool, folder, name))
+
     def is_quiet(self, ignored):
         """Nothing to be done: twice, since a file is on its way between two looks."""
         left = {name for name in names_below(self.folder("in")) if name not in ignored}
@@ -343,6 +355,7 @@ class Ledger:
         self.drops = []
         self.counts = collections.Counter()
         self.n_drops = 0
+        self.seen = collections.Counter()  # archives and bundles among the results
         self.counted = {"done": set(), "failed": set(), "out": set()}
 
     def add(self, drop):
@@ -412,6 +425,7 @@ class Ledger:
         with open(os.path.join(folder, "result.json")) as f:
             result = json.load(f)
         if "archive" in result:
+            self.seen["archives"] += 1
             folders = [e["result"] for e in result["entries"]]
             if sorted([*folders, "result.json"]) != sorted(os.listdir(folder)):
                 raise ValueError("it holds %s" % os.listdir(folder))
@@ -421,6 +435,13 @@ class Ledger:
                 data = f.read()
             if len(data) != output["bytes"] or "%08x" % zlib.crc32(data) != output["crc32"]:
                 raise ValueError("%s is not what result.json says" % output["name"])
+        if "bundled" in result:
+            self.seen["bundles"] += 1
+            with zipfile.ZipFile(os.path.join(folder, result["outputs"][0]["name"])) as z:
+                packed = [(info.filename, info.file_size, "%08x" % info.CRC) for info in z.infolist()]
+                told = [(o["name"], o["bytes"], o["crc32"]) for o in result["bundled"]]
+                if z.testzip() is not None or packed[0][0] != "result.json" or packed[1:] != told:
+                    raise ValueError("%s is not what result.json says" % z.filename)
         return [(i["bytes"], i["crc32"]) for i in result["inputs"]]
 
     def check_work(self, ignored):
@@ -485,6 +506,7 @@ class Ledger:
         bench.service.end()
         bench.ledger.finish()
         self.n_drops += bench.ledger.n_drops
+        self.seen.update(bench.ledger.seen)
         self.counts.update(bench.ledger.counts)
 
     def finish(self):
@@ -578,12 +600,13 @@ class Bench:
     """A folder with a service in it, content and a ledger."""
 
     def __init__(self, arguments, name, **settings):
+        """LEAT_SERVICE_KINDS: of which kinds drops are, as archive; LEAT_SERVICE_BUNDLE=yes: results are bundles."""
         self.arguments = arguments
         self.folder = os.path.join(arguments.folder, name)
         os.makedirs(self.folder)
         self.seed = arguments.seed
         self.chance = random.Random(arguments.seed)
-        self.content = Content(arguments.seed + 1)
+        self.content = Content(arguments.seed + 1, os.environ.get("LEAT_SERVICE_KINDS", "").split() or DECK)
         self.service = Service(arguments.leat, self.folder, **settings)
         self.ledger = Ledger(self.service)
         self.dropper = Dropper(self.service, self.ledger, self.chance)

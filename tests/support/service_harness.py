@@ -9,15 +9,19 @@ exit status is 77 where all is well, and a scenario could not be played here.
 import argparse
 import collections
 import contextlib
+import glob
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import types
 
 from patience import WAIT_S, WATCHED
-from service_bench import COUNTS, KINDS, Bench, Drop, Failure
+from service_bench import COUNTS, KINDS, Bench, Drop, Failure, Ledger
 
 
 SKIPPED = "SKIPPED: "
@@ -61,6 +65,130 @@ def kills(b):
     b.dropper.go_on(all_of_them=True)
     b.end()
     return "%d kills of the service, %d of workers" % (n["service"], n["worker"])
+
+
+def leat(b, *words):
+    return subprocess.Popen([b.service.leat, words[0], "--spool", b.service.spool, *words[1:]], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def reason_kinds(b):
+    """Of what failed: file name -> (id, kind)."""
+    found = {}
+    for path in glob.glob(b.service.folder("failed") + "/*/reason.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError), open(path) as f:
+            reason = json.load(f)
+            for name in os.listdir(os.path.dirname(path) + "/in"):
+                found[name] = reason["id"], reason["kind"]
+    return found
+
+
+def held_jobs(b):
+    found = []
+    for path in glob.glob(b.service.folder(".work") + "/*/job"):
+        with contextlib.suppress(OSError), open(path) as f:
+            found += [os.path.basename(os.path.dirname(path))] if json.load(f)["held"] else []
+    return found
+
+
+def requests(b):
+    """Requests at random instants of a service that is killed at random instants: what is deleted has no result, what is
+    held none until it is released; retries and flushes harm nothing. A third of the deleted are retried in the end."""
+    rounds = environment_number("LEAT_SERVICE_REQUESTS", 60)
+    n = collections.Counter()
+    deleted, held, asked = {}, {}, []  # file -> what was said; (what, drop, file, process, kills before)
+    b.service.configure(threads=1, jobs=1)
+    b.service.start()
+    recent = collections.deque(maxlen=30)
+    stopped = []  # workers that stand still, so that jobs wait: at the service, and sent ahead
+
+    def go_on():
+        while stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stopped.pop(), signal.SIGCONT)
+
+    def hear(all_of_them):
+        for entry in list(asked):
+            what, drop, file, process, kills = entry
+            if not all_of_them and process.poll() is None:
+                continue
+            said = process.communicate(timeout=WAIT_S)[1]
+            asked.remove(entry)
+            told = "unheard" if "asked for;" in said or kills != n["kills"] else "yes" if process.returncode == 0 else "no"
+            n[what, told] += 1
+            if what == "delete":
+                deleted[file] = told, drop
+            elif what == "hold" and drop.good:
+                held[file] = (told == "yes" and "held" in said, drop)
+            if told != "unheard" and not any(words in said for words in (
+                    "deleted;", "held", "released", "no such", "is being", "are tried now", "is tried again", "there is no",
+                    "at a worker", "jobs have", "has failed already", "no service watches")):
+                b.ledger.blame("wrong", "%s %s: %s" % (what, file, said))
+
+    while sum(n[key] for key in n if key != "kills") + len(asked) < rounds:
+        for _ in range(b.chance.randint(0, 8)):
+            drop = b.any_drop()
+            recent.append(drop)
+            b.ledger.add(drop)
+            for name, data in drop.files.items():
+                b.dropper.renamed_in(name, data)
+        time.sleep(0.1 * b.chance.random())
+        if stopped and b.chance.random() < 0.3:
+            go_on()
+        elif not stopped and b.chance.random() < 0.3:
+            stopped.extend(b.service.workers())
+            for pid in stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+        what = b.chance.choice(("hold", "hold", "delete", "delete", "release", "flush", "retry"))
+        busy = {file for _, _, file, _, _ in asked}
+        if what in ("flush", "retry"):
+            choice = [id for id, kind in reason_kinds(b).values() if kind != "deleted"] if what == "retry" else [None]
+        elif what == "release":
+            choice = [(file, drop) for file, (is_held, drop) in held.items() if is_held and file not in deleted]
+        else:
+            choice = [(next(iter(drop.files)), drop) for drop in recent]
+            choice = [(file, drop) for file, drop in choice if file not in deleted and not b.service.has("done", file) and
+                      (not b.service.has("in", file) or b.chance.random() < 0.1)]
+        choice = [one for one in choice if what in ("flush", "retry") or one[0] not in busy]
+        if choice:
+            one = b.chance.choice(choice)
+            file, drop = (None, None) if what in ("flush", "retry") else one
+            if what == "release":
+                held[file] = False, drop
+            words = ["in/" + file] if file is not None else [one] if what == "retry" else []
+            asked.append((what, drop, file, leat(b, what, *words), n["kills"]))
+        time.sleep(0.05 * b.chance.random())
+        if b.chance.random() < 0.12:
+            n["kills"] += 1
+            b.service.kill()
+            go_on()
+            b.service.start()
+        b.service.must_live()
+        hear(len(asked) > 8)
+    go_on()
+    hear(True)
+    for file, (is_held, drop) in held.items():
+        if is_held and file not in deleted and os.path.exists(os.path.join(b.service.out, drop.name)):
+            b.ledger.blame("wrong", "%s was held, and has a result" % file)
+    # All that is held is released by a service that nobody kills; then what was said is looked for.
+    b.service.wait_until("free", lambda s: s["ready"] and not [leat(b, "release", id).wait() for id in held_jobs(b)])
+    leat(b, "flush").wait()
+    b.service.settle()
+    failed = reason_kinds(b)
+    for i, (file, (told, drop)) in enumerate(sorted(deleted.items())):
+        id, kind = failed.get(file, (None, None))
+        if told != "unheard" and drop.good and (kind == "deleted") != (told == "yes"):
+            b.ledger.blame("wrong", "%s: asked to delete it, heard %s; it is %s" % (file, told, kind))
+        if kind == "deleted" and i % 3 == 0:
+            if leat(b, "retry", id).wait() != 0:
+                b.ledger.blame("wrong", "%s is not tried again" % file)
+        elif kind == "deleted":
+            drop.good = False
+    b.end()
+    return "%d requests (%s), %d kills of the service" % (
+        sum(n[key] for key in n if key != "kills"), ", ".join("%d %s %s" % (n[key], *key) for key in sorted(
+            key for key in n if key != "kills")), n["kills"])
 
 
 def kinds(b):
@@ -372,7 +500,50 @@ def workers(b):
     return ", ".join("%d times %s" % (n, kind) for kind, n in counts.items())
 
 
-SCENARIOS = collections.OrderedDict((f.__name__, f) for f in (kinds, marker, manners, kills, many, full, workers, soak))
+def control(b):
+    """What the ledger must see: results and inputs that are taken away, doubled, cut or moved, each counted as what it is."""
+    b.service.start()
+    for kind in (*KINDS, "archive"):
+        drop = b.ledger.add(b.content.good(kind))
+        for name, data in drop.files.items():
+            b.dropper.directly(name, data)
+    drops = b.ledger.drops[:]
+    b.end()
+    result, archive = drops[0].name, drops[-1].name
+    file = next(iter(drops[0].files))
+
+    def cut(path):
+        with open(path, "r+b") as f:
+            f.truncate(os.path.getsize(path) - 1)
+
+    damages = (("lost", lambda at: shutil.rmtree(at + "/out/" + result)),
+               ("lost", lambda at: os.unlink(at + "/done/" + file)),
+               ("doubled", lambda at: shutil.copytree(at + "/out/" + result, at + "/out/again")),
+               ("doubled", lambda at: shutil.copy(at + "/done/" + file, at + "/done/again")),
+               ("torn", lambda at: os.unlink(at + "/out/" + result + "/result.json")),
+               ("torn", lambda at: cut(next(iter(glob.glob(at + "/out/" + result + "/*.zip")), at + "/out/" + result + "/pearson.npz"))),
+               ("torn", lambda at: shutil.rmtree(at + "/out/" + archive + "/a")),
+               ("torn", lambda at: cut(at + "/done/" + file)),
+               ("wrong", lambda at: (os.makedirs(at + "/failed/1/in"), os.rename(at + "/done/" + file, at + "/failed/1/in/" + file))),
+               ("left over", lambda at: os.mkdir(at + "/.work/1")),
+               ("left over", lambda at: os.mkdir(at + "/out/.1.part")),
+               ("left over", lambda at: shutil.copy(at + "/done/" + file, at + "/in/again")))
+    for what, damage in damages:
+        at = os.path.join(b.folder, "damaged")
+        shutil.copytree(b.service.spool, at)
+        damage(at)
+        ledger = Ledger(types.SimpleNamespace(out=at + "/out", folder=lambda name: os.path.join(at, name)))
+        ledger.drops = drops[:]
+        with contextlib.redirect_stdout(None):
+            ledger.check()
+        shutil.rmtree(at)
+        if ledger.counts[what] == 0:
+            b.ledger.blame("wrong", "damage that is %s is counted as %s" % (what, dict(ledger.counts)))
+    return "%d damages seen" % len(damages)
+
+
+SCENARIOS = collections.OrderedDict((f.__name__, f) for f in (
+    kinds, marker, manners, kills, requests, many, full, workers, soak, control))
 
 
 def main():
@@ -400,7 +571,8 @@ def main():
             bench.service.end()
             bench.ledger.finish()
         counts = bench.ledger.counts
-        print("%-7s %s; %d drops, %s (%.0f s)" % (name, said, bench.ledger.n_drops, ", ".join(
+        seen = "".join("%d %s, " % (n, what) for what, n in sorted(bench.ledger.seen.items()))
+        print("%-7s %s; %d drops, %s%s (%.0f s)" % (name, said, bench.ledger.n_drops, seen, ", ".join(
             "%d %s" % (counts[c], c) for c in COUNTS), time.monotonic() - begun), flush=True)
         if failure is not None or sum(counts.values()) > 0:
             bad += 1

@@ -20,7 +20,7 @@ void spool_fault_clear(void)
 {
     struct spool_fault *f = spool_fault;
     f->die_before = f->die_after = f->fail_at = f->fail_many = f->fail_steps = f->n_changes = 0;
-    f->die_soon = f->die_skips = f->shut_at = f->n_syncs = 0;
+    f->die_soon = f->die_skips = f->shut_at = f->n_syncs = f->n_shut = 0;
     f->error = 0;
     f->fail_step[0] = f->without[0] = f->shut[0] = '\0';
     f->trace = NULL;
@@ -120,7 +120,7 @@ int fault_before(const struct fault_operation *o)
                syncs = waits || strcmp(o->action, "begin") == 0;
     if (waits && is_on_shut(o) && ++f->n_syncs == f->shut_at) {
         f->points[point].n_died++;
-        (void)spool_fault_shut_down(f->shut, false);
+        f->n_shut += spool_fault_shut_down(f->shut, false);
     }
     if (k == f->die_before) {
         f->points[point].n_died++;

@@ -14,6 +14,7 @@
 enum {
     SPOOL_FAULT_POINTS_MAX = 128,
     SPOOL_FAULT_NAME_BYTES = 48,
+    SPOOL_FAULT_PATH_BYTES = 256,
     SPOOL_FAULT_CHANGES_MAX = 8192,
     SPOOL_FAULT_DIED = 99
 };
@@ -31,7 +32,8 @@ struct spool_fault {
     unsigned long die_soon, die_skips; /* dies so many changes after one that is left out; before
                                           that it passes over so many of them; 0: does not */
     unsigned long shut_at;             /* before the k-th fsync or syncfs of it, the file system */
-    char shut[SPOOL_FAULT_NAME_BYTES]; /* of this loses its disk, and what it has not written */
+    char shut[SPOOL_FAULT_PATH_BYTES]; /* of this loses its disk, and what it has not written */
+    unsigned long n_shut;              /* times that it did */
     FILE *trace;                       /* a line for every change; NULL: none */
     bool notes_shared;                 /* fills is_shared, below */
     /* What has happened. */

@@ -25,8 +25,8 @@
  * counted what is lost, doubled, torn or left over (spool_round.h), and what is uncharged: work
  * that had begun, and of which nobody knows after the cut. WITHOUT leaves out a change
  * ("commit.record/rename", "/fsync"), the negative control: then something must be found, at which
- * it ends; UNTIL ("doubled"): not before this is. Exit status 0: nothing was, and the sweep has hit
- * every state; 1: else.
+ * it ends; UNTIL ("doubled"): not before this is. SPOOL_SEED: other chances. Exit status 0: nothing
+ * was, and the sweep has hit every state; 1: else.
  */
 #include "tests/support/spool_fault.h"
 #include "tests/support/spool_power.h"
@@ -56,7 +56,12 @@ static double now_s(void)
 
 static unsigned random_below(unsigned n)
 {
-    static unsigned long long x = 88172645463325252ULL;
+    static unsigned long long x;
+    if (x == 0) {
+        const char *const seed = getenv("SPOOL_SEED");
+        x = 88172645463325252ULL +
+            (seed != NULL ? strtoull(seed, NULL, 10) : 0) * 0x9E3779B97F4A7C15ULL;
+    }
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -391,7 +396,7 @@ static void cut_power(unsigned long rounds)
 static void cut_disk(unsigned long rounds)
 {
     const char *remount = getenv("REMOUNT");
-    for (unsigned long n = 0; n < rounds; n++) {
+    for (unsigned long n = 0; n < rounds && !is_found(); n++) {
         struct round r;
         begin_round(&r, base, NULL, n % 4 == 3, n % 3 == 2 ? 8 : 0);
         if (syncfs(r.root_fd) != 0) { /* what was dropped was there before the power failed */
@@ -428,6 +433,11 @@ static void cut_out(unsigned long rounds)
         snprintf(spool_fault->shut, sizeof(spool_fault->shut), "%s", disk);
         run_child(&r, false, 0);
         n_syncs = n == 0 ? spool_fault->n_syncs : n_syncs;
+        totals.n_deaths += spool_fault->n_shut;
+        if (n > 0 && spool_fault->n_shut == 0) {
+            printf("%s: has not lost its disk before sync %lu\n", disk, spool_fault->shut_at);
+            totals.n_left++;
+        }
         if (remount == NULL || system(remount) != 0) {
             printf("%s: cannot be mounted again\n", disk);
             totals.n_left++;
@@ -460,7 +470,7 @@ static void bench(unsigned long n, unsigned long batch)
 
 int main(int argc, char **argv)
 {
-    static char folder[256];
+    static char folder[SPOOL_FAULT_PATH_BYTES];
     const char *what = argc > 1 ? argv[1] : "";
     const bool counts = strcmp(what, "sweep") != 0;
     const unsigned long n = counts && argc > 2 ? strtoul(argv[2], NULL, 10) : 0;

@@ -16,8 +16,8 @@ enum { TOKENS_MAX = 64 };
 
 /* One run of the protocol over one set of files. */
 struct round {
-    char root[64];
-    char out[80]; /* on a disk of its own; "": in root */
+    char root[300];
+    char out[300]; /* on a disk of its own; "": in root */
     int root_fd;
     bool replace;                                  /* and delete inputs */
     size_t batch, claims, attempts, durable, ends; /* see spool_service.h */
