@@ -44,7 +44,7 @@ int command_completion(int argc, char **argv)
         .command = "completion",
         .operands = "bash|zsh",
         .about = "Prints a script with which the shell completes command lines of leat.",
-        .examples = ". <(leat completion bash)\n",
+        .examples = "source <(leat completion bash)\n",
         .notes = "Exit status: 0 printed, 2 no such shell.",
         .manual = "leat",
         .take = take};
