@@ -6,6 +6,7 @@
  * over a list of tiles (cuda_sciddicat_sweep). The bits are the same, also those of the CPU.
  */
 #include "kernels/sciddicat/sciddicat_carver.h"
+#include "kernels/sciddicat/sciddicat_list_rule.h"
 #include "kernels/sciddicat/sciddicat_run_cuda.h"
 
 #include <new>
@@ -92,7 +93,7 @@ __global__ void start_cells(sciddicat_map m, given g, double *z, unsigned char *
     const bool ring = i == 0 || j == 0 || i == m.rows - 1 || j == m.columns - 1;
     const int of = sciddicat_kind_of(ring, g.nodata != nullptr && g.nodata[k] != 0, g.wall);
     const double h = __dadd_rn(g.h[k], 0.0);
-    z[k] = g.z[k];
+    z[k] = (of & SCIDDICAT_ACCEPTS) != 0 ? g.z[k] : HUGE_VAL; /* never takes a flow */
     kind[k] = (unsigned char)of;
     h0[k] = h1[k] = h;
     m.max_h[k] = (of & SCIDDICAT_LIVE) != 0 ? h : 0;
@@ -411,7 +412,10 @@ enum status cuda_sciddicat_steps(const struct cuda_backend *b, struct cuda_scidd
                                  uint64_t n_steps, cudaStream_t stream)
 {
     const unsigned tiles = (unsigned)(r->map.last_tile - r->map.first_tile);
-    const unsigned blocks = (unsigned)cuda_min(tiles, cuda_sciddicat_sweep_blocks(b));
+    const cudaDeviceProp *const p = &b->properties;
+    const unsigned blocks = (unsigned)cuda_min(
+        tiles, sciddicat_list_blocks((size_t)p->multiProcessorCount, p->sharedMemPerMultiprocessor,
+                                     p->reservedSharedMemPerBlock));
     for (uint64_t i = 0; i < n_steps; i++) {
         STATUS_TRY(cuda_sciddicat_sweep(&r->map, &r->lists, r->h, r->step, blocks, stream));
         r->step++;

@@ -34,8 +34,8 @@ struct sciddicat_map {
     long long top, bottom;
     int first_tile, last_tile, first_owned, last_owned;
     double epsilon, r;
-    bool walls; /* some cells do not accept */
-    const double *z;
+    bool walls;      /* some cells do not accept */
+    const double *z; /* HUGE_VAL where a cell does not accept */
     unsigned char *kind;
     /* LIVE cells: the largest h so far; others: what has flowed into them. */
     double *max_h;
@@ -76,20 +76,17 @@ __device__ __forceinline__ long long sciddicat_tile_column(const sciddicat_map &
     return (long long)(tile % m.tile_columns) * SCIDDICAT_TILE;
 }
 
-/* The tile beside on side n, or -1. */
-__device__ __forceinline__ int sciddicat_tile_beside(const sciddicat_map &m, int tile, int n)
+/* The tile beside on side n, or -1; n = SIDES: itself. column: of tiles, which it lies in. */
+__device__ __forceinline__ int sciddicat_tile_beside(const sciddicat_map &m, int tile, int column,
+                                                     int n)
 {
-    const int j = tile % m.tile_columns;
-    switch (n) {
-    case SIDE_NORTH:
-        return tile - m.tile_columns >= m.first_tile ? tile - m.tile_columns : -1;
-    case SIDE_WEST:
-        return j > 0 ? tile - 1 : -1;
-    case SIDE_EAST:
-        return j + 1 < m.tile_columns ? tile + 1 : -1;
-    default:
-        return tile + m.tile_columns < m.last_tile ? tile + m.tile_columns : -1;
-    }
+    const int across = (n == SIDE_EAST) - (n == SIDE_WEST);
+    const int down = (n == SIDE_SOUTH) - (n == SIDE_NORTH);
+    const int to = tile + across + down * m.tile_columns;
+    return (unsigned)(column + across) < (unsigned)m.tile_columns && to >= m.first_tile &&
+                   to < m.last_tile
+               ? to
+               : -1;
 }
 
 /* The flows to N, W, E, S of a cell that emits; level: z + h of those; accepts: bit n for neighbour
@@ -124,9 +121,6 @@ enum status cuda_sciddicat_cluster(const struct sciddicat_cluster_job *job, unsi
 enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
                                   const struct sciddicat_lists *lists, uint64_t step,
                                   cudaStream_t stream) STATUS_MUST_CHECK;
-/* How many blocks the device holds at a time. One more would begin when the others have ended, and
- * take as long. */
-unsigned cuda_sciddicat_sweep_blocks(const struct cuda_backend *b);
 enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sciddicat_lists *lists,
                                  double *const h[2], uint64_t step, unsigned n_blocks,
                                  cudaStream_t stream) STATUS_MUST_CHECK;

@@ -106,11 +106,12 @@ SCIDDICAT_RULE unsigned sciddicat_lower(const double *above)
     return lower;
 }
 
-/* The flows of a cell, which sees levels >= 0 of cells that all accept, where the guess `set` is
- * sure; false elsewhere. by: 1 / n and n, of as many as the set has; no branches, so that cells can
- * be taken side by side. */
+/* The flows of a cell, which sees levels >= 0, or HUGE_VAL of cells that do not accept, where the
+ * guess `set` of others is sure; false elsewhere. by: 1 / n and n, of as many as the set has.
+ * *lower: those below the average, a better guess. No branches, so that cells can be taken side by
+ * side. */
 SCIDDICAT_RULE bool sciddicat_flows_if_sure(double m, const double *u, double r, unsigned set,
-                                            const double *by, double *flow)
+                                            const double *by, double *flow, unsigned *lower)
 {
     double above[SCIDDICAT_SEEN], sum = m;
     int32_t least = INT32_MAX, signs = 0;
@@ -129,6 +130,7 @@ SCIDDICAT_RULE bool sciddicat_flows_if_sure(double m, const double *u, double r,
         }
     }
     const int32_t high = sciddicat_high(a);
+    *lower = sciddicat_lower(above);
     return signs >= 0 && high >= 223 * SCIDDICAT_BINADE && least > high - 45 * SCIDDICAT_BINADE;
 }
 

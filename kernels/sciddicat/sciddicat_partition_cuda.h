@@ -147,7 +147,8 @@ __device__ void load_rest(const sciddicat_cluster_job &a, memory &s, int n_slots
     }
     for (int x = threadIdx.x; x < n_slots * SIDES; x += THREADS) {
         slot &t = s.slots[x / SIDES];
-        const int beside = sciddicat_tile_beside(a.m, s.tile[x / SIDES], x % SIDES);
+        const int tile = s.tile[x / SIDES];
+        const int beside = sciddicat_tile_beside(a.m, tile, tile % a.m.tile_columns, x % SIDES);
         const int place = beside < 0 ? -1 : __ldcg(a.m.place + beside);
         t.owner[x % SIDES] = place < 0 ? -1 : place % size;
         t.beside[x % SIDES] =

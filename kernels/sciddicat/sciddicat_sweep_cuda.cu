@@ -6,16 +6,18 @@
  * those that border on it (which the neighbours make too: 64 beside 256, instead of a second
  * kernel), and writes the tile's new h into the other copy of the map. Flows whose guess is sure,
  * all but one in some hundred, are made without branches, two cells side by side; the others
- * follow.
+ * follow. Two barriers a tile: what a thread still reads after the second one, nobody else writes
+ * before the next first one.
  *
  * Lists: a tile that holds a cell that can emit, or whose h changed, visits itself again; one with
  * such a cell at an edge also its neighbour there. So a tile that is left out has the same h in
- * both copies, and no flow enters it.
+ * both copies, and no flow enters it: to visit it would change nothing.
  *
  * Bytes: some 33 a cell of the tiles listed. A step costs a launch, some 3 us, until the list fills
  * the device (about 500 tiles).
  */
 #include "kernels/sciddicat/sciddicat_cuda.h"
+#include "kernels/sciddicat/sciddicat_list_rule.h"
 
 namespace
 {
@@ -24,14 +26,11 @@ const int TILE = SCIDDICAT_TILE, AROUND = 2, SPAN = TILE + 2 * AROUND;
 const int CELLS = SCIDDICAT_TILE_CELLS, BORDER = 4 * TILE, SEEN = CELLS + BORDER;
 /* A round takes so many rows. One round takes the border. */
 const int THREADS = BORDER, ROWS = THREADS / TILE, ROUNDS = CELLS / THREADS;
-const unsigned BLOCKS = 12;   /* of a multiprocessor, where its shared memory holds them */
 const int STEP = ROWS * SPAN; /* from round to round in the span */
-/* Of what lies outside, which no cell of the map has. */
-const unsigned OUTSIDE = SCIDDICAT_RING;
-/* What a tile makes the next step visit: those beside it, by side, and itself. */
-enum { VISIT_SELF = 1 << SIDES, VISITS = SIDES + 1 };
+/* What a tile makes the next step visit: those beside it, by side, and itself. CHANGED: some h. */
+enum { VISIT_SELF = 1 << SIDES, VISITS = SIDES + 1, CHANGED = 1 << VISITS };
 
-/* Cells of the tile, then those of the border: north, south, west, east. */
+/* h and z: a thread has those of its cells of the tile, then of that of the border. */
 struct tile_memory {
     double level[SPAN * SPAN]; /* z + h */
     double h[SEEN], z[SEEN];
@@ -39,9 +38,10 @@ struct tile_memory {
     double to_north[(TILE + 1) * TILE], to_south[(TILE + 1) * TILE];
     double to_west[TILE * (TILE + 1)], to_east[TILE * (TILE + 1)];
     double share[SCIDDICAT_SEEN + 1][2]; /* 1 / n and n */
-    unsigned char kind[SPAN * SPAN];
-    unsigned visits; /* what the tile makes the next step visit */
+    unsigned visits;                     /* of the last tile */
 };
+
+static_assert(sizeof(tile_memory) == SCIDDICAT_LIST_BYTES, "what a block takes");
 
 /* The lists as a step sees them: its own, that of the next one, and the number of the one after
  * that, which is to be 0. */
@@ -77,20 +77,30 @@ struct place {
     }
 };
 
-/* The k-th of the cells around the tile that are `by` from it; then the corners. */
-__device__ __forceinline__ place around(int k, int by)
+/* The k-th of the cells that are `by` from the tile: north, south, west, east. */
+__device__ __forceinline__ place around(unsigned k, int by)
 {
-    const int along = k % TILE, last = TILE - 1 + by, side = k / TILE;
-    if (side == SIDES) {
-        return {along / 2 * (TILE + 1) - 1, along % 2 * (TILE + 1) - 1};
-    }
-    return side < 2 ? place{side == 0 ? -by : last, along} : place{along, side == 2 ? -by : last};
+    const int along = (int)(k % TILE), edge = (k & TILE) == 0 ? -by : TILE - 1 + by;
+    return (k & 2 * TILE) == 0 ? place{edge, along} : place{along, edge};
 }
 
-/* The thread's cell of the first round. */
-__device__ __forceinline__ place own_place()
+/* The k-th at its corners. */
+__device__ __forceinline__ place corner(unsigned k)
 {
-    return {(int)threadIdx.x / TILE, (int)threadIdx.x % TILE};
+    return {(k & 2) == 0 ? -1 : TILE, (k & 1) == 0 ? -1 : TILE};
+}
+
+/* What follows from v is made anew in every tile: there are too few registers to keep it. */
+__device__ __forceinline__ unsigned fresh(unsigned v)
+{
+    asm volatile("" : "+r"(v));
+    return v;
+}
+
+/* The thread's cell of the n-th round. */
+__device__ __forceinline__ place own_place(unsigned x, int n)
+{
+    return {(int)(x / TILE) + n * ROWS, (int)(x % TILE)};
 }
 
 /* The first cell of a tile. */
@@ -104,101 +114,112 @@ __device__ __forceinline__ place corner_of(const sciddicat_map &m, int tile, uns
     return {row * TILE, column * TILE};
 }
 
-/* Where the cell is in the map; -1: nowhere. */
-__device__ __forceinline__ long long find(const sciddicat_map &m, place first, place p)
+/* Where a cell is in the map, if it is there. */
+struct spot {
+    unsigned at;
+    bool inside;
+};
+
+__device__ __forceinline__ spot find(const sciddicat_map &m, place first, place p)
 {
     const int i = first.row + p.row, j = first.column + p.column, top = (int)m.top;
-    const bool inside = (unsigned)(i - top) < (unsigned)((int)m.bottom - top) &&
-                        (unsigned)j < (unsigned)(int)m.columns;
-    return inside ? (long long)i * (int)m.columns + j : -1;
+    return {(unsigned)i * (unsigned)m.columns + (unsigned)j,
+            (unsigned)(i - top) < (unsigned)((int)m.bottom - top) &&
+                (unsigned)j < (unsigned)m.columns};
 }
 
-/* What is read of a cell; of nowhere: OUTSIDE. */
+/* What is read of a cell; outside: one that never emits. */
 struct reading {
     double h, z;
     unsigned kind;
-    __device__ __forceinline__ reading(const sciddicat_map &m, const double *h_from, long long at,
-                                       bool inside)
-        : h(0), z(0), kind(OUTSIDE)
+    __device__ __forceinline__ reading(const sciddicat_map &m, const double *h_from, spot s)
+        : h(0), z(0), kind(SCIDDICAT_RING)
     {
-        if (inside) {
-            h = h_from[at];
-            z = m.z[at];
-            kind = m.kind[at];
+        if (s.inside) {
+            h = h_from[s.at];
+            z = m.z[s.at];
+            kind = m.kind[s.at];
         }
     }
-    __device__ __forceinline__ void keep(tile_memory &t, int k) const
+    __device__ __forceinline__ double level() const
     {
-        t.level[k] = __dadd_rn(z, h);
-        t.kind[k] = (unsigned char)kind;
+        return __dadd_rn(z, h);
     }
 };
 
-/* The k-th of the cells around the tile, `by` from it. */
-__device__ __forceinline__ reading read_around(const sciddicat_map &m, const double *h, place first,
-                                               int k, int by)
-{
-    const long long at = find(m, first, around(k, by));
-    return {m, h, at, at >= 0};
-}
-
-/* The thread's cells of the tile: one a round. */
-struct column {
-    int row, rows;      /* the first, of so many that a step looks at */
-    long long at, step; /* in the map */
-    bool inside;
-    __device__ __forceinline__ column(const sciddicat_map &m, place first)
-        : row(first.row + (int)threadIdx.x / TILE - (int)m.top), rows((int)m.bottom - (int)m.top),
-          step(ROWS * m.columns)
-    {
-        const int j = first.column + (int)threadIdx.x % TILE;
-        at = (long long)(row + (int)m.top) * (int)m.columns + j;
-        inside = j < (int)m.columns;
-    }
-    __device__ __forceinline__ bool has(int n) const
-    {
-        return inside && (unsigned)(row + ROWS * n) < (unsigned)rows;
-    }
+/* Of the thread's cells of the tile, a byte a round, and of that of the border. */
+struct kinds {
+    unsigned own, border;
 };
 
-__device__ __forceinline__ void read_tile(const sciddicat_map &m, tile_memory &t, const double *h,
-                                          place first)
+__device__ __forceinline__ kinds read_tile(const sciddicat_map &m, tile_memory &t, const double *h,
+                                           place first)
 {
-    const int x = (int)threadIdx.x, k = own_place().in_span();
-    const column own(m, first);
-    const reading of[ROUNDS] = {{m, h, own.at, own.has(0)},
-                                {m, h, own.at + own.step, own.has(1)},
-                                {m, h, own.at + 2 * own.step, own.has(2)},
-                                {m, h, own.at + 3 * own.step, own.has(3)}};
-    const reading near = read_around(m, h, first, x, 1), far = read_around(m, h, first, x, 2);
+    const unsigned x = fresh(threadIdx.x);
+    const int k = own_place(x, 0).in_span();
+    const reading of[ROUNDS] = {{m, h, find(m, first, own_place(x, 0))},
+                                {m, h, find(m, first, own_place(x, 1))},
+                                {m, h, find(m, first, own_place(x, 2))},
+                                {m, h, find(m, first, own_place(x, 3))}};
+    const reading near = {m, h, find(m, first, around(x, 1))};
+    const reading far = {m, h, find(m, first, around(x, 2))};
+    const spot at = find(m, first, corner(x));
+    const reading last = {m, h, {at.at, at.inside && x < 4}};
+    kinds result = {0, near.kind};
 #pragma unroll
     for (int n = 0; n < ROUNDS; n++) {
-        of[n].keep(t, k + n * STEP);
+        t.level[k + n * STEP] = of[n].level();
         t.h[x + n * THREADS] = of[n].h;
         t.z[x + n * THREADS] = of[n].z;
+        result.own |= of[n].kind << 8 * n;
     }
-    near.keep(t, around(x, 1).in_span());
-    far.keep(t, around(x, 2).in_span());
+    t.level[around(x, 1).in_span()] = near.level();
+    t.level[around(x, 2).in_span()] = far.level();
     t.h[CELLS + x] = near.h;
     t.z[CELLS + x] = near.z;
     if (x < 4) {
-        read_around(m, h, first, BORDER + x, 1).keep(t, around(BORDER + x, 1).in_span());
+        t.level[corner(x).in_span()] = last.level();
+    }
+    return result;
+}
+
+/* Brings a tile to the L2 cache: a thread a quarter of a row. */
+__device__ __forceinline__ void prefetch_tile(const sciddicat_map &m, const double *h, place first)
+{
+    const unsigned x = fresh(threadIdx.x);
+    const spot s = find(m, first, {(int)(x / 4), (int)(x % 4 * 4)});
+    const void *const from[] = {h + s.at, m.z + s.at, m.max_h + s.at, m.kind + s.at};
+#pragma unroll
+    for (int n = 0; n < 4 && s.inside; n++) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(from[n]));
+    }
+}
+
+/* max_h of the thread's cells; outside: never exceeded. */
+__device__ __forceinline__ void read_largest(const sciddicat_map &m, place first, double *most)
+{
+    const unsigned x = fresh(threadIdx.x);
+#pragma unroll
+    for (int n = 0; n < ROUNDS; n++) {
+        const spot s = find(m, first, own_place(x, n));
+        most[n] = s.inside ? m.max_h[s.at] : HUGE_VAL;
     }
 }
 
 /* What is known of the x-th cell, at k of the span. */
 struct cell {
     double h, u[SCIDDICAT_SEEN];
-    unsigned kind;
+    unsigned guess; /* 0 where it does not emit */
     bool emits;
 };
 
-__device__ __forceinline__ cell look_at(const sciddicat_map &m, const tile_memory &t, int x, int k)
+__device__ __forceinline__ cell look_at(const sciddicat_map &m, const tile_memory &t, int x, int k,
+                                        unsigned kind)
 {
     cell c;
     c.h = t.h[x];
-    c.kind = t.kind[k];
-    c.emits = (c.kind & SCIDDICAT_LIVE) != 0 && c.h > m.epsilon;
+    c.emits = (kind & SCIDDICAT_LIVE) != 0 && c.h > m.epsilon;
+    c.guess = c.emits ? (kind & 0xff) / SCIDDICAT_GUESS : 0;
     c.u[0] = __dadd_rn(t.z[x], m.epsilon);
     c.u[1] = t.level[k - SPAN];
     c.u[2] = t.level[k - 1];
@@ -235,159 +256,155 @@ __device__ __forceinline__ void put_border(tile_memory &t, int x, const double *
     }
 }
 
-/* A cell's flows if they are sure, and if it has any. True when they are left to be made. */
-__device__ __forceinline__ bool make_sure(const sciddicat_map &m, const tile_memory &t,
-                                          const cell &c, double *flow)
+/* A cell's flows from a guess. Are they sure? */
+__device__ __forceinline__ bool make_if_sure(const sciddicat_map &m, const tile_memory &t,
+                                             const cell &c, unsigned guess, double *flow,
+                                             unsigned *lower)
 {
-    const unsigned guess = c.kind / SCIDDICAT_GUESS;
-    const bool sure = sciddicat_flows_if_sure(__dsub_rn(c.h, m.epsilon), c.u, m.r, guess,
-                                              t.share[__popc(guess)], flow) &&
-                      !m.walls;
-#pragma unroll
-    for (int n = 0; n < SIDES; n++) {
-        flow[n] = c.emits ? flow[n] : 0;
-    }
-    return c.emits && !sure;
+    return sciddicat_flows_if_sure(__dsub_rn(c.h, m.epsilon), c.u, m.r, guess,
+                                   t.share[__popc(guess)], flow, lower);
 }
 
-/* Those of any cell. */
+/* Those of any cell. Where its guess is not sure, that which follows from it mostly is. */
 __device__ __forceinline__ void make_others(const sciddicat_map &m, tile_memory &t, int x, int k,
-                                            long long at)
+                                            unsigned kind, spot s)
 {
-    const int beside[SIDES] = {k - SPAN, k - 1, k + 1, k + SPAN};
-    const cell c = look_at(m, t, x, k);
-    unsigned guess = c.kind / SCIDDICAT_GUESS, accepts = SCIDDICAT_ALL;
+    const cell c = look_at(m, t, x, k, kind);
+    unsigned guess = 0, next = c.guess != 0 ? c.guess : sciddicat_lowest(c.u), accepts = 0;
     double flow[SIDES];
-    if (m.walls) {
-#pragma unroll
-        for (int n = 0; n < SIDES; n++) {
-            accepts &= ~((unsigned)((t.kind[beside[n]] & SCIDDICAT_ACCEPTS) == 0) << (n + 1));
-        }
+    bool sure = false;
+#pragma unroll 1
+    for (int tries = 2; tries > 0 && !sure && next != 0; tries--) {
+        guess = next;
+        sure = make_if_sure(m, t, c, guess, flow, &next);
     }
-    sciddicat_flows_from(__dsub_rn(c.h, m.epsilon), c.u, m.r, accepts, &guess, flow);
+    if (!sure) {
+#pragma unroll
+        for (int n = 0; n < SCIDDICAT_SEEN; n++) {
+            accepts |= (unsigned)(c.u[n] < HUGE_VAL) << n;
+        }
+        guess = c.guess;
+        sciddicat_flows_from(__dsub_rn(c.h, m.epsilon), c.u, m.r, accepts, &guess, flow);
+    }
     if (x >= CELLS) {
         put_border(t, x - CELLS, flow);
         return;
     }
     put_own(t, x, x / TILE, flow);
-    if (guess != c.kind / SCIDDICAT_GUESS) {
+    if (guess != c.guess) {
         /* A warp beside may read either guess: both are good. */
-        m.kind[at] = (unsigned char)(c.kind % SCIDDICAT_GUESS + guess * SCIDDICAT_GUESS);
+        m.kind[s.at] = (unsigned char)(kind % SCIDDICAT_GUESS + guess * SCIDDICAT_GUESS);
     }
 }
 
 /* The sure ones of all cells; bit n: those of the n-th round are left, the last of the border. */
-__device__ __forceinline__ unsigned make_all_sure(const sciddicat_map &m, tile_memory &t)
+__device__ __forceinline__ unsigned make_all_sure(const sciddicat_map &m, tile_memory &t,
+                                                  kinds kind)
 {
-    const int x = (int)threadIdx.x;
+    const unsigned x = fresh(threadIdx.x);
     double flow[2][SIDES];
-    unsigned left = 0;
+    unsigned left = 0, lower;
 #pragma unroll 1
     for (int n = 0; n < ROUNDS; n += 2) {
-        const int at = x + n * THREADS, k = own_place().in_span() + n * STEP;
-        const cell c[2] = {look_at(m, t, at, k), look_at(m, t, at + THREADS, k + STEP)};
-        const bool l0 = make_sure(m, t, c[0], flow[0]), l1 = make_sure(m, t, c[1], flow[1]);
+        const int at = x + n * THREADS, k = own_place(x, n).in_span();
+        const cell c[2] = {look_at(m, t, at, k, kind.own >> 8 * n),
+                           look_at(m, t, at + THREADS, k + STEP, kind.own >> (8 * n + 8))};
+        const bool sure[2] = {make_if_sure(m, t, c[0], c[0].guess, flow[0], &lower),
+                              make_if_sure(m, t, c[1], c[1].guess, flow[1], &lower)};
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            put_own(t, at + i * THREADS, own_place().row + (n + i) * ROWS, flow[i]);
+            put_own(t, at + i * THREADS, own_place(x, n + i).row, flow[i]);
+            left |= (unsigned)(c[i].emits && !sure[i]) << (n + i);
         }
-        left |= ((unsigned)l0 | (unsigned)l1 << 1) << n;
     }
-    const cell c = look_at(m, t, CELLS + x, around(x, 1).in_span());
-    left |= (unsigned)make_sure(m, t, c, flow[0]) << ROUNDS;
+    const cell c = look_at(m, t, CELLS + x, around(x, 1).in_span(), kind.border);
+    const bool sure = make_if_sure(m, t, c, c.guess, flow[0], &lower);
+    left |= (unsigned)(c.emits && !sure) << ROUNDS;
     put_border(t, x, flow[0]);
     return left;
 }
 
-/* All flows that the tile's cells give or get. */
-__device__ __forceinline__ void make_flows(const sciddicat_map &m, tile_memory &t, place first)
+/* The rest of the flows that the tile's cells give or get. */
+__device__ __forceinline__ void make_all_others(const sciddicat_map &m, tile_memory &t, kinds kind,
+                                                place first, unsigned left)
 {
-    const int x = (int)threadIdx.x;
-    for (unsigned left = make_all_sure(m, t); left != 0; left &= left - 1) {
+    const unsigned x = fresh(threadIdx.x);
+    for (; left != 0; left &= left - 1) {
         const int n = __ffs((int)left) - 1;
-        const place p =
-            n < ROUNDS ? place{own_place().row + n * ROWS, own_place().column} : around(x, 1);
-        make_others(m, t, x + n * THREADS, p.in_span(), find(m, first, p));
+        const place p = n < ROUNDS ? own_place(x, n) : around(x, 1);
+        make_others(m, t, x + n * THREADS, p.in_span(),
+                    n < ROUNDS ? kind.own >> 8 * n & 0xff : kind.border, find(m, first, p));
     }
 }
 
-struct cell_result {
-    bool changed, active;
-};
+/* Of a lane's cells some h has changed, one is active, one of the first or of the last row is. */
+enum { MOVES = 1, ACTIVE = 2, TOP = 4, BOTTOM = 8 };
 
-/* The new h of the n-th of the thread's cells; most: its max_h. */
-__device__ __forceinline__ cell_result update(const sciddicat_map &m, const tile_memory &t, int n,
-                                              long long at, bool inside, double most, double *h,
-                                              int step)
+/* The new h of the n-th of the thread's cells; base: its h, or what has flowed into it. */
+__device__ __forceinline__ double new_h(const tile_memory &t, unsigned first_x, int n, double base)
 {
-    const int x = (int)threadIdx.x + n * THREADS, y = x + own_place().row + n * ROWS;
-    const unsigned kind = t.kind[own_place().in_span() + n * STEP];
+    const unsigned x = first_x + n * THREADS, y = x + first_x / TILE + n * ROWS;
     const double in[SIDES] = {t.to_south[x], t.to_east[y], t.to_west[y + 1], t.to_north[x + TILE]};
-    if ((kind & SCIDDICAT_LIVE) == 0) {
-        if (inside && (in[0] > 0 || in[1] > 0 || in[2] > 0 || in[3] > 0)) {
-            m.max_h[at] = sciddicat_received(most, in);
-        }
-        return {false, false};
-    }
     const double out[SIDES] = {t.to_north[x], t.to_west[y], t.to_east[y + 1], t.to_south[x + TILE]};
-    const double before = t.h[x], now = sciddicat_thickness(before, in, out);
-    h[at] = now;
-    if (now > before && now > most) {
-        m.max_h[at] = now;
-    }
-    if (now > m.epsilon && !(before > m.epsilon) && m.arrival[at] < 0) {
-        m.arrival[at] = step;
-    }
-    return {now != before, now > m.epsilon};
+    return sciddicat_thickness(base, in, out);
 }
 
-/* What the cells of a warp, of two rows or more, make the next step visit; top, bottom: active ones
- * of the tile's first and last rows. */
-__device__ __forceinline__ unsigned visits_of(cell_result any, bool top, bool bottom)
+/* What the cells of a warp, of two rows or more, make the next step visit. */
+__device__ __forceinline__ unsigned visits_of(unsigned any)
 {
-    const unsigned active = __ballot_sync(0xffffffffu, any.active);
-    unsigned visits = __any_sync(0xffffffffu, any.active || any.changed) ? VISIT_SELF : 0;
-    visits |= __any_sync(0xffffffffu, top) ? 1u << SIDE_NORTH : 0;
-    visits |= __any_sync(0xffffffffu, bottom) ? 1u << SIDE_SOUTH : 0;
-    visits |= (active & 0x00010001u) != 0 ? 1u << SIDE_WEST : 0;
-    visits |= (active & 0x80008000u) != 0 ? 1u << SIDE_EAST : 0;
-    return visits;
+    const unsigned active = __ballot_sync(0xffffffffu, (any & ACTIVE) != 0);
+    const unsigned of_all = __reduce_or_sync(0xffffffffu, any);
+    return (of_all != 0 ? VISIT_SELF : 0) | ((of_all & MOVES) != 0 ? CHANGED : 0) |
+           ((of_all & TOP) != 0 ? 1u << SIDE_NORTH : 0) |
+           ((of_all & BOTTOM) != 0 ? 1u << SIDE_SOUTH : 0) |
+           ((active & 0x00010001u) != 0 ? 1u << SIDE_WEST : 0) |
+           ((active & 0x80008000u) != 0 ? 1u << SIDE_EAST : 0);
 }
 
 /* The n-th tile to visit for those reasons, or -1. The outermost ghost rows, other than a map's
  * ring, may have active cells. */
-__device__ __forceinline__ int visit_of(const sciddicat_map &m, int tile, unsigned visits, int n)
+__device__ __forceinline__ int visit_of(const sciddicat_map &m, int tile, int column,
+                                        unsigned visits, int n)
 {
-    const int to = n < SIDES ? sciddicat_tile_beside(m, tile, n) : tile;
-    return n < VISITS && (visits >> n & 1) != 0 ? to : -1;
+    return n < VISITS && (visits >> n & 1) != 0 ? sciddicat_tile_beside(m, tile, column, n) : -1;
 }
 
-/* All cells of the tile, and what the next step is to visit for them. Whether one's h changed. */
-__device__ __forceinline__ bool update_tile(const sciddicat_map &m, tile_memory &t, place first,
-                                            double *h, int step)
+/* All cells of the tile, and what the next step is to visit for them. */
+__device__ __forceinline__ void update_tile(const sciddicat_map &m, tile_memory &t, kinds kind,
+                                            const double *most, place first, double *h_to, int step)
 {
-    const column own(m, first);
-    double most[ROUNDS];
-    cell_result any = {false, false};
-    bool top = false, bottom = false;
+    const unsigned x = fresh(threadIdx.x);
+    double before[ROUNDS], now[ROUNDS];
+    unsigned any = 0;
 #pragma unroll
     for (int n = 0; n < ROUNDS; n++) {
-        most[n] = own.has(n) ? m.max_h[own.at + n * own.step] : 0;
+        const bool live = (kind.own >> 8 * n & SCIDDICAT_LIVE) != 0;
+        before[n] = t.h[x + n * THREADS];
+        now[n] = new_h(t, x, n, live ? before[n] : most[n]);
     }
 #pragma unroll
     for (int n = 0; n < ROUNDS; n++) {
-        const cell_result one =
-            update(m, t, n, own.at + n * own.step, own.has(n), most[n], h, step);
-        any.changed |= one.changed;
-        any.active |= one.active;
-        top |= n == 0 && threadIdx.x < TILE && one.active;
-        bottom |= n == ROUNDS - 1 && threadIdx.x >= THREADS - TILE && one.active;
+        const unsigned at = find(m, first, own_place(x, n)).at;
+        const bool live = (kind.own >> 8 * n & SCIDDICAT_LIVE) != 0;
+        const bool active = live && now[n] > m.epsilon;
+        if (live) {
+            h_to[at] = now[n];
+        }
+        if (now[n] > most[n]) {
+            m.max_h[at] = now[n];
+        }
+        if (active && !(before[n] > m.epsilon) && m.arrival[at] < 0) {
+            m.arrival[at] = step;
+        }
+        any |= live && now[n] != before[n] ? MOVES : 0;
+        any |= active ? ACTIVE : 0;
+        any |= n == 0 && active && x < TILE ? TOP : 0;
+        any |= n == ROUNDS - 1 && active && x >= THREADS - TILE ? BOTTOM : 0;
     }
-    const unsigned visits = visits_of(any, top, bottom);
-    if (threadIdx.x % 32 == 0 && visits != 0) {
+    const unsigned visits = visits_of(any);
+    if (x % 32 == 0 && visits != 0) {
         atomicOr(&t.visits, visits);
     }
-    return any.changed;
 }
 
 /* A lane's tile on its way into the next list, in parts, since each waits for memory: begin() asks
@@ -415,6 +432,21 @@ struct listing {
     }
 };
 
+/* Of the first warp: begins to list what the last tile (-1: none) makes the next step visit. Has
+ * some h of it changed that the run owns? */
+__device__ __forceinline__ bool begin_visits(const sciddicat_map &m, tile_memory &t,
+                                             const step_lists &lists, int tile, listing *l)
+{
+    const unsigned visits = t.visits;
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        t.visits = 0;
+    }
+    const int column = corner_of(m, tile, lists.inverse).column / TILE;
+    l->begin(lists, tile >= 0 ? visit_of(m, tile, column, visits, (int)threadIdx.x) : -1);
+    return (visits & CHANGED) != 0 && tile >= m.first_owned && tile < m.last_owned;
+}
+
 __device__ __forceinline__ void enlist(const step_lists &lists, int visit)
 {
     listing l;
@@ -423,12 +455,22 @@ __device__ __forceinline__ void enlist(const step_lists &lists, int visit)
     l.end(lists);
 }
 
-__global__ void __launch_bounds__(THREADS, BLOCKS)
+/* A list is in no order. Where it has nearly all tiles, all are visited, in the map's, so that what
+ * a tile reads of those beside it is in the cache: one that is not listed comes out as it is. */
+__device__ __forceinline__ int tile_at(const sciddicat_map &m, const step_lists &lists, unsigned at,
+                                       bool all)
+{
+    return all ? m.first_tile + (int)at : lists.list[at];
+}
+
+__global__ void __launch_bounds__(THREADS, SCIDDICAT_LIST_BLOCKS)
     sweep(const __grid_constant__ sciddicat_map m, const __grid_constant__ step_lists lists,
           const double *h_from, double *h_to)
 {
     __shared__ tile_memory t;
-    const unsigned n = *lists.n, x = threadIdx.x;
+    const unsigned n = *lists.n, tiles = (unsigned)(m.last_tile - m.first_tile), x = threadIdx.x;
+    const bool all = n > tiles - tiles / 8;
+    const unsigned end = all ? tiles : n;
     if (blockIdx.x == 0 && x == 0) {
         *lists.n_after = 0;
     }
@@ -436,32 +478,42 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
         t.share[x][0] = x > 0 ? 1.0 / x : 0;
         t.share[x][1] = x;
     }
+    if (x == 0) {
+        t.visits = 0;
+    }
     bool moved = false;
     listing l = {-1, lists.next};
-    int tile = blockIdx.x < n ? lists.list[blockIdx.x] : -1, after;
-    for (unsigned at = blockIdx.x; tile >= 0; tile = after) {
+    int tile = blockIdx.x < end ? tile_at(m, lists, blockIdx.x, all) : -1, before = -1;
+    for (unsigned at = blockIdx.x + gridDim.x; tile >= 0; at += gridDim.x) {
         const place first = corner_of(m, tile, lists.inverse);
-        at += gridDim.x;
-        after = at < n ? lists.list[at] : -1;
-        if (x == 0) {
-            t.visits = 0;
-        }
-        read_tile(m, t, h_from, first);
-        l.go_on(lists);
+        const int after = at < end ? tile_at(m, lists, at, all) : -1;
+        const kinds kind = read_tile(m, t, h_from, first);
         __syncthreads();
-        make_flows(m, t, first);
+        if (x < 32) {
+            moved |= begin_visits(m, t, lists, before, &l);
+        }
+        if (after >= 0) {
+            prefetch_tile(m, h_from, corner_of(m, after, lists.inverse));
+        }
+        const unsigned left = make_all_sure(m, t, kind);
+        l.go_on(lists);
+        double most[ROUNDS];
+        read_largest(m, first, most);
+        make_all_others(m, t, kind, first, left);
         l.end(lists);
         __syncthreads();
-        moved |= update_tile(m, t, first, h_to, (int)lists.next) && tile >= m.first_owned &&
-                 tile < m.last_owned;
-        __syncthreads();
-        l.begin(lists, x < VISITS ? visit_of(m, tile, t.visits, (int)x) : -1);
-        __syncwarp();
+        update_tile(m, t, kind, most, first, h_to, (int)lists.next);
+        before = tile;
+        tile = after;
     }
-    l.go_on(lists);
-    l.end(lists);
-    if (moved) {
-        m.progress->moved_at = lists.number;
+    __syncthreads();
+    if (x < 32) {
+        moved |= begin_visits(m, t, lists, before, &l);
+        l.go_on(lists);
+        l.end(lists);
+        if (moved) {
+            m.progress->moved_at = lists.number;
+        }
     }
 }
 
@@ -470,7 +522,7 @@ __global__ void list_hot(sciddicat_map m, step_lists lists)
 {
     const long long tile = m.first_tile + blockIdx.x * (long long)blockDim.x + threadIdx.x;
     for (int n = 0; tile < m.last_tile && m.hot[tile] != 0 && n < VISITS; n++) {
-        enlist(lists, visit_of(m, (int)tile, ~0u, n));
+        enlist(lists, visit_of(m, (int)tile, (int)(tile % m.tile_columns), ~0u, n));
     }
 }
 
@@ -480,15 +532,16 @@ __global__ void __launch_bounds__(CELLS) set_ghost(sciddicat_map m, step_lists l
 {
     const int tile = (int)(first / TILE) * m.tile_columns + (int)blockIdx.x;
     const long long i = threadIdx.x / TILE, j = blockIdx.x * (long long)TILE + threadIdx.x % TILE;
-    cell_result result = {false, false};
+    unsigned any = 0;
     if (j < m.columns) {
         const long long at = (first + i) * m.columns + j;
         const double h = from[i * m.columns + j];
         h0[at] = h1[at] = h;
-        result.active = (m.kind[at] & SCIDDICAT_LIVE) != 0 && h > m.epsilon;
+        any = (m.kind[at] & SCIDDICAT_LIVE) == 0 || !(h > m.epsilon)
+                  ? 0
+                  : ACTIVE | (i == 0 ? TOP : 0) | (i == TILE - 1 ? BOTTOM : 0);
     }
-    const bool top = i == 0 && result.active, bottom = i == TILE - 1 && result.active;
-    enlist(lists, visit_of(m, tile, visits_of(result, top, bottom), (int)threadIdx.x % 32));
+    enlist(lists, visit_of(m, tile, (int)blockIdx.x, visits_of(any), (int)threadIdx.x % 32));
 }
 
 /* A thread a tile, of those listed for `step`, or of those that are hot; n: of the former, NULL:
@@ -526,13 +579,6 @@ enum status cuda_sciddicat_enlist(const struct sciddicat_map *m,
     list_hot<<<(unsigned)cuda_pieces(n, 256), 256, 0, stream>>>(
         *m, lists_before(*lists, step, m->tile_columns));
     return cuda_launched("lists of tiles");
-}
-
-unsigned cuda_sciddicat_sweep_blocks(const struct cuda_backend *b)
-{
-    const size_t each = sizeof(tile_memory) + b->properties.reservedSharedMemPerBlock;
-    return (unsigned)b->properties.multiProcessorCount *
-           (unsigned)cuda_min(b->properties.sharedMemPerMultiprocessor / each, BLOCKS);
 }
 
 enum status cuda_sciddicat_sweep(const struct sciddicat_map *m, const struct sciddicat_lists *lists,

@@ -27,7 +27,7 @@ struct job {
     struct landslide_sweep sweep;
     struct room room;
     double epsilon[MOST_RUNS], r[MOST_RUNS];
-    size_t n_told, most_told;              /* runs; at a time */
+    size_t n_told, most_told, n_settled;   /* runs; at a time; that have come to rest */
     size_t n_pauses, stop_pause, stop_run; /* which one ends it; 0: none */
 };
 
@@ -87,6 +87,7 @@ static enum status check_ends(void *context, size_t first, size_t n)
             return status_fail(STATUS_BAD_INPUT, "enough");
         }
         same_as_alone(job, run, &job->sweep.ends[i]);
+        job->n_settled += job->sweep.ends[i].settled;
         memset(job->sweep.ends[i].h, 0xff, job->slide.n_cells * sizeof *job->slide.h);
     }
     job->n_told += n;
@@ -143,10 +144,12 @@ static void every_run_ends_as_it_does_alone(void **state)
     };
     static const size_t n_runs[] = {1, 7}, at_a_time[] = {1, 0, 3};
     for (size_t s = 0; s < sizeof slopes / sizeof *slopes; s++) {
-        for (size_t k = s == 6 ? 4 : 0; k < 6; k++) {
+        struct slope slope = slopes[s];
+        slope.steps = slope.steps < 9 ? slope.steps : under_test_size(slope.steps, 9);
+        for (size_t k = under_test_size(s == 6 ? 4 : 0, 5); k < 6; k++) {
             const size_t n = s == 6 ? 4 : n_runs[k / 3];
             struct job job;
-            job_new(&slopes[s], n, at_a_time[k % 3], &job);
+            job_new(&slope, n, at_a_time[k % 3], &job);
             assert_true(job.sweep.most >= 1 && job.sweep.most <= n);
             assert_true(at_a_time[k % 3] == 0 || job.sweep.most <= at_a_time[k % 3]);
             ASSERT_OK(landslide_sweep(&job.slide, &job.sweep, under_test_queue));
@@ -169,22 +172,25 @@ static void every_run_ends_as_it_does_alone(void **state)
 static void runs_come_to_rest_one_by_one(void **state)
 {
     (void)state;
-    const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, 1000, 10};
+    const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, under_test_size(1000, 60), 10};
+    const size_t n = under_test_size(9, 3);
     struct job job;
-    job_new(&slope, 9, 0, &job);
-    for (size_t i = 0; i < 9; i++) {
-        job.epsilon[i] = 0.4 * (double)(i + 1);
+    job_new(&slope, n, 0, &job);
+    for (size_t i = 0; i < n; i++) {
+        job.epsilon[i] = 0.4 * (double)((i + 1) * under_test_size(1, 5));
     }
-    job.epsilon[8] = 0;
+    job.epsilon[n - 1] = 0;
     ASSERT_OK(landslide_sweep(&job.slide, &job.sweep, under_test_queue));
-    assert_int_equal(job.n_told, 9);
+    assert_int_equal(job.n_told, n);
+    assert_true(job.n_settled > 0 && job.n_settled < n);
     job_free(&job);
 }
 
 static void a_sweep_ends_where_its_caller_says(void **state)
 {
     (void)state;
-    const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, 60, 20};
+    const uint64_t settle = under_test_size(20, 3);
+    const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, 3 * settle, settle};
     struct job job;
     job_new(&slope, 7, 2, &job);
     job.stop_pause = 4;

@@ -3,6 +3,7 @@
  * all: on levels far apart, equal, and apart by any power of two down to their last bit.
  */
 #include "kernels/sciddicat/sciddicat_guess_rule.h"
+#include "kernels/sciddicat/sciddicat_list_rule.h"
 #include "tests/support/reference.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@
 
 #include <cmocka.h>
 
-static size_t n_sure; /* guesses that were sure at once */
+static size_t n_sure;   /* guesses that were sure at once ... */
+static size_t n_second; /* ... and where one was not, those that it led to */
 
 static void compare(double m, const double *u, unsigned guess)
 {
@@ -31,21 +33,45 @@ static void compare(double m, const double *u, unsigned guess)
     }
 }
 
-/* What is sure at once is what the rounds give. */
-static void compare_if_sure(double m, const double *u, unsigned guess)
+/* What is sure at once is what the rounds give; those above HUGE_VAL take no part. */
+static bool compare_if_sure(double m, const double *u, unsigned guess, unsigned *lower)
 {
-    sciddicat_mask alive[SCIDDICAT_SEEN] = {true, true, true, true, true};
-    const double average = sciddicat_average(m, u, alive);
+    sciddicat_mask alive[SCIDDICAT_SEEN];
     double by[2] = {0, 0}, flow[SCIDDICAT_SEEN - 1];
+    for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+        alive[n] = u[n] < HUGE_VAL;
+    }
+    const double average = sciddicat_average(m, u, alive);
     for (unsigned set = guess; set != 0; set &= set - 1) {
         by[1] += 1;
         by[0] = 1 / by[1];
     }
-    const bool sure = sciddicat_flows_if_sure(m, u, 0.5, guess, by, flow);
-    n_sure += sure ? 1 : 0;
+    const bool sure = sciddicat_flows_if_sure(m, u, 0.5, guess, by, flow, lower);
     for (int n = 0; n < SCIDDICAT_SEEN - 1 && sure; ++n) {
         const double want = sciddicat_flow(alive[n + 1], average, u[n + 1], 0.5);
         assert_memory_equal(&flow[n], &want, sizeof want);
+    }
+    return sure;
+}
+
+/* All five accept, then all but one, which no guess holds. */
+static void compare_all_if_sure(double m, const double *u, unsigned guess)
+{
+    for (int n = 0; n < SCIDDICAT_SEEN; ++n) {
+        unsigned lower, second;
+        double v[SCIDDICAT_SEEN];
+        memcpy(v, u, sizeof v);
+        if (n > 0) {
+            v[n] = HUGE_VAL;
+        }
+        if (n > 0 && (guess >> n & 1) != 0) {
+            continue;
+        }
+        if (compare_if_sure(m, v, guess, &lower)) {
+            n_sure++;
+        } else if (guess != 0 && compare_if_sure(m, v, lower, &second)) {
+            n_second++;
+        }
     }
 }
 
@@ -53,7 +79,7 @@ static void every_guess(double m, const double *u)
 {
     for (unsigned guess = 0; guess <= SCIDDICAT_ALL; ++guess) {
         compare(m, u, guess);
-        compare_if_sure(m, u, guess);
+        compare_all_if_sure(m, u, guess);
     }
 }
 
@@ -70,7 +96,8 @@ static void sciddicat_guess_is_right_on_levels_of_all_kinds(void **state)
         }
         every_guess(scale * reference_uniform(&g) + 1e-300, u);
     }
-    assert_true(n_sure >= 19000); /* one guess of each cell, but for a few */
+    assert_true(n_sure >= 95000); /* one guess of each cell, but for a few */
+    assert_true(n_second > n_sure);
 }
 
 /* Each level is the one that m would fill the first ones to, moved by a power of two of either
@@ -99,6 +126,18 @@ static void sciddicat_guess_is_right_on_ties(void **state)
     }
 }
 
+/* As CUDA's tables of occupancy have it for compute capability 9.0, 8.0, 8.6 and 8.9. */
+static void a_step_by_lists_has_as_many_blocks_as_the_device_holds(void **state)
+{
+    (void)state;
+    assert_int_equal(sciddicat_list_blocks(132, 233472, 1024), 132 * 12);
+    assert_int_equal(sciddicat_list_blocks(108, 167936, 1024), 108 * 9);
+    assert_int_equal(sciddicat_list_blocks(84, 102400, 1024), 84 * 5);
+    assert_int_equal(sciddicat_list_blocks(142, 102400, 1024), 142 * 5);
+    /* room for five, but for what is reserved */
+    assert_int_equal(sciddicat_list_blocks(1, (size_t)5 * SCIDDICAT_LIST_BYTES, 1024), 4);
+}
+
 static void sciddicat_guess_is_right_below_zero_and_near_it(void **state)
 {
     (void)state;
@@ -120,6 +159,7 @@ int main(void)
         cmocka_unit_test(sciddicat_guess_is_right_on_levels_of_all_kinds),
         cmocka_unit_test(sciddicat_guess_is_right_on_ties),
         cmocka_unit_test(sciddicat_guess_is_right_below_zero_and_near_it),
+        cmocka_unit_test(a_step_by_lists_has_as_many_blocks_as_the_device_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
