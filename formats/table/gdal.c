@@ -19,6 +19,7 @@
 #include "formats/table/table_bands.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ enum {
     PCIDSK_SIZE_AT = 16, /* its length in blocks, a text, up to ... */
     PCIDSK_HEAD = 33,    /* ... and a NUL */
     PCIDSK_BLOCK = 512,
+    MOST_DEPTH = 8, /* of mosaics of mosaics */
     MOST_NAMES = 12 /* of datasets in a message */
 };
 
@@ -352,35 +354,100 @@ static enum status read_samples(const struct table *t, GDALRasterBandH band)
     return STATUS_OK;
 }
 
-/* Refuses what was cut, of the formats whose missing bytes GDAL takes for zeros. */
-static enum status check_whole(const struct table *t, GDALDatasetH dataset)
+/* How many bytes a whole file has at least, of the formats whose missing bytes GDAL takes for
+ * zeros; NetCDF is one more. */
+static enum status find_least(struct source *s, GDALDatasetH dataset, size_t *least)
 {
-    const struct gdal *const s = t->state;
     const char *const driver = gdal.GDALGetDriverShortName(gdal.GetDatasetDriver(dataset));
-    const size_t n_bands = (size_t)gdal.GetRasterCount(dataset);
     unsigned char head[PCIDSK_HEAD];
     enum table_kind kind;
-    size_t n, least = 0;
+    size_t n;
+    *least = 0;
     if (strcmp(driver, "PCIDSK") == 0) {
-        STATUS_TRY(source_read_at(t->source, 0, head, sizeof head - 1, &n));
+        STATUS_TRY(source_read_at(s, 0, head, sizeof head - 1, &n));
         head[n] = '\0';
-        least = n < PCIDSK_SIZE_AT
-                    ? SIZE_MAX
-                    : strtoull((char *)head + PCIDSK_SIZE_AT, NULL, 10) * PCIDSK_BLOCK;
+        *least = n < PCIDSK_SIZE_AT
+                     ? SIZE_MAX
+                     : strtoull((char *)head + PCIDSK_SIZE_AT, NULL, 10) * PCIDSK_BLOCK;
     } else if (strcmp(driver, "PCRaster") == 0 || strcmp(driver, "ENVI") == 0) {
-        (void)find_kind(gdal.GetRasterDataType(gdal.GetRasterBand(dataset, s->band)), false, &kind,
-                        &least);
-        if (!checked_mul(least, s->bands.rows * s->bands.columns, &least) ||
-            !checked_mul(least, n_bands, &least)) {
-            least = SIZE_MAX;
+        const size_t cells = /* of two ints */
+            (size_t)gdal.GetRasterXSize(dataset) * (size_t)gdal.GetRasterYSize(dataset);
+        GDALDataType type = gdal.GetRasterDataType(gdal.GetRasterBand(dataset, 1));
+        *least = 1;
+        (void)find_kind(type, false, &kind, least);
+        if (!checked_mul(*least, cells, least) ||
+            !checked_mul(*least, (size_t)gdal.GetRasterCount(dataset), least)) {
+            *least = SIZE_MAX;
         }
-        least += strcmp(driver, "PCRaster") == 0 && least < SIZE_MAX ? PCRASTER_HEAD : 0;
+        *least += strcmp(driver, "PCRaster") == 0 && *least < SIZE_MAX ? PCRASTER_HEAD : 0;
     }
-    return source_file_bytes(t->source) >= least
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_INPUT,
-                             "%s: is shorter than its %zu x %zu cells: it was cut",
-                             source_name(t->source), s->bands.rows, s->bands.columns);
+    return STATUS_OK;
+}
+
+static enum status check_sources(const char *vrt, GDALDatasetH dataset, int depth);
+
+/* Refuses what was cut. */
+static enum status check_whole(struct source *s, GDALDatasetH dataset, int depth)
+{
+    size_t least;
+    STATUS_TRY(find_least(s, dataset, &least));
+    return source_file_bytes(s) >= least
+               ? check_sources(source_name(s), dataset, depth)
+               : status_fail(STATUS_BAD_INPUT, "%s: is shorter than its %d x %d cells: it was cut",
+                             source_name(s), gdal.GetRasterYSize(dataset),
+                             gdal.GetRasterXSize(dataset));
+}
+
+/* The file of a source, NETCDF:"x.nc":z, too: `tag` is where the XML of that VRT names it. */
+static char *source_path(const char *vrt, const char *tag)
+{
+    const char *const end = strchr(tag, '>'), *const slash = strrchr(vrt, '/');
+    static const char beside[] = "relativeToVRT=\"1\"";
+    const bool is_beside = end != NULL && slash != NULL &&
+                           memmem(tag, (size_t)(end - tag), beside, strlen(beside)) != NULL;
+    char *const raw = end != NULL ? strndup(end + 1, strcspn(end + 1, "<")) : NULL;
+    char *const text = raw != NULL ? gdal.UnescapeString(raw, NULL, CPLES_XML) : NULL, *path = NULL;
+    free(raw);
+    if (text != NULL) {
+        const bool is_part = strncmp(text, "NETCDF:", 7) == 0;
+        char *const name = text + (is_part ? 7 : 0), *const colon = strrchr(name, ':');
+        const size_t n = is_part && colon != NULL ? (size_t)(colon - name) : strlen(name);
+        const size_t quote = n > 1 && name[0] == '"' ? 1 : 0;
+        if (asprintf(&path, "%.*s%.*s", is_beside ? (int)(slash + 1 - vrt) : 0, vrt,
+                     (int)(n - 2 * quote), name + quote) < 0) {
+            path = NULL;
+        }
+    }
+    gdal.Free(text);
+    return path;
+}
+
+/* The same of the files that a mosaic is of; what GDAL does not find it says itself. */
+static enum status check_sources(const char *vrt, GDALDatasetH dataset, int depth)
+{
+    static const char *const checked[] = {"PCIDSK", "PCRaster", "ENVI", "VRT", NULL};
+    char **const xml = gdal.GetMetadata(dataset, "xml:VRT");
+    const char *tag = xml != NULL && depth < MOST_DEPTH ? xml[0] : NULL;
+    enum status st = STATUS_OK;
+    while (tag != NULL && st == STATUS_OK && (tag = strstr(tag, "<SourceFilename")) != NULL) {
+        char *const path = source_path(vrt, tag++);
+        const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        struct source *s = NULL;
+        if (fd >= 0 && source_open(fd, path, &s) == STATUS_OK) {
+            GDALDatasetH of = gdal.OpenEx(path, GDAL_OF_RASTER, checked, NULL, NULL);
+            st = gdal_netcdf_check(s);
+            st = st == STATUS_OK && of != NULL ? check_whole(s, of, depth + 1) : st;
+            (void)(of != NULL ? gdal.Close(of) : CE_None);
+        }
+        source_free(s);
+        free(path);
+    }
+    if (st != STATUS_OK && depth == 0) {
+        char said[STATUS_MESSAGE_BYTES];
+        (void)snprintf(said, sizeof said, "%s", status_message());
+        return status_fail(st, "%s: %s", vrt, said);
+    }
+    return st;
 }
 
 /* How it is cut into bands, and what that takes; all sizes are bounded before anything is
@@ -401,7 +468,7 @@ static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
     }
     b->columns = (size_t)gdal.GetRasterXSize(dataset);
     b->rows = (size_t)gdal.GetRasterYSize(dataset);
-    STATUS_TRY(check_whole(t, dataset));
+    STATUS_TRY(check_whole(t->source, dataset, 0));
     b->one_handle = is_one_of(driver, one_by_one);
     const size_t planes = interleave != NULL && strcmp(interleave, "PIXEL") == 0
                               ? (size_t)gdal.GetRasterCount(dataset)

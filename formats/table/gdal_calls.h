@@ -20,6 +20,7 @@
     CALL(CPL, PushErrorHandlerEx)                                                                  \
     CALL(CPL, SetConfigOption)                                                                     \
     CALL(CPL, SetErrorHandler)                                                                     \
+    CALL(CPL, UnescapeString)                                                                      \
     CALL(CSL, Destroy)                                                                             \
     CALL(CSL, FetchNameValue)                                                                      \
     CALL(GDAL, AllRegister)                                                                        \
@@ -55,6 +56,7 @@
     CALL(GDAL, SetSpatialRef)                                                                      \
     CALL(GDAL, VersionInfo)                                                                        \
     CALL(VSI, AllocFilesystemPluginCallbacksStruct)                                                \
+    CALL(VSI, Free)                                                                                \
     CALL(VSI, GetFileSystemsPrefixes)                                                              \
     CALL(VSI, GetMemFileBuffer)                                                                    \
     CALL(VSI, InstallPluginHandler)                                                                \

@@ -187,6 +187,7 @@ struct table_where table_where(const struct table *t, uint64_t line, size_t colu
 static enum status warn_left_out(struct table *t, enum table_note note, uint64_t place, size_t n)
 {
     const uint64_t line = place >> COLUMN_BITS;
+    const char *const its = t->sheet != NULL ? "row" : "line";
     if (note == TABLE_NOTE_COMMENT && t->choice.comment_is_said) {
         return STATUS_OK;
     }
@@ -206,26 +207,26 @@ static enum status warn_left_out(struct table *t, enum table_note note, uint64_t
     const char *const one = n == 1 ? "" : "s", *const is = n == 1 ? "is" : "are";
     if (note == TABLE_NOTE_SIGNED_ROW) {
         return table_warn(t,
-                          "%zu row%s that begin%s with %c %s data; the first is line %" PRIu64
+                          "%zu row%s that begin%s with %c %s data; the first is %s %" PRIu64
                           "; if such lines are comments: -s comment='%c'",
-                          n, one, n == 1 ? "s" : "", t->choice.comment, is, line,
+                          n, one, n == 1 ? "s" : "", t->choice.comment, is, its, line,
                           t->choice.comment);
     }
     if (note == TABLE_NOTE_NAMED_ROW) {
         return table_warn(t,
                           "%zu row%s with a name such as Total, Total A or Mean %s data; the "
-                          "first is line %" PRIu64 "; delete such as sum up others",
-                          n, one, is, line);
+                          "first is %s %" PRIu64 "; delete such as sum up others",
+                          n, one, is, its, line);
     }
     if (note == TABLE_NOTE_HEADER) {
-        return table_warn(t, "%zu line%s the header and %s left out; the first is line %" PRIu64, n,
-                          n == 1 ? " repeats" : "s repeat", is, line);
+        return table_warn(t, "%zu %s%s the header and %s left out; the first is %s %" PRIu64, n,
+                          its, n == 1 ? " repeats" : "s repeat", is, its, line);
     }
     return table_warn(
         t,
         "%zu row%s whose first cell names a sum or mean of others %s left out; the first is "
-        "line %" PRIu64 "; if %s data: -s sums=data",
-        n, one, is, line, n == 1 ? "it is" : "they are");
+        "%s %" PRIu64 "; if %s data: -s sums=data",
+        n, one, is, its, line, n == 1 ? "it is" : "they are");
 }
 
 enum status table_end(struct table *t)

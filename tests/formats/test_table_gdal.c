@@ -295,6 +295,34 @@ static void a_mosaic_of_tiles_is_the_grid_that_they_make(void **state)
     assert_refused("m.vrt", &in_folder, STATUS_BAD_INPUT, "t175.125.tif");
 }
 
+static void a_mosaic_of_a_file_that_was_cut_is_refused(void **state)
+{
+    static const char *const files[] = {"c.nc", "'NETCDF:\"c&.nc\":Band1'", "c.img", "c.map",
+                                        "c.pix"};
+    (void)state;
+    SKIP_WITHOUT_GDAL();
+    must("mkdir sub && gdal_translate -q -ot Float32 base.tif f.tif && for d in netCDF:nc ENVI:img "
+         "PCRaster:map PCIDSK:pix; do gdal_translate -q -of ${d%:*} f.tif sub/c.${d#*:} || exit 1; "
+         "done; cp sub/c.nc 'sub/c&.nc'");
+    for (size_t f = 0; f < COUNT(files); f++) {
+        assert_int_equal(shell("cd sub && gdal_translate -q -of VRT %s c.vrt && cd .. && "
+                               "gdal_translate -q -of VRT sub/c.vrt m.vrt && gdal_translate -q -of "
+                               "VRT m.vrt \"$PWD/n.vrt\" && gdal_translate -q n.vrt n.tif",
+                               files[f]),
+                         0);
+        assert_same("n.vrt", &in_folder, "n.tif");
+    }
+    must("for f in sub/c*.nc sub/c.img sub/c.map sub/c.pix; do truncate -s -1 \"$f\"; done");
+    for (size_t f = 0; f < COUNT(files); f++) {
+        assert_int_equal(shell("cd sub && gdal_translate -q -of VRT %s c.vrt; cd .. && "
+                               "gdal_translate -q -of VRT sub/c.vrt m.vrt; gdal_translate -q -of "
+                               "VRT m.vrt \"$PWD/n.vrt\"",
+                               files[f]),
+                         0);
+        assert_refused("n.vrt", &in_folder, STATUS_BAD_INPUT, "it was cut");
+    }
+}
+
 static void one_of_several_bands_is_chosen(void **state)
 {
     (void)state;
@@ -520,6 +548,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_format_is_read_as_gdal_translate_reads_it),
         TEST(a_mosaic_of_tiles_is_the_grid_that_they_make),
+        TEST(a_mosaic_of_a_file_that_was_cut_is_refused),
         TEST(one_of_several_bands_is_chosen),
         TEST(masks_scales_and_signs_are_applied),
         TEST(the_place_is_taken_whatever_way_the_rows_go),

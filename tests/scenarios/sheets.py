@@ -124,7 +124,7 @@ save("skip.xlsx", merged)
 check("skip.xlsx", words(1, "well"), header=3, keep=[1, 2], label=0, options="skip=3")
 save("totals.xlsx", [["site", "a", "b"], ["one", 1, 2.5], ["two", 3, 4.5], ["three", 6, 5], ["Total", 10, 12]])
 check("totals.xlsx", words(1, "site"),
-      "1 row whose first cell names a sum or mean of others is left out; the first is line 5; if it is data: -s sums=data",
+      "1 row whose first cell names a sum or mean of others is left out; the first is row 5; if it is data: -s sums=data",
       keep=[1, 2], label=0, rows=3)
 save("units.xlsx", [["depth", "T"], ["m", "°C"], *normal(7, 2)])
 check("units.xlsx", 'line 2 holds units or a ruler, no numbers: not read (""m","°C"")', first=2)
