@@ -29,10 +29,12 @@ static double deviation(const struct pearson_job *job, size_t s)
     return count >= 2 ? sqrt(pearson_stat(job, MOMENTS_M2, s) / (count - 1)) : NAN;
 }
 
-static const char *group_of(const struct pearson_job *job, size_t s)
+static void put_group(const struct pearson_job *job, size_t s, struct result_row *to)
 {
     const struct pearson_within *const w = &job->within;
-    return w->group[s] < w->n ? w->names[w->group[s]] : "";
+    if (job->choice.within) {
+        result_row_text(to, "group", w->group[s] < w->n ? w->names[w->group[s]] : "");
+    }
 }
 
 static void series_row(const void *context, uint64_t row, struct result_row *to)
@@ -50,9 +52,7 @@ static void series_row(const void *context, uint64_t row, struct result_row *to)
         result_row_real(to, "median_abs_r", job->median_abs[s]);
     }
     result_row_real(to, "lag1", pearson_stat(job, MOMENTS_LAG1, s));
-    if (job->choice.within) {
-        result_row_text(to, "group", group_of(job, s));
-    }
+    put_group(job, s, to);
     if (pearson_has_matrix(&job->choice) && !pearson_is_swept(job)) {
         result_row_flag(to, "anomaly", job->is_anomalous[s]);
     }
@@ -116,9 +116,7 @@ static void pair_row(const void *context, uint64_t k, struct result_row *to)
     result_row_real(to, "q", has_q ? job->q[k] : NAN);
     result_row_real(to, "n_effective", effective);
     result_row_real(to, "p_effective", pearson_best_p(job, pearson_p(p->r, effective)));
-    if (job->choice.within) {
-        result_row_text(to, "group", group_of(job, p->i));
-    }
+    put_group(job, p->i, to);
 }
 
 static void partner_row(const void *context, uint64_t k, struct result_row *to)

@@ -111,9 +111,8 @@ static enum status groups_of_file(struct pearson_job *job, struct word *words)
             at--;
         }
         if (at == NULL && line.name > text && n_unknown++ < UNKNOWN_NAMED) {
-            const char *const before = n_unknown > 1 ? ", " : "";
-            len +=
-                (size_t)snprintf(unknown + len, sizeof unknown - len, "%s'%s'", before, line.name);
+            len += (size_t)snprintf(unknown + len, sizeof unknown - len, "%s'%s'",
+                                    len > 0 ? ", " : "", line.name);
         }
         for (; at != NULL && at < end && by_name(at, &line) == 0; at++) {
             if (at->group != NULL && strcmp(at->group, line.group) != 0) {
