@@ -94,6 +94,9 @@ struct stage_part {
     enum stage_part_kind kind;
     bool dates; /* of text the first column may be dates and times: seconds, as of moment.h */
     bool words; /* a text of two names a line (table_options.words), without choice of columns */
+    /* STAGE_GRID: it may be polygons on the cells of the first part. Which number these get: this
+     * one, or what the PARAM_TEXT of this key says (table_options.polygons). NULL: it may not */
+    const char *polygons;
     const char *columns; /* key of the PARAM_TEXT that chooses this part's columns; NULL: the
                             reader's key "columns" does */
     const char *unless; /* key of the parameter that says whether a job has such a file: it has none

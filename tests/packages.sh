@@ -47,7 +47,7 @@ echo "== installed"
 in_it apt-get -qq update
 in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
 in_it dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' 'leat*'
-in_it dpkg -L leat leat-mpi leat-hdf5 leat-xlsx | grep -v '/$' | sort -u >build/deb/listed
+in_it dpkg -L leat leat-mpi leat-gdal leat-hdf5 leat-xlsx | grep -v '/$' | sort -u >build/deb/listed
 [ "$(in_it dpkg-query -W -f '${Conffiles}' leat | awk '{ print $1 }' | tr -d '\n')" = /etc/leat/leat.conf ] || fail "no conffile"
 in_it getent passwd leat >/dev/null || fail "no user"
 [ "$(in_it stat -c '%a %U' /var/lib/leat/in)" = '3770 leat' ] || fail "in/: $(in_it stat -c '%a %U' /var/lib/leat/in)"
@@ -60,8 +60,9 @@ grep -q '^ExecStart=/usr/bin/leat watch --config /etc/leat/leat.conf' "$root/usr
 
 echo "== it works"
 cp samples/wells.clusters.csv samples/slope.dem.asc samples/slope.source.asc "$root/packages"
-in_it leat doctor -b cpu | grep -q '^  leat-hdf5 *[1-9]' || fail "leat-hdf5 does not work"
-in_it leat doctor -b cpu | grep -q '^  leat-xlsx *[1-9]' || fail "leat-xlsx does not work"
+for module in leat-gdal leat-hdf5 leat-xlsx; do
+    in_it leat doctor -b cpu | grep -q "^  $module *[1-9]" || fail "$module does not work"
+done
 in_it sh -c 'cd /packages && leat --version && leat doctor -b cpu && leat run wells.clusters.csv slope.*.asc && ls leat-out/*'
 chroot "$root" env -i PATH=/usr/bin:/bin setpriv --reuid leat --regid leat --clear-groups \
     leat watch --config /etc/leat/leat.conf >build/deb/service.log 2>&1 & # itself, to be told to stop
@@ -81,7 +82,7 @@ in_it dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'leat*'
 [ ! -e "$root/usr/bin/leat" ] && grep -q 'my own' "$root/etc/leat/leat.conf" || fail "not removed, or the configuration is"
 in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/leat_*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
 grep -q 'my own' "$root/etc/leat/leat.conf" || fail "the configuration is forgotten"
-in_it dpkg --purge leat-hdf5 leat-xlsx leat-mpi leat-cuda leat >/dev/null 2>&1
+in_it dpkg --purge leat-gdal leat-hdf5 leat-xlsx leat-mpi leat-cuda leat >/dev/null 2>&1
 while read -r file; do
     [ -d "$root$file" ] || [ ! -e "$root$file" ] || fail "left behind: $file"
 done <build/deb/listed

@@ -321,29 +321,35 @@ static bool cell_at(double distance, size_t n, size_t *out)
     return inside;
 }
 
-bool grid_scale_cell(const struct grid *g, double x, double y, size_t *row, size_t *column)
+void grid_scale_distances(const struct grid *g, double x, double y, double *right, double *down)
 {
-    double right = x - 0.5, down = y - 0.5; /* the middle of the first cell is 1 */
+    *right = x - 0.5; /* the middle of the first cell is 1 */
+    *down = y - 0.5;
     if (g->is_rotated) {
         const double *const t = g->transform, dx = x - t[2], dy = y - t[5];
         const double area = t[0] * t[4] - t[1] * t[3];
-        right = (t[4] * dx - t[1] * dy) / area;
-        down = (t[0] * dy - t[3] * dx) / area;
+        *right = (t[4] * dx - t[1] * dy) / area;
+        *down = (t[0] * dy - t[3] * dx) / area;
     } else if (g->has_origin) {
         const struct grid_extent e = grid_extent_of(g);
-        right = (x - e.west) / g->cell_x;
-        down = (e.north - y) / g->cell_y;
+        *right = (x - e.west) / g->cell_x;
+        *down = (e.north - y) / g->cell_y;
     }
+}
+
+bool grid_scale_cell(const struct grid *g, double x, double y, size_t *row, size_t *column)
+{
+    double right, down;
+    grid_scale_distances(g, x, y, &right, &down);
     return cell_at(down, g->rows, row) && cell_at(right, g->columns, column);
 }
 
 void grid_system_name(const struct grid *g, char out[GRID_SYSTEM_BYTES])
 {
-    const unsigned projected = grid_key(g, KEY_PROJECTED), geodetic = grid_key(g, KEY_GEODETIC);
-    const unsigned code = projected != 0 ? projected : geodetic;
+    const unsigned code = grid_epsg(g);
     const char *const text = text_of(g), *const quote = text != NULL ? strchr(text, '"') : NULL;
     out[0] = '\0';
-    if (code != 0 && code != USER_DEFINED) {
+    if (code != 0) {
         snprintf(out, GRID_SYSTEM_BYTES, "EPSG:%u", code);
     } else if (quote != NULL) {
         snprintf(out, GRID_SYSTEM_BYTES, "%.*s", (int)strcspn(quote + 1, "\""), quote + 1);

@@ -47,6 +47,8 @@ double grid_scale_system_unit(const struct grid *g);
 
 /* The centre of a cell in the grid's coordinates; the grid is georeferenced. */
 void grid_scale_centre(const struct grid *g, size_t row, size_t column, double *x, double *y);
+/* How many columns and rows a place is from the outer corner of the first cell; as below. */
+void grid_scale_distances(const struct grid *g, double x, double y, double *right, double *down);
 /* The cell at a place in the grid's coordinates; without a georeference they are the numbers of a
  * column and a row, from 1. False: it lies outside. */
 bool grid_scale_cell(const struct grid *g, double x, double y, size_t *row, size_t *column);

@@ -51,6 +51,7 @@ struct foreign {
     ".csv"
 #define GDAL "gdal_translate IN OUT.tif"
 #define OGR  "ogr2ogr -lco GEOMETRY=AS_XY"
+#define NONE "" /* polygons as a grid */
 /* A table of a data frame would have a row for each cell of a NetCDF array. */
 #define NCCOPY "nccopy -k nc4 IN OUT.nc"
 #define SCIPY                                                                                      \
@@ -66,8 +67,10 @@ const char foreign_hdf5_to_npz[] = PYTHON(
 enum { JSON, JSON_LINES };
 
 static const struct foreign formats[] = {
-    [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", "")},
-    [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True")},
+    [JSON] = {"JSON", ".json ", .command = PANDAS("read_json", ""), .to_grid = NONE,
+              .for_grid = FOREIGN_GDAL},
+    [JSON_LINES] = {"JSON", ".jsonl .ndjson ", .command = PANDAS("read_json", ", lines=True"),
+                    .to_grid = NONE, .for_grid = FOREIGN_GDAL},
     {"a spreadsheet", ".xlsx .xlsm .ods ",
      .command = PYTHON("pandas", "pandas.read_excel(sys.argv[1], header=None)"
                                  ".to_csv(sys.argv[2], header=False, index=False)") ".csv",
@@ -94,11 +97,16 @@ static const struct foreign formats[] = {
     {"SAS", ".sas7bdat .xpt ", .command = PANDAS("read_sas", "")},
     {"MATLAB", ".mat ", .command = SCIPY, .for_table = FOREIGN_HDF5},
     {"MATLAB before 7.3", "", .command = SCIPY, .begins = {BINARY("MATLAB 5.0 MAT-file")}},
-    {"a vector map", ".geojson .kml .kmz .gml ", .command = OGR " OUT.csv IN"},
-    {"a shapefile", ".shp .shx .dbf ", .command = OGR " OUT.csv IN", .is_a_part = true},
+    {"a vector map", ".kml .kmz .gml ", .command = OGR " OUT.csv IN",
+     .to_grid = "ogr2ogr OUT.gpkg IN"},
+    {"a vector map", ".geojson .fgb ", .command = OGR " OUT.csv IN", .to_grid = NONE,
+     .for_grid = FOREIGN_GDAL, .begins = {BINARY("fgb\x03fgb")}},
+    {"a shapefile", ".shx .dbf ", .command = OGR " OUT.csv IN", .is_a_part = true},
+    {"a shapefile", ".shp ", .command = OGR " OUT.csv IN", .to_grid = NONE,
+     .for_grid = FOREIGN_GDAL, .is_a_part = true},
     {"a shapefile", "",
      .command = "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp",
-     .begins = {BINARY("\0\0\x27\x0a")}},
+     .to_grid = NONE, .for_grid = FOREIGN_GDAL, .begins = {BINARY("\0\0\x27\x0a")}},
     {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", .command = OGR " OUT.csv IN",
      .to_grid = GDAL, .for_grid = FOREIGN_GDAL},
     {"an SQLite database (GeoPackage or its kind)", "",
@@ -154,6 +162,7 @@ const struct foreign foreign_comma_grid = {"an ASCII grid with commas between it
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #ifdef LEAT_GDAL
+#include "formats/table/gdal_polygons.h"
 #define GDAL_FORMAT &gdal_format
 #else
 #define GDAL_FORMAT NULL
@@ -196,6 +205,18 @@ enum status foreign_module_need(enum foreign_module m, const char **version)
     STATUS_TRY(module_need(modules[m].format->library));
     *version = modules[m].format->version();
     return STATUS_OK;
+}
+
+enum status foreign_write_geopackage(const struct bytes *geojson, const struct grid *g,
+                                     struct bytes *out)
+{
+    STATUS_TRY(check_built(FOREIGN_GDAL));
+#ifdef LEAT_GDAL
+    return gdal_polygons_write(geojson, g, out);
+#else
+    (void)geojson, (void)g, (void)out;
+    return STATUS_UNSUPPORTED;
+#endif
 }
 
 const struct table_format *foreign_gdal(void)
@@ -395,9 +416,10 @@ bool foreign_converts(const struct foreign *f)
     return f->command != NULL;
 }
 
-/* why: all between "is NetCDF" and " convert it: "; NULL: leat does not read it. For free(). */
+/* why: all after "is NetCDF"; `so`: all between that and " convert it: ", if something does. NULL:
+ * leat does not read it. For free(). */
 static char *make_sentence(const struct foreign *f, const char *path, bool for_grid,
-                           const char *why)
+                           const char *why, const char *so)
 {
     const char *const command = for_grid && f->to_grid != NULL ? f->to_grid : f->command;
     struct bytes text = {0};
@@ -409,8 +431,8 @@ static char *make_sentence(const struct foreign *f, const char *path, bool for_g
             ": tables are .csv .tsv .txt .xlsx .ods .npy .npz .h5 .nc .mat, grids .asc .tif, texts "
             "and .npy also compressed by gzip, xz, zstd or bzip2, archives "
             ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
-    } else if (made == STATUS_OK) {
-        made = bytes_printf(&text, "%s convert it: ", why != NULL ? "" : ";");
+    } else if (made == STATUS_OK && *command != '\0') {
+        made = bytes_printf(&text, "%s convert it: ", so);
         const bool is_called = file_name_is(file_name_last(path), f->endings);
         made = made != STATUS_OK ? made : put_command(&text, command, path, is_called);
     }
@@ -423,7 +445,7 @@ static char *make_sentence(const struct foreign *f, const char *path, bool for_g
 
 char *foreign_sentence(const struct foreign *f, const char *path, bool for_grid)
 {
-    return make_sentence(f, path, for_grid, NULL);
+    return make_sentence(f, path, for_grid, NULL, ";");
 }
 
 static enum status fail_saying(enum status code, const char *path, char *sentence)
@@ -454,11 +476,11 @@ enum status foreign_reader(const struct foreign *f, const char *path, bool for_g
     if (code != STATUS_UNSUPPORTED) {
         return code;
     }
+    const bool is_built = modules[m].format != NULL;
     char why[STATUS_MESSAGE_BYTES];
-    (void)snprintf(why, sizeof why,
-                   modules[m].format != NULL ? ": %s; install the package %s, or" : ": %s;",
+    (void)snprintf(why, sizeof why, is_built ? ": %s; install the package %s" : ": %s",
                    status_message(), modules[m].package);
-    return fail_saying(code, path, make_sentence(f, path, for_grid, why));
+    return fail_saying(code, path, make_sentence(f, path, for_grid, why, is_built ? ", or" : ";"));
 }
 
 enum status foreign_fail_with(enum status code, const char *path, const char *what,

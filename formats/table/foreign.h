@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct bytes;
 struct foreign;
 struct table_format;
 
@@ -31,6 +32,9 @@ enum status foreign_module_need(enum foreign_module m, const char **version) STA
 
 /* What converts HDF5, as a template of foreign_fail_with. */
 extern const char foreign_hdf5_to_npz[];
+/* GeoJSON as a GeoPackage in the coordinate system of g, appended to *out; GDAL has been needed. */
+enum status foreign_write_geopackage(const struct bytes *geojson, const struct grid *g,
+                                     struct bytes *out) STATUS_MUST_CHECK;
 /* The reader of grids by GDAL, loaded; NULL: it is not there. */
 const struct table_format *foreign_gdal(void);
 

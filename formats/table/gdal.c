@@ -13,6 +13,7 @@
 #include "formats/table/foreign.h"
 #include "formats/table/gdal_calls.h"
 #include "formats/table/gdal_netcdf.h"
+#include "formats/table/gdal_polygons.h"
 #ifdef LEAT_HDF5
 #include "formats/table/hdf5_calls.h"
 #endif
@@ -681,6 +682,17 @@ static enum status gdal_open(struct table *t)
     STATUS_TRY(table_need_seek(t, "a raster", "X.nc"));
     STATUS_TRY(gdal_netcdf_check(t->source));
     STATUS_TRY(choose_path(t));
+    STATUS_TRY(t->options.polygons != NULL ? gdal_polygons_open(t, s->is_alone ? NULL : s->path,
+                                                                &s->bands, &s->grid, &handle)
+                                           : STATUS_OK);
+    if (handle != NULL) {
+        t->info.format = "polygons";
+        s->bands.ops = &gdal_polygons_ops;
+        table_bands_return(&s->bands, handle);
+        table_set_grid(t, s->grid);
+        table_bands_set(t, &s->bands, s->bands.band_rows * s->bands.columns);
+        return STATUS_OK;
+    }
     gdal_begin(&words);
     enum status st = open_first(t, &words, &dataset);
     st = st != STATUS_OK ? st : read_samples(t, gdal.GetRasterBand(dataset, s->band));

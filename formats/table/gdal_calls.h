@@ -13,6 +13,9 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal.h>
+#include <gdal_utils.h>
+#include <ogr_api.h>
+#include <ogr_srs_api.h>
 
 #define GDAL_CALLS(CALL)                                                                           \
     CALL(CPL, GetErrorHandlerUserData)                                                             \
@@ -20,12 +23,16 @@
     CALL(CPL, PushErrorHandlerEx)                                                                  \
     CALL(CPL, SetConfigOption)                                                                     \
     CALL(CPL, SetErrorHandler)                                                                     \
+    CALL(CPL, SetThreadLocalConfigOption)                                                          \
     CALL(CPL, UnescapeString)                                                                      \
     CALL(CSL, Destroy)                                                                             \
     CALL(CSL, FetchNameValue)                                                                      \
     CALL(GDAL, AllRegister)                                                                        \
     CALL(GDAL, Close)                                                                              \
     CALL(GDAL, Create)                                                                             \
+    CALL(GDAL, DatasetGetLayer)                                                                    \
+    CALL(GDAL, DatasetGetLayerByName)                                                              \
+    CALL(GDAL, DatasetGetLayerCount)                                                               \
     CALL(GDAL, GetBlockSize)                                                                       \
     CALL(GDAL, GetDatasetDriver)                                                                   \
     CALL(GDAL, GetDriverByName)                                                                    \
@@ -54,8 +61,46 @@
     CALL(GDAL, SetGeoTransform)                                                                    \
     CALL(GDAL, SetMetadataItem)                                                                    \
     CALL(GDAL, SetSpatialRef)                                                                      \
+    CALL(GDAL, VectorTranslate)                                                                    \
+    CALL(GDAL, VectorTranslateOptionsFree)                                                         \
+    CALL(GDAL, VectorTranslateOptionsNew)                                                          \
     CALL(GDAL, VersionInfo)                                                                        \
+    CALL(OGR_, F_Destroy)                                                                          \
+    CALL(OGR_, F_GetFID)                                                                           \
+    CALL(OGR_, F_GetFieldAsDouble)                                                                 \
+    CALL(OGR_, F_IsFieldSetAndNotNull)                                                             \
+    CALL(OGR_, F_StealGeometry)                                                                    \
+    CALL(OGR_, FD_GetFieldDefn)                                                                    \
+    CALL(OGR_, FD_GetFieldIndex)                                                                   \
+    CALL(OGR_, Fld_GetType)                                                                        \
+    CALL(OGR_, G_DestroyGeometry)                                                                  \
+    CALL(OGR_, G_ForceToMultiPolygon)                                                              \
+    CALL(OGR_, G_GetGeometryCount)                                                                 \
+    CALL(OGR_, G_GetGeometryName)                                                                  \
+    CALL(OGR_, G_GetGeometryRef)                                                                   \
+    CALL(OGR_, G_GetPoint)                                                                         \
+    CALL(OGR_, G_GetPointCount)                                                                    \
+    CALL(OGR_, L_GetExtent)                                                                        \
+    CALL(OGR_, L_GetLayerDefn)                                                                     \
+    CALL(OGR_, L_GetName)                                                                          \
+    CALL(OGR_, L_GetNextFeature)                                                                   \
+    CALL(OGR_, L_GetSpatialRef)                                                                    \
+    CALL(OGR_, L_ResetReading)                                                                     \
+    CALL(OSR, ExportToWkt)                                                                         \
+    CALL(O, SRGetName)                                                                             \
+    CALL(OSR, ImportFromEPSG)                                                                      \
+    CALL(OSR, ImportFromESRI)                                                                      \
+    CALL(OSR, IsGeographic)                                                                        \
+    CALL(OSR, IsSameEx)                                                                            \
+    CALL(OSR, NewSpatialReference)                                                                 \
+    CALL(OSR, Release)                                                                             \
+    CALL(OSR, SetAxisMappingStrategy)                                                              \
+    CALL(OCT, DestroyCoordinateTransformation)                                                     \
+    CALL(OCT, NewCoordinateTransformation)                                                         \
+    CALL(OCT, Transform)                                                                           \
     CALL(VSI, AllocFilesystemPluginCallbacksStruct)                                                \
+    CALL(VSI, FCloseL)                                                                             \
+    CALL(VSI, FileFromMemBuffer)                                                                   \
     CALL(VSI, Free)                                                                                \
     CALL(VSI, GetFileSystemsPrefixes)                                                              \
     CALL(VSI, GetMemFileBuffer)                                                                    \

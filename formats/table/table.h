@@ -29,7 +29,7 @@ struct table;
 struct csv_run;
 
 struct table_info {
-    const char *format; /* "csv", "npy", "npz", "asc", "tif" */
+    const char *format; /* "csv", "npy", "npz", "asc", "tif", "gdal", "polygons", "hdf5" */
     /* csv, of a spreadsheet: the sheet's name, and "xlsx" or "ods"; else NULL */
     const char *sheet, *sheet_format;
     const struct grid *grid; /* asc, tif: where it lies (rows = n_lines), NODATA; else NULL */

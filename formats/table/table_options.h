@@ -5,6 +5,7 @@
 #define LEAT_FORMATS_TABLE_TABLE_OPTIONS_H
 
 #include "formats/base/status.h"
+#include "formats/geo/grid.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +31,12 @@ struct table_options {
     const char *prj;     /* .asc: text of the .prj file beside it, carried to results; NULL: none */
     bool has_companions; /* it may bring files beside it, and those that it names */
     bool for_grid;       /* it stands in a grid's place: a grid, or numbers alone */
-    bool dates;          /* text: the first column may be dates and times, as of moment.h */
+    /* for_grid: it may be polygons, on the cells of `onto` (NULL: they have none, which is
+     * refused), which get the number that this text is, or else that of the attribute which it
+     * names; "": thickness, height or depth. NULL: it may not */
+    const char *polygons;
+    const struct grid *onto;
+    bool dates; /* text: the first column may be dates and times, as of moment.h */
     bool words; /* a text of names alone: a line has two labels and the number 0; no header */
     size_t max_line_bytes; /* the longest line of text believed; 0: 64 MiB */
 };

@@ -74,7 +74,7 @@ if(TARGET leat_mpi)
     set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "leat (= ${PROJECT_VERSION})")
 endif()
 # What reads files of other programs.
-set(reads_gdal "grids in any format of GDAL: NetCDF, HDF5, JPEG 2000, VRT, Imagine and many more")
+set(reads_gdal "grids in any format of GDAL: NetCDF, HDF5, JPEG 2000, VRT, Imagine and many more; polygons as grids")
 set(reads_hdf5 "HDF5, NetCDF-4 and MATLAB's files since 7.3")
 set(reads_xlsx "sheets of Excel and OpenDocument: .xlsx, .xlsm and .ods")
 foreach(format gdal hdf5 xlsx)

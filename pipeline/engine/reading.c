@@ -40,6 +40,13 @@ static struct table_options table_options_of(const struct reading *r, size_t par
     options.dates = settings->parts[part]->dates;
     options.words = settings->parts[part]->words;
     options.columns = options.words ? NULL : options.columns;
+    const char *const polygons = settings->parts[part]->polygons;
+    if (polygons != NULL) {
+        const bool is_number = *polygons >= '0' && *polygons <= '9';
+        options.polygons =
+            is_number ? polygons : stage_text(settings->stage, settings->params, polygons);
+        options.onto = table_info(r->tables[0])->grid;
+    }
     if (key != NULL) {
         const char *text = stage_text(settings->stage, settings->params, key);
         options.columns = *text != '\0' ? text : NULL;

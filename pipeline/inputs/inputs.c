@@ -262,7 +262,7 @@ static enum status next_argument(struct inputs *in, struct job_input *out, bool 
     if (archive_input_named(path)) {
         return inputs_take_about_walk(in, out, path, inputs_archive_open_file(in, path));
     }
-    if (!input_name_is_sidecar(path)) {
+    if (!input_name_is_sidecar(path) || settings_input_kind(in->settings, path) == INPUT_FOREIGN) {
         return inputs_take_file(in, path, out, got);
     }
     inputs_take_pass_over(in, path); /* a shell's X.* */

@@ -16,11 +16,12 @@
 static const char *const extensions[] = {".csv", ".tsv", ".txt", ".npy",
                                          ".npz", ".asc", ".tif", ".tiff"};
 enum { N_OF_TABLES = 5 };
-/* Coordinate systems, world files, styles, masks, statistics, overviews, metadata (also .aux.xml).
- */
+/* Coordinate systems, world files, styles, masks, statistics, overviews, metadata (also .aux.xml),
+ * what belongs to a shapefile. */
 static const char *const sidecar_endings[] = {
-    ".prj", ".qpj", ".wld", ".tfw", ".tfwx", ".tifw", ".tiffw", ".ascw", ".qml",  ".qmd",    ".sld",
-    ".clr", ".msk", ".stx", ".ovr", ".rrd",  ".aux",  ".xml",   ".cpg",  ".csvt", ".vat.dbf"};
+    ".prj", ".qpj",  ".wld",     ".tfw", ".tfwx", ".tifw", ".tiffw", ".ascw", ".qml",
+    ".qmd", ".sld",  ".clr",     ".msk", ".stx",  ".ovr",  ".rrd",   ".aux",  ".xml",
+    ".cpg", ".csvt", ".vat.dbf", ".shx", ".dbf",  ".sbn",  ".sbx",   ".qix"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

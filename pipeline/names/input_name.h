@@ -17,7 +17,8 @@ bool input_name_is_table(const char *path);
 bool input_name_is_grid(const char *path);
 
 /* A file that programs keep beside a grid or a table, in any case, and that is no input itself:
- * X.prj .qpj .wld .tfw .tifw .qml .sld .msk .aux.xml .ovr .cpg .csvt and others of that kind. */
+ * X.prj .qpj .wld .tfw .tifw .qml .sld .msk .aux.xml .ovr .cpg .csvt and others of that kind; .shx
+ * .dbf, although they may also be tables that nobody reads (settings_input_kind). */
 bool input_name_is_sidecar(const char *path);
 
 /* What a mask is called, behind the whole name of the grid that it is of. */

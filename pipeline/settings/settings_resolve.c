@@ -233,12 +233,20 @@ bool settings_fails_by_name(const struct settings *s, const char *path)
     return asks_for_pipeline(s, path) && !foreign_is_a_part(unread(path));
 }
 
+/* A shapefile's are so where it is a part of a job; else its table is a file that nobody reads. */
+static bool is_sidecar(const char *path)
+{
+    return input_name_is_sidecar(path) &&
+           (!file_name_is(path, ".shx .dbf ") || file_name_ends(path, ".vat.dbf") ||
+            settings_asks_for_grid(path));
+}
+
 enum input_kind settings_input_kind(const struct settings *s, const char *path)
 {
     return s->done_file && file_name_ends(path, ".done") ? INPUT_MARKER
            : beside_is_projection(path)                  ? INPUT_PROJECTION
            : file_name_ends(path, INPUT_NAME_MASK)       ? INPUT_MASK
-           : input_name_is_sidecar(path)                 ? INPUT_SIDECAR
+           : is_sidecar(path)                            ? INPUT_SIDECAR
            : file_name_is_copy(path)                     ? INPUT_COPY
            : archive_input_named(path)                   ? INPUT_ARCHIVE
            : *file_name_last(path) && routes(s, path)    ? INPUT_OF_JOB

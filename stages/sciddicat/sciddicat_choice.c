@@ -4,9 +4,11 @@
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include "formats/base/checked.h"
+#include "formats/table/foreign.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 enum {
     STEPS,
@@ -19,6 +21,7 @@ enum {
     RASTER,
     RASTER_TYPE_OF,
     VERTICAL_UNIT,
+    THICKNESS,
     OBSERVED,
     AFFECTED,
     PROBES,
@@ -58,6 +61,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
                                     "numbers of the thickness grids; f64: the simulated bits"),
     [VERTICAL_UNIT] = STAGE_CHOICE("vertical_unit", "auto|m|ft|us-ft", "auto",
                                    "unit of the altitudes; auto: as their file says, else metres"),
+    [THICKNESS] = STAGE_TEXT("thickness", 80, "debris (m) of polygons, or the attribute with it"),
     [OBSERVED] = STAGE_CHOICE("observed", "none|file", "none",
                               "file: X.observed.* holds the landslide as it was mapped"),
     [AFFECTED] = STAGE_NUMBER(PARAM_REAL, "affected", 0, 1e6, "0.1",
@@ -71,7 +75,7 @@ const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS] = {
     [SAMPLE] = STAGE_NUMBER(PARAM_COUNT, "sample", 0, SCIDDICAT_MOST_RUNS, "0",
                             "runs drawn from the ranges; 0: all combinations"),
     [SEED] = STAGE_NUMBER(PARAM_COUNT, "seed", 0, 0x1p53, "0", "seed of the random numbers"),
-    [OUTLINE] = STAGE_CHOICE("outline", "none|geojson", "none",
+    [OUTLINE] = STAGE_CHOICE("outline", "none|geojson|gpkg", "none",
                              "write the area that debris reached as polygons"),
     [CHECKPOINT] = STAGE_NUMBER(PARAM_REAL, "checkpoint", 0, 1e6, "60",
                                 "keep the state every so many seconds; 0: never"),
@@ -105,6 +109,7 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
 {
     return (struct sciddicat_choice){.affected_m = p[AFFECTED].real,
                                      .has_outline = p[OUTLINE].index > 0,
+                                     .packs_outline = p[OUTLINE].index > 1,
                                      .keeps_end = p[STATE].index > 0,
                                      .checkpoint_s = p[CHECKPOINT].real,
                                      .figure = stage_figure(&p[FIGURE]),
@@ -199,6 +204,14 @@ static enum status check_shape(const struct sciddicat_job *job)
                            "start=file: one run can go on, and p_r, p_epsilon and sample make %zu",
                            job->runs.n);
     }
+    const char *version;
+    if (job->choice.packs_outline && foreign_module_need(FOREIGN_GDAL, &version) != STATUS_OK) {
+        char why[STATUS_MESSAGE_BYTES];
+        (void)snprintf(why, sizeof why, "%s", status_message());
+        return status_fail(STATUS_UNSUPPORTED,
+                           "outline=gpkg: %s; install the package %s, or choose outline=geojson",
+                           why, foreign_module_package(FOREIGN_GDAL));
+    }
     if (l->params.nodata == SCIDDICAT_COMPAT &&
         job->args.inputs[SCIDDICAT_DEM].table->has_missing_value) {
         return status_fail(STATUS_BAD_ARGUMENT,
@@ -251,6 +264,11 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
 const char *sciddicat_probe_text(const struct stage_args *args)
 {
     return args->params[PROBE].text;
+}
+
+const char *sciddicat_thickness_text(const struct stage_args *args)
+{
+    return args->params[THICKNESS].text;
 }
 
 const char *sciddicat_probe_columns(const struct stage_args *args)

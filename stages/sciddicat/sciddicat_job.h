@@ -40,9 +40,10 @@ struct sciddicat_choice {
     enum raster_format format;
     enum raster_type type; /* of thicknesses */
     struct figure_choice figure;
-    bool has_outline, keeps_end; /* keeps_end: state.npz is written */
-    double checkpoint_s;         /* from state to state; 0: none is kept */
-    double affected_m;           /* a cell with more debris than that, ever, was hit */
+    bool has_outline, packs_outline; /* packs: as a GeoPackage */
+    bool keeps_end;                  /* state.npz is written */
+    double checkpoint_s;             /* from state to state; 0: none is kept */
+    double affected_m;               /* a cell with more debris than that, ever, was hit */
 };
 
 /* Metres in a unit of the files' numbers: as they are taken, and as the files say it, by
@@ -137,7 +138,7 @@ static inline const char *sciddicat_name(const struct sciddicat_job *job, enum s
 
 /* --- sciddicat_choice: parameters, shapes, and what a job of that shape needs ----------------- */
 
-enum { SCIDDICAT_N_SPECS = 22 + STAGE_FIGURE_N_SPECS };
+enum { SCIDDICAT_N_SPECS = 23 + STAGE_FIGURE_N_SPECS };
 extern const struct param_spec sciddicat_specs[SCIDDICAT_N_SPECS];
 
 /* Of a zeroed job: fills what is known before the first number. The grids are the caller's, also on
@@ -152,7 +153,8 @@ double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
-/* The parameters `probe` and `probe_columns`. */
+/* The parameters `thickness`, `probe` and `probe_columns`. */
+const char *sciddicat_thickness_text(const struct stage_args *args);
 const char *sciddicat_probe_text(const struct stage_args *args);
 const char *sciddicat_probe_columns(const struct stage_args *args);
 /* What NODATA cells of the DEM are, by the parameters. */
@@ -277,7 +279,7 @@ enum status sciddicat_map_runs(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* Host memory that making it takes, about. */
 size_t sciddicat_outline_bytes(size_t n_cells);
-/* Adds outline.geojson. The run is over. */
+/* Adds outline.geojson, or outline.gpkg. The run is over. */
 enum status sciddicat_outline(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_summary, sciddicat_warnings: what result.json says ------------------------------

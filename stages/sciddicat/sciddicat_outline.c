@@ -1,6 +1,6 @@
 /*
- * sciddicat_outline - where debris came, as GeoJSON: a polygon for each patch of covered cells that
- * share sides, in the coordinates of the altitudes.
+ * sciddicat_outline - where debris came, as GeoJSON, of which GDAL makes a GeoPackage: a polygon
+ * for each patch of covered cells that share sides, in the coordinates of the altitudes.
  *
  * A ring runs along the sides of cells with its patch on the left, cell by cell; where two covered
  * cells meet at a corner alone it turns left and stays with its cell. So it may come to such a
@@ -9,6 +9,7 @@
  * that side goes around it; all others go around holes. RFC 7946 wants the former
  * counterclockwise on the map, the latter clockwise.
  */
+#include "formats/table/foreign.h"
 #include "stages/sciddicat/sciddicat_job.h"
 
 #include <math.h>
@@ -182,11 +183,9 @@ static void place(struct outline *o)
 
 static enum status put_head(const struct sciddicat_job *job, struct bytes *out)
 {
-    enum { PROJECTED = 3072, GEOGRAPHIC = 2048, USER_DEFINED = 32767 };
-    const unsigned projected = grid_key(job->dem, PROJECTED);
-    const unsigned code = projected > 0 ? projected : grid_key(job->dem, GEOGRAPHIC);
+    const unsigned code = grid_epsg(job->dem);
     STATUS_TRY(bytes_printf(out, "{\"type\":\"FeatureCollection\",\"name\":\"outline\",\n"));
-    if (code > 0 && code < USER_DEFINED) {
+    if (code > 0) {
         STATUS_TRY(bytes_printf(out,
                                 "\"crs\":{\"type\":\"name\",\"properties\":{\"name\":"
                                 "\"urn:ogc:def:crs:EPSG::%u\"}},\n",
@@ -224,9 +223,14 @@ static enum status outline_piece(void *context, uint64_t index, struct bytes *ou
     o.marks = calloc(n, 1);
     o.patch = calloc(n, sizeof *o.patch);
     place(&o);
-    const enum status st = o.marks != NULL && o.patch != NULL
-                               ? put_outline(&o, out)
-                               : status_fail(STATUS_NO_MEMORY, "no memory for an outline");
+    struct bytes text = {0};
+    enum status st = o.marks != NULL && o.patch != NULL
+                         ? put_outline(&o, job->choice.packs_outline ? &text : out)
+                         : status_fail(STATUS_NO_MEMORY, "no memory for an outline");
+    if (st == STATUS_OK && job->choice.packs_outline) {
+        st = foreign_write_geopackage(&text, job->dem, out);
+    }
+    bytes_free(&text);
     free(o.marks);
     free(o.patch);
     bytes_free(&o.ring);
@@ -238,6 +242,7 @@ static enum status outline_piece(void *context, uint64_t index, struct bytes *ou
 enum status sciddicat_outline(struct sciddicat_job *job)
 {
     struct result_file *f;
-    STATUS_TRY(result_add_file(job->io->out, "outline.geojson", PACK_RAW, &f));
+    const char *const name = job->choice.packs_outline ? "outline.gpkg" : "outline.geojson";
+    STATUS_TRY(result_add_file(job->io->out, name, PACK_RAW, &f));
     return result_add_member(f, NULL, 1, outline_piece, job, NULL);
 }

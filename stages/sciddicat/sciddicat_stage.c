@@ -67,8 +67,11 @@ static enum status sciddicat_run(struct job_io *io)
 
 static const struct stage_part parts[] = {
     [SCIDDICAT_DEM] = {.suffix = "dem", .kind = STAGE_GRID},
-    [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID},
-    [SCIDDICAT_OBSERVED] = {.suffix = "observed", .kind = STAGE_GRID, .unless = "observed"},
+    [SCIDDICAT_SOURCE] = {.suffix = "source", .kind = STAGE_GRID, .polygons = "thickness"},
+    [SCIDDICAT_OBSERVED] = {.suffix = "observed",
+                            .kind = STAGE_GRID,
+                            .polygons = "1",
+                            .unless = "observed"},
     [SCIDDICAT_START] = {.suffix = "start", .kind = STAGE_TABLE, .unless = "start"},
     [SCIDDICAT_PROBES] = {
         .suffix = "probes", .kind = STAGE_TABLE, .columns = "probe_columns", .unless = "probes"}};

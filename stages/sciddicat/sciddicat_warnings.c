@@ -27,6 +27,12 @@ static const char *plural(size_t n)
 static enum status warn_start(const struct sciddicat_job *job, struct result *out)
 {
     const struct landslide_start *const s = &job->slide.start;
+    const char *const thickness = sciddicat_thickness_text(&job->args);
+    if (*thickness != '\0' &&
+        strcmp(job->args.inputs[SCIDDICAT_SOURCE].table->format, "polygons") != 0) {
+        STATUS_TRY(result_warn(out, "thickness=%s is ignored: %s is a grid, not polygons",
+                               thickness, sciddicat_name(job, SCIDDICAT_SOURCE)));
+    }
     if (s->n_debris == 0) {
         return result_warn(out, "%s: no cell carries debris, so nothing moves",
                            sciddicat_name(job, SCIDDICAT_SOURCE));

@@ -43,6 +43,8 @@ static void an_ending_says_the_format_and_what_converts_it(void **state)
         {"x.parquet", "Parquet", "index=False)' x.parquet x.csv", false},
         {"x.shp", "shapefile", "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.shp", false},
         {"x.xls", "Excel", "libreoffice --headless --convert-to xlsx x.xls", false},
+        {"x.source.kml", "vector map", "ogr2ogr x.source.gpkg x.source.kml", true},
+        {"x.geojson", "vector map", "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.geojson", false},
         {"x.json", "JSON", "index=False)' x.json x.csv", false},
         {"x.7z.001", "split archive", "cat x.7z.* >x.7z", false},
         {"x.csv.lzma", "LZMA", "xz -dc <x.csv.lzma >x.csv", false},

@@ -11,10 +11,10 @@ for file in bin/leat lib/leat/leat_blas.so lib/leat/leat_cairo.so lib/leat/leat_
     share/doc/leat/CHANGELOG.md share/doc/leat/examples/level.nodes.csv share/bash-completion/completions/leat share/zsh/site-functions/_leat; do
     grep -q "/$file\$" listed || { cat listed; fail "no $file in the package"; }
 done
-grep -q 'leat_cuda.so\|leat_mpi.so\|leat_hdf5.so\|leat_xlsx.so' listed && fail "a module is in the wrong package"
+grep -q 'leat_cuda.so\|leat_mpi.so\|leat_gdal.so\|leat_hdf5.so\|leat_xlsx.so' listed && fail "a module is in the wrong package"
 dpkg-deb -f leat_*.deb Depends | grep -q 'libopenblas' || fail "libraries are not named"
-dpkg-deb -f leat_*.deb Depends | grep -q 'libhdf5\|libxml2' && fail "leat wants what its modules alone need"
-for format in hdf5 xlsx; do
+dpkg-deb -f leat_*.deb Depends | grep -q 'libgdal\|libhdf5\|libxml2' && fail "leat wants what its modules alone need"
+for format in gdal hdf5 xlsx; do
     [ -f "$build/lib/leat/leat_$format.so" ] || continue
     cpack --config "$build/CPackConfig.cmake" -B . -D CPACK_COMPONENTS_ALL=$format >log 2>&1 || { cat log; fail "no package leat-$format"; }
     dpkg-deb -c leat-${format}_*.deb | grep -q "/lib/leat/leat_$format[.]so$" || fail "no module in leat-$format"
