@@ -60,6 +60,10 @@ enum { DIGITS_SHORT = 4, DIGITS_LONG = 6 };
  * 8.3e-14 in all. Beyond 2^20 samples the last grows with N / 2^20. */
 #define DIGITS_F32_BOUND   9.5e-7
 #define DIGITS_EXACT_BOUND 8.0e-13
+/* At a further lag PEARSON_LEAST_LEFT of all that. The doubles take no such products: series for
+ * which all products are not enough have a standard form of their own at each lag
+ * (lags_cuda.cu). */
+#define DIGITS_LAG_BOUND (PEARSON_LEAST_LEFT * DIGITS_EXACT_BOUND)
 
 /* What 16 products leave out at most, in parts of the crest, which is sqrt(N) at most. */
 #define DIGITS_LEFT_OF_16 (2 * 0.503 * 0x1p-24 / 127)

@@ -319,6 +319,24 @@ template <typename R> __global__ void add_chunks(const tile_args args, size_t n_
     }
 }
 
+/* Digits from sample `lag` on, in place of the digits from the first one on, and zeros: a plane a
+ * row of the grid. The tensor copies take no first sample but multiples of 16. */
+__global__ void __launch_bounds__(THREADS)
+    shift_digits(const char *z, size_t row_bytes, int planes, size_t plane, size_t lag, char *out,
+                 size_t out_bytes)
+{
+    const size_t row = blockIdx.x / planes, first = blockIdx.x % planes * plane;
+    const unsigned *from = (const unsigned *)(z + row * row_bytes + first);
+    unsigned *to = (unsigned *)(out + row * out_bytes + first);
+    const size_t words = plane / 4, skipped = lag / 4;
+#pragma unroll 4
+    for (size_t w = threadIdx.x; w < words; w += THREADS) {
+        const size_t at = w + skipped;
+        const unsigned low = at < words ? from[at] : 0, high = at + 1 < words ? from[at + 1] : 0;
+        to[w] = __funnelshift_r(low, high, (unsigned)(lag % 4 * 8));
+    }
+}
+
 /* --- launching ------------------------------------------------------------------------------- */
 
 PFN_cuTensorMapEncodeTiled_v12000 find_encoder()
@@ -374,14 +392,29 @@ enum status launch(struct cuda_queue *q, tile_args *args, const struct pearson_p
     args->chunk = chunk_of(p->n_samples, form.planes, tiles);
     args->n_chunks = cuda_pieces(p->n_samples, args->chunk);
     const size_t slabs = cuda_min(args->n_chunks, cuda_max(1, WANTED_BLOCKS / tiles));
-    STATUS_TRY(map_digits(p->a.z.at, form, p->n_samples, p->a.n, TILE_A, &map_a));
+    const bool lagged = p->lag > 0;
+    struct cuda_z_form form_a = form;
+    if (lagged) {
+        form_a.digits_at = 0;
+        form_a.bytes = digits_row_bytes(form.planes, p->n_samples);
+        STATUS_TRY(cuda_expect(p->later, p->a.n, form_a.bytes, "gram at a lag"));
+    }
+    STATUS_TRY(
+        map_digits(lagged ? p->later.at : p->a.z.at, form_a, p->n_samples, p->a.n, TILE_A, &map_a));
     STATUS_TRY(map_digits(p->b.z.at, form, p->n_samples, p->b.n, TILE_B, &map_b));
     const enum stream_id id = cuda_gemm_stream(q);
     cuda_work work(q, id,
                    {queue_reads(p->a.z.at, p->a.n * form.bytes),
                     queue_reads(p->b.z.at, p->b.n * form.bytes),
-                    queue_writes(p->r.at, p->a.n * p->width * sizeof(R))});
+                    queue_writes(p->r.at, p->a.n * p->width * sizeof(R)),
+                    queue_writes(p->later.at, lagged ? p->a.n * form_a.bytes : 0)});
     STATUS_TRY(work.status);
+    if (lagged) {
+        shift_digits<<<(unsigned)(p->a.n * form.planes), THREADS, 0, work.stream>>>(
+            (const char *)p->a.z.at + form.digits_at, form.bytes, form.planes,
+            digits_plane_bytes(p->n_samples), p->lag, (char *)p->later.at, form_a.bytes);
+        STATUS_TRY(cuda_launched("digits at a lag"));
+    }
     if (args->n_chunks > 1) {
         STATUS_TRY(cuda_queue_scratch(q, id, slabs * p->a.n * p->b.n * sizeof(double),
                                       (void **)&args->partial));
@@ -431,8 +464,8 @@ enum status cuda_digits_wgmma(struct cuda_queue *q, const struct pearson_panel *
     args.r = p->r.at;
     args.width = p->width;
     if (p->precision == PEARSON_EXACT) {
-        args.bound = (float)DIGITS_EXACT_BOUND;
-        args.doubles_follow = p->n_samples > DIGITS_EXACT_SAMPLES;
+        args.bound = (float)(p->lag > 0 ? DIGITS_LAG_BOUND : DIGITS_EXACT_BOUND);
+        args.doubles_follow = p->lag == 0 && p->n_samples > DIGITS_EXACT_SAMPLES;
         return launch<double>(q, &args, p, form);
     }
     args.bound = (float)DIGITS_F32_BOUND;

@@ -107,13 +107,13 @@ static void multiply(const struct gram_job *job, const struct tile *t, size_t pa
     const struct pearson_panel *p = job->p;
     const size_t from = part * job->part;
     struct product_f64 product = {
-        .a = (const double *)p->a.z.at + (t->j0 - p->a.first) * job->stride + from,
+        .a = (const double *)p->a.z.at + (t->j0 - p->a.first) * job->stride + p->lag + from,
         .b = (const double *)p->b.z.at + (t->i0 - p->b.first) * job->stride + from,
         .lda = job->stride,
         .ldb = job->stride,
         .n_a = t->j1 - t->j0,
         .n_b = t->i1 - t->i0,
-        .n_k = cpu_min(job->part, p->n_samples - from),
+        .n_k = cpu_min(job->part, p->n_samples - p->lag - from),
         .c = c,
         .ldc = ldc,
         .lower = t->j0 == t->i0 && t->j1 == t->i1};
@@ -207,7 +207,7 @@ enum status cpu_check_panel(const struct pearson_panel *p, const char *what)
 /* Cuts n_tiles tiles of few long series, by shape alone. */
 static void lay_parts(struct gram_job *job, size_t n_tiles)
 {
-    const size_t n = job->p->n_samples,
+    const size_t n = job->p->n_samples - job->p->lag,
                  wanted = n_tiles < LARGEST_WANTED ? PARTS_WANTED / cpu_max(1, n_tiles) : 1;
     job->n_parts = cpu_max(1, cpu_min(wanted, n / PART));
     job->part = cpu_pieces(cpu_pieces(n, job->n_parts), PRODUCT_SLICE) * PRODUCT_SLICE;

@@ -6,8 +6,9 @@
  * -l of i behind j. Of lags whose |r| are equal within PEARSON_LAG_TIE the smallest is kept, of two
  * as small the positive one.
  *
- * Each lag standardizes what the series begin and end with, each by itself, within the bound of r:
- * one product of all with all, which serves -l, too.
+ * What the series begin and end with at a lag is standardized, each by itself, and serves the
+ * further lags as long as r stays within its bound (struct pearson_overlaps). Each lag is one
+ * product of all with all, which serves -l, too.
  */
 #ifndef LEAT_KERNELS_PEARSON_LAGS_H
 #define LEAT_KERNELS_PEARSON_LAGS_H

@@ -72,6 +72,9 @@ struct pearson_panel {
     struct pearson_side a, b;
     enum dtype x_type; /* of both sides' x */
     struct moments moments;
+    size_t lag; /* of gram in the exact form, below n_samples: sample t + lag of side a meets sample
+                   t of side b, and what has no partner counts nothing; see pearson_overlaps, too */
+    struct span later; /* where lag > 0: working memory for a.n times what z has beyond doubles */
     struct pearson_part part; /* of gram_gaps */
     struct span r; /* element (j, i) at (j - a.first) * width + i; b.first + b.n <= width */
     size_t width;
@@ -127,16 +130,37 @@ struct pearson_levels {
 /* |r| at two lags are a tie within so much. */
 #define PEARSON_LAG_TIE 1e-12
 
-/* Coefficients of series with others that are behind them by `lag` samples, at least 1: of series b
- * behind series a at (b - first) * width + a. Either as r of pairs (j, i), i < j, of which j is
- * behind at that lag, or, `minus`, of those of which i is, at minus that lag; and the panels of
- * best r (f64) and its lag (f32), which have these rows j and begin with the first of them:
- * j0 <= j < j0 + n_j, i0 <= i < i0 + n_i, element (j, i) at (j - j0) * pitch + i. */
+/* All but the last samples of series, the heads, and all but the first ones of some of them, the
+ * tails; in standard form, which serves further lags, too: what these leave of a series is
+ * corrected by its own mean and norm, as long as the square of that norm is PEARSON_LEAST_LEFT at
+ * least. */
+#define PEARSON_LEAST_LEFT 0.875
+enum { PEARSON_LAGS_AT_ONCE = 64 /* so that the sums over what they take away have few terms */ };
+struct pearson_overlaps {
+    struct span heads, tails; /* in the exact form, n_samples each */
+    size_t n_heads, n_tails, n_samples;
+    struct moments moments; /* those of the tails follow those of the heads */
+    struct span ends;       /* [PEARSON_LAGS_AT_ONCE][n_heads + n_tails] */
+    struct span unserved;   /* uint32_t, 0 at first: how many of the lags some series needs anew */
+};
+/* What a further lag leaves of a series: the sum of it, and 1 / its norm. */
+struct pearson_end {
+    double sum, by;
+};
+
+/* Products of tails with heads at `further` lags beyond theirs, [n_tails][n_heads], when the tails
+ * are `lag` samples behind, at least 1; and the panels of best r (f64) and its lag (f32) of pairs
+ * (j, i), i < j, which have these rows j and begin with the first of them: j0 <= j < j0 + n_j, i0
+ * <= i < i0 + n_i, element (j, i) at (j - j0) * pitch + i. The lag of j behind i is asked for where
+ * `plus`, and known where j has a tail; that of i, which is minus that, where `minus` and i has
+ * one. */
 struct pearson_lagged {
+    struct pearson_overlaps of;
+    size_t further;
     struct span products;
-    size_t first, width;
+    size_t first; /* series of the tails */
     int lag;
-    bool minus, fresh; /* as of pearson_keep_lag (pearson_rule.h) */
+    bool minus, plus, without_0; /* without_0: as of pearson_keep_lag (pearson_rule.h) */
     size_t j0, n_j, i0, n_i;
     struct span r, lags;
     size_t pitch;
@@ -213,6 +237,8 @@ struct pearson_kernels {
     enum status (*exact_pairs)(struct queue *q, const struct series_rows *x, struct moments moments,
                                struct matrix_pair *pairs, size_t n) STATUS_MUST_CHECK;
 
+    /* Fills the ends of what serves, and `unserved`, PEARSON_LAGS_AT_ONCE - 1 at most. */
+    enum status (*overlaps)(struct queue *q, const struct pearson_overlaps *o) STATUS_MUST_CHECK;
     /* Keeps of each pair the lag of the larger |r|. */
     enum status (*keep_lag)(struct queue *q, const struct pearson_lagged *l) STATUS_MUST_CHECK;
 

@@ -201,6 +201,7 @@ const struct pearson_kernels cpu_pearson = {
     .gaps_bytes = cpu_gaps_bytes,
     .pairs_add = cpu_pairs_add,
     .exact_pairs = cpu_exact_pairs,
+    .overlaps = cpu_overlaps,
     .keep_lag = cpu_keep_lag,
     .count_levels = cpu_count_levels,
     .columns_bytes = cpu_columns_bytes,

@@ -25,6 +25,7 @@ KERNEL(pearson, gram_gaps) cpu_gram_gaps;
 KERNEL(pearson, gaps_bytes) cpu_gaps_bytes;
 KERNEL(pearson, pairs_add) cpu_pairs_add;
 KERNEL(pearson, exact_pairs) cpu_exact_pairs;
+KERNEL(pearson, overlaps) cpu_overlaps;
 KERNEL(pearson, keep_lag) cpu_keep_lag;
 KERNEL(pearson, count_levels) cpu_count_levels;
 KERNEL(pearson, rank_rows) cpu_rank_rows;

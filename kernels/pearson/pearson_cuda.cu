@@ -68,6 +68,7 @@ enum status take_band(struct cuda_queue *q, const struct pearson_panel *p,
     const bool exact = p->precision == PEARSON_EXACT;
     const size_t stride = form.bytes / sizeof(double);
     const double *a = (const double *)p->a.z.at + first * stride;
+    const size_t n_k = p->lag > 0 ? p->n_samples - p->lag : form.doubles;
     char *r = (char *)p->r.at + first * p->width * dtype_bytes(pearson_dtype(p->precision));
     /* columns below the band's last row */
     const size_t last = p->a.first + first + n - 1;
@@ -76,9 +77,9 @@ enum status take_band(struct cuda_queue *q, const struct pearson_panel *p,
         return STATUS_OK;
     }
     struct band band = {*p, first, n, n_b, (double *)r + p->b.first, p->width};
-    struct cuda_product product = {
-        false,  false,         a,         (const double *)p->b.z.at, n, n_b, form.doubles, stride,
-        stride, band.products, band.pitch};
+    struct cuda_product product = {false,  false,         a + p->lag, (const double *)p->b.z.at,
+                                   n,      n_b,           n_k,        stride,
+                                   stride, band.products, band.pitch};
     cuda_work work(q, cuda_gemm_stream(q),
                    {queue_reads(a, n * stride * sizeof(double)),
                     queue_reads(p->b.z.at, n_b * stride * sizeof(double)),
@@ -190,6 +191,7 @@ const struct pearson_kernels cuda_pearson = {
     .gaps_bytes = cuda_gaps_bytes,
     .pairs_add = cuda_pairs_add,
     .exact_pairs = cuda_exact_pairs,
+    .overlaps = cuda_overlaps,
     .keep_lag = cuda_keep_lag,
     .count_levels = cuda_count_levels,
     .columns_bytes = cuda_columns_bytes,

@@ -65,6 +65,7 @@ KERNEL(pearson, gram_gaps) cuda_gram_gaps;
 KERNEL(pearson, gaps_bytes) cuda_gaps_bytes;
 KERNEL(pearson, pairs_add) cuda_pairs_add;
 KERNEL(pearson, exact_pairs) cuda_exact_pairs;
+KERNEL(pearson, overlaps) cuda_overlaps;
 KERNEL(pearson, keep_lag) cuda_keep_lag;
 KERNEL(pearson, count_levels) cuda_count_levels;
 KERNEL(pearson, rank_rows) cuda_rank_rows;

@@ -36,14 +36,15 @@ PEARSON_RULE double pearson_clamp(double r)
 }
 
 /* The best lag of a pair so far, and r at another one: the larger |r| is kept. Those within the
- * bound of r are a tie (series with a period have many), which the first keeps; lags come by their
- * size, the negative one of two first, of which the positive is kept. `fresh`: there is none before
- * it. Without r the lag is 0. */
-PEARSON_RULE void pearson_keep_lag(double r, int lag, int fresh, double *best, float *best_lag)
+ * bound of r are a tie (series with a period have many), of which the smaller lag is kept, of two
+ * as small the positive one; lags of one sign come by their size, negative ones first. `without_0`:
+ * lag 0 says that there is none so far. Without r the lag is 0. */
+PEARSON_RULE void pearson_keep_lag(double r, int lag, int without_0, double *best, float *best_lag)
 {
     const double more = fabs(r) - fabs(*best);
-    const int ties = lag > 0 && *best_lag == (float)-lag && more >= -PEARSON_LAG_TIE;
-    if (fresh || (r == r && (*best != *best || more > PEARSON_LAG_TIE || ties))) {
+    const int ties = lag > 0 && *best_lag <= (float)-lag && more >= -PEARSON_LAG_TIE;
+    if ((without_0 && *best_lag == 0) ||
+        (r == r && (*best != *best || more > PEARSON_LAG_TIE || ties))) {
         *best = r;
         *best_lag = r == r ? (float)lag : 0;
     }
@@ -69,6 +70,64 @@ PEARSON_RULE int32_t pearson_whole_rank(double z, double mean, double norm)
 PEARSON_RULE int pearson_keeps_digits(double squares, double n)
 {
     return squares >= n * MOMENTS_LEAST_VARIANCE;
+}
+
+/*
+ * The ends of a head or a tail (entry s), whose standard form is at z; returns how many lags need
+ * another one. A further lag leaves all but k of the n samples: with S and Q, the sum and the
+ * squares of those, a sum of -S and squares of 1 - Q.
+ *
+ * With e the error of r from the standard form itself, that at a further lag is within e /
+ * PEARSON_LEAST_LEFT, 8/7 e, and what S and Q add: of PEARSON_LAGS_AT_ONCE terms, k u each, and the
+ * mean of all n, which is 0 within 250 u / sqrt(n). Together 100 u.
+ */
+PEARSON_RULE unsigned pearson_ends_of(const struct pearson_overlaps *o, size_t s, const double *z)
+{
+    const size_t n_all = o->n_heads + o->n_tails, n = o->n_samples;
+    const int degenerate = moments_degenerate_at(o->moments, s),
+              varies = moments_array(o->moments, MOMENTS_MIN)[s] <
+                       moments_array(o->moments, MOMENTS_MAX)[s];
+    struct pearson_end *end = (struct pearson_end *)o->ends.at + s;
+    double sum = 0, squares = 0;
+    for (unsigned k = 0; k < PEARSON_LAGS_AT_ONCE; k++, end += n_all) {
+        const double count = (double)(n - k), left = 1 - squares - sum * sum / count;
+        if (k > 0 && (count < moments_least_count(o->moments) ||
+                      (varies && (degenerate || !(left >= PEARSON_LEAST_LEFT))))) {
+            return PEARSON_LAGS_AT_ONCE - k;
+        }
+        const double gone = z[s < o->n_heads ? n - 1 - k : k];
+        end->sum = -sum;
+        end->by = 1 / sqrt(left);
+        sum += gone;
+        squares += gone * gone;
+    }
+    return 0;
+}
+
+/* r of tail a and head b, from the sum of their products. */
+PEARSON_RULE double pearson_of_overlap(const struct pearson_lagged *l, size_t a, size_t b)
+{
+    const size_t n = l->of.n_heads;
+    const struct pearson_end *const ends =
+        (const struct pearson_end *)l->of.ends.at + l->further * (n + l->of.n_tails);
+    const struct pearson_end tail = ends[n + a], head = ends[b];
+    const double count = (double)(l->of.n_samples - l->further),
+                 xy = ((const double *)l->products.at)[a * n + b] - tail.sum * head.sum / count;
+    return pearson_clamp(xy * (tail.by * head.by));
+}
+
+/* What a pair keeps of both lags that the products know. */
+PEARSON_RULE void pearson_keep_pair(const struct pearson_lagged *l, size_t j, size_t i)
+{
+    const size_t at = (j - l->j0) * l->pitch + i, end = l->first + l->of.n_tails;
+    double *const r = (double *)l->r.at + at;
+    float *const lag = (float *)l->lags.at + at;
+    if (l->minus && i >= l->first && i < end) {
+        pearson_keep_lag(pearson_of_overlap(l, i - l->first, j), -l->lag, l->without_0, r, lag);
+    }
+    if (l->plus && j >= l->first && j < end) {
+        pearson_keep_lag(pearson_of_overlap(l, j - l->first, i), l->lag, l->without_0, r, lag);
+    }
 }
 
 /*
