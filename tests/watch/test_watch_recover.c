@@ -256,6 +256,19 @@ static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link
     nothing_but_the_lock_is_left();
 }
 
+/* A power cut has kept the record, and half of the removal of the result that was replaced. */
+static void what_a_half_forgotten_job_has_replaced_is_not_published(void **state)
+{
+    (void)state;
+    put("out/a/result.json", "{\"job\": \"20990102-030405-000006\"}");
+    put("out/." ID "." OWNER ".part/data/half", "x");
+    commit_record(INPUT("a.csv"), "a", "true");
+    start();
+    assert_int_equal(r.n_finished, 1);
+    assert_int_equal(count_entries(root_fd, "out"), 1);
+    nothing_but_the_lock_is_left();
+}
+
 static void committed_job_that_cannot_be_published_now_is_kept(void **state)
 {
     (void)state;
@@ -690,6 +703,7 @@ int main(void)
         RECOVERY_TEST(committed_job_is_published_though_the_spool_has_another_number_now),
         RECOVERY_TEST(jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_again),
         RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
+        RECOVERY_TEST(what_a_half_forgotten_job_has_replaced_is_not_published),
         RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
         RECOVERY_TEST(job_whose_archive_had_begun_is_published),
         RECOVERY_TEST(foreign_things_in_work_are_set_aside),

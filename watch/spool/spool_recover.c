@@ -85,7 +85,7 @@ static void set_aside(struct spool *s, struct spool_recovery *r, const char *nam
 struct found {
     struct spool_job *job; /* by its record; where that cannot be used, by what lies in `in/` */
     struct spool_names inside;
-    bool has_reason;
+    bool has_reason, has_folder; /* of inputs, in/ or published/ */
     enum status record;
     size_t n_outside; /* inputs of the record that are not inside */
 };
@@ -99,6 +99,7 @@ static enum status look_at(struct spool *s, int job_fd, const char *id, struct f
     }
     const enum status code =
         in_fd >= 0 ? spool_list(in_fd, "a job's folder", &f->inside) : STATUS_OK;
+    f->has_folder = in_fd >= 0;
     if (code == STATUS_OK) {
         f->record = spool_read_job(job_fd, id, &f->job);
     }
@@ -195,6 +196,10 @@ static void recover_one(struct spool *s, struct spool_recovery *r, const char *i
     spool_names_free(&f.inside);
     if (code != STATUS_OK) {
         log_warning("job %s stays until the next start: %s", id, status_message());
+        spool_job_free(f.job);
+    } else if (f.job->is_committed && !f.has_folder && !spool_drop_part(s, f.job->owner, id)) {
+        /* Archived, and half forgotten: what is called as its part is what its result replaced. */
+        log_warning("job %s, which has ended, stays until the next start: %s", id, strerror(errno));
         spool_job_free(f.job);
     } else if (f.job->is_committed) {
         keep(r, f.job, SPOOL_COMMITTED);
