@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BLOCK_BYTES = 128 << 10, AHEAD_BYTES = 256 << 10 };
@@ -232,13 +233,19 @@ static la_ssize_t read_packed(struct archive *archive, void *data, const void **
     return deliver(a, got);
 }
 
+/* A place behind the file's end is an error: libarchive would take it for the archive's end. */
 static la_int64_t seek_packed(struct archive *archive, void *data, la_int64_t offset, int whence)
 {
     struct archive_input *a = data;
+    struct stat file;
     const off_t at = lseek(a->fd, offset, whence);
-    if (at < 0) {
+    if (at < 0 || fstat(a->fd, &file) != 0) {
         a->error = errno == EINVAL ? a->error : errno; /* that is a place before its begin */
         archive_set_error(archive, errno, "%s", strerror(errno));
+        return ARCHIVE_FATAL;
+    }
+    if (at > file.st_size) {
+        archive_set_error(archive, EIO, "the file ends within an entry");
         return ARCHIVE_FATAL;
     }
     return at;

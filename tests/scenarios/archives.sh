@@ -220,3 +220,10 @@ head -c 2500 whole.tar >damaged.tar
 expect 1 "$LEAT" run -b cpu -o of-damaged -s steps=5 damaged.tar
 says "damaged.tar: .*(cut short|truncated|damaged)"
 [ "$(cd of-damaged && find . -name result.json | sed 's/.*\(.\)\/result.json/\1/')" = h ] || fail "$(find of-damaged) $(cat stderr)"
+# A tar that ends within an entry which nobody reads has lost what came behind that entry.
+head -c 400000 /dev/zero >unread.bin && tar -cf whole.tar masked/h.dem.asc masked/h.source.asc unread.bin masked/g.dem.asc || fail "tar"
+head -c 200000 whole.tar >unread.tar
+for command in run check; do
+    expect 1 "$LEAT" $command -b cpu -o of-unread -s steps=5 unread.tar
+    says "unread.tar: .*(the file ends within an entry|[Tt]runcated)"
+done
