@@ -25,9 +25,9 @@ static bool has_lag(const struct lags *l, int lag)
     return l->first <= lag && lag <= l->last;
 }
 
-size_t lags_most(const struct lags *l)
+size_t lags_most(int first, int last)
 {
-    return (size_t)(-l->first > l->last ? -l->first : l->last);
+    return (size_t)(-first > last ? -first : last);
 }
 
 static size_t lags_least(const struct lags *l)
@@ -45,14 +45,13 @@ static size_t group_of(const struct lags *l)
 enum status lags_room(struct lags *l, struct room *kept)
 {
     const size_t n = l->c->n_taken, panel = l->c->request.panel, n_panels = (n + panel - 1) / panel;
+    struct span unused;
     STATUS_TRY(room_host(kept, 2 * n_panels, sizeof *l->panels, &l->panels));
-    for (size_t p = 0; p < n_panels; p++) {
-        const size_t width = matrix_panel_width(p, panel, n), rows = width - p * panel;
-        struct span unused, *const r = l->panels != NULL ? &l->panels[p] : &unused,
-                                   *const lag =
-                                       l->panels != NULL ? &l->panels[n_panels + p] : &unused;
-        STATUS_TRY(room_span(kept, rows * width, sizeof(double), r));
-        STATUS_TRY(room_span(kept, rows * width, sizeof(float), lag));
+    for (size_t k = 0; k < 2 * n_panels; k++) {
+        const size_t p = k % n_panels, width = matrix_panel_width(p, panel, n);
+        STATUS_TRY(room_span(kept, (width - p * panel) * width,
+                             k < n_panels ? sizeof(double) : sizeof(float),
+                             l->panels != NULL ? &l->panels[k] : &unused));
     }
     l->at_0 = correlate_matrix(l->c);
     l->r = l->lag = l->at_0;
@@ -164,7 +163,7 @@ static enum status keep(const struct lags *l, const struct working *w, size_t la
 static enum status take_group(const struct lags *l, struct working *w)
 {
     const size_t least = lags_least(l), panel = l->r.panel;
-    for (size_t lag = least; lag <= lags_most(l); lag++) {
+    for (size_t lag = least; lag <= lags_most(l->first, l->last); lag++) {
         const bool served = lag > least && lag - w->least + w->unserved < PEARSON_LAGS_AT_ONCE;
         STATUS_TRY(served ? STATUS_OK : begin_lags(l, w, lag));
         STATUS_TRY(multiply(l, w, lag));

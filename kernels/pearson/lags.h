@@ -23,8 +23,8 @@ struct lags {
     struct span *panels;   /* of both */
 };
 
-/* Samples that the larger end of the range takes from a series. */
-size_t lags_most(const struct lags *l);
+/* Samples that the larger end of a range takes from a series. */
+size_t lags_most(int first, int last);
 /* Room of what is found, of the c->n_taken series. */
 enum status lags_room(struct lags *l, struct room *kept) STATUS_MUST_CHECK;
 /* Backend memory while lags are sought, in place of the standard form of all series. */

@@ -459,8 +459,6 @@ enum status pearson_within_read(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_within_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_lags.c: of each pair the lag of the largest |r| --- */
-/* STATUS_BAD_ARGUMENT where they go with another parameter. */
-enum status pearson_lags_check(const struct pearson_job *job) STATUS_MUST_CHECK;
 /* Fails with STATUS_BAD_INPUT where so many samples leave fewer than min_samples at some lag. */
 enum status pearson_lags_check_samples(const struct pearson_job *job,
                                        size_t n_samples) STATUS_MUST_CHECK;

@@ -2,33 +2,16 @@
  * pearson_lags - each pair at the lag, in a range, of its largest |r|. Survey, lists and picture
  * show that r; r at lag 0 stands beside it.
  */
+#include "formats/base/sizes.h"
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
 
-enum status pearson_lags_check(const struct pearson_job *job)
-{
-    const struct pearson_choice *const c = &job->choice;
-    const char *const what =
-        c->ranks     ? "lags are not sought of ranks: set method=pearson, or lags=0"
-        : c->targets ? "lags are not sought with targets=file: set targets=none, or lags=0"
-        : c->within
-            ? "lags are not sought within groups: take within and group_by away, or set lags=0"
-        : c->drop ? "lags are counted in samples, of which missing=drop takes some out: fill in "
-                    "what is missing and set missing=reject, or set lags=0"
-                  : NULL;
-    return what == NULL ? STATUS_OK : status_fail(STATUS_BAD_ARGUMENT, "%s: %s", job->name, what);
-}
-
-static size_t most_of(const struct pearson_choice *c)
-{
-    return (size_t)(-c->lag_first > c->lag_last ? -c->lag_first : c->lag_last);
-}
-
 enum status pearson_lags_check_samples(const struct pearson_job *job, size_t n_samples)
 {
     const struct pearson_choice *const c = &job->choice;
-    const size_t most = most_of(c), left = n_samples > most ? n_samples - most : 0;
+    const size_t most = lags_most(c->lag_first, c->lag_last),
+                 left = n_samples > most ? n_samples - most : 0;
     if (!c->lagged || left >= c->min_samples) {
         return STATUS_OK;
     }
@@ -39,9 +22,9 @@ enum status pearson_lags_check_samples(const struct pearson_job *job, size_t n_s
                        n_samples > c->min_samples ? n_samples - c->min_samples : 0);
 }
 
-/* A pair by its row of the matrix. */
+/* Number k of some pairs, by its row of the matrix. */
 struct by_row {
-    uint32_t row, column;
+    uint32_t row;
     size_t k;
 };
 
@@ -50,7 +33,9 @@ enum status pearson_lags_count(struct pearson_job *job, struct room *work)
     const struct pearson_choice *const c = &job->choice;
     const size_t n = job->n_series, each = c->top_each < n ? c->top_each : n;
     job->lags = (struct lags){.c = &job->c, .first = c->lag_first, .last = c->lag_last};
-    room_count(job->kept, (uint64_t)n * each * (sizeof(struct pearson_lag) + sizeof(struct by_row)),
+    room_count(job->kept,
+               n * (each * (uint64_t)(sizeof(struct pearson_lag) + sizeof(struct by_row)) +
+                    2 * (sizeof(double) + sizeof(float))),
                0);
     STATUS_TRY(lags_room(&job->lags, job->kept));
     return lags_count(&job->lags, work);
@@ -74,44 +59,33 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static enum status fetch(const struct pearson_job *job, const struct by_row *pairs, size_t n,
-                         const struct matrix_pair *named, struct pearson_lag *out)
-{
-    double *const r = malloc(job->n_series * (sizeof *r + sizeof(float)));
-    float *const lag = (float *)(r != NULL ? r + job->n_series : NULL);
-    enum status st = r != NULL ? STATUS_OK : status_fail(STATUS_NO_MEMORY, "no memory for a row");
-    for (size_t k = 0; k < n && st == STATUS_OK; k++) {
-        const struct by_row *const p = &pairs[k];
-        if (k == 0 || p->row != p[-1].row) {
-            st = pearson_files_before(job, &job->lags.lag, p->row, lag);
-            st = st == STATUS_OK ? pearson_files_before(job, &job->lags.at_0, p->row, r) : st;
-            st = st == STATUS_OK ? queue_check(job->queue) : st;
-        }
-        if (st == STATUS_OK) {
-            const int behind = (int)lag[p->column];
-            out[p->k] =
-                (struct pearson_lag){named[p->k].j == p->row ? behind : -behind, r[p->column]};
-        }
-    }
-    free(r);
-    return st;
-}
-
 enum status pearson_lags_of(struct pearson_job *job, const struct matrix_pair *pairs, size_t n,
                             struct pearson_lag **out)
 {
     struct by_row *rows;
+    double *r;
+    float *lag;
     STATUS_TRY(room_host(job->kept, n, sizeof **out, out));
     STATUS_TRY(room_host(&job->work, n, sizeof *rows, &rows));
+    STATUS_TRY(room_host(&job->work, job->n_series, sizeof *r, &r));
+    STATUS_TRY(room_host(&job->work, job->n_series, sizeof *lag, &lag));
     for (size_t k = 0; k < n; k++) {
-        const bool is_lower = pairs[k].j > pairs[k].i;
-        rows[k] = is_lower ? (struct by_row){pairs[k].j, pairs[k].i, k}
-                           : (struct by_row){pairs[k].i, pairs[k].j, k};
+        rows[k] = (struct by_row){(uint32_t)greater(pairs[k].i, pairs[k].j), k};
     }
     qsort(rows, n, sizeof *rows, compare);
-    const enum status st = fetch(job, rows, n, pairs, *out);
+    for (size_t k = 0; k < n; k++) {
+        const struct matrix_pair *const p = &pairs[rows[k].k];
+        const size_t row = rows[k].row, column = lesser(p->i, p->j);
+        if (k == 0 || row != rows[k - 1].row) {
+            STATUS_TRY(queue_check(job->queue));
+            STATUS_TRY(pearson_files_before(job, &job->lags.lag, row, lag));
+            STATUS_TRY(pearson_files_before(job, &job->lags.at_0, row, r));
+        }
+        const int behind = (int)lag[column];
+        (*out)[rows[k].k] = (struct pearson_lag){p->j == row ? behind : -behind, r[column]};
+    }
     room_give_back(&job->work, rows);
-    return st;
+    return STATUS_OK;
 }
 
 enum status pearson_lags_warn(const struct pearson_job *job, struct result *out)

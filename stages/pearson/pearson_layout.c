@@ -147,7 +147,14 @@ enum status pearson_check_choice(const struct pearson_job *job)
         : c->within && c->text_r     ? "within groups the matrix is no square: set r=upper"
         : of_file && c->group_by[0] != '\0'
             ? "groups are those of a file or of names: leave group_by out"
-            : NULL;
+        : !c->lagged ? NULL
+        : c->ranks   ? "lags are not sought of ranks: set method=pearson, or lags=0"
+        : c->targets ? "lags are not sought with targets=file: set targets=none, or lags=0"
+        : c->within
+            ? "lags are not sought within groups: take within and group_by away, or set lags=0"
+        : c->drop ? "lags are counted in samples, of which missing=drop takes some out: fill in "
+                    "what is missing and set missing=reject, or set lags=0"
+                  : NULL;
     return what == NULL ? STATUS_OK : status_fail(STATUS_BAD_ARGUMENT, "%s: %s", job->name, what);
 }
 

@@ -185,7 +185,6 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
     }
     pearson_choose(args, &job->choice);
     STATUS_TRY(pearson_check_choice(job));
-    STATUS_TRY(job->choice.lagged ? pearson_lags_check(job) : STATUS_OK);
     STATUS_TRY(job->choice.targets ? pearson_targets_begin(job) : STATUS_OK);
     job->c.moments.min_samples = job->choice.min_samples;
     STATUS_TRY(pearson_lay_out(job, true));

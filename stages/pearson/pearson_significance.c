@@ -221,7 +221,7 @@ static enum status count_q(struct pearson_job *job, double m, double least, doub
 {
     const double first = lesser(0, largest + log(m / (double)job->n_found)),
                  samples = (double)(job->n_samples - job->n_incomplete) -
-                           (double)(job->choice.lagged ? lags_most(&job->lags) : 0);
+                           (double)lags_most(job->choice.lag_first, job->choice.lag_last);
     struct levels l;
     least = are_alike(job) ? largest : least;
     STATUS_TRY(levels_room(job, &l, first, least));
