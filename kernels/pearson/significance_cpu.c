@@ -23,7 +23,7 @@ struct cells {
 struct levels_job {
     const struct matrix *m;
     const struct pearson_levels *l;
-    size_t n_tasks, words;
+    size_t n_tasks;
     uint64_t *counts; /* [task][level] */
     struct cells cells;
 };
@@ -48,38 +48,6 @@ static size_t level_of(const struct levels_job *job, double r)
     return from + significance_level(job->l->r + from, cells->at[c + 2] - from + 1, r);
 }
 
-static bool has_gaps(const struct levels_job *job, size_t s)
-{
-    return job->l->count != NULL && job->l->count[s] < (double)job->l->n_samples;
-}
-
-/* The samples that series j and i have in common. */
-static double common(const struct levels_job *job, size_t j, size_t i)
-{
-    const struct pearson_levels *l = job->l;
-    const double a = l->count[j], b = l->count[i];
-    if (!has_gaps(job, j) || !has_gaps(job, i)) {
-        return fmin(a, b);
-    }
-    if (l->present == NULL) {
-        return significance_least_common(a, b, (double)l->n_samples, (double)l->min_samples);
-    }
-    const uint64_t *x = l->present + j * job->words, *y = l->present + i * job->words;
-    uint64_t n = 0;
-    for (size_t k = 0; k < job->words; ++k) {
-        n += (uint64_t)__builtin_popcountll(x[k] & y[k]);
-    }
-    return (double)n;
-}
-
-static void count_gaps(const struct levels_job *job, size_t j, size_t i, double r, uint64_t *counts)
-{
-    const double strength = -significance_log_p(fmax(r - job->l->bound, 0), common(job, j, i));
-    if (strength >= job->l->strength[0]) {
-        ++counts[significance_level(job->l->strength, job->l->n, strength)];
-    }
-}
-
 static void levels_body(void *arg, size_t task)
 {
     const struct levels_job *job = arg;
@@ -87,17 +55,18 @@ static void levels_body(void *arg, size_t task)
     uint64_t *counts = job->counts + task * l->n;
     for (size_t j = job->m->first + task; j < job->m->n_series; j += job->n_tasks) {
         const void *row = cpu_matrix_row(job->m, j);
-        const bool gaps = has_gaps(job, j);
+        const bool gaps = significance_has_gaps(l, j);
         for (size_t i = 0; i < j; ++i) {
             const double r = fabs(job->m->type == DTYPE_F64 ? ((const double *)row)[i]
                                                             : (double)((const float *)row)[i]);
             if (!(r >= l->r[0])) {
                 continue;
             }
-            if (gaps || has_gaps(job, i)) {
-                count_gaps(job, j, i, r, counts);
-            } else {
-                ++counts[level_of(job, r)];
+            const size_t level = gaps || significance_has_gaps(l, i)
+                                     ? significance_level_of_gaps(l, j, i, r)
+                                     : level_of(job, r);
+            if (level < l->n) {
+                ++counts[level];
             }
         }
     }
@@ -107,10 +76,7 @@ enum status cpu_count_levels(struct queue *q, const struct matrix *m,
                              const struct pearson_levels *levels, uint64_t *counts)
 {
     const uint64_t wanted = 1 + matrix_band_pairs(m) / TASK_PAIRS;
-    struct levels_job job = {.m = m,
-                             .l = levels,
-                             .n_tasks = cpu_min(MOST_TASKS, wanted),
-                             .words = significance_words(levels->n_samples)};
+    struct levels_job job = {.m = m, .l = levels, .n_tasks = cpu_min(MOST_TASKS, wanted)};
     STATUS_TRY(cpu_matrix_check(m));
     lay_cells(levels, &job.cells);
     job.counts = calloc(job.n_tasks * levels->n, sizeof *job.counts);

@@ -15,48 +15,21 @@ namespace
 const int THREADS = 256, BLOCKS = 1056;
 const size_t SHARED_LEVELS = 8192; /* 32 KiB of counts */
 
-/* Levels in device memory. */
-struct levels_view {
-    const double *r, *strength, *count; /* count == nullptr: no pair has gaps */
-    const unsigned long long *present;  /* may be nullptr */
-    size_t n, words;
-    double bound, n_samples, min_samples;
-    unsigned long long *counts;
-};
-
-__device__ double common(const levels_view &l, size_t j, size_t i)
-{
-    const double a = l.count[j], b = l.count[i];
-    if (!(a < l.n_samples) || !(b < l.n_samples)) {
-        return fmin(a, b);
-    }
-    if (l.present == nullptr) {
-        return significance_least_common(a, b, l.n_samples, l.min_samples);
-    }
-    const unsigned long long *x = l.present + j * l.words, *y = l.present + i * l.words;
-    unsigned long long n = 0;
-    for (size_t k = 0; k < l.words; k++) {
-        n += __popcll(x[k] & y[k]);
-    }
-    return (double)n;
-}
-
 /* The level that a pair reaches; l.n: none. */
-__device__ __forceinline__ size_t level_of(const levels_view &l, size_t j, size_t i, double r)
+__device__ __forceinline__ size_t level_of(const struct pearson_levels &l, size_t j, size_t i,
+                                           double r)
 {
-    if (!(r >= l.r[0])) {
-        return l.n;
-    }
-    if (l.count == nullptr || (!(l.count[j] < l.n_samples) && !(l.count[i] < l.n_samples))) {
-        return significance_level(l.r, l.n, r);
-    }
-    const double strength = -significance_log_p(fmax(r - l.bound, 0.0), common(l, j, i));
-    return strength >= l.strength[0] ? significance_level(l.strength, l.n, strength) : l.n;
+    return !(r >= l.r[0]) ? l.n
+           : significance_has_gaps(&l, j) || significance_has_gaps(&l, i)
+               ? significance_level_of_gaps(&l, j, i, r)
+               : significance_level(l.r, l.n, r);
 }
 
+/* l: in device memory. */
 template <typename T, bool SHARED>
 __global__ void __launch_bounds__(THREADS)
-    count_levels(const __grid_constant__ matrix_view m, const levels_view l)
+    count_levels(const __grid_constant__ matrix_view m,
+                 const __grid_constant__ struct pearson_levels l, unsigned long long *counts)
 {
     extern __shared__ unsigned bins[];
     for (size_t k = threadIdx.x; SHARED && k < l.n; k += THREADS) {
@@ -71,25 +44,27 @@ __global__ void __launch_bounds__(THREADS)
             if (level < l.n && SHARED) {
                 atomicAdd(&bins[level], 1u);
             } else if (level < l.n) {
-                atomicAdd(&l.counts[level], 1ull);
+                atomicAdd(&counts[level], 1ull);
             }
         }
     }
     __syncthreads();
     for (size_t k = threadIdx.x; SHARED && k < l.n; k += THREADS) {
         if (bins[k] != 0) {
-            atomicAdd(&l.counts[k], (unsigned long long)bins[k]);
+            atomicAdd(&counts[k], (unsigned long long)bins[k]);
         }
     }
 }
 
-template <typename T> void launch(const matrix_view &m, const levels_view &l, cudaStream_t stream)
+template <typename T>
+void launch(const matrix_view &m, const struct pearson_levels &l, unsigned long long *counts,
+            cudaStream_t stream)
 {
     const unsigned blocks = (unsigned)cuda_min(BLOCKS, m.n - m.first);
     if (l.n <= SHARED_LEVELS) {
-        count_levels<T, true><<<blocks, THREADS, l.n * sizeof(unsigned), stream>>>(m, l);
+        count_levels<T, true><<<blocks, THREADS, l.n * sizeof(unsigned), stream>>>(m, l, counts);
     } else {
-        count_levels<T, false><<<blocks, THREADS, 0, stream>>>(m, l);
+        count_levels<T, false><<<blocks, THREADS, 0, stream>>>(m, l, counts);
     }
 }
 
@@ -128,21 +103,15 @@ enum status cuda_count_levels(struct queue *queue, const struct matrix *m,
                                      work.stream),
                      "samples that are present");
         }
-        const levels_view view = {at + n,
-                                  at + 2 * n,
-                                  n_counts > 0 ? at + 3 * n : nullptr,
-                                  n_words > 0 ? (const unsigned long long *)at + 3 * n + n_counts
-                                              : nullptr,
-                                  n,
-                                  words,
-                                  levels->bound,
-                                  (double)levels->n_samples,
-                                  (double)levels->min_samples,
-                                  (unsigned long long *)at};
+        struct pearson_levels view = *levels;
+        view.r = at + n;
+        view.strength = at + 2 * n;
+        view.count = n_counts > 0 ? at + 3 * n : nullptr;
+        view.present = n_words > 0 ? (const uint64_t *)(at + 3 * n + n_counts) : nullptr;
         if (m->type == DTYPE_F32) {
-            launch<float>(matrix.view, view, work.stream);
+            launch<float>(matrix.view, view, (unsigned long long *)at, work.stream);
         } else {
-            launch<double>(matrix.view, view, work.stream);
+            launch<double>(matrix.view, view, (unsigned long long *)at, work.stream);
         }
         STATUS_TRY(cuda_launched("levels of significance"));
         STATUS_TRY(work.done());
