@@ -48,7 +48,7 @@ enum status lags_room(struct lags *l, struct room *kept)
     struct span unused;
     STATUS_TRY(room_host(kept, 2 * n_panels, sizeof *l->panels, &l->panels));
     for (size_t k = 0; k < 2 * n_panels; k++) {
-        const size_t p = k % n_panels, width = matrix_panel_width(p, panel, n);
+        const size_t p = k < n_panels ? k : k - n_panels, width = matrix_panel_width(p, panel, n);
         STATUS_TRY(room_span(kept, (width - p * panel) * width,
                              k < n_panels ? sizeof(double) : sizeof(float),
                              l->panels != NULL ? &l->panels[k] : &unused));

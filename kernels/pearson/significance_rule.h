@@ -111,38 +111,37 @@ SIGNIFICANCE_RULE size_t significance_words(size_t n_samples)
     return n_samples / 64 + 1;
 }
 
-SIGNIFICANCE_RULE int significance_has_gaps(const struct pearson_levels *l, size_t s)
+/* Samples that two series have in common, by such bits. */
+SIGNIFICANCE_RULE double significance_common(const uint64_t *a, const uint64_t *b, size_t n_samples)
 {
-    return l->count != NULL && l->count[s] < (double)l->n_samples;
-}
-
-/* The samples that two series with gaps have in common; where nobody counts them, at least so many.
- */
-SIGNIFICANCE_RULE double significance_common(const struct pearson_levels *l, size_t j, size_t i)
-{
-    const size_t words = significance_words(l->n_samples);
     uint64_t n = 0;
-    if (l->present == NULL) {
-        return fmax(l->count[j] + l->count[i] - (double)l->n_samples, (double)l->min_samples);
-    }
-    for (size_t k = 0; k < words; k++) {
-        const uint64_t both = l->present[j * words + k] & l->present[i * words + k];
+    for (size_t k = 0; k < significance_words(n_samples); k++) {
 #ifdef __CUDA_ARCH__
-        n += (uint64_t)__popcll(both);
+        n += (uint64_t)__popcll(a[k] & b[k]);
 #else
-        n += (uint64_t)__builtin_popcountll(both);
+        n += (uint64_t)__builtin_popcountll(a[k] & b[k]);
 #endif
     }
     return (double)n;
+}
+
+SIGNIFICANCE_RULE int significance_has_gaps(const struct pearson_levels *l, size_t s)
+{
+    return l->count != NULL && l->count[s] < (double)l->n_samples;
 }
 
 /* The level that a pair of which some series has gaps reaches with this |r|; l->n: none. */
 SIGNIFICANCE_RULE size_t significance_level_of_gaps(const struct pearson_levels *l, size_t j,
                                                     size_t i, double r)
 {
-    const int both = significance_has_gaps(l, j) && significance_has_gaps(l, i);
-    const double n = both ? significance_common(l, j, i) : fmin(l->count[j], l->count[i]),
-                 strength = -significance_log_p(fmax(r - l->bound, 0.0), n);
+    const size_t words = significance_words(l->n_samples);
+    double n = fmin(l->count[j], l->count[i]);
+    if (significance_has_gaps(l, j) && significance_has_gaps(l, i)) {
+        n = l->present != NULL
+                ? significance_common(l->present + j * words, l->present + i * words, l->n_samples)
+                : fmax(l->count[j] + l->count[i] - (double)l->n_samples, (double)l->min_samples);
+    }
+    const double strength = -significance_log_p(fmax(r - l->bound, 0.0), n);
     return strength >= l->strength[0] ? significance_level(l->strength, l->n, strength) : l->n;
 }
 

@@ -54,9 +54,9 @@ void bands_describe(const struct bands *b, struct bands_info *out);
 
 /*
  * More members, at any step, once or more: as many as there are queues, as long as every member has
- * sixteen rows. `in`: as at bands_open. Queues whose members can be
- * opened come first, *n_queues of them. With none of them, and where rows do not come back as they
- * were when they have been copied to a neighbour, nothing changes; an error says why.
+ * sixteen rows. `in`: as at bands_open. Queues whose members can be opened come first, *n_queues of
+ * them. With none of them, and where rows do not come back as they were when they have been copied
+ * to a neighbour, nothing changes; an error says why.
  */
 enum status bands_spread(struct bands *b, struct queue **queues, size_t *n_queues,
                          const struct bands_input *in) STATUS_MUST_CHECK;

@@ -50,15 +50,6 @@ static enum status find_present(struct pearson_job *job, size_t s)
     return STATUS_OK;
 }
 
-static uint64_t common_bits(const uint64_t *a, const uint64_t *b, size_t n)
-{
-    uint64_t count = 0;
-    for (size_t k = 0; k < n; k++) {
-        count += (uint64_t)__builtin_popcountll(a[k] & b[k]);
-    }
-    return count;
-}
-
 static enum status count_rows(struct pearson_job *job, struct matrix_pair *pairs, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
@@ -68,8 +59,8 @@ static enum status count_rows(struct pearson_job *job, struct matrix_pair *pairs
                 STATUS_TRY(find_present(job, both[b]));
             }
         }
-        pairs[k].r = (double)common_bits(bits_of(job, both[0]), bits_of(job, both[1]),
-                                         significance_words(job->n_samples));
+        pairs[k].r =
+            significance_common(bits_of(job, both[0]), bits_of(job, both[1]), job->n_samples);
     }
     return STATUS_OK;
 }
