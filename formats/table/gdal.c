@@ -29,8 +29,6 @@
 #include <unistd.h>
 
 enum {
-    BAND_BYTES = 1 << 20,   /* what a band has at least, where the grid has it */
-    MOST_BYTES = 256 << 20, /* a row of blocks of more is refused */
     HANDLE_BYTES = 4 << 20, /* a dataset: directory, buffers */
     CODEC_CELL = 8,         /* what codecs hold for a cell of the blocks in work */
     VRT_ROWS = 512,         /* whatever the tiles' blocks are, whole ones as a rule ... */
@@ -39,8 +37,9 @@ enum {
     PCIDSK_SIZE_AT = 16, /* its length in blocks, a text, up to ... */
     PCIDSK_HEAD = 33,    /* ... and a NUL */
     PCIDSK_BLOCK = 512,
-    MOST_DEPTH = 8, /* of mosaics of mosaics */
-    MOST_NAMES = 12 /* of datasets in a message */
+    MOST_DEPTH = 8,       /* of mosaics of mosaics, ... */
+    MOST_FILES = 1 << 14, /* ... which are of so many files in all */
+    MOST_NAMES = 12       /* of datasets in a message */
 };
 
 /* Those of one file, and of no names of others. */
@@ -385,15 +384,21 @@ static enum status find_least(struct source *s, GDALDatasetH dataset, size_t *le
     return STATUS_OK;
 }
 
-static enum status check_sources(const char *vrt, GDALDatasetH dataset, int depth);
+/* Where a check of a mosaic is. */
+struct whole {
+    int depth;
+    size_t n_files;
+};
+
+static enum status check_sources(const char *vrt, GDALDatasetH dataset, struct whole *at);
 
 /* Refuses what was cut. */
-static enum status check_whole(struct source *s, GDALDatasetH dataset, int depth)
+static enum status check_whole(struct source *s, GDALDatasetH dataset, struct whole *at)
 {
     size_t least;
     STATUS_TRY(find_least(s, dataset, &least));
     return source_file_bytes(s) >= least
-               ? check_sources(source_name(s), dataset, depth)
+               ? check_sources(source_name(s), dataset, at)
                : status_fail(STATUS_BAD_INPUT, "%s: is shorter than its %d x %d cells: it was cut",
                              source_name(s), gdal.GetRasterYSize(dataset),
                              gdal.GetRasterXSize(dataset));
@@ -424,26 +429,35 @@ static char *source_path(const char *vrt, const char *tag)
 }
 
 /* The same of the files that a mosaic is of; what GDAL does not find it says itself. */
-static enum status check_sources(const char *vrt, GDALDatasetH dataset, int depth)
+static enum status check_sources(const char *vrt, GDALDatasetH dataset, struct whole *at)
 {
     static const char *const checked[] = {"PCIDSK", "PCRaster", "ENVI", "VRT", NULL};
     char **const xml = gdal.GetMetadata(dataset, "xml:VRT");
-    const char *tag = xml != NULL && depth < MOST_DEPTH ? xml[0] : NULL;
+    const char *tag = xml != NULL && at->depth < MOST_DEPTH ? xml[0] : NULL;
     enum status st = STATUS_OK;
+    at->depth++;
     while (tag != NULL && st == STATUS_OK && (tag = strstr(tag, "<SourceFilename")) != NULL) {
+        if (at->depth > 1 && at->n_files++ == MOST_FILES) {
+            st = status_fail(STATUS_TOO_LARGE,
+                             "its mosaics are of more than %d files, or of themselves; make it one "
+                             "file: gdal_translate",
+                             MOST_FILES);
+            break;
+        }
         char *const path = source_path(vrt, tag++);
         const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
         struct source *s = NULL;
         if (fd >= 0 && source_open(fd, path, &s) == STATUS_OK) {
             GDALDatasetH of = gdal.OpenEx(path, GDAL_OF_RASTER, checked, NULL, NULL);
             st = gdal_netcdf_check(s);
-            st = st == STATUS_OK && of != NULL ? check_whole(s, of, depth + 1) : st;
+            st = st == STATUS_OK && of != NULL ? check_whole(s, of, at) : st;
             (void)(of != NULL ? gdal.Close(of) : CE_None);
         }
         source_free(s);
         free(path);
     }
-    if (st != STATUS_OK && depth == 0) {
+    at->depth--;
+    if (st != STATUS_OK && at->depth == 0) {
         char said[STATUS_MESSAGE_BYTES];
         (void)snprintf(said, sizeof said, "%s", status_message());
         return status_fail(st, "%s: %s", vrt, said);
@@ -469,7 +483,7 @@ static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
     }
     b->columns = (size_t)gdal.GetRasterXSize(dataset);
     b->rows = (size_t)gdal.GetRasterYSize(dataset);
-    STATUS_TRY(check_whole(t->source, dataset, 0));
+    STATUS_TRY(check_whole(t->source, dataset, &(struct whole){0}));
     b->one_handle = is_one_of(driver, one_by_one);
     const size_t planes = interleave != NULL && strcmp(interleave, "PIXEL") == 0
                               ? (size_t)gdal.GetRasterCount(dataset)
@@ -480,13 +494,15 @@ static enum status lay_out(struct table *t, GDALDatasetH dataset, size_t *more)
     const size_t across = (b->columns - 1) / (size_t)block_columns + 1;
     size_t cells, cache;
     if (!checked_mul(across * (size_t)block_columns, rows, &cells) ||
-        !checked_mul(cells, sizeof(double) * (planes + 1), &cache) || cache > MOST_BYTES) {
+        !checked_mul(cells, sizeof(double) * (planes + 1), &cache) ||
+        cache > TABLE_BAND_MOST_BYTES) {
         return status_fail(STATUS_TOO_LARGE,
                            "%s: a row of its blocks, of %d x %d cells each, unpacks to more than "
                            "%d MiB; rewrite it: gdal_translate -co TILED=YES",
-                           source_name(t->source), block_rows, block_columns, MOST_BYTES >> 20);
+                           source_name(t->source), block_rows, block_columns,
+                           TABLE_BAND_MOST_BYTES >> 20);
     }
-    const size_t blocks = BAND_BYTES / (b->columns * b->sample_bytes * rows);
+    const size_t blocks = TABLE_BAND_BYTES / (b->columns * b->sample_bytes * rows);
     b->band_rows = rows * (blocks > 1 ? blocks : 1);
     b->band_rows = b->band_rows < b->rows ? b->band_rows : b->rows;
     s->cache_bytes = (long long)cache;

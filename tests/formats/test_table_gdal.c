@@ -323,6 +323,18 @@ static void a_mosaic_of_a_file_that_was_cut_is_refused(void **state)
     }
 }
 
+static void a_mosaic_of_mosaics_without_end_is_refused(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT_GDAL();
+    must("gdal_translate -q -of VRT base.tif one.vrt && "
+         "for i in $(seq 20); do sed -n '/<SimpleSource>/,/<.SimpleSource>/p' one.vrt; done | "
+         "sed 's/base.tif/e.vrt/' >sources && "
+         "sed -e '/<SimpleSource>/,/<.SimpleSource>/d' -e '/<VRTRasterBand/r sources' one.vrt "
+         ">e.vrt");
+    assert_refused("e.vrt", &in_folder, STATUS_TOO_LARGE, "or of themselves; make it one file");
+}
+
 static void one_of_several_bands_is_chosen(void **state)
 {
     (void)state;
@@ -549,6 +561,7 @@ int main(void)
         TEST(each_format_is_read_as_gdal_translate_reads_it),
         TEST(a_mosaic_of_tiles_is_the_grid_that_they_make),
         TEST(a_mosaic_of_a_file_that_was_cut_is_refused),
+        TEST(a_mosaic_of_mosaics_without_end_is_refused),
         TEST(one_of_several_bands_is_chosen),
         TEST(masks_scales_and_signs_are_applied),
         TEST(the_place_is_taken_whatever_way_the_rows_go),
