@@ -68,6 +68,7 @@ static void set_up(void)
         {"GDAL_VRT_ENABLE_PYTHON", "NO"},
         {"VRT_SHARED_SOURCE", "0"}, /* each thread has files of its own */
         {"RAW_CHECK_FILE_SIZE", "YES"},
+        {"OGR_GEOJSON_MAX_OBJ_SIZE", "512"}, /* MB that a feature takes: gdal_polygons counts it */
         {"GDAL_SKIP", "HTTP WMS WCS WMTS DAAS EEDAI NGW OGCAPI PLMOSAIC PLSCENES PostGISRaster "
                       "STACTA STACIT Rasterlite CAD PDF DERIVED CALS"},
     };

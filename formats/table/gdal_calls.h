@@ -81,6 +81,7 @@
     CALL(OGR_, G_GetPoint)                                                                         \
     CALL(OGR_, G_GetPointCount)                                                                    \
     CALL(OGR_, L_GetExtent)                                                                        \
+    CALL(OGR_, L_GetGeomType)                                                                      \
     CALL(OGR_, L_GetLayerDefn)                                                                     \
     CALL(OGR_, L_GetName)                                                                          \
     CALL(OGR_, L_GetNextFeature)                                                                   \

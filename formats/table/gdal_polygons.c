@@ -32,6 +32,7 @@ struct polygons {
     GDALDatasetH dataset;
     OGRLayerH layer;
     OGRCoordinateTransformationH transformation; /* to the grid's system; NULL: it is that */
+    bool is_guessed;                             /* nobody says that it is */
     int field;                                   /* with the cells' number; -1: `number` is it */
     double number;
 };
@@ -64,7 +65,8 @@ static void cross(struct window *w, struct point a, struct point b)
     for (size_t r = clamp(ceil(low.y - first), w->rows); r < end; r++) {
         const double y = (double)r + first;
         const double x = low.x + (y - low.y) * ((high.x - low.x) / (high.y - low.y));
-        const size_t column = clamp(ceil(x - 0.5), w->columns);
+        const double on = fmin(fmax(x, fmin(a.x, b.x)), fmax(a.x, b.x)); /* whatever is rounded */
+        const size_t column = clamp(ceil(on - 0.5), w->columns);
         if (column < w->columns) {
             w->toggled[r * w->columns + column] ^= 1;
         }
@@ -140,7 +142,10 @@ static enum status take_feature(const struct table *t, const struct polygons *p,
     const char *wrong = NULL;
     all = gdal.G_ForceToMultiPolygon(all);
     if (strcmp(gdal.G_GetGeometryName(all), "MULTIPOLYGON") != 0) {
-        wrong = "is no polygon; leave it out (ogr2ogr -where)";
+        gdal.G_DestroyGeometry(all);
+        return foreign_fail_with(STATUS_BAD_INPUT, source_name(t->source),
+                                 "holds not only polygons; leave the others out",
+                                 "ogr2ogr -where \"OGR_GEOMETRY LIKE '%POLYGON'\" OUT.gpkg IN");
     } else if (p->field >= 0 && (!gdal.F_IsFieldSetAndNotNull(f, p->field) || !isfinite(number))) {
         wrong = "has no thickness; write it into its attribute, or say it of all: -s thickness=3";
     }
@@ -167,11 +172,14 @@ static enum status take_layer(const struct table *t, const struct polygons *p, s
     struct gdal_words words;
     enum status st = STATUS_OK;
     OGRFeatureH f;
+    uint64_t left = source_file_bytes(t->source);
     forget(w);
     gdal_begin(&words);
     gdal.L_ResetReading(p->layer);
     while (st == STATUS_OK && (f = gdal.L_GetNextFeature(p->layer)) != NULL) {
-        st = take_feature(t, p, f, w, cells);
+        st = left-- > 0 ? take_feature(t, p, f, w, cells) /* a view of a database may be endless */
+                        : status_fail(STATUS_BAD_INPUT, "%s: has more features than bytes",
+                                      source_name(t->source));
         gdal.F_Destroy(f);
     }
     gdal_end();
@@ -246,25 +254,34 @@ static bool are_degrees(OGRLayerH layer)
            fabs(e.MaxY) < MOST_DEGREES;
 }
 
+static const char *name_of(OGRSpatialReferenceH system)
+{
+    const char *const name = gdal.SRGetName(system);
+    return name != NULL ? name : "one without a name";
+}
+
 static enum status find_transformation(struct table *t, struct polygons *p)
 {
     static const char *const how[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                       "CRITERION=EQUIVALENT_EXCEPT_AXIS_ORDER_GEOGCRS", NULL};
     OGRSpatialReferenceH has = gdal.L_GetSpatialRef(p->layer), wanted = system_of(t->options.onto);
     enum status st = STATUS_OK;
-    if (has == NULL || wanted == NULL || (gdal.IsGeographic(has) && !are_degrees(p->layer))) {
+    p->is_guessed =
+        has == NULL || wanted == NULL || (gdal.IsGeographic(has) && !are_degrees(p->layer));
+    if (p->is_guessed) {
         st = table_warn(t,
                         "its polygons are taken to lie in the coordinate system of the "
                         "altitudes: %s",
-                        wanted != NULL ? "they name none" : "that has no EPSG code and no .prj");
+                        wanted == NULL ? "that has no EPSG code and no .prj"
+                                       : "they name none, or degrees, which they are not");
     } else if (!gdal.IsSameEx(has, wanted, how)) {
-        const char *const from = gdal.SRGetName(has), *const to = gdal.SRGetName(wanted);
+        const char *const from = name_of(has), *const to = name_of(wanted);
         p->transformation = gdal.NewCoordinateTransformation(has, wanted);
         st = p->transformation != NULL
                  ? table_warn(t,
-                              "its polygons are transformed from %.200s to the coordinate system "
-                              "of the altitudes, %.200s, as ogr2ogr -t_srs does",
-                              from != NULL ? from : "another one", to != NULL ? to : "no name")
+                              "its polygons are transformed from %s to the coordinate system "
+                              "of the altitudes, %s, as ogr2ogr -t_srs does",
+                              excerpt_of(from, strlen(from)).text, excerpt_of(to, strlen(to)).text)
                  : status_fail(STATUS_BAD_INPUT,
                                "%s: GDAL knows no way from its coordinate system to that of the "
                                "altitudes",
@@ -276,18 +293,27 @@ static enum status find_transformation(struct table *t, struct polygons *p)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* The only layer, or the one that `dataset` names. */
+/* The only layer of a map, or the one that `dataset` names. Others are tables: of styles. */
 static enum status choose_layer(const struct table *t, struct polygons *p, int n)
 {
     const char *const asked = t->options.dataset;
     OGRLayerH first = gdal.DatasetGetLayer(p->dataset, 0);
-    p->layer = n == 1          ? first
+    int n_maps = 0;
+    for (int i = n - 1; i >= 0; i--) {
+        OGRLayerH layer = gdal.DatasetGetLayer(p->dataset, i);
+        if (gdal.L_GetGeomType(layer) != wkbNone) {
+            first = layer;
+            n_maps++;
+        }
+    }
+    p->layer = n_maps <= 1     ? first
                : asked != NULL ? gdal.DatasetGetLayerByName(p->dataset, asked)
                                : NULL;
+    const char *const name = gdal.L_GetName(first);
     return p->layer != NULL
                ? STATUS_OK
                : status_fail(STATUS_BAD_ARGUMENT, "%s: has %d layers; choose one: -s dataset=%s",
-                             source_name(t->source), n, gdal.L_GetName(first));
+                             source_name(t->source), n_maps, excerpt_of(name, strlen(name)).text);
 }
 
 /* Which number the cells get: options.polygons itself, or the attribute of that name. */
@@ -331,9 +357,14 @@ static enum status check_polygons(struct table *t, const struct polygons *p)
     if (w.west >= columns || w.east <= 0 || w.north >= rows || w.south <= 0) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: its polygons lie beside the altitudes: from column %.6g to %.6g of "
-                           "%zu, from row %.6g to %.6g of %zu",
-                           source_name(t->source), w.west + 1, w.east, g->columns, w.north + 1,
-                           w.south, g->rows);
+                           "%zu, from row %.6g to %.6g of %zu; %s",
+                           source_name(t->source), floor(w.west) + 1, ceil(w.east), g->columns,
+                           floor(w.north) + 1, ceil(w.south), g->rows,
+                           p->is_guessed
+                               ? "both were taken to have one coordinate system; if they have not, "
+                                 "say them: gdal_edit.py -a_srs EPSG:N (.tif), a .prj (.asc), or "
+                                 "ogr2ogr -a_srs (polygons)"
+                               : "are they of another place, or is a coordinate system wrong?");
     }
     return fmin(w.west, w.north) >= -rounding && w.east <= columns + rounding &&
                    w.south <= rows + rounding
@@ -438,6 +469,7 @@ enum status gdal_polygons_write(const struct bytes *geojson, const struct grid *
     }
     release(system);
     gdal.SetThreadLocalConfigOption("OGR_CURRENT_DATE", "1980-01-01T00:00:00Z"); /* of no day */
+    gdal.SetThreadLocalConfigOption("OGR_GEOJSON_MAX_OBJ_SIZE", "0"); /* a patch may be large */
     (void)gdal.FCloseL(gdal.FileFromMemBuffer(from, geojson->data, geojson->len, FALSE));
     GDALDatasetH source = gdal.OpenEx(from, GDAL_OF_VECTOR, NULL, NULL, NULL), made = NULL;
     GDALVectorTranslateOptions *const options = gdal.VectorTranslateOptionsNew(
@@ -453,6 +485,7 @@ enum status gdal_polygons_write(const struct bytes *geojson, const struct grid *
     gdal.VectorTranslateOptionsFree(options);
     gdal.Free(wkt);
     gdal.SetThreadLocalConfigOption("OGR_CURRENT_DATE", NULL);
+    gdal.SetThreadLocalConfigOption("OGR_GEOJSON_MAX_OBJ_SIZE", NULL);
     const unsigned char *const bytes = gdal.GetMemFileBuffer(to, &n, FALSE);
     gdal_end();
     const enum status st = is_made && bytes != NULL && words.text[0] == '\0'

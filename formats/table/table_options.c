@@ -268,7 +268,8 @@ static const struct {
                     "they are left out)",
                     "CSV and TSV"},
     [TABLE_DATASET] = {"dataset", offsetof(struct table_options, dataset), NULL, "PATH",
-                       "HDF5, NetCDF, .mat: the dataset to read: /group/name", "HDF5 and NetCDF"},
+                       "HDF5, NetCDF, .mat: the dataset to read: /group/name",
+                       "HDF5, NetCDF and polygons"},
     [TABLE_BAND] = {"band", offsetof(struct table_options, band), parse_band, "N",
                     "grids of several bands: the one to read, from 1", "grids that GDAL reads"},
 };

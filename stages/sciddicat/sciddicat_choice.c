@@ -240,7 +240,7 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
     }
     const size_t n = l->n_cells;
     room_count(room, sciddicat_map_bytes(job), 0);
-    room_count(room, job->choice.has_outline ? sciddicat_outline_bytes(n) : 0, 0);
+    room_count(room, job->choice.has_outline ? sciddicat_outline_bytes(job) : 0, 0);
     STATUS_TRY(room_host(room, n, sizeof *l->h, &l->h));
     STATUS_TRY(room_host(room, n, sizeof *l->max_h, &l->max_h));
     STATUS_TRY(room_host(room, n, sizeof *l->arrival, &l->arrival));

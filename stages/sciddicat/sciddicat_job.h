@@ -278,7 +278,7 @@ enum status sciddicat_map_runs(struct sciddicat_job *job) STATUS_MUST_CHECK;
  */
 
 /* Host memory that making it takes, about. */
-size_t sciddicat_outline_bytes(size_t n_cells);
+size_t sciddicat_outline_bytes(const struct sciddicat_job *job);
 /* Adds outline.geojson, or outline.gpkg. The run is over. */
 enum status sciddicat_outline(struct sciddicat_job *job) STATUS_MUST_CHECK;
 

@@ -32,10 +32,13 @@ struct outline {
     struct bytes around, holes; /* texts of the present patch */
 };
 
-size_t sciddicat_outline_bytes(size_t n_cells)
+size_t sciddicat_outline_bytes(const struct sciddicat_job *job)
 {
-    enum { TEXT = 16 << 20 };
-    return n_cells * (1 + sizeof(uint32_t)) + TEXT;
+    /* packed: GDAL's objects of the text, for which a cell is about a byte, then the package */
+    enum { TEXT = 16 << 20, OBJECTS = 40, MOST_OBJECTS = 512 << 20 };
+    const size_t n = job->slide.n_cells;
+    const size_t objects = n < MOST_OBJECTS / OBJECTS ? n * OBJECTS : MOST_OBJECTS;
+    return n * (1 + sizeof(uint32_t)) + TEXT + (job->choice.packs_outline ? objects + TEXT : 0);
 }
 
 static bool is_covered(const struct outline *o, size_t row, size_t column)

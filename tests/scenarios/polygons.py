@@ -1,11 +1,13 @@
 """Polygons as debris and as an observed landslide: cells are those that the definition says, and gdal_rasterize; an
 outline that leat wrote scores 1 against its own run; what cannot be read right is refused, and what is told cures it."""
 # ctest: asan=soak tsan=soak
+import contextlib
 import filecmp
 import json
 import os
 import random
 import shutil
+import sqlite3
 import struct
 import subprocess
 import zipfile
@@ -161,7 +163,13 @@ assert "system" not in run("u.asc", "p.geojson") and np.array_equal(start(), 2 *
 make_dem("v.tif", ROWS, COLUMNS, "-a_srs EPSG:32633+5773")
 assert "coordinate system" not in run("v.tif", "p.geojson"), "heights count"
 write("far.geojson", [({"thickness": 1}, [[[(-9, 3), (-2, 3), (-2, 9)]]])])
-assert "lie beside the altitudes: from column -8 to -2 of 50, from row 4 to 9 of 40" in run("r.tif", "far.geojson", code=1)
+said = run("r.tif", "far.geojson", code=1)
+assert "lie beside the altitudes: from column -8 to -2 of 50, from row 4 to 9 of 40; are they of another place" in said, said
+make_dem("bare.asc", ROWS, COLUMNS, text="bare.asc")
+assert "both were taken to have one coordinate system; if they have not, say them" in run("bare.asc", "q.geojson", code=1)
+shutil.copy("u.prj", "bare.prj")
+run("bare.asc", "q.geojson")
+assert np.array_equal(start(), 2 * want), "what is told cures it"
 write("none.geojson", [({"thickness": 1}, [box])], None)
 said = run("r.tif", "none.geojson")
 assert "in the coordinate system of the altitudes: they name none" in said and np.array_equal(start(), want), said
@@ -171,11 +179,36 @@ write("points.geojson", [])
 assert "holds no polygon" in run("r.tif", "points.geojson", "-s", "thickness=1", code=1)
 with open("points.geojson", "w") as f:
     f.write('{"type": "Feature", "properties": {"thickness": 2}, "geometry": {"type": "Point", "coordinates": [500010, 4649990]}}')
-assert "feature 0 is no polygon" in run("r.tif", "points.geojson", "-s", "thickness=1", code=1)
+said = run("r.tif", "points.geojson", "-s", "thickness=1", code=1)
+assert "points.geojson: holds not only polygons; leave the others out: ogr2ogr -where" in said, said
+point = {"type": "Point", "coordinates": [500010, 4649990]}
+with open("p.geojson") as f:
+    mixed = json.load(f)
+mixed["features"].append({"type": "Feature", "properties": {"Depth": 2}, "geometry": point})
+with open("mixed.geojson", "w") as f:
+    json.dump(mixed, f)
+sh(run("r.tif", "mixed.geojson", code=1).partition("others out: ")[2])
+run("r.tif", "mixed.gpkg")
+assert np.array_equal(start(), 2 * want), "without its points"
 sh("ogr2ogr two.gpkg p.geojson -nln a && ogr2ogr -update two.gpkg p.geojson -nln b")
 assert "has 2 layers; choose one: -s dataset=a" in run("r.tif", "two.gpkg", code=1)
 run("r.tif", "two.gpkg", "-s", "dataset=b")
 assert np.array_equal(start(), 2 * want), "a layer by its name"
+sh("ogr2ogr styled.gpkg p.geojson -nln a")
+with contextlib.closing(sqlite3.connect("styled.gpkg")) as db:
+    db.execute("CREATE TABLE layer_styles (id INTEGER PRIMARY KEY, styleQML TEXT)")
+    db.execute("INSERT INTO gpkg_contents (table_name, data_type, identifier) VALUES ('layer_styles', 'attributes', 'layer_styles')")
+    db.commit()
+run("r.tif", "styled.gpkg")
+assert np.array_equal(start(), 2 * want), "beside a table of styles"
+shutil.copy("styled.gpkg", "endless.gpkg")
+with contextlib.closing(sqlite3.connect("endless.gpkg")) as db:
+    db.execute("CREATE TABLE g AS SELECT geom FROM a")
+    db.execute("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS fid, (SELECT geom FROM g) AS geom, 2.0 AS depth FROM r")
+    for table in "gpkg_contents", "gpkg_geometry_columns":
+        db.execute(f"UPDATE {table} SET table_name = 'v' WHERE table_name = 'a'")
+    db.commit()
+assert "has more features than bytes" in run("r.tif", "endless.gpkg", "-s", "thickness=1", code=1)
 assert "GDAL reads no grid" in run("p.geojson", "p.geojson", code=1) # no terrain
 
 # Without the module it is named.
