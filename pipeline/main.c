@@ -69,7 +69,7 @@ static void print_help(void)
     printf("\n"
            "  leat help COMMAND     the options of a command, with examples\n"
            "  leat help PIPELINE    its parameters, with examples\n"
-           "  leat help tables      how text is read\n"
+           "  leat help tables      how files are read\n"
            "  leat --version        the version\n"
            "  man leat              the manual\n\n"
            "Exit status: 0 all done, 1 some job failed, 2 nothing could be done.\n");

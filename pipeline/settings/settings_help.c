@@ -45,7 +45,7 @@ void settings_print_topics(void)
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         printf("  leat help %s\n", (*s)->name);
     }
-    printf("  leat help %-10s how text is read, for all of them\n\n", tables);
+    printf("  leat help %-10s how files are read, for all of them\n\n", tables);
 }
 
 static void print_pipeline(const struct stage_ops *stage)
@@ -63,7 +63,7 @@ static void print_pipeline(const struct stage_ops *stage)
                  spec->text);
         options_print_row(left, help);
     }
-    printf("\nleat help %s lists the parameters for reading text; man leat-%s has all.\n", tables,
+    printf("\nleat help %s lists the parameters for reading files; man leat-%s has all.\n", tables,
            stage->name);
 }
 
