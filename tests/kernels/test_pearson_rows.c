@@ -399,7 +399,7 @@ static void exact_pairs_match_the_reference(void **state)
 {
     (void)state;
     struct rows c = {
-        .n_series = 24, .n_samples = under_test_size(2100, 300), .panel = 24, .type = DTYPE_F32};
+        .n_series = 24, .n_samples = under_test_size(2100, 900), .panel = 24, .type = DTYPE_F32};
     size_t n = c.n_samples, pairs = n_pairs(c.n_series), k = 0;
     double *x = room(c.n_series * n), *want = room(pairs);
     reference_noise(15, c.n_series, n, x);
