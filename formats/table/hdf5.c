@@ -5,7 +5,7 @@
  * that leave: doubles, or floats of a dataset of such.
  *
  * What the file calls missing (_FillValue, missing_value, and NetCDF's own fill values), and what
- * is outside of valid_range, valid_min and valid_max, becomes NaN; what is left is multiplied by
+ * is outside of valid_range, valid_min and valid_max, becomes NaN; the rest is multiplied by
  * scale_factor, and add_offset is added, as NetCDF's conventions say. MATLAB keeps its matrices by
  * columns, which are the dataset's rows.
  *

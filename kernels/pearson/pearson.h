@@ -141,7 +141,7 @@ struct pearson_overlaps {
     size_t n_heads, n_tails, n_samples;
     struct moments moments; /* those of the tails follow those of the heads */
     struct span ends;       /* [PEARSON_LAGS_AT_ONCE][n_heads + n_tails] */
-    struct span unserved;   /* uint32_t, 0 at first: how many of the lags some series needs anew */
+    struct span unserved;   /* uint32_t, 0 at first: how many of the lags some series needs again */
 };
 /* What a further lag leaves of a series: the sum of it, and 1 / its norm. */
 struct pearson_end {

@@ -90,7 +90,7 @@ __device__ __forceinline__ place corner(unsigned k)
     return {(k & 2) == 0 ? -1 : TILE, (k & 1) == 0 ? -1 : TILE};
 }
 
-/* What follows from v is made anew in every tile: there are too few registers to keep it. */
+/* What follows from v is made again in every tile: there are too few registers to keep it. */
 __device__ __forceinline__ unsigned fresh(unsigned v)
 {
     asm volatile("" : "+r"(v));

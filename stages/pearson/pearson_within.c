@@ -202,7 +202,7 @@ static enum status find_groups(struct pearson_job *job)
 
 /* --- coefficients ----------------------------------------------------------------------------- */
 
-/* What is told of a group; its pairs to the list. */
+/* What the results say of a group; its pairs to the list. */
 static void take_group(struct pearson_job *job, size_t g, double *scratch)
 {
     struct pearson_within *const w = &job->within;
