@@ -117,10 +117,13 @@ struct leat_correlate_options {
     size_t min_samples;            /* a pair with fewer common samples has no r; 0: 3; least 2 */
     size_t top;                    /* strongest pairs wanted, at most 2^24; 0: none */
     int without_r;                 /* not 0: no r, only moments and strongest pairs */
+    int lag_first, lag_last; /* not both 0: r of a pair is that of the largest |r| at these lags,
+                                from -2^20 to 2^20, as `lags` of leat-pearson(7); LEAT_PEARSON,
+                                no missing samples; at least min_samples must be left */
 };
 #define LEAT_CORRELATE_DEFAULTS                                                                    \
     {                                                                                              \
-        sizeof(struct leat_correlate_options), LEAT_PEARSON, LEAT_EXACT, 0, 0, 0                   \
+        sizeof(struct leat_correlate_options), LEAT_PEARSON, LEAT_EXACT, 0, 0, 0, 0, 0             \
     }
 
 struct leat_pair {
@@ -141,6 +144,9 @@ struct leat_correlate_result {
     struct leat_pair *pairs; /* [n_pairs]: the strongest, by falling |r|, then by i and j */
     size_t n_pairs;
     uint64_t n_undefined; /* pairs without r */
+    int32_t
+        *lag; /* [n_series (n_series - 1) / 2], in the order of r: the number of samples by which
+                 j is behind i, at the r of the pair; 0 where it is NaN. NULL: no lags wanted */
 };
 
 /* Correlates series: at least 2 rows of at least 2 samples; NaN: a missing sample. options NULL:
@@ -148,7 +154,7 @@ struct leat_correlate_result {
  * be squared; LEAT_SPEARMAN accepts both, because they have ranks.
  *
  * Memory: one copy of the series in double (LEAT_EXACT), on a device the series themselves, too,
- * and r twice.
+ * and r twice. Lags take half as much as r twice, and up to 32 KiB a series, more.
  *
  * On a CPU, OpenBLAS computes the products. From then on OpenBLAS uses one thread for each call,
  * also for calls of the program itself. Debian 12's OpenBLAS is slow on newer processors unless

@@ -105,11 +105,11 @@ _Options = _structure("leat_options", size=_size, backend=ctypes.c_char_p, devic
                       progress=_progress_type, user=_at)
 _Array = _structure("leat_array", data=_at, type=_int, rows=_size, columns=_size, row_bytes=_size, memory=_int, stream=_at)
 _CorrelateOptions = _structure("leat_correlate_options", size=_size, method=_int, precision=_int, min_samples=_size,
-                               top=_size, without_r=_int)
+                               top=_size, without_r=_int, lag_first=_int, lag_last=_int)
 _Pair = _structure("leat_pair", i=ctypes.c_uint32, j=ctypes.c_uint32, r=_f8)
 _CorrelateResult = _structure("leat_correlate_result", n_series=_size, n_samples=_size, count=_at, mean=_at, m2=_at,
                               min=_at, max=_at, lag1=_at, median_abs=_at, r=_at, pairs=_at, n_pairs=_size,
-                              n_undefined=_u64)
+                              n_undefined=_u64, lag=_at)
 _KmeansOptions = _structure("leat_kmeans_options", size=_size, k=_size, k_last=_size, n_init=_size, seed=_u64,
                             max_iter=_u64, tol=_f8, init=_int, scale=_int)
 _KmeansResult = _structure("leat_kmeans_result", k=_size, n=_size, columns=_size, centroids=_at, labels=_at, counts=_at,
@@ -399,6 +399,7 @@ class Correlation:
     max: np.ndarray  #: [n]
     lag1: np.ndarray  #: [n], autocorrelation at lag 1
     median_abs: np.ndarray  #: [n], median of |r| of a series' pairs
+    lag: Optional[np.ndarray] = None  #: int32, in the order of r: samples by which j is behind i; None: no lags wanted
 
     @property
     def std(self) -> np.ndarray:
@@ -414,28 +415,45 @@ class Correlation:
         matrix[at] = matrix[at[::-1]] = self.r
         return matrix
 
+    def lag_matrix(self) -> np.ndarray:
+        """[n, n], int32: the samples by which series j is behind series i, at [i, j]; 0 in the diagonal."""
+        n = len(self.count)
+        matrix = np.zeros((n, n), np.int32)
+        at = np.triu_indices(n, 1)
+        matrix[at], matrix[at[::-1]] = self.lag, -self.lag
+        return matrix
+
 
 def correlate(x: Any, method: str = "pearson", *, precision: str = "exact", min_samples: int = 3, top: int = 0,
-              r: bool = True, context: Optional[Context] = None) -> Correlation:
+              r: bool = True, lags: Union[int, Sequence[int]] = 0, context: Optional[Context] = None) -> Correlation:
     """Correlates every pair of series.
 
     x: [series, samples], at least 2 of each; NaN: a missing sample. method: "pearson", or "spearman": of average ranks.
     precision: largest error of r; "exact" 1e-12 (1e-10 for pairs with missing samples), "f32" 1e-6. min_samples: a pair with
     fewer common samples has no r; at least 2. top: how many of the strongest pairs to return, at most 2^24. r=False: only
-    these pairs and the moments, no r.
+    these pairs and the moments, no r. lags: each pair at the lag of its largest |r|, of -lags to lags, or of (first, last);
+    for "pearson" and series without missing samples, always "exact". At least min_samples samples must be left.
 
     Raises BadInput, which names the series, for infinite samples and for samples too large to be squared, except with
-    "spearman"; BadArgument, TooLarge, NoMemory, NoBackend, DeviceFailed, Cancelled.
+    "spearman", and for missing samples with lags; BadArgument, TooLarge, NoMemory, NoBackend, DeviceFailed, Cancelled.
     """
     chosen = _context(context, x)
     _choose_products()
     options = _CorrelateOptions(0, _word("method", method, _METHODS), _word("precision", precision, _PRECISIONS),
-                                _count("min_samples", min_samples, 2), _count("top", top, 0), not r)
+                                _count("min_samples", min_samples, 2), _count("top", top, 0), not r, *_range_of_lags(lags))
     made = _Owner(chosen, "correlate", options, _CorrelateResult, _matrix("x", x))
     n = made.it.n_series
     return Correlation(r=made.array("r", _f8, n * (n - 1) // 2), pairs=made.array("pairs", _Pair, made.it.n_pairs),
-                       n_undefined=made.it.n_undefined,
+                       n_undefined=made.it.n_undefined, lag=made.array("lag", ctypes.c_int32, n * (n - 1) // 2),
                        **made.arrays("count mean m2 min max lag1 median_abs", _f8, n))
+
+
+def _range_of_lags(lags: Any) -> list:
+    ends = [-lags, lags] if np.ndim(lags) == 0 else list(lags)
+    most = 1 << 20
+    if len(ends) != 2 or not all(int(lag) == lag and -most <= lag <= most for lag in ends) or ends[0] > ends[1]:
+        raise BadArgument(f"lags: {lags!r}; give a whole number from 0 to {most}, or a range (first, last)")
+    return [int(lag) for lag in ends]
 
 
 @functools.lru_cache(maxsize=None)

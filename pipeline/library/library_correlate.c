@@ -5,7 +5,8 @@
  * if their rows lie together; the program's memory of a device, if it is aligned as kernels want
  * it; else copies.
  */
-#include "kernels/pearson/correlate.h"
+#include "formats/base/sizes.h"
+#include "kernels/pearson/lags.h"
 #include "kernels/pearson/pearson_pairs.h"
 #include "pipeline/library/library_context.h"
 
@@ -13,7 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PAIRS = 1 << 24, MOST_SERIES = 1 << 24, ALIGN = 256, MOST_STRIP = 1 << 18 };
+enum {
+    MOST_PAIRS = 1 << 24,
+    MOST_SERIES = 1 << 24,
+    MOST_LAG = 1 << 20,
+    DEFAULT_MIN_SAMPLES = 3,
+    ALIGN = 256,
+    MOST_STRIP = 1 << 18
+};
 /* Of the work: what is done before gaps are known. */
 static const double share_of_products = 0.5;
 
@@ -25,10 +33,12 @@ struct call {
     struct correlation c;
     struct room room;
     enum dtype type;
-    struct span x;        /* all series, or room for them */
-    struct span ranks;    /* of a panel's, where they are what is correlated */
-    struct span there;    /* in the device's memory, from where they are copied */
-    float *strip;         /* of coefficients, where they are floats and wanted as doubles */
+    struct span x;     /* all series, or room for them */
+    struct span ranks; /* of a panel's, where they are what is correlated */
+    struct span there; /* in the device's memory, from where they are copied */
+    float *strip;      /* of coefficients or lags, where these are floats and wanted otherwise */
+    bool lagged;
+    struct lags lags;
     struct moments stats; /* on the host */
     struct matrix_survey survey;
 };
@@ -48,13 +58,25 @@ static bool is_in_place(const struct call *k, struct span *x)
                : together && k->context->backend->ops == &backend_cpu;
 }
 
-/* Coefficients that come as floats, at a time. */
+/* Coefficients, or lags, that come as floats, at a time. */
 static size_t strip_of(const struct call *k)
 {
     const uint64_t n = matrix_n_pairs(k->c.request.n_series);
-    return k->c.request.precision != PEARSON_F32 || k->options.without_r ? 0
-           : n < MOST_STRIP                                              ? (size_t)n
-                                                                         : MOST_STRIP;
+    const bool r = k->c.request.precision == PEARSON_F32 && !k->options.without_r;
+    return !r && !k->lagged ? 0 : n < MOST_STRIP ? (size_t)n : MOST_STRIP;
+}
+
+/* What lags take more. Their working memory takes the place of the standard form. */
+static enum status lags_take(struct call *k, struct room *room)
+{
+    struct room work = {0};
+    k->c.n_taken = k->c.request.n_series;
+    STATUS_TRY(lags_room(&k->lags, room));
+    STATUS_TRY(lags_count(&k->lags, &work));
+    room_count(room, work.host, 0);
+    room_count(&k->c.standard, 0,
+               greater(work.backend, k->c.standard.backend) - k->c.standard.backend);
+    return STATUS_OK;
 }
 
 /* All memory, but for results: counted, or taken. */
@@ -66,6 +88,7 @@ static enum status all_room(struct call *k, struct room *room)
     struct matrix_pair *pairs;
     c->kept = room;
     c->standard = c->work = c->exact = c->growing = none;
+    k->lags.c = c;
     STATUS_TRY(is_in_place(k, &k->x) ? STATUS_OK : room_span(room, n, series_bytes(k), &k->x));
     if (c->request.ranks) {
         const struct correlate_request *const q = &c->request;
@@ -80,6 +103,7 @@ static enum status all_room(struct call *k, struct room *room)
     }
     STATUS_TRY(correlate_count(c));
     STATUS_TRY(correlate_panels(c, n));
+    STATUS_TRY(k->lagged ? lags_take(k, room) : STATUS_OK);
     STATUS_TRY(room_host(room, pearson_pairs_held(k->options.top, matrix_n_pairs(n)),
                          2 * sizeof *pairs, &pairs));
     room_count(room, c->work.host + c->growing.host, c->standard.backend + c->work.backend);
@@ -174,6 +198,12 @@ static enum status check_series(struct call *k, bool *has_gaps)
                                s, min, max);
         }
         *has_gaps |= moments_array(k->stats, MOMENTS_COUNT)[s] < (double)c->request.n_samples;
+        if (*has_gaps && k->lagged) {
+            return status_fail(STATUS_BAD_INPUT,
+                               "row %zu (the first is 0) has missing samples, and lags are of "
+                               "complete series; fill them in",
+                               s);
+        }
     }
     return STATUS_OK;
 }
@@ -188,6 +218,10 @@ static enum status compute(struct call *k)
     k->c.context = k;
     STATUS_TRY(has_gaps ? correlate_gaps(&k->c, moments_array(k->stats, MOMENTS_COUNT), &n_unsure)
                         : STATUS_OK);
+    if (k->lagged) {
+        STATUS_TRY(lags_room(&k->lags, k->c.kept));
+        STATUS_TRY(lags_find(&k->lags));
+    }
     return tell(k, 1);
 }
 
@@ -244,6 +278,26 @@ static enum status put_r(struct call *k, const struct matrix *m, struct leat_cor
     return STATUS_OK;
 }
 
+static enum status put_lags(struct call *k, struct leat_correlate_result *r)
+{
+    const struct matrix *const m = &k->lags.lag;
+    const uint64_t all = matrix_n_pairs(m->n_series);
+    const size_t strip = strip_of(k);
+    r->lag = malloc((all + 1) * sizeof *r->lag);
+    if (r->lag == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "no memory for the lags of %llu pairs",
+                           (unsigned long long)all);
+    }
+    for (uint64_t first = 0; first < all; first += strip) {
+        const size_t n = all - first < strip ? (size_t)(all - first) : strip;
+        STATUS_TRY(k->context->backend->ops->matrix->condensed(k->c.queue, m, first, n, k->strip));
+        for (size_t i = 0; i < n; i++) {
+            r->lag[first + i] = (int32_t)k->strip[i];
+        }
+    }
+    return STATUS_OK;
+}
+
 /* All fields of the moments are one piece of memory, which begins with `count`. */
 static enum status put_moments(struct call *k, struct leat_correlate_result *r)
 {
@@ -266,13 +320,14 @@ static enum status put_moments(struct call *k, struct leat_correlate_result *r)
 
 static enum status put_all(struct call *k, struct leat_correlate_result *r)
 {
-    const struct matrix m = correlate_matrix(&k->c);
+    const struct matrix m = k->lagged ? k->lags.r : correlate_matrix(&k->c);
     double median_abs_all;
     STATUS_TRY(put_moments(k, r));
     STATUS_TRY(k->context->backend->ops->matrix->survey(k->c.queue, &m, &k->survey, r->median_abs,
                                                         &median_abs_all));
     r->n_undefined = k->survey.n_undefined;
     STATUS_TRY(put_pairs(k, &m, r));
+    STATUS_TRY(k->lagged ? put_lags(k, r) : STATUS_OK);
     return put_r(k, &m, r);
 }
 
@@ -315,6 +370,17 @@ static const char *what_is_wrong(const struct leat_array *x, const struct leat_c
     if (o->min_samples == 1 || o->top > MOST_PAIRS) {
         return "min_samples, top: give 2 or more, and at most 2^24";
     }
+    if (o->lag_first > o->lag_last || o->lag_first < -MOST_LAG || o->lag_last > MOST_LAG) {
+        return "lags: give the smaller one first, from -2^20 to 2^20";
+    }
+    const size_t most = lags_most(o->lag_first, o->lag_last),
+                 least = o->min_samples > 0 ? o->min_samples : DEFAULT_MIN_SAMPLES;
+    if (most > 0 && (x->columns < most || x->columns - most < least)) {
+        return "lags: they leave fewer than min_samples samples; give smaller ones";
+    }
+    if (most > 0 && o->method == LEAT_SPEARMAN) {
+        return "lags are not sought of ranks: give LEAT_PEARSON, or no lags";
+    }
     return NULL;
 }
 
@@ -333,23 +399,27 @@ enum leat_status leat_correlate(struct leat_context *c, const struct leat_array 
     if (wrong != NULL) {
         return library_refuse(c, wrong);
     }
-    const bool ranks = o.method == LEAT_SPEARMAN, f32 = o.precision == LEAT_F32 && !ranks;
+    const bool ranks = o.method == LEAT_SPEARMAN, lagged = o.lag_first != 0 || o.lag_last != 0,
+               f32 = o.precision == LEAT_F32 && !ranks && !lagged;
     const enum dtype type = x->type == LEAT_F4 ? DTYPE_F32 : DTYPE_F64;
-    struct call k = {.context = c,
-                     .from = x,
-                     .options = o,
-                     .type = type,
-                     .c = {.queue = c->queue,
-                           .request = {.precision = f32 ? PEARSON_F32 : PEARSON_EXACT,
-                                       .type = ranks ? DTYPE_F64 : type,
-                                       .n_series = x->rows,
-                                       .n_samples = x->columns,
-                                       .panel = correlate_panel_of_given(x->rows, x->columns),
-                                       .keep = !ranks,
-                                       .given = !ranks,
-                                       .ranks = ranks,
-                                       .gaps = true},
-                           .moments.min_samples = o.min_samples > 0 ? o.min_samples : 3}};
+    struct call k = {
+        .context = c,
+        .from = x,
+        .options = o,
+        .type = type,
+        .lagged = lagged,
+        .lags = {.first = o.lag_first, .last = o.lag_last},
+        .c = {.queue = c->queue,
+              .request = {.precision = f32 ? PEARSON_F32 : PEARSON_EXACT,
+                          .type = ranks ? DTYPE_F64 : type,
+                          .n_series = x->rows,
+                          .n_samples = x->columns,
+                          .panel = correlate_panel_of_given(x->rows, x->columns),
+                          .keep = !ranks,
+                          .given = !ranks,
+                          .ranks = ranks,
+                          .gaps = true},
+              .moments.min_samples = o.min_samples > 0 ? o.min_samples : DEFAULT_MIN_SAMPLES}};
     struct leat_correlate_result *r = calloc(1, sizeof *r);
     enum status st =
         r != NULL ? solve(&k, r) : status_fail(STATUS_NO_MEMORY, "no memory for a result");
@@ -368,6 +438,7 @@ void leat_correlate_free(struct leat_correlate_result *r)
         free(r->median_abs);
         free(r->r);
         free(r->pairs);
+        free(r->lag);
         free(r);
     }
 }

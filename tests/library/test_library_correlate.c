@@ -94,6 +94,61 @@ static void ranks_are_of_the_order_alone(void **state)
 }
 
 /* So many that they are taken in two parts. */
+/* Series s is series 0 moved by (s % 7) - 3 samples, and noise of itself. */
+static void of_each_pair_the_best_lag_is_found(void **state)
+{
+    enum { MOVED = 40, LONG = 300 };
+    static double x[MOVED][LONG], y[MOVED * 2][LONG];
+    struct leat_context *const c = context();
+    struct leat_array rows = LEAT_ARRAY(x, LEAT_F8, MOVED, LONG);
+    struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
+    struct leat_correlate_result *none;
+    (void)state;
+    for (size_t s = 0; s < MOVED; s++) {
+        for (size_t t = 0; t < LONG; t++) {
+            x[s][t] = uniform(1000 + t - s % 7) + 0.2 * uniform(5000 + s * LONG + t);
+            y[2 * s][t] = x[s][t];
+        }
+    }
+    o.lag_first = -4;
+    o.lag_last = 6;
+    o.top = 3;
+    struct leat_correlate_result *r = correlate(c, &rows, &o);
+    for (size_t i = 0, k = 0; i < MOVED; i++) {
+        for (size_t j = i + 1; j < MOVED; j++, k++) {
+            const int lag = (int)(j % 7) - (int)(i % 7);
+            if (lag >= o.lag_first) {
+                assert_int_equal(r->lag[k], lag);
+                assert_true(r->r[k] > 0.9);
+            } else {
+                assert_true(fabs(r->r[k]) < 0.5 && r->lag[k] >= -4 && r->lag[k] <= 6);
+            }
+        }
+    }
+    assert_true(r->n_pairs == 3 && r->pairs[0].r > 0.9 && r->n_undefined == 0);
+    rows.data = y; /* other rows between them, and without r */
+    rows.row_bytes = sizeof y[0] * 2;
+    o.without_r = 1;
+    struct leat_correlate_result *apart = correlate(c, &rows, &o);
+    assert_null(apart->r);
+    assert_memory_equal(apart->lag, r->lag, (size_t)MOVED * (MOVED - 1) / 2 * sizeof *r->lag);
+    assert_memory_equal(apart->pairs, r->pairs, 3 * sizeof *r->pairs);
+    leat_correlate_free(apart);
+    leat_correlate_free(r);
+    y[4][7] = NAN;
+    assert_int_equal(leat_correlate(c, &rows, &o, &none), LEAT_BAD_INPUT);
+    assert_non_null(strstr(leat_error(c), "row 2 (the first is 0) has missing samples"));
+    o.lag_last = LONG - 2;
+    assert_int_equal(leat_correlate(c, &rows, &o, &none), LEAT_BAD_ARGUMENT);
+    o.lag_last = -5;
+    assert_int_equal(leat_correlate(c, &rows, &o, &none), LEAT_BAD_ARGUMENT);
+    o.lag_last = 2;
+    o.method = LEAT_SPEARMAN;
+    assert_int_equal(leat_correlate(c, &rows, &o, &none), LEAT_BAD_ARGUMENT);
+    assert_non_null(strstr(leat_error(c), "lags are not sought of ranks"));
+    leat_close(c);
+}
+
 static void of_many_series_each_is_taken_once(void **state)
 {
     enum { MANY = 600, FEW = 16 };
@@ -177,6 +232,7 @@ int main(void)
         cmocka_unit_test(coefficients_are_those_of_the_formula),
         cmocka_unit_test(rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient),
         cmocka_unit_test(ranks_are_of_the_order_alone),
+        cmocka_unit_test(of_each_pair_the_best_lag_is_found),
         cmocka_unit_test(of_many_series_each_is_taken_once),
         cmocka_unit_test(what_is_wrong_with_series_is_said),
     };

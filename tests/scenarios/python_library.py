@@ -52,6 +52,17 @@ only = leat.correlate(x, r=False, top=3)
 assert only.r is None and np.array_equal(only.pairs["r"], got.pairs["r"][:3])
 assert leat.correlate(x).pairs is None or len(leat.correlate(x).pairs) == 0
 
+lagged = leat.correlate(x, lags=(-3, 5), top=4, precision="f32")
+shifted = {lag: np.corrcoef(x[:, max(lag, 0):200 + min(lag, 0)], x[:, max(-lag, 0):200 - max(lag, 0)])[60:, :60]
+           for lag in range(-3, 6)}  # [i, j]: of j, `lag` samples later
+best = np.stack([shifted[lag] for lag in range(-3, 6)])
+upper = np.triu_indices(60, 1)
+assert np.allclose(np.abs(lagged.r), np.abs(best).max(0)[upper], 0, 1e-12) and lagged.lag.dtype == np.int32
+assert np.allclose(lagged.r, best[(lagged.lag + 3, *upper)], 0, 1e-12) and set(lagged.lag) == set(range(-3, 6))
+assert np.array_equal(lagged.lag_matrix(), -lagged.lag_matrix().T) and lagged.lag_matrix()[upper].tolist() == lagged.lag.tolist()
+assert lagged.pairs["r"][0] == lagged.r[np.abs(lagged.r).argmax()] and got.lag is None
+assert np.array_equal(leat.correlate(x, lags=4).lag, leat.correlate(x, lags=(-4, 4), r=False).lag)
+
 points = np.vstack([rng.normal(c, 1, size=(300, 3)) for c in (0, 8, [3, 9, 0], -7)])
 rng.shuffle(points)
 theirs = KMeans(4, init=points[:4], n_init=1, algorithm="lloyd").fit(points)
@@ -110,6 +121,8 @@ for name, none in ("thickness", -9999), ("arrival", -1):  # as other readers see
     text = np.loadtxt(f"text/s/{name}.asc.gz", comments=list("ncxyN"))
     assert np.array_equal(np.where(np.isnan(dem), none, told[name]), text), name
 assert np.array_equal(leat.run("x.clusters.npy", pipeline="pearson", series="rows")["r"], got.r)
+told = leat.run("x.clusters.npy", pipeline="pearson", series="rows", lags="-3:5")
+assert np.array_equal(told["r_lag"][upper], lagged.r) and np.array_equal(told["lag"], lagged.lag_matrix())
 several = leat.run("p.points.npy", "x.clusters.npy", options=["--threads", "2"], figure="none", tables=False)
 assert set(several) == {"p", "x"} and "pairs" not in several["x"] and "labels" in several["p"]
 assert np.array_equal(several["p"]["labels"], leat.kmeans(points).labels)
@@ -120,6 +133,9 @@ assert list(told["series"]["name"]) == ["a, b", "c", "d"] and told["pairs"]["n"]
 assert leat.load("out/s")["summary"] == leat.load("out/s", tables=False)["summary"]
 
 # --- errors
+raises(leat.BadArgument, "lags: (3, 1); give a whole number", leat.correlate, x, lags=(3, 1))
+raises(leat.BadInput, "row 0 (the first is 0) has missing", leat.correlate, np.where(x == x[0, 5], np.nan, x), lags=2)
+raises(leat.BadArgument, "fewer than min_samples", leat.correlate, x, lags=198)
 raises(leat.BadArgument, "give one of pearson, spearman", leat.correlate, x, "kendall")
 raises(leat.BadArgument, "2 to 2^24 of them", leat.correlate, x[:1])
 raises(ValueError, "3 dimensions; give 2", leat.correlate, np.zeros((2, 2, 2)))
