@@ -354,7 +354,7 @@ json_t *service_page_pack(const struct service *s)
     if (p == NULL) {
         return json_null();
     }
-    return json_pack("{s:o, s:i, s:i, s:o}", "address", text_json(p->listener.address), "pid",
-                     p->is_running ? p->process.pid : 0, "restarts", (int)p->n_restarts, "why",
-                     text_json(p->why));
+    return json_pack("{s:o, s:o, s:i, s:o}", "address", text_json(p->listener.address), "pid",
+                     p->is_running ? json_integer(p->process.pid) : json_null(), "restarts",
+                     (int)p->n_restarts, "why", text_json(p->why));
 }

@@ -169,12 +169,12 @@ static json_t *pack_workers(const struct service *s)
         }
         bool waits = !w->is_running && w->again_ms > now;
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:o, s:i, s:s, s:i, s:f, s:o, s:o}", "name", w->name, "device",
-                      text_json(w->device), "pid", w->is_running ? w->process.pid : 0, "state",
-                      retires ? "retiring" : states[w->state], "deaths", (int)w->n_deaths,
-                      "again_in_s", waits ? (double)(w->again_ms - now) * 1e-3 : 0.0, "why",
-                      text_json(why), "busy", service_figures_pack_busy(&s->busy[w->place])));
+            list, json_pack("{s:s, s:o, s:o, s:s, s:i, s:f, s:o, s:o}", "name", w->name, "device",
+                            text_json(w->device), "pid",
+                            w->is_running ? json_integer(w->process.pid) : json_null(), "state",
+                            retires ? "retiring" : states[w->state], "deaths", (int)w->n_deaths,
+                            "again_in_s", waits ? (double)(w->again_ms - now) * 1e-3 : 0.0, "why",
+                            text_json(why), "busy", service_figures_pack_busy(&s->busy[w->place])));
     }
     return list;
 }

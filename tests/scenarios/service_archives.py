@@ -1,6 +1,7 @@
 """Archives in the watched folder: each is one drop and one result, with the results of its files in it; killed at any
 time, each is there once and whole."""
 # ctest: long slots=1 tsan=soak
+import contextlib
 import filecmp
 import io
 import json
@@ -221,11 +222,10 @@ for k in range(200):
     if k % 2 == 0:
         s.stop(None, signal.SIGKILL)
         s = Service("killed", "--config", "conf", "--threads", "1", "--max-attempts", "100")
-    elif s.status()["workers"]:
-        try:
-            os.kill(s.status()["workers"][0]["pid"], signal.SIGKILL)
-        except (ProcessLookupError, KeyError, IndexError):
-            pass
+    else:
+        for pid in [w["pid"] for w in s.status()["workers"] if w["pid"]]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 s.until(lambda: n_done() == n, "all are done in spite of kills")
 s.check(hits > 0, "no kill has hit an archive")
 s.check(not os.listdir("killed/failed"), f"a good archive has failed: {s.reasons()}")

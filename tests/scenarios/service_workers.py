@@ -129,6 +129,8 @@ with open("auto.conf", "w") as f:
 s, _ = run("auto", absent, good[:3], [], "-b", "auto", "--config", "auto.conf")
 workers = {w["name"]: w["state"] for w in s.status()["workers"]}
 s.check(workers == {"cuda:0": "out", "cpu": "ready"}, f"{workers}")
+# Who has no process has no number of one: a script that hands 0 to kill would end all of its own group.
+s.until(lambda: [w["pid"] is None for w in s.status()["workers"]] == [True, False], f"{s.status()['workers']}")
 s.until(lambda: s.status()["workers"][0]["again_in_s"] > 0, "it is never tried again")
 with open("auto.conf", "w") as f:
     f.write("level = 2\n")
