@@ -13,6 +13,7 @@
 #include "pipeline/engine/thread_pool.h"
 #include "pipeline/names/machine.h"
 #include "pipeline/names/sandbox.h"
+#include "pipeline/names/template.h"
 #include "pipeline/names/text.h"
 #include "pipeline/page/http_calls.h"
 #include "pipeline/ranks/ranks.h"
@@ -34,6 +35,9 @@
 #include <unistd.h>
 #include <uv.h>
 #include <zlib.h>
+
+TEMPLATE_LINK_IN("doctor_page", "pipeline/commands/doctor.txt");
+extern const char doctor_page[];
 
 /* Compiler that leat was built with: "gcc 12.2.0". */
 static const char *compiler(void)
@@ -291,152 +295,64 @@ static enum status examine(const struct settings *s, json_t **out)
 
 /* --- for people ------------------------------------------------------------------------------ */
 
-/* "  label        value" */
-static void line(const char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void line(const char *label, const char *format, ...)
+/* What stands before the others of a line. */
+static void set_label(json_t *o, const char *text)
 {
-    va_list args;
-    printf("  %-14s ", label);
-    va_start(args, format);
-    vprintf(format, args);
-    va_end(args);
-    putchar('\n');
+    json_object_set_new(o, "label", json_sprintf("%-14s", text));
 }
 
-static const char *size_at(char out[TEXT_NUMBER_BYTES], const json_t *o, const char *key)
+static json_t *list_backends(json_t *report)
 {
-    return json_is_null(json_object_get(o, key)) ? "no limit"
-                                                 : text_size(out, (uint64_t)text_count_at(o, key));
-}
-
-static void print_backend(const char *name, const json_t *b)
-{
-    char total[TEXT_NUMBER_BYTES], unused[TEXT_NUMBER_BYTES], took[TEXT_NUMBER_BYTES];
-    const long long n_threads = text_count_at(b, "threads");
-    if (!works(b)) {
-        line(name, "does not work: %s", text_at(b, "reason"));
-        return;
-    }
-    line(name, "works: %s", text_at(b, "device"));
-    line("", "%s", text_at(b, "detail"));
-    if (json_object_get(b, "advice") != NULL) {
-        line("", "%s", text_at(b, "advice"));
-    }
-    if (text_count_at(b, "memory_bytes") > 0) {
-        line("", "%lld multiprocessors, memory %s, %s of it free", n_threads,
-             size_at(total, b, "memory_bytes"), size_at(unused, b, "memory_free"));
-    } else {
-        line("", "%lld thread%s", n_threads, n_threads == 1 ? "" : "s");
-    }
-    line("", "self-test passed; opening and testing took %s",
-         text_duration(took, json_number_value(json_object_get(b, "test_s"))));
-}
-
-static void print_backends(const json_t *report)
-{
-    const json_t *const backends = json_object_get(report, "backends"), *const devices =
-                                                                            json_object_get(
-                                                                                report, "devices");
-    const char *const asked = text_at(report, "backend_asked"), *const chosen =
-                                                                    text_at(report, "backend");
+    json_t *const backends = json_object_get(report, "backends"),
+                  *const devices = json_object_get(report, "devices"), *device;
+    json_t *const list = json_pack("[O]", json_object_get(backends, "cpu"));
     size_t i;
-    json_t *device;
-    printf("\nBackends\n");
-    print_backend("cpu", json_object_get(backends, "cpu"));
+    set_label(json_array_get(list, 0), "cpu");
     json_array_foreach(devices, i, device)
     {
         char name[32];
         snprintf(name, sizeof(name), "cuda:%lld", text_count_at(device, "number"));
-        print_backend(name, device);
+        set_label(device, name);
+        json_array_append(list, device);
     }
     if (json_array_size(devices) == 0) {
-        print_backend("cuda", json_object_get(backends, "cuda"));
+        set_label(json_object_get(backends, "cuda"), "cuda");
+        json_array_append(list, json_object_get(backends, "cuda"));
     }
-    line("--backend", "%s: %s", asked,
-         *chosen == '\0'              ? "does not work"
-         : strcmp(chosen, "cpu") == 0 ? "takes the CPU"
-         : strcmp(asked, "auto") == 0 ? "takes CUDA for large jobs, the CPU for small ones"
-                                      : "takes CUDA");
+    return list;
 }
 
-static void print_output(const json_t *f)
+static const char *what_it_takes(const char *asked, const char *chosen)
 {
-    char room[TEXT_NUMBER_BYTES];
-    const char *const folder = text_at(f, "folder"), *const where = text_at(f, "where");
-    printf("\nOutput\n");
-    if (!json_is_true(json_object_get(f, "writable"))) {
-        line(folder, "is not writable: %s", text_at(f, "reason"));
-    } else if (json_is_true(json_object_get(f, "exists"))) {
-        line(folder, "is writable (%s)", where);
-    } else {
-        line(folder, "is not there yet; can be made beneath %s", where);
-    }
-    line("", "%s free", size_at(room, f, "free_bytes"));
+    return *chosen == '\0'              ? "does not work"
+           : strcmp(chosen, "cpu") == 0 ? "takes the CPU"
+           : strcmp(asked, "auto") == 0 ? "takes CUDA for large jobs, the CPU for small ones"
+                                        : "takes CUDA";
 }
 
-/* The number in such units. */
-static const char *limit_at(char out[TEXT_NUMBER_BYTES], const json_t *o, const char *key,
-                            int decimals, double unit)
+/* By doctor.txt; the report gets what it lacks for that. */
+static void print_text(json_t *report)
 {
-    snprintf(out, TEXT_NUMBER_BYTES, "%.*f", decimals, (double)text_count_at(o, key) / unit);
-    return json_is_null(json_object_get(o, key)) ? "no limit" : out;
-}
-
-static void print_limits(const json_t *limits)
-{
-    char text[TEXT_NUMBER_BYTES];
-    printf("\nLimits\n");
-    line("open files", "%s", limit_at(text, limits, "open_files", 0, 1));
-    line("locked memory", "%s", size_at(text, limits, "locked_bytes"));
-    line("group memory", "%s", size_at(text, limits, "group_memory_bytes"));
-    line("group CPUs", "%s", limit_at(text, limits, "group_cpu_milli", 2, 1000));
-}
-
-static void print_sandbox(const json_t *means)
-{
-    size_t i;
-    json_t *lack;
-    printf("\nSandbox of workers\n");
-    if (text_count_at(means, "landlock") > 0) {
-        line("Landlock", "version %lld", text_count_at(means, "landlock"));
-    } else {
-        line("Landlock", "none");
-    }
-    line("system calls",
-         json_is_true(json_object_get(means, "filter")) ? "can be filtered" : "cannot be filtered");
-    json_array_foreach(json_object_get(means, "lacks"), i, lack)
-    {
-        line("", "%s", json_string_value(lack));
-    }
-}
-
-static void print_text(const json_t *report)
-{
-    char total[TEXT_NUMBER_BYTES], bound[TEXT_NUMBER_BYTES];
-    const json_t *const machine = json_object_get(report, "machine"), *const mpi = json_object_get(
-                                                                          report, "mpi");
-    const long long n_threads = text_count_at(machine, "threads");
+    json_t *const output = json_object_get(report, "output"), *const named = json_array(), *version;
+    json_t *const limits = json_object_get(report, "limits");
+    const json_t *const milli = json_object_get(limits, "group_cpu_milli");
+    const char *const takes =
+        what_it_takes(text_at(report, "backend_asked"), text_at(report, "backend"));
     const char *name;
-    json_t *version;
-    printf("leat %s (%s)\n\nMachine\n", LEAT_VERSION, compiler());
-    line("system", "%s", text_at(machine, "system"));
-    line("processors", "%lld usable, %lld computing thread%s", text_count_at(machine, "processors"),
-         n_threads, n_threads == 1 ? "" : "s");
-    line("memory", "%s, of which leat's own bulk memory may be %s",
-         size_at(total, machine, "memory_bytes"), size_at(bound, machine, "memory_bound"));
-    print_backends(report);
-    printf("\nSeveral nodes\n");
-    line("--mpi", works(mpi) ? "can be used: %s" : "does not work: %s",
-         text_at(mpi, works(mpi) ? "library" : "reason"));
-    print_output(json_object_get(report, "output"));
-    print_limits(json_object_get(report, "limits"));
-    print_sandbox(json_object_get(report, "sandbox"));
-    printf("\nLibraries\n");
     json_object_foreach(json_object_get(report, "libraries"), name, version)
     {
-        line(name, "%s", json_string_value(version));
+        json_t *const library = json_pack("{s:O}", "version", version);
+        set_label(library, name);
+        json_array_append_new(named, library);
     }
+    json_object_set_new(
+        limits, "group_cpus",
+        json_is_null(milli) ? json_null() : json_sprintf("%.2f", json_number_value(milli) / 1000));
+    set_label(output, text_at(output, "folder"));
+    json_object_set_new(report, "shown", list_backends(report));
+    json_object_set_new(report, "takes", json_string(takes));
+    json_object_set_new(report, "named", named);
+    template_print(stdout, doctor_page, json_incref(report));
 }
 
 enum status command_doctor(const struct settings *s, int *exit_status)

@@ -1,13 +1,12 @@
 /*
- * page_html - see page_html.h. What a page shows stands in its template, index.html or folder.html;
- * here the document gets what it lacks for that.
+ * page_html - see page_html.h. What is shown stands in templates, index.html, folder.html and
+ * metrics.txt; here the document gets what it lacks for that.
  */
 #include "pipeline/page/page_html.h"
 
 #include "formats/base/file_name.h"
+#include "pipeline/names/template.h"
 #include "pipeline/names/text.h"
-#include "pipeline/page/page_assets.h"
-#include "pipeline/page/page_template.h"
 #include "pipeline/status/status_text.h"
 #include "watch/files/xalloc.h"
 
@@ -18,38 +17,29 @@
  * the headings are of all. */
 enum { SHOWN = 50, SHOWN_AT_ONCE = 8, FAILURES_AT_ONCE = 4, CHART_MINUTES = 60 };
 
+TEMPLATE_LINK_IN("page_index", "pipeline/page/index.html");
+TEMPLATE_LINK_IN("page_folder", "pipeline/page/folder.html");
+TEMPLATE_LINK_IN("page_metrics", "pipeline/page/metrics.txt");
+extern const char page_index[], page_folder[], page_metrics[];
+
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* Sets KEY_shown, unless there is nothing to show: of the list at KEY the first entries whose name
- * holds the text, how many of `total` that leaves out, and where it is folded. KEY_among: in how
- * many of `total` the text was looked for, if not in all. */
+/* As status_text_show, and where the list is folded. KEY_among: in how many of `total` the text was
+ * looked for, if not in all. */
 static void show_list(json_t *d, const char *key, const char *name, const char *search,
                       size_t at_once, json_int_t total)
 {
-    json_t *entries = json_array(), *entry;
-    char shown[32];
-    size_t i, n = 0;
-    json_array_foreach(json_object_get(d, key), i, entry)
-    {
-        if (n < SHOWN && strcasestr(text_at(entry, name), search) != NULL) {
-            json_array_append(entries, entry);
-            n++;
-        }
-    }
+    char among[32];
+    json_t *const shown = status_text_show(d, key, name, search, SHOWN, total);
+    json_t *const entries = json_object_get(shown, "entries");
+    const size_t n = json_array_size(entries), n_all = json_array_size(json_object_get(d, key));
     json_object_set_new(json_array_get(entries, at_once), "fold",
                         json_integer((json_int_t)(n - at_once)));
-    const json_int_t left = *search == '\0' && total > (json_int_t)n ? total - (json_int_t)n : 0;
-    snprintf(shown, sizeof(shown), "%s_among", key);
-    if ((json_int_t)i < total) {
-        json_object_set_new(d, shown, json_integer((json_int_t)i));
+    json_object_set_new(shown, "is_folded", json_boolean(n > at_once));
+    if ((json_int_t)n_all < total) {
+        snprintf(among, sizeof(among), "%s_among", key);
+        json_object_set_new(d, among, json_integer((json_int_t)n_all));
     }
-    snprintf(shown, sizeof(shown), "%s_shown", key);
-    if (n > 0 || left > 0) {
-        json_object_set_new(d, shown,
-                            json_pack("{s:O, s:b, s:I}", "entries", entries, "is_folded",
-                                      n > at_once, "n_left", left));
-    }
-    json_decref(entries);
 }
 
 /* What cures a failure of that kind, before it is tried again. */
@@ -132,19 +122,6 @@ static json_t *notice_of(const json_t *d, const char *notice)
     return json_string_nocheck(notice);
 }
 
-static void complete_job(json_t *job)
-{
-    const json_int_t attempt = text_count_at(job, "attempt");
-    const double done = (double)text_count_at(job, "steps"),
-                 all = (double)text_count_at(job, "total_steps");
-    json_object_set_new(job, "again", json_integer(attempt > 1 ? attempt : 0));
-    if (done > 0) {
-        json_object_set_new(
-            job, "left_s",
-            json_real(json_number_value(json_object_get(job, "for_s")) / done * (all - done)));
-    }
-}
-
 static void complete_all(json_t *list, void (*complete)(json_t *entry))
 {
     size_t i;
@@ -157,17 +134,11 @@ static void complete_all(json_t *list, void (*complete)(json_t *entry))
 
 /* --- figures over time ------------------------------------------------------------------------ */
 
-static void complete_rates(json_t *d)
+static void complete_minutes(json_t *d)
 {
-    const json_t *rates = json_object_get(d, "rates");
     json_t *minutes = json_object_get(d, "minutes"), *m;
-    char text[TEXT_NUMBER_BYTES];
     json_int_t most = 0;
     size_t i;
-    double rate = json_number_value(json_object_get(rates, "jobs_per_s_1min"));
-    json_object_set_new(d, "rate_1min", json_string(text_rate(text, rate)));
-    rate = json_number_value(json_object_get(rates, "jobs_per_s_15min"));
-    json_object_set_new(d, "rate_15min", json_string(text_rate(text, rate)));
     json_array_foreach(minutes, i, m)
     {
         const json_int_t n = text_count_at(m, "done") + text_count_at(m, "failed");
@@ -181,13 +152,6 @@ static void complete_rates(json_t *d)
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
-/* Takes the document over. */
-static void fill(const char *template, json_t *document, struct bytes *out)
-{
-    page_template(template, document, out);
-    json_decref(document);
-}
-
 void page_html(const json_t *document, const struct page_view *view, struct bytes *out)
 {
     const char *search = view->search;
@@ -197,8 +161,8 @@ void page_html(const json_t *document, const struct page_view *view, struct byte
     json_object_set_new(d, "notice", notice_of(d, view->notice));
     json_object_set_new(d, "is_well", json_boolean(status_text_is_ready(d)));
     move_held(d);
-    complete_rates(d);
-    complete_all(json_object_get(d, "in_flight"), complete_job);
+    complete_minutes(d);
+    status_text_complete(d);
     complete_all(json_object_get(d, "failed"), complete_failure);
     complete_all(json_object_get(d, "done"), complete_result);
     show_list(d, "in_flight", "name", search, SHOWN_AT_ONCE, text_count_at(d, "n_running"));
@@ -208,12 +172,35 @@ void page_html(const json_t *document, const struct page_view *view, struct byte
     show_list(d, "queued", "name", search, SHOWN_AT_ONCE, text_count_at(d, "n_queued"));
     show_list(d, "failed", "name", search, FAILURES_AT_ONCE, text_count_at(d, "n_failed"));
     show_list(d, "done", "result", search, SHOWN, 0);
-    fill(page_index, d, out);
+    template_fill(page_index, TEMPLATE_HTML, d, out);
 }
 
 void page_html_trouble(const char *text, struct bytes *out)
 {
-    fill(page_index, json_pack("{s:o}", "trouble", text_json(text)), out);
+    template_fill(page_index, TEMPLATE_HTML, json_pack("{s:o}", "trouble", text_json(text)), out);
+}
+
+/* What its busy time has stands in the worker itself. */
+static void complete_worker(json_t *worker)
+{
+    const char *const state = text_at(worker, "state");
+    json_t *const busy = json_object_get(worker, "busy"), *lane;
+    size_t i;
+    json_object_set_new(worker, "is_up", json_boolean(strcmp(state, "ready") == 0));
+    json_array_foreach(json_object_get(busy, "lanes"), i, lane)
+    {
+        json_object_set(lane, "name", json_object_get(worker, "name"));
+    }
+    json_object_update(worker, busy);
+}
+
+void page_html_metrics(const json_t *document, struct bytes *out)
+{
+    json_t *d = xalloc_checked(json_deep_copy(document));
+    json_object_set_new(d, "is_well", json_boolean(status_text_is_ready(d)));
+    json_object_set_new(d, "is_paused", json_boolean(strcmp(text_at(d, "state"), "paused") == 0));
+    complete_all(json_object_get(d, "workers"), complete_worker);
+    template_fill(page_metrics, TEMPLATE_METRICS, d, out);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -235,12 +222,12 @@ void page_html_folder(const char *path, const char *search, json_t *entries, siz
 {
     struct bytes up = {0};
     for (const char *at = path; (at = strchr(at, '/')) != NULL; at++) {
-        page_put(&up, "../", 3);
+        template_put(&up, "../", 3);
     }
-    page_put(&up, "", 1);
+    template_put(&up, "", 1);
     json_t *d = json_pack("{s:o, s:o, s:o, s:o, s:I}", "path", json_string_nocheck(path), "search",
                           json_string_nocheck(search), "up", json_string((char *)up.data),
                           "entries", entries, "n_more", (json_int_t)n_more);
     bytes_free(&up);
-    fill(page_folder, d, out);
+    template_fill(page_folder, TEMPLATE_HTML, d, out);
 }

@@ -1,5 +1,6 @@
 /*
- * page_html - the status document as a page, and lists of folders.
+ * page_html - the status document as a page and as Prometheus reads it (text format 0.0.4), and
+ * lists of folders.
  *
  * Complete without a script. Every address in it is relative, so that a proxy may put it beneath
  * any path. All text of the document is escaped twice: for readers, as the log does, and for HTML
@@ -26,6 +27,9 @@ struct page_view {
 void page_html(const json_t *document, const struct page_view *view, struct bytes *out);
 /* The page that says why there is none. */
 void page_html_trouble(const char *text, struct bytes *out);
+/* Appends the document's metrics: names and units as Prometheus asks for them, base units, and
+ * _total behind what only grows since the service's start. */
+void page_html_metrics(const json_t *document, struct bytes *out);
 
 /* A list of a folder, whose path is "results/..." as it was asked for: its entries, in an array
  * that is taken over. */

@@ -7,13 +7,11 @@
 #include "pipeline/page/page_server.h"
 
 #include "formats/base/log.h"
+#include "pipeline/names/template.h"
 #include "pipeline/names/text.h"
 #include "pipeline/page/http_calls.h"
-#include "pipeline/page/page_assets.h"
 #include "pipeline/page/page_form.h"
 #include "pipeline/page/page_html.h"
-#include "pipeline/page/page_metrics.h"
-#include "pipeline/page/page_template.h"
 #include "pipeline/status/status_file.h"
 #include "pipeline/status/status_text.h"
 #include "watch/files/xalloc.h"
@@ -30,6 +28,10 @@
 #include <unistd.h>
 
 static const char cookie[] = "leat_token";
+
+TEMPLATE_LINK_IN("page_style", "pipeline/page/page.css");
+TEMPLATE_LINK_IN("page_script", "pipeline/page/page.js");
+extern const char page_style[], page_script[];
 
 struct connection {
     bool is_used, is_asked; /* asked: its request has come */
@@ -197,7 +199,7 @@ static enum MHD_Result send_metrics(const struct answer *a)
     if (document == NULL) {
         return send_text(a, MHD_HTTP_SERVICE_UNAVAILABLE, "The service gives no answer.\n");
     }
-    page_metrics(document, &text);
+    page_html_metrics(document, &text);
     return send_bytes(a, MHD_HTTP_OK, &text, "text/plain; version=0.0.4; charset=utf-8");
 }
 
@@ -216,13 +218,24 @@ static enum MHD_Result send_health(const struct answer *a)
     return send_bytes(a, MHD_HTTP_SERVICE_UNAVAILABLE, &text, plain);
 }
 
-static enum MHD_Result send_asset(const struct answer *a, const struct page_asset *asset)
+/* What the page asks for: constant text. */
+static enum MHD_Result send_asset(const struct answer *a, const char *text, const char *type)
 {
-    struct MHD_Response *response = text_response(asset->text);
+    struct MHD_Response *response = text_response(text);
     if (response != NULL) {
         http.add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
     }
-    return send_response(a, MHD_HTTP_OK, response, asset->type, page_policy);
+    return send_response(a, MHD_HTTP_OK, response, type, page_policy);
+}
+
+static enum MHD_Result send_style(const struct answer *a)
+{
+    return send_asset(a, page_style, "text/css; charset=utf-8");
+}
+
+static enum MHD_Result send_script(const struct answer *a)
+{
+    return send_asset(a, page_script, "text/javascript; charset=utf-8");
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -252,8 +265,8 @@ static enum MHD_Result send_folder(const struct answer *a)
                    : send_text(a, MHD_HTTP_NOT_FOUND, "There is no such page.\n");
     }
     const char *slash = strrchr(a->path, '/');
-    page_template_path(slash != NULL ? slash + 1 : a->path, &text);
-    page_put(&text, "/", 2); /* with its end */
+    template_path(slash != NULL ? slash + 1 : a->path, &text);
+    template_put(&text, "/", 2); /* with its end */
     const enum MHD_Result result =
         send_with(a, MHD_HTTP_FOUND, "", MHD_HTTP_HEADER_LOCATION, (const char *)text.data);
     bytes_free(&text);
@@ -389,14 +402,17 @@ static enum MHD_Result send_asked(const struct answer *a)
     static const struct {
         const char *path;
         enum MHD_Result (*send)(const struct answer *);
-    } pages[] = {{"", send_page}, {"metrics", send_metrics}, {"healthz", send_health}};
+    } pages[] = {{"", send_page},
+                 {"page.css", send_style},
+                 {"page.js", send_script},
+                 {"metrics", send_metrics},
+                 {"healthz", send_health}};
     for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
         if (strcmp(a->path, pages[i].path) == 0) {
             return pages[i].send(a);
         }
     }
-    const struct page_asset *asset = page_asset_find(a->path);
-    return asset != NULL ? send_asset(a, asset) : send_below(a);
+    return send_below(a);
 }
 
 /* --- forms ------------------------------------------------------------------------------------ */

@@ -24,13 +24,21 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Prints the page. All text of the document is escaped (text_put). */
+/* Prints the page. All text of the document is escaped (template.h). */
 void status_text_print(FILE *out, const json_t *document);
 /* Prints the first `most` failures, how many of all `total` are left out (the list may end before),
  * and the command that tries again, with this spool ("": none) as a shell understands it: entries
  * {id, name, kind, text}. */
 void status_text_print_failed(FILE *out, const json_t *failed, size_t most, size_t total,
                               const char *spool);
+/* For a template. Sets KEY_shown, unless there is nothing to show, and returns it, borrowed:
+ * `entries`, of the list at KEY the first `most` whose text at `name` holds `search`, and `n_left`,
+ * how many of all `total` that leaves out ("": any; else 0). */
+json_t *status_text_show(json_t *document, const char *key, const char *name, const char *search,
+                         size_t most, json_int_t total);
+/* For a template: adds to jobs in flight `again`, their attempt but for the first, `left_s`, of a
+ * simulation, and the text `percent`. */
+void status_text_complete(json_t *document);
 /* Whether the service is running and ready. */
 bool status_text_is_ready(const json_t *document);
 

@@ -4,9 +4,8 @@
  * ctest: tree
  */
 #include "formats/base/excerpt.h"
+#include "pipeline/names/template.h"
 #include "pipeline/page/page_html.h"
-#include "pipeline/page/page_metrics.h"
-#include "pipeline/page/page_template.h"
 
 #include "tests/support/status_document.h"
 
@@ -22,7 +21,7 @@ static char *made(void (*make)(const json_t *, struct bytes *), json_t *document
     struct bytes out = {0};
     assert_non_null(document);
     make(document, &out);
-    page_put(&out, "", 1);
+    template_put(&out, "", 1);
     json_decref(document);
     return (char *)out.data;
 }
@@ -39,7 +38,7 @@ static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct bytes text = {0};
         assert_int_equal(excerpt_html(cases[i][0], &text), STATUS_OK);
-        page_put(&text, "", 1);
+        template_put(&text, "", 1);
         assert_string_equal((char *)text.data, cases[i][1]);
         bytes_free(&text);
     }
@@ -49,8 +48,8 @@ static void bytes_that_mean_something_in_an_address_are_encoded(void **state)
 {
     struct bytes path = {0};
     (void)state;
-    page_template_path("a b/c?d#e%f\"g\xc3\xa4-._~", &path);
-    page_put(&path, "", 1);
+    template_path("a b/c?d#e%f\"g\xc3\xa4-._~", &path);
+    template_put(&path, "", 1);
     assert_string_equal((char *)path.data, "a%20b/c%3Fd%23e%25f%22g%C3%A4-._~");
     bytes_free(&path);
 }
@@ -123,7 +122,7 @@ static void buttons_take_the_place_of_commands_where_there_is_a_key(void **state
     json_t *d = status_document();
     (void)state;
     page_html(d, &(struct page_view){"", "00ff", "held <b>"}, &out);
-    page_put(&out, "", 1);
+    template_put(&out, "", 1);
     json_decref(d);
     const char *html = (const char *)out.data;
     assert_null(strstr(html, "<pre>"));
@@ -146,7 +145,7 @@ static void a_held_job_stands_among_those_that_are_queued(void **state)
                           json_pack("{s:s, s:s, s:i}", "path", "q.clusters.csv", "reason",
                                     "held by the administrator", "since_s", 3));
     page_html(d, &(struct page_view){"", "00ff", "hold 20261121-030441-000009: held"}, &out);
-    page_put(&out, "", 1);
+    template_put(&out, "", 1);
     json_decref(d);
     const char *html = (const char *)out.data;
     assert_null(strstr(html, "held by the administrator"));
@@ -162,12 +161,12 @@ static void a_search_leaves_those_whose_names_hold_the_text(void **state)
     json_t *d = status_document();
     (void)state;
     page_html(d, &(struct page_view){"C.CLUSTERS<", "", ""}, &out);
-    page_put(&out, "", 1);
+    template_put(&out, "", 1);
     assert_non_null(strstr((char *)out.data, "value=\"C.CLUSTERS&lt;\""));
     assert_null(strstr((char *)out.data, "<li><span class=\"name\">c.clusters.csv"));
     bytes_clear(&out);
     page_html(d, &(struct page_view){"C.CLUSTERS", "", ""}, &out);
-    page_put(&out, "", 1);
+    template_put(&out, "", 1);
     json_decref(d);
     assert_non_null(strstr((char *)out.data, "<span class=\"name\">c.clusters.csv"));
     assert_null(strstr((char *)out.data, "w.zip"));
@@ -185,7 +184,7 @@ static void page_and_metrics_are_what_the_document_holds(void **state)
     char *text = made(whole_page, status_document());
     status_document_is(text, LEAT_TREE "/tests/support/status_document.html");
     free(text);
-    text = made(page_metrics, status_document());
+    text = made(page_html_metrics, status_document());
     status_document_is(text, LEAT_TREE "/tests/support/status_document.metrics");
     free(text);
 }
@@ -227,7 +226,7 @@ static void labels_are_escaped_and_numbers_whole(void **state)
 {
     (void)state;
     char *text =
-        made(page_metrics,
+        made(page_html_metrics,
              json_pack("{s:b, s:f, s:[{s:s, s:I, s:i, s:I}], s:{s:[{s:f, s:i}], s:i, s:f}}",
                        "ready", 0, "uptime_s", 1.5, "pipelines", "pipeline", "a\"b\\c\nd", "done",
                        (json_int_t)123456789012, "failed", 0, "input_bytes", (json_int_t)1 << 50,

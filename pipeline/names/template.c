@@ -1,31 +1,44 @@
 /*
- * page_template - see page_template.h. The templates are ours (page_assets): a mistake in one is a
- * programmer's.
+ * template - see template.h. The templates are ours: a mistake in one is a programmer's.
  */
-#include "pipeline/page/page_template.h"
+#include "pipeline/names/template.h"
 
 #include "formats/base/excerpt.h"
 #include "pipeline/names/text.h"
 #include "watch/files/xalloc.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct writer {
+    const char *begin; /* of the template */
+    enum template_kind kind;
     struct bytes *out;
     const json_t *document;
 };
 
-void page_put(struct bytes *out, const void *text, size_t n)
+void template_put(struct bytes *out, const void *text, size_t n)
 {
     (void)!xalloc_status(bytes_append(out, text, n));
 }
 
 static void put(struct writer *w, const char *text)
 {
-    (void)!xalloc_status(excerpt_html(text, w->out));
+    if (w->kind == TEMPLATE_HTML) {
+        (void)!xalloc_status(excerpt_html(text, w->out));
+    }
+    while (w->kind == TEMPLATE_TEXT && *text != '\0') {
+        char shown[4];
+        template_put(w->out, shown, excerpt_escape_next(shown, &text));
+    }
+    for (; w->kind == TEMPLATE_METRICS && *text != '\0'; text++) { /* a label's value */
+        if (*text == '\n' || *text == '"' || *text == '\\') {
+            template_put(w->out, "\\", 1);
+        }
+        template_put(w->out, *text == '\n' ? "n" : text, 1);
+    }
 }
 
 /* --- forms ------------------------------------------------------------------------------------ */
@@ -46,7 +59,7 @@ static void put_plain(struct writer *w, const json_t *value)
 static void put_path(struct writer *w, const json_t *value)
 {
     if (json_is_string(value)) {
-        page_template_path(json_string_value(value), w->out);
+        template_path(json_string_value(value), w->out);
     }
 }
 
@@ -73,6 +86,35 @@ static void put_left(struct writer *w, const json_t *value)
 {
     char text[TEXT_NUMBER_BYTES];
     put(w, text_time_left(text, json_number_value(value)));
+}
+
+static void put_rate(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    put(w, text_rate(text, json_number_value(value)));
+}
+
+static void put_count(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    const json_int_t n = json_integer_value(value);
+    snprintf(text, sizeof(text), "%lld", n > 0 ? (long long)n : 0);
+    put(w, text);
+}
+
+static void put_plural(struct writer *w, const json_t *value)
+{
+    put(w, json_integer_value(value) == 1 ? "" : "s");
+}
+
+static void put_number(struct writer *w, const json_t *value)
+{
+    char text[TEXT_NUMBER_BYTES];
+    const double number = json_is_number(value)    ? json_number_value(value)
+                          : json_is_boolean(value) ? json_is_true(value)
+                                                   : (double)NAN;
+    snprintf(text, sizeof(text), "%.15g", number);
+    put(w, text);
 }
 
 /* "2026-11-21T03:09:00Z" as people write it. */
@@ -104,8 +146,10 @@ static void put_word(struct writer *w, const json_t *value)
 static const struct form {
     const char *name;
     void (*put)(struct writer *w, const json_t *value);
-} forms[] = {{"path", put_path}, {"size", put_size}, {"duration", put_duration}, {"age", put_age},
-             {"left", put_left}, {"time", put_time}, {"word", put_word},         {"", put_plain}};
+} forms[] = {{"path", put_path}, {"size", put_size},     {"duration", put_duration},
+             {"age", put_age},   {"left", put_left},     {"rate", put_rate},
+             {"time", put_time}, {"word", put_word},     {"count", put_count},
+             {"s", put_plural},  {"number", put_number}, {"", put_plain}};
 
 /* --- the template ----------------------------------------------------------------------------- */
 
@@ -124,6 +168,12 @@ static bool holds(const json_t *value)
                                    : json_is_object(value) || json_is_true(value);
 }
 
+static bool has(const json_t *value)
+{
+    return value != NULL && !json_is_null(value) &&
+           (!json_is_array(value) || json_array_size(value) > 0);
+}
+
 static void put_value(struct writer *w, const char *tag, const json_t *at)
 {
     const char *blank = strchr(tag, ' ');
@@ -134,7 +184,9 @@ static void put_value(struct writer *w, const char *tag, const json_t *at)
         form++;
     }
     const json_t *value = value_of(w, blank != NULL ? blank + 1 : tag, at);
-    if (value != NULL) {
+    if (json_is_null(value)) {
+        put(w, "no limit");
+    } else {
         form->put(w, value);
     }
 }
@@ -147,14 +199,15 @@ static const char *put_inner(struct writer *w, const char *tag, const char *text
                              bool is_put)
 {
     const json_t *value = value_of(w, tag + 1, at);
-    const bool is_array = json_is_array(value), is_there = holds(value) == (*tag == '#');
+    const bool is_array = json_is_array(value),
+               is_there = *tag == '?' ? has(value) : holds(value) == (*tag == '#');
     const char *end = NULL;
     for (size_t i = 0; is_put && *tag == '#' && i < json_array_size(value); i++) {
         end = put_section(w, text, json_array_get(value, i), true);
     }
     return end != NULL ? end
-                       : put_section(w, text, json_is_object(value) ? value : at,
-                                     is_put && is_there && (!is_array || *tag == '^'));
+                       : put_section(w, text, *tag == '#' && json_is_object(value) ? value : at,
+                                     is_put && is_there && (!is_array || *tag != '#'));
 }
 
 static const char *put_section(struct writer *w, const char *text, const json_t *at, bool is_put)
@@ -164,11 +217,13 @@ static const char *put_section(struct writer *w, const char *text, const json_t 
         const char *close = strstr(open, "}}");
         assert(close != NULL && (size_t)(close - open) < sizeof(tag));
         if (is_put) {
-            page_put(w->out, text, (size_t)(open - text));
+            template_put(w->out, text, (size_t)(open - text));
         }
         snprintf(tag, sizeof(tag), "%.*s", (int)(close - open - 2), open + 2);
-        text = close + 2;
-        if (*tag == '#' || *tag == '^') {
+        const bool is_section = strchr("#^?/", *tag) != NULL;
+        const bool is_line = (open == w->begin || open[-1] == '\n') && close[2] == '\n';
+        text = close + 2 + (is_section && is_line);
+        if (is_section && *tag != '/') {
             text = put_inner(w, tag, text, at, is_put);
         } else if (*tag == '/') {
             return text;
@@ -177,18 +232,29 @@ static const char *put_section(struct writer *w, const char *text, const json_t 
         }
     }
     if (is_put) {
-        page_put(w->out, text, strlen(text));
+        template_put(w->out, text, strlen(text));
     }
     return text + strlen(text);
 }
 
-void page_template(const char *text, const json_t *document, struct bytes *out)
+void template_fill(const char *text, enum template_kind kind, json_t *document, struct bytes *out)
 {
-    struct writer w = {.out = out, .document = document};
+    struct writer w = {.begin = text, .kind = kind, .out = out, .document = document};
     put_section(&w, text, document, true);
+    json_decref(document);
 }
 
-void page_template_path(const char *path, struct bytes *out)
+void template_print(FILE *out, const char *text, json_t *document)
+{
+    struct bytes filled = {0};
+    template_fill(text, TEMPLATE_TEXT, document, &filled);
+    if (filled.len > 0) {
+        fwrite(filled.data, 1, filled.len, out);
+    }
+    bytes_free(&filled);
+}
+
+void template_path(const char *path, struct bytes *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "-._~/";
@@ -196,6 +262,6 @@ void page_template_path(const char *path, struct bytes *out)
     for (; *path != '\0'; path++) {
         snprintf(text, sizeof(text), strchr(plain, *path) != NULL ? "%c" : "%%%02X",
                  (unsigned char)*path);
-        page_put(out, text, strlen(text));
+        template_put(out, text, strlen(text));
     }
 }
