@@ -83,8 +83,9 @@ s.until(lambda: os.listdir("spool/.work/requests") == [], "no request is left")
 # --- a service that stands still ---------------------------------------------------------------------------------
 
 s.process.send_signal(signal.SIGSTOP)
-slow = [connect(page) for _ in range(64)]
-for c in slow:
+slow = []
+for _ in range(64):  # each asks at once: one that has not asked after ten seconds is not served
+    slow.append(c := connect(page))
     c.sendall(head(page, "/results/big/pearson.npz"))
     s.check(c.recv(1) == b"H", "a slow reader is answered")
 began = time.monotonic()
