@@ -3,6 +3,7 @@
  */
 #include "stages/stage.h"
 
+#include "formats/base/decimal.h"
 #include "formats/base/utf8.h"
 
 #include <ctype.h>
@@ -219,10 +220,9 @@ static enum status parse_numbers(const struct param_spec *spec, const char *text
 static enum status parse_real(const struct param_spec *spec, const char *text,
                               struct param_value *out)
 {
-    char *end = NULL;
-    const bool begins = *text != '\0' && !isspace((unsigned char)*text);
-    const double real = begins ? strtod(text, &end) : NAN;
-    if (!begins || *end != '\0' || !(real >= spec->min && real <= spec->max)) {
+    double real;
+    if (!decimal_parse(text, strlen(text), '.', &real) ||
+        !(real >= spec->min && real <= spec->max)) {
         return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not a number from %g to %g", spec->key,
                            text, spec->min, spec->max);
     }

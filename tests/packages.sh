@@ -42,9 +42,35 @@ echo "== packages"
 for package in build/deb/*.deb; do
     dpkg-deb -f "$package" Package Version Depends Recommends
 done
+dpkg-deb -f build/deb/leat_*.deb Depends | grep -E 'gdal|hdf5|xml|mpi' && fail "leat itself needs what its modules need"
 
 echo "== installed"
 in_it apt-get -qq update
+cp samples/wells.clusters.csv samples/slope.dem.asc samples/slope.source.asc "$root/packages"
+/usr/bin/python3 - "$root/packages" <<'END' # one file of each kind that a module reads
+import sys
+import h5py
+import openpyxl
+to = sys.argv[1]
+with open(to + "/wells.clusters.csv", encoding="utf-8") as f:
+    lines = [[name, *map(float, cells)] for name, *cells in (line.rstrip().split(",") for line in f)]
+book = openpyxl.Workbook()
+for line in lines:
+    book.active.append(line)
+book.save(to + "/sheet.clusters.xlsx")
+with h5py.File(to + "/table.clusters.h5", "w") as f:
+    f["x"] = [line[1:] for line in lines]
+END
+gdal_translate -q -of HFA samples/slope.dem.asc "$root/packages/other.dem.img"
+gdal_translate -q -of HFA samples/slope.source.asc "$root/packages/other.source.img"
+files='leat-xlsx:sheet.clusters.xlsx leat-hdf5:table.clusters.h5 leat-gdal:other.*.img'
+in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/leat_*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
+for pair in $files; do
+    module=${pair%%:*} file=${pair#*:}
+    in_it leat doctor -b cpu | grep "^  $module *no .* module (.*) is installed" || fail "the doctor does not say that $module is missing"
+    ! in_it sh -c "cd /packages && leat run -q -o no $file 2>refused" || fail "$file is read without $module"
+    grep "install the package $module" "$root/packages/refused" || fail "$file: $(cat "$root/packages/refused")"
+done
 in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
 in_it dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' 'leat*'
 in_it dpkg -L leat leat-mpi leat-gdal leat-hdf5 leat-xlsx | grep -v '/$' | sort -u >build/deb/listed
@@ -59,9 +85,10 @@ grep -q '^ExecStart=/usr/bin/leat watch --config /etc/leat/leat.conf' "$root/usr
     fail "the unit starts something else"
 
 echo "== it works"
-cp samples/wells.clusters.csv samples/slope.dem.asc samples/slope.source.asc "$root/packages"
-for module in leat-gdal leat-hdf5 leat-xlsx; do
-    in_it leat doctor -b cpu | grep -q "^  $module *[1-9]" || fail "$module does not work"
+for pair in $files; do
+    module=${pair%%:*} file=${pair#*:}
+    in_it leat doctor -b cpu | grep "^  $module *[1-9]" || fail "$module does not work"
+    in_it sh -c "cd /packages && leat run -q -o read/$module $file && ls read/$module/*" || fail "$file is not read"
 done
 in_it sh -c 'cd /packages && leat --version && leat doctor -b cpu && leat run wells.clusters.csv slope.*.asc && ls leat-out/*'
 chroot "$root" env -i PATH=/usr/bin:/bin setpriv --reuid leat --regid leat --clear-groups \
@@ -82,7 +109,8 @@ in_it dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'leat*'
 [ ! -e "$root/usr/bin/leat" ] && grep -q 'my own' "$root/etc/leat/leat.conf" || fail "not removed, or the configuration is"
 in_it sh -c 'apt-get -qq install -y --no-install-recommends /packages/leat_*.deb >/packages/log 2>&1 || { cat /packages/log; exit 1; }'
 grep -q 'my own' "$root/etc/leat/leat.conf" || fail "the configuration is forgotten"
-in_it dpkg --purge leat-gdal leat-hdf5 leat-xlsx leat-mpi leat-cuda leat >/dev/null 2>&1
+# shellcheck disable=SC2046 # several names
+in_it dpkg --purge $(in_it dpkg-query -W -f '${Package} ' '*leat*') >/dev/null 2>&1
 while read -r file; do
     [ -d "$root$file" ] || [ ! -e "$root$file" ] || fail "left behind: $file"
 done <build/deb/listed

@@ -5,6 +5,7 @@
 
 #include "formats/base/excerpt.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,6 +60,72 @@ static void shut_network(void)
     gdal.Destroy(prefixes);
 }
 
+/* --- SQLite, which GDAL brings for GeoPackages ------------------------------------------------ */
+
+/* sqlite3.h has these numbers for good. */
+enum { SQLITE_DENY = 1, SQLITE_RECURSIVE = 33, STEPS = 1 << 20, MOST_STEPS = 1 << 28 };
+struct sqlite3;
+typedef int authorizer(void *user, int action, const char *, const char *, const char *,
+                       const char *);
+static int (*set_authorizer)(struct sqlite3 *, authorizer *, void *user);
+static void (*progress_handler)(struct sqlite3 *, int steps, int (*)(void *), void *user);
+static _Thread_local struct gdal_words *words_now;
+static _Thread_local int n_steps;
+
+static int stop(const char *why)
+{
+    if (words_now != NULL && !words_now->is_stopped) {
+        words_now->is_stopped = true;
+        (void)snprintf(words_now->text, sizeof words_now->text, "%s", why);
+    }
+    return SQLITE_DENY;
+}
+
+static int refuse_recursion(void *user, int action, const char *a, const char *b, const char *c,
+                            const char *d)
+{
+    (void)user, (void)a, (void)b, (void)c, (void)d;
+    return action == SQLITE_RECURSIVE ? stop("a view of its database is recursive, and may have no "
+                                             "end")
+                                      : 0;
+}
+
+static int count_steps(void *user)
+{
+    (void)user;
+    n_steps += STEPS;
+    return n_steps >= MOST_STEPS ? stop("a view of its database takes too long") : 0;
+}
+
+static int guard(struct sqlite3 *db, char **error, const void *calls)
+{
+    (void)error, (void)calls;
+    (void)set_authorizer(db, refuse_recursion, NULL);
+    progress_handler(db, STEPS, count_steps, NULL);
+    return 0;
+}
+
+static void find(void *library, const char *name, void *function)
+{
+    void *const symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof symbol);
+}
+
+/* Every database that is opened from now on is guarded. */
+static void guard_databases(void)
+{
+    void *const library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_NOLOAD);
+    int (*extend)(int (*)(struct sqlite3 *, char **, const void *)) = NULL;
+    if (library != NULL) {
+        find(library, "sqlite3_set_authorizer", &set_authorizer);
+        find(library, "sqlite3_progress_handler", &progress_handler);
+        find(library, "sqlite3_auto_extension", &extend);
+    }
+    if (extend != NULL && set_authorizer != NULL && progress_handler != NULL) {
+        (void)extend(guard);
+    }
+}
+
 static void set_up(void)
 {
     static const char *const options[][2] = {
@@ -79,6 +146,7 @@ static void set_up(void)
     LOOK_FOR_LEAKS(false); /* GDAL frees no file system that is replaced */
     gdal.AllRegister();
     shut_network();
+    guard_databases();
     LOOK_FOR_LEAKS(true);
     gdal.SetCacheMax64(cache_bytes);
 }
@@ -105,11 +173,21 @@ void gdal_begin(struct gdal_words *words)
 {
     words->code = CPLE_None;
     words->text[0] = '\0';
+    words->is_stopped = false;
+    words->outside = words_now;
+    words_now = words;
+    gdal_go_on();
     gdal.PushErrorHandlerEx(keep, words);
+}
+
+void gdal_go_on(void)
+{
+    n_steps = 0;
 }
 
 void gdal_end(void)
 {
+    words_now = words_now->outside;
     gdal.PopErrorHandler();
 }
 
@@ -121,7 +199,10 @@ enum status gdal_fail(const struct gdal_words *words, const char *format, ...)
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
     return status_fail(words->code == CPLE_OutOfMemory ? STATUS_NO_MEMORY : STATUS_BAD_INPUT,
-                       "%s%s%s", what, words->text[0] != '\0' ? ": GDAL says: " : "",
+                       "%s%s%s", what,
+                       words->is_stopped        ? ": "
+                       : words->text[0] != '\0' ? ": GDAL says: "
+                                                : "",
                        excerpt_of(words->text, strlen(words->text)).text);
 }
 

@@ -122,8 +122,13 @@ void gdal_set_up(void);
 struct gdal_words {
     CPLErrorNum code; /* CPLE_None: nothing */
     char text[400];
+    bool is_stopped;            /* a database was asked for more than gdal_begin lets it do */
+    struct gdal_words *outside; /* of this thread, from before */
 };
+/* A view of a database may work without end: a recursive one is not read, and SQLite ends with an
+ * error what takes it 2^28 steps since gdal_begin or gdal_go_on. */
 void gdal_begin(struct gdal_words *words);
+void gdal_go_on(void);
 void gdal_end(void);
 /* The status for a call that failed: `what` is a file's name and place. STATUS_BAD_INPUT,
  * STATUS_NO_MEMORY. */

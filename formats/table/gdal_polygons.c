@@ -9,6 +9,7 @@
 #include "formats/table/gdal_polygons.h"
 
 #include "formats/base/bytes.h"
+#include "formats/base/decimal.h"
 #include "formats/base/file_name.h"
 #include "formats/geo/grid_scale.h"
 #include "formats/table/foreign.h"
@@ -181,6 +182,7 @@ static enum status take_layer(const struct table *t, const struct polygons *p, s
                         : status_fail(STATUS_BAD_INPUT, "%s: has more features than bytes",
                                       source_name(t->source));
         gdal.F_Destroy(f);
+        gdal_go_on();
     }
     gdal_end();
     return st == STATUS_OK && words.text[0] != '\0'
@@ -322,10 +324,8 @@ static enum status choose_field(const struct table *t, struct polygons *p)
     static const char *const usual[] = {"thickness", "height", "depth"};
     const char *const said = t->options.polygons;
     OGRFeatureDefnH has = gdal.L_GetLayerDefn(p->layer);
-    char *end;
-    p->number = strtod(said, &end);
     p->field = -1;
-    if (end > said && *end == '\0' && isfinite(p->number)) {
+    if (decimal_parse(said, strlen(said), '.', &p->number) && isfinite(p->number)) {
         return STATUS_OK;
     }
     for (size_t i = 0; i < 3 && p->field < 0; i++) {
@@ -423,10 +423,12 @@ enum status gdal_polygons_open(struct table *t, const char *path, struct table_b
 {
     struct polygons *const p = calloc(1, sizeof *p);
     const struct grid *const g = t->options.onto;
+    struct gdal_words words;
     *out = NULL;
     if (p == NULL) {
         return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(t->source));
     }
+    gdal_begin(&words);
     enum status st = open_dataset(t, path, &p->dataset);
     const int n = p->dataset != NULL ? gdal.DatasetGetLayerCount(p->dataset) : 0;
     if (st == STATUS_OK && n > 0 && (g == NULL || !grid_is_georeferenced(g))) {
@@ -441,6 +443,10 @@ enum status gdal_polygons_open(struct table *t, const char *path, struct table_b
         st = st != STATUS_OK ? st : find_transformation(t, p);
         st = st != STATUS_OK ? st : check_polygons(t, p);
         st = st != STATUS_OK ? st : lay_out(t, bands, grid);
+    }
+    gdal_end();
+    if (words.is_stopped) { /* while a layer was described, which GDAL only does without then */
+        st = gdal_fail(&words, "%s: GDAL reads no polygons in it", source_name(t->source));
     }
     if (st == STATUS_OK && n > 0) {
         p->grid = *grid;

@@ -3,6 +3,7 @@
  */
 #include "pipeline/names/text.h"
 
+#include "formats/base/decimal.h"
 #include "formats/base/excerpt.h"
 #include "formats/base/utf8.h"
 #include "watch/files/xalloc.h"
@@ -126,12 +127,8 @@ bool text_parse_count(const char *text, uint64_t *out)
 
 bool text_parse_real(const char *text, double *out)
 {
-    if (*text == '\0' || text[strspn(text, "+-.0123456789eE")] != '\0') {
-        return false;
-    }
-    char *end;
-    double value = strtod(text, &end);
-    if (*end != '\0' || !isfinite(value)) {
+    double value;
+    if (!decimal_parse(text, strlen(text), '.', &value) || !isfinite(value)) {
         return false;
     }
     *out = value;

@@ -135,7 +135,7 @@ assert "no attribute thickness, height or depth of numbers; say how much debris 
 for word, thickness in ("thickness=3", 3), ("thickness=dicke", 2.25):
     run("r.tif", "p.geojson", "-s", word)
     assert np.array_equal(start(), want * thickness), word
-for word in "dick", "word":
+for word in "dick", "word", "0x10":
     assert f"no attribute {word} of numbers" in run("r.tif", "p.geojson", "-s", f"thickness={word}", code=1)
 assert "below 0" in run("r.tif", "p.geojson", "-s", "thickness=-3", code=1)
 write("p.geojson", [({"Height": 2}, [box]), ({"Height": None}, [[[(1, 1), (3, 1), (3, 3)]]])])
@@ -201,14 +201,30 @@ with contextlib.closing(sqlite3.connect("styled.gpkg")) as db:
     db.commit()
 run("r.tif", "styled.gpkg")
 assert np.array_equal(start(), 2 * want), "beside a table of styles"
-shutil.copy("styled.gpkg", "endless.gpkg")
-with contextlib.closing(sqlite3.connect("endless.gpkg")) as db:
-    db.execute("CREATE TABLE g AS SELECT geom FROM a")
-    db.execute("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS fid, (SELECT geom FROM g) AS geom, 2.0 AS depth FROM r")
-    for table in "gpkg_contents", "gpkg_geometry_columns":
-        db.execute(f"UPDATE {table} SET table_name = 'v' WHERE table_name = 'a'")
-    db.commit()
-assert "has more features than bytes" in run("r.tif", "endless.gpkg", "-s", "thickness=1", code=1)
+
+# A view whose rows have no end is refused, also one that has none, or that GDAL asks before any layer.
+endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
+many = "WITH r(n) AS (VALUES " + ", ".join(f"({k})" for k in range(100)) + ") "
+layer = "SELECT r.n AS fid, (SELECT geom FROM g) AS geom, 2.0 AS depth FROM r"
+squared = layer + ", r AS b, r AS c, r AS d, r AS e, r AS f, r AS g, r AS h"
+for name, view, says in (("a few", "SELECT 1 AS fid, geom, 2.0 AS depth FROM g", None), ("rows", many + squared, "has more features than bytes"),
+                         ("recursive", endless + layer, "a view of its database is recursive, and may have no end"),
+                         ("recursive", endless + layer + " WHERE n < 0", "a view of its database is recursive, and may have no end"),
+                         ("long", many + squared + " WHERE r.n + b.n + c.n + h.n < 0", "a view of its database takes too long"),
+                         ("contents", None, "a view of its database is recursive, and may have no end")):
+    shutil.copy("styled.gpkg", "view.gpkg")
+    with contextlib.closing(sqlite3.connect("view.gpkg")) as db:
+        db.execute("CREATE TABLE g AS SELECT geom FROM a")
+        if view is None:
+            db.execute("ALTER TABLE gpkg_contents RENAME TO kept")
+            db.execute(f"CREATE VIEW gpkg_contents AS {endless} SELECT kept.* FROM kept, r WHERE n < 0")
+        else:
+            db.execute("CREATE VIEW v AS " + view)
+            for table in "gpkg_contents", "gpkg_geometry_columns":
+                db.execute(f"UPDATE {table} SET table_name = 'v' WHERE table_name = 'a'")
+        db.commit()
+    said = run("r.tif", "view.gpkg", "-s", "thickness=1", code=says is not None)
+    assert says is None or "view.gpkg: " in said and says in said, (name, said)
 assert "GDAL reads no grid" in run("p.geojson", "p.geojson", code=1) # no terrain
 
 # Without the module it is named.

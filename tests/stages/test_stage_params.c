@@ -116,8 +116,8 @@ static void reals_are_finite_numbers_within_their_range(void **state)
         assert_int_equal(stage_parse_param(&real, texts[k], &value), STATUS_OK);
         assert_true(value.real == strtod(texts[k], NULL));
     }
-    static const char *const wrong[] = {"",     " 0.5", "0.5 ", "0.5x", "1.0000001",
-                                        "-0.1", "nan",  "inf",  "0,5"};
+    static const char *const wrong[] = {"",    " 0.5", "0.5 ", "0.5x", "1.0000001", "-0.1",
+                                        "nan", "inf",  "0,5",  "0x1",  "0x.8p0"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         assert_int_equal(stage_parse_param(&real, wrong[k], &value), STATUS_BAD_ARGUMENT);
         assert_non_null(strstr(status_message(), "threshold"));
