@@ -169,21 +169,27 @@ static struct hint hint_at(const struct decoding *k, const unsigned char *at)
 static enum status fail_unsure(const struct decoding *k, const struct csv_cell *cell)
 {
     const struct csv_dialect *const d = &k->shape->dialect;
+    const struct csv_cell inner = csv_cell_inner(cell);
     char trouble[sizeof(struct hint)], sign = 0;
+    double fraction;
     (void)csv_grouped(cell, &sign, NULL);
     const bool is_free = d->grouping == 0 && sign != d->point;
-    const char *const name = table_sign_name(sign);
-    if (is_free && (sign == ',' || sign == '.')) {
+    const char *const name = table_sign_name(sign), *const sep = !d->is_sheet && sign == ',' &&
+                                                                         d->delimiter == ','
+                                                                     ? ", and -s sep=comma"
+                                                                     : "";
+    if (is_free && (sign == ',' || sign == '.') &&
+        decimal_parse((const char *)inner.text, inner.n, sign, &fraction)) {
         snprintf(
             trouble, sizeof trouble,
             "may be a fraction, or a number with its thousands parted: set -s decimal=%s or -s "
-            "thousands=%s",
-            name, name);
+            "thousands=%s%s",
+            name, name, sep);
     } else {
         snprintf(trouble, sizeof trouble,
                  "may be a number with its thousands parted, or something else: write it without "
-                 "signs between groups of digits%s%s",
-                 is_free ? ", or set -s thousands=" : "", is_free ? name : "");
+                 "signs between groups of digits%s%s%s",
+                 is_free ? ", or set -s thousands=" : "", is_free ? name : "", is_free ? sep : "");
     }
     return fail_cell(k, cell, trouble);
 }

@@ -41,7 +41,7 @@ struct foreign {
     const char *command;            /* makes a table of it, or what it can; NULL: none does */
     const char *to_grid;            /* NULL: the same */
     struct sign begins[MOST_SIGNS]; /* n 0: no more */
-    bool is_a_part;
+    bool is_a_part, are_polygons;
     enum foreign_module for_table, for_grid; /* which reads it */
 };
 
@@ -49,9 +49,10 @@ struct foreign {
 #define PANDAS(reader, more)                                                                       \
     PYTHON("pandas", "pandas." reader "(sys.argv[1]" more ").to_csv(sys.argv[2], index=False)")    \
     ".csv"
-#define GDAL "gdal_translate IN OUT.tif"
-#define OGR  "ogr2ogr -lco GEOMETRY=AS_XY"
-#define NONE "" /* polygons as a grid */
+#define GDAL         "gdal_translate IN OUT.tif"
+#define OGR          "ogr2ogr -lco GEOMETRY=AS_XY"
+#define NONE         "" /* polygons as a grid */
+#define BESIDE_A_DEM "leat run --dem DEM.tif --source IN"
 /* A table of a data frame would have a row for each cell of a NetCDF array. */
 #define NCCOPY "nccopy -k nc4 IN OUT.nc"
 #define SCIPY                                                                                      \
@@ -100,18 +101,19 @@ static const struct foreign formats[] = {
     {"a vector map", ".kml .kmz .gml ", .command = OGR " OUT.csv IN",
      .to_grid = "ogr2ogr OUT.gpkg IN"},
     {"a vector map", ".geojson .fgb ", .command = OGR " OUT.csv IN", .to_grid = NONE,
-     .for_grid = FOREIGN_GDAL, .begins = {BINARY("fgb\x03fgb")}},
+     .for_grid = FOREIGN_GDAL, .are_polygons = true, .begins = {BINARY("fgb\x03fgb")}},
     {"a shapefile", ".shx .dbf ", .command = OGR " OUT.csv IN", .is_a_part = true},
     {"a shapefile", ".shp ", .command = OGR " OUT.csv IN", .to_grid = NONE,
-     .for_grid = FOREIGN_GDAL, .is_a_part = true},
+     .for_grid = FOREIGN_GDAL, .are_polygons = true, .is_a_part = true},
     {"a shapefile", "",
      .command = "cp IN OUT.shp && " OGR " --config SHAPE_RESTORE_SHX YES OUT.csv OUT.shp",
-     .to_grid = NONE, .for_grid = FOREIGN_GDAL, .begins = {BINARY("\0\0\x27\x0a")}},
+     .to_grid = NONE, .for_grid = FOREIGN_GDAL, .are_polygons = true,
+     .begins = {BINARY("\0\0\x27\x0a")}},
     {"GeoPackage or SQLite", ".gpkg .sqlite .sqlite3 ", .command = OGR " OUT.csv IN",
-     .to_grid = GDAL, .for_grid = FOREIGN_GDAL},
+     .to_grid = GDAL, .for_grid = FOREIGN_GDAL, .are_polygons = true},
     {"an SQLite database (GeoPackage or its kind)", "",
      .command = "cp IN OUT.sqlite && " OGR " OUT.csv OUT.sqlite", .to_grid = GDAL,
-     .for_grid = FOREIGN_GDAL, .begins = {BINARY("SQLite format 3")}},
+     .for_grid = FOREIGN_GDAL, .are_polygons = true, .begins = {BINARY("SQLite format 3")}},
     {"an ERDAS Imagine grid", ".img ", .command = GDAL, .for_grid = FOREIGN_GDAL,
      .begins = {BINARY("EHFA_HEADER_TAG")}},
     {"a GDAL virtual grid", ".vrt ", .command = GDAL, .for_grid = FOREIGN_GDAL,
@@ -333,7 +335,9 @@ const struct foreign *foreign_of(const char *path, const unsigned char *head, si
             return says_more(named, &formats[i]) ? named : &formats[i];
         }
     }
-    return is_binary ? NULL : find_list(head, end);
+    const struct foreign *const named = foreign_named(path);
+    const struct foreign *const list = is_binary ? NULL : find_list(head, end);
+    return list == &formats[JSON] && named != NULL && named->are_polygons ? named : list;
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -424,7 +428,16 @@ static char *make_sentence(const struct foreign *f, const char *path, bool for_g
     const char *const command = for_grid && f->to_grid != NULL ? f->to_grid : f->command;
     struct bytes text = {0};
     enum status made =
-        bytes_printf(&text, "is %s%s", f->name, why != NULL ? why : ", which leat does not read");
+        bytes_printf(&text, "is %s%s", f->name,
+                     why != NULL       ? why
+                     : f->are_polygons ? ", which leat reads beside a DEM, as source or observed "
+                                         "landslide: "
+                                       : ", which leat does not read");
+    const bool is_called = file_name_is(file_name_last(path), f->endings);
+    if (made == STATUS_OK && why == NULL && f->are_polygons) {
+        made = put_command(&text, BESIDE_A_DEM, path, is_called);
+        so = "; for a table";
+    }
     if (made == STATUS_OK && command == NULL) {
         made = bytes_printf(
             &text,
@@ -433,7 +446,6 @@ static char *make_sentence(const struct foreign *f, const char *path, bool for_g
             ".zip .tar .tar.gz .tar.xz .tar.zst .tar.bz2");
     } else if (made == STATUS_OK && *command != '\0') {
         made = bytes_printf(&text, "%s convert it: ", so);
-        const bool is_called = file_name_is(file_name_last(path), f->endings);
         made = made != STATUS_OK ? made : put_command(&text, command, path, is_called);
     }
     made = made != STATUS_OK ? made : bytes_append(&text, "", 1);

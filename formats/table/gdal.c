@@ -10,6 +10,7 @@
 #include "formats/base/bytes.h"
 #include "formats/base/checked.h"
 #include "formats/base/file_name.h"
+#include "formats/base/io_watch.h"
 #include "formats/table/foreign.h"
 #include "formats/table/gdal_calls.h"
 #include "formats/table/gdal_netcdf.h"
@@ -39,6 +40,7 @@ enum {
     PCIDSK_BLOCK = 512,
     MOST_DEPTH = 8,       /* of mosaics of mosaics, ... */
     MOST_FILES = 1 << 14, /* ... which are of so many files in all */
+    MOST_TEXT = 1 << 28,  /* of a mosaic */
     MOST_NAMES = 12       /* of datasets in a message */
 };
 
@@ -404,13 +406,18 @@ static enum status check_whole(struct source *s, GDALDatasetH dataset, struct wh
                              gdal.GetRasterXSize(dataset));
 }
 
-/* The file of a source, NETCDF:"x.nc":z, too: `tag` is where the XML of that VRT names it. */
-static char *source_path(const char *vrt, const char *tag)
+static bool is_beside(const char *tag)
+{
+    static const char beside[] = "relativeToVRT=\"1\"";
+    const char *const end = strchr(tag, '>');
+    return end != NULL && memmem(tag, (size_t)(end - tag), beside, strlen(beside)) != NULL;
+}
+
+/* The file of a source, NETCDF:"x.nc":z, too: `tag` is where the XML of that VRT names it, `beside`
+ * it or not. */
+static char *source_path(const char *vrt, const char *tag, bool beside)
 {
     const char *const end = strchr(tag, '>'), *const slash = strrchr(vrt, '/');
-    static const char beside[] = "relativeToVRT=\"1\"";
-    const bool is_beside = end != NULL && slash != NULL &&
-                           memmem(tag, (size_t)(end - tag), beside, strlen(beside)) != NULL;
     char *const raw = end != NULL ? strndup(end + 1, strcspn(end + 1, "<")) : NULL;
     char *const text = raw != NULL ? gdal.UnescapeString(raw, NULL, CPLES_XML) : NULL, *path = NULL;
     free(raw);
@@ -419,7 +426,7 @@ static char *source_path(const char *vrt, const char *tag)
         char *const name = text + (is_part ? 7 : 0), *const colon = strrchr(name, ':');
         const size_t n = is_part && colon != NULL ? (size_t)(colon - name) : strlen(name);
         const size_t quote = n > 1 && name[0] == '"' ? 1 : 0;
-        if (asprintf(&path, "%.*s%.*s", is_beside ? (int)(slash + 1 - vrt) : 0, vrt,
+        if (asprintf(&path, "%.*s%.*s", beside && slash != NULL ? (int)(slash + 1 - vrt) : 0, vrt,
                      (int)(n - 2 * quote), name + quote) < 0) {
             path = NULL;
         }
@@ -444,8 +451,9 @@ static enum status check_sources(const char *vrt, GDALDatasetH dataset, struct w
                              MOST_FILES);
             break;
         }
-        char *const path = source_path(vrt, tag++);
+        char *const path = source_path(vrt, tag, is_beside(tag));
         const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        tag++;
         struct source *s = NULL;
         if (fd >= 0 && source_open(fd, path, &s) == STATUS_OK) {
             GDALDatasetH of = gdal.OpenEx(path, GDAL_OF_RASTER, checked, NULL, NULL);
@@ -610,6 +618,59 @@ static enum status read_grid(const struct table *t, GDALDatasetH dataset)
     return STATUS_OK;
 }
 
+/* --- pipes ------------------------------------------------------------------------------------ */
+
+/* What a file holds if it is a mosaic; else NULL, as for what cannot be read. For free(). */
+static char *read_mosaic(const char *path, bool *is_pipe)
+{
+    static const char first[] = "<VRTDataset";
+    char head[FOREIGN_HEAD_BYTES], *text = NULL;
+    struct stat is;
+    int error = 0;
+    const int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no writer to wait for */
+    *is_pipe = fd >= 0 && fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode) &&
+               !S_ISBLK(is.st_mode);
+    if (fd >= 0 && !*is_pipe && is.st_size <= MOST_TEXT &&
+        memmem(head, io_watch_pread_all(fd, head, sizeof head, 0, &error), first,
+               sizeof first - 1) != NULL) {
+        text = calloc((size_t)is.st_size + 1, 1);
+        if (text != NULL) {
+            (void)io_watch_pread_all(fd, text, (size_t)is.st_size, 0, &error);
+        }
+    }
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return text;
+}
+
+/* GDAL would wait without end for a pipe that a mosaic, or a mosaic in it, names as a file. */
+static enum status refuse_pipes(const char *vrt, struct whole *at)
+{
+    bool is_pipe;
+    char *const text = read_mosaic(vrt, &is_pipe);
+    const char *tag = at->depth < MOST_DEPTH ? text : NULL;
+    enum status st =
+        is_pipe ? status_fail(STATUS_BAD_INPUT, "names '%s' as a file, which is a pipe or a device",
+                              excerpt_of(vrt, strlen(vrt)).text)
+                : STATUS_OK;
+    at->depth++;
+    while (tag != NULL && st == STATUS_OK && (tag = strstr(tag, "<Source")) != NULL) {
+        tag += strlen("<Source");
+        const bool names = strncmp(tag, "Filename", 8) == 0 || strncmp(tag, "Dataset", 7) == 0;
+        for (int beside = 0; beside < 2 && names && at->n_files++ < (size_t)2 * MOST_FILES;
+             beside++) {
+            char *const path = source_path(vrt, tag, beside > 0);
+            st = path != NULL && st == STATUS_OK ? refuse_pipes(path, at) : st;
+            free(path);
+        }
+    }
+    at->depth--;
+    free(text);
+    return st;
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Masked cells, and those that match NODATA before they are scaled, get the grid's number for that.
@@ -698,6 +759,11 @@ static enum status gdal_open(struct table *t)
     STATUS_TRY(table_need_seek(t, "a raster", "X.nc"));
     STATUS_TRY(gdal_netcdf_check(t->source));
     STATUS_TRY(choose_path(t));
+    if (!s->is_alone && refuse_pipes(s->path, &(struct whole){0}) != STATUS_OK) {
+        char why[STATUS_MESSAGE_BYTES];
+        (void)snprintf(why, sizeof why, "%s", status_message());
+        return status_fail(STATUS_BAD_INPUT, "%s: %s", source_name(t->source), why);
+    }
     STATUS_TRY(t->options.polygons != NULL ? gdal_polygons_open(t, s->is_alone ? NULL : s->path,
                                                                 &s->bands, &s->grid, &handle)
                                            : STATUS_OK);

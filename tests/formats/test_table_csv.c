@@ -132,9 +132,10 @@ static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **
     (void)state;
     static const struct {
         const char *text, *hint;
-    } cases[] = {{"a;b\n1.5;2\n2.5;1.234.567\n", NULL},
-                 {"a;b\n1;2\n3;1'234\n4;1.234.567\n", "or set -s thousands=apostrophe"},
-                 {"a,b\n1,\"1,234\"\n", "set -s decimal=comma or -s thousands=comma"}};
+    } cases[] = {
+        {"a;b\n1.5;2\n2.5;1.234.567\n", NULL},
+        {"a;b\n1;2\n3;1'234\n4;1.234.567\n", "or set -s thousands=apostrophe"},
+        {"a,b\n1,\"1,234\"\n", "set -s decimal=comma or -s thousands=comma, and -s sep=comma"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_failure(cases[i].text, STATUS_BAD_INPUT, "with its thousands parted", cases[i].hint);
         assert_true(cases[i].hint || !strstr(status_message(), "-s thousands"));
@@ -146,6 +147,14 @@ static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **
     assert_int_equal(bytes_append(&late, "3;1'234\n", 9), STATUS_OK);
     check_failure((const char *)late.data, STATUS_BAD_INPUT, "line 201, column 2: \"1'234\"", NULL);
     assert_null(strstr(status_message(), "-s thousands"));
+    bytes_free(&late);
+    for (size_t i = 0; i < 4000; i++) {
+        assert_int_equal(bytes_printf(&late, "%s", "1,2\n"), STATUS_OK);
+    }
+    assert_int_equal(bytes_append(&late, "3,\"1,234,567\"\n", 15), STATUS_OK);
+    check_failure((const char *)late.data, STATUS_BAD_INPUT, "line 4001, column 2",
+                  ", or set -s thousands=comma, and -s sep=comma");
+    assert_null(strstr(status_message(), "decimal=")); /* it is no number then, either */
     bytes_free(&late);
 }
 

@@ -179,6 +179,16 @@ for name in "vsicurl/", "vsicurl?url=", "vsicurl_streaming/", "vsigzip//vsicurl_
     assert "far.dem.vrt: " in said and not asked, (name, asked, said)
 server.shutdown()
 
+# Nor does it wait for a pipe, which nobody writes to; nor does a mosaic of it.
+os.mkfifo("pipe")
+for stem, of in ("waits", "pipe"), ("deeper", "waits.{}.vrt"):
+    for part in grids:
+        with open(f"{stem}.{part}.vrt", "w") as f:
+            f.write('<VRTDataset rasterXSize="9" rasterYSize="9"><VRTRasterBand dataType="Byte" band="1"><SimpleSource><SourceFilename '
+                    f'relativeToVRT="1">{of.format(part)}</SourceFilename><SourceBand>1</SourceBand></SimpleSource></VRTRasterBand></VRTDataset>')
+    said = run(stem, "vrt", code=1)
+    assert f"{stem}.dem.vrt: names 'pipe' as a file, which is a pipe or a device" in said or f"{stem}.dem.vrt: names './pipe'" in said, said
+
 # Without the module it is named.
 os.mkdir("none")
 open("none/leat_gdal.so", "w").close()

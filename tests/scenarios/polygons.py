@@ -227,6 +227,12 @@ for name, view, says in (("a few", "SELECT 1 AS fid, geom, 2.0 AS depth FROM g",
     assert says is None or "view.gpkg: " in said and says in said, (name, said)
 assert "GDAL reads no grid" in run("p.geojson", "p.geojson", code=1) # no terrain
 
+# Alone, it says beside what it is read.
+for name in "p.geojson", "styled.gpkg", "q.shp":
+    for words in (name,), ("-p", "pearson", name):
+        said = leat("run", "-o", "alone", *words, code=2 if len(words) == 1 else 1)
+        assert f"which leat reads beside a DEM, as source or observed landslide: leat run --dem DEM.tif --source {name}; for a table" in said, said
+
 # Without the module it is named.
 for name in "p.geojson", "p.shp", "p.fgb", "p.gpkg":
     sh(f"[ {name} = p.geojson ] || ogr2ogr {name} p.geojson")
