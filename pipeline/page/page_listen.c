@@ -20,8 +20,6 @@
 
 enum { BACKLOG = 64, FIRST_PASSED = 3 };
 
-static const char option[] = "--http";
-
 union address {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -111,6 +109,130 @@ static enum status must_have_token(const char *address)
                        address);
 }
 
+/* --- a socket with a name in the file system ---------------------------------------------------
+ */
+
+/* The address of that path. */
+static enum status make_address(const char *path, struct sockaddr_un *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->sun_family = AF_UNIX;
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof(out->sun_path)) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "'%s': a socket's name has at most %zu bytes, not %zu: give another "
+                           "with --http",
+                           path, sizeof(out->sun_path) - 1, n);
+    }
+    memcpy(out->sun_path, path, n);
+    return STATUS_OK;
+}
+
+/* The socket's folder: made (0700) where it is missing, and one in which no other user can replace
+ * the socket. */
+static enum status make_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    snprintf(folder, sizeof(folder), "%.*s",
+             slash == NULL   ? 1
+             : slash == path ? 1
+                             : (int)(slash - path),
+             slash == NULL ? "." : path);
+    struct stat st;
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        return status_fail_errno(errno, "'%s': cannot make the folder of the page's socket",
+                                 folder);
+    }
+    if (stat(folder, &st) != 0) {
+        return status_fail_errno(errno, "'%s': cannot look at the folder of the page's socket",
+                                 folder);
+    }
+    bool ours = st.st_uid == geteuid() || st.st_uid == 0;
+    bool shared = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0;
+    if (!ours || shared) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "'%s': others may write to the folder of the page's socket: give "
+                           "another with --http",
+                           folder);
+    }
+    return STATUS_OK;
+}
+
+static int new_socket(void)
+{
+    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+/* Removes what a dead service left. */
+static enum status clear_name(const struct sockaddr_un *address)
+{
+    const char *path = address->sun_path;
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return errno == ENOENT ? STATUS_OK : status_fail_errno(errno, "'%s'", path);
+    }
+    if (!S_ISSOCK(st.st_mode)) {
+        return status_fail(STATUS_EXISTS, "'%s' exists and is not a socket", path);
+    }
+    int fd = new_socket();
+    if (fd < 0) {
+        return status_fail_errno(errno, "'%s': cannot make a socket", path);
+    }
+    int error = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
+    close(fd);
+    if (error == ENOENT) {
+        return STATUS_OK;
+    }
+    if (error != ECONNREFUSED) {
+        return status_fail(STATUS_EXISTS,
+                           "'%s': a running service answers there: stop it, or give another with "
+                           "--http",
+                           path);
+    }
+    return unlink(path) == 0 || errno == ENOENT
+               ? STATUS_OK
+               : status_fail_errno(errno, "'%s': cannot remove the socket of a dead service", path);
+}
+
+/* The socket gets its mode before it gets its name (on Linux bind() takes over the mode of the
+ * descriptor), so there is no moment in which others could connect. */
+static enum status listen_local(const char *path, struct page_listener *out)
+{
+    enum { MODE = 0660 };
+    struct sockaddr_un address;
+    struct stat st;
+    STATUS_TRY(make_address(path, &address));
+    STATUS_TRY(make_folder(path));
+    STATUS_TRY(clear_name(&address));
+    out->fd = new_socket();
+    /* The umask may have taken rights away from the name's mode, but has given none. */
+    if (out->fd < 0 || fchmod(out->fd, MODE) != 0 ||
+        bind(out->fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(path, MODE) != 0) {
+        return status_fail_errno(errno, "'%s': cannot make the page's socket", path);
+    }
+    if (lstat(path, &st) != 0) {
+        return status_fail_errno(errno, "'%s': cannot look at the page's socket", path);
+    }
+    out->name = xstrdup(path);
+    out->device = st.st_dev;
+    out->inode = st.st_ino;
+    return STATUS_OK;
+}
+
+/* If it is still that socket's. */
+static void remove_name(struct page_listener *listener)
+{
+    struct stat st;
+    if (listener->name != NULL && lstat(listener->name, &st) == 0 &&
+        st.st_dev == listener->device && st.st_ino == listener->inode) {
+        unlink(listener->name);
+    }
+    free(listener->name);
+    listener->name = NULL;
+}
+
 /* --- listening -------------------------------------------------------------------------------- */
 
 static enum status listen_tcp(const char *http, bool has_token, struct page_listener *out)
@@ -140,8 +262,7 @@ enum status page_listen(const char *http, bool has_token, struct page_listener *
     static const char local[] = "unix:";
     *out = (struct page_listener){.fd = -1};
     enum status code = strncmp(http, local, sizeof(local) - 1) == 0
-                           ? socket_name_bind(http + sizeof(local) - 1, 0660, "page's socket",
-                                              option, &out->fd, &out->name)
+                           ? listen_local(http + sizeof(local) - 1, out)
                            : listen_tcp(http, has_token, out);
     if (code == STATUS_OK && listen(out->fd, BACKLOG) != 0) {
         code = status_fail_errno(errno, "--http: cannot listen at '%s'", http);
@@ -210,7 +331,7 @@ void page_listen_close(struct page_listener *listener)
         close(listener->fd);
     }
     listener->fd = -1;
-    socket_name_remove(&listener->name);
+    remove_name(listener);
 }
 
 /* --- the token -------------------------------------------------------------------------------- */

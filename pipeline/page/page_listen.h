@@ -5,9 +5,9 @@
 #define LEAT_PIPELINE_PAGE_PAGE_LISTEN_H
 
 #include "formats/base/status.h"
-#include "pipeline/page/socket_name.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum { PAGE_TOKEN_LEAST = 16, PAGE_TOKEN_MOST = 256, PAGE_ADDRESS_BYTES = 128 };
 
@@ -16,12 +16,16 @@ struct page_listener {
     bool is_loopback; /* of TCP, and no other machine can ask */
     char
         address[PAGE_ADDRESS_BYTES]; /* "http://127.0.0.1:9464/" with the real port, "unix:/PATH" */
-    struct socket_name name;         /* of a Unix socket of ours */
+    char *name;                      /* of a Unix socket of ours: its path; owned; NULL: none */
+    dev_t device;
+    ino_t inode; /* of the name, so that only our own is removed */
 };
 
-/* Listens at `http`: ADDRESS:PORT ([ADDRESS]:PORT of IPv6; port 0: any) or unix:PATH (mode 0660).
- * STATUS_BAD_ARGUMENT: it is neither, or one of TCP though there is no token; else why one cannot
- * listen there now: STATUS_EXISTS, STATUS_IO. */
+/* Listens at `http`: ADDRESS:PORT ([ADDRESS]:PORT of IPv6; port 0: any) or unix:PATH (mode 0660),
+ * where a socket of a dead service is replaced. STATUS_BAD_ARGUMENT: it is neither, or one of TCP
+ * though there is no token, or a path that is too long, or a folder in which others could replace
+ * the socket; else why one cannot listen there now: STATUS_EXISTS (somebody answers there, or
+ * something else has that name), STATUS_NOT_FOUND, STATUS_IO. */
 enum status page_listen(const char *http, bool has_token,
                         struct page_listener *out) STATUS_MUST_CHECK;
 /* Takes over the socket that systemd passes (LISTEN_FDS). STATUS_NOT_FOUND: it passes none;
