@@ -2,10 +2,12 @@
  * command_show - leat show: what a result says, from its result.json; of a folder with results in
  * it the first figures of each; of anything else, what leat check says of it as an input.
  */
+#include "formats/base/file_name.h"
+#include "formats/base/json.h"
 #include "formats/base/log.h"
+#include "formats/source/zip_input.h"
 #include "pipeline/commands/commands.h"
 #include "pipeline/commands/report.h"
-#include "pipeline/commands/shown_result.h"
 #include "pipeline/engine/overview.h"
 #include "pipeline/inputs/input_walk.h"
 #include "pipeline/names/text.h"
@@ -19,7 +21,120 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NAME_WIDTH = 26 };
+enum { NAME_WIDTH = 26, MOST_BYTES = 64 << 20 };
+
+static const char file_name[] = "result.json";
+
+/* Opens the result.json of a folder, or that file itself; -1: it is no result. */
+static int open_result(const char *path)
+{
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        const int fd = openat(folder, file_name, O_RDONLY | O_CLOEXEC);
+        close(folder);
+        return fd;
+    }
+    const char *const slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, file_name) == 0
+               ? open(path, O_RDONLY | O_CLOEXEC)
+               : -1;
+}
+
+/* Whether it is that of a job; else it is the index of an archive, as leat watch leaves it, of
+ * which each job has a folder. */
+static bool is_job(const json_t *result)
+{
+    return json_is_string(json_object_get(result, "pipeline"));
+}
+
+/* The index that leat watch leaves in the result of an archive. */
+static bool is_archive(const json_t *result)
+{
+    return json_is_string(json_object_get(result, "archive"));
+}
+
+/* --- in a zip --------------------------------------------------------------------------------- */
+
+static enum status read_member(struct zip_input *zip, const struct zip_input_member *member,
+                               json_t **out)
+{
+    const size_t bytes = (size_t)member->bytes;
+    size_t n = 0;
+    char *const text = xmalloc(bytes + 1);
+    enum status code = zip_input_begin(zip, member, file_name);
+    code = code == STATUS_OK ? zip_input_read(zip, text, bytes + 1, &n) : code;
+    code = code == STATUS_OK ? zip_input_end(zip) : code;
+    code = code == STATUS_OK ? json_read(text, n, out) : code;
+    free(text);
+    return code;
+}
+
+/* It is the first member of what --bundle leaves. */
+static enum status read_zip(struct zip_input *zip, json_t **out)
+{
+    struct zip_input_member member;
+    bool is_end;
+    STATUS_TRY(zip_input_next(zip, &member, &is_end));
+    return !is_end && strcmp(member.name, file_name) == 0 && member.bytes <= MOST_BYTES
+               ? read_member(zip, &member, out)
+               : STATUS_OK;
+}
+
+static enum status open_and_read(int fd, const char *path, json_t **out)
+{
+    struct source *source;
+    struct zip_input *zip = NULL;
+    STATUS_TRY(source_open(fd, path, &source));
+    enum status code = zip_input_open(source, &zip);
+    code = code == STATUS_OK ? read_zip(zip, out) : code;
+    zip_input_free(zip);
+    source_free(source);
+    return code;
+}
+
+/* A zip that is damaged or holds something else means no result: what it is check says. */
+static enum status read_bundle(const char *path, json_t **out)
+{
+    const int fd = file_name_ends(path, ".zip")
+                       ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+                       : -1;
+    if (fd < 0) {
+        return STATUS_OK;
+    }
+    const enum status code = open_and_read(fd, path, out);
+    if (code == STATUS_OK && *out != NULL && !is_job(*out)) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return code == STATUS_IO || code == STATUS_NO_MEMORY ? code : STATUS_OK;
+}
+
+/* The result.json that a path means: a folder's, that file itself, or the one in the zip that
+ * --bundle leaves; for json_decref(). *out NULL and STATUS_OK, with errno: the path means none.
+ * STATUS_BAD_INPUT: one that leat has not written. */
+static enum status read_result(const char *path, json_t **out)
+{
+    *out = NULL;
+    const int fd = open_result(path);
+    if (fd < 0) {
+        const int error = errno;
+        const enum status code = read_bundle(path, out);
+        errno = error;
+        return code;
+    }
+    enum status code = json_read_fd(fd, MOST_BYTES, out);
+    close(fd);
+    if (code == STATUS_OK && !is_job(*out) && !is_archive(*out)) {
+        json_decref(*out);
+        *out = NULL;
+        code = status_fail(STATUS_BAD_INPUT, "it names no pipeline");
+    }
+    return code == STATUS_OK
+               ? code
+               : status_fail(code, "%s: is not a result of leat: %s", path, status_message());
+}
+
+/* --- what it says ----------------------------------------------------------------------------- */
 
 /* Text and blanks up to a width; characters, not bytes, count. */
 static void put_padded(const char *text, size_t width)
@@ -91,11 +206,11 @@ static enum status print_brief(void *to, enum overview_kind kind, size_t n,
 static enum status list_result(const struct settings *s, const char *path, bool *is_whole)
 {
     json_t *result = NULL;
-    enum status st = shown_result_read(path, &result);
+    enum status st = read_result(path, &result);
     if (st == STATUS_OK && result == NULL) {
         st = status_fail_errno(errno, "%s: cannot read its result.json", path);
     }
-    *is_whole = st == STATUS_OK && shown_result_is_job(result);
+    *is_whole = st == STATUS_OK && is_job(result);
     if (*is_whole) {
         struct brief brief = {path, result, 0};
         if (s->json) {
@@ -154,7 +269,7 @@ static enum status print_result(const struct settings *s, const char *path, cons
         report_print_json(result);
         return STATUS_OK;
     }
-    if (shown_result_is_job(result)) {
+    if (is_job(result)) {
         return overview_tell(result, print_item, n_shown);
     }
     return is_folder(path)
@@ -179,7 +294,7 @@ static enum status show_one(const struct settings *s, const char *path, size_t *
 {
     json_t *result;
     size_t n_listed = 0;
-    enum status st = shown_result_read(path, &result);
+    enum status st = read_result(path, &result);
     const bool is_result = result != NULL;
     if (is_result) {
         st = print_result(s, path, result, n_shown);
