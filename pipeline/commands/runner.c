@@ -6,7 +6,7 @@
 #include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/engine/rank_help.h"
+#include "pipeline/engine/rank_queue.h"
 #include "pipeline/inputs/inputs.h"
 #include "pipeline/inputs/result_names.h"
 #include "pipeline/names/launcher.h"
@@ -462,13 +462,13 @@ static void add_up(struct runner *r)
     const uint64_t now = thread_pool_now_ns();
     t->wall_s = (double)(now - r->started_ns) * 1e-9;
     const struct efficiency_times times = {
-        .cpu_s = efficiency_cpu_s(compute_s, e->n_threads, all_s, e->n_cpus),
+        .cpu_s = meter_cpu_s(compute_s, e->n_threads, all_s, e->n_cpus),
         .device_s = device.device_s - r->device.device_s,
         .upload_s = device.upload_s - r->device.upload_s,
         .download_s = device.download_s - r->device.download_s,
         .disk_in_s = meter_s(&e->disks.in, now),
         .disk_out_s = meter_s(&e->disks.out, now)};
-    t->efficiency = efficiency_of(&times, t->wall_s);
+    t->efficiency = meter_efficiency(&times, t->wall_s);
     tell_places(t, e);
 }
 

@@ -7,7 +7,6 @@
 #ifndef LEAT_PIPELINE_COMMANDS_RUNNER_H
 #define LEAT_PIPELINE_COMMANDS_RUNNER_H
 
-#include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/job.h"
 #include "pipeline/ranks/ranks.h"
 

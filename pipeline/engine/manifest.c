@@ -4,7 +4,6 @@
 #include "pipeline/engine/manifest.h"
 
 #include "formats/base/json.h"
-#include "pipeline/engine/efficiency.h"
 #include "pipeline/names/text.h"
 #include "watch/files/xalloc.h"
 
@@ -196,8 +195,7 @@ static struct efficiency_times times_of(const struct manifest_of *job, double *c
     for (enum engine_lane i = 0; i < ENGINE_LANES; i++) {
         *cpu_s += cpu_of(job, i);
     }
-    return (struct efficiency_times){.cpu_s =
-                                         efficiency_cpu_s(compute, e->n_threads, *cpu_s, e->n_cpus),
+    return (struct efficiency_times){.cpu_s = meter_cpu_s(compute, e->n_threads, *cpu_s, e->n_cpus),
                                      .device_s = job->place->busy.device_s,
                                      .upload_s = job->place->busy.upload_s,
                                      .download_s = job->place->busy.download_s,
@@ -219,7 +217,7 @@ static json_t *pack_timing(const struct manifest_of *job)
     double cpu_s;
     const struct efficiency_times times = times_of(job, &cpu_s);
     json_t *lanes = pack_lanes(job, &times);
-    struct efficiency e = efficiency_of(&times, wall_s);
+    struct efficiency e = meter_efficiency(&times, wall_s);
     return json_pack("{s:f, s:f, s:f, s:s, s:o, s:o}", "wall_s", wall_s, "cpu_s", cpu_s,
                      "efficiency", e.value, "bound_by", e.bound_by, "lanes", lanes, "device",
                      pack_device(job));

@@ -1,6 +1,11 @@
 /*
  * meter - how long a resource was busy: the length of the union of the intervals in which somebody
- * used it, however many did at a time. So it is never busy for longer than time went by.
+ * used it, however many did at a time. So it is never busy for longer than time went by. And how
+ * busy the machine was kept: the busiest resource's time over the wall time, and its name. 1 is
+ * perfect overlap: nothing waited for anything but the resource that bounds the run.
+ *
+ * A resource's time is that union, or its use over its capacity: never more than the wall time, but
+ * for the grain of clocks. To wait for a lock or a core is no use.
  */
 #ifndef LEAT_PIPELINE_ENGINE_METER_H
 #define LEAT_PIPELINE_ENGINE_METER_H
@@ -35,5 +40,23 @@ struct disk_meter {
     struct disk_meter *whole;
 };
 struct disk_meter disk_meter_of(struct disk_meter *whole);
+
+/* Seconds each resource was busy. */
+struct efficiency_times {
+    double cpu_s; /* meter_cpu_s() */
+    double device_s, upload_s, download_s;
+    double disk_in_s, disk_out_s; /* in calls that read and write files */
+};
+
+/* CPU time over what there is of it: that of the n_threads compute threads, or that of all threads
+ * on the processors that there are, whichever is nearer to its bound. */
+double meter_cpu_s(double compute_s, size_t n_threads, double all_s, size_t n_cpus);
+
+struct efficiency {
+    double value;         /* 0 to 1 */
+    const char *bound_by; /* "cpu", "device", "upload", "download", "disk in", "disk out" */
+};
+
+struct efficiency meter_efficiency(const struct efficiency_times *times, double wall_s);
 
 #endif

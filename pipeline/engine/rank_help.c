@@ -1,12 +1,13 @@
 /*
- * rank_help - see the header. Calls come in their order and are made in it. What fails of those
+ * rank_help - see rank_queue.h. Calls come in their order and are made in it. What fails of those
  * that nobody waits for is kept for the next one that is waited for, which is not made then. What
  * the borrower has is within this process's limits, but for one piece on its way, and given back
  * when it ends.
  */
-#include "pipeline/engine/rank_help.h"
+#include "pipeline/engine/rank_queue.h"
 
 #include "formats/base/log.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/engine/rank_calls.h"
 
 #include <stdio.h>

@@ -70,30 +70,6 @@ static void put_size(struct writer *w, const json_t *value)
     put(w, text_size(text, bytes > 0 && bytes < 0x1p63 ? (uint64_t)bytes : 0));
 }
 
-static void put_duration(struct writer *w, const json_t *value)
-{
-    char text[TEXT_NUMBER_BYTES];
-    put(w, text_duration(text, json_number_value(value)));
-}
-
-static void put_age(struct writer *w, const json_t *value)
-{
-    char text[TEXT_NUMBER_BYTES];
-    put(w, text_age(text, json_number_value(value)));
-}
-
-static void put_left(struct writer *w, const json_t *value)
-{
-    char text[TEXT_NUMBER_BYTES];
-    put(w, text_time_left(text, json_number_value(value)));
-}
-
-static void put_rate(struct writer *w, const json_t *value)
-{
-    char text[TEXT_NUMBER_BYTES];
-    put(w, text_rate(text, json_number_value(value)));
-}
-
 static void put_count(struct writer *w, const json_t *value)
 {
     char text[TEXT_NUMBER_BYTES];
@@ -145,11 +121,13 @@ static void put_word(struct writer *w, const json_t *value)
 
 static const struct form {
     const char *name;
-    void (*put)(struct writer *w, const json_t *value);
-} forms[] = {{"path", put_path}, {"size", put_size},     {"duration", put_duration},
-             {"age", put_age},   {"left", put_left},     {"rate", put_rate},
-             {"time", put_time}, {"word", put_word},     {"count", put_count},
-             {"s", put_plural},  {"number", put_number}, {"", put_plain}};
+    void (*put)(struct writer *w, const json_t *value); /* or: */
+    const char *(*number_text)(char out[TEXT_NUMBER_BYTES], double number);
+} forms[] = {
+    {"path", put_path, NULL}, {"size", put_size, NULL},       {"duration", NULL, text_duration},
+    {"age", NULL, text_age},  {"left", NULL, text_time_left}, {"rate", NULL, text_rate},
+    {"time", put_time, NULL}, {"word", put_word, NULL},       {"count", put_count, NULL},
+    {"s", put_plural, NULL},  {"number", put_number, NULL},   {"", put_plain, NULL}};
 
 /* --- the template ----------------------------------------------------------------------------- */
 
@@ -186,8 +164,11 @@ static void put_value(struct writer *w, const char *tag, const json_t *at)
     const json_t *value = value_of(w, blank != NULL ? blank + 1 : tag, at);
     if (json_is_null(value)) {
         put(w, "no limit");
-    } else {
+    } else if (form->put != NULL) {
         form->put(w, value);
+    } else {
+        char text[TEXT_NUMBER_BYTES];
+        put(w, form->number_text(text, json_number_value(value)));
     }
 }
 

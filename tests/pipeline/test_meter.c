@@ -6,7 +6,6 @@
 #include "formats/base/busy_union.h"
 #include "formats/pack/pack.h"
 #include "formats/source/source.h"
-#include "pipeline/engine/efficiency.h"
 #include "pipeline/engine/meter.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/burn.h"
@@ -311,21 +310,21 @@ static void efficiency_is_the_busiest_resource_over_the_time(void **state)
         double s[6] = {1, 1, 1, 1, 1, 1};
         s[k] = 3;
         const struct efficiency_times times = {s[0], s[1], s[2], s[3], s[4], s[5]};
-        const struct efficiency e = efficiency_of(&times, 4);
+        const struct efficiency e = meter_efficiency(&times, 4);
         assert_true(e.value == 0.75);
         assert_string_equal(e.bound_by, names[k]);
     }
     const struct efficiency_times wrong = {.disk_in_s = 6}; /* it would show */
-    assert_true(efficiency_of(&wrong, 4).value == 1.5);
-    assert_true(efficiency_of(&wrong, 0).value == 0);
+    assert_true(meter_efficiency(&wrong, 4).value == 1.5);
+    assert_true(meter_efficiency(&wrong, 0).value == 0);
 }
 
 static void cpu_time_is_over_what_there_is_of_it(void **state)
 {
     (void)state;
-    assert_true(efficiency_cpu_s(6, 2, 7, 16) == 3); /* few threads on a large machine */
-    assert_true(efficiency_cpu_s(2, 4, 12, 4) == 3); /* reading threads unpack */
-    assert_true(efficiency_cpu_s(4, 1, 6, 2) == 4);
+    assert_true(meter_cpu_s(6, 2, 7, 16) == 3); /* few threads on a large machine */
+    assert_true(meter_cpu_s(2, 4, 12, 4) == 3); /* reading threads unpack */
+    assert_true(meter_cpu_s(4, 1, 6, 2) == 4);
 }
 
 static void burn_in_task(struct thread_pool_task *task)

@@ -3,7 +3,7 @@
  */
 #include "tests/support/rank_queues.h"
 
-#include "pipeline/engine/rank_help.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/engine/rank_queue.h"
 #include "tests/support/letters.h"
 
