@@ -62,9 +62,8 @@ static void assert_content(struct archive_input *a, const char *content)
     close(to);
 }
 
-static void files_come_out_of_every_kind_of_archive(void **state)
+TEST(files_come_out_of_every_kind_of_archive)
 {
-    (void)state;
     static const struct put puts[] = {
         {"deep", NULL, AE_IFDIR, NULL}, {"deep/./one//a.csv", "1,2\n", 0, NULL},
         {"passed.csv", "9\n", 0, NULL}, {"gr\xc3\xbc\xc3\x9f.csv", "3,4\n", 0, NULL},
@@ -103,9 +102,8 @@ static void files_come_out_of_every_kind_of_archive(void **state)
     }
 }
 
-static void names_that_lead_elsewhere_are_refused(void **state)
+TEST(names_that_lead_elsewhere_are_refused)
 {
-    (void)state;
     char part[257], path[1026], longest_part[256], longest[1025];
     memset(part, 'p', 256);
     part[256] = '\0';
@@ -153,9 +151,8 @@ static void names_that_lead_elsewhere_are_refused(void **state)
     bytes_free(&b);
 }
 
-static void links_and_devices_are_refused(void **state)
+TEST(links_and_devices_are_refused)
 {
-    (void)state;
     static const struct put puts[] = {
         {"a.csv", "1", 0, NULL},
         {"soft.csv", "", AE_IFLNK, "/etc/passwd"},
@@ -173,9 +170,8 @@ static void links_and_devices_are_refused(void **state)
     bytes_free(&b);
 }
 
-static void what_unpacks_to_too_much_is_stopped(void **state)
+TEST(what_unpacks_to_too_much_is_stopped)
 {
-    (void)state;
     char *content = malloc(500001);
     memset(content, '1', 500000);
     content[500000] = '\0';
@@ -200,9 +196,8 @@ static void what_unpacks_to_too_much_is_stopped(void **state)
     free(content);
 }
 
-static void a_name_that_was_there_before_is_refused(void **state)
+TEST(a_name_that_was_there_before_is_refused)
 {
-    (void)state;
     static const struct put puts[] = {
         {"d/a.csv", "1", 0, NULL}, {"b.csv", "2", 0, NULL}, {"./d//a.csv", "3", 0, NULL}};
     for (int kind = 0; kind < N_KINDS; kind++) {
@@ -220,9 +215,8 @@ static void a_name_that_was_there_before_is_refused(void **state)
 }
 
 /* Many names of which each is there once and again. */
-static void names_are_told_apart(void **state)
+TEST(names_are_told_apart)
 {
-    (void)state;
     enum { N = 1500 };
     static struct put puts[2 * N];
     static char names[N][16];
@@ -241,9 +235,8 @@ static void names_are_told_apart(void **state)
 }
 
 /* The bytes of a name that is not UTF-8: of code page 437 in zip, else Latin-1. */
-static void names_of_old_code_pages_are_read(void **state)
+TEST(names_of_old_code_pages_are_read)
 {
-    (void)state;
     static const struct put zip = {"gr?n-?.csv", "1", 0, NULL};
     struct bytes b = make_archive(ZIP, NULL, &zip, 1);
     for (size_t i = 0; i + 10 < b.len; i++) { /* in both of its headers */
@@ -292,9 +285,8 @@ static enum status walk(const struct bytes *b, const struct archive_input_option
     return status;
 }
 
-static void more_entries_than_the_limit_are_refused(void **state)
+TEST(more_entries_than_the_limit_are_refused)
 {
-    (void)state;
     static const struct put puts[] = {
         {"a.csv", "1", 0, NULL}, {"b.csv", "2", 0, NULL}, {"c.csv", "3", 0, NULL}};
     for (int kind = 0; kind < N_KINDS; kind++) {
@@ -310,9 +302,8 @@ static void more_entries_than_the_limit_are_refused(void **state)
     }
 }
 
-static void bytes_that_come_out_are_counted_over_all_entries(void **state)
+TEST(bytes_that_come_out_are_counted_over_all_entries)
 {
-    (void)state;
     char *content = calloc(400001, 1);
     memset(content, '1', 400000);
     const struct put puts[] = {{"a.csv", content, 0, NULL}, {"b.csv", content, 0, NULL}};
@@ -379,9 +370,8 @@ static struct bytes make_bomb(int kind)
 }
 
 /* What follows is reached where files are packed one by one, and named as not reached elsewhere. */
-static void what_unpacks_to_many_times_its_size_is_stopped(void **state)
+TEST(what_unpacks_to_many_times_its_size_is_stopped)
 {
-    (void)state;
     static const int kinds[] = {TAR_GZ, TAR_ZST, ZIP, SEVEN_ZIP};
     const struct archive_input_options options = {.limits.max_ratio = 150};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -418,9 +408,8 @@ static void what_unpacks_to_many_times_its_size_is_stopped(void **state)
 }
 
 /* A tar may say of a file that it is a hole. */
-static void holes_count_as_what_comes_out(void **state)
+TEST(holes_count_as_what_comes_out)
 {
-    (void)state;
     struct bytes out = {0};
     size_t used = 0;
     struct archive *w = archive_write_new();
@@ -471,9 +460,8 @@ static void close_memory(void *user)
     ((struct bytes *)user)->cap++;
 }
 
-static void a_tar_is_read_from_a_stream(void **state)
+TEST(a_tar_is_read_from_a_stream)
 {
-    (void)state;
     static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}, {"b.csv", "3,4\n", 0, NULL}};
     for (int kind = TAR; kind < N_KINDS; kind++) {
         struct bytes b = make_archive(kind, NULL, puts, 2), left = {b.data, b.len, 0};
@@ -528,9 +516,8 @@ static enum status read_archive(const struct bytes *b)
     return read_content(b, NULL);
 }
 
-static void a_stop_ends_reading_and_skipping(void **state)
+TEST(a_stop_ends_reading_and_skipping)
 {
-    (void)state;
     static char content[1 << 20];
     memset(content, '1', sizeof content - 1);
     const struct put puts[] = {{"a.csv", content, 0, NULL}, {"b.csv", "2", 0, NULL}};
@@ -569,9 +556,8 @@ static void a_stop_ends_reading_and_skipping(void **state)
     }
 }
 
-static void damaged_archives_and_other_files_are_refused(void **state)
+TEST(damaged_archives_and_other_files_are_refused)
 {
-    (void)state;
     char content[20001];
     fill_noise(content, sizeof content);
     const struct put puts[] = {{"a.csv", content, 0, NULL}};
@@ -592,9 +578,8 @@ static void damaged_archives_and_other_files_are_refused(void **state)
 
 /* Every byte of an archive in turn: that it is damaged is told, or what comes out is what was put
  * in. A tar by itself has no checksum of contents. */
-static void no_flipped_byte_changes_what_comes_out(void **state)
+TEST(no_flipped_byte_changes_what_comes_out)
 {
-    (void)state;
     static const struct put puts[] = {{"a.csv", "1,2,3\n4,5,7\n6,7,9\n", 0, NULL}};
     const size_t n = strlen(puts[0].content);
     for (int kind = TAR_GZ; kind < N_KINDS; kind++) {
@@ -640,9 +625,8 @@ off_t lseek(int fd, off_t at, int whence)
     return (off_t)syscall(SYS_lseek, fd, at, whence);
 }
 
-static void what_the_system_cannot_read_is_told_with_its_reason(void **state)
+TEST(what_the_system_cannot_read_is_told_with_its_reason)
 {
-    (void)state;
     static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}};
     struct archive_input *a;
     for (int kind = 0; kind < N_KINDS; kind++) {
@@ -658,9 +642,8 @@ static void what_the_system_cannot_read_is_told_with_its_reason(void **state)
     assert_non_null(strstr(status_message(), strerror(EBADF)));
 }
 
-static void encrypted_entries_are_refused_in_plain_words(void **state)
+TEST(encrypted_entries_are_refused_in_plain_words)
 {
-    (void)state;
     static const struct put puts[] = {{"secret.csv", "1,2\n", 0, NULL}};
     struct bytes b = make_archive(ZIP, "word", puts, 1);
     struct archive_input *a = open_bytes(&b);
@@ -672,11 +655,10 @@ static void encrypted_entries_are_refused_in_plain_words(void **state)
 }
 
 /* What LZMA, xz and PPMd in a zip read back from is as large as the zip says: up to 4 GiB. */
-static void members_that_are_packed_in_windows_of_any_size_are_refused(void **state)
+TEST(members_that_are_packed_in_windows_of_any_size_are_refused)
 {
     static const unsigned char methods[] = {14, 95, 98};
     const struct put one = {.name = "x.clusters.csv", .content = "1,2\n3,5\n"};
-    (void)state;
     struct bytes b = make_archive(ZIP, NULL, &one, 1);
     bool refused;
     assert_int_equal(open_and_go(&b, NULL, &refused), STATUS_OK);
@@ -690,12 +672,11 @@ static void members_that_are_packed_in_windows_of_any_size_are_refused(void **st
     bytes_free(&b);
 }
 
-static void what_is_said_of_entries_is_bounded(void **state)
+TEST(what_is_said_of_entries_is_bounded)
 {
     enum { N = 4000 };
     static char names[N][80];
     static struct put all[N];
-    (void)state;
     for (size_t i = 0; i < N; i++) {
         snprintf(names[i], sizeof names[i], "%070zu.csv", i);
         all[i] = (struct put){.name = names[i], .content = ""};
@@ -717,9 +698,8 @@ static void what_is_said_of_entries_is_bounded(void **state)
     }
 }
 
-static void archives_are_told_by_their_names(void **state)
+TEST(archives_are_told_by_their_names)
 {
-    (void)state;
     static const struct {
         const char *name, *stem; /* stem NULL: it is no archive */
         bool streams;
@@ -749,27 +729,5 @@ static void archives_are_told_by_their_names(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_come_out_of_every_kind_of_archive),
-        cmocka_unit_test(names_that_lead_elsewhere_are_refused),
-        cmocka_unit_test(links_and_devices_are_refused),
-        cmocka_unit_test(what_unpacks_to_too_much_is_stopped),
-        cmocka_unit_test(a_name_that_was_there_before_is_refused),
-        cmocka_unit_test(names_are_told_apart),
-        cmocka_unit_test(names_of_old_code_pages_are_read),
-        cmocka_unit_test(more_entries_than_the_limit_are_refused),
-        cmocka_unit_test(bytes_that_come_out_are_counted_over_all_entries),
-        cmocka_unit_test(what_unpacks_to_many_times_its_size_is_stopped),
-        cmocka_unit_test(holes_count_as_what_comes_out),
-        cmocka_unit_test(a_tar_is_read_from_a_stream),
-        cmocka_unit_test(a_stop_ends_reading_and_skipping),
-        cmocka_unit_test(damaged_archives_and_other_files_are_refused),
-        cmocka_unit_test(no_flipped_byte_changes_what_comes_out),
-        cmocka_unit_test(what_the_system_cannot_read_is_told_with_its_reason),
-        cmocka_unit_test(encrypted_entries_are_refused_in_plain_words),
-        cmocka_unit_test(members_that_are_packed_in_windows_of_any_size_are_refused),
-        cmocka_unit_test(what_is_said_of_entries_is_bounded),
-        cmocka_unit_test(archives_are_told_by_their_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

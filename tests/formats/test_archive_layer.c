@@ -58,26 +58,23 @@ static void assert_stopped(struct bytes first, struct bytes again)
     bytes_free(&unit);
 }
 
-static void endless_zeros_are_left_at_a_stop(void **state)
+TEST(endless_zeros_are_left_at_a_stop)
 {
-    (void)state;
     static const char zeros[16384];
     assert_stopped(gzipped(zeros, 512), gzipped(zeros, sizeof zeros));
     assert_stopped(xzipped(zeros, 512), xzipped(zeros, sizeof zeros));
     assert_stopped(zstded(zeros, 512), zstded(zeros, sizeof zeros));
 }
 
-static void endless_members_of_nothing_are_left_at_a_stop(void **state)
+TEST(endless_members_of_nothing_are_left_at_a_stop)
 {
-    (void)state;
     assert_stopped(gzipped("a", 1), gzipped("", 0));
     assert_stopped(xzipped("a", 1), xzipped("", 0));
     assert_stopped(zstded("a", 1), zstded("", 0));
 }
 
-static void endless_padding_is_left_at_a_stop(void **state)
+TEST(endless_padding_is_left_at_a_stop)
 {
-    (void)state;
     for (int kind = 0; kind < 2; kind++) {
         struct bytes zeros = {0};
         assert_int_equal(bytes_append(&zeros, "\0\0\0\0", 4), STATUS_OK);
@@ -93,9 +90,8 @@ static enum status open_and_close(const struct bytes *b)
     return status;
 }
 
-static void one_layer_of_compression_is_taken_off(void **state)
+TEST(one_layer_of_compression_is_taken_off)
 {
-    (void)state;
     static const struct put puts[] = {{"a.csv", "1,2\n", 0, NULL}};
     static struct bytes (*const wrap[])(const void *, size_t) = {gzipped, xzipped, zstded, bzipped};
     static const char *const names[] = {"gzip", "xz", "zstd", "bzip2"};
@@ -160,9 +156,8 @@ static char *make_noise(size_t n)
     return noise;
 }
 
-static void a_layer_gives_what_was_put_in(void **state)
+TEST(a_layer_gives_what_was_put_in)
 {
-    (void)state;
     enum { N = 300000 };
     char *const content = make_noise(N), *const back = malloc(N);
     for (int kind = TAR; kind < ZIP; kind++) {
@@ -177,9 +172,8 @@ static void a_layer_gives_what_was_put_in(void **state)
 }
 
 /* What was whole when it was checked, and is not any more when it is read. */
-static void a_file_that_changes_after_the_check_is_refused(void **state)
+TEST(a_file_that_changes_after_the_check_is_refused)
 {
-    (void)state;
     char *const noise = make_noise(2 << 20);
     for (int kind = TAR_GZ; kind < ZIP; kind++) {
         if (kind == TAR_ZST) { /* libarchive's writer leaves out the checksum */
@@ -194,13 +188,5 @@ static void a_file_that_changes_after_the_check_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endless_zeros_are_left_at_a_stop),
-        cmocka_unit_test(endless_members_of_nothing_are_left_at_a_stop),
-        cmocka_unit_test(endless_padding_is_left_at_a_stop),
-        cmocka_unit_test(one_layer_of_compression_is_taken_off),
-        cmocka_unit_test(a_layer_gives_what_was_put_in),
-        cmocka_unit_test(a_file_that_changes_after_the_check_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

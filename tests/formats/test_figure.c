@@ -7,17 +7,14 @@
 #include "formats/result/png_file.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/png_support.h"
+#include "tests/support/unit.h"
 
 static const enum figure_kind kinds[] = {FIGURE_CELLS, FIGURE_LINES};
 
@@ -47,9 +44,8 @@ static struct dots close_png(struct figure *f)
     return d;
 }
 
-static void a_new_picture_is_white(void **state)
+TEST(a_new_picture_is_white)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct dots d = close_png(open_figure(FIGURE_PNG, kinds[k], 33, 7));
         assert_int_equal(d.width, 33);
@@ -59,10 +55,9 @@ static void a_new_picture_is_white(void **state)
     }
 }
 
-static void sides_outside_1_to_16384_are_refused(void **state)
+TEST(sides_outside_1_to_16384_are_refused)
 {
     static const size_t bad[][2] = {{0, 1}, {1, 0}, {16385, 1}, {1, 16385}, {SIZE_MAX, SIZE_MAX}};
-    (void)state;
     struct figure *f;
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         assert_int_equal(figure_new(&(struct figure_choice){.format = FIGURE_PNG}, FIGURE_CELLS,
@@ -74,7 +69,7 @@ static void sides_outside_1_to_16384_are_refused(void **state)
     figure_free(NULL);
 }
 
-static void a_fill_is_clipped_to_the_picture(void **state)
+TEST(a_fill_is_clipped_to_the_picture)
 {
     static const struct {
         double x, y, width, height;
@@ -83,7 +78,6 @@ static void a_fill_is_clipped_to_the_picture(void **state)
                  {8, 8, 100, 100, 4},     {10, 0, 1, 1, 0},    {-1, 0, 1, 1, 0},
                  {0, 0, 0, 5, 0},         {3, 3, -2, 2, 0},    {-1e6, -1e6, 1e5, 1e5, 0},
                  {-1, -1, 1e6, 1e6, 100}, {5, 5, 1e6, 1e6, 25}};
-    (void)state;
     for (size_t k = 0; k < 2 * sizeof cases / sizeof cases[0]; k++) {
         struct figure *const f = open_figure(FIGURE_PNG, kinds[k % 2], 10, 10);
         figure_fill(f, cases[k / 2].x, cases[k / 2].y, cases[k / 2].width, cases[k / 2].height,
@@ -94,10 +88,9 @@ static void a_fill_is_clipped_to_the_picture(void **state)
     }
 }
 
-static void cells_lie_where_they_belong_in_both_kinds(void **state)
+TEST(cells_lie_where_they_belong_in_both_kinds)
 {
     uint32_t rgb[12];
-    (void)state;
     for (uint32_t k = 0; k < 12; k++) {
         rgb[k] = k * 0x151311;
     }
@@ -116,9 +109,8 @@ static void cells_lie_where_they_belong_in_both_kinds(void **state)
     }
 }
 
-static void every_printable_character_has_its_own_shape(void **state)
+TEST(every_printable_character_has_its_own_shape)
 {
-    (void)state;
     struct dots shapes[95];
     for (int c = ' '; c <= '~'; c++) {
         const char text[] = {(char)c, '\0'};
@@ -152,10 +144,9 @@ static void find_ink(const struct dots *d, size_t *left, size_t *right, size_t *
     }
 }
 
-static void text_is_where_and_as_large_as_told(void **state)
+TEST(text_is_where_and_as_large_as_told)
 {
     static const char text[] = "H\xc3\x89\xce\xa9 10 H";
-    (void)state;
     assert_true(figure_text_width(12, "") == 0);
     const double width = figure_text_width(12, text);
     assert_true(fabs(figure_text_width(24, text) - 2 * width) < 1e-9);
@@ -174,9 +165,8 @@ static void text_is_where_and_as_large_as_told(void **state)
     }
 }
 
-static void text_outside_is_clipped(void **state)
+TEST(text_outside_is_clipped)
 {
-    (void)state;
     for (size_t kind = 0; kind < 2; kind++) {
         struct figure *const f = open_figure(FIGURE_PNG, kinds[kind], 20, 10);
         figure_text(f, -1000, 2, 8, COLOURS_INK, "left");
@@ -190,10 +180,9 @@ static void text_outside_is_clipped(void **state)
 }
 
 /* Between a cell's colour and its own: nothing of the paper shines around it. */
-static void text_on_a_cell_mixes_with_its_colour(void **state)
+TEST(text_on_a_cell_mixes_with_its_colour)
 {
     static const uint32_t cells[] = {0x9c1b1e, 0xf7d9cb}, texts[] = {COLOURS_PAPER, COLOURS_INK};
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         const uint32_t cell = cells[k % 2], text = texts[k % 2];
         struct figure *const f = open_figure(FIGURE_PNG, kinds[k / 2], 60, 30);
@@ -234,10 +223,9 @@ static struct bytes draw_all(enum figure_format format, enum figure_kind kind)
 }
 
 /* Rows of one pixel side by side, a line and the edges: none lets paper through, or is lost. */
-static void a_chosen_size_is_that_of_the_longer_side_without_seams(void **state)
+TEST(a_chosen_size_is_that_of_the_longer_side_without_seams)
 {
     static const double mm[] = {25.4, 8, 60};
-    (void)state;
     for (size_t k = 0; k < 6; k++) {
         const struct figure_choice choice = {.size_mm = mm[k % 3], .dpi = 100};
         const size_t side = (size_t)lround(mm[k % 3] / 25.4 * 100);
@@ -258,9 +246,8 @@ static void a_chosen_size_is_that_of_the_longer_side_without_seams(void **state)
     }
 }
 
-static void the_same_calls_give_the_same_file_however_many_were_drawn(void **state)
+TEST(the_same_calls_give_the_same_file_however_many_were_drawn)
 {
-    (void)state;
     for (enum figure_format format = FIGURE_PNG; format < FIGURE_NONE; format++) {
         for (size_t kind = 0; kind < 2; kind++) {
             struct bytes first = draw_all(format, kinds[kind]);
@@ -275,11 +262,10 @@ static void the_same_calls_give_the_same_file_however_many_were_drawn(void **sta
     }
 }
 
-static void a_file_is_what_its_name_says(void **state)
+TEST(a_file_is_what_its_name_says)
 {
     static const char *const begins[] = {"\x89PNG\r\n\x1a\n", "<?xml version", "%PDF-"};
     static const char *const names[] = {"a.png", "a.svg", "a.pdf"};
-    (void)state;
     for (enum figure_format format = FIGURE_PNG; format < FIGURE_NONE; format++) {
         char name[16];
         struct bytes file = draw_all(format, FIGURE_LINES);
@@ -291,11 +277,10 @@ static void a_file_is_what_its_name_says(void **state)
     }
 }
 
-static void a_png_says_how_large_it_is_printed(void **state)
+TEST(a_png_says_how_large_it_is_printed)
 {
     static const char dots[] =
         "\0\0\0\x09pHYs\0\0\x1d\x87\0\0\x1d\x87\x01"; /* 7559 a metre: 192 dpi */
-    (void)state;
     for (size_t kind = 0; kind < 2; kind++) {
         struct bytes file = draw_all(FIGURE_PNG, kinds[kind]);
         assert_memory_equal(file.data + 33, dots, sizeof dots - 1); /* behind IHDR */
@@ -304,9 +289,8 @@ static void a_png_says_how_large_it_is_printed(void **state)
 }
 
 /* Text can be found and copied, is no markup, and stands where it does in a PNG. */
-static void text_of_an_svg_is_text(void **state)
+TEST(text_of_an_svg_is_text)
 {
-    (void)state;
     struct bytes file = draw_all(FIGURE_SVG, FIGURE_LINES);
     assert_int_equal(bytes_append(&file, "", 1), STATUS_OK);
     const char *const svg = (const char *)file.data;
@@ -320,9 +304,8 @@ static void text_of_an_svg_is_text(void **state)
 }
 
 /* A line upwards to the right, and a text along it. */
-static void turned_text_lies_about_its_middle(void **state)
+TEST(turned_text_lies_about_its_middle)
 {
-    (void)state;
     struct figure *const f = open_figure(FIGURE_PNG, FIGURE_LINES, 200, 200);
     size_t left, right, top, bottom;
     figure_text_turned(f, 100, 90, 12, -M_PI / 4, COLOURS_INK, "H 1000 H");
@@ -340,9 +323,8 @@ static void turned_text_lies_about_its_middle(void **state)
     free(d.rgb);
 }
 
-static void writing_appends(void **state)
+TEST(writing_appends)
 {
-    (void)state;
     struct bytes file = {0};
     struct figure *const f = open_figure(FIGURE_PNG, FIGURE_CELLS, 10, 10);
     assert_int_equal(bytes_append(&file, "before", 6), STATUS_OK);
@@ -352,12 +334,11 @@ static void writing_appends(void **state)
     bytes_free(&file);
 }
 
-static void few_colours_become_a_palette_and_all_read_back(void **state)
+TEST(few_colours_become_a_palette_and_all_read_back)
 {
     static const size_t shapes[][3] = {{1, 1, 1},        {16, 16, 256}, {17, 17, 257},
                                        {300, 1, 256},    {1, 300, 300}, {31, 33, 900},
                                        {640, 480, 9999}, {16384, 2, 7}};
-    (void)state;
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         const size_t width = shapes[k][0], height = shapes[k][1], colours = shapes[k][2];
         uint32_t *const pixels = malloc(width * height * sizeof *pixels);
@@ -409,9 +390,8 @@ static double luminance(uint32_t rgb)
 
 enum { STEPS = 112 }; /* of a side of the scale */
 
-static void diverging_scales_darken_to_a_cold_and_to_a_warm_colour(void **state)
+TEST(diverging_scales_darken_to_a_cold_and_to_a_warm_colour)
 {
-    (void)state;
     for (size_t choice = 0; choice < COLOURS_CHOICES; choice++) {
         const uint32_t middle = colours_diverging(choice, 0);
         assert_int_equal(middle, 0xf7f7f7);
@@ -434,9 +414,8 @@ static void diverging_scales_darken_to_a_cold_and_to_a_warm_colour(void **state)
     assert_int_equal(colours_diverging(1, -1), 0x053061);
 }
 
-static void sequential_scales_darken_and_sets_have_no_colour_twice(void **state)
+TEST(sequential_scales_darken_and_sets_have_no_colour_twice)
 {
-    (void)state;
     for (size_t choice = 0; choice < COLOURS_CHOICES; choice++) {
         for (int k = 1; k <= STEPS; k++) {
             assert_true(luminance(colours_sequential(choice, (double)k / STEPS)) <
@@ -451,9 +430,8 @@ static void sequential_scales_darken_and_sets_have_no_colour_twice(void **state)
 }
 
 /* By the contrast of WCAG 2. */
-static void text_on_a_colour_is_legible(void **state)
+TEST(text_on_a_colour_is_legible)
 {
-    (void)state;
     for (size_t choice = 0; choice < COLOURS_CHOICES; choice++) {
         for (int k = -STEPS; k <= STEPS; k++) {
             const uint32_t ground = colours_diverging(choice, (double)k / STEPS);
@@ -464,9 +442,8 @@ static void text_on_a_colour_is_legible(void **state)
     }
 }
 
-static void values_beyond_the_scale_are_clipped_and_nan_is_grey(void **state)
+TEST(values_beyond_the_scale_are_clipped_and_nan_is_grey)
 {
-    (void)state;
     assert_int_equal(colours_diverging(0, 1.0000001), colours_diverging(0, 1));
     assert_int_equal(colours_diverging(0, HUGE_VAL), colours_diverging(0, 1));
     assert_int_equal(colours_diverging(0, -HUGE_VAL), colours_diverging(0, -1));
@@ -479,27 +456,5 @@ static void values_beyond_the_scale_are_clipped_and_nan_is_grey(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_picture_is_white),
-        cmocka_unit_test(sides_outside_1_to_16384_are_refused),
-        cmocka_unit_test(a_fill_is_clipped_to_the_picture),
-        cmocka_unit_test(cells_lie_where_they_belong_in_both_kinds),
-        cmocka_unit_test(every_printable_character_has_its_own_shape),
-        cmocka_unit_test(text_is_where_and_as_large_as_told),
-        cmocka_unit_test(text_outside_is_clipped),
-        cmocka_unit_test(text_on_a_cell_mixes_with_its_colour),
-        cmocka_unit_test(the_same_calls_give_the_same_file_however_many_were_drawn),
-        cmocka_unit_test(a_file_is_what_its_name_says),
-        cmocka_unit_test(a_png_says_how_large_it_is_printed),
-        cmocka_unit_test(text_of_an_svg_is_text),
-        cmocka_unit_test(turned_text_lies_about_its_middle),
-        cmocka_unit_test(writing_appends),
-        cmocka_unit_test(few_colours_become_a_palette_and_all_read_back),
-        cmocka_unit_test(diverging_scales_darken_to_a_cold_and_to_a_warm_colour),
-        cmocka_unit_test(sequential_scales_darken_and_sets_have_no_colour_twice),
-        cmocka_unit_test(text_on_a_colour_is_legible),
-        cmocka_unit_test(a_chosen_size_is_that_of_the_longer_side_without_seams),
-        cmocka_unit_test(values_beyond_the_scale_are_clipped_and_nan_is_grey),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

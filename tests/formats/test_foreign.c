@@ -3,13 +3,10 @@
  * file of that name.
  */
 #include "formats/table/foreign.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +25,7 @@ static void says(const struct foreign *f, const char *path, bool for_grid, const
     free(text);
 }
 
-static void an_ending_says_the_format_and_what_converts_it(void **state)
+TEST(an_ending_says_the_format_and_what_converts_it)
 {
     static const struct {
         const char *path, *name, *command;
@@ -60,16 +57,14 @@ static void an_ending_says_the_format_and_what_converts_it(void **state)
          "pandas.read_spss(sys.argv[1]).to_csv(sys.argv[2], index=False)' x.sav x.csv", false},
         {"x.feather", "Arrow (Feather)", "index=False)' x.feather x.csv", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         says(foreign_named(cases[i].path), cases[i].path, cases[i].for_grid, cases[i].name,
              cases[i].command);
     }
 }
 
-static void no_command_writes_to_what_it_reads(void **state)
+TEST(no_command_writes_to_what_it_reads)
 {
-    (void)state;
     says(&foreign_utf16_grid, "x.dem.txt", true, "UTF-16",
          "iconv -f UTF-16 -t UTF-8 <x.dem.txt >x.dem.new.txt");
     says(foreign_of("x.csv", (const unsigned char *)"PAR1\x15\0", 6), "x.csv", false, "Parquet",
@@ -82,7 +77,7 @@ static void no_command_writes_to_what_it_reads(void **state)
 
 /* Programs that go by a name's ending get one that they know, or none; what comes out has an ending
  * of what leat reads. */
-static void a_command_works_on_a_file_of_another_name(void **state)
+TEST(a_command_works_on_a_file_of_another_name)
 {
     static const struct {
         const unsigned char *head;
@@ -103,20 +98,18 @@ static void a_command_works_on_a_file_of_another_name(void **state)
          "cp x.csv x.shp && ogr2ogr -lco GEOMETRY=AS_XY --config SHAPE_RESTORE_SHX YES x.new.csv "
          "x.shp"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         says(foreign_of(cases[i].path, cases[i].head, cases[i].n), cases[i].path, false,
              cases[i].name, cases[i].command);
     }
 }
 
-static void what_is_read_is_not_foreign(void **state)
+TEST(what_is_read_is_not_foreign)
 {
     static const char *const names[] = {
         "x.csv",  "x.tsv.gz", "x.txt",  "x.npy", "x.npz", "x.asc",  "x.tif",
         "x.tiff", "x.tar.gz", "x.zip",  "x.7z",  "x.dat", "x.dem",  "x.prn",
         "x",      "x.source", "a.nc/x", ".nc",   "nc",    "x.2020", "x.img/y.csv"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (foreign_named(names[i]) != NULL) {
             fail_msg("'%s' is foreign", names[i]);
@@ -124,9 +117,8 @@ static void what_is_read_is_not_foreign(void **state)
     }
 }
 
-static void what_a_module_reads_is_a_table_or_a_grid_by_its_name(void **state)
+TEST(what_a_module_reads_is_a_table_or_a_grid_by_its_name)
 {
-    (void)state;
     assert_true(foreign_is_read("x.h5", false) && foreign_is_read("a/X.clusters.NC", false));
     assert_true(foreign_is_read("x.mat", false) && !foreign_is_read("x.mat", true));
     assert_true(foreign_is_read("x.xlsx", false) && foreign_is_read("x.ODS", true));
@@ -135,7 +127,7 @@ static void what_a_module_reads_is_a_table_or_a_grid_by_its_name(void **state)
 
 #define ZIP "PK\3\4\24\0\6\0\10\0\0\0\41\0\0\0\0\0\0\0\0\0\0\0\0\0\17\0\0\0"
 
-static void json_of_a_value_a_line_is_read_so(void **state)
+TEST(json_of_a_value_a_line_is_read_so)
 {
     static const struct {
         const char *text;
@@ -150,7 +142,6 @@ static void json_of_a_value_a_line_is_read_so(void **state)
         {"[[1,2],\n[4,5]]\n", false},
         {"[{\"a\": 1},\n{\"a\": 2}]\n", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const unsigned char *const head = (const unsigned char *)cases[i].text;
         says(foreign_of("x.csv", head, strlen(cases[i].text)), "x.csv", false, "JSON",
@@ -161,7 +152,7 @@ static void json_of_a_value_a_line_is_read_so(void **state)
     }
 }
 
-static void first_bytes_say_the_format_whatever_the_name(void **state)
+TEST(first_bytes_say_the_format_whatever_the_name)
 {
     static const struct {
         const unsigned char *head;
@@ -199,7 +190,6 @@ static void first_bytes_say_the_format_whatever_the_name(void **state)
         "PAR1,PAR2\n1,2\n",   "CDF,b\n1,2\n",      "GRIB,b\n1,2\n",
         "<0.5,1\n2,3\n",      "<DATE>,x\n1,2\n",   "DSAAB 1\n2 3\n",
         "north,south\n1,2\n", "[0.5 um],b\n1,2\n", "[1-3 mm] b\n1 2\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         says(foreign_of(cases[i].path, cases[i].head, cases[i].n), cases[i].path, false,
              cases[i].name, "");
@@ -216,14 +206,5 @@ static void first_bytes_say_the_format_whatever_the_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_ending_says_the_format_and_what_converts_it),
-        cmocka_unit_test(what_a_module_reads_is_a_table_or_a_grid_by_its_name),
-        cmocka_unit_test(no_command_writes_to_what_it_reads),
-        cmocka_unit_test(a_command_works_on_a_file_of_another_name),
-        cmocka_unit_test(what_is_read_is_not_foreign),
-        cmocka_unit_test(first_bytes_say_the_format_whatever_the_name),
-        cmocka_unit_test(json_of_a_value_a_line_is_read_so),
-    };
-    return cmocka_run_group_tests_name("foreign", tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

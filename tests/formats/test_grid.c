@@ -15,9 +15,8 @@ static struct grid grid_at(size_t rows, size_t columns, double x, double y, doub
                          .cell_y = cell};
 }
 
-static void grids_at_the_same_place_agree(void **state)
+TEST(grids_at_the_same_place_agree)
 {
-    (void)state;
     const struct grid a = grid_at(610, 496, 0, 0, 10);
     struct grid b = a;
     assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_OK);
@@ -44,9 +43,8 @@ static void grids_at_the_same_place_agree(void **state)
     assert_int_equal(grid_check_aligned("a", &a, "b", &b), STATUS_BAD_INPUT);
 }
 
-static void a_copy_of_a_grid_owns_what_it_holds(void **state)
+TEST(a_copy_of_a_grid_owns_what_it_holds)
 {
-    (void)state;
     static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 2};
     static const double scale[] = {2, 3, 0}, tie[] = {0, 0, 0, 100, 200, 0};
     struct grid *g, *copy;
@@ -71,7 +69,7 @@ static void a_copy_of_a_grid_owns_what_it_holds(void **state)
 }
 
 /* The header says one thing and the cells another, each as their program prints floats. */
-static void nodata_is_the_same_number_in_other_digits(void **state)
+TEST(nodata_is_the_same_number_in_other_digits)
 {
     static const struct {
         double nodata, cell;
@@ -94,7 +92,6 @@ static void nodata_is_the_same_number_in_other_digits(void **state)
                  {-9999, NAN, true},
                  {NAN, NAN, true},
                  {NAN, 1, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (grid_matches_nodata(cases[i].nodata, cases[i].cell) != cases[i].same) {
             fail_msg("NODATA %.17g, cell %.17g", cases[i].nodata, cases[i].cell);
@@ -103,10 +100,9 @@ static void nodata_is_the_same_number_in_other_digits(void **state)
 }
 
 /* Each key that tells of a coordinate system, the last one of its file; 32767 tells nothing. */
-static void systems_differ_in_any_key_that_both_have(void **state)
+TEST(systems_differ_in_any_key_that_both_have)
 {
     static const uint16_t keys[] = {1024, 2048, 3072, 3074, 3076};
-    (void)state;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         const uint16_t values[] = {2, 3, 32767, 0};
         for (size_t v = 0; v < 4; v++) {
@@ -126,14 +122,13 @@ static void systems_differ_in_any_key_that_both_have(void **state)
 }
 
 /* A text ends at a bar, at its length, at the tag's end, or where there is no room. */
-static void a_text_is_the_keys_own(void **state)
+TEST(a_text_is_the_keys_own)
 {
     static const struct {
         uint16_t at, n, room;
         const char *text;
     } cases[] = {{0, 4, 99, "abc"}, {0, 2, 99, "ab"}, {4, 4, 99, "def"},
                  {4, 9, 99, "def"}, {4, 4, 3, "de"},  {8, 1, 99, ""}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct grid g = grid_at(6, 7, 0, 0, 1);
         const uint16_t keys[] = {1, 1, 0, 1, 1026, GRID_GEO_ASCII, cases[i].n, cases[i].at};
@@ -151,10 +146,9 @@ static void a_text_is_the_keys_own(void **state)
 
 /* Northwards and southwards, told by corners and by centres, turned by 30 degrees, without a place.
  */
-static void a_place_is_in_the_cell_around_it(void **state)
+TEST(a_place_is_in_the_cell_around_it)
 {
     struct grid grids[6];
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         grids[i] = grid_at(6, 9, 1000, -2000, 2.5);
     }
@@ -195,13 +189,5 @@ static void a_place_is_in_the_cell_around_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_at_the_same_place_agree),
-        cmocka_unit_test(nodata_is_the_same_number_in_other_digits),
-        cmocka_unit_test(a_copy_of_a_grid_owns_what_it_holds),
-        cmocka_unit_test(systems_differ_in_any_key_that_both_have),
-        cmocka_unit_test(a_text_is_the_keys_own),
-        cmocka_unit_test(a_place_is_in_the_cell_around_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

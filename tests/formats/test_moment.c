@@ -2,15 +2,12 @@
  * Dates and times: what is one, which second it is, and its text.
  */
 #include "formats/base/moment.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static bool parse(const char *text, double *seconds)
 {
@@ -18,7 +15,7 @@ static bool parse(const char *text, double *seconds)
 }
 
 /* The numbers are Python's datetime.fromisoformat(...).timestamp(), in UTC. */
-static void dates_and_times_are_seconds(void **state)
+TEST(dates_and_times_are_seconds)
 {
     static const struct {
         const char *text;
@@ -43,7 +40,6 @@ static void dates_and_times_are_seconds(void **state)
                  {"2024-05-01T24:00", 1714608000},
                  {"0001-01-01", -62135596800},
                  {"9999-12-31T23:59:59Z", 253402300799}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double seconds = NAN;
         if (!parse(cases[i].text, &seconds) || seconds != cases[i].seconds) {
@@ -52,7 +48,7 @@ static void dates_and_times_are_seconds(void **state)
     }
 }
 
-static void what_is_no_date_is_none(void **state)
+TEST(what_is_no_date_is_none)
 {
     static const char *const texts[] = {"",
                                         "2024",
@@ -88,7 +84,6 @@ static void what_is_no_date_is_none(void **state)
                                         "01.05.2024",
                                         "05/01/2024",
                                         "12:30"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         double seconds;
         if (parse(texts[i], &seconds)) {
@@ -99,7 +94,7 @@ static void what_is_no_date_is_none(void **state)
     assert_true(moment_parse("2024-05-01T12:30", 10, &seconds) && seconds == 1714521600);
 }
 
-static void the_text_of_a_moment_is_read_again(void **state)
+TEST(the_text_of_a_moment_is_read_again)
 {
     static const struct {
         double seconds;
@@ -111,7 +106,6 @@ static void the_text_of_a_moment_is_read_again(void **state)
                  {-62135596800, "0001-01-01T00:00:00Z"},
                  {253402300799, "9999-12-31T23:59:59Z"}};
     char text[MOMENT_BYTES];
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double again;
         assert_string_equal(moment_text(cases[i].seconds, text), cases[i].text);
@@ -136,10 +130,5 @@ static void the_text_of_a_moment_is_read_again(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dates_and_times_are_seconds),
-        cmocka_unit_test(what_is_no_date_is_none),
-        cmocka_unit_test(the_text_of_a_moment_is_read_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -25,10 +25,9 @@ static void assert_inflates_to(const struct bytes *packed, const unsigned char *
     free(got);
 }
 
-static void one_piece_inflates_to_its_bytes_at_every_level(void **state)
+TEST(one_piece_inflates_to_its_bytes_at_every_level)
 {
     static const int levels[] = {0, 1, 2, 3, 4, 9};
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip(); /* it has no threads */
 #endif
@@ -62,9 +61,8 @@ static void one_piece_inflates_to_its_bytes_at_every_level(void **state)
     bytes_free(&piece.packed);
 }
 
-static void pieces_of_any_lengths_join_to_one_stream(void **state)
+TEST(pieces_of_any_lengths_join_to_one_stream)
 {
-    (void)state;
     struct deflater *s = new_deflater(PACK_LEVEL);
     struct pack_piece piece = {.crc = 0};
     uint64_t x = 12345;
@@ -88,9 +86,8 @@ static void pieces_of_any_lengths_join_to_one_stream(void **state)
     deflater_free(s);
 }
 
-static void raw_pieces_are_copied(void **state)
+TEST(raw_pieces_are_copied)
 {
-    (void)state;
     struct deflater *s = new_deflater(PACK_LEVEL);
     struct pack_piece piece = {.crc = 0};
     assert_int_equal(pack_deflate(s, PACK_RAW, "abc", 3, true, &piece), STATUS_OK);
@@ -101,9 +98,8 @@ static void raw_pieces_are_copied(void **state)
     deflater_free(s);
 }
 
-static void levels_outside_0_to_9_are_refused(void **state)
+TEST(levels_outside_0_to_9_are_refused)
 {
-    (void)state;
     struct deflater *s = NULL;
     assert_int_equal(deflater_new(-1, &s), STATUS_BAD_ARGUMENT);
     assert_null(s);
@@ -125,9 +121,8 @@ static double packed_share(enum content kind, size_t n)
     return share;
 }
 
-static void each_kind_of_bytes_takes_little_more_than_the_best_way_would(void **state)
+TEST(each_kind_of_bytes_takes_little_more_than_the_best_way_would)
 {
-    (void)state;
     /* noise: 5 bytes for each stored block */
     assert_true(packed_share(NOISE, PIECE) <= 1.0 + 1.0 / 5000);
     /* digits: 10 of probability 11/120 and one of 1/12 are 3.459 bits of entropy; matches of three
@@ -163,10 +158,9 @@ static void *deflate_half(void *arg)
     return NULL;
 }
 
-static void pieces_do_not_depend_on_who_deflated_them(void **state)
+TEST(pieces_do_not_depend_on_who_deflated_them)
 {
     enum { N = 6 };
-    (void)state;
     struct pack_piece pieces[N] = {{.crc = 0}}, alone = {.crc = 0};
     unsigned char *raw = malloc((size_t)N * PIECE);
     for (int k = 0; k < N; k++) {
@@ -222,10 +216,9 @@ static bool is_copied_from_2(const struct bytes *packed, size_t n, size_t at)
 
 /* What begins with the third byte is found again: the stream's address, which differs from process
  * to process, does not stand in its place. (Level 3 does not look at every place.) */
-static void a_piece_is_matched_from_its_third_byte_on(void **state)
+TEST(a_piece_is_matched_from_its_third_byte_on)
 {
     enum { N = 4096, AT = 3000, WORD = 8 };
-    (void)state;
     struct pack_piece piece = {.crc = 0};
     for (int level = 1; level <= 2; level++) {
         struct deflater *s = new_deflater(level);
@@ -248,14 +241,5 @@ static void a_piece_is_matched_from_its_third_byte_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_piece_inflates_to_its_bytes_at_every_level),
-        cmocka_unit_test(pieces_of_any_lengths_join_to_one_stream),
-        cmocka_unit_test(raw_pieces_are_copied),
-        cmocka_unit_test(levels_outside_0_to_9_are_refused),
-        cmocka_unit_test(each_kind_of_bytes_takes_little_more_than_the_best_way_would),
-        cmocka_unit_test(pieces_do_not_depend_on_who_deflated_them),
-        cmocka_unit_test(a_piece_is_matched_from_its_third_byte_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -106,9 +106,8 @@ static struct bytes pack_all(enum pack_kind kind, int level, bool backwards, siz
     return close_and_read(p, dir);
 }
 
-static void a_gzip_file_of_any_size_unpacks(void **state)
+TEST(a_gzip_file_of_any_size_unpacks)
 {
-    (void)state;
     for (size_t k = 0; k < N_SIZES; k++) {
         const struct bytes raw = {.data = make_content(NUMBERS, sizes[k]), .len = sizes[k]};
         struct bytes file = pack_all(PACK_GZIP, 6, false, 1, &raw);
@@ -176,9 +175,8 @@ static void assert_zip_holds(const struct bytes *file, bool as_stream, size_t n_
     archive_read_free(a);
 }
 
-static void a_zip_of_members_of_every_size_unpacks(void **state)
+TEST(a_zip_of_members_of_every_size_unpacks)
 {
-    (void)state;
     struct bytes members[N_SIZES];
     for (size_t k = 0; k < N_SIZES; k++) {
         members[k] = (struct bytes){.data = make_content((enum content)(k % N_CONTENTS), sizes[k]),
@@ -197,18 +195,16 @@ static void a_zip_of_members_of_every_size_unpacks(void **state)
     }
 }
 
-static void a_zip_of_no_members_is_an_empty_archive(void **state)
+TEST(a_zip_of_no_members_is_an_empty_archive)
 {
-    (void)state;
     struct bytes file = pack_all(PACK_ZIP, 6, false, 0, NULL);
     assert_int_equal(file.len, 22);
     assert_memory_equal(file.data, "PK\5\6", 4);
     bytes_free(&file);
 }
 
-static void a_member_of_one_piece_needs_no_descriptor(void **state)
+TEST(a_member_of_one_piece_needs_no_descriptor)
 {
-    (void)state;
     const struct bytes raw = {.data = make_content(NUMBERS, 1000), .len = 1000};
     struct bytes file = pack_all(PACK_ZIP, 6, false, 1, &raw);
     const unsigned char *const h = file.data;
@@ -222,9 +218,8 @@ static void a_member_of_one_piece_needs_no_descriptor(void **state)
     free(raw.data);
 }
 
-static void raw_files_are_their_bytes(void **state)
+TEST(raw_files_are_their_bytes)
 {
-    (void)state;
     const struct bytes raw = {.data = make_content(NOISE, 2 * PIECE + 5), .len = 2 * PIECE + 5};
     struct bytes file = pack_all(PACK_RAW, 6, false, 1, &raw);
     assert_int_equal(file.len, raw.len);
@@ -233,10 +228,9 @@ static void raw_files_are_their_bytes(void **state)
     free(raw.data);
 }
 
-static void members_beyond_4_gib_get_wide_sizes(void **state)
+TEST(members_beyond_4_gib_get_wide_sizes)
 {
     enum { N_PIECES = 4097 };
-    (void)state;
     struct pack *p;
     const int dir = open_dir();
     struct deflater *s = new_deflater(1);
@@ -266,9 +260,8 @@ static void members_beyond_4_gib_get_wide_sizes(void **state)
     free(zeros);
 }
 
-static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
+TEST(members_that_begin_beyond_4_gib_get_wide_offsets)
 {
-    (void)state;
     const uint64_t hole =
         5ull << 30; /* a sparse file; what precedes the first member is no matter */
     struct pack *p;
@@ -296,10 +289,9 @@ static void members_that_begin_beyond_4_gib_get_wide_offsets(void **state)
     close_dir(dir);
 }
 
-static void more_members_than_16_bits_count_are_all_found(void **state)
+TEST(more_members_than_16_bits_count_are_all_found)
 {
     enum { N = 65537 };
-    (void)state;
     struct pack *p;
     size_t found = 0;
     const int dir = open_dir();
@@ -326,9 +318,8 @@ static void more_members_than_16_bits_count_are_all_found(void **state)
     deflater_free(s);
 }
 
-static void an_existing_name_is_never_written_to(void **state)
+TEST(an_existing_name_is_never_written_to)
 {
-    (void)state;
     struct pack *p;
     uint64_t size;
     uint32_t crc;
@@ -353,9 +344,8 @@ static void an_existing_name_is_never_written_to(void **state)
     pack_abandon(NULL);
 }
 
-static void a_full_disk_is_reported_by_name_at_the_latest_when_closing(void **state)
+TEST(a_full_disk_is_reported_by_name_at_the_latest_when_closing)
 {
-    (void)state;
     static const size_t lengths[] = {10, 3 * PIECE};
     for (size_t k = 0; k < 2; k++) {
         struct pack *p;
@@ -386,9 +376,8 @@ static void a_full_disk_is_reported_by_name_at_the_latest_when_closing(void **st
     }
 }
 
-static void a_member_without_its_last_piece_is_a_fault(void **state)
+TEST(a_member_without_its_last_piece_is_a_fault)
 {
-    (void)state;
     struct pack *p;
     uint64_t size;
     uint32_t crc;
@@ -413,18 +402,5 @@ static void a_member_without_its_last_piece_is_a_fault(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gzip_file_of_any_size_unpacks),
-        cmocka_unit_test(a_zip_of_members_of_every_size_unpacks),
-        cmocka_unit_test(a_zip_of_no_members_is_an_empty_archive),
-        cmocka_unit_test(a_member_of_one_piece_needs_no_descriptor),
-        cmocka_unit_test(raw_files_are_their_bytes),
-        cmocka_unit_test(members_beyond_4_gib_get_wide_sizes),
-        cmocka_unit_test(members_that_begin_beyond_4_gib_get_wide_offsets),
-        cmocka_unit_test(more_members_than_16_bits_count_are_all_found),
-        cmocka_unit_test(an_existing_name_is_never_written_to),
-        cmocka_unit_test(a_full_disk_is_reported_by_name_at_the_latest_when_closing),
-        cmocka_unit_test(a_member_without_its_last_piece_is_a_fault),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

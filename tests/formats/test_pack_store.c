@@ -103,7 +103,7 @@ static void expect_member(struct zip_input *z, const char *name, unsigned method
     free(text);
 }
 
-static void a_stored_file_stands_between_deflated_members_however_it_is_copied(void **state)
+TEST(a_stored_file_stands_between_deflated_members_however_it_is_copied)
 {
     static const int ways[] = {COPIES, EXDEV, ENOSYS};
     const size_t n = 2 * PIECE + 5;
@@ -111,7 +111,6 @@ static void a_stored_file_stands_between_deflated_members_however_it_is_copied(v
     uint64_t first_bytes = 0;
     struct deflater *d = new_deflater(1);
     struct pack_piece piece = {.crc = 0};
-    (void)state;
     assert_int_equal(pack_deflate(d, PACK_ZIP, "abc", 3, true, &piece), STATUS_OK);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
         struct zip_file m = begin(noise, n);
@@ -157,12 +156,11 @@ static void a_stored_file_stands_between_deflated_members_however_it_is_copied(v
 }
 
 /* Who reads from a pipe finds sizes and sum before the bytes. */
-static void the_header_before_a_stored_file_says_how_long_it_is(void **state)
+TEST(the_header_before_a_stored_file_says_how_long_it_is)
 {
     struct zip_file m = begin("hello", 5);
     const uint32_t crc = crc_of("hello", 5);
     uint64_t bytes;
-    (void)state;
     assert_int_equal(pack_store(m.pack, "x", m.fd, 5, crc, NULL), STATUS_OK);
     unsigned char *const whole = close_and_read(&m, &bytes);
     assert_memory_equal(whole, "PK\3\4", 4);
@@ -179,10 +177,9 @@ static void the_header_before_a_stored_file_says_how_long_it_is(void **state)
 }
 
 /* The file is a hole, as is its copy: only what is said of it is looked at. */
-static void a_stored_file_may_be_beyond_4_gib(void **state)
+TEST(a_stored_file_may_be_beyond_4_gib)
 {
     static const uint64_t lengths[] = {UINT32_MAX - 1u, UINT32_MAX, (5ull << 30) + 3};
-    (void)state;
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
         struct zip_file m = begin("", 0);
         const bool is_wide = lengths[k] >= UINT32_MAX;
@@ -217,7 +214,7 @@ static void a_stored_file_may_be_beyond_4_gib(void **state)
     }
 }
 
-static void a_file_that_is_shorter_than_was_said_and_a_full_disk_are_errors(void **state)
+TEST(a_file_that_is_shorter_than_was_said_and_a_full_disk_are_errors)
 {
     static const struct {
         int way;
@@ -226,7 +223,6 @@ static void a_file_that_is_shorter_than_was_said_and_a_full_disk_are_errors(void
     } cases[] = {{COPIES, STATUS_IO, "cannot read x"},
                  {ENOSPC, STATUS_NO_SPACE, "cannot copy x into m.zip"},
                  {EIO, STATUS_IO, "cannot copy x into m.zip"}};
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct zip_file m = begin("hello", 5);
         copying.way = cases[k].way;
@@ -238,11 +234,10 @@ static void a_file_that_is_shorter_than_was_said_and_a_full_disk_are_errors(void
     }
 }
 
-static void copying_ends_when_it_is_told_to_stop(void **state)
+TEST(copying_ends_when_it_is_told_to_stop)
 {
     const uint64_t n = 1ull << 30;
     static const int ways[] = {COPIES_HOLES, ENOSYS};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct zip_file m = begin("", 0);
         int stop = 0;
@@ -260,12 +255,5 @@ static void copying_ends_when_it_is_told_to_stop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stored_file_stands_between_deflated_members_however_it_is_copied),
-        cmocka_unit_test(the_header_before_a_stored_file_says_how_long_it_is),
-        cmocka_unit_test(a_stored_file_may_be_beyond_4_gib),
-        cmocka_unit_test(a_file_that_is_shorter_than_was_said_and_a_full_disk_are_errors),
-        cmocka_unit_test(copying_ends_when_it_is_told_to_stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

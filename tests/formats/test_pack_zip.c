@@ -46,9 +46,8 @@ static uint64_t end(struct zip_file *m)
     return bytes;
 }
 
-static void a_wide_end_is_written_from_65535_members_on(void **state)
+TEST(a_wide_end_is_written_from_65535_members_on)
 {
-    (void)state;
     for (size_t n = 65534; n <= 65536; n++) {
         struct zip_file m = zip_begin();
         struct pack_piece piece = {.crc = 0};
@@ -99,9 +98,8 @@ static void a_wide_end_is_written_from_65535_members_on(void **state)
 }
 
 /* The file has a hole where most of the member would be: only what is said of it is looked at. */
-static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
+TEST(both_sizes_of_a_member_may_be_beyond_4_gib)
 {
-    (void)state;
     const uint64_t hole = 5ull << 30;
     unsigned char *noise = make_content(NOISE, PIECE);
     struct zip_file m = zip_begin();
@@ -153,9 +151,8 @@ static void both_sizes_of_a_member_may_be_beyond_4_gib(void **state)
 }
 
 /* All ones in 32 bits say that a size stands elsewhere. */
-static void a_size_is_wide_from_32_bits_of_ones_on(void **state)
+TEST(a_size_is_wide_from_32_bits_of_ones_on)
 {
-    (void)state;
     for (unsigned k = 0; k < 4; k++) {
         const uint64_t raw = UINT32_MAX - 1 + (k & 1), packed = UINT32_MAX - 1 + (k >> 1);
         struct zip_file m = zip_begin();
@@ -250,12 +247,11 @@ static void gather_behind_heads(bool y_begins)
     free(content);
 }
 
-static void members_that_grow_together_are_gathered_behind_their_heads(void **state)
+TEST(members_that_grow_together_are_gathered_behind_their_heads)
 {
     /* but for the first two: of file systems that cannot copy */
     static const int errors[] = {0,          EINTR, EXDEV, EINVAL,        ENOSYS,
                                  EOPNOTSUPP, EPERM, EBADF, COPIES_NOTHING};
-    (void)state;
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         copying.error = errors[k];
         copying.n_calls = 0;
@@ -265,15 +261,14 @@ static void members_that_grow_together_are_gathered_behind_their_heads(void **st
     copying.error = 0;
 }
 
-static void a_member_that_has_begun_grows_where_it_is(void **state)
+TEST(a_member_that_has_begun_grows_where_it_is)
 {
-    (void)state;
     copying.n_calls = 0;
     gather_behind_heads(true);
     assert_int_equal(copying.n_calls, 1); /* the other has been copied */
 }
 
-static void a_copy_that_fails_or_finds_too_little_is_an_error(void **state)
+TEST(a_copy_that_fails_or_finds_too_little_is_an_error)
 {
     static const struct {
         int error;
@@ -282,7 +277,6 @@ static void a_copy_that_fails_or_finds_too_little_is_an_error(void **state)
     } cases[] = {{ENOSPC, STATUS_NO_SPACE, "cannot copy a temporary file into"},
                  {EIO, STATUS_IO, "cannot copy a temporary file into"},
                  {FILE_IS_CUT, STATUS_IO, "cannot read a temporary file for"}};
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         struct zip_file m = zip_begin();
         struct pack_piece piece = piece_of(&m, "numbers", 7);
@@ -298,9 +292,8 @@ static void a_copy_that_fails_or_finds_too_little_is_an_error(void **state)
     }
 }
 
-static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **state)
+TEST(a_member_that_grew_otherwise_than_its_head_says_is_a_fault)
 {
-    (void)state;
     for (int k = 0; k < 5; k++) {
         struct zip_file m = zip_begin();
         struct pack_piece head = piece_of(&m, "head", 4), other = piece_of(&m, "heaD", 4);
@@ -325,14 +318,5 @@ static void a_member_that_grew_otherwise_than_its_head_says_is_a_fault(void **st
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wide_end_is_written_from_65535_members_on),
-        cmocka_unit_test(a_size_is_wide_from_32_bits_of_ones_on),
-        cmocka_unit_test(members_that_grow_together_are_gathered_behind_their_heads),
-        cmocka_unit_test(a_member_that_has_begun_grows_where_it_is),
-        cmocka_unit_test(a_copy_that_fails_or_finds_too_little_is_an_error),
-        cmocka_unit_test(a_member_that_grew_otherwise_than_its_head_says_is_a_fault),
-        cmocka_unit_test(both_sizes_of_a_member_may_be_beyond_4_gib),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -2,19 +2,15 @@
  * Names of any bytes as ASCII text, and back.
  */
 #include "formats/base/percent.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void names_are_spelt_in_ascii(void **state)
+TEST(names_are_spelt_in_ascii)
 {
-    (void)state;
     static const char *const cases[][2] = {{"", ""},
                                            {"x y.csv", "x y.csv"},
                                            {"100%.csv", "100%25.csv"},
@@ -28,9 +24,8 @@ static void names_are_spelt_in_ascii(void **state)
     }
 }
 
-static void every_byte_comes_back(void **state)
+TEST(every_byte_comes_back)
 {
-    (void)state;
     char all[256];
     char *text, *name;
     for (int i = 1; i < 256; i++) {
@@ -48,18 +43,16 @@ static void every_byte_comes_back(void **state)
     free(name);
 }
 
-static void what_is_not_spelt_so_stands_for_itself(void **state)
+TEST(what_is_not_spelt_so_stands_for_itself)
 {
-    (void)state;
     char *name;
     assert_int_equal(percent_decode("gr\xc3\xbc\n%41", &name), STATUS_OK);
     assert_string_equal(name, "gr\xc3\xbc\nA");
     free(name);
 }
 
-static void wrong_spelling_is_refused(void **state)
+TEST(wrong_spelling_is_refused)
 {
-    (void)state;
     static const char *const wrong[] = {"%",   "a%",  "%4",    "%4x", "%G1",
                                         "%1g", "%aF", "a%00b", "%%41"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -72,11 +65,5 @@ static void wrong_spelling_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_spelt_in_ascii),
-        cmocka_unit_test(every_byte_comes_back),
-        cmocka_unit_test(what_is_not_spelt_so_stands_for_itself),
-        cmocka_unit_test(wrong_spelling_is_refused),
-    };
-    return cmocka_run_group_tests_name("percent", tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

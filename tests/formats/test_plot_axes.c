@@ -7,17 +7,14 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "formats/base/utf8.h"
 #include "tests/support/png_support.h"
+#include "tests/support/unit.h"
 
 enum { WIDTH = 120, HEIGHT = 90, LEFT = 20, TOP = 10, AREA_WIDTH = 81, AREA_HEIGHT = 61 };
 
@@ -98,13 +95,12 @@ static double number_of(const char *label)
     return strtod(text, NULL);
 }
 
-static void ticks_are_round_and_within_the_range(void **state)
+TEST(ticks_are_round_and_within_the_range)
 {
     static const struct plot_range ranges[] = {
         {0, 1},         {-1, 1},     {0.1, 0.2},        {-3e-300, 5e-300}, {-1e300, 1e300},
         {1e9, 1e9 + 1}, {17, 17.03}, {-12345.6, 98765}, {-1, 1e-9},        {1e-5, 3e-5},
     };
-    (void)state;
     for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++) {
         for (size_t most = 2; most <= PLOT_TICKS; most++) {
             struct plot_ticks ticks;
@@ -121,10 +117,9 @@ static void ticks_are_round_and_within_the_range(void **state)
     }
 }
 
-static void labels_have_as_many_digits_as_tell_them_apart(void **state)
+TEST(labels_have_as_many_digits_as_tell_them_apart)
 {
     struct plot_ticks ticks;
-    (void)state;
     plot_ticks_of((struct plot_range){-1, 1}, 5, &ticks);
     assert_int_equal(ticks.n, 5);
     assert_string_equal(ticks.label[0], "\xe2\x88\x92"
@@ -142,9 +137,8 @@ static void labels_have_as_many_digits_as_tell_them_apart(void **state)
     assert_true(plot_ticks_width(&ticks, 20) > plot_ticks_width(&ticks, 10));
 }
 
-static void a_range_of_one_number_is_widened_and_one_that_is_not_finite_replaced(void **state)
+TEST(a_range_of_one_number_is_widened_and_one_that_is_not_finite_replaced)
 {
-    (void)state;
     static const double numbers[] = {0, 5, -1e-300, 1e300, DBL_MAX, 17.3, DBL_TRUE_MIN};
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         const struct plot_range r = plot_range_of(numbers[k], numbers[k], 0.05);
@@ -159,19 +153,17 @@ static void a_range_of_one_number_is_widened_and_one_that_is_not_finite_replaced
     assert_true(isfinite(all.high - all.low));
 }
 
-static void numbers_lie_where_they_belong(void **state)
+TEST_BETWEEN(numbers_lie_where_they_belong, open_plot, close_plot)
 {
-    (void)state;
     assert_true(plot_x(&axes, 0) == LEFT && plot_x(&axes, 8) == LEFT + AREA_WIDTH - 1);
     assert_true(plot_y(&axes, 3) == TOP && plot_y(&axes, -3) == TOP + AREA_HEIGHT - 1);
     assert_true(plot_x(&axes, 2) == LEFT + 20 && plot_y(&axes, 0) == TOP + 30);
 }
 
-static void a_line_covers_its_pixels_and_has_gaps_where_numbers_are_missing(void **state)
+TEST_BETWEEN(a_line_covers_its_pixels_and_has_gaps_where_numbers_are_missing, open_plot, close_plot)
 {
     static const double x[] = {0, 2, 4, 6, 8};
     const double y[] = {0, 0, (double)NAN, 0, 0}; /* the middle of a pixel lies half a pixel on */
-    (void)state;
     plot_line(&axes, x, y, 5, 4, 0xff0000);
     count_ink();
     assert_int_equal(dot(LEFT, TOP + 30), 0xff0000);
@@ -181,11 +173,10 @@ static void a_line_covers_its_pixels_and_has_gaps_where_numbers_are_missing(void
     assert_int_equal(dot(LEFT + 10, TOP + 34), 0xffffff);
 }
 
-static void nothing_is_drawn_outside_of_the_area(void **state)
+TEST_BETWEEN(nothing_is_drawn_outside_of_the_area, open_plot, close_plot)
 {
     static const double x[] = {-1e9, 3, 4, 4, 5, 1e300, -DBL_MAX, 8};
     const double y[] = {1e9, -1e300, DBL_MAX, (double)-INFINITY, 2, 1, (double)INFINITY, 3};
-    (void)state;
     plot_line(&axes, x, y, sizeof x / sizeof *x, 5, 0x0000ff);
     assert_true(count_ink() > 5 * AREA_HEIGHT); /* a wild line, of which some crosses the area */
     plot_band(&axes, -DBL_MAX, 3, 0xeeeeee);
@@ -197,9 +188,8 @@ static void nothing_is_drawn_outside_of_the_area(void **state)
     assert_int_equal(dot(LEFT + AREA_WIDTH - 1, TOP), 0xeeeeee);
 }
 
-static void markers_are_drawn_where_their_middle_lies_in_the_area(void **state)
+TEST_BETWEEN(markers_are_drawn_where_their_middle_lies_in_the_area, open_plot, close_plot)
 {
-    (void)state;
     for (int marker = PLOT_DISC; marker <= PLOT_SQUARE; marker++) {
         plot_mark(&axes, 9, 0, (enum plot_marker)marker, 9, 1, 0);
         plot_mark(&axes, 4, (double)NAN, (enum plot_marker)marker, 9, 1, 0);
@@ -220,10 +210,9 @@ static void markers_are_drawn_where_their_middle_lies_in_the_area(void **state)
     read_plot();
 }
 
-static void names_are_shown_without_what_cannot_be(void **state)
+TEST(names_are_shown_without_what_cannot_be)
 {
     char out[PLOT_NAME];
-    (void)state;
     (void)plot_name("H\xc3\xb6he\t1", 12, 900, out);
     assert_string_equal(out, "H\xc3\xb6he?1");
     (void)plot_name("\xff\xe6\x97\xa5\x1b[31m\xc2\x85", 12, 900,
@@ -237,12 +226,11 @@ static void names_are_shown_without_what_cannot_be(void **state)
     assert_string_equal(out, "series 3: ? 1");
 }
 
-static void a_name_that_is_too_wide_keeps_its_beginning_and_its_end(void **state)
+TEST(a_name_that_is_too_wide_keeps_its_beginning_and_its_end)
 {
     static const char name[] = "station 17/north wall/sensor bay 12/temperature/mean of 10 min";
     const double whole = figure_text_width(12, name);
     char out[PLOT_NAME], other[PLOT_NAME], many[4 * PLOT_NAME];
-    (void)state;
     assert_true(plot_name(name, 12, whole, out));
     assert_string_equal(out, name);
     for (int step = 0; 40 + 7 * step < (int)whole; step++) {
@@ -275,19 +263,5 @@ static void a_name_that_is_too_wide_keeps_its_beginning_and_its_end(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_round_and_within_the_range),
-        cmocka_unit_test(labels_have_as_many_digits_as_tell_them_apart),
-        cmocka_unit_test(a_range_of_one_number_is_widened_and_one_that_is_not_finite_replaced),
-        cmocka_unit_test_setup_teardown(numbers_lie_where_they_belong, open_plot, close_plot),
-        cmocka_unit_test_setup_teardown(
-            a_line_covers_its_pixels_and_has_gaps_where_numbers_are_missing, open_plot, close_plot),
-        cmocka_unit_test_setup_teardown(nothing_is_drawn_outside_of_the_area, open_plot,
-                                        close_plot),
-        cmocka_unit_test_setup_teardown(markers_are_drawn_where_their_middle_lies_in_the_area,
-                                        open_plot, close_plot),
-        cmocka_unit_test(names_are_shown_without_what_cannot_be),
-        cmocka_unit_test(a_name_that_is_too_wide_keeps_its_beginning_and_its_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

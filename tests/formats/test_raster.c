@@ -42,11 +42,10 @@ static void assert_same_cells(const struct reading *r, const struct cells *c, en
     }
 }
 
-static void every_raster_reads_back_as_the_same_bits(void **state)
+TEST(every_raster_reads_back_as_the_same_bits)
 {
     static const size_t sides[][2] = {{1, 1},     {1, 257},   {257, 1},   {31, 33},
                                       {256, 256}, {257, 255}, {600, 700}, {2, 90000}};
-    (void)state;
     for (size_t i = 0; i < COUNT(sides); i++) {
         for (int k = 0; k < 6; k++) {
             struct grid *const g = make_grid(sides[i][0], sides[i][1]);
@@ -73,9 +72,8 @@ static void every_raster_reads_back_as_the_same_bits(void **state)
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-static void pieces_may_be_asked_for_in_any_order(void **state)
+TEST(pieces_may_be_asked_for_in_any_order)
 {
-    (void)state;
     struct grid *const g = make_grid(900, 1100);
     for (int format = 0; format < 2; format++) {
         const struct raster raster = {.grid = g, .format = (enum raster_format)format};
@@ -127,9 +125,8 @@ static void *make_pieces(void *arg)
     }
 }
 
-static void several_threads_make_the_same_file(void **state)
+TEST(several_threads_make_the_same_file)
 {
-    (void)state;
     struct grid *const g = make_grid(900, 1100);
     const struct raster raster = {.grid = g, .type = RASTER_F32};
     struct cells c = make_cells(RASTER_F32, g->rows * g->columns, false);
@@ -161,12 +158,11 @@ static void several_threads_make_the_same_file(void **state)
 }
 
 /* Sides are multiples of 16, 256 at most. */
-static void a_small_grid_is_one_small_tile(void **state)
+TEST(a_small_grid_is_one_small_tile)
 {
     static const size_t cases[][4] = {
         {1, 1, 16, 16},       {16, 16, 16, 16},   {17, 31, 32, 32},  {128, 100, 128, 112},
         {241, 256, 256, 256}, {17, 257, 32, 256}, {300, 10, 256, 16}};
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct grid *const g = make_grid(cases[i][0], cases[i][1]);
         const struct raster raster = {.grid = g, .type = RASTER_F32};
@@ -189,9 +185,8 @@ static void a_small_grid_is_one_small_tile(void **state)
     }
 }
 
-static void the_longest_numbers_fit_a_piece(void **state)
+TEST(the_longest_numbers_fit_a_piece)
 {
-    (void)state;
     const size_t n = 3 * (PACK_PIECE_BYTES / 27) + 1; /* one more than three pieces hold */
     struct grid *const g = make_grid(1, n);
     const struct raster raster = {.grid = g, .format = RASTER_ASC};
@@ -214,9 +209,8 @@ static void the_longest_numbers_fit_a_piece(void **state)
     grid_free(g);
 }
 
-static void the_pieces_pack_to_the_same_file(void **state)
+TEST(the_pieces_pack_to_the_same_file)
 {
-    (void)state;
     struct grid *const g = make_grid(300, 400);
     struct cells c = make_cells(RASTER_F64, g->rows * g->columns, false);
     const struct raster raster = {.grid = g};
@@ -263,9 +257,8 @@ static void the_pieces_pack_to_the_same_file(void **state)
     grid_free(g);
 }
 
-static void a_fetch_that_fails_is_passed_on_and_may_be_tried_again(void **state)
+TEST(a_fetch_that_fails_is_passed_on_and_may_be_tried_again)
 {
-    (void)state;
     struct grid *const g = make_grid(300, 400);
     for (int format = 0; format < 2; format++) {
         const struct raster raster = {.grid = g, .format = (enum raster_format)format};
@@ -290,9 +283,8 @@ static void a_fetch_that_fails_is_passed_on_and_may_be_tried_again(void **state)
 }
 
 /* BigTIFF begins at 4 GiB of tiles; its directory is asked for here behind a small file's. */
-static void a_big_directory_fits_the_same_tiles(void **state)
+TEST(a_big_directory_fits_the_same_tiles)
 {
-    (void)state;
     struct grid *const g = make_grid(300, 600);
     struct cells c = make_cells(RASTER_F64, g->rows * g->columns, true);
     const struct raster raster = {.grid = g, .has_nodata = true, .nodata = -9999};
@@ -319,15 +311,5 @@ static void a_big_directory_fits_the_same_tiles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_raster_reads_back_as_the_same_bits),
-        cmocka_unit_test(pieces_may_be_asked_for_in_any_order),
-        cmocka_unit_test(several_threads_make_the_same_file),
-        cmocka_unit_test(a_small_grid_is_one_small_tile),
-        cmocka_unit_test(the_longest_numbers_fit_a_piece),
-        cmocka_unit_test(the_pieces_pack_to_the_same_file),
-        cmocka_unit_test(a_fetch_that_fails_is_passed_on_and_may_be_tried_again),
-        cmocka_unit_test(a_big_directory_fits_the_same_tiles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -106,9 +106,8 @@ static void check(const char *folder, const struct raster *raster, const char *f
     check(folder, raster, file, (const char *const[]){__VA_ARGS__},                                \
           COUNT(((const char *const[]){__VA_ARGS__})))
 
-static void gdal_reads_the_same_numbers_from_tiles(void **state)
+TEST(gdal_reads_the_same_numbers_from_tiles)
 {
-    (void)state;
     char folder[] = "/tmp/raster_XXXXXX";
     begin(folder);
     struct grid *const g = make_grid(300, 520);
@@ -130,9 +129,8 @@ static void gdal_reads_the_same_numbers_from_tiles(void **state)
     end(folder);
 }
 
-static void gdal_reads_the_same_numbers_from_text(void **state)
+TEST(gdal_reads_the_same_numbers_from_text)
 {
-    (void)state;
     char folder[] = "/tmp/raster_XXXXXX";
     begin(folder);
     struct grid *const g = make_grid(300, 520);
@@ -148,9 +146,8 @@ static void gdal_reads_the_same_numbers_from_text(void **state)
     end(folder);
 }
 
-static void gdal_understands_the_prj_of_a_text_grid_in_tags(void **state)
+TEST(gdal_understands_the_prj_of_a_text_grid_in_tags)
 {
-    (void)state;
     char folder[] = "/tmp/raster_XXXXXX";
     begin(folder);
     struct grid *const g = make_grid(3, 5);
@@ -183,7 +180,7 @@ static void read_and_write(const char *folder)
 }
 
 /* A file that GDAL made, read and written again: GDAL says the same of both. */
-static void gdal_says_the_same_of_what_was_read_and_written(void **state)
+TEST(gdal_says_the_same_of_what_was_read_and_written)
 {
     static const char *const options[] = {
         "-a_srs EPSG:32633 -co TILED=YES -co COMPRESS=LZW",
@@ -192,7 +189,6 @@ static void gdal_says_the_same_of_what_was_read_and_written(void **state)
         "-a_nodata none -co PROFILE=BASELINE",
         "-a_srs '+proj=laea +lat_0=45 +lon_0=12 +datum=WGS84' -ot Int32 -co COMPRESS=ZSTD",
     };
-    (void)state;
     char folder[] = "/tmp/raster_XXXXXX", command[512];
     begin(folder);
     struct bytes text = {.len = 0};
@@ -223,11 +219,5 @@ static void gdal_says_the_same_of_what_was_read_and_written(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gdal_reads_the_same_numbers_from_tiles),
-        cmocka_unit_test(gdal_reads_the_same_numbers_from_text),
-        cmocka_unit_test(gdal_understands_the_prj_of_a_text_grid_in_tags),
-        cmocka_unit_test(gdal_says_the_same_of_what_was_read_and_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

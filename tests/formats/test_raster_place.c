@@ -20,7 +20,7 @@ static struct reading read_raster(const struct raster *raster)
     return r;
 }
 
-static void nodata_is_said_in_the_type_of_the_cells(void **state)
+TEST(nodata_is_said_in_the_type_of_the_cells)
 {
     static const struct {
         enum raster_type type;
@@ -37,7 +37,6 @@ static void nodata_is_said_in_the_type_of_the_cells(void **state)
                  {RASTER_I32, NAN, 0, false},
                  {RASTER_I32, 3e9, 0, false},
                  {RASTER_F64, 0, 0, true}};
-    (void)state;
     struct grid *const g = make_grid(3, 2);
     for (size_t i = 0; i < COUNT(cases); i++) {
         for (int format = 0; format < 2; format++) {
@@ -57,9 +56,8 @@ static void nodata_is_said_in_the_type_of_the_cells(void **state)
     grid_free(g);
 }
 
-static void a_place_survives_the_way_from_text_to_text(void **state)
+TEST(a_place_survives_the_way_from_text_to_text)
 {
-    (void)state;
     struct grid *const g = make_grid(3, 2);
     g->x = 0.1;
     g->y = -1e-7;
@@ -77,9 +75,8 @@ static void a_place_survives_the_way_from_text_to_text(void **state)
     grid_free(g);
 }
 
-static void a_place_survives_the_way_from_text_to_tags(void **state)
+TEST(a_place_survives_the_way_from_text_to_tags)
 {
-    (void)state;
     struct grid *const g = make_grid(3, 2);
     for (int k = 0; k < 2; k++) {
         g->is_centred = k == 1;
@@ -97,13 +94,12 @@ static void a_place_survives_the_way_from_text_to_tags(void **state)
     grid_free(g);
 }
 
-static void tags_are_carried_verbatim(void **state)
+TEST(tags_are_carried_verbatim)
 {
     static const double matrix[16] = {3, 4, 0, 100, 4, -3, 0, 200, 0, 0, 0, 0, 0, 0, 0, 1};
     static const uint16_t keys[] = {1, 1, 0, 2, 1025, 0, 1, 2, 1026, 34737, 5, 0};
     static const double extra[] = {0.5, 1.5, 2.5};
     static const char text[] = "here|";
-    (void)state;
     struct grid *const g = make_grid(3, 2);
     g->has_origin = false;
     assert_int_equal(grid_add_tag(g, GRID_GEO_ASCII, GRID_ASCII, sizeof text, text), STATUS_OK);
@@ -126,7 +122,7 @@ static void tags_are_carried_verbatim(void **state)
 }
 
 /* A cell is an area without keys too; that it is a point, and any other key, must be said. */
-static void keys_that_say_nothing_are_left_out(void **state)
+TEST(keys_that_say_nothing_are_left_out)
 {
     static const double scale[] = {10, 10, 0}, tie[] = {0, 0, 0, 1000, 2000, 0};
     static const struct {
@@ -141,7 +137,6 @@ static void keys_that_say_nothing_are_left_out(void **state)
         {{1, 1, 0, 2, 1024, 0, 1, 1, 1025, 0, 1, 1}, 12, true},
         {{1, 1, 0, 2, 1025, 0, 1, 1, 3072, 0, 1, 32633}, 12, true},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct grid *const g = make_grid(3, 2);
         assert_int_equal(grid_add_tag(g, GRID_PIXEL_SCALE, GRID_DOUBLE, 3, scale), STATUS_OK);
@@ -157,9 +152,8 @@ static void keys_that_say_nothing_are_left_out(void **state)
     }
 }
 
-static void text_refuses_what_it_cannot_say(void **state)
+TEST(text_refuses_what_it_cannot_say)
 {
-    (void)state;
     struct grid *const g = make_grid(3, 2);
     struct raster raster = {.grid = g, .format = RASTER_ASC};
     assert_int_equal(raster_check(&raster, "in.x"), STATUS_OK);
@@ -174,9 +168,8 @@ static void text_refuses_what_it_cannot_say(void **state)
     grid_free(g);
 }
 
-static void a_prj_lies_beside_text(void **state)
+TEST(a_prj_lies_beside_text)
 {
-    (void)state;
     struct grid *const g = make_grid(3, 2);
     assert_int_equal(grid_set_prj(g, "PROJCS[\"x\"]"), STATUS_OK);
     const struct raster raster = {.grid = g, .format = RASTER_ASC};
@@ -196,14 +189,5 @@ static void a_prj_lies_beside_text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodata_is_said_in_the_type_of_the_cells),
-        cmocka_unit_test(a_place_survives_the_way_from_text_to_text),
-        cmocka_unit_test(a_place_survives_the_way_from_text_to_tags),
-        cmocka_unit_test(tags_are_carried_verbatim),
-        cmocka_unit_test(keys_that_say_nothing_are_left_out),
-        cmocka_unit_test(text_refuses_what_it_cannot_say),
-        cmocka_unit_test(a_prj_lies_beside_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

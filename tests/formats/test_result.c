@@ -9,9 +9,8 @@
 #include <math.h>
 #include <unistd.h>
 
-static void an_empty_result_has_empty_objects(void **state)
+TEST(an_empty_result_has_empty_objects)
 {
-    (void)state;
     struct result r = new_result();
     assert_int_equal(r.n_files, 0);
     assert_true(json_is_object(r.shape) && json_is_object(r.parameters));
@@ -21,7 +20,7 @@ static void an_empty_result_has_empty_objects(void **state)
     result_free(&r);
 }
 
-static void headers_are_written_as_numpy_writes_them(void **state)
+TEST(headers_are_written_as_numpy_writes_them)
 {
     static const struct {
         enum npy_type type;
@@ -35,7 +34,6 @@ static void headers_are_written_as_numpy_writes_them(void **state)
         {NPY_U1, 1, {0}, "{'descr': '|u1', 'fortran_order': False, 'shape': (0,), }"},
         {NPY_F8, 2, {0, 7}, "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 7), }"},
     };
-    (void)state;
     static const double data[8];
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct result r = new_result();
@@ -61,9 +59,8 @@ static enum status fetch_index(void *context, uint64_t first, size_t n, void *ds
     return STATUS_OK;
 }
 
-static void arrays_are_cut_at_the_piece_size_without_loss(void **state)
+TEST(arrays_are_cut_at_the_piece_size_without_loss)
 {
-    (void)state;
     /* the header of these is 128 bytes: 16 doubles */
     static const size_t counts[] = {0,
                                     1,
@@ -100,9 +97,8 @@ static void arrays_are_cut_at_the_piece_size_without_loss(void **state)
     }
 }
 
-static void copies_outlive_what_they_were_made_from(void **state)
+TEST(copies_outlive_what_they_were_made_from)
 {
-    (void)state;
     struct result r = new_result();
     struct result_file *f = add_file(&r, "a.npz", PACK_ZIP);
     float *data = malloc(600000 * sizeof *data);
@@ -128,9 +124,8 @@ static void count_free(void *context)
     ++*(int *)context;
 }
 
-static void contexts_are_freed_once_whatever_happens(void **state)
+TEST(contexts_are_freed_once_whatever_happens)
 {
-    (void)state;
     int n_freed = 0;
     const size_t one = 1, too_many[] = {SIZE_MAX, 2}, too_large = SIZE_MAX / 8;
     struct result r = new_result();
@@ -165,9 +160,8 @@ static enum status fetch_nothing(void *context, uint64_t first, size_t n, void *
     return status_fail(STATUS_DEVICE, "lost");
 }
 
-static void a_fetch_that_fails_is_passed_up(void **state)
+TEST(a_fetch_that_fails_is_passed_up)
 {
-    (void)state;
     const size_t n = 4;
     struct bytes out = {.len = 0};
     struct result r = new_result();
@@ -188,10 +182,9 @@ static enum status put_row_numbers(void *context, uint64_t first, size_t n, stru
     return st;
 }
 
-static void tables_hold_every_row_once_after_the_header(void **state)
+TEST(tables_hold_every_row_once_after_the_header)
 {
     static const uint64_t n_rows[] = {0, 1, 31, 32, 33, 257};
-    (void)state;
     for (size_t k = 0; k < sizeof n_rows / sizeof n_rows[0]; k++) {
         struct result r = new_result();
         struct bytes expected = {.len = 0};
@@ -222,7 +215,7 @@ static void mixed_row(const void *context, uint64_t i, struct result_row *to)
     result_row_text(to, "of, it", "=1,2");
 }
 
-static void a_table_is_told_once_for_text_arrays_and_json(void **state)
+TEST(a_table_is_told_once_for_text_arrays_and_json)
 {
     static const struct result_table table = {"mixed", mixed_row, NULL, 2};
     static const char text[] = "n,x,is,\"of, it\"\n0,0.1,0,\"'=1,2\"\n1,inf,1,\"'=1,2\"\n",
@@ -230,7 +223,6 @@ static void a_table_is_told_once_for_text_arrays_and_json(void **state)
                           "[{\"n\":0,\"x\":0.1,\"is\":false},{\"n\":1,\"x\":null,\"is\":true}]";
     static const char *const arrays[][2] = {{"n", "<i8"}, {"x", "<f8"}};
     static const uint64_t bits[2][2] = {{0, 1}, {0x3fb999999999999a, 0x7ff0000000000000}};
-    (void)state;
     struct result r = new_result();
     assert_int_equal(result_table_csv(&r, &table, 1), STATUS_OK);
     assert_string_equal(r.files[0].name, "mixed.csv.gz");
@@ -258,9 +250,8 @@ static void a_table_is_told_once_for_text_arrays_and_json(void **state)
     result_free(&r);
 }
 
-static void warnings_are_kept_in_order_and_valid(void **state)
+TEST(warnings_are_kept_in_order_and_valid)
 {
-    (void)state;
     struct result r = new_result();
     assert_int_equal(result_warn(&r, "%d columns left out", 3), STATUS_OK);
     assert_int_equal(result_warn(&r, "column \xff\x01"), STATUS_OK);
@@ -345,9 +336,8 @@ static void write_result(const struct result *r, int dir)
     deflater_free(s);
 }
 
-static void numpy_and_pandas_read_what_is_written(void **state)
+TEST(numpy_and_pandas_read_what_is_written)
 {
-    (void)state;
     char dir_name[] = "/tmp/leat-result-XXXXXX", script[4096], command[8192];
     snprintf(script, sizeof script, "%.*scheck_results.py",
              (int)(strrchr(__FILE__, '/') - __FILE__ + 1), __FILE__);
@@ -374,17 +364,5 @@ static void numpy_and_pandas_read_what_is_written(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_result_has_empty_objects),
-        cmocka_unit_test(headers_are_written_as_numpy_writes_them),
-        cmocka_unit_test(arrays_are_cut_at_the_piece_size_without_loss),
-        cmocka_unit_test(copies_outlive_what_they_were_made_from),
-        cmocka_unit_test(contexts_are_freed_once_whatever_happens),
-        cmocka_unit_test(a_fetch_that_fails_is_passed_up),
-        cmocka_unit_test(tables_hold_every_row_once_after_the_header),
-        cmocka_unit_test(a_table_is_told_once_for_text_arrays_and_json),
-        cmocka_unit_test(warnings_are_kept_in_order_and_valid),
-        cmocka_unit_test(numpy_and_pandas_read_what_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

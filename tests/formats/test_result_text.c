@@ -21,12 +21,11 @@ static uint32_t point_at(const struct bytes *stream, size_t at, size_t index)
     return point;
 }
 
-static void strings_are_padded_code_points(void **state)
+TEST(strings_are_padded_code_points)
 {
     static const char *const strings[] = {"a", "", "h\xc3\xb6he", "\xf0\x9f\x8c\x8a", "x\xffy\xc3"};
     static const uint32_t expected[5][4] = {
         {'a'}, {0}, {'h', 0xf6, 'h', 'e'}, {0x1f30a}, {'x', 0xfffd, 'y', 0xfffd}};
-    (void)state;
     struct result r = new_result();
     struct result_file *f = add_file(&r, "a.npz", PACK_ZIP);
     assert_int_equal(result_add_strings(f, "names", 5, strings), STATUS_OK);
@@ -39,10 +38,9 @@ static void strings_are_padded_code_points(void **state)
     result_free(&r);
 }
 
-static void no_strings_and_empty_strings_have_width_one(void **state)
+TEST(no_strings_and_empty_strings_have_width_one)
 {
     static const char *const empty[] = {"", ""};
-    (void)state;
     struct result r = new_result();
     struct result_file *f = add_file(&r, "a.npz", PACK_ZIP);
     assert_int_equal(result_add_strings(f, "none", 0, NULL), STATUS_OK);
@@ -59,10 +57,9 @@ static void no_strings_and_empty_strings_have_width_one(void **state)
     result_free(&r);
 }
 
-static void strings_go_on_across_pieces(void **state)
+TEST(strings_go_on_across_pieces)
 {
     enum { N = 40000, WIDTH = 13 }; /* 2 MB: a row is cut by each piece's end */
-    (void)state;
     char(*names)[WIDTH + 2] = calloc(N, sizeof *names);
     const char **strings = calloc(N, sizeof *strings);
     assert_non_null(names);
@@ -94,7 +91,7 @@ static void strings_go_on_across_pieces(void **state)
     result_free(&r);
 }
 
-static void wrong_utf8_becomes_one_mark_for_each_maximal_part(void **state)
+TEST(wrong_utf8_becomes_one_mark_for_each_maximal_part)
 {
     static const struct {
         const char *bytes, *valid;
@@ -112,7 +109,6 @@ static void wrong_utf8_becomes_one_mark_for_each_maximal_part(void **state)
         {"\xf0\x9f\x8cx", "\xef\xbf\xbdx"},
         {"\xef\xbf\xbd", "\xef\xbf\xbd"},
     };
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct bytes out = {.len = 0};
         assert_int_equal(utf8_append_valid(&out, cases[k].bytes), STATUS_OK);
@@ -129,9 +125,8 @@ static void assert_f64_text(double value, const char *expected)
     bytes_free(&out);
 }
 
-static void numbers_that_matter_have_their_usual_text(void **state)
+TEST(numbers_that_matter_have_their_usual_text)
 {
-    (void)state;
     assert_f64_text(0, "0");
     assert_f64_text(-0.0, "-0");
     assert_f64_text(0.1, "0.1");
@@ -161,9 +156,8 @@ static size_t shortest_of_printf(double value)
     return best;
 }
 
-static void any_double_reads_back_from_the_shortest_text(void **state)
+TEST(any_double_reads_back_from_the_shortest_text)
 {
-    (void)state;
     uint64_t x = 88172645463325252u;
     for (int i = 0; i < 20000; i++) {
         double value;
@@ -188,9 +182,8 @@ static void any_double_reads_back_from_the_shortest_text(void **state)
     }
 }
 
-static void any_float_reads_back_from_its_text(void **state)
+TEST(any_float_reads_back_from_its_text)
 {
-    (void)state;
     uint32_t x = 1;
     for (int i = 0; i < 20000; i++) {
         float value;
@@ -213,10 +206,9 @@ static void any_float_reads_back_from_its_text(void **state)
     bytes_free(&out);
 }
 
-static void counts_are_decimal(void **state)
+TEST(counts_are_decimal)
 {
     static const uint64_t values[] = {0, 1, 9, 10, 99, 100, 1234567890123456789u, UINT64_MAX};
-    (void)state;
     for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
         char expected[24];
         struct bytes out = {.len = 0};
@@ -227,7 +219,7 @@ static void counts_are_decimal(void **state)
     }
 }
 
-static void fields_are_quoted_only_where_they_must_be(void **state)
+TEST(fields_are_quoted_only_where_they_must_be)
 {
     static const struct {
         const char *text, *field;
@@ -238,7 +230,6 @@ static void fields_are_quoted_only_where_they_must_be(void **state)
                  {"say \"so\"", "\"say \"\"so\"\"\""},
                  {"two\nlines", "\"two\nlines\""},
                  {"a\rb", "\"a\rb\""}};
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct bytes out = {.len = 0};
         assert_int_equal(result_put_field(&out, cases[k].text), STATUS_OK);
@@ -247,7 +238,7 @@ static void fields_are_quoted_only_where_they_must_be(void **state)
     }
 }
 
-static void a_name_that_a_spreadsheet_would_run_is_text(void **state)
+TEST(a_name_that_a_spreadsheet_would_run_is_text)
 {
     static const struct {
         const char *text, *field;
@@ -268,7 +259,6 @@ static void a_name_that_a_spreadsheet_would_run_is_text(void **state)
         {"'=1", "'=1"},
         {" =1", " =1"},
     };
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         struct bytes out = {.len = 0};
         assert_int_equal(result_put_field(&out, cases[k].text), STATUS_OK);
@@ -279,17 +269,5 @@ static void a_name_that_a_spreadsheet_would_run_is_text(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_padded_code_points),
-        cmocka_unit_test(no_strings_and_empty_strings_have_width_one),
-        cmocka_unit_test(strings_go_on_across_pieces),
-        cmocka_unit_test(wrong_utf8_becomes_one_mark_for_each_maximal_part),
-        cmocka_unit_test(numbers_that_matter_have_their_usual_text),
-        cmocka_unit_test(any_double_reads_back_from_the_shortest_text),
-        cmocka_unit_test(any_float_reads_back_from_its_text),
-        cmocka_unit_test(counts_are_decimal),
-        cmocka_unit_test(fields_are_quoted_only_where_they_must_be),
-        cmocka_unit_test(a_name_that_a_spreadsheet_would_run_is_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

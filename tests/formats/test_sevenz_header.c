@@ -6,7 +6,7 @@
 #include "tests/support/archive_support.h"
 
 /* Its numbers must fit into what follows: 4096 bytes at most, packed and unpacked. */
-static void the_header_of_a_7z_is_judged_before_libarchive_reads_it(void **state)
+TEST(the_header_of_a_7z_is_judged_before_libarchive_reads_it)
 {
 #define STREAM   "\x17\x06\x00\x01\x09\x05\x00\x07\x0b\x01\x00"
 #define LZMA     "\x23\x03\x01\x01\x05\x5d\x00\x00\x01\x00"
@@ -64,7 +64,6 @@ static void the_header_of_a_7z_is_judged_before_libarchive_reads_it(void **state
         {IS_UNUSUAL,
          ROW(STREAM "\x01\x23\x03\x01\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x0c" SMALL)},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         unsigned char data[256] = "7z\xbc\xaf\x27\x1c";
         data[12] = 5; /* the place of the header, behind 32 bytes */
@@ -81,13 +80,12 @@ static void the_header_of_a_7z_is_judged_before_libarchive_reads_it(void **state
     }
 }
 
-static void a_header_of_a_7z_beyond_its_end_is_damaged_and_not_large(void **state)
+TEST(a_header_of_a_7z_beyond_its_end_is_damaged_and_not_large)
 {
     unsigned char data[33 + 4096] = "7z\xbc\xaf\x27\x1c";
     const struct archive_input_options options = {.max_header_bytes = 16 * 4096};
     struct bytes b = {.data = data, .len = sizeof data};
     bool refused;
-    (void)state;
     data[20] = 1;
     data[21] = 4096 >> 8;
     assert_int_equal(open_and_go(&b, &options, &refused), STATUS_TOO_LARGE);
@@ -99,10 +97,9 @@ static void a_header_of_a_7z_beyond_its_end_is_damaged_and_not_large(void **stat
     assert_non_null(strstr(status_message(), "is damaged or incomplete"));
 }
 
-static void a_7z_archive_is_left_alone_where_it_is_to_be(void **state)
+TEST(a_7z_archive_is_left_alone_where_it_is_to_be)
 {
     const struct put one = {.name = "x.clusters.csv", .content = "1,2\n3,5\n"};
-    (void)state;
     struct bytes b = make_archive(SEVEN_ZIP, NULL, &one, 1);
     bool refused;
     assert_int_equal(open_and_go(&b, NULL, &refused), STATUS_OK);
@@ -113,10 +110,5 @@ static void a_7z_archive_is_left_alone_where_it_is_to_be(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_header_of_a_7z_is_judged_before_libarchive_reads_it),
-        cmocka_unit_test(a_header_of_a_7z_beyond_its_end_is_damaged_and_not_large),
-        cmocka_unit_test(a_7z_archive_is_left_alone_where_it_is_to_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

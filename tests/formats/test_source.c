@@ -107,9 +107,8 @@ static void assert_reads_as(const struct bytes *file, const struct bytes *conten
     }
 }
 
-static void plain_files_of_all_sizes_are_read_whole(void **state)
+TEST(plain_files_of_all_sizes_are_read_whole)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 2, 3, 31, 32, 33, 257, 16383, 16384, 16385, 300001};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct bytes b = some_bytes(sizes[i]);
@@ -118,9 +117,8 @@ static void plain_files_of_all_sizes_are_read_whole(void **state)
     }
 }
 
-static void what_is_packed_of_all_sizes_is_unpacked(void **state)
+TEST(what_is_packed_of_all_sizes_is_unpacked)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 33, 257, 16385, 400000};
     for (size_t k = 0; k < N_PACKINGS; k++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -133,9 +131,8 @@ static void what_is_packed_of_all_sizes_is_unpacked(void **state)
     }
 }
 
-static void bzip2_of_every_level_is_unpacked(void **state)
+TEST(bzip2_of_every_level_is_unpacked)
 {
-    (void)state;
     for (int level = 1; level <= 9; level++) {
         struct bytes content = some_bytes(20000);
         struct bytes packed = {0};
@@ -151,9 +148,8 @@ static void bzip2_of_every_level_is_unpacked(void **state)
     }
 }
 
-static void packed_streams_in_a_row_are_one_and_zero_padding_is_passed(void **state)
+TEST(packed_streams_in_a_row_are_one_and_zero_padding_is_passed)
 {
-    (void)state;
     static const unsigned char zeros[512];
     for (size_t k = 0; k < N_PACKINGS; k++) {
         struct bytes content = some_bytes(1000);
@@ -223,11 +219,10 @@ static enum status read_in_windows(struct bytes packed, uint64_t most, uint64_t 
     return status;
 }
 
-static void windows_are_counted_and_bounded(void **state)
+TEST(windows_are_counted_and_bounded)
 {
     enum { MIB = 1 << 20 };
     uint64_t held;
-    (void)state;
     assert_int_equal(read_in_windows(gzipped("1,2", 3), 1, &held), STATUS_OK);
     assert_in_range(held, 1, MIB);
     assert_int_equal(read_in_windows(xz_at(6, 40000), 0, &held), STATUS_OK);
@@ -243,7 +238,7 @@ static void windows_are_counted_and_bounded(void **state)
 }
 
 /* The first is more than the first look sees. */
-static void later_streams_get_no_more_than_the_first_or_than_most_ask_for(void **state)
+TEST(later_streams_get_no_more_than_the_first_or_than_most_ask_for)
 {
     static const struct {
         struct bytes (*make)(uint32_t level, size_t n);
@@ -254,7 +249,6 @@ static void later_streams_get_no_more_than_the_first_or_than_most_ask_for(void *
         {xz_at, 0, 9, STATUS_TOO_LARGE}, {zstd_at, 17, 23, STATUS_OK},
         {zstd_at, 27, 27, STATUS_OK},    {zstd_at, 17, 27, STATUS_TOO_LARGE},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct bytes all = cases[i].make(cases[i].first, 40000);
         struct bytes then = cases[i].make(cases[i].then, 40000);
@@ -266,9 +260,8 @@ static void later_streams_get_no_more_than_the_first_or_than_most_ask_for(void *
 }
 
 /* A frame that decoders pass over, as the parallel and the seekable writers of zstd put it. */
-static void zstd_frames_without_content_are_passed(void **state)
+TEST(zstd_frames_without_content_are_passed)
 {
-    (void)state;
     struct bytes content = some_bytes(1000), packed = {0};
     struct bytes frame = zstded(content.data, content.len);
     assert_int_equal(bytes_append(&packed, "\x50\x2a\x4d\x18\x04\0\0\0abcd", 12), STATUS_OK);
@@ -293,9 +286,8 @@ static void assert_damaged(const struct bytes *file, const char *text)
     source_free(s);
 }
 
-static void what_was_cut_short_names_the_compressed_offset(void **state)
+TEST(what_was_cut_short_names_the_compressed_offset)
 {
-    (void)state;
     for (size_t k = 0; k < N_PACKINGS; k++) {
         struct bytes content = some_bytes(5000);
         struct bytes packed = kinds[k].pack(content.data, content.len);
@@ -313,9 +305,8 @@ static void what_was_cut_short_names_the_compressed_offset(void **state)
 }
 
 /* Every byte in turn: damage is told, or changes nothing. */
-static void no_flipped_byte_of_what_is_packed_changes_what_comes_out(void **state)
+TEST(no_flipped_byte_of_what_is_packed_changes_what_comes_out)
 {
-    (void)state;
     struct bytes content = some_bytes(300);
     for (size_t k = 0; k < N_PACKINGS; k++) {
         struct bytes packed = kinds[k].pack(content.data, content.len), out = {0};
@@ -340,9 +331,8 @@ static void no_flipped_byte_of_what_is_packed_changes_what_comes_out(void **stat
     bytes_free(&content);
 }
 
-static void what_follows_a_packed_stream_is_refused(void **state)
+TEST(what_follows_a_packed_stream_is_refused)
 {
-    (void)state;
     for (size_t k = 0; k < N_PACKINGS; k++) {
         struct bytes content = some_bytes(50);
         struct bytes packed = kinds[k].pack(content.data, content.len);
@@ -353,9 +343,8 @@ static void what_follows_a_packed_stream_is_refused(void **state)
     }
 }
 
-static void limits_end_unpacking(void **state)
+TEST(limits_end_unpacking)
 {
-    (void)state;
     static char zeros[1 << 20], piece[1 << 20];
     struct bytes packed = {0}, one = gzipped(zeros, sizeof zeros); /* 1 MiB of 1 KiB */
     enum { ALL = SOURCE_FREE_BYTES + (4 << 20) };
@@ -391,9 +380,8 @@ static void limits_end_unpacking(void **state)
     bytes_free(&packed);
 }
 
-static void a_wrong_checksum_or_length_is_damage(void **state)
+TEST(a_wrong_checksum_or_length_is_damage)
 {
-    (void)state;
     struct bytes content = some_bytes(5000);
     struct bytes packed = gzipped(content.data, content.len);
     for (size_t i = 1; i <= 8; i++) { /* the trailer: CRC, then length */
@@ -405,9 +393,8 @@ static void a_wrong_checksum_or_length_is_damage(void **state)
     bytes_free(&content);
 }
 
-static void a_stop_ends_unpacking_at_the_next_look_at_the_file(void **state)
+TEST(a_stop_ends_unpacking_at_the_next_look_at_the_file)
 {
-    (void)state;
     struct bytes content = some_bytes(2 << 20), packed = gzipped(content.data, content.len);
     atomic_bool stop = false;
     struct source *s = memory_source(packed.data, packed.len);
@@ -425,9 +412,8 @@ static void a_stop_ends_unpacking_at_the_next_look_at_the_file(void **state)
     bytes_free(&content);
 }
 
-static void crc_is_that_of_the_file_when_only_its_start_was_read(void **state)
+TEST(crc_is_that_of_the_file_when_only_its_start_was_read)
 {
-    (void)state;
     struct bytes b = some_bytes(1000000);
     struct source *s = memory_source(b.data, b.len);
     unsigned char start[100];
@@ -442,9 +428,8 @@ static void crc_is_that_of_the_file_when_only_its_start_was_read(void **state)
     bytes_free(&b);
 }
 
-static void reading_at_a_place_does_not_move_what_is_read_in_order(void **state)
+TEST(reading_at_a_place_does_not_move_what_is_read_in_order)
 {
-    (void)state;
     struct bytes b = some_bytes(1000);
     struct source *s = memory_source(b.data, b.len);
     unsigned char piece[64];
@@ -469,9 +454,8 @@ static void run_backwards(void *context, size_t n, void (*body)(void *arg, size_
     }
 }
 
-static void helpers_change_neither_bytes_nor_checksum_nor_counts(void **state)
+TEST(helpers_change_neither_bytes_nor_checksum_nor_counts)
 {
-    (void)state;
     enum { PIECE = 128 << 10 };
     static const size_t sizes[] = {PIECE, 2 * PIECE, 2 * PIECE + 1, 5 * PIECE - 1, 33 * PIECE + 7};
     static const size_t caps[] = {3 * PIECE / 2 - 1, 2 * PIECE - 1,  3 * PIECE - 5000,
@@ -504,9 +488,8 @@ static void helpers_change_neither_bytes_nor_checksum_nor_counts(void **state)
 }
 
 /* It is told, or made good by reading once more. The helpers have two pieces each. */
-static void a_read_that_fails_once_leaves_bytes_checksum_and_counts_right(void **state)
+TEST(a_read_that_fails_once_leaves_bytes_checksum_and_counts_right)
 {
-    (void)state;
     enum { PIECE = 128 << 10, PIECES = 40 };
     struct bytes b = some_bytes((size_t)PIECES * PIECE), out = {0};
     assert_int_equal(bytes_reserve(&out, b.len), STATUS_OK);
@@ -536,9 +519,8 @@ static void a_read_that_fails_once_leaves_bytes_checksum_and_counts_right(void *
     bytes_free(&out);
 }
 
-static void file_that_changes_while_it_is_read_is_told(void **state)
+TEST(file_that_changes_while_it_is_read_is_told)
 {
-    (void)state;
     for (int what = 0; what < 3; what++) {
         char path[] = "/tmp/leat-source-XXXXXX", piece[64];
         size_t n;
@@ -599,9 +581,8 @@ static void forget_stream(void *user)
     (void)user;
 }
 
-static void crc_of_a_pipe_at_its_end_reads_nothing_more(void **state)
+TEST(crc_of_a_pipe_at_its_end_reads_nothing_more)
 {
-    (void)state;
     size_t n_reads = 0, n;
     uint32_t crc;
     char piece[64];
@@ -619,9 +600,8 @@ static void crc_of_a_pipe_at_its_end_reads_nothing_more(void **state)
     source_free(s);
 }
 
-static void pipes_are_read_like_files(void **state)
+TEST(pipes_are_read_like_files)
 {
-    (void)state;
     for (size_t k = 0; k <= N_PACKINGS; k++) {
         struct bytes content = some_bytes(300000), out = {0};
         struct bytes file =
@@ -652,9 +632,8 @@ static void pipes_are_read_like_files(void **state)
     }
 }
 
-static void a_stop_ends_reading_a_pipe_that_nobody_writes_to(void **state)
+TEST(a_stop_ends_reading_a_pipe_that_nobody_writes_to)
 {
-    (void)state;
     struct source_stream stream;
     struct source *s;
     int ends[2];
@@ -667,9 +646,8 @@ static void a_stop_ends_reading_a_pipe_that_nobody_writes_to(void **state)
     close(ends[1]);
 }
 
-static void folders_and_pipes_are_refused(void **state)
+TEST(folders_and_pipes_are_refused)
 {
-    (void)state;
     struct source *s;
     int ends[2];
     assert_int_equal(source_open(open("/", O_RDONLY | O_CLOEXEC), "root", &s), STATUS_BAD_INPUT);
@@ -683,29 +661,5 @@ static void folders_and_pipes_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_files_of_all_sizes_are_read_whole),
-        cmocka_unit_test(what_is_packed_of_all_sizes_is_unpacked),
-        cmocka_unit_test(bzip2_of_every_level_is_unpacked),
-        cmocka_unit_test(packed_streams_in_a_row_are_one_and_zero_padding_is_passed),
-        cmocka_unit_test(windows_are_counted_and_bounded),
-        cmocka_unit_test(later_streams_get_no_more_than_the_first_or_than_most_ask_for),
-        cmocka_unit_test(zstd_frames_without_content_are_passed),
-        cmocka_unit_test(what_was_cut_short_names_the_compressed_offset),
-        cmocka_unit_test(no_flipped_byte_of_what_is_packed_changes_what_comes_out),
-        cmocka_unit_test(what_follows_a_packed_stream_is_refused),
-        cmocka_unit_test(limits_end_unpacking),
-        cmocka_unit_test(pipes_are_read_like_files),
-        cmocka_unit_test(crc_of_a_pipe_at_its_end_reads_nothing_more),
-        cmocka_unit_test(a_stop_ends_reading_a_pipe_that_nobody_writes_to),
-        cmocka_unit_test(a_wrong_checksum_or_length_is_damage),
-        cmocka_unit_test(a_stop_ends_unpacking_at_the_next_look_at_the_file),
-        cmocka_unit_test(crc_is_that_of_the_file_when_only_its_start_was_read),
-        cmocka_unit_test(reading_at_a_place_does_not_move_what_is_read_in_order),
-        cmocka_unit_test(helpers_change_neither_bytes_nor_checksum_nor_counts),
-        cmocka_unit_test(a_read_that_fails_once_leaves_bytes_checksum_and_counts_right),
-        cmocka_unit_test(file_that_changes_while_it_is_read_is_told),
-        cmocka_unit_test(folders_and_pipes_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

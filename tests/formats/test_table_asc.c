@@ -9,9 +9,8 @@
 
 #define HEAD "ncols 3\nnrows 2\nxllcorner 10\nyllcorner -20\ncellsize 5\n"
 
-static void keys_in_any_case_and_order_give_the_grid(void **state)
+TEST(keys_in_any_case_and_order_give_the_grid)
 {
-    (void)state;
     struct reading r = read_text("NODATA_value -9999\r\n  CellSize\t2.5 \r\nyllCORNER 4e2\n\n"
                                  "NROWS 2\nXLLcorner -1,5\nnCols 3\r\n1 2 3\r\n4 5 -9999\r\n",
                                  NULL);
@@ -30,9 +29,8 @@ static void keys_in_any_case_and_order_give_the_grid(void **state)
     reading_free(&r);
 }
 
-static void a_grid_without_nodata_says_so(void **state)
+TEST(a_grid_without_nodata_says_so)
 {
-    (void)state;
     struct reading r = read_text(HEAD "1 2 3 4 5 6", NULL);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
     assert_false(r.info->grid->has_nodata);
@@ -40,9 +38,8 @@ static void a_grid_without_nodata_says_so(void **state)
     reading_free(&r);
 }
 
-static void a_centred_origin_lies_half_a_cell_further_in(void **state)
+TEST(a_centred_origin_lies_half_a_cell_further_in)
 {
-    (void)state;
     struct reading r =
         read_text("ncols 2\nnrows 1\nxllcenter 10\nyllcenter 20\ncellsize 4\n7 8", NULL);
     ASSERT_NUMBERS(&r, 7, 8);
@@ -53,9 +50,8 @@ static void a_centred_origin_lies_half_a_cell_further_in(void **state)
     reading_free(&r);
 }
 
-static void cells_may_differ_in_width_and_height(void **state)
+TEST(cells_may_differ_in_width_and_height)
 {
-    (void)state;
     struct reading r = read_text(
         "ncols 1\nnrows 1\nxllcorner 0\nyllcorner 0\ndx 2\ndy 3\nnodata_value nan\n5\n", NULL);
     ASSERT_NUMBERS(&r, 5);
@@ -64,14 +60,13 @@ static void cells_may_differ_in_width_and_height(void **state)
     reading_free(&r);
 }
 
-static void values_may_be_split_over_lines_in_any_way(void **state)
+TEST(values_may_be_split_over_lines_in_any_way)
 {
     static const char *const layouts[] = {
         HEAD "1 2 3\n4 5 6\n",      HEAD "1\n2\n3\n4\n5\n6",      HEAD "1 2 3 4 5 6\n\n\n",
         HEAD "  1 2\n3 4\n5 6  ",   HEAD "\n\n1 2 3 4\n5\t6\r\n", HEAD "1 2 3 \n 4 5 6 \n ",
         HEAD "1 2\r\n3\r\n4 5 6\v", HEAD "1 2 3 4\n5 6\n",        HEAD "1 2\n3 4 5\n6\n",
         HEAD "+1 2.0 3.\n4 5e0 6\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         for (size_t cap = 8; cap < 20; cap++) {
             struct reading r = read_bytes(layouts[i], strlen(layouts[i]), NULL, cap);
@@ -81,9 +76,8 @@ static void values_may_be_split_over_lines_in_any_way(void **state)
     }
 }
 
-static void decimal_commas_are_understood(void **state)
+TEST(decimal_commas_are_understood)
 {
-    (void)state;
     struct reading r = read_text("ncols 3\nnrows 2\nxllcorner 0,5\nyllcorner 0\ncellsize 1,25\n"
                                  "1,5 2 -3,25e1\n4 5,5 6\n",
                                  NULL);
@@ -95,9 +89,8 @@ static void decimal_commas_are_understood(void **state)
     reading_free(&r);
 }
 
-static void a_sign_that_may_part_thousands_is_told(void **state)
+TEST(a_sign_that_may_part_thousands_is_told)
 {
-    (void)state;
     static const char *const quiet[] = {HEAD "1.5 2,5 3\n4 5,25 6\n", HEAD "1,024 2 3\n4 5 6\n",
                                         HEAD "1.5 0,024 3\n4 5,0001 6\n"};
     for (size_t cap = 12; cap < 100; cap += 29) {
@@ -117,9 +110,8 @@ static void a_sign_that_may_part_thousands_is_told(void **state)
     }
 }
 
-static void nan_is_a_cell_without_a_number(void **state)
+TEST(nan_is_a_cell_without_a_number)
 {
-    (void)state;
     struct reading r = read_text(HEAD "nan 2 NaN\n-nan 5 6\n", NULL);
     ASSERT_NUMBERS(&r, NAN, 2, NAN, NAN, 5, 6);
     assert_int_equal(r.n_missing, 3);
@@ -132,12 +124,11 @@ static void nan_is_a_cell_without_a_number(void **state)
 }
 
 /* As C libraries of several makers write it, and as people do. */
-static void words_for_no_number_are_nodata_in_cells_and_header(void **state)
+TEST(words_for_no_number_are_nodata_in_cells_and_header)
 {
     static const char *const words[] = {"null",      "NULL",     "NA",       "n/a",     "none",
                                         "1.#QNAN",   "-1.#QNAN", "1.#SNAN",  "-1.#IND", "1.#QNAN0",
                                         "-1.#IND00", "nan(ind)", "-NaN(IND)"};
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         char text[256];
         snprintf(text, sizeof text, HEAD "nodata_value -9999\n%s 2 3\n4 %s 6\n", words[i],
@@ -163,9 +154,8 @@ static void words_for_no_number_are_nodata_in_cells_and_header(void **state)
     }
 }
 
-static void the_missing_value_is_nodata(void **state)
+TEST(the_missing_value_is_nodata)
 {
-    (void)state;
     const struct table_options options = {.missing_value = "-1"};
     struct reading r = read_text(HEAD "nodata_value -9999\n-9999 -1 3\n-1.0 5 -1.5\n", &options);
     ASSERT_NUMBERS(&r, -9999, -9999, 3, -9999, 5, -1.5);
@@ -185,9 +175,8 @@ static void the_missing_value_is_nodata(void **state)
     reading_free(&r);
 }
 
-static void a_byte_order_mark_and_a_prj_are_taken(void **state)
+TEST(a_byte_order_mark_and_a_prj_are_taken)
 {
-    (void)state;
     const struct table_options options = {.prj = " \nPROJCS[\"x\"]\r\n"};
     struct reading r = read_text("\xef\xbb\xbf" HEAD "1 2 3 4 5 6\n", &options);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
@@ -195,9 +184,8 @@ static void a_byte_order_mark_and_a_prj_are_taken(void **state)
     reading_free(&r);
 }
 
-static void gzip_is_unpacked_on_the_way(void **state)
+TEST(gzip_is_unpacked_on_the_way)
 {
-    (void)state;
     static const char text[] = HEAD "1 2 3\n4 5 6\n";
     struct bytes packed = gzipped(text, sizeof text - 1);
     struct reading r = read_bytes(packed.data, packed.len, NULL, 64);
@@ -224,12 +212,11 @@ static struct bytes make_text(size_t rows, size_t columns, size_t per_line)
     return b;
 }
 
-static void chunks_of_any_size_give_the_same_numbers(void **state)
+TEST(chunks_of_any_size_give_the_same_numbers)
 {
     static const size_t sides[][3] = {{1, 1, 1},     {31, 33, 33},    {33, 31, 7},   {257, 3, 3},
                                       {3, 257, 100}, {100, 257, 257}, {257, 100, 1}, {50, 40, 41}};
     static const size_t caps[] = {24, 61, 257, 4096, 1 << 20};
-    (void)state;
     for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
         struct bytes text = make_text(sides[i][0], sides[i][1], sides[i][2]);
         for (size_t c = 0; c < sizeof caps / sizeof caps[0]; c++) {
@@ -247,9 +234,8 @@ static void chunks_of_any_size_give_the_same_numbers(void **state)
     }
 }
 
-static void the_numbers_room_bounds_a_chunk(void **state)
+TEST(the_numbers_room_bounds_a_chunk)
 {
-    (void)state;
     struct bytes text = {0};
     assert_int_equal(
         bytes_printf(&text, "ncols 500\nnrows 1\nxllcorner 0\nyllcorner 0\ncellsize 1\n"),
@@ -270,7 +256,7 @@ static void the_numbers_room_bounds_a_chunk(void **state)
 }
 
 /* What other programs write, and hands. */
-static void headers_of_other_hands_give_the_same_grid(void **state)
+TEST(headers_of_other_hands_give_the_same_grid)
 {
     static const char *const heads[] = {
         "ncols: 3\nnrows: 2\nxllcorner: 10\nyllcorner: -20\ncellsize: 5\nnodata_value: 4\n",
@@ -278,7 +264,6 @@ static void headers_of_other_hands_give_the_same_grid(void **state)
         "# made by hand\n\n#ncols 7\nncols 3\nnrows 2\nxllcorner 10\n! corner\nyllcorner "
         "-20\ncellsize 5\n// end\nnodata_value 4\n% of it\n",
         "; one\nnodata_value 4\nnrows 2\nncols 3\nxllcorner 10\nyllcorner -20\ncellsize 5\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
         struct bytes text = {0};
         assert_int_equal(bytes_printf(&text, "%s1 2 3\n4 5 6\n", heads[i]), STATUS_OK);
@@ -293,7 +278,7 @@ static void headers_of_other_hands_give_the_same_grid(void **state)
 }
 
 /* A table in a grid's place is numbers alone: what else there is would be lost, or be a height. */
-static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
+TEST(what_is_no_grid_in_its_place_is_refused_by_its_name)
 {
     static const struct {
         const char *text, *what, *more;
@@ -324,7 +309,6 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
         {"{\"ncols\": 3, \"values\": [1, 2, 3]}\n", "is JSON", NULL},
     };
     const struct table_options options = {.for_grid = true};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct reading r = read_text(cases[i].text, &options);
         if (r.status == STATUS_OK) {
@@ -350,7 +334,7 @@ static void what_is_no_grid_in_its_place_is_refused_by_its_name(void **state)
     reading_free(&r);
 }
 
-static void numbers_alone_are_a_grid_with_all_their_columns(void **state)
+TEST(numbers_alone_are_a_grid_with_all_their_columns)
 {
     static const struct {
         const char *text, *missing_value;
@@ -364,7 +348,6 @@ static void numbers_alone_are_a_grid_with_all_their_columns(void **state)
         {"\nnan 2 3\nnan 5 6\nnan 8 9\n", NULL},
         {"\n# a\n\n# b\nnan 2 3\nnan 5 6\nnan 8 9\n", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct table_options options = {.for_grid = true,
                                               .missing_value = cases[i].missing_value};
@@ -378,13 +361,12 @@ static void numbers_alone_are_a_grid_with_all_their_columns(void **state)
     }
 }
 
-static void a_table_whose_columns_are_called_as_keys_is_a_table(void **state)
+TEST(a_table_whose_columns_are_called_as_keys_is_a_table)
 {
     static const char *const texts[] = {
         "dx,dy\n1,2\n3,4\n",        "ncols,nrows\n1,2\n3,4\n", "ncols nrows dx\n1 2 3\n3 4 5\n",
         "dx=5\na,b\n1,2\n3,4\n",    "PAR1,b\n1,2\n3,4\n",      "CDF,b\n1,2\n3,4\n",
         "<DATE>,<OPEN>\n1,2\n3,4\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct reading r = read_text(texts[i], NULL);
         assert_int_equal(r.status, STATUS_OK);
@@ -393,9 +375,8 @@ static void a_table_whose_columns_are_called_as_keys_is_a_table(void **state)
     }
 }
 
-static void a_wrong_number_of_values_is_refused_with_its_place(void **state)
+TEST(a_wrong_number_of_values_is_refused_with_its_place)
 {
-    (void)state;
     struct reading r = read_text(HEAD "10 20 30\n40 50\n", NULL);
     assert_failed(&r, STATUS_BAD_INPUT, "line 7: ends after 5 values", "2 rows x 3 columns");
     reading_free(&r);
@@ -416,7 +397,7 @@ static void a_wrong_number_of_values_is_refused_with_its_place(void **state)
     reading_free(&r);
 }
 
-static void text_among_numbers_is_refused_with_its_place(void **state)
+TEST(text_among_numbers_is_refused_with_its_place)
 {
     static const struct {
         const char *text, *where, *what;
@@ -431,7 +412,6 @@ static void text_among_numbers_is_refused_with_its_place(void **state)
         {HEAD "1 2 3\n4 5 \x1a\n", "line 7, column 3", "'\\x1a' is not a number"},
         {HEAD "1;2;3\n4;5;6 1 2 3 4\n", "line 6, column 1", "'1;2;3' is not a number"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (size_t cap = 12; cap < 100; cap += 29) {
             struct reading r = read_bytes(cases[i].text, strlen(cases[i].text), NULL, cap);
@@ -441,7 +421,7 @@ static void text_among_numbers_is_refused_with_its_place(void **state)
     }
 }
 
-static void headers_that_make_no_sense_are_refused(void **state)
+TEST(headers_that_make_no_sense_are_refused)
 {
     static const struct {
         const char *text, *what, *more;
@@ -484,7 +464,6 @@ static void headers_that_make_no_sense_are_refused(void **state)
         {"ncols 2147483647\nnrows 2147483647\nxllcorner 0\nyllcorner 0\ncellsize 1\n1 2 3",
          "claims 2147483647 rows", "only 5 bytes"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct reading r = read_text(cases[i].text, NULL);
         assert_failed(&r, STATUS_BAD_INPUT, cases[i].what, cases[i].more);
@@ -493,9 +472,8 @@ static void headers_that_make_no_sense_are_refused(void **state)
     }
 }
 
-static void a_packed_header_cannot_claim_more_than_deflate_can_hold(void **state)
+TEST(a_packed_header_cannot_claim_more_than_deflate_can_hold)
 {
-    (void)state;
     static const char text[] = "ncols 2147483647\nnrows 2147483647\nxllcorner 0\nyllcorner 0\n"
                                "cellsize 1\n1 2 3";
     struct bytes packed = gzipped(text, sizeof text - 1);
@@ -505,20 +483,18 @@ static void a_packed_header_cannot_claim_more_than_deflate_can_hold(void **state
     bytes_free(&packed);
 }
 
-static void a_value_longer_than_a_chunk_is_refused(void **state)
+TEST(a_value_longer_than_a_chunk_is_refused)
 {
-    (void)state;
     static const char text[] = HEAD "1 2 3000000000000000000000000000000000000000\n4 5 6\n";
     struct reading r = read_bytes(text, sizeof text - 1, NULL, 16);
     assert_failed(&r, STATUS_BAD_INPUT, "line 6, column 3: a value, '300", "is longer than");
     reading_free(&r);
 }
 
-static void a_table_with_such_a_name_as_header_stays_a_csv(void **state)
+TEST(a_table_with_such_a_name_as_header_stays_a_csv)
 {
     static const char *const texts[] = {"dx dy\n1 2\n3 4\n", "ncols,nrows\n1,2\n3,4\n",
                                         "cellsize\n1\n2\n", "dx\n1 2\n3 4\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct table *t;
         struct source *const s = memory_source(texts[i], strlen(texts[i]));
@@ -533,9 +509,8 @@ static void a_table_with_such_a_name_as_header_stays_a_csv(void **state)
     }
 }
 
-static void a_key_with_several_numbers_names_a_line_of_a_csv(void **state)
+TEST(a_key_with_several_numbers_names_a_line_of_a_csv)
 {
-    (void)state;
     struct reading r = read_text("dx\t0.10\t0.20\ndy\t0.30\t0.40\n", NULL);
     ASSERT_NUMBERS(&r, 0.1, 0.2, 0.3, 0.4);
     assert_string_equal(r.info->format, "csv");
@@ -544,7 +519,7 @@ static void a_key_with_several_numbers_names_a_line_of_a_csv(void **state)
 }
 
 /* A grid that lost its header is told so, not taken for a table of another kind. */
-static void what_is_called_asc_is_no_csv(void **state)
+TEST(what_is_called_asc_is_no_csv)
 {
     static const char text[] = "1 2\n3 4\n";
     static const struct {
@@ -552,7 +527,6 @@ static void what_is_called_asc_is_no_csv(void **state)
         bool is_csv;
     } cases[] = {{"in/g.dem.asc", false}, {"G.ASC", false}, {"g.asc.gz", false}, {"./.asc", false},
                  {"g.csv", true},         {"asc", true},    {"g.asc.txt", true}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct source *s;
         struct table *t;
@@ -572,9 +546,8 @@ static void what_is_called_asc_is_no_csv(void **state)
 }
 
 /* Published data of this project, where it lies beside the tree. */
-static void the_tessina_landslide_reads_whole(void **state)
+TEST(the_tessina_landslide_reads_whole)
 {
-    (void)state;
     static const char here[] = __FILE__;
     char path[1024];
     snprintf(path, sizeof path, "%.*s../../../shared/data/tessina/tessina.dem.asc",
@@ -599,34 +572,5 @@ static void the_tessina_landslide_reads_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_in_any_case_and_order_give_the_grid),
-        cmocka_unit_test(a_grid_without_nodata_says_so),
-        cmocka_unit_test(a_centred_origin_lies_half_a_cell_further_in),
-        cmocka_unit_test(cells_may_differ_in_width_and_height),
-        cmocka_unit_test(values_may_be_split_over_lines_in_any_way),
-        cmocka_unit_test(decimal_commas_are_understood),
-        cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
-        cmocka_unit_test(nan_is_a_cell_without_a_number),
-        cmocka_unit_test(words_for_no_number_are_nodata_in_cells_and_header),
-        cmocka_unit_test(the_missing_value_is_nodata),
-        cmocka_unit_test(a_byte_order_mark_and_a_prj_are_taken),
-        cmocka_unit_test(gzip_is_unpacked_on_the_way),
-        cmocka_unit_test(chunks_of_any_size_give_the_same_numbers),
-        cmocka_unit_test(the_numbers_room_bounds_a_chunk),
-        cmocka_unit_test(headers_of_other_hands_give_the_same_grid),
-        cmocka_unit_test(what_is_no_grid_in_its_place_is_refused_by_its_name),
-        cmocka_unit_test(numbers_alone_are_a_grid_with_all_their_columns),
-        cmocka_unit_test(a_table_whose_columns_are_called_as_keys_is_a_table),
-        cmocka_unit_test(a_wrong_number_of_values_is_refused_with_its_place),
-        cmocka_unit_test(text_among_numbers_is_refused_with_its_place),
-        cmocka_unit_test(headers_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_packed_header_cannot_claim_more_than_deflate_can_hold),
-        cmocka_unit_test(a_value_longer_than_a_chunk_is_refused),
-        cmocka_unit_test(a_table_with_such_a_name_as_header_stays_a_csv),
-        cmocka_unit_test(a_key_with_several_numbers_names_a_line_of_a_csv),
-        cmocka_unit_test(what_is_called_asc_is_no_csv),
-        cmocka_unit_test(the_tessina_landslide_reads_whole),
-    };
-    return cmocka_run_group_tests(tests, hide_gdal, show_gdal);
+    return unit_run(hide_gdal, show_gdal);
 }

@@ -8,9 +8,8 @@
 
 #include <fcntl.h>
 
-static void every_delimiter_is_found(void **state)
+TEST(every_delimiter_is_found)
 {
-    (void)state;
     CHECK_TEXT("1,2,3\n4,5,6\n", 1, 2, 3, 4, 5, 6);
     CHECK_TEXT("1;2;3\n4;5;6\n", 1, 2, 3, 4, 5, 6);
     CHECK_TEXT("1\t2\t3\n4\t5\t6\n", 1, 2, 3, 4, 5, 6);
@@ -22,9 +21,8 @@ static void every_delimiter_is_found(void **state)
     CHECK_TEXT("7", 7);
 }
 
-static void decimal_commas_and_points_may_meet_in_one_file(void **state)
+TEST(decimal_commas_and_points_may_meet_in_one_file)
 {
-    (void)state;
     CHECK_TEXT("2,6;1360;0,7578\n2;1.5;-1,5e3\n", 2.6, 1360, 0.7578, 2, 1.5, -1500);
     CHECK_TEXT("1,5 2,5\n3,5 4\n", 1.5, 2.5, 3.5, 4);
     CHECK_TEXT("1;2\n3;4\n5,5;6.25\n", 1, 2, 3, 4, 5.5, 6.25);
@@ -35,9 +33,8 @@ static void decimal_commas_and_points_may_meet_in_one_file(void **state)
                   NULL);
 }
 
-static void a_sign_that_may_part_thousands_is_told(void **state)
+TEST(a_sign_that_may_part_thousands_is_told)
 {
-    (void)state;
     static const char text[] = "1.5;2.5\n3.5;1,5\n\n5;\"-1,024\"\n7;2,048\n";
     static const char *const quiet[] = {
         "1,024;2\n3;2,048\n",                  /* all are commas */
@@ -93,9 +90,8 @@ static void check_grouped(const char *written, const char *sign, const char *sai
     reading_free(&r);
 }
 
-static void every_sign_between_groups_of_digits_is_known(void **state)
+TEST(every_sign_between_groups_of_digits_is_known)
 {
-    (void)state;
     static const struct {
         const char *bytes, *name;
         double alone; /* what 12S345 is: in doubt a fraction, or no number */
@@ -127,9 +123,8 @@ static void every_sign_between_groups_of_digits_is_known(void **state)
 }
 
 /* Where a sign parts thousands for sure, or is decimal, the option is no cure. */
-static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **state)
+TEST(thousands_is_named_where_it_takes_nothing_from_other_numbers)
 {
-    (void)state;
     static const struct {
         const char *text, *hint;
     } cases[] = {
@@ -158,17 +153,15 @@ static void thousands_is_named_where_it_takes_nothing_from_other_numbers(void **
     bytes_free(&late);
 }
 
-static void a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands(void **state)
+TEST(a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands)
 {
-    (void)state;
     CHECK_TEXT("a,b,c\n11,126,93.120.140\n12,5,93.120.141\n13,7,93.120.142\n", 11, 126, 93120140,
                12, 5, 93120141, 13, 7, 93120142);
 }
 
 /* Chunks are decoded in any order. */
-static void the_first_sign_that_may_part_thousands_is_told(void **state)
+TEST(the_first_sign_that_may_part_thousands_is_told)
 {
-    (void)state;
     enum { CHUNKS = 3, CAP = 10 };
     struct table *t;
     struct table_chunk chunks[CHUNKS];
@@ -192,9 +185,8 @@ static void the_first_sign_that_may_part_thousands_is_told(void **state)
     table_free(t);
 }
 
-static void more_columns_than_can_be_are_refused(void **state)
+TEST(more_columns_than_can_be_are_refused)
 {
-    (void)state;
     struct bytes text = {0};
     /* Where a sanitizer watches only the refusal: what is read of so many is read of a few. */
     for (int more = 1; more >= (patience() > 1); more--) {
@@ -213,9 +205,8 @@ static void more_columns_than_can_be_are_refused(void **state)
     bytes_free(&text);
 }
 
-static void names_count_as_memory_that_the_table_holds(void **state)
+TEST(names_count_as_memory_that_the_table_holds)
 {
-    (void)state;
     const struct table_load load = {1, 1, 4096};
     struct reading r = read_text("a,b,\n1,2,3\n", NULL);
     assert_in_range(table_decode_bytes(r.info, &load), 3 * sizeof(char *) + 5, 200);
@@ -225,9 +216,8 @@ static void names_count_as_memory_that_the_table_holds(void **state)
     reading_free(&r);
 }
 
-static void line_ends_byte_order_mark_comments_and_blank_lines_are_passed(void **state)
+TEST(line_ends_byte_order_mark_comments_and_blank_lines_are_passed)
 {
-    (void)state;
     CHECK_TEXT("\xef\xbb\xbf"
                "1,2\r\n3,4\r\n",
                1, 2, 3, 4);
@@ -238,9 +228,8 @@ static void line_ends_byte_order_mark_comments_and_blank_lines_are_passed(void *
     CHECK_TEXT("\n1 2\n   \n3 4 ", 1, 2, 3, 4);
 }
 
-static void missing_cells_become_nan_and_are_counted(void **state)
+TEST(missing_cells_become_nan_and_are_counted)
 {
-    (void)state;
     const struct table_options options = {.missing_value = "-200"};
     struct reading r =
         read_text("1,2,3\n,NA,n/a\nNaN,null,-nan\n\"\",-200,-200.0\n4,5,-2e2\n", &options);
@@ -257,9 +246,8 @@ static void missing_cells_become_nan_and_are_counted(void **state)
     reading_free(&r);
 }
 
-static void a_header_is_a_word_over_numbers(void **state)
+TEST(a_header_is_a_word_over_numbers)
 {
-    (void)state;
     struct reading r = read_text("a,\"b, \"\"c\"\"\",,2001\n1,2,3,4\n5,6,7,8\n", NULL);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, 8);
     assert_true(r.info->has_header);
@@ -279,9 +267,8 @@ static void a_header_is_a_word_over_numbers(void **state)
     reading_free(&r);
 }
 
-static void names_hold_no_controls_and_no_broken_characters(void **state)
+TEST(names_hold_no_controls_and_no_broken_characters)
 {
-    (void)state;
     struct reading r = read_text("a\xff\x01,\"b\nc\",\xc3\xa9\n1,2,3\n", NULL);
     ASSERT_NUMBERS(&r, 1, 2, 3);
     assert_string_equal(r.info->names[0], "a\xc3\xbf?");
@@ -290,9 +277,8 @@ static void names_hold_no_controls_and_no_broken_characters(void **state)
     reading_free(&r);
 }
 
-static void a_first_column_of_words_names_the_lines(void **state)
+TEST(a_first_column_of_words_names_the_lines)
 {
-    (void)state;
     static const char labels[] = "north\0\"south\", far\0west";
     struct reading r = read_text("north,1,2\n\"\"\"south\"\", far\",3,4\nwest,5,6\n", NULL);
     ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6);
@@ -307,9 +293,8 @@ static void a_first_column_of_words_names_the_lines(void **state)
 }
 
 /* Also where its repeated cells stand apart. */
-static void a_first_column_of_words_names_the_lines_unless_it_repeats_itself(void **state)
+TEST(a_first_column_of_words_names_the_lines_unless_it_repeats_itself)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool names;
@@ -329,9 +314,8 @@ static void a_first_column_of_words_names_the_lines_unless_it_repeats_itself(voi
     }
 }
 
-static void columns_without_numbers_are_left_out_by_name(void **state)
+TEST(columns_without_numbers_are_left_out_by_name)
 {
-    (void)state;
     struct reading r =
         read_text("Date;Time;T;unit;;\n10/03;18.00.00;2,6;C;;\n11/03;19.00.00;3;C;;\n", NULL);
     ASSERT_NUMBERS(&r, 2.6, 3);
@@ -353,9 +337,8 @@ static void columns_without_numbers_are_left_out_by_name(void **state)
     reading_free(&r);
 }
 
-static void columns_are_chosen_by_number_range_and_name(void **state)
+TEST(columns_are_chosen_by_number_range_and_name)
 {
-    (void)state;
     static const char text[] = "id,a,b,c,d\nx,1,2,3,4\ny,5,6,7,8\n";
     struct table_options options = {.columns = "3-4, a"};
     struct reading r = read_text(text, &options);
@@ -381,9 +364,8 @@ static void columns_are_chosen_by_number_range_and_name(void **state)
     reading_free(&r);
 }
 
-static void a_word_among_numbers_is_told_with_how_to_take_it_as_missing(void **state)
+TEST(a_word_among_numbers_is_told_with_how_to_take_it_as_missing)
 {
-    (void)state;
     static const struct {
         const char *listed, *word, *hint; /* hint: NULL for none */
     } cases[] = {{NULL, "oops", "; if it stands for a missing number: -s missing_value=oops"},
@@ -405,9 +387,8 @@ static void a_word_among_numbers_is_told_with_how_to_take_it_as_missing(void **s
     }
 }
 
-static void lists_of_missing_values_are_read_as_they_are_written(void **state)
+TEST(lists_of_missing_values_are_read_as_they_are_written)
 {
-    (void)state;
     static const struct {
         const char *list;
         size_t n_numbers, n_words;
@@ -456,9 +437,8 @@ static void check_choice(const char *columns, const char *names)
     reading_free(&r);
 }
 
-static void columns_are_chosen_from_the_end_and_left_out(void **state)
+TEST(columns_are_chosen_from_the_end_and_left_out)
 {
-    (void)state;
     static const char text[] = "temperature,humidity\n1,2\n";
     check_choice("-1", "wind");
     check_choice("-2:", "9 wind");
@@ -479,9 +459,8 @@ static void columns_are_chosen_from_the_end_and_left_out(void **state)
 }
 
 /* Columns of words stay out where numbers alone would be read. */
-static void what_is_left_out_is_so_from_the_columns_of_numbers(void **state)
+TEST(what_is_left_out_is_so_from_the_columns_of_numbers)
 {
-    (void)state;
     static const char text[] = "time,site,a,b\n0,x,1,2\n1,y,3,4\n";
     const struct table_options options = {.columns = "-time"}, both = {.columns = "-time,!3"};
     struct reading r = read_text(text, &options);
@@ -493,9 +472,8 @@ static void what_is_left_out_is_so_from_the_columns_of_numbers(void **state)
     reading_free(&r);
 }
 
-static void kept_columns_have_their_numbers_in_the_file(void **state)
+TEST(kept_columns_have_their_numbers_in_the_file)
 {
-    (void)state;
     static const size_t found[] = {1, 3, 4, 6}, chosen[] = {3, 6};
     static const char text[] = "x,1,C,2,3,,4\ny,5,C,6,7,,8\n";
     const struct table_options options = {.columns = "4,7"};
@@ -511,9 +489,8 @@ static void kept_columns_have_their_numbers_in_the_file(void **state)
     reading_free(&r);
 }
 
-static void ragged_lines_are_refused_with_line_and_column(void **state)
+TEST(ragged_lines_are_refused_with_line_and_column)
 {
-    (void)state;
     check_failure("1,2,3\n4,5,6\n7,8\n", STATUS_BAD_INPUT, "line 3, column 3: the line has 2 cells",
                   "line 1 has 3");
     check_failure("\n# c\n1,2\n3,4,5\n6,7\n", STATUS_BAD_INPUT,
@@ -528,9 +505,8 @@ static void ragged_lines_are_refused_with_line_and_column(void **state)
 }
 
 /* What to do about the first row, and about the line above it, is no advice on others. */
-static void advice_on_the_first_rows_is_not_given_on_later_ones(void **state)
+TEST(advice_on_the_first_rows_is_not_given_on_later_ones)
 {
-    (void)state;
     check_failure("1,2\n3,4,5\n", STATUS_BAD_INPUT, "if line 1 is not the table's", NULL);
     check_failure("1,2\n3,4\n5,6,7\n", STATUS_BAD_INPUT, "line 3, column 3", NULL);
     assert_null(strstr(status_message(), "pass it over"));
@@ -540,9 +516,8 @@ static void advice_on_the_first_rows_is_not_given_on_later_ones(void **state)
     assert_null(strstr(status_message(), "holds the names"));
 }
 
-static void columns_that_are_left_out_are_named_as_far_as_can_be_read(void **state)
+TEST(columns_that_are_left_out_are_named_as_far_as_can_be_read)
 {
-    (void)state;
     for (size_t n = 19; n < 24; n++) {
         struct bytes text = {0};
         char more[64];
@@ -563,9 +538,8 @@ static void columns_that_are_left_out_are_named_as_far_as_can_be_read(void **sta
     }
 }
 
-static void bad_cells_are_refused_with_line_column_and_text(void **state)
+TEST(bad_cells_are_refused_with_line_column_and_text)
 {
-    (void)state;
     check_failure("a,b\n1,2\n3,abc\n", STATUS_BAD_INPUT,
                   "line 3, column 2 (b): \"abc\" is not a number", NULL);
     static const char *const bad[] = {"1e",  "1 2", "0x10", "--1",    "+-1", "1.2.3", "..",
@@ -584,9 +558,8 @@ static void bad_cells_are_refused_with_line_column_and_text(void **state)
     check_failure("1,2\n\"3,4\n", STATUS_BAD_INPUT, "never closed", NULL);
 }
 
-static void infinities_are_refused(void **state)
+TEST(infinities_are_refused)
 {
-    (void)state;
     static const char *const infinite[] = {"inf", "-Inf", "+infinity", "1e400", "-1e999999999"};
     for (size_t i = 0; i < sizeof infinite / sizeof infinite[0]; i++) {
         char text[64];
@@ -603,9 +576,8 @@ static void infinities_are_refused(void **state)
 }
 
 /* The list has room for as many as it says, however an infinity counts. */
-static void missing_values_beyond_the_list_are_refused(void **state)
+TEST(missing_values_beyond_the_list_are_refused)
 {
-    (void)state;
     char list[8 * TABLE_MISSING_MAX + 16] = "";
     for (size_t i = 0; i < TABLE_MISSING_MAX + 2; i++) {
         struct table_options options = {0};
@@ -617,9 +589,8 @@ static void missing_values_beyond_the_list_are_refused(void **state)
     }
 }
 
-static void files_that_hold_no_table_are_refused(void **state)
+TEST(files_that_hold_no_table_are_refused)
 {
-    (void)state;
     check_failure("", STATUS_BAD_INPUT, "is empty", NULL);
     check_failure("\n\n# nothing\n", STATUS_BAD_INPUT, "holds no cell", NULL);
     check_failure("\xef\xbb\xbf", STATUS_BAD_INPUT, "holds no cell", NULL);
@@ -631,9 +602,8 @@ static void files_that_hold_no_table_are_refused(void **state)
     reading_free(&r);
 }
 
-static void truncated_gzip_of_a_table_is_refused(void **state)
+TEST(truncated_gzip_of_a_table_is_refused)
 {
-    (void)state;
     struct bytes text = {0};
     for (int i = 0; i < 20000; i++) {
         assert_int_equal(bytes_printf(&text, "%d,%d.5\n", i * 7919, i), STATUS_OK);
@@ -663,9 +633,8 @@ static double awkward(uint64_t *x, char *text, size_t n)
     return strtod(text, NULL);
 }
 
-static void numbers_are_rounded_as_strtod_rounds_them(void **state)
+TEST(numbers_are_rounded_as_strtod_rounds_them)
 {
-    (void)state;
     enum { N = 60000 };
     double *const expected = malloc(N * sizeof *expected);
     struct bytes text = {0};
@@ -682,9 +651,8 @@ static void numbers_are_rounded_as_strtod_rounds_them(void **state)
     free(expected);
 }
 
-static void the_hardest_decimals_are_rounded_right(void **state)
+TEST(the_hardest_decimals_are_rounded_right)
 {
-    (void)state;
     static const char *const hard[] = {
         "0",
         "-0",
@@ -739,9 +707,8 @@ static void the_hardest_decimals_are_rounded_right(void **state)
     }
 }
 
-static void the_air_quality_file_gives_thirteen_series(void **state)
+TEST(the_air_quality_file_gives_thirteen_series)
 {
-    (void)state;
     /* Beside the project's tree, where there is one; __FILE__ is in a folder of tests. */
     char full[4096];
     const char *const slash = strrchr(__FILE__, '/');
@@ -766,9 +733,8 @@ static void the_air_quality_file_gives_thirteen_series(void **state)
     reading_free(&r);
 }
 
-static void options_of_other_formats_are_told(void **state)
+TEST(options_of_other_formats_are_told)
 {
-    (void)state;
     const struct table_options options = {.columns = "1-2", .member = "a"};
     struct reading r = read_text(
         "ncols 3\nnrows 2\nxllcorner 0\nyllcorner 0\ncellsize 5\n1 2 3\n4 5 6\n", &options);
@@ -788,41 +754,5 @@ static void options_of_other_formats_are_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_delimiter_is_found),
-        cmocka_unit_test(decimal_commas_and_points_may_meet_in_one_file),
-        cmocka_unit_test(a_sign_that_may_part_thousands_is_told),
-        cmocka_unit_test(every_sign_between_groups_of_digits_is_known),
-        cmocka_unit_test(thousands_is_named_where_it_takes_nothing_from_other_numbers),
-        cmocka_unit_test(a_comma_that_delimits_is_no_decimal_sign_beside_parted_thousands),
-        cmocka_unit_test(the_first_sign_that_may_part_thousands_is_told),
-        cmocka_unit_test(more_columns_than_can_be_are_refused),
-        cmocka_unit_test(names_count_as_memory_that_the_table_holds),
-        cmocka_unit_test(line_ends_byte_order_mark_comments_and_blank_lines_are_passed),
-        cmocka_unit_test(missing_cells_become_nan_and_are_counted),
-        cmocka_unit_test(a_header_is_a_word_over_numbers),
-        cmocka_unit_test(names_hold_no_controls_and_no_broken_characters),
-        cmocka_unit_test(a_first_column_of_words_names_the_lines),
-        cmocka_unit_test(a_first_column_of_words_names_the_lines_unless_it_repeats_itself),
-        cmocka_unit_test(columns_without_numbers_are_left_out_by_name),
-        cmocka_unit_test(columns_are_chosen_by_number_range_and_name),
-        cmocka_unit_test(a_word_among_numbers_is_told_with_how_to_take_it_as_missing),
-        cmocka_unit_test(lists_of_missing_values_are_read_as_they_are_written),
-        cmocka_unit_test(columns_are_chosen_from_the_end_and_left_out),
-        cmocka_unit_test(what_is_left_out_is_so_from_the_columns_of_numbers),
-        cmocka_unit_test(kept_columns_have_their_numbers_in_the_file),
-        cmocka_unit_test(ragged_lines_are_refused_with_line_and_column),
-        cmocka_unit_test(advice_on_the_first_rows_is_not_given_on_later_ones),
-        cmocka_unit_test(columns_that_are_left_out_are_named_as_far_as_can_be_read),
-        cmocka_unit_test(bad_cells_are_refused_with_line_column_and_text),
-        cmocka_unit_test(infinities_are_refused),
-        cmocka_unit_test(missing_values_beyond_the_list_are_refused),
-        cmocka_unit_test(files_that_hold_no_table_are_refused),
-        cmocka_unit_test(truncated_gzip_of_a_table_is_refused),
-        cmocka_unit_test(numbers_are_rounded_as_strtod_rounds_them),
-        cmocka_unit_test(the_hardest_decimals_are_rounded_right),
-        cmocka_unit_test(the_air_quality_file_gives_thirteen_series),
-        cmocka_unit_test(options_of_other_formats_are_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

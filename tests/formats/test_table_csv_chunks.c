@@ -31,9 +31,8 @@ static void assert_same_in_all_chunks(const char *text, size_t n)
     reading_free(&whole);
 }
 
-static void chunks_of_any_size_give_the_same_numbers(void **state)
+TEST(chunks_of_any_size_give_the_same_numbers)
 {
-    (void)state;
     static const char delimiters[] = ",;\t| ";
     for (const char *d = delimiters; *d; d++) {
         struct bytes text = {0};
@@ -55,9 +54,8 @@ static void chunks_of_any_size_give_the_same_numbers(void **state)
     }
 }
 
-static void quotes_are_respected_across_chunks(void **state)
+TEST(quotes_are_respected_across_chunks)
 {
-    (void)state;
     struct bytes text = {0};
     for (int line = 0; line < 60; line++) {
         assert_int_equal(bytes_printf(&text, "\"n,%d\n\"\"q\"\"\",\"%d\",%d,\"\",7\n", line % 10,
@@ -68,9 +66,8 @@ static void quotes_are_respected_across_chunks(void **state)
     bytes_free(&text);
 }
 
-static void long_blank_lines_and_lines_that_begin_blank_are_told_apart(void **state)
+TEST(long_blank_lines_and_lines_that_begin_blank_are_told_apart)
 {
-    (void)state;
     struct bytes text = {0};
     char commas[300];
     memset(commas, ',', 299);
@@ -99,9 +96,8 @@ static void append_row(struct bytes *text, const char *first, int begin)
 }
 
 /* The lines are longer than some of the chunks. */
-static void marked_rows_comments_and_sums_are_told_apart_in_all_chunks(void **state)
+TEST(marked_rows_comments_and_sums_are_told_apart_in_all_chunks)
 {
-    (void)state;
     struct bytes text = {0};
     append_row(&text, "x", 7);
     for (int i = 0; i < 12; i++) {
@@ -130,9 +126,8 @@ static void marked_rows_comments_and_sums_are_told_apart_in_all_chunks(void **st
 }
 
 /* Rows that begin as the header does are none, whether all of it is in a chunk or not. */
-static void repeated_headers_are_left_out_in_all_chunks(void **state)
+TEST(repeated_headers_are_left_out_in_all_chunks)
 {
-    (void)state;
     enum { ROWS = 20 };
     struct bytes text = {0}, header = {0};
     assert_int_equal(bytes_printf(&header, "id"), STATUS_OK);
@@ -158,9 +153,8 @@ static void repeated_headers_are_left_out_in_all_chunks(void **state)
     bytes_free(&header);
 }
 
-static void errors_name_the_same_place_in_all_chunks(void **state)
+TEST(errors_name_the_same_place_in_all_chunks)
 {
-    (void)state;
     struct bytes text = {0};
     for (int line = 1; line <= 30; line++) {
         for (int column = 1; column <= 40; column++) {
@@ -181,9 +175,8 @@ static void errors_name_the_same_place_in_all_chunks(void **state)
 /* Lines that are left out count as lines, also where one is longer than a chunk or lies between
  * two.
  */
-static void errors_behind_lines_left_out_name_the_same_line_in_all_chunks(void **state)
+TEST(errors_behind_lines_left_out_name_the_same_line_in_all_chunks)
 {
-    (void)state;
     enum { TIMES = 12, LINE = 2 + 5 * TIMES + 1 };
     struct bytes text = {0}, header = {0};
     char place[64];
@@ -210,9 +203,8 @@ static void errors_behind_lines_left_out_name_the_same_line_in_all_chunks(void *
     bytes_free(&header);
 }
 
-static void a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete(void **state)
+TEST(a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete)
 {
-    (void)state;
     for (size_t cap = 8; cap < 40; cap++) {
         struct reading r = read_bytes("1,2\n3,4\n5,6\n7,", 14, NULL, cap);
         ASSERT_NUMBERS(&r, 1, 2, 3, 4, 5, 6, 7, NAN);
@@ -223,9 +215,8 @@ static void a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete(void *
     }
 }
 
-static void a_cell_longer_than_a_chunk_is_refused(void **state)
+TEST(a_cell_longer_than_a_chunk_is_refused)
 {
-    (void)state;
     struct bytes text = {0};
     assert_int_equal(bytes_printf(&text, "1,2\n3,%0200d\n", 5), STATUS_OK);
     struct reading r = read_bytes(text.data, text.len, NULL, 100);
@@ -237,9 +228,8 @@ static void a_cell_longer_than_a_chunk_is_refused(void **state)
     bytes_free(&text);
 }
 
-static void rows_of_empty_cells_fit_the_room_for_numbers(void **state)
+TEST(rows_of_empty_cells_fit_the_room_for_numbers)
 {
-    (void)state;
     struct bytes text = {0};
     for (int line = 0; line < 50; line++) {
         for (int column = 0; column < 100; column++) {
@@ -267,9 +257,8 @@ static void append_lines(struct bytes *text, const char *line, size_t bytes)
     }
 }
 
-static void a_late_first_number_is_an_error_that_says_how_to_keep_the_column(void **state)
+TEST(a_late_first_number_is_an_error_that_says_how_to_keep_the_column)
 {
-    (void)state;
     struct bytes text = {0};
     assert_int_equal(bytes_printf(&text, "a,late,w\n"), STATUS_OK);
     append_lines(&text, "123456789,,x\n", 5 << 20);
@@ -289,9 +278,8 @@ static void a_late_first_number_is_an_error_that_says_how_to_keep_the_column(voi
     bytes_free(&text);
 }
 
-static void a_missing_value_all_over_the_head_keeps_its_column(void **state)
+TEST(a_missing_value_all_over_the_head_keeps_its_column)
 {
-    (void)state;
     struct bytes text = {0};
     append_lines(&text, "123456789,NA\n", 5 << 20);
     assert_int_equal(bytes_printf(&text, "1,2\n"), STATUS_OK);
@@ -304,9 +292,8 @@ static void a_missing_value_all_over_the_head_keeps_its_column(void **state)
 }
 
 /* Also where less than 4 MiB is looked at, since lines may not be long. */
-static void a_column_with_a_header_that_is_empty_so_far_is_named_by_its_number(void **state)
+TEST(a_column_with_a_header_that_is_empty_so_far_is_named_by_its_number)
 {
-    (void)state;
     struct table_options options[] = {{0}, {.max_line_bytes = 1 << 17}};
     struct bytes text = {0};
     assert_int_equal(bytes_printf(&text, "a,b\n"), STATUS_OK);
@@ -326,9 +313,8 @@ static void a_column_with_a_header_that_is_empty_so_far_is_named_by_its_number(v
     bytes_free(&text);
 }
 
-static void lines_beyond_the_limit_are_refused(void **state)
+TEST(lines_beyond_the_limit_are_refused)
 {
-    (void)state;
     const struct table_options options = {.max_line_bytes = 1 << 17};
     struct bytes text = {0};
     for (int i = 0; i < 200000; i++) {
@@ -347,9 +333,8 @@ static void lines_beyond_the_limit_are_refused(void **state)
     bytes_free(&text);
 }
 
-static void a_line_without_an_end_is_refused_as_soon_as_it_is_too_long(void **state)
+TEST(a_line_without_an_end_is_refused_as_soon_as_it_is_too_long)
 {
-    (void)state;
     const struct table_options options = {.max_line_bytes = 1 << 17};
     struct bytes text = {0};
     assert_int_equal(bytes_printf(&text, "1,2\n"), STATUS_OK);
@@ -374,9 +359,8 @@ static struct reading read_wordy(int n)
     return r;
 }
 
-static void a_column_of_words_with_a_number_among_them_is_left_out(void **state)
+TEST(a_column_of_words_with_a_number_among_them_is_left_out)
 {
-    (void)state;
     for (int n = 3; n < 90; n += 43) {
         struct reading r = read_wordy(n);
         assert_int_equal(r.status, STATUS_OK);
@@ -392,9 +376,8 @@ static void a_column_of_words_with_a_number_among_them_is_left_out(void **state)
     reading_free(&r);
 }
 
-static void lines_of_a_file_that_was_seen_whole_are_counted(void **state)
+TEST(lines_of_a_file_that_was_seen_whole_are_counted)
 {
-    (void)state;
     static const char text[] = "a,b\n1,2\n\n# not 5\n\"3\",4\n,\nTotal,6\n5,6";
     struct reading r = read_bytes(text, sizeof text - 1, NULL, 1 << 16);
     assert_int_equal(r.status, STATUS_OK);
@@ -404,9 +387,8 @@ static void lines_of_a_file_that_was_seen_whole_are_counted(void **state)
     reading_free(&r);
 }
 
-static void a_first_line_of_years_over_labels_is_pointed_out(void **state)
+TEST(a_first_line_of_years_over_labels_is_pointed_out)
 {
-    (void)state;
     static const char years[] = "name,2001,2002,2003,2004\na,1,2,4,3\nb,4,1,0,2\n";
     static const char *const others[] = {"c,2001,2002,2003,2005\na,1,2,2004,3\nb,4,1,0,2\n",
                                          "x,1,2,3\ny,2,1,5\nz,3,3,1\n",
@@ -426,9 +408,8 @@ static void a_first_line_of_years_over_labels_is_pointed_out(void **state)
     }
 }
 
-static void lines_are_estimated_seldom_too_low(void **state)
+TEST(lines_are_estimated_seldom_too_low)
 {
-    (void)state;
     struct bytes text = {0};
     for (int i = 0; i < 50000; i++) {
         assert_int_equal(bytes_printf(&text, "%d,2.5\n", i), STATUS_OK);
@@ -442,26 +423,5 @@ static void lines_are_estimated_seldom_too_low(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_of_any_size_give_the_same_numbers),
-        cmocka_unit_test(quotes_are_respected_across_chunks),
-        cmocka_unit_test(long_blank_lines_and_lines_that_begin_blank_are_told_apart),
-        cmocka_unit_test(marked_rows_comments_and_sums_are_told_apart_in_all_chunks),
-        cmocka_unit_test(repeated_headers_are_left_out_in_all_chunks),
-        cmocka_unit_test(errors_name_the_same_place_in_all_chunks),
-        cmocka_unit_test(errors_behind_lines_left_out_name_the_same_line_in_all_chunks),
-        cmocka_unit_test(a_text_that_ends_with_a_delimiter_at_a_chunks_end_is_complete),
-        cmocka_unit_test(a_cell_longer_than_a_chunk_is_refused),
-        cmocka_unit_test(rows_of_empty_cells_fit_the_room_for_numbers),
-        cmocka_unit_test(a_late_first_number_is_an_error_that_says_how_to_keep_the_column),
-        cmocka_unit_test(a_missing_value_all_over_the_head_keeps_its_column),
-        cmocka_unit_test(a_column_with_a_header_that_is_empty_so_far_is_named_by_its_number),
-        cmocka_unit_test(lines_beyond_the_limit_are_refused),
-        cmocka_unit_test(a_line_without_an_end_is_refused_as_soon_as_it_is_too_long),
-        cmocka_unit_test(a_column_of_words_with_a_number_among_them_is_left_out),
-        cmocka_unit_test(lines_of_a_file_that_was_seen_whole_are_counted),
-        cmocka_unit_test(a_first_line_of_years_over_labels_is_pointed_out),
-        cmocka_unit_test(lines_are_estimated_seldom_too_low),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -4,9 +4,8 @@
  */
 #include "tests/support/csv_support.h"
 
-static void line_ends_of_cr_alone_are_refused_with_their_place(void **state)
+TEST(line_ends_of_cr_alone_are_refused_with_their_place)
 {
-    (void)state;
     static const struct {
         const char *text, *place;
     } alone[] = {
@@ -37,9 +36,8 @@ static void line_ends_of_cr_alone_are_refused_with_their_place(void **state)
     }
 }
 
-static void a_long_text_of_cr_alone_is_refused_at_its_first_line(void **state)
+TEST(a_long_text_of_cr_alone_is_refused_at_its_first_line)
 {
-    (void)state;
     static const char *const begins[] = {"", "a,b\n", "# x\n", "\"a \r b\",b\r"};
     static const char *const places[] = {
         "line 1, column 2: ", "line 2, column 2: ", "line 2, column 2: ", "line 1, column 2: "};
@@ -57,9 +55,8 @@ static void a_long_text_of_cr_alone_is_refused_at_its_first_line(void **state)
 }
 
 /* Wherever the chunks' ends fall. */
-static void a_cr_in_a_long_comment_ends_its_line_or_is_refused(void **state)
+TEST(a_cr_in_a_long_comment_ends_its_line_or_is_refused)
 {
-    (void)state;
     static const struct {
         const char *after;
         bool refused;
@@ -81,9 +78,8 @@ static void a_cr_in_a_long_comment_ends_its_line_or_is_refused(void **state)
     }
 }
 
-static void cr_is_passed_before_a_line_end_and_within_quotes(void **state)
+TEST(cr_is_passed_before_a_line_end_and_within_quotes)
 {
-    (void)state;
     CHECK_TEXT("1,2\r\n3,4\r\n5,6\r", 1, 2, 3, 4, 5, 6);
     CHECK_TEXT("1,2\r\r\n3,\"4\"\r\r\n\r\r\n5,6\r\r", 1, 2, 3, 4, 5, 6);
     CHECK_TEXT("1 2 \r\n3 4\r\r\n \r\n5 6\r", 1, 2, 3, 4, 5, 6);
@@ -91,9 +87,8 @@ static void cr_is_passed_before_a_line_end_and_within_quotes(void **state)
     CHECK_TEXT("\"x\ry\",1,2\n\"z\r\",3,4\r\n\"\r\n\",,\r\n", 1, 2, 3, 4, NAN, NAN);
 }
 
-static void a_quote_that_is_never_closed_is_named(void **state)
+TEST(a_quote_that_is_never_closed_is_named)
 {
-    (void)state;
     static const struct {
         const char *text, *place;
     } open[] = {
@@ -110,9 +105,8 @@ static void a_quote_that_is_never_closed_is_named(void **state)
     }
 }
 
-static void lines_are_not_counted_where_a_quote_swallows_them(void **state)
+TEST(lines_are_not_counted_where_a_quote_swallows_them)
 {
-    (void)state;
     enum { BEFORE = 100 }; /* beyond what is looked at in any case */
     struct bytes text = {0};
     for (int i = 0; i < BEFORE; i++) {
@@ -128,13 +122,5 @@ static void lines_are_not_counted_where_a_quote_swallows_them(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(line_ends_of_cr_alone_are_refused_with_their_place),
-        cmocka_unit_test(a_long_text_of_cr_alone_is_refused_at_its_first_line),
-        cmocka_unit_test(a_cr_in_a_long_comment_ends_its_line_or_is_refused),
-        cmocka_unit_test(cr_is_passed_before_a_line_end_and_within_quotes),
-        cmocka_unit_test(a_quote_that_is_never_closed_is_named),
-        cmocka_unit_test(lines_are_not_counted_where_a_quote_swallows_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

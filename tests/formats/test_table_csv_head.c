@@ -5,9 +5,8 @@
 #include "tests/support/csv_support.h"
 
 /* A comma that cuts every line as it cuts the header delimits, however many blanks there are. */
-static void a_comma_that_cuts_all_lines_as_the_header_delimits(void **state)
+TEST(a_comma_that_cuts_all_lines_as_the_header_delimits)
 {
-    (void)state;
     CHECK_TEXT("bin width,count\n0 5,788\n5 10,654\n", 788, 654);
     CHECK_TEXT("id,Year Month,sales\n1,2005 1,9241\n2,2005 2,8123\n", 1, 9241, 2, 8123);
     CHECK_TEXT("id,date,n\n1,2005 1,9241\n2,2005 2,8123\n3,2005 3,8\n", 1, 9241, 2, 8123, 3, 8);
@@ -16,9 +15,8 @@ static void a_comma_that_cuts_all_lines_as_the_header_delimits(void **state)
 }
 
 /* Numbers at the ends of names do not make a first line of data of them. */
-static void names_that_end_in_numbers_are_a_header_all_the_same(void **state)
+TEST(names_that_end_in_numbers_are_a_header_all_the_same)
 {
-    (void)state;
     static const char *const refused[] = {
         "Sensor 1,Sensor 2,Sensor 3\n4 2005,5 9241,1 1234\n6 2005,7 8123,2 1235\n",
         "Sensor 1,Sensor 2,Sensor 3\n4 2005,5 9241,1 1234\n",
@@ -52,9 +50,8 @@ static void check_told_of_blanks(const char *text, const char *told)
 }
 
 /* Where decimal commas between blanks would make numbers of all cells, that is told. */
-static void a_comma_is_told_where_blanks_would_do(void **state)
+TEST(a_comma_is_told_where_blanks_would_do)
 {
-    (void)state;
     static const char three[] =
         "line 1: read as comma-delimited (each line has 3 fields); if blanks delimit and commas "
         "are decimal, write semicolons for the blanks";
@@ -72,9 +69,8 @@ static void a_comma_is_told_where_blanks_would_do(void **state)
     check_told_of_blanks("Smith,J 1 2\nDoe,A 3 4\n", NULL);
 }
 
-static void decimal_commas_keep_the_delimiters_that_they_have(void **state)
+TEST(decimal_commas_keep_the_delimiters_that_they_have)
 {
-    (void)state;
     CHECK_TEXT("x y\n1 2\n3 4\n", 1, 2, 3, 4);
     CHECK_TEXT("\"a,b\" c\n1 2\n3 4\n", 1, 2, 3, 4);
     CHECK_TEXT("x y\n1,5 2,5\n3,5 4,5\n", 1.5, 2.5, 3.5, 4.5);
@@ -133,9 +129,8 @@ static void check_data(const char *text, bool told)
     reading_free(&r);
 }
 
-static void numbers_that_count_from_0_are_a_header(void **state)
+TEST(numbers_that_count_from_0_are_a_header)
 {
-    (void)state;
     check_header("0,1,2,3\n5,6,7,8\n6,8,7,9\n", "0 1 2 3", "(0 to 3: they count from 0)");
     check_header("0;1;2\n,5;6;7\n1,5;2;3\n", "0 1 2", "(0 to 2: they count from 0)");
     check_header("0 1 2\n.5 .6 .7\n", "0 1 2", "if it is data, write 0.0");
@@ -143,9 +138,8 @@ static void numbers_that_count_from_0_are_a_header(void **state)
     check_header(",0,1,2\n2001,5,6,7\n2004,6,8,7\n", " 0 1 2", "(0 to 2: they count from 0)");
 }
 
-static void ordinary_numbers_in_the_first_line_are_data(void **state)
+TEST(ordinary_numbers_in_the_first_line_are_data)
 {
-    (void)state;
     static const char *const quiet[] = {
         "1,2,3\n4,5,6\n",
         "0,1,3\n4,5,6\n",
@@ -182,9 +176,8 @@ static void ordinary_numbers_in_the_first_line_are_data(void **state)
 }
 
 /* Columns of words before the numbers do not hide what the numbers show. */
-static void numbers_beside_words_over_words_are_a_header_as_well(void **state)
+TEST(numbers_beside_words_over_words_are_a_header_as_well)
 {
-    (void)state;
     check_header("station,0,1,2\nS0,1.5,2,3\nS1,4,5,7\n", "0 1 2", "(0 to 2: they count from 0)");
     check_header("date,0,1,2\n2020-01-01,5,6,7\n2020-01-02,6,8,7\n", "0 1 2", "count from 0");
     check_header("site,of,0,1,2\nS0,a,5,6,7\nS1,b,6,8,7\n", "0 1 2", "count from 0");
@@ -201,9 +194,8 @@ static void numbers_beside_words_over_words_are_a_header_as_well(void **state)
 }
 
 /* Years, depths or wavelengths, however they are spaced, beside a word that is no name of a row. */
-static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **state)
+TEST(numbers_beside_a_cell_unlike_those_below_it_are_a_header)
 {
-    (void)state;
     static const char unlike[] =
         "they stand out, and the cell before them is unlike those below it); if "
         "it is data, set -s header=none";
@@ -240,9 +232,8 @@ static void numbers_beside_a_cell_unlike_those_below_it_are_a_header(void **stat
 }
 
 /* Names of all columns but the first, or a title, or a line that lacks a name. */
-static void a_header_one_name_short_is_read_over_an_index(void **state)
+TEST(a_header_one_name_short_is_read_over_an_index)
 {
-    (void)state;
     static const struct table_options listed = {.missing_value = "temp,rh"};
     static const struct {
         const char *text;
@@ -267,9 +258,8 @@ static void a_header_one_name_short_is_read_over_an_index(void **state)
 }
 
 /* What stands for missing numbers names a column where names are sought. */
-static void marks_for_missing_numbers_are_names_in_a_line_without_numbers(void **state)
+TEST(marks_for_missing_numbers_are_names_in_a_line_without_numbers)
 {
-    (void)state;
     static const struct table_options listed = {.missing_value = "temp,rh"},
                                       code = {.missing_value = "-9"};
     static const struct {
@@ -299,9 +289,8 @@ static void marks_for_missing_numbers_are_names_in_a_line_without_numbers(void *
     }
 }
 
-static void quoted_numbers_over_unquoted_ones_are_a_header(void **state)
+TEST(quoted_numbers_over_unquoted_ones_are_a_header)
 {
-    (void)state;
     check_header("\"2001\",\"2003\",\"2004\"\n1,2,3\n4,5,7\n", "2001 2003 2004",
                  "(2001 to 2004: quoted, over numbers that are not)");
     check_header("\"\",\"2001\",\"2003\"\n\"a\",1,2\n\"b\",4,5\n", "2001 2003", "quoted");
@@ -313,9 +302,8 @@ static void quoted_numbers_over_unquoted_ones_are_a_header(void **state)
     check_data("\"1\",\"2\"\n", false);
 }
 
-static void an_empty_corner_over_labels_or_an_index_is_that_of_a_header(void **state)
+TEST(an_empty_corner_over_labels_or_an_index_is_that_of_a_header)
 {
-    (void)state;
     check_header(
         ",2001,2003\na,1,2\nb,4,5\n", "2001 2003",
         "(2001 to 2003: the cell before them is empty, over a column of names or an index)");
@@ -333,9 +321,8 @@ static void an_empty_corner_over_labels_or_an_index_is_that_of_a_header(void **s
 }
 
 /* Excel's line says what delimits where the user does not. */
-static void the_option_sep_is_stronger_than_the_line_of_the_file(void **state)
+TEST(the_option_sep_is_stronger_than_the_line_of_the_file)
 {
-    (void)state;
     static const char text[] = "sep=;\na,b\n1,2\n3,4\n";
     const struct table_options comma = {.sep = ","};
     struct reading r = read_text(text, &comma);
@@ -425,9 +412,8 @@ static void check_dialect(const struct dialect *d)
     bytes_free(&text);
 }
 
-static void a_table_is_the_same_in_all_dialects_and_nothing_is_said(void **state)
+TEST(a_table_is_the_same_in_all_dialects_and_nothing_is_said)
 {
-    (void)state;
     for (unsigned k = 0; k < 5 * 2 * 64 * 3; k++) {
         const unsigned bits = k / 10 % 64;
         const struct dialect d = {.delimiter = ",;\t| "[k % 5],
@@ -447,9 +433,8 @@ static void a_table_is_the_same_in_all_dialects_and_nothing_is_said(void **state
 }
 
 /* Wherever the first look ends, here at one of five places in a line: "7" of "7x" is no number. */
-static void a_cell_that_is_cut_by_the_look_is_not_judged(void **state)
+TEST(a_cell_that_is_cut_by_the_look_is_not_judged)
 {
-    (void)state;
     enum { ROWS = 200000, ROW = 5 };
     char *const text = malloc(16 + ROWS * ROW);
     for (int pad = 0; pad < ROW; pad++) {
@@ -489,9 +474,8 @@ static void check_doubt(const char *text, const char *doubt)
 }
 
 /* Digits and signs over numbers, beside a number over numbers. */
-static void a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_word(void **state)
+TEST(a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_word)
 {
-    (void)state;
     check_doubt("1.2.3,1.5\n2,3\n4,5\n", "1.2.3");
     check_doubt("7,2024-02-30,1.5\n8,3,2\n9,4,3\n", "2024-02-30");
     check_doubt("1.2.3,1.5,x\n2,3,a\n4,5,b\n", "1.2.3");
@@ -511,23 +495,5 @@ static void a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_is_the_same_in_all_dialects_and_nothing_is_said),
-        cmocka_unit_test(a_comma_that_cuts_all_lines_as_the_header_delimits),
-        cmocka_unit_test(names_that_end_in_numbers_are_a_header_all_the_same),
-        cmocka_unit_test(a_comma_is_told_where_blanks_would_do),
-        cmocka_unit_test(decimal_commas_keep_the_delimiters_that_they_have),
-        cmocka_unit_test(numbers_that_count_from_0_are_a_header),
-        cmocka_unit_test(ordinary_numbers_in_the_first_line_are_data),
-        cmocka_unit_test(numbers_beside_words_over_words_are_a_header_as_well),
-        cmocka_unit_test(numbers_beside_a_cell_unlike_those_below_it_are_a_header),
-        cmocka_unit_test(a_header_one_name_short_is_read_over_an_index),
-        cmocka_unit_test(marks_for_missing_numbers_are_names_in_a_line_without_numbers),
-        cmocka_unit_test(quoted_numbers_over_unquoted_ones_are_a_header),
-        cmocka_unit_test(an_empty_corner_over_labels_or_an_index_is_that_of_a_header),
-        cmocka_unit_test(a_cell_that_is_cut_by_the_look_is_not_judged),
-        cmocka_unit_test(a_number_that_is_written_wrong_makes_no_names_of_its_line_without_a_word),
-        cmocka_unit_test(the_option_sep_is_stronger_than_the_line_of_the_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -201,9 +201,25 @@ static void cut(const char *driver, const char *type, const char *path,
     reading_free(&whole);
 }
 
-static void each_format_is_read_as_gdal_translate_reads_it(void **state)
+static int begin(void **state)
 {
     (void)state;
+    if (has_gdal()) {
+        make_base();
+    }
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return shell("rm -rf -- *");
+}
+
+#define GDAL_TEST(name) TEST_BETWEEN(name, begin, end)
+
+GDAL_TEST(each_format_is_read_as_gdal_translate_reads_it)
+{
     const bool every = getenv("LEAT_TEST_EVERY_TYPE") != NULL;
     size_t n_written = 0, n_same[2] = {0}, n_refused[2] = {0};
     SKIP_WITHOUT_GDAL();
@@ -265,24 +281,8 @@ static void assert_refused(const char *path, const struct table_options *options
     reading_free(&r);
 }
 
-static int begin(void **state)
+GDAL_TEST(a_mosaic_of_tiles_is_the_grid_that_they_make)
 {
-    (void)state;
-    if (has_gdal()) {
-        make_base();
-    }
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    return shell("rm -rf -- *");
-}
-
-static void a_mosaic_of_tiles_is_the_grid_that_they_make(void **state)
-{
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("gdal_translate -q -outsize 700 500 -r bilinear base.tif whole.tif");
     must("for x in 0 175 350 525; do for y in 0 125 250 375; do gdal_translate -q -srcwin $x $y "
@@ -295,11 +295,10 @@ static void a_mosaic_of_tiles_is_the_grid_that_they_make(void **state)
     assert_refused("m.vrt", &in_folder, STATUS_BAD_INPUT, "t175.125.tif");
 }
 
-static void a_mosaic_of_a_file_that_was_cut_is_refused(void **state)
+GDAL_TEST(a_mosaic_of_a_file_that_was_cut_is_refused)
 {
     static const char *const files[] = {"c.nc", "'NETCDF:\"c&.nc\":Band1'", "c.img", "c.map",
                                         "c.pix"};
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("mkdir sub && gdal_translate -q -ot Float32 base.tif f.tif && for d in netCDF:nc ENVI:img "
          "PCRaster:map PCIDSK:pix; do gdal_translate -q -of ${d%:*} f.tif sub/c.${d#*:} || exit 1; "
@@ -323,9 +322,8 @@ static void a_mosaic_of_a_file_that_was_cut_is_refused(void **state)
     }
 }
 
-static void a_mosaic_of_mosaics_without_end_is_refused(void **state)
+GDAL_TEST(a_mosaic_of_mosaics_without_end_is_refused)
 {
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("gdal_translate -q -of VRT base.tif one.vrt && "
          "for i in $(seq 20); do sed -n '/<SimpleSource>/,/<.SimpleSource>/p' one.vrt; done | "
@@ -335,9 +333,8 @@ static void a_mosaic_of_mosaics_without_end_is_refused(void **state)
     assert_refused("e.vrt", &in_folder, STATUS_TOO_LARGE, "or of themselves; make it one file");
 }
 
-static void one_of_several_bands_is_chosen(void **state)
+GDAL_TEST(one_of_several_bands_is_chosen)
 {
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("gdal_translate -q -scale 0 100 1000 2000 base.tif other.tif");
     must("gdalbuildvrt -q -separate b.vrt base.tif other.tif");
@@ -358,9 +355,8 @@ static void one_of_several_bands_is_chosen(void **state)
                    STATUS_BAD_ARGUMENT, "it has 1 band");
 }
 
-static void masks_scales_and_signs_are_applied(void **state)
+GDAL_TEST(masks_scales_and_signs_are_applied)
 {
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("gdal_translate -q -ot Byte -b 1 -b 1 -colorinterp_2 alpha -a_nodata none base.tif a.tif");
     struct reading r = read_file("a.tif", &alone); /* where it is 0 a cell is missing: nowhere */
@@ -396,12 +392,11 @@ static void masks_scales_and_signs_are_applied(void **state)
     assert_same("g.img", &alone, "g.tif");
 }
 
-static void the_place_is_taken_whatever_way_the_rows_go(void **state)
+GDAL_TEST(the_place_is_taken_whatever_way_the_rows_go)
 {
     static const char *const transforms[] = {
         "500000, 30, 0, 4649690, 0, -30", "500000, 30, 0, 4649000, 0, 30",
         "500000, 20, 5, 4649000, 5, -20", "0.5, 1e-4, 0, 45, 0, -1e-4"};
-    (void)state;
     SKIP_WITHOUT_GDAL();
     for (size_t i = 0; i < COUNT(transforms); i++) {
         must("gdal_translate -q -of VRT base.tif p.vrt");
@@ -435,11 +430,10 @@ static void *decode_some(void *arg)
     return NULL;
 }
 
-static void threads_decode_the_same_numbers(void **state)
+GDAL_TEST(threads_decode_the_same_numbers)
 {
     enum { THREADS = 5, CHUNKS = 400, CELLS = 3001 };
     static const char *const files[] = {"w.vrt", "w.jp2", "w.nc", "w.img"};
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("gdal_translate -q -ot Int16 -outsize 1500 700 -r bilinear base.tif w.tif");
     must("gdal_translate -q -of VRT w.tif w.vrt && gdal_translate -q -of HFA -co COMPRESSED=YES "
@@ -485,11 +479,10 @@ static void threads_decode_the_same_numbers(void **state)
     reading_free(&whole);
 }
 
-static void cut_and_damaged_files_do_no_harm(void **state)
+GDAL_TEST(cut_and_damaged_files_do_no_harm)
 {
     static const char *const files[] = {"h.nc",  "h.img", "h.jp2", "h.grd", "h.grb2",
                                         "h.png", "h.map", "h.bt",  "h.asc"};
-    (void)state;
     SKIP_WITHOUT_GDAL();
     must("gdal_translate -q -ot Int16 base.tif i.tif && for d in HFA:img JP2OpenJPEG:jp2 "
          "GSBG:grd netCDF:nc PCRaster:map BT:bt GRASSASCIIGrid:asc; do gdal_translate "
@@ -534,13 +527,12 @@ static void cut_and_damaged_files_do_no_harm(void **state)
     assert_true(n_refused > 100);
 }
 
-static void claims_beyond_all_memory_are_refused(void **state)
+GDAL_TEST(claims_beyond_all_memory_are_refused)
 {
     static const char envi[] = "ENVI\nsamples = 100000\nlines = 100000\nbands = 1\n"
                                "header offset = 0\ndata type = 4\ninterleave = bsq\n";
     static const char vrt[] = "<VRTDataset rasterXSize=\"2147483647\" rasterYSize=\"2147483647\">"
                               "<VRTRasterBand dataType=\"Float64\" band=\"1\"/></VRTDataset>";
-    (void)state;
     SKIP_WITHOUT_GDAL();
     FILE *f = fopen("c.hdr", "w");
     fputs(envi, f);
@@ -553,21 +545,7 @@ static void claims_beyond_all_memory_are_refused(void **state)
     assert_refused("c.vrt", &in_folder, STATUS_TOO_LARGE, "unpacks to more than 256 MiB");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(each_format_is_read_as_gdal_translate_reads_it),
-        TEST(a_mosaic_of_tiles_is_the_grid_that_they_make),
-        TEST(a_mosaic_of_a_file_that_was_cut_is_refused),
-        TEST(a_mosaic_of_mosaics_without_end_is_refused),
-        TEST(one_of_several_bands_is_chosen),
-        TEST(masks_scales_and_signs_are_applied),
-        TEST(the_place_is_taken_whatever_way_the_rows_go),
-        TEST(threads_decode_the_same_numbers),
-        TEST(cut_and_damaged_files_do_no_harm),
-        TEST(claims_beyond_all_memory_are_refused),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

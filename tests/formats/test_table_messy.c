@@ -206,7 +206,7 @@ static void check_read(const struct entry *e, const struct reading *r)
     bytes_free(&names);
 }
 
-static void each_file_gives_what_is_expected(void **state)
+TEST(each_file_gives_what_is_expected)
 {
     const struct messy *const m = *state;
     static const size_t caps[] = {1 << 16, 256};
@@ -242,7 +242,7 @@ static void each_file_gives_what_is_expected(void **state)
     }
 }
 
-static void each_file_is_expected_and_there(void **state)
+TEST(each_file_is_expected_and_there)
 {
     const struct messy *const m = *state;
     DIR *const folder = opendir(folder_path());
@@ -282,9 +282,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_file_is_expected_and_there),
-        cmocka_unit_test(each_file_gives_what_is_expected),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run(set_up, tear_down);
 }

@@ -12,9 +12,8 @@ static struct reading read_array(int version, const char *literal, const void *d
     return r;
 }
 
-static void f8_is_read_in_chunks_as_it_is(void **state)
+TEST(f8_is_read_in_chunks_as_it_is)
 {
-    (void)state;
     double x[257 * 3];
     for (size_t i = 0; i < 257 * 3; i++) {
         x[i] = (double)i / 3 - 100;
@@ -33,9 +32,8 @@ static void f8_is_read_in_chunks_as_it_is(void **state)
     }
 }
 
-static void fortran_order_makes_lines_of_columns(void **state)
+TEST(fortran_order_makes_lines_of_columns)
 {
-    (void)state;
     static const double x[] = {1, 2, 3, 4, 5, 6};
     struct reading r =
         read_array(1, "{'shape': (3, 2), 'fortran_order': True, 'descr': '<f8'}", x, sizeof x);
@@ -46,9 +44,8 @@ static void fortran_order_makes_lines_of_columns(void **state)
     reading_free(&r);
 }
 
-static void one_dimension_is_one_line(void **state)
+TEST(one_dimension_is_one_line)
 {
-    (void)state;
     static const double x[33] = {1, 2};
     struct reading r =
         read_array(1, "{\"descr\":\"<f8\",\"fortran_order\":True,\"shape\":(33L,)}", x, sizeof x);
@@ -97,9 +94,8 @@ static void check_both_orders(const char *type, const unsigned char *data, size_
     check_type(descr, swapped, 2 * width, expected);
 }
 
-static void every_type_is_read_in_either_byte_order(void **state)
+TEST(every_type_is_read_in_either_byte_order)
 {
-    (void)state;
     check_type("|i1", (const unsigned char *)"\x80\x7f", 2, (const double[]){-128, 127});
     check_type("|u1", (const unsigned char *)"\xff\x01", 2, (const double[]){255, 1});
     check_type("<u1", (const unsigned char *)"\xff\x01", 2, (const double[]){255, 1});
@@ -125,9 +121,8 @@ static void every_type_is_read_in_either_byte_order(void **state)
     check_type("|b1", (const unsigned char *)"\x01\x00", 2, (const double[]){1, 0});
 }
 
-static void the_missing_value_becomes_nan(void **state)
+TEST(the_missing_value_becomes_nan)
 {
-    (void)state;
     const struct table_options options = {.missing_value = "-999.9"};
     static const double x[] = {1, -999.9, 3, NAN};
     static const float y[] = {1, -999.9f, 3, NAN};
@@ -148,9 +143,8 @@ static void the_missing_value_becomes_nan(void **state)
 }
 
 /* Of either sign, in numbers of any width. */
-static void an_infinity_that_is_listed_is_missing(void **state)
+TEST(an_infinity_that_is_listed_is_missing)
 {
-    (void)state;
     static const char *const lists[] = {"inf", "-9,-Infinity"};
     static const double x[] = {1, INFINITY, -INFINITY, 2};
     static const float y[] = {1, INFINITY, -INFINITY, 2};
@@ -176,9 +170,8 @@ static void an_infinity_that_is_listed_is_missing(void **state)
     }
 }
 
-static void headers_that_are_no_literal_are_refused(void **state)
+TEST(headers_that_are_no_literal_are_refused)
 {
-    (void)state;
     static const char *const wrong[] = {
         "",
         "{",
@@ -216,9 +209,8 @@ static void headers_that_are_no_literal_are_refused(void **state)
     }
 }
 
-static void types_and_shapes_that_are_not_taken_are_named(void **state)
+TEST(types_and_shapes_that_are_not_taken_are_named)
 {
-    (void)state;
     static const struct {
         const char *descr, *shape, *text;
     } cases[] = {
@@ -239,9 +231,8 @@ static void types_and_shapes_that_are_not_taken_are_named(void **state)
     }
 }
 
-static void claims_beyond_the_file_are_refused_at_once(void **state)
+TEST(claims_beyond_the_file_are_refused_at_once)
 {
-    (void)state;
     static const char *const shapes[] = {"(1000000000000, 8)", "(4611686018427387904, 4)",
                                          "(9223372036854775807, 9223372036854775807)", "(3, 2)"};
     static const double x[4] = {0};
@@ -264,9 +255,8 @@ static void claims_beyond_the_file_are_refused_at_once(void **state)
     }
 }
 
-static void arrays_without_numbers_truncated_ones_and_trailing_bytes_are_refused(void **state)
+TEST(arrays_without_numbers_truncated_ones_and_trailing_bytes_are_refused)
 {
-    (void)state;
     static const char literal[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }";
     static const double x[5] = {0};
     struct reading r = read_array(1, literal, x, 31);
@@ -290,9 +280,8 @@ static void arrays_without_numbers_truncated_ones_and_trailing_bytes_are_refused
     bytes_free(&file);
 }
 
-static void gzipped_arrays_are_read_and_their_ends_checked(void **state)
+TEST(gzipped_arrays_are_read_and_their_ends_checked)
 {
-    (void)state;
     static const char literal[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }";
     static const double x[5] = {1, 2, 3, 4};
     struct bytes file = array_file(1, literal, x, 32);
@@ -319,9 +308,8 @@ static void gzipped_arrays_are_read_and_their_ends_checked(void **state)
     bytes_free(&file);
 }
 
-static void a_type_that_is_a_zero_byte_is_no_order(void **state)
+TEST(a_type_that_is_a_zero_byte_is_no_order)
 {
-    (void)state;
     static const double x[4] = {0};
     struct bytes file =
         array_file(1, "{'descr': '@f8', 'fortran_order': False, 'shape': (2, 2), }", x, sizeof x);
@@ -334,19 +322,5 @@ static void a_type_that_is_a_zero_byte_is_no_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(f8_is_read_in_chunks_as_it_is),
-        cmocka_unit_test(fortran_order_makes_lines_of_columns),
-        cmocka_unit_test(one_dimension_is_one_line),
-        cmocka_unit_test(every_type_is_read_in_either_byte_order),
-        cmocka_unit_test(the_missing_value_becomes_nan),
-        cmocka_unit_test(an_infinity_that_is_listed_is_missing),
-        cmocka_unit_test(headers_that_are_no_literal_are_refused),
-        cmocka_unit_test(types_and_shapes_that_are_not_taken_are_named),
-        cmocka_unit_test(claims_beyond_the_file_are_refused_at_once),
-        cmocka_unit_test(arrays_without_numbers_truncated_ones_and_trailing_bytes_are_refused),
-        cmocka_unit_test(gzipped_arrays_are_read_and_their_ends_checked),
-        cmocka_unit_test(a_type_that_is_a_zero_byte_is_no_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -22,9 +22,8 @@ static struct bytes line_array(void)
     return array_file(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", x, sizeof x);
 }
 
-static void the_only_table_of_an_archive_is_read(void **state)
+TEST(the_only_table_of_an_archive_is_read)
 {
-    (void)state;
     for (int way = 0; way < 4; way++) {
         struct zip_member members[] = {
             {"readme.txt", text_member("x"), false, false},
@@ -44,9 +43,8 @@ static void the_only_table_of_an_archive_is_read(void **state)
     }
 }
 
-static void a_member_is_chosen_by_name(void **state)
+TEST(a_member_is_chosen_by_name)
 {
-    (void)state;
     struct zip_member members[] = {
         {"a.npy", small_array(1), false, false},
         {"b.npy", small_array(9), true, false},
@@ -83,9 +81,8 @@ static void check_choice(struct bytes *zip, const char *first, const char *secon
     bytes_free(zip);
 }
 
-static void members_that_could_be_meant_are_counted_and_some_are_listed(void **state)
+TEST(members_that_could_be_meant_are_counted_and_some_are_listed)
 {
-    (void)state;
     struct zip_member lines[] = {{"a.npy", line_array(), false, false},
                                  {"b.npy", line_array(), false, false}};
     struct bytes zip = zip_file(lines, 2);
@@ -112,9 +109,8 @@ static void members_that_could_be_meant_are_counted_and_some_are_listed(void **s
     }
 }
 
-static void a_member_that_is_encrypted_is_refused_as_that(void **state)
+TEST(a_member_that_is_encrypted_is_refused_as_that)
 {
-    (void)state;
     struct zip_member member = {"a.npy", small_array(1), false, false};
     struct bytes zip = zip_file(&member, 1);
     unsigned char *const entry = memmem(zip.data, zip.len, "PK\1\2", 4);
@@ -124,9 +120,8 @@ static void a_member_that_is_encrypted_is_refused_as_that(void **state)
 }
 
 /* As copies by blocks, and archives padded to them, leave behind. */
-static void what_stands_behind_an_archive_does_not_hide_it(void **state)
+TEST(what_stands_behind_an_archive_does_not_hide_it)
 {
-    (void)state;
     static const size_t behind[] = {1, 512, 0xffff};
     for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
         const size_t n = behind[i];
@@ -142,9 +137,8 @@ static void what_stands_behind_an_archive_does_not_hide_it(void **state)
     }
 }
 
-static void archives_without_a_readable_array_say_why(void **state)
+TEST(archives_without_a_readable_array_say_why)
 {
-    (void)state;
     struct bytes zip = zip_file(NULL, 0);
     struct reading r = read_bytes(zip.data, zip.len, NULL, 64);
     assert_failed(&r, STATUS_BAD_INPUT, "zip archive without members", NULL);
@@ -282,9 +276,8 @@ static void put_end(struct wide *w)
     bytes_free(&w->directory);
 }
 
-static void members_of_any_size_are_read_wherever_they_lie(void **state)
+TEST(members_of_any_size_are_read_wherever_they_lie)
 {
-    (void)state;
     static const uint64_t lines[] = {1u << 17, (1u << 18) - 1, 1u << 18, (1u << 18) + 1, 3u << 18};
     for (size_t i = 0; i < 2 * sizeof lines / sizeof lines[0]; i++) {
         const uint64_t n_lines = lines[i / 2], bytes = n_lines * 2048 * 8;
@@ -322,9 +315,8 @@ static void members_of_any_size_are_read_wherever_they_lie(void **state)
 }
 
 /* The archive without any of its last bytes, and with each of its bytes changed. */
-static void no_flipped_byte_changes_the_numbers(void **state)
+TEST(no_flipped_byte_changes_the_numbers)
 {
-    (void)state;
     static const double expected[] = {1, 2, 3, 4, 5, 6};
     for (int way = 0; way < 4; way++) {
         struct zip_member members[] = {{"a.npy", small_array(1), (way & 1) != 0, (way & 2) != 0}};
@@ -348,9 +340,8 @@ static void no_flipped_byte_changes_the_numbers(void **state)
     }
 }
 
-static void damaged_archives_are_refused(void **state)
+TEST(damaged_archives_are_refused)
 {
-    (void)state;
     struct zip_member members[] = {{"a.npy", small_array(1), true, false}};
     struct bytes zip = zip_file(members, 1);
     const size_t whole = zip.len;
@@ -373,9 +364,8 @@ static void damaged_archives_are_refused(void **state)
 }
 
 /* Whichever read it is, the archive is not called damaged: the job is to be tried again. */
-static void a_read_that_fails_is_no_damage(void **state)
+TEST(a_read_that_fails_is_no_damage)
 {
-    (void)state;
     for (int way = 0; way < 4; way++) {
         struct zip_member members[] = {
             {"line.npy", line_array(), false, false},
@@ -404,17 +394,5 @@ static void a_read_that_fails_is_no_damage(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_only_table_of_an_archive_is_read),
-        cmocka_unit_test(a_member_is_chosen_by_name),
-        cmocka_unit_test(members_that_could_be_meant_are_counted_and_some_are_listed),
-        cmocka_unit_test(a_member_that_is_encrypted_is_refused_as_that),
-        cmocka_unit_test(what_stands_behind_an_archive_does_not_hide_it),
-        cmocka_unit_test(archives_without_a_readable_array_say_why),
-        cmocka_unit_test(members_of_any_size_are_read_wherever_they_lie),
-        cmocka_unit_test(no_flipped_byte_changes_the_numbers),
-        cmocka_unit_test(damaged_archives_are_refused),
-        cmocka_unit_test(a_read_that_fails_is_no_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -82,9 +82,8 @@ static void refuses_sheet(const char *sheet, enum status status, const char *wha
 
 /* --- what is read ----------------------------------------------------------------------------- */
 
-static void all_kinds_of_cells_are_read(void **state)
+TEST(all_kinds_of_cells_are_read)
 {
-    (void)state;
     struct reading r = read_one(ROWS(
         "<row r=\"2\"><c r=\"A2\" t=\"s\"><v>0</v></c><c r=\"B2\" t=\"s\"><v>1</v></c>"
         "<c t=\"inlineStr\"><is><t xml:space='preserve'>a\n&lt;\"b\"</t></is></c>"
@@ -108,13 +107,12 @@ static void all_kinds_of_cells_are_read(void **state)
     reading_free(&r);
 }
 
-static void days_are_those_of_either_epoch(void **state)
+TEST(days_are_those_of_either_epoch)
 {
     static const char rows[] = ROWS(
         "<row><c s=\"1\"><v>1</v></c><c><v>1</v></c></row><row><c s=\"1\"><v>59</v></c><c><v>2</v>"
         "</c></row><row><c s=\"1\"><v>61</v></c><c><v>2</v></c></row>"
         "<row><c s=\"1\"><v>2958465</v></c><c><v>2</v></c></row>");
-    (void)state;
     struct reading r = read_one(rows);
     ASSERT_NUMBERS(&r, 1, 2, 2, 2);
     assert_memory_equal(r.labels.data,
@@ -133,11 +131,10 @@ static void days_are_those_of_either_epoch(void **state)
     reading_free(&r);
 }
 
-static void a_sheet_is_chosen_by_name_or_number(void **state)
+TEST(a_sheet_is_chosen_by_name_or_number)
 {
     static const char two[] = ROWS("<row><c><v>7</v></c></row><row><c><v>8</v></c></row>");
     static const char *const words[] = {"two", "2"};
-    (void)state;
     struct reading r = read_zip(book(ROOT SHEETS, STRINGS, NUMBERS, two), NULL);
     ASSERT_NUMBERS(&r, 1, 2, 3, 5);
     assert_int_equal(r.info->n_warnings, 1);
@@ -158,11 +155,10 @@ static void a_sheet_is_chosen_by_name_or_number(void **state)
     reading_free(&r);
 }
 
-static void options_of_other_texts_are_ignored(void **state)
+TEST(options_of_other_texts_are_ignored)
 {
     const struct table_options options = {.sep = "tab", .comment = "#", .columns = "2"};
     const struct table_options sheet = {.sheet = "1"};
-    (void)state;
     struct reading r = read_zip(book(ROOT SHEETS, STRINGS, NUMBERS, NULL), &options);
     ASSERT_NUMBERS(&r, 2, 5);
     assert_int_equal(r.info->n_warnings, 2);
@@ -183,9 +179,8 @@ static void options_of_other_texts_are_ignored(void **state)
     "<table:table table:name='Data'>"
 #define VALUE(type, more) "<table:table-cell office:value-type='" type "' " more "/>"
 
-static void runs_of_an_open_document_are_as_many_cells(void **state)
+TEST(runs_of_an_open_document_are_as_many_cells)
 {
-    (void)state;
     struct reading r = read_zip(
         open_document(
             TABLE
@@ -303,7 +298,7 @@ static void runs_of_an_open_document_are_as_many_cells(void **state)
 
 /* --- what is refused -------------------------------------------------------------------------- */
 
-static void cells_and_rows_that_cannot_be_are_refused(void **state)
+TEST(cells_and_rows_that_cannot_be_are_refused)
 {
 #define ROW(n, cells) "<row r=\"" n "\">" cells "</row>"
 #define CELL(place)   "<c r=\"" place "\"><v>1</v></c>"
@@ -325,7 +320,6 @@ static void cells_and_rows_that_cannot_be_are_refused(void **state)
          "a text that the file does not hold"},
         {ROWS(ROW("1", "<c t=\"s\"><v>-1</v></c>" CELL("B1"))), "a text that the file"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         refuses_sheet(cases[i].sheet, STATUS_BAD_INPUT, cases[i].what);
     }
@@ -342,7 +336,7 @@ static void cells_and_rows_that_cannot_be_are_refused(void **state)
         STATUS_UNSUPPORTED, "beyond XFD1048576");
 }
 
-static void what_is_no_xml_is_refused(void **state)
+TEST(what_is_no_xml_is_refused)
 {
     static const struct {
         const char *sheet, *what;
@@ -366,7 +360,6 @@ static void what_is_no_xml_is_refused(void **state)
         {"<worksheet>< row=\"1\"/></worksheet>", "is no XML", STATUS_BAD_INPUT},
     };
     struct bytes deep = {0}, wide = {0};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         refuses_sheet(cases[i].sheet, cases[i].status, cases[i].what);
     }
@@ -382,10 +375,9 @@ static void what_is_no_xml_is_refused(void **state)
     bytes_free(&wide);
 }
 
-static void texts_and_lines_beyond_their_memory_are_refused(void **state)
+TEST(texts_and_lines_beyond_their_memory_are_refused)
 {
     struct bytes strings = {0}, zip;
-    (void)state;
     assert_int_equal(bytes_printf(&strings, "<sst>"), STATUS_OK);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(bytes_printf(&strings, "<si><t>%1000d</t></si>", i), STATUS_OK);
@@ -427,10 +419,9 @@ static void texts_and_lines_beyond_their_memory_are_refused(void **state)
 }
 
 /* Each of 3000 sheets is the same part of 1 MB, which holds no number. */
-static void one_part_that_is_many_sheets_is_bounded_by_the_size_of_the_file(void **state)
+TEST(one_part_that_is_many_sheets_is_bounded_by_the_size_of_the_file)
 {
     struct bytes root = {0}, relations = {0}, part = {0};
-    (void)state;
     assert_int_equal(bytes_printf(&root, ROOT "<x:sheets>"), STATUS_OK);
     assert_int_equal(bytes_printf(&relations, "<Relationships>"), STATUS_OK);
     for (int i = 0; i < 3000; i++) {
@@ -465,10 +456,9 @@ static void one_part_that_is_many_sheets_is_bounded_by_the_size_of_the_file(void
 
 /* The text is right, and is not what was written: its checksum is looked at, however much follows
  * what is of use. */
-static void a_changed_letter_is_found(void **state)
+TEST(a_changed_letter_is_found)
 {
     struct bytes root = {0};
-    (void)state;
     assert_int_equal(bytes_printf(&root, ROOT SHEETS "%100000s", ""), STATUS_OK);
     assert_int_equal(bytes_append(&root, "", 1), STATUS_OK);
     struct bytes zip = book((char *)root.data, STRINGS, NUMBERS, NULL);
@@ -480,10 +470,9 @@ static void a_changed_letter_is_found(void **state)
 }
 
 /* What undoes a file of more attributes than it has any use for. */
-static void a_tag_of_very_many_attributes_is_refused_soon(void **state)
+TEST(a_tag_of_very_many_attributes_is_refused_soon)
 {
     struct bytes tag = {0};
-    (void)state;
     assert_int_equal(bytes_printf(&tag, "<worksheet"), STATUS_OK);
     for (int i = 0; i < 150000; i++) {
         assert_int_equal(bytes_printf(&tag, " a%d=''", i), STATUS_OK);
@@ -493,9 +482,8 @@ static void a_tag_of_very_many_attributes_is_refused_soon(void **state)
     bytes_free(&tag);
 }
 
-static void damaged_and_other_files_are_refused(void **state)
+TEST(damaged_and_other_files_are_refused)
 {
-    (void)state;
     struct bytes zip = book(ROOT SHEETS, STRINGS, NUMBERS, NULL);
     for (size_t n = 40; n < zip.len; n += 97) {
         struct reading r = read_bytes(zip.data, n, NULL, 4096);
@@ -553,11 +541,10 @@ static enum status read_piece(void *user, void *dst, size_t cap, size_t *n)
     return STATUS_OK;
 }
 
-static void xml_is_the_same_however_it_comes(void **state)
+TEST(xml_is_the_same_however_it_comes)
 {
     static const char text[] = "\xef\xbb\xbf<?xml version='1.0'?>\n<a:b c = 'x>&lt;' d=\"e\" >"
                                "<!-- <no> --><b>1&#50;&amp;&#x33;<![CDATA[<4>]]></b><e/></a:b>\n";
-    (void)state;
     for (size_t piece = 1; piece < sizeof text; piece++) {
         struct pieces p = {text, piece};
         struct xml_input x = {.read = read_piece, .user = &p, .where = "x"};
@@ -589,20 +576,5 @@ static void xml_is_the_same_however_it_comes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_kinds_of_cells_are_read),
-        cmocka_unit_test(days_are_those_of_either_epoch),
-        cmocka_unit_test(a_sheet_is_chosen_by_name_or_number),
-        cmocka_unit_test(options_of_other_texts_are_ignored),
-        cmocka_unit_test(runs_of_an_open_document_are_as_many_cells),
-        cmocka_unit_test(cells_and_rows_that_cannot_be_are_refused),
-        cmocka_unit_test(what_is_no_xml_is_refused),
-        cmocka_unit_test(texts_and_lines_beyond_their_memory_are_refused),
-        cmocka_unit_test(one_part_that_is_many_sheets_is_bounded_by_the_size_of_the_file),
-        cmocka_unit_test(a_changed_letter_is_found),
-        cmocka_unit_test(a_tag_of_very_many_attributes_is_refused_soon),
-        cmocka_unit_test(damaged_and_other_files_are_refused),
-        cmocka_unit_test(xml_is_the_same_however_it_comes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

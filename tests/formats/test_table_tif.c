@@ -27,10 +27,9 @@ static void check_spec(const struct tif_spec *s)
     bytes_free(&file);
 }
 
-static void every_sample_type_is_read_in_either_byte_order(void **state)
+TEST(every_sample_type_is_read_in_either_byte_order)
 {
     static const char *const modes[] = {"wl", "wb", "wl8", "wb8"};
-    (void)state;
     for (size_t t = 0; t < COUNT(types); t++) {
         for (size_t m = 0; m < COUNT(modes); m++) {
             struct tif_spec s = {.mode = modes[m],
@@ -47,11 +46,10 @@ static void every_sample_type_is_read_in_either_byte_order(void **state)
     }
 }
 
-static void every_cut_into_strips_and_tiles_is_read(void **state)
+TEST(every_cut_into_strips_and_tiles_is_read)
 {
     static const uint32_t sides[][2] = {{1, 1},   {1, 257},  {257, 1},   {31, 32},
                                         {33, 33}, {257, 33}, {600, 300}, {1, 40000}};
-    (void)state;
     for (size_t i = 0; i < COUNT(sides); i++) {
         static const uint32_t strips[] = {0, 1, 7, 32, 600};
         struct tif_spec s = {.rows = sides[i][0],
@@ -70,7 +68,7 @@ static void every_cut_into_strips_and_tiles_is_read(void **state)
     }
 }
 
-static void every_compression_is_read(void **state)
+TEST(every_compression_is_read)
 {
     static const struct {
         uint16_t scheme, predictor;
@@ -79,7 +77,6 @@ static void every_compression_is_read(void **state)
         {COMPRESSION_LZW, 3},           {COMPRESSION_PACKBITS, 0}, {COMPRESSION_ADOBE_DEFLATE, 2},
         {COMPRESSION_ADOBE_DEFLATE, 3}, {COMPRESSION_DEFLATE, 1},  {COMPRESSION_LZMA, 1},
         {COMPRESSION_ZSTD, 3},          {COMPRESSION_LERC, 0}};
-    (void)state;
     for (size_t i = 0; i < COUNT(ways); i++) {
         if (!TIFFIsCODECConfigured(ways[i].scheme)) {
             print_message("libtiff has no compression %d here\n", ways[i].scheme);
@@ -106,7 +103,7 @@ static void every_compression_is_read(void **state)
     }
 }
 
-static void deflated_samples_of_any_width_are_read_after_a_predictor(void **state)
+TEST(deflated_samples_of_any_width_are_read_after_a_predictor)
 {
     static const struct {
         uint16_t bits, format, predictor;
@@ -115,7 +112,6 @@ static void deflated_samples_of_any_width_are_read_after_a_predictor(void **stat
         {16, SAMPLEFORMAT_INT, 2},    {32, SAMPLEFORMAT_UINT, 2},   {64, SAMPLEFORMAT_INT, 2},
         {32, SAMPLEFORMAT_IEEEFP, 2}, {64, SAMPLEFORMAT_IEEEFP, 2}, {16, SAMPLEFORMAT_IEEEFP, 3},
         {32, SAMPLEFORMAT_IEEEFP, 3}, {64, SAMPLEFORMAT_IEEEFP, 3}};
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT(ways); i++) {
         const bool is_swapped = i % 2 == 1;
         struct tif_spec s = {.rows = 50,
@@ -141,17 +137,15 @@ static double huge_whole(size_t cell)
     return ldexp(1, (int)(cell % 63)) - (cell % 63 > 60 ? ldexp(1, 20) : 0);
 }
 
-static void integers_of_64_bits_become_the_nearest_doubles(void **state)
+TEST(integers_of_64_bits_become_the_nearest_doubles)
 {
-    (void)state;
     struct tif_spec s = {
         .rows = 1, .columns = 130, .bits = 64, .format = SAMPLEFORMAT_UINT, .value = huge_whole};
     check_spec(&s);
 }
 
-static void a_band_is_decoded_once_for_all_its_chunks(void **state)
+TEST(a_band_is_decoded_once_for_all_its_chunks)
 {
-    (void)state;
     /* One strip that is larger than a chunk, then many small ones: several bands of 1 MiB. */
     struct tif_spec s = {.rows = 1200,
                          .columns = 512,
@@ -169,7 +163,7 @@ static void a_band_is_decoded_once_for_all_its_chunks(void **state)
     bytes_free(&file);
 }
 
-static void what_a_sparse_file_does_not_store_is_nodata(void **state)
+TEST(what_a_sparse_file_does_not_store_is_nodata)
 {
     static const struct {
         uint16_t bits, format;
@@ -200,7 +194,6 @@ static void what_a_sparse_file_does_not_store_is_nodata(void **state)
         {32, SAMPLEFORMAT_UINT, "4294967297", 0},
         {64, SAMPLEFORMAT_INT, "9223372036854775808", 0},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = {.rows = 40,
                              .columns = 16,
@@ -221,7 +214,7 @@ static void what_a_sparse_file_does_not_store_is_nodata(void **state)
     }
 }
 
-static void nodata_is_the_number_that_is_stored(void **state)
+TEST(nodata_is_the_number_that_is_stored)
 {
     static const struct {
         const char *text;
@@ -231,7 +224,6 @@ static void nodata_is_the_number_that_is_stored(void **state)
         {"-nan", NAN},         {"-9999\n", -9999}, {"\t-9999\r\n", -9999},
         {"null", NAN},         {"1.#QNAN", NAN},   {"-3.40282346638529e+38", -0x1.fffffep127},
         {"0.1", (double)0.1f}, {"-inf", -INFINITY}};
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.nodata = cases[i].text;
@@ -256,9 +248,8 @@ static void nodata_is_the_number_that_is_stored(void **state)
 }
 
 /* As GDAL has it: the final NUL that TIFF asks for may be missing. */
-static void nodata_may_end_without_a_nul(void **state)
+TEST(nodata_may_end_without_a_nul)
 {
-    (void)state;
     struct tif_spec s = plain();
     s.nodata = "-9999";
     struct bytes file = make_tif(&s);
@@ -271,11 +262,10 @@ static void nodata_may_end_without_a_nul(void **state)
     bytes_free(&file);
 }
 
-static void a_georeference_is_carried_and_understood(void **state)
+TEST(a_georeference_is_carried_and_understood)
 {
     static const double scale[] = {10, 20, 0}, tie[] = {1, 2, 0, 1010, 1960, 0};
     static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
-    (void)state;
     struct tif_spec s = plain();
     s.n_doubles[0] = COUNT(scale);
     s.doubles[0] = scale;
@@ -298,7 +288,7 @@ static void a_georeference_is_carried_and_understood(void **state)
 }
 
 /* The specification has doubles and shorts; what writes others is read by GDAL. */
-static void geo_tags_of_any_numeric_type_are_read(void **state)
+TEST(geo_tags_of_any_numeric_type_are_read)
 {
     static const double scale[] = {10, 20, 0}, tie[] = {1, 2, 0, 210, 240, 0};
     static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
@@ -319,7 +309,6 @@ static void geo_tags_of_any_numeric_type_are_read(void **state)
                  {33922, TIFF_BYTE, b_tie, sizeof b_tie, 6},
                  {34735, TIFF_LONG, l_keys, sizeof l_keys, 4},
                  {34735, TIFF_BYTE, b_keys, sizeof b_keys, 8}};
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.n_doubles[0] = COUNT(scale);
@@ -348,11 +337,10 @@ static void geo_tags_of_any_numeric_type_are_read(void **state)
 }
 
 /* As GDAL has it, whichever of the two the writer believed in. */
-static void a_scale_and_tiepoint_go_before_a_matrix(void **state)
+TEST(a_scale_and_tiepoint_go_before_a_matrix)
 {
     static const double scale[] = {10, 20, 0}, zero[] = {0, 0, 0}, tie[] = {0, 0, 0, 1000, 2000, 0};
     static const double rotated[16] = {3, 4, 0, 100, 4, -3, 0, 200};
-    (void)state;
     for (int k = 0; k < 3; k++) { /* both; no scale; a scale that is none */
         struct tif_spec s = plain();
         s.n_doubles[0] = k == 1 ? 0 : 3;
@@ -371,11 +359,10 @@ static void a_scale_and_tiepoint_go_before_a_matrix(void **state)
     }
 }
 
-static void a_transformation_may_rotate_or_turn_a_grid(void **state)
+TEST(a_transformation_may_rotate_or_turn_a_grid)
 {
     static const double upward[16] = {3, 0, 0, 100, 0, 4, 0, 200}; /* rows go north */
     static const double rotated[16] = {3, 4, 0, 100, 4, -3, 0, 200};
-    (void)state;
     struct tif_spec s = plain();
     s.n_doubles[2] = 16;
     s.doubles[2] = upward;
@@ -393,13 +380,12 @@ static void a_transformation_may_rotate_or_turn_a_grid(void **state)
     reading_free(&r);
 }
 
-static void a_georeference_without_sense_is_refused(void **state)
+TEST(a_georeference_without_sense_is_refused)
 {
     static const double flat[] = {0, 20, 0}, wild[] = {INFINITY, 1, 0}, huge[] = {1, 1.1e9, 0},
                         tie[6] = {0};
     static const double line[16] = {8, 4, 0, 100, 6, 3, 0, 200}; /* columns go as rows do */
     static const double *const scales[] = {flat, wild, huge};
-    (void)state;
     for (size_t i = 0; i < COUNT(scales); i++) {
         struct tif_spec s = plain();
         s.n_doubles[0] = 3;
@@ -418,7 +404,7 @@ static void a_georeference_without_sense_is_refused(void **state)
     reading_free(&r);
 }
 
-static void the_unit_of_the_band_is_read(void **state)
+TEST(the_unit_of_the_band_is_read)
 {
     static const struct {
         const char *metadata, *unit;
@@ -433,7 +419,6 @@ static void the_unit_of_the_band_is_read(void **state)
         {"<Item name=\"UNITTYPE\" role=\"unittype\">ft", ""},
         {"<Item name=\"UNITTYPE\" role=\"unittype\"", ""},
         {"<Item name=\"UNITTYPE\">ft</Item>", ""}};
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.metadata = cases[i].metadata;
@@ -445,10 +430,9 @@ static void the_unit_of_the_band_is_read(void **state)
     }
 }
 
-static void keys_beyond_the_number_declared_do_not_count(void **state)
+TEST(keys_beyond_the_number_declared_do_not_count)
 {
     static const uint16_t keys[] = {1, 1, 0, 2, 1024, 0, 1, 1, 1025, 0, 1, 1, 3076, 0, 1, 9003};
-    (void)state;
     struct tif_spec s = plain();
     s.n_keys = COUNT(keys);
     s.keys = keys;
@@ -460,9 +444,8 @@ static void keys_beyond_the_number_declared_do_not_count(void **state)
     reading_free(&r);
 }
 
-static void the_missing_value_is_nodata(void **state)
+TEST(the_missing_value_is_nodata)
 {
-    (void)state;
     for (int k = 0; k < 4; k++) {
         struct tif_spec s = plain();
         s.bits = k & 1 ? 64 : 32;
@@ -555,9 +538,8 @@ static void read_with_threads(const struct tif_spec *s, const struct bytes *file
     table_free(t);
 }
 
-static void several_threads_decode_at_the_same_time(void **state)
+TEST(several_threads_decode_at_the_same_time)
 {
-    (void)state;
     struct tif_spec s = {.rows = 1000,
                          .columns = 700,
                          .bits = 64,
@@ -574,27 +556,7 @@ static void several_threads_decode_at_the_same_time(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_sample_type_is_read_in_either_byte_order),
-        cmocka_unit_test(every_cut_into_strips_and_tiles_is_read),
-        cmocka_unit_test(every_compression_is_read),
-        cmocka_unit_test(deflated_samples_of_any_width_are_read_after_a_predictor),
-        cmocka_unit_test(integers_of_64_bits_become_the_nearest_doubles),
-        cmocka_unit_test(a_band_is_decoded_once_for_all_its_chunks),
-        cmocka_unit_test(what_a_sparse_file_does_not_store_is_nodata),
-        cmocka_unit_test(nodata_is_the_number_that_is_stored),
-        cmocka_unit_test(nodata_may_end_without_a_nul),
-        cmocka_unit_test(a_georeference_is_carried_and_understood),
-        cmocka_unit_test(geo_tags_of_any_numeric_type_are_read),
-        cmocka_unit_test(a_scale_and_tiepoint_go_before_a_matrix),
-        cmocka_unit_test(a_transformation_may_rotate_or_turn_a_grid),
-        cmocka_unit_test(a_georeference_without_sense_is_refused),
-        cmocka_unit_test(the_unit_of_the_band_is_read),
-        cmocka_unit_test(keys_beyond_the_number_declared_do_not_count),
-        cmocka_unit_test(the_missing_value_is_nodata),
-        cmocka_unit_test(several_threads_decode_at_the_same_time),
-    };
     TIFFSetErrorHandler(loud);
     TIFFSetWarningHandler(loud);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

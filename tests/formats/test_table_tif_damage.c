@@ -60,23 +60,20 @@ static void assert_damaged(struct bytes file, const char *what)
     bytes_free(&file);
 }
 
-static void a_tile_that_unpacks_to_more_is_damaged(void **state)
+TEST(a_tile_that_unpacks_to_more_is_damaged)
 {
-    (void)state;
     assert_damaged(make_file(0, SIDE * SIDE * 4 + 1, 0, -1), "to more");
     assert_damaged(make_file(0, SIDE * SIDE * 4 + 300, 0, -1), "to more");
     assert_damaged(make_file(0, 1 << 20, 0, -1), "to more");
 }
 
-static void a_tile_that_unpacks_to_less_is_damaged(void **state)
+TEST(a_tile_that_unpacks_to_less_is_damaged)
 {
-    (void)state;
     assert_damaged(make_file(0, SIDE * SIDE * 4 - 1, 0, -1), "to less");
 }
 
-static void a_checksum_that_is_wrong_or_missing_is_damage(void **state)
+TEST(a_checksum_that_is_wrong_or_missing_is_damage)
 {
-    (void)state;
     for (long flip = 0; flip < 4; flip++) {
         assert_damaged(make_file(0, SIDE * SIDE * 4, 0, flip), "check");
     }
@@ -85,9 +82,8 @@ static void a_checksum_that_is_wrong_or_missing_is_damage(void **state)
     }
 }
 
-static void a_last_strip_in_full_gives_its_beginning(void **state)
+TEST(a_last_strip_in_full_gives_its_beginning)
 {
-    (void)state;
     for (uint32_t rows = 5; rows <= 8; rows++) {
         struct bytes file = make_file(rows, (size_t)4 * COLUMNS * 4, 0, -1);
         struct reading r = read_bytes(file.data, file.len, NULL, 4096);
@@ -103,17 +99,15 @@ static void a_last_strip_in_full_gives_its_beginning(void **state)
     }
 }
 
-static void a_last_strip_beyond_a_full_one_is_damaged(void **state)
+TEST(a_last_strip_beyond_a_full_one_is_damaged)
 {
-    (void)state;
     assert_damaged(make_file(5, (size_t)4 * COLUMNS * 4 + 1, 0, -1), "to more");
     assert_damaged(make_file(5, (size_t)COLUMNS * 4 - 1, 0, -1), "to less");
 }
 
 /* A strip whose JPEG is narrower than the directory says: libtiff warns, and leaves the rest. */
-static void a_jpeg_that_is_too_small_is_damaged(void **state)
+TEST(a_jpeg_that_is_too_small_is_damaged)
 {
-    (void)state;
     const struct tif_spec s = {.rows = SIDE,
                                .columns = SIDE,
                                .bits = 8,
@@ -132,13 +126,5 @@ static void a_jpeg_that_is_too_small_is_damaged(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tile_that_unpacks_to_more_is_damaged),
-        cmocka_unit_test(a_tile_that_unpacks_to_less_is_damaged),
-        cmocka_unit_test(a_checksum_that_is_wrong_or_missing_is_damage),
-        cmocka_unit_test(a_last_strip_in_full_gives_its_beginning),
-        cmocka_unit_test(a_jpeg_that_is_too_small_is_damaged),
-        cmocka_unit_test(a_last_strip_beyond_a_full_one_is_damaged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -25,7 +25,7 @@ static struct tif_spec eight_bands(void)
                              .value = halves};
 }
 
-static void decoding_holds_as_many_bands_as_threads_and_chunks_can_reach(void **state)
+TEST(decoding_holds_as_many_bands_as_threads_and_chunks_can_reach)
 {
     static const struct {
         struct table_load load;
@@ -34,7 +34,6 @@ static void decoding_holds_as_many_bands_as_threads_and_chunks_can_reach(void **
         {{1, 6, 1 << 20}, 1},    {{4, 12, 4 << 20}, 4},    {{4, 12, 1 << 20}, 4},
         {{64, 132, 4 << 20}, 8}, {{64, 132, 64 << 10}, 6}, {{4, 12, 64 << 10}, 2},
     };
-    (void)state;
     struct tif_spec s = eight_bands();
     struct bytes file = make_tif(&s);
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -53,10 +52,9 @@ static void decoding_holds_as_many_bands_as_threads_and_chunks_can_reach(void **
     assert_int_equal(decode_bytes(&file, (struct table_load){4, 12, 1 << 20}), 0);
 }
 
-static void of_a_tile_only_the_rows_of_the_image_are_held(void **state)
+TEST(of_a_tile_only_the_rows_of_the_image_are_held)
 {
     static const struct table_load load = {8, 20, 1 << 20};
-    (void)state;
     struct tif_spec s = {.rows = 16,
                          .columns = 16,
                          .bits = 64,
@@ -77,10 +75,9 @@ static void of_a_tile_only_the_rows_of_the_image_are_held(void **state)
 }
 
 /* A strip that claims the whole file is read as far as a stream of its size may go. */
-static void of_a_strip_as_stored_no_more_is_held_than_it_can_need(void **state)
+TEST(of_a_strip_as_stored_no_more_is_held_than_it_can_need)
 {
     enum { BEHIND = 4 << 20, COUNT_TAG = 279 };
-    (void)state;
     struct tif_spec s = {.rows = 16,
                          .columns = 16,
                          .bits = 64,
@@ -103,11 +100,10 @@ static void of_a_strip_as_stored_no_more_is_held_than_it_can_need(void **state)
     bytes_free(&file);
 }
 
-static void a_chunk_holds_whole_bands_or_is_within_one(void **state)
+TEST(a_chunk_holds_whole_bands_or_is_within_one)
 {
     enum { BAND = 512 * 512, CELLS = 8 * BAND };
     static const size_t rooms[] = {1000, BAND - 1, BAND, BAND + 1, 3 * BAND + 5, 2 * CELLS};
-    (void)state;
     struct tif_spec s = eight_bands();
     struct bytes file = make_tif(&s);
     for (size_t i = 0; i < COUNT(rooms); i++) {
@@ -142,13 +138,7 @@ static void a_chunk_holds_whole_bands_or_is_within_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding_holds_as_many_bands_as_threads_and_chunks_can_reach),
-        cmocka_unit_test(of_a_tile_only_the_rows_of_the_image_are_held),
-        cmocka_unit_test(of_a_strip_as_stored_no_more_is_held_than_it_can_need),
-        cmocka_unit_test(a_chunk_holds_whole_bands_or_is_within_one),
-    };
     TIFFSetErrorHandler(loud);
     TIFFSetWarningHandler(loud);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -15,7 +15,7 @@ static void assert_refused(struct bytes *file, enum status status, const char *f
     bytes_free(file);
 }
 
-static void what_is_no_grid_is_refused(void **state)
+TEST(what_is_no_grid_is_refused)
 {
     static const struct {
         uint16_t samples, bits, format;
@@ -26,7 +26,6 @@ static void what_is_no_grid_is_refused(void **state)
         {1, 8, SAMPLEFORMAT_IEEEFP, "have 8 bits", NULL},
         {1, 64, SAMPLEFORMAT_COMPLEXIEEEFP, "complex", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.samples = cases[i].samples;
@@ -37,10 +36,9 @@ static void what_is_no_grid_is_refused(void **state)
     }
 }
 
-static void predictors_that_the_samples_cannot_have_are_refused(void **state)
+TEST(predictors_that_the_samples_cannot_have_are_refused)
 {
     static const uint16_t claims[] = {0, 3, 4, 34892};
-    (void)state;
     for (size_t i = 0; i < COUNT(claims); i++) {
         struct tif_spec s = plain();
         s.bits = 16;
@@ -55,9 +53,8 @@ static void predictors_that_the_samples_cannot_have_are_refused(void **state)
     }
 }
 
-static void a_gzipped_tiff_is_refused(void **state)
+TEST(a_gzipped_tiff_is_refused)
 {
-    (void)state;
     struct tif_spec s = plain();
     struct bytes file = make_tif(&s), packed = gzipped(file.data, file.len);
     assert_refused(&packed, STATUS_UNSUPPORTED, "is a TIFF from gzip", NULL);
@@ -66,9 +63,8 @@ static void a_gzipped_tiff_is_refused(void **state)
 
 /* libtiff keeps them all, of further directories, too: eight of 240 MB may be the same 240 MB of a
  * file. */
-static void tags_that_claim_too_much_are_refused_before_they_are_read(void **state)
+TEST(tags_that_claim_too_much_are_refused_before_they_are_read)
 {
-    (void)state;
     const uint32_t many = 40000000;
     char where[64];
     uint32_t at;
@@ -102,9 +98,8 @@ static void tags_that_claim_too_much_are_refused_before_they_are_read(void **sta
 }
 
 /* A place or a NODATA is not lost in silence. */
-static void a_tag_of_ours_that_cannot_be_read_is_refused(void **state)
+TEST(a_tag_of_ours_that_cannot_be_read_is_refused)
 {
-    (void)state;
     static const uint16_t tags[] = {33550, 33922, 34264, 34735, 42113};
     static const char *const names[] = {"Scale", "TiePoints", "Transformation", "KeyDirectory",
                                         "NoDataValue"};
@@ -129,9 +124,8 @@ static void a_tag_of_ours_that_cannot_be_read_is_refused(void **state)
     }
 }
 
-static void what_is_not_taken_is_said(void **state)
+TEST(what_is_not_taken_is_said)
 {
-    (void)state;
     static const char *const roles[] = {"scale", "offset"};
     struct reading r;
     for (size_t i = 0; i < COUNT(roles); i++) {
@@ -157,10 +151,9 @@ static void what_is_not_taken_is_said(void **state)
 }
 
 /* Which cells have a number is not to be guessed. */
-static void a_mask_is_refused_with_the_command_that_applies_it(void **state)
+TEST(a_mask_is_refused_with_the_command_that_applies_it)
 {
     static const double scale[] = {10, 20, 0}, tie[] = {0, 0, 0, 1000, 2000, 0};
-    (void)state;
     for (int k = 0; k < 5; k++) {
         struct tif_spec images[3] = {plain(), plain(), plain()};
         images[0].nodata = k == 1 ? "-1" : NULL;
@@ -193,9 +186,8 @@ static void a_mask_is_refused_with_the_command_that_applies_it(void **state)
 
 /* Every file that is cut anywhere, and many that are damaged anywhere, are refused or read; nothing
  * is said aloud and nothing else happens. */
-static void cut_and_damaged_files_do_no_harm(void **state)
+TEST(cut_and_damaged_files_do_no_harm)
 {
-    (void)state;
     static const uint16_t schemes[] = {COMPRESSION_NONE, COMPRESSION_LZW,
                                        COMPRESSION_ADOBE_DEFLATE};
     for (size_t i = 0; i < COUNT(schemes); i++) {
@@ -238,7 +230,7 @@ static void set_long(const struct bytes *file, uint16_t tag, uint32_t value)
     memcpy(entry + 8, &value, sizeof value);
 }
 
-static void a_directory_that_lies_about_sizes_is_refused(void **state)
+TEST(a_directory_that_lies_about_sizes_is_refused)
 {
     static const struct {
         uint16_t scheme;
@@ -258,7 +250,6 @@ static void a_directory_that_lies_about_sizes_is_refused(void **state)
         {COMPRESSION_ADOBE_DEFLATE, 4, 0, 4, STATUS_BAD_INPUT, NULL},
         {COMPRESSION_NONE, 4, 1000, 4, STATUS_BAD_INPUT, "goes beyond the file's"},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.scheme = cases[i].scheme;
@@ -270,7 +261,7 @@ static void a_directory_that_lies_about_sizes_is_refused(void **state)
     }
 }
 
-static void a_place_that_is_no_numbers_is_refused(void **state)
+TEST(a_place_that_is_no_numbers_is_refused)
 {
     static const double scale[] = {1, 1, 0}, tie[6] = {0};
     static const uint16_t keys[] = {1, 1, 0, 1, 1025, 0, 1, 1};
@@ -280,7 +271,6 @@ static void a_place_that_is_no_numbers_is_refused(void **state)
     } cases[] = {{33550, TIFF_ASCII, "Incompatible type for \"GeoPixelScale\""},
                  {33550, TIFF_UNDEFINED, "Incompatible type for \"GeoPixelScale\""},
                  {34735, TIFF_FLOAT, "Incompatible type for \"GeoKeyDirectory\""}};
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tif_spec s = plain();
         s.n_doubles[0] = COUNT(scale);
@@ -297,9 +287,8 @@ static void a_place_that_is_no_numbers_is_refused(void **state)
     }
 }
 
-static void a_damaged_strip_is_refused_with_its_place(void **state)
+TEST(a_damaged_strip_is_refused_with_its_place)
 {
-    (void)state;
     struct tif_spec s = {.rows = 40,
                          .columns = 30,
                          .bits = 16,
@@ -320,20 +309,7 @@ static void a_damaged_strip_is_refused_with_its_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_grid_is_refused),
-        cmocka_unit_test(predictors_that_the_samples_cannot_have_are_refused),
-        cmocka_unit_test(a_gzipped_tiff_is_refused),
-        cmocka_unit_test(tags_that_claim_too_much_are_refused_before_they_are_read),
-        cmocka_unit_test(a_tag_of_ours_that_cannot_be_read_is_refused),
-        cmocka_unit_test(what_is_not_taken_is_said),
-        cmocka_unit_test(a_mask_is_refused_with_the_command_that_applies_it),
-        cmocka_unit_test(cut_and_damaged_files_do_no_harm),
-        cmocka_unit_test(a_directory_that_lies_about_sizes_is_refused),
-        cmocka_unit_test(a_place_that_is_no_numbers_is_refused),
-        cmocka_unit_test(a_damaged_strip_is_refused_with_its_place),
-    };
     TIFFSetErrorHandler(loud);
     TIFFSetWarningHandler(loud);
-    return cmocka_run_group_tests(tests, hide_gdal, show_gdal);
+    return unit_run(hide_gdal, show_gdal);
 }

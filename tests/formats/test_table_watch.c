@@ -303,9 +303,8 @@ static const struct harmless {
     {"clumps", clumps},
 };
 
-static void harmless_series_stay_silent(void **state)
+TEST(harmless_series_stay_silent)
 {
-    (void)state;
     static const size_t lengths[] = {N, 12, 5000};
     double v[5000];
     for (size_t k = 0; k < sizeof harmless / sizeof *harmless; k++) {
@@ -354,9 +353,8 @@ static const struct coded {
     {"-90 in a binary one", binary, -90},
 };
 
-static void codes_are_named_with_how_often_they_came(void **state)
+TEST(codes_are_named_with_how_often_they_came)
 {
-    (void)state;
     double v[N];
     for (size_t k = 0; k < sizeof coded / sizeof *coded; k++) {
         char often[32], set[64];
@@ -378,9 +376,8 @@ static void codes_are_named_with_how_often_they_came(void **state)
 }
 
 /* What stands alone, and is no code because of what it is or how often it came. */
-static void figures_that_stand_alone_are_codes_by_their_digits_and_number(void **state)
+TEST(figures_that_stand_alone_are_codes_by_their_digits_and_number)
 {
-    (void)state;
     static const struct {
         double value;
         size_t n_times, n_codes;
@@ -400,9 +397,8 @@ static void figures_that_stand_alone_are_codes_by_their_digits_and_number(void *
 }
 
 /* One number may be the lowest of a series and the highest of another. */
-static void a_code_on_either_side_is_told_of_each(void **state)
+TEST(a_code_on_either_side_is_told_of_each)
 {
-    (void)state;
     const struct table_info info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 2};
     double v[2 * N];
     for (size_t i = 0; i < N; i++) {
@@ -416,9 +412,8 @@ static void a_code_on_either_side_is_told_of_each(void **state)
 }
 
 /* Skewed, as amounts of a gas are: the code is nearer to the rest than the rest is wide. */
-static void a_code_below_a_skewed_series_is_found(void **state)
+TEST(a_code_below_a_skewed_series_is_found)
 {
-    (void)state;
     double v[N];
     for (size_t i = 0; i < N; i++) {
         v[i] = i % 7 == 0 ? -200 : floor(2 + 1477 * pow(noise(i), 3));
@@ -426,9 +421,8 @@ static void a_code_below_a_skewed_series_is_found(void **state)
     assert_int_equal(look(v, N).n_codes, 1);
 }
 
-static void a_code_that_comes_late_or_twice_is_found(void **state)
+TEST(a_code_that_comes_late_or_twice_is_found)
 {
-    (void)state;
     static double v[5000];
     for (size_t i = 0; i < 5000; i++) {
         v[i] = i >= 4998 ? -999 : temperature(i);
@@ -438,9 +432,8 @@ static void a_code_that_comes_late_or_twice_is_found(void **state)
     assert_non_null(strstr(said.text, " 2 times"));
 }
 
-static void a_known_code_is_found_though_it_came_once(void **state)
+TEST(a_known_code_is_found_though_it_came_once)
 {
-    (void)state;
     static const struct {
         double (*rest)(size_t i);
         double code;
@@ -465,9 +458,8 @@ static void a_known_code_is_found_though_it_came_once(void **state)
     }
 }
 
-static void one_sentence_speaks_of_all_series_of_a_code(void **state)
+TEST(one_sentence_speaks_of_all_series_of_a_code)
 {
-    (void)state;
     enum { WIDTH = 9 };
     const struct table_info info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = WIDTH};
     double v[N * WIDTH];
@@ -481,9 +473,8 @@ static void one_sentence_speaks_of_all_series_of_a_code(void **state)
     assert_non_null(strstr(said.text, " and 4 more"));
 }
 
-static void floats_are_looked_at_as_they_are(void **state)
+TEST(floats_are_looked_at_as_they_are)
 {
-    (void)state;
     const struct table_info info = {.format = "csv", .dtype = DTYPE_F32, .cells_per_line = 1};
     float v[N];
     for (size_t i = 0; i < N; i++) {
@@ -494,9 +485,8 @@ static void floats_are_looked_at_as_they_are(void **state)
     assert_int_equal(strncmp(said.text, "-9999 looks", 11), 0);
 }
 
-static void lines_are_named_by_their_labels_across_chunks(void **state)
+TEST(lines_are_named_by_their_labels_across_chunks)
 {
-    (void)state;
     const struct table_info info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 100};
     char labels[] = "one\0two";
     double v[200];
@@ -518,9 +508,8 @@ static void lines_are_named_by_their_labels_across_chunks(void **state)
 }
 
 /* By its number in the file, whatever stands before it and is no series. */
-static void columns_without_names_have_their_numbers_in_the_file(void **state)
+TEST(columns_without_names_have_their_numbers_in_the_file)
 {
-    (void)state;
     struct bytes text = {0};
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(bytes_printf(&text, "r%zu,%.3f,w,%.3f\n", i, noise(i),
@@ -538,9 +527,8 @@ static void columns_without_names_have_their_numbers_in_the_file(void **state)
 
 /* --- counts ----------------------------------------------------------------------------------- */
 
-static void what_counts_is_found_whatever_its_step(void **state)
+TEST(what_counts_is_found_whatever_its_step)
 {
-    (void)state;
     static const struct {
         double first, step;
     } counts[] = {{1, 1}, {0, 1}, {1700000000, 3600}, {45231, 1.0 / 24}, {10, -0.1}, {-1e9, 1e-3}};
@@ -556,9 +544,8 @@ static void what_counts_is_found_whatever_its_step(void **state)
     }
 }
 
-static void what_ceases_to_count_does_not(void **state)
+TEST(what_ceases_to_count_does_not)
 {
-    (void)state;
     double v[N];
     for (size_t i = 0; i < N; i++) {
         v[i] = (double)i;
@@ -575,9 +562,8 @@ static void what_ceases_to_count_does_not(void **state)
 }
 
 /* Days, months and years as whole numbers, times with some missing; not meters. */
-static void what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first(void **state)
+TEST(what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first)
 {
-    (void)state;
     double v[N], day[N], meter[N], jitter[N], month[36];
     for (size_t i = 0; i < N; i++) {
         v[i] = 1700000000 + 600 * (double)(i + (i > 50 ? 1u : 0u) + (i > 120 ? 7u : 0u));
@@ -618,9 +604,8 @@ static void what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_firs
     assert_true(said.n_counts == 1 && said.count.has_gaps && said.count.step == 600);
 }
 
-static void of_several_series_that_rise_the_first_is_named(void **state)
+TEST(of_several_series_that_rise_the_first_is_named)
 {
-    (void)state;
     static const char *const names[] = {"t", "x", "u"};
     static const char *const others[] = {"x", "t", "u"};
     struct table_info info = {
@@ -640,9 +625,8 @@ static void of_several_series_that_rise_the_first_is_named(void **state)
     assert_false(watch(&info, false, w, 3 * N, 100).rises);
 }
 
-static void of_an_array_the_first_numbers_are_looked_at(void **state)
+TEST(of_an_array_the_first_numbers_are_looked_at)
 {
-    (void)state;
     enum { ROWS = TABLE_WATCH_OF_ARRAYS / 2 + 10 };
     double *const v = malloc(2 * ROWS * sizeof *v);
     assert_non_null(v);
@@ -725,12 +709,11 @@ static void watch_csv(const char *text, size_t raw_cap, enum table_watch_series 
 
 /* Lines with names, some longer than a chunk; columns that are no series before and among those
  * that are; codes, and lines and columns that count. */
-static void looks_before_the_turn_say_the_same_of_any_cut(void **state)
+TEST(looks_before_the_turn_say_the_same_of_any_cut)
 {
     enum { LINES = 40, COLUMNS = 24 };
     static const enum table_watch_series kinds[] = {TABLE_WATCH_ACROSS, TABLE_WATCH_LINES};
     static const size_t cuts[] = {1 << 16, 2000, 900, 300, 130};
-    (void)state;
     struct bytes text = {0};
     for (size_t i = 0; i < LINES; i++) {
         assert_int_equal(bytes_printf(&text, "line%zu", i), STATUS_OK);
@@ -757,9 +740,8 @@ static void looks_before_the_turn_say_the_same_of_any_cut(void **state)
     bytes_free(&text);
 }
 
-static void tables_that_are_too_wide_are_left_alone(void **state)
+TEST(tables_that_are_too_wide_are_left_alone)
 {
-    (void)state;
     const struct table_info info = {
         .format = "csv", .dtype = DTYPE_F64, .cells_per_line = TABLE_WATCH_SERIES + 1};
     double *const v = calloc(TABLE_WATCH_SERIES + 1, sizeof *v);
@@ -818,14 +800,13 @@ static void make_heights(double *z, double low, double high, bool whole)
     }
 }
 
-static void codes_in_heights_are_told_with_their_cells(void **state)
+TEST(codes_in_heights_are_told_with_their_cells)
 {
     static const double codes[] = {-32768, -32767, -99999, -999,     -9999,        32767,
                                    65535,  99999,  9999,   -99999.9, -2147483648.0};
     static const struct {
         double low, high;
     } terrains[] = {{0, 1200}, {300, 2900}, {-3, 40}, {1000, 4800}};
-    (void)state;
     double z[HEIGHTS];
     const struct grid named = {.has_nodata = true, .nodata = -77777}, unnamed = {.nodata = 0};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -907,10 +888,9 @@ static void obey(const char *text, bool for_grid, const char *end)
     fail_msg("no end: missing_value=%s", missing);
 }
 
-static void what_is_said_of_codes_can_be_obeyed_to_its_end(void **state)
+TEST(what_is_said_of_codes_can_be_obeyed_to_its_end)
 {
     struct bytes table = {0}, heights = {0};
-    (void)state;
     assert_int_equal(bytes_printf(&table, "t,h\n"), STATUS_OK);
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(bytes_printf(&table, "%.3f,%.3f\n", i % 9 == 0 ? -32768 : noise(i),
@@ -930,9 +910,8 @@ static void what_is_said_of_codes_can_be_obeyed_to_its_end(void **state)
     bytes_free(&heights);
 }
 
-static void heights_are_no_codes(void **state)
+TEST(heights_are_no_codes)
 {
-    (void)state;
     double z[HEIGHTS];
     const struct grid named = {.has_nodata = true, .nodata = -9999},
                       nan = {.has_nodata = true, .nodata = NAN};
@@ -965,28 +944,5 @@ static void heights_are_no_codes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(harmless_series_stay_silent),
-        cmocka_unit_test(codes_are_named_with_how_often_they_came),
-        cmocka_unit_test(figures_that_stand_alone_are_codes_by_their_digits_and_number),
-        cmocka_unit_test(a_code_on_either_side_is_told_of_each),
-        cmocka_unit_test(a_code_below_a_skewed_series_is_found),
-        cmocka_unit_test(a_code_that_comes_late_or_twice_is_found),
-        cmocka_unit_test(a_known_code_is_found_though_it_came_once),
-        cmocka_unit_test(one_sentence_speaks_of_all_series_of_a_code),
-        cmocka_unit_test(floats_are_looked_at_as_they_are),
-        cmocka_unit_test(lines_are_named_by_their_labels_across_chunks),
-        cmocka_unit_test(columns_without_names_have_their_numbers_in_the_file),
-        cmocka_unit_test(what_counts_is_found_whatever_its_step),
-        cmocka_unit_test(what_ceases_to_count_does_not),
-        cmocka_unit_test(what_counts_with_gaps_counts_and_what_only_rises_is_told_of_the_first),
-        cmocka_unit_test(of_several_series_that_rise_the_first_is_named),
-        cmocka_unit_test(of_an_array_the_first_numbers_are_looked_at),
-        cmocka_unit_test(codes_in_heights_are_told_with_their_cells),
-        cmocka_unit_test(what_is_said_of_codes_can_be_obeyed_to_its_end),
-        cmocka_unit_test(heights_are_no_codes),
-        cmocka_unit_test(looks_before_the_turn_say_the_same_of_any_cut),
-        cmocka_unit_test(tables_that_are_too_wide_are_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

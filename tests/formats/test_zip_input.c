@@ -111,9 +111,8 @@ static void assert_refused(struct archive a, const char *text)
     }
 }
 
-static void a_member_is_read_back(void **state)
+TEST(a_member_is_read_back)
 {
-    (void)state;
     struct zip_input_member m;
     static const size_t lengths[] = {0, 1, 510, 511, 512, 600, 65535};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -131,9 +130,8 @@ static void a_member_is_read_back(void **state)
     }
 }
 
-static void an_end_that_lies_is_none(void **state)
+TEST(an_end_that_lies_is_none)
 {
-    (void)state;
     static const char none[] = "without a readable directory at its end";
     struct zip_input_member m;
     struct archive a = make(1, "", 0);
@@ -165,9 +163,8 @@ static void an_end_that_lies_is_none(void **state)
     assert_refused(a, "its zip directory is damaged");
 }
 
-static void entries_beyond_the_directory_are_damage(void **state)
+TEST(entries_beyond_the_directory_are_damage)
 {
-    (void)state;
     static const char damaged[] = "its zip directory is damaged";
     struct archive a = make(1, "", 0);
     set(&a, a.end + 12, ENTRY - 1, 4);
@@ -189,9 +186,8 @@ static void entries_beyond_the_directory_are_damage(void **state)
     assert_refused(a, damaged);
 }
 
-static void a_header_that_differs_from_the_directory_is_damage(void **state)
+TEST(a_header_that_differs_from_the_directory_is_damage)
 {
-    (void)state;
     static const char damaged[] = "its header there is damaged, or cut short";
     static const struct {
         size_t at, n;
@@ -227,9 +223,8 @@ static void a_header_that_differs_from_the_directory_is_damage(void **state)
     assert_refused(a, "(method 12); pack it by deflate");
 }
 
-static void wide_fields_end_with_their_field(void **state)
+TEST(wide_fields_end_with_their_field)
 {
-    (void)state;
     static const struct {
         const char *extra;
         size_t n;
@@ -260,9 +255,8 @@ static void wide_fields_end_with_their_field(void **state)
     }
 }
 
-static void a_member_that_was_not_read_to_its_end_is_not_right(void **state)
+TEST(a_member_that_was_not_read_to_its_end_is_not_right)
 {
-    (void)state;
     struct archive a = make(1, "", 0);
     set(&a, 14, 0, 4); /* the CRC-32 of nothing */
     set(&a, a.entry + 16, 0, 4);
@@ -282,13 +276,5 @@ static void a_member_that_was_not_read_to_its_end_is_not_right(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_member_is_read_back),
-        cmocka_unit_test(an_end_that_lies_is_none),
-        cmocka_unit_test(entries_beyond_the_directory_are_damage),
-        cmocka_unit_test(a_header_that_differs_from_the_directory_is_damage),
-        cmocka_unit_test(wide_fields_end_with_their_field),
-        cmocka_unit_test(a_member_that_was_not_read_to_its_end_is_not_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

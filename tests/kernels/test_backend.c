@@ -23,9 +23,8 @@ static const struct backend_config *config(void)
 
 /* --- memory and copies ----------------------------------------------------------------------- */
 
-static void alloc_aligns_and_gives_what_was_asked_for(void **state)
+TEST(alloc_aligns_and_gives_what_was_asked_for)
 {
-    (void)state;
     static const size_t sizes[] = {1,
                                    31,
                                    4096,
@@ -47,9 +46,8 @@ static void alloc_aligns_and_gives_what_was_asked_for(void **state)
     under_test_release((struct span){0});
 }
 
-static void alloc_of_too_much_says_how_much(void **state)
+TEST(alloc_of_too_much_says_how_much)
 {
-    (void)state;
     struct span s;
     size_t much = (size_t)1 << 60;
     assert_int_equal(under_test_ops()->alloc(under_test_queue, much, &s), STATUS_NO_MEMORY);
@@ -59,9 +57,8 @@ static void alloc_of_too_much_says_how_much(void **state)
     assert_non_null(strstr(status_message(), bytes));
 }
 
-static void host_memory_is_aligned_to_pages(void **state)
+TEST(host_memory_is_aligned_to_pages)
 {
-    (void)state;
     struct backend *b = under_test_queue->backend;
     for (size_t bytes = 1; bytes < ((size_t)1 << 24); bytes = bytes * 5 + 3) {
         void *p;
@@ -73,9 +70,8 @@ static void host_memory_is_aligned_to_pages(void **state)
     under_test_ops()->host_free(b, NULL);
 }
 
-static void memory_from_elsewhere_can_be_pinned_for_copies(void **state)
+TEST(memory_from_elsewhere_can_be_pinned_for_copies)
 {
-    (void)state;
     enum { BYTES = 3 << 20 };
     struct backend *b = under_test_queue->backend;
     const struct backend_ops *ops = under_test_ops();
@@ -102,9 +98,8 @@ static void memory_from_elsewhere_can_be_pinned_for_copies(void **state)
     under_test_release(s);
 }
 
-static void copies_keep_to_their_range_and_are_counted(void **state)
+TEST(copies_keep_to_their_range_and_are_counted)
 {
-    (void)state;
     const struct backend_ops *ops = under_test_ops();
     struct queue_busy busy;
     unsigned char bytes[300], back[300];
@@ -135,9 +130,8 @@ static void copies_keep_to_their_range_and_are_counted(void **state)
     under_test_release(b);
 }
 
-static void memory_is_not_filled_once_the_queue_is_stopped(void **state)
+TEST(memory_is_not_filled_once_the_queue_is_stopped)
 {
-    (void)state;
     if (!under_test_is_cpu()) { /* a device does it by itself */
         skip();
     }
@@ -156,9 +150,8 @@ static void memory_is_not_filled_once_the_queue_is_stopped(void **state)
 }
 
 /* Both sides have more to do with the memory right before and right after. */
-static void copies_between_queues_are_in_the_order_of_both(void **state)
+TEST(copies_between_queues_are_in_the_order_of_both)
 {
-    (void)state;
     enum { BYTES = 1 << 22, PART = BYTES - 5 };
     const struct backend_ops *ops = under_test_ops();
     struct queue *q = under_test_queue, *other = under_test_queue_new(1);
@@ -203,9 +196,8 @@ static double now_s(void)
 
 /* Two queues clear memory at the same time: of both together no less than of one, and no more than
  * time went by. The CPU has no such clock. */
-static void times_of_queues_that_overlap_count_once(void **state)
+TEST(times_of_queues_that_overlap_count_once)
 {
-    (void)state;
     enum { TIMES = 200, QUEUES = 2 };
     const struct backend_ops *ops = under_test_ops();
     struct backend *b = under_test_queue->backend;
@@ -247,9 +239,8 @@ static void times_of_queues_that_overlap_count_once(void **state)
     assert_true(together <= wall * 1.001 && together <= sum * 1.001);
 }
 
-static void span_from_beyond_the_end_is_empty(void **state)
+TEST(span_from_beyond_the_end_is_empty)
 {
-    (void)state;
     char memory[8];
     struct span s = {memory, 8};
     assert_true(span_from(s, 3).at == memory + 3 && span_from(s, 3).bytes == 5);
@@ -258,9 +249,8 @@ static void span_from_beyond_the_end_is_empty(void **state)
     assert_true(span_from((struct span){0}, 0).at == NULL);
 }
 
-static void describe_names_the_device(void **state)
+TEST(describe_names_the_device)
 {
-    (void)state;
     struct backend_info info;
     under_test_ops()->describe(under_test_queue->backend, &info);
     assert_string_equal(info.name, under_test_ops()->name);
@@ -268,9 +258,8 @@ static void describe_names_the_device(void **state)
     assert_int_equal(info.memory_bytes == 0, under_test_is_cpu());
 }
 
-static void self_test_passes_against_the_cpu(void **state)
+TEST(self_test_passes_against_the_cpu)
 {
-    (void)state;
     struct backend *cpu;
     ASSERT_OK(backend_cpu.open(config(), &cpu));
     ASSERT_OK(self_test(under_test_queue->backend, cpu));
@@ -318,9 +307,8 @@ static void check_self_test_finds(const struct backend_ops *ops, const char *wha
     backend_cpu.close(cpu);
 }
 
-static void self_test_finds_a_wrong_kernel(void **state)
+TEST(self_test_finds_a_wrong_kernel)
 {
-    (void)state;
     struct matrix_kernels matrix = *backend_cpu.matrix;
     struct sciddicat_kernels sciddicat = *backend_cpu.sciddicat;
     struct kmeans_kernels kmeans = *backend_cpu.kmeans;
@@ -338,9 +326,8 @@ static void self_test_finds_a_wrong_kernel(void **state)
     check_self_test_finds(&ops, "cluster of point 200");
 }
 
-static void select_cpu_opens_the_cpu_and_says_nothing(void **state)
+TEST(select_cpu_opens_the_cpu_and_says_nothing)
 {
-    (void)state;
     struct backend *b;
     char why[200] = "x";
     ASSERT_OK(backend_select("cpu", config(), why, sizeof why, &b));
@@ -349,9 +336,8 @@ static void select_cpu_opens_the_cpu_and_says_nothing(void **state)
     b->ops->close(b);
 }
 
-static void select_of_an_unknown_name_is_a_bad_argument(void **state)
+TEST(select_of_an_unknown_name_is_a_bad_argument)
 {
-    (void)state;
     struct backend *b;
     char why[200];
     assert_int_equal(backend_select("opencl", config(), why, sizeof why, &b), STATUS_BAD_ARGUMENT);
@@ -387,9 +373,8 @@ static void without_it(const char *dir, const char *before)
     }
 }
 
-static void select_auto_falls_back_with_a_reason_and_cuda_does_not(void **state)
+TEST(select_auto_falls_back_with_a_reason_and_cuda_does_not)
 {
-    (void)state;
     struct backend *b;
     char why[400], dir[200];
     const char *set = getenv("LEAT_MODULE_DIR");
@@ -409,22 +394,5 @@ static void select_auto_falls_back_with_a_reason_and_cuda_does_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alloc_aligns_and_gives_what_was_asked_for),
-        cmocka_unit_test(alloc_of_too_much_says_how_much),
-        cmocka_unit_test(host_memory_is_aligned_to_pages),
-        cmocka_unit_test(memory_from_elsewhere_can_be_pinned_for_copies),
-        cmocka_unit_test(copies_keep_to_their_range_and_are_counted),
-        cmocka_unit_test(memory_is_not_filled_once_the_queue_is_stopped),
-        cmocka_unit_test(copies_between_queues_are_in_the_order_of_both),
-        cmocka_unit_test(times_of_queues_that_overlap_count_once),
-        cmocka_unit_test(span_from_beyond_the_end_is_empty),
-        cmocka_unit_test(describe_names_the_device),
-        cmocka_unit_test(self_test_passes_against_the_cpu),
-        cmocka_unit_test(self_test_finds_a_wrong_kernel),
-        cmocka_unit_test(select_cpu_opens_the_cpu_and_says_nothing),
-        cmocka_unit_test(select_of_an_unknown_name_is_a_bad_argument),
-        cmocka_unit_test(select_auto_falls_back_with_a_reason_and_cuda_does_not),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -21,32 +21,28 @@ static void check_all_kinds(size_t n, double centre, double half, size_t degree)
     }
 }
 
-static void values_hold_the_bound(void **state)
+TEST(values_hold_the_bound)
 {
-    (void)state;
     const size_t nodes[] = {1, 2, 3, 9, under_test_size(52, 17), under_test_size(320, 33)};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
         check_all_kinds(nodes[i], 0, 1, 0);
     }
 }
 
-static void a_thousand_nodes_hold_the_bound(void **state)
+TEST(a_thousand_nodes_hold_the_bound)
 {
-    (void)state;
     check_all_kinds(under_test_size(1000, 100), 0, 1, 0);
 }
 
-static void cells_of_every_degree_hold_the_bound(void **state)
+TEST(cells_of_every_degree_hold_the_bound)
 {
-    (void)state;
     for (size_t d = INTERPOLATE_LEAST_DEGREE; d <= INTERPOLATE_MOST_DEGREE; d += 2) {
         check_all_kinds(21, 0, 1, d);
     }
 }
 
-static void intervals_far_away_and_of_any_size_hold_the_bound(void **state)
+TEST(intervals_far_away_and_of_any_size_hold_the_bound)
 {
-    (void)state;
     const size_t n = under_test_size(52, 25);
     check_all_kinds(n, 1e6 + 0.5, 0.5, 0);
     check_all_kinds(n, 1.5e-300, 0.5e-300, 0);
@@ -55,9 +51,8 @@ static void intervals_far_away_and_of_any_size_hold_the_bound(void **state)
     check_all_kinds(40, -1e12, 100, 0);
 }
 
-static void cells_serve_wherever_the_condition_is_small(void **state)
+TEST(cells_serve_wherever_the_condition_is_small)
 {
-    (void)state;
     for (size_t n = 2; n <= under_test_size(320, 100); n = 2 * n + 1) {
         struct polynomial p = make(CHEBYSHEV, n, 3, 2);
         /* the last's condition is 0 at all nodes but one: there is too little of it between two */
@@ -70,9 +65,8 @@ static void cells_serve_wherever_the_condition_is_small(void **state)
     }
 }
 
-static void marked_cells_take_the_barycentric_form(void **state)
+TEST(marked_cells_take_the_barycentric_form)
 {
-    (void)state;
     struct polynomial p = make(EQUISPACED, 9, 0, 1);
     p.x[0] = nextafter(p.x[1], INFINITY); /* several nodes in a cell */
     memcpy(p.node, p.x, 9 * sizeof *p.x);
@@ -92,9 +86,8 @@ static void marked_cells_take_the_barycentric_form(void **state)
     drop(&p);
 }
 
-static void one_node_is_a_constant(void **state)
+TEST(one_node_is_a_constant)
 {
-    (void)state;
     struct polynomial p = make(EQUISPACED, 1, 2, 1);
     p.y[0] = 7;
     struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_AUTO, 0);
@@ -115,9 +108,8 @@ static void one_node_is_a_constant(void **state)
     drop(&p);
 }
 
-static void missing_queries_stay_missing(void **state)
+TEST(missing_queries_stay_missing)
 {
-    (void)state;
     struct polynomial p = make(CHEBYSHEV, 20, 0, 1);
     const enum interpolate_method methods[] = {INTERPOLATE_BY_CELLS, INTERPOLATE_BARYCENTRIC,
                                                INTERPOLATE_FLOATER_HORMANN, INTERPOLATE_SPLINE};
@@ -137,9 +129,8 @@ static void missing_queries_stay_missing(void **state)
     drop(&p);
 }
 
-static void single_precision_queries_are_widened(void **state)
+TEST(single_precision_queries_are_widened)
 {
-    (void)state;
     struct polynomial p = make(CHEBYSHEV, 33, 0, 1);
     struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
     enum { N = 1237 };
@@ -160,9 +151,8 @@ static void single_precision_queries_are_widened(void **state)
     drop(&p);
 }
 
-static void bits_do_not_depend_on_threads_or_cuts(void **state)
+TEST(bits_do_not_depend_on_threads_or_cuts)
 {
-    (void)state;
     enum { N = 9001 };
     struct polynomial p = make(EQUISPACED, 24, 0, 1);
     double *x = room(N * sizeof *x), *first = NULL;
@@ -201,9 +191,8 @@ static void run_backwards(void *context, size_t n, void (*body)(void *arg, size_
     }
 }
 
-static void nodes_are_weighed_on_the_executor_to_the_same_bits(void **state)
+TEST(nodes_are_weighed_on_the_executor_to_the_same_bits)
 {
-    (void)state;
     static const size_t counts[] = {1, 15, 16, 17, 300};
     for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
         size_t n_tasks = 0;
@@ -238,9 +227,8 @@ static void nodes_are_weighed_on_the_executor_to_the_same_bits(void **state)
     }
 }
 
-static void curves_do_not_touch_each_other(void **state)
+TEST(curves_do_not_touch_each_other)
 {
-    (void)state;
     struct polynomial p = make(CHEBYSHEV, 30, 0, 1);
     struct interpolate_setup all = set_up(&p, 2, INTERPOLATE_BY_CELLS, 0);
     struct interpolate_setup one = set_up(&p, 1, INTERPOLATE_BY_CELLS, 0);
@@ -274,9 +262,8 @@ static struct interpolate_terms terms_of(const struct interpolate_setup *s, size
 }
 
 /* Lanes beside each other get points that differ in every way: near a node, far away, outside. */
-static void instruction_sets_give_the_same_bits(void **state)
+TEST(instruction_sets_give_the_same_bits)
 {
-    (void)state;
     enum { N = 8 * INTERPOLATE_LANES };
     if (!under_test_is_cpu()) {
         return;
@@ -328,9 +315,8 @@ static void instruction_sets_give_the_same_bits(void **state)
     drop(&p);
 }
 
-static void five_thousand_nodes_have_finite_weights(void **state)
+TEST(five_thousand_nodes_have_finite_weights)
 {
-    (void)state;
     const size_t n = under_test_size(5000, 500);
     struct polynomial p = make(CHEBYSHEV, n, 0, 1);
     struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BARYCENTRIC, 0);
@@ -360,9 +346,8 @@ static void five_thousand_nodes_have_finite_weights(void **state)
     drop(&p);
 }
 
-static void a_lebesgue_constant_beyond_the_doubles_is_infinite(void **state)
+TEST(a_lebesgue_constant_beyond_the_doubles_is_infinite)
 {
-    (void)state;
     struct polynomial p = make(EQUISPACED, 1200, 0, 1);
     struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BARYCENTRIC, 0);
     assert_true(isinf(s.lebesgue));
@@ -376,9 +361,8 @@ static void a_lebesgue_constant_beyond_the_doubles_is_infinite(void **state)
     drop(&p);
 }
 
-static void lebesgue_constants_are_the_known_ones(void **state)
+TEST(lebesgue_constants_are_the_known_ones)
 {
-    (void)state;
     /* equispaced, of degree 4, 8, 10: L. Brutman, "Lebesgue functions for polynomial interpolation
      * - a survey", 1997; 8 points a gap find all but some percent of it */
     static const struct {
@@ -404,9 +388,8 @@ static void check_refused(const double *x, const double *y, size_t n, const char
     interpolate_setup_release(under_test_queue, &s);
 }
 
-static void what_is_no_polynomial_is_refused(void **state)
+TEST(what_is_no_polynomial_is_refused)
 {
-    (void)state;
     const double y[] = {1, 2, 3, 4, 5}, bad_y[] = {1, (double)INFINITY, 3, 4, 5};
     const double twice[] = {3, -0.0, 2, 0, 7}, missing[] = {1, 2, (double)NAN, 4, 5};
     const double wide[] = {-1.5e308, 0, 1.5e308, 1, 2}, good[] = {5, 4, 3, 2, 1};
@@ -428,9 +411,8 @@ static void what_is_no_polynomial_is_refused(void **state)
     check_refused(good, y, 0, "nodes");
 }
 
-static void auto_weighs_queries_against_cells(void **state)
+TEST(auto_weighs_queries_against_cells)
 {
-    (void)state;
     struct polynomial p = make(CHEBYSHEV, 50, 0, 1);
     const struct {
         uint64_t n_queries;
@@ -450,9 +432,8 @@ static void auto_weighs_queries_against_cells(void **state)
     drop(&p);
 }
 
-static void a_cell_too_rough_for_all_gives_way_to_the_barycentric_form(void **state)
+TEST(a_cell_too_rough_for_all_gives_way_to_the_barycentric_form)
 {
-    (void)state;
     /* nodes in pairs, so close that cells hold several everywhere */
     struct polynomial p = make(EQUISPACED, 200, 0, 1);
     for (size_t j = 0; j < 200; j += 2) {
@@ -467,9 +448,8 @@ static void a_cell_too_rough_for_all_gives_way_to_the_barycentric_form(void **st
 }
 
 /* A plan by an estimate holds where there turn out to be fewer. */
-static void fewer_nodes_never_need_more_memory(void **state)
+TEST(fewer_nodes_never_need_more_memory)
 {
-    (void)state;
     for (size_t n_curves = 1; n_curves <= 100; n_curves += 33) {
         struct interpolate_setup_bytes fewer =
             interpolate_setup_bytes(INTERPOLATE_AUTO, 1, n_curves);
@@ -484,9 +464,8 @@ static void fewer_nodes_never_need_more_memory(void **state)
 }
 
 /* Nodes, values and terms are kept, and nothing else. */
-static void what_makes_no_cells_claims_no_memory_for_them(void **state)
+TEST(what_makes_no_cells_claims_no_memory_for_them)
 {
-    (void)state;
     const enum interpolate_method methods[] = {INTERPOLATE_BARYCENTRIC,
                                                INTERPOLATE_FLOATER_HORMANN};
     const size_t n = 10000, n_curves = 50;
@@ -497,9 +476,8 @@ static void what_makes_no_cells_claims_no_memory_for_them(void **state)
     }
 }
 
-static void a_stopped_queue_ends_soon(void **state)
+TEST(a_stopped_queue_ends_soon)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         return;
     }
@@ -530,29 +508,5 @@ static void a_stopped_queue_ends_soon(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_hold_the_bound),
-        cmocka_unit_test(a_thousand_nodes_hold_the_bound),
-        cmocka_unit_test(cells_of_every_degree_hold_the_bound),
-        cmocka_unit_test(intervals_far_away_and_of_any_size_hold_the_bound),
-        cmocka_unit_test(cells_serve_wherever_the_condition_is_small),
-        cmocka_unit_test(marked_cells_take_the_barycentric_form),
-        cmocka_unit_test(one_node_is_a_constant),
-        cmocka_unit_test(missing_queries_stay_missing),
-        cmocka_unit_test(single_precision_queries_are_widened),
-        cmocka_unit_test(bits_do_not_depend_on_threads_or_cuts),
-        cmocka_unit_test(nodes_are_weighed_on_the_executor_to_the_same_bits),
-        cmocka_unit_test(curves_do_not_touch_each_other),
-        cmocka_unit_test(instruction_sets_give_the_same_bits),
-        cmocka_unit_test(five_thousand_nodes_have_finite_weights),
-        cmocka_unit_test(a_lebesgue_constant_beyond_the_doubles_is_infinite),
-        cmocka_unit_test(lebesgue_constants_are_the_known_ones),
-        cmocka_unit_test(what_is_no_polynomial_is_refused),
-        cmocka_unit_test(auto_weighs_queries_against_cells),
-        cmocka_unit_test(a_cell_too_rough_for_all_gives_way_to_the_barycentric_form),
-        cmocka_unit_test(fewer_nodes_never_need_more_memory),
-        cmocka_unit_test(what_makes_no_cells_claims_no_memory_for_them),
-        cmocka_unit_test(a_stopped_queue_ends_soon),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

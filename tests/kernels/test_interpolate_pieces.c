@@ -164,9 +164,8 @@ static void check_pieces(int kind, size_t n, double centre, double half, bool is
     drop(&p);
 }
 
-static void pieces_hold_the_bound(void **state)
+TEST(pieces_hold_the_bound)
 {
-    (void)state;
     const size_t nodes[] = {1, 2, 3, 4, 5, 9, under_test_size(52, 17)};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
         for (int kind = 0; kind < 2 * KINDS; ++kind) {
@@ -201,9 +200,8 @@ static double *pieces_at(enum interpolate_method method, const double *x, const 
     return got;
 }
 
-static void pchip_stays_within_its_neighbours(void **state)
+TEST(pchip_stays_within_its_neighbours)
 {
-    (void)state;
     const double x[] = {0, 1, 2, 2.5, 2.5001, 7, 8, 9, 50, 51},
                  y[] = {0, 0, 0, 1e9, 1e9, 1e9, -3, -3.5, 4, 4};
     double *got = pieces_at(INTERPOLATE_PCHIP, x, y, 10);
@@ -220,9 +218,8 @@ static void pchip_stays_within_its_neighbours(void **state)
     free(got);
 }
 
-static void pieces_serve_values_near_the_ends_of_the_doubles(void **state)
+TEST(pieces_serve_values_near_the_ends_of_the_doubles)
 {
-    (void)state;
     const double x[] = {0, 1, 2, 4, 5, 6};
     const double size[] = {1.5e308, 0x1p-1000, 0x1p-1060};
     for (size_t k = 0; k < 6; ++k) {
@@ -239,9 +236,8 @@ static void pieces_serve_values_near_the_ends_of_the_doubles(void **state)
     }
 }
 
-static void a_hundred_thousand_nodes_make_a_spline(void **state)
+TEST(a_hundred_thousand_nodes_make_a_spline)
 {
-    (void)state;
     const size_t n = under_test_size(100000, 2000);
     double *x = room(n * sizeof *x), *y = room(n * sizeof *y);
     for (size_t j = 0; j < n; ++j) { /* gaps of 1 and 1/2 in turn */
@@ -261,11 +257,5 @@ static void a_hundred_thousand_nodes_make_a_spline(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_hold_the_bound),
-        cmocka_unit_test(pchip_stays_within_its_neighbours),
-        cmocka_unit_test(pieces_serve_values_near_the_ends_of_the_doubles),
-        cmocka_unit_test(a_hundred_thousand_nodes_make_a_spline),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -19,9 +19,8 @@ static void check_rational(size_t n, double centre, double half, size_t degree)
     }
 }
 
-static void rational_functions_hold_the_bound(void **state)
+TEST(rational_functions_hold_the_bound)
 {
-    (void)state;
     const size_t nodes[] = {1, 2, 3, 4, 9, 52, under_test_size(320, 40)};
     const size_t degrees[] = {0, 1, 3, 8, INTERPOLATE_MOST_BLENDED};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; ++i) {
@@ -52,9 +51,8 @@ static double rational_lebesgue(const struct polynomial *p)
     return (double)most;
 }
 
-static void a_rational_function_has_its_own_lebesgue_constant(void **state)
+TEST(a_rational_function_has_its_own_lebesgue_constant)
 {
-    (void)state;
     for (int kind = 0; kind < KINDS; ++kind) {
         struct polynomial p = make(kind, 60, -4, 3);
         weigh(&p);
@@ -74,9 +72,8 @@ static void a_rational_function_has_its_own_lebesgue_constant(void **state)
     }
 }
 
-static void many_nodes_make_a_rational_function_of_finite_sums(void **state)
+TEST(many_nodes_make_a_rational_function_of_finite_sums)
 {
-    (void)state;
     /* products of all distances are far beyond the doubles, to either side */
     for (double half = 0x1p-1; half < 0x1p9; half *= 0x1p8) {
         const size_t n = under_test_size(5000, 1500);
@@ -102,10 +99,5 @@ static void many_nodes_make_a_rational_function_of_finite_sums(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rational_functions_hold_the_bound),
-        cmocka_unit_test(a_rational_function_has_its_own_lebesgue_constant),
-        cmocka_unit_test(many_nodes_make_a_rational_function_of_finite_sums),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

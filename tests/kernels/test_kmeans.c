@@ -71,9 +71,8 @@ static void check(const struct kmeans_case *c)
     kmeans_answer_done(&want);
 }
 
-static void kmeans_of_every_shape_is_that_of_the_loops(void **state)
+TEST(kmeans_of_every_shape_is_that_of_the_loops)
 {
-    (void)state;
     static const size_t sizes[] = {1, 2, 3, 16, 17, 33};
     static const size_t points[] = {0, 1, 31, 257};
     const size_t n_sizes = sizeof sizes / sizeof *sizes;
@@ -90,9 +89,8 @@ static void kmeans_of_every_shape_is_that_of_the_loops(void **state)
 }
 
 /* The last four: just without a list of points that may move, and just with one. */
-static void kmeans_of_many_columns_or_clusters_is_that_of_the_loops(void **state)
+TEST(kmeans_of_many_columns_or_clusters_is_that_of_the_loops)
 {
-    (void)state;
     static const size_t shapes[][3] = {
         {50, 1000, 3},   {1500, 2, 1000}, {40, 1000, 33}, {300, 70, 17},  {200, 130, 16},
         {257, 33, 1000}, {1200, 1, 1000}, {90, 64, 16},   {70, 600, 500}, {400, 43, 2},
@@ -111,9 +109,8 @@ static void kmeans_of_many_columns_or_clusters_is_that_of_the_loops(void **state
 
 /* Just as many means, and comparisons of centroids, as the CUDA update makes in one launch, and
  * just more: k d <= 1024 and k^2 d <= 16384. */
-static void centroids_are_updated_alike_in_one_launch_and_in_several(void **state)
+TEST(centroids_are_updated_alike_in_one_launch_and_in_several)
 {
-    (void)state;
     static const size_t shapes[][2] = {{1024, 1}, {1025, 1}, {256, 4}, {257, 4}, {64, 16},
                                        {65, 16},  {56, 17},  {57, 17}, {1, 128}, {1, 129}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
@@ -126,9 +123,8 @@ static void centroids_are_updated_alike_in_one_launch_and_in_several(void **stat
     }
 }
 
-static void kmeans_of_several_tasks_is_that_of_the_loops(void **state)
+TEST(kmeans_of_several_tasks_is_that_of_the_loops)
 {
-    (void)state;
     struct kmeans_case c = blobs(under_test_size(4 * 4096 + 5, 4096 + 5), 2, 5, DTYPE_F64);
     check(&c);
     done(&c);
@@ -138,9 +134,8 @@ static void kmeans_of_several_tasks_is_that_of_the_loops(void **state)
 }
 
 /* Clusters that overlap, so that points keep moving for long. */
-static void bounds_change_no_bit_of_many_iterations(void **state)
+TEST(bounds_change_no_bit_of_many_iterations)
 {
-    (void)state;
     for (size_t d = 1; d <= 5; ++d) {
         struct kmeans_case c = blobs(1500, d, 9, d % 2 == 0 ? DTYPE_F32 : DTYPE_F64);
         for (size_t i = 0; i < c.n * d; ++i) {
@@ -156,9 +151,8 @@ static void bounds_change_no_bit_of_many_iterations(void **state)
 }
 
 /* Whole numbers: distances tie all the time, and go to the lowest cluster. */
-static void ties_go_to_the_lowest_cluster(void **state)
+TEST(ties_go_to_the_lowest_cluster)
 {
-    (void)state;
     struct kmeans_case c = blobs(900, 2, 8, DTYPE_F64);
     for (size_t i = 0; i < c.n; ++i) {
         const size_t row = i / 30;
@@ -176,9 +170,8 @@ static void ties_go_to_the_lowest_cluster(void **state)
     done(&c);
 }
 
-static void every_point_may_be_a_cluster(void **state)
+TEST(every_point_may_be_a_cluster)
 {
-    (void)state;
     for (size_t n = 1; n <= 33; n += 8) {
         struct kmeans_case c = blobs(n, 3, n, DTYPE_F64);
         memcpy(c.start, c.x, n * 3 * sizeof *c.start);
@@ -191,9 +184,8 @@ static void every_point_may_be_a_cluster(void **state)
     }
 }
 
-static void an_offset_costs_no_digits(void **state)
+TEST(an_offset_costs_no_digits)
 {
-    (void)state;
     for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
         struct kmeans_case c = blobs(700, 4, 5, (enum dtype)type);
         for (size_t i = 0; i < c.n * c.d; ++i) {
@@ -211,18 +203,16 @@ static void an_offset_costs_no_digits(void **state)
 }
 
 /* The outlier makes its column's unit large: the others are still cut off at 2^-100 of it. */
-static void an_outlier_costs_the_others_no_digits(void **state)
+TEST(an_outlier_costs_the_others_no_digits)
 {
-    (void)state;
     struct kmeans_case c = blobs(500, 3, 4, DTYPE_F64);
     c.x[(size_t)3 * 77 + 1] = 1e12;
     check(&c);
     done(&c);
 }
 
-static void weights_scale_differences(void **state)
+TEST(weights_scale_differences)
 {
-    (void)state;
     static const double weight[] = {0.25, 3, 0, 1e-3, 0.7};
     struct kmeans_case c = blobs(600, 5, 6, DTYPE_F64);
     c.weight = malloc(sizeof weight);
@@ -258,9 +248,8 @@ static void add_mass(struct kmeans_case *c, size_t column)
 
 /* Rows in registers, in shared memory, and in tiles; sums of a thread's own, and not; the column of
  * masses first, last, and between. */
-static void points_with_masses_are_clustered_as_by_the_loops(void **state)
+TEST(points_with_masses_are_clustered_as_by_the_loops)
 {
-    (void)state;
     static const size_t shapes[][3] = {{700, 2, 5},    {700, 3, 7},    {257, 4, 3},  {900, 17, 6},
                                        {300, 70, 17},  {50, 1000, 3},  {400, 44, 2}, {200, 15, 472},
                                        {40, 1000, 33}, {1500, 2, 300}, {9000, 3, 4}};
@@ -275,9 +264,8 @@ static void points_with_masses_are_clustered_as_by_the_loops(void **state)
 }
 
 /* Those without a mass do not come. */
-static void empty_clusters_take_the_farthest_points_with_a_mass(void **state)
+TEST(empty_clusters_take_the_farthest_points_with_a_mass)
 {
-    (void)state;
     for (size_t d = 2; d < 50; d += 45) {
         struct kmeans_case c = blobs(400, d, 7, DTYPE_F64);
         add_mass(&c, 1);
@@ -295,9 +283,8 @@ static void empty_clusters_take_the_farthest_points_with_a_mass(void **state)
 }
 
 /* Magnitudes at which bounds leave the floats, and squares their digits. */
-static void tiny_and_huge_points_are_assigned_like_any(void **state)
+TEST(tiny_and_huge_points_are_assigned_like_any)
 {
-    (void)state;
     static const double scale[] = {1e-150, 1e-60, 1e-27, 1e-22, 1e-19, 1e18, 1e20, 1e45, 1e140};
     for (size_t i = 0; i < sizeof scale / sizeof *scale; ++i) {
         struct kmeans_case c = blobs(400, 2, 5, DTYPE_F64);
@@ -313,9 +300,8 @@ static void tiny_and_huge_points_are_assigned_like_any(void **state)
     }
 }
 
-static void empty_clusters_take_the_farthest_points(void **state)
+TEST(empty_clusters_take_the_farthest_points)
 {
-    (void)state;
     struct kmeans_case c = blobs(400, 2, 7, DTYPE_F64);
     for (size_t i = 2; i < c.k; ++i) { /* five that get nothing */
         c.start[2 * i] = 1e5 + (double)i;
@@ -331,9 +317,8 @@ static void empty_clusters_take_the_farthest_points(void **state)
     done(&c);
 }
 
-static void of_points_as_far_the_first_is_taken(void **state)
+TEST(of_points_as_far_the_first_is_taken)
 {
-    (void)state;
     struct kmeans_case c = blobs(64, 1, 2, DTYPE_F64);
     for (size_t i = 0; i < c.n; ++i) {
         c.x[i] = i % 5 == 3 ? (i % 2 == 0 ? 4 : -4) : 0; /* 3, 8, 13, ... are as far from 0 */
@@ -349,9 +334,8 @@ static void of_points_as_far_the_first_is_taken(void **state)
     done(&c);
 }
 
-static void points_that_are_all_equal_leave_clusters_empty(void **state)
+TEST(points_that_are_all_equal_leave_clusters_empty)
 {
-    (void)state;
     struct kmeans_case c = blobs(100, 3, 4, DTYPE_F64);
     for (size_t i = 0; i < c.n * c.d; ++i) {
         c.x[i] = 0.1;
@@ -370,9 +354,8 @@ static void points_that_are_all_equal_leave_clusters_empty(void **state)
     done(&c);
 }
 
-static void the_same_bits_for_any_number_of_threads(void **state)
+TEST(the_same_bits_for_any_number_of_threads)
 {
-    (void)state;
     struct kmeans_case c = blobs(under_test_size(30000, 9000), 5, 11, DTYPE_F64);
     under_test_threads(1);
     struct kmeans_answer one = kmeans_by_kernels(&c, (struct kmeans_way){false, 0});
@@ -389,9 +372,8 @@ static void the_same_bits_for_any_number_of_threads(void **state)
 }
 
 /* What stands in memory beyond 2^24 is where sums in floats, and counts in them, end. */
-static void a_cluster_may_have_more_than_2_to_the_24_points(void **state)
+TEST(a_cluster_may_have_more_than_2_to_the_24_points)
 {
-    (void)state;
     const size_t rounds = under_test_size(300, 3);
     struct kmeans_case c = blobs(65536, 1, 1, DTYPE_F64);
     struct span points = under_test_put_numbers(c.x, c.n, c.type);
@@ -419,9 +401,8 @@ static void a_cluster_may_have_more_than_2_to_the_24_points(void **state)
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-static void range_finds_extremes_and_the_first_bad_point(void **state)
+TEST(range_finds_extremes_and_the_first_bad_point)
 {
-    (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t b = 0; b < 3; ++b) {
         for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
@@ -490,9 +471,8 @@ static void squares(enum dtype type, size_t n, size_t d)
     done(&c);
 }
 
-static void squares_are_exact_sums(void **state)
+TEST(squares_are_exact_sums)
 {
-    (void)state;
     squares(DTYPE_F32, 9001, 3);
     squares(DTYPE_F64, 9001, 3);
 }
@@ -620,9 +600,8 @@ static double *drawn_by_loops(const struct kmeans_case *c)
     return out;
 }
 
-static void draws_do_not_depend_on_how_they_are_cut(void **state)
+TEST(draws_do_not_depend_on_how_they_are_cut)
 {
-    (void)state;
     static const size_t pieces[] = {100000, 1, 31, 1000};
     struct kmeans_case c = blobs(1500, 3, 9, DTYPE_F64);
     double *want = drawn_by_loops(&c);
@@ -660,9 +639,8 @@ static void check_draws(const struct kmeans_case *c)
 
 /* Just with so many trials, and one more; rows in registers, in shared memory, in tiles; with
  * weights of columns, and masses of points. */
-static void every_shape_draws_what_the_loops_draw(void **state)
+TEST(every_shape_draws_what_the_loops_draw)
 {
-    (void)state;
     static const size_t shapes[][3] = {{1, 1, 1},    {40, 1, 2},   {500, 2, 7},   {500, 2, 8},
                                        {700, 3, 20}, {700, 5, 21}, {300, 17, 54}, {300, 4, 55},
                                        {31, 2, 31},  {90, 600, 9}, {4500, 2, 3}};
@@ -684,9 +662,8 @@ static void every_shape_draws_what_the_loops_draw(void **state)
     }
 }
 
-static void trials_are_two_and_the_logarithm(void **state)
+TEST(trials_are_two_and_the_logarithm)
 {
-    (void)state;
     for (size_t k = 1; k < 100000; k += k < 3000 ? 1 : 97) {
         assert_int_equal(kmeans_trials(k), 2 + (size_t)floor(log((double)k)));
     }
@@ -695,9 +672,8 @@ static void trials_are_two_and_the_logarithm(void **state)
 
 /* Thirty blobs ten deviations apart, 50 points each: without trials every third run misses one, and
  * has an inertia of more than 4,500. */
-static void trials_find_blobs_that_lie_apart(void **state)
+TEST(trials_find_blobs_that_lie_apart)
 {
-    (void)state;
     enum { BLOBS = 30, EACH = 50, ACROSS = 6 };
     const size_t n_runs = under_test_size(20, 4);
     struct kmeans_case c = blobs((size_t)BLOBS * EACH, 2, BLOBS, DTYPE_F64);
@@ -732,9 +708,8 @@ static void trials_find_blobs_that_lie_apart(void **state)
 }
 
 /* Once it is a centroid, 2^-40 of the potential remains. */
-static void trials_are_told_apart_beside_an_outlier(void **state)
+TEST(trials_are_told_apart_beside_an_outlier)
 {
-    (void)state;
     struct kmeans_case c = blobs(1500, 2, 20, DTYPE_F64);
     c.x[2 * 777] = 2e7;
     double *want = drawn_by_loops(&c), *got = drawn(&c, 400, true);
@@ -744,9 +719,8 @@ static void trials_are_told_apart_beside_an_outlier(void **state)
     done(&c);
 }
 
-static void fewer_distinct_points_than_clusters_draw_the_first_again(void **state)
+TEST(fewer_distinct_points_than_clusters_draw_the_first_again)
 {
-    (void)state;
     struct kmeans_case c = blobs(30, 2, 5, DTYPE_F64);
     for (size_t i = 0; i < c.n; ++i) {
         c.x[2 * i] = i % 3 == 0 ? 1 : 2;
@@ -765,9 +739,8 @@ static void fewer_distinct_points_than_clusters_draw_the_first_again(void **stat
 
 /* Of N draws, those of a point with share p are N p off by less than 6 standard deviations,
  * sqrt(N p (1 - p)): chance exceeds that once in 5e8. */
-static void points_are_drawn_by_their_weight(void **state)
+TEST(points_are_drawn_by_their_weight)
 {
-    (void)state;
     enum { POINTS = 7 };
     const size_t n_draws = under_test_size(4000, 300);
     const struct kmeans_kernels *k = under_test_ops()->kmeans;
@@ -825,9 +798,8 @@ static int let_all_blocks_run(void **state)
 
 /* Rows in registers; rows and sums that fit shared memory, two points a lane and one; sums that do
  * not fit; rows that do not; neither. */
-static void few_blocks_take_many_rounds(void **state)
+TEST_BETWEEN(few_blocks_take_many_rounds, let_three_blocks_run, let_all_blocks_run)
 {
-    (void)state;
     if (under_test_is_cpu()) {
         skip();
     }
@@ -854,9 +826,8 @@ static void few_blocks_take_many_rounds(void **state)
 
 /* Of numbers that round to 2^50 units 8192 are too many for an integer, and one block would give
  * each thread 32768: cells, and then d2, which are half as large. */
-static void no_block_takes_more_points_than_its_sums_hold(void **state)
+TEST_BETWEEN(no_block_takes_more_points_than_its_sums_hold, let_one_block_run, let_all_blocks_run)
 {
-    (void)state;
     if (under_test_is_cpu()) {
         skip();
     }
@@ -872,9 +843,8 @@ static void no_block_takes_more_points_than_its_sums_hold(void **state)
 }
 
 /* More of them than an integer holds, 4096, by 256 threads. */
-static void a_thread_may_add_up_any_number_of_squares(void **state)
+TEST_BETWEEN(a_thread_may_add_up_any_number_of_squares, let_one_block_run, let_all_blocks_run)
 {
-    (void)state;
     if (under_test_is_cpu()) {
         skip();
     }
@@ -884,9 +854,8 @@ static void a_thread_may_add_up_any_number_of_squares(void **state)
 
 /* --- the rule --------------------------------------------------------------------------------- */
 
-static void means_are_rounded_once(void **state)
+TEST(means_are_rounded_once)
 {
-    (void)state;
     struct reference_random g = {77};
     for (int i = 0; i < 20000; ++i) {
         const size_t n = 1 + (size_t)(reference_uniform(&g) * (i % 2 == 0 ? 5 : 2000));
@@ -913,9 +882,8 @@ static void means_are_rounded_once(void **state)
 }
 
 /* Halfway between two doubles, and just beside: to even, up, down. */
-static void means_are_rounded_to_even(void **state)
+TEST(means_are_rounded_to_even)
 {
-    (void)state;
     const double unit = 0x1p-49; /* of numbers up to 2 */
     struct kmeans_sum sum = {{0}, {0}};
     kmeans_sum_add(&sum, kmeans_split(1, 1 / unit));
@@ -930,9 +898,8 @@ static void means_are_rounded_to_even(void **state)
     assert_true(kmeans_mean(sum, 1, unit) == 1 + 0x1p-51);
 }
 
-static void units_hold_the_largest_number(void **state)
+TEST(units_hold_the_largest_number)
 {
-    (void)state;
     static const double largest[] = {0,     0x1p-1074, 1e-310, 0x1p-1022, 1e-300,
                                      0.999, 1,         1.001,  1e300,     0x1.fffffffffffffp1023};
     for (size_t i = 0; i < sizeof largest / sizeof *largest; ++i) {
@@ -946,9 +913,8 @@ static void units_hold_the_largest_number(void **state)
 }
 
 /* s^2 / 3 + ... and its parts are off by a few units in the last place of the logarithm. */
-static void the_own_logarithm_is_that_of_the_library(void **state)
+TEST(the_own_logarithm_is_that_of_the_library)
 {
-    (void)state;
     struct reference_random g = {5};
     for (int i = 0; i < 100000; ++i) {
         struct philox_words w = {{0}};
@@ -965,9 +931,8 @@ static void the_own_logarithm_is_that_of_the_library(void **state)
 
 /* --- stopping --------------------------------------------------------------------------------- */
 
-static void long_passes_end_once_the_queue_is_stopped(void **state)
+TEST(long_passes_end_once_the_queue_is_stopped)
 {
-    (void)state;
     if (!under_test_is_cpu()) { /* kernels on a device end by themselves */
         skip();
     }
@@ -1036,11 +1001,10 @@ static struct solved solve_array(const struct kmeans_case *c, bool there, size_t
     return out;
 }
 
-static void points_that_are_on_the_backend_give_what_rows_give(void **state)
+TEST(points_that_are_on_the_backend_give_what_rows_give)
 {
     struct kmeans_case c = blobs(2000, 3, 5, DTYPE_F64);
     const struct solved rows = solve_array(&c, false, 0);
-    (void)state;
     assert_true(rows.silhouette > 0.3);
     for (size_t behind = 0; behind < 40; behind += 24) {
         const struct solved there = solve_array(&c, true, behind);
@@ -1054,46 +1018,5 @@ static void points_that_are_on_the_backend_give_what_rows_give(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kmeans_of_every_shape_is_that_of_the_loops),
-        cmocka_unit_test(kmeans_of_many_columns_or_clusters_is_that_of_the_loops),
-        cmocka_unit_test(centroids_are_updated_alike_in_one_launch_and_in_several),
-        cmocka_unit_test(kmeans_of_several_tasks_is_that_of_the_loops),
-        cmocka_unit_test(bounds_change_no_bit_of_many_iterations),
-        cmocka_unit_test(ties_go_to_the_lowest_cluster),
-        cmocka_unit_test(every_point_may_be_a_cluster),
-        cmocka_unit_test(an_offset_costs_no_digits),
-        cmocka_unit_test(an_outlier_costs_the_others_no_digits),
-        cmocka_unit_test(weights_scale_differences),
-        cmocka_unit_test(points_with_masses_are_clustered_as_by_the_loops),
-        cmocka_unit_test(empty_clusters_take_the_farthest_points_with_a_mass),
-        cmocka_unit_test(tiny_and_huge_points_are_assigned_like_any),
-        cmocka_unit_test(empty_clusters_take_the_farthest_points),
-        cmocka_unit_test(of_points_as_far_the_first_is_taken),
-        cmocka_unit_test(points_that_are_all_equal_leave_clusters_empty),
-        cmocka_unit_test(the_same_bits_for_any_number_of_threads),
-        cmocka_unit_test(a_cluster_may_have_more_than_2_to_the_24_points),
-        cmocka_unit_test(range_finds_extremes_and_the_first_bad_point),
-        cmocka_unit_test(squares_are_exact_sums),
-        cmocka_unit_test(draws_do_not_depend_on_how_they_are_cut),
-        cmocka_unit_test(every_shape_draws_what_the_loops_draw),
-        cmocka_unit_test(trials_are_two_and_the_logarithm),
-        cmocka_unit_test(trials_find_blobs_that_lie_apart),
-        cmocka_unit_test(trials_are_told_apart_beside_an_outlier),
-        cmocka_unit_test(fewer_distinct_points_than_clusters_draw_the_first_again),
-        cmocka_unit_test(points_are_drawn_by_their_weight),
-        cmocka_unit_test_setup_teardown(few_blocks_take_many_rounds, let_three_blocks_run,
-                                        let_all_blocks_run),
-        cmocka_unit_test_setup_teardown(no_block_takes_more_points_than_its_sums_hold,
-                                        let_one_block_run, let_all_blocks_run),
-        cmocka_unit_test_setup_teardown(a_thread_may_add_up_any_number_of_squares,
-                                        let_one_block_run, let_all_blocks_run),
-        cmocka_unit_test(means_are_rounded_once),
-        cmocka_unit_test(means_are_rounded_to_even),
-        cmocka_unit_test(units_hold_the_largest_number),
-        cmocka_unit_test(the_own_logarithm_is_that_of_the_library),
-        cmocka_unit_test(points_that_are_on_the_backend_give_what_rows_give),
-        cmocka_unit_test(long_passes_end_once_the_queue_is_stopped),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

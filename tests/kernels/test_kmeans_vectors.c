@@ -5,13 +5,10 @@
  */
 #include "kernels/kmeans/kmeans_pass_cpu.h"
 #include "tests/support/reference.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 struct tile_case {
     size_t n, d, k;
@@ -121,9 +118,8 @@ static void check_nearest(const struct kmeans_vectors *set, const struct tile_ca
     free(want);
 }
 
-static void every_set_computes_what_the_plain_one_does(void **state)
+TEST(every_set_computes_what_the_plain_one_does)
 {
-    (void)state;
     static const size_t points[] = {1, 3, 4, 5, 8, 13, 16, 31, 63, 64};
     static const size_t columns[] = {1, 2, 3, 4, 5, 8, 17, 70};
     static const size_t clusters[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 33};
@@ -144,8 +140,5 @@ static void every_set_computes_what_the_plain_one_does(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_set_computes_what_the_plain_one_does),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -133,9 +133,8 @@ static void job_free(struct job *job)
     room_free(&job->room);
 }
 
-static void every_run_ends_as_it_does_alone(void **state)
+TEST(every_run_ends_as_it_does_alone)
 {
-    (void)state;
     static const struct slope slopes[] = {
         {40, 37, 0.1, SCIDDICAT_WALL, 60, 0},   {40, 37, 0.1, SCIDDICAT_SINK, 120, 7},
         {33, 64, 0.1, SCIDDICAT_COMPAT, 61, 5}, {1, 9, 0.5, SCIDDICAT_WALL, 3, 0},
@@ -169,9 +168,8 @@ static void every_run_ends_as_it_does_alone(void **state)
 }
 
 /* Some come to rest, at steps that differ; others go on. */
-static void runs_come_to_rest_one_by_one(void **state)
+TEST(runs_come_to_rest_one_by_one)
 {
-    (void)state;
     const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, under_test_size(1000, 60), 10};
     const size_t n = under_test_size(9, 3);
     struct job job;
@@ -186,9 +184,8 @@ static void runs_come_to_rest_one_by_one(void **state)
     job_free(&job);
 }
 
-static void a_sweep_ends_where_its_caller_says(void **state)
+TEST(a_sweep_ends_where_its_caller_says)
 {
-    (void)state;
     const uint64_t settle = under_test_size(20, 3);
     const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, 3 * settle, settle};
     struct job job;
@@ -205,9 +202,8 @@ static void a_sweep_ends_where_its_caller_says(void **state)
 }
 
 /* What is counted is what is given. */
-static void the_room_counts_what_runs_side_by_side_take(void **state)
+TEST(the_room_counts_what_runs_side_by_side_take)
 {
-    (void)state;
     const struct slope slope = {40, 37, 0.1, SCIDDICAT_WALL, 60, 0};
     struct job job;
     job_new(&slope, 7, 3, &job);
@@ -224,11 +220,5 @@ static void the_room_counts_what_runs_side_by_side_take(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_run_ends_as_it_does_alone),
-        cmocka_unit_test(runs_come_to_rest_one_by_one),
-        cmocka_unit_test(a_sweep_ends_where_its_caller_says),
-        cmocka_unit_test(the_room_counts_what_runs_side_by_side_take),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

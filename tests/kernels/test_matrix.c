@@ -179,9 +179,8 @@ static void check_survey(const struct known *k)
     free(v);
 }
 
-static void survey_counts_and_medians_are_exact(void **state)
+TEST(survey_counts_and_medians_are_exact)
 {
-    (void)state;
     over_matrices(check_survey);
 }
 
@@ -199,15 +198,13 @@ static void check_kth(const struct known *k)
     free(v);
 }
 
-static void kth_abs_is_the_value_of_that_rank(void **state)
+TEST(kth_abs_is_the_value_of_that_rank)
 {
-    (void)state;
     over_matrices(check_kth);
 }
 
-static void ranks_among_a_million_equal_or_close_values_are_exact(void **state)
+TEST(ranks_among_a_million_equal_or_close_values_are_exact)
 {
-    (void)state;
     for (int fill = FILL_ENDS; fill <= FILL_CLOSE; ++fill) {
         struct known k = make(under_test_size(1700, 130), under_test_size(1024, 100), DTYPE_F64,
                               (enum fill)fill);
@@ -254,9 +251,8 @@ static void check_select(const struct known *k)
     free(p);
 }
 
-static void select_gives_every_pair_beyond_the_cut_in_order(void **state)
+TEST(select_gives_every_pair_beyond_the_cut_in_order)
 {
-    (void)state;
     over_matrices(check_select);
 }
 
@@ -302,9 +298,8 @@ static void check_condensed(const struct known *k)
     free(got);
 }
 
-static void condensed_is_the_upper_triangle_in_any_pieces(void **state)
+TEST(condensed_is_the_upper_triangle_in_any_pieces)
 {
-    (void)state;
     over_matrices(check_condensed);
 }
 
@@ -364,9 +359,8 @@ static void check_heatmap(const struct known *k)
     free(order);
 }
 
-static void heatmap_averages_what_is_defined(void **state)
+TEST(heatmap_averages_what_is_defined)
 {
-    (void)state;
     over_matrices(check_heatmap);
 }
 
@@ -424,15 +418,13 @@ static void check_bands(const struct known *k)
     free(most);
 }
 
-static void bands_give_what_the_matrix_gives(void **state)
+TEST(bands_give_what_the_matrix_gives)
 {
-    (void)state;
     over_matrices(check_bands);
 }
 
-static void survey_of_no_series_is_empty(void **state)
+TEST(survey_of_no_series_is_empty)
 {
-    (void)state;
     const struct matrix_kernels *kernels = under_test_ops()->matrix;
     struct matrix m = {.n_series = 0, .panel = 4, .type = DTYPE_F64};
     struct matrix_survey survey;
@@ -474,9 +466,8 @@ static void put_bounded(double *v, size_t n, size_t up_to, bool mirrored)
     }
 }
 
-static void medians_beside_the_bounds_of_the_sample_are_exact(void **state)
+TEST(medians_beside_the_bounds_of_the_sample_are_exact)
 {
-    (void)state;
     for (size_t n = 1024; n <= 1026; ++n) {
         for (size_t k = 0; k < 16; ++k) {
             const size_t room = 2 * n + 256;
@@ -493,16 +484,5 @@ static void medians_beside_the_bounds_of_the_sample_are_exact(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(survey_counts_and_medians_are_exact),
-        cmocka_unit_test(kth_abs_is_the_value_of_that_rank),
-        cmocka_unit_test(ranks_among_a_million_equal_or_close_values_are_exact),
-        cmocka_unit_test(select_gives_every_pair_beyond_the_cut_in_order),
-        cmocka_unit_test(condensed_is_the_upper_triangle_in_any_pieces),
-        cmocka_unit_test(heatmap_averages_what_is_defined),
-        cmocka_unit_test(bands_give_what_the_matrix_gives),
-        cmocka_unit_test(survey_of_no_series_is_empty),
-        cmocka_unit_test(medians_beside_the_bounds_of_the_sample_are_exact),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -71,9 +71,8 @@ static double *room(size_t n)
     return x;
 }
 
-static void means_of_every_shape_match_the_reference(void **state)
+TEST(means_of_every_shape_match_the_reference)
 {
-    (void)state;
     static const size_t series[] = {1, 2, 3, 33, 257};
     static const size_t samples[] = {0, 1, 2, 31, 32, 33, 257, 1024, 1025, 8192};
     for (size_t a = 0; a < sizeof series / sizeof *series; ++a) {
@@ -93,9 +92,8 @@ static void means_of_every_shape_match_the_reference(void **state)
     }
 }
 
-static void means_of_a_long_series_are_cut_into_chunks(void **state)
+TEST(means_of_a_long_series_are_cut_into_chunks)
 {
-    (void)state;
     size_t n = 3 * 65536 + 77;
     struct case_of c = {2, n, 0, DTYPE_F64, room(2 * n)};
     reference_walks(4, 2, n, c.x);
@@ -105,9 +103,8 @@ static void means_of_a_long_series_are_cut_into_chunks(void **state)
     free(c.x);
 }
 
-static void means_pass_over_missing_samples(void **state)
+TEST(means_pass_over_missing_samples)
 {
-    (void)state;
     size_t n_series = 9, n = 1500;
     struct case_of c = {n_series, n, 1, DTYPE_F64, room(n_series * n)};
     reference_noise(6, n_series, n, c.x);
@@ -121,9 +118,8 @@ static void means_pass_over_missing_samples(void **state)
     free(c.x);
 }
 
-static void means_of_a_constant_series_have_no_variance(void **state)
+TEST(means_of_a_constant_series_have_no_variance)
 {
-    (void)state;
     size_t n = 5000;
     struct case_of c = {1, n, 0, DTYPE_F64, room(n)};
     for (size_t t = 0; t < n; ++t) {
@@ -137,9 +133,8 @@ static void means_of_a_constant_series_have_no_variance(void **state)
     free(c.x);
 }
 
-static void means_survive_a_first_sample_far_away(void **state)
+TEST(means_survive_a_first_sample_far_away)
 {
-    (void)state;
     size_t n = 3000;
     struct case_of c = {2, n, 0, DTYPE_F64, room(2 * n)};
     reference_noise(8, 2, n, c.x);
@@ -149,9 +144,8 @@ static void means_survive_a_first_sample_far_away(void **state)
     free(c.x);
 }
 
-static void means_keep_the_digits_of_an_offset(void **state)
+TEST(means_keep_the_digits_of_an_offset)
 {
-    (void)state;
     size_t n = 65536;
     struct case_of c = {1, n, 0, DTYPE_F64, room(n)};
     struct reference_random g = {9};
@@ -162,9 +156,8 @@ static void means_keep_the_digits_of_an_offset(void **state)
     free(c.x);
 }
 
-static void a_series_is_degenerate_of_few_samples_of_one_value_and_beyond_the_doubles(void **state)
+TEST(a_series_is_degenerate_of_few_samples_of_one_value_and_beyond_the_doubles)
 {
-    (void)state;
     assert_false(moments_degenerate(2, 2, 1, 0.5, 1));
     assert_true(moments_degenerate(2, 1, 1, 0.5, 1));
     assert_true(moments_degenerate(5, 4, 1, 0.5, 1));
@@ -182,9 +175,8 @@ static void a_series_is_degenerate_of_few_samples_of_one_value_and_beyond_the_do
 }
 
 /* The sum of samples less their rounded mean has a square beyond the doubles. */
-static void means_of_the_largest_squares_are_right(void **state)
+TEST(means_of_the_largest_squares_are_right)
 {
-    (void)state;
     size_t n = 1024;
     struct case_of c = {1, n, 0, DTYPE_F64, room(n)};
     for (size_t t = 0; t < n; ++t) {
@@ -194,9 +186,8 @@ static void means_of_the_largest_squares_are_right(void **state)
     free(c.x);
 }
 
-static void means_are_the_same_bits_on_every_run(void **state)
+TEST(means_are_the_same_bits_on_every_run)
 {
-    (void)state;
     size_t n_series = 5, n = 200000;
     struct case_of c = {n_series, n, 0, DTYPE_F64, room(n_series * n)};
     reference_noise(10, n_series, n, c.x);
@@ -213,16 +204,5 @@ static void means_are_the_same_bits_on_every_run(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(means_of_every_shape_match_the_reference),
-        cmocka_unit_test(means_of_a_long_series_are_cut_into_chunks),
-        cmocka_unit_test(means_pass_over_missing_samples),
-        cmocka_unit_test(means_of_a_constant_series_have_no_variance),
-        cmocka_unit_test(means_survive_a_first_sample_far_away),
-        cmocka_unit_test(means_keep_the_digits_of_an_offset),
-        cmocka_unit_test(a_series_is_degenerate_of_few_samples_of_one_value_and_beyond_the_doubles),
-        cmocka_unit_test(means_of_the_largest_squares_are_right),
-        cmocka_unit_test(means_are_the_same_bits_on_every_run),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -141,9 +141,8 @@ static void check(const struct shape *s)
     free(t.r);
 }
 
-static void groups_of_all_sizes_have_the_coefficients_of_their_pairs(void **state)
+TEST(groups_of_all_sizes_have_the_coefficients_of_their_pairs)
 {
-    (void)state;
     static const struct shape shapes[] = {
         {17, 64, {1}, 1, 3, false, 0, 0},
         {100, 64, {2, 1, 64, 3, 2, 65, 31}, 7, 2, true, 0, 0},
@@ -157,18 +156,16 @@ static void groups_of_all_sizes_have_the_coefficients_of_their_pairs(void **stat
     }
 }
 
-static void many_small_groups_are_not_mixed_up(void **state)
+TEST(many_small_groups_are_not_mixed_up)
 {
-    (void)state;
     const struct shape side_by_side = {24, 1024, {4}, 1, 4096, false, 0, 0},
                        scattered = {8, 1024, {3, 4, 5}, 3, 700, true, 0, 0};
     check(&side_by_side);
     check(&scattered);
 }
 
-static void series_with_gaps_have_the_coefficients_of_their_samples_in_common(void **state)
+TEST(series_with_gaps_have_the_coefficients_of_their_samples_in_common)
 {
-    (void)state;
     static const struct shape shapes[] = {
         {90, 64, {2, 5, 40}, 3, 3, true, 0.2, 0},
         {60, 64, {70, 1, 258}, 3, 1, false, 0.1, 10},
@@ -180,10 +177,5 @@ static void series_with_gaps_have_the_coefficients_of_their_samples_in_common(vo
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_of_all_sizes_have_the_coefficients_of_their_pairs),
-        cmocka_unit_test(many_small_groups_are_not_mixed_up),
-        cmocka_unit_test(series_with_gaps_have_the_coefficients_of_their_samples_in_common),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -397,9 +397,8 @@ static int try_all(size_t n_series, size_t n_samples, size_t panel)
 
 /* --- the tests ------------------------------------------------------------------------------- */
 
-static void bounds_hold_for_few_samples(void **state)
+TEST(bounds_hold_for_few_samples)
 {
-    (void)state;
     static const size_t samples[] = {2, 3, 17, 65, 1100};
     int failed = 0;
     for (size_t k = 0; k < sizeof samples / sizeof *samples; ++k) {
@@ -408,15 +407,13 @@ static void bounds_hold_for_few_samples(void **state)
     assert_int_equal(failed, 0);
 }
 
-static void bounds_hold_across_tiles(void **state)
+TEST(bounds_hold_across_tiles)
 {
-    (void)state;
     assert_int_equal(try_some(1, 3, under_test_size(131, 13), 300, 131), 0);
 }
 
-static void bounds_hold_for_long_series(void **state)
+TEST(bounds_hold_for_long_series)
 {
-    (void)state;
     assert_int_equal(try_all(6, under_test_size(13000, 14000), 6) +
                          try_some(0, 3, 7, under_test_size(33001, 3300), 4),
                      0);
@@ -424,9 +421,8 @@ static void bounds_hold_for_long_series(void **state)
 
 /* More than the slab of 2^19; 2^20 on a device, and where $LEAT_TEST_LARGE is set. Every kind
  * crosses the ends of shorter slabs in the tests above. */
-static void bounds_hold_for_the_longest_series(void **state)
+TEST(bounds_hold_for_the_longest_series)
 {
-    (void)state;
     const size_t n_samples = under_test_size(is_quick() ? 530000 : (size_t)1 << 20, 5000);
     assert_int_equal(try_some(0, 8, is_quick() ? 3 : 4, n_samples, 4), 0);
 }
@@ -479,9 +475,8 @@ static void try_many(const struct hostile_kind *kind, size_t n_samples)
     free(in.x);
 }
 
-static void bounds_hold_for_many_long_series(void **state)
+TEST(bounds_hold_for_many_long_series)
 {
-    (void)state;
     if (under_test_is_cpu() || under_test_size(1, 0) == 0) {
         skip(); /* minutes of work, for a way that only the device has */
     }
@@ -492,12 +487,5 @@ static void bounds_hold_for_many_long_series(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_hold_for_few_samples),
-        cmocka_unit_test(bounds_hold_across_tiles),
-        cmocka_unit_test(bounds_hold_for_long_series),
-        cmocka_unit_test(bounds_hold_for_the_longest_series),
-        cmocka_unit_test(bounds_hold_for_many_long_series),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

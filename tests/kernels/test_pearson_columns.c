@@ -160,9 +160,8 @@ static void check(const struct columns_case *c)
 
 /* --- complete series ------------------------------------------------------------------------- */
 
-static void columns_of_every_shape_match_the_reference(void **state)
+TEST(columns_of_every_shape_match_the_reference)
 {
-    (void)state;
     static const struct {
         size_t n_series, n_samples, slab, panel;
     } shapes[] = {{1, 1, 1, 1},      {1, 17, 4, 1},        {2, 1, 4, 2},     {2, 2, 1, 1},
@@ -190,9 +189,8 @@ static void columns_of_every_shape_match_the_reference(void **state)
     }
 }
 
-static void columns_of_walks_match_however_they_are_cut(void **state)
+TEST(columns_of_walks_match_however_they_are_cut)
 {
-    (void)state;
     struct columns_case c = {
         .n_series = 20, .n_samples = depth(3000, 300), .panel = 20, .bound = 1e-12};
     double *x = room(c.n_series * c.n_samples);
@@ -207,9 +205,8 @@ static void columns_of_walks_match_however_they_are_cut(void **state)
     free(x);
 }
 
-static void columns_survive_a_first_sample_far_away(void **state)
+TEST(columns_survive_a_first_sample_far_away)
 {
-    (void)state;
     struct columns_case c = {.n_series = 9, .n_samples = depth(2000, 300), .slab = 128, .panel = 4};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(2, c.n_series, c.n_samples, x);
@@ -224,9 +221,8 @@ static void columns_survive_a_first_sample_far_away(void **state)
 }
 
 /* As for rows: the mean is no double there. */
-static void columns_of_noise_far_from_zero_match(void **state)
+TEST(columns_of_noise_far_from_zero_match)
 {
-    (void)state;
     struct columns_case c = {
         .n_series = 9, .n_samples = depth(2000, 300), .slab = 128, .panel = 4, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
@@ -243,9 +239,8 @@ static void columns_of_noise_far_from_zero_match(void **state)
     free(x);
 }
 
-static void columns_take_increments_across_the_edges_of_slabs(void **state)
+TEST(columns_take_increments_across_the_edges_of_slabs)
 {
-    (void)state;
     static const size_t slabs[] = {1, 2, 33, 100, 400};
     for (int diff = PEARSON_DIFF_STEP; diff <= PEARSON_DIFF_LOG; ++diff) {
         for (size_t k = depth(0, 2); k < sizeof slabs / sizeof *slabs; ++k) {
@@ -265,9 +260,8 @@ static void columns_take_increments_across_the_edges_of_slabs(void **state)
     }
 }
 
-static void columns_without_variance_or_samples_yield_nan(void **state)
+TEST(columns_without_variance_or_samples_yield_nan)
 {
-    (void)state;
     struct columns_case c = {.n_series = 6, .n_samples = 50, .slab = 8, .panel = 6, .bound = 1e-10};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(4, c.n_series, c.n_samples, x);
@@ -302,9 +296,8 @@ static void check_bits(const struct columns_case *c)
     answer_free(four);
 }
 
-static void columns_are_the_same_bits_on_every_run(void **state)
+TEST(columns_are_the_same_bits_on_every_run)
 {
-    (void)state;
     const size_t most = under_test_size(300, 70), samples = depth(3000, 1200);
     double *x = room(most * samples);
     for (size_t k = 0; k < 2; ++k) {
@@ -323,9 +316,8 @@ static void columns_are_the_same_bits_on_every_run(void **state)
 }
 
 /* Slabs of few series in several parts: complete, with gaps in some of them, and in all. */
-static void columns_of_few_series_match_in_parts(void **state)
+TEST(columns_of_few_series_match_in_parts)
 {
-    (void)state;
     enum { SERIES = 64, SAMPLES = 3333, SLAB = 1400, PART = 512 };
     double *x = room(SERIES * SAMPLES);
     for (size_t k = 0; k < 9; ++k) {
@@ -355,9 +347,8 @@ static void columns_of_few_series_match_in_parts(void **state)
 
 /* --- missing values -------------------------------------------------------------------------- */
 
-static void columns_with_gaps_match_the_reference(void **state)
+TEST(columns_with_gaps_match_the_reference)
 {
-    (void)state;
     static const double shares[] = {0.002, 0.1, 0.6, 0.97};
     for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
         struct columns_case c = {.n_series = 40,
@@ -375,9 +366,8 @@ static void columns_with_gaps_match_the_reference(void **state)
     }
 }
 
-static void columns_that_first_show_a_gap_late_keep_what_came_before(void **state)
+TEST(columns_that_first_show_a_gap_late_keep_what_came_before)
 {
-    (void)state;
     struct columns_case c = {.n_series = 10,
                              .n_samples = 1000,
                              .slab = 90,
@@ -401,9 +391,8 @@ static void columns_that_first_show_a_gap_late_keep_what_came_before(void **stat
 }
 
 /* The first gap of series s lies in slab n_series - 1 - s: each new one moves those before it. */
-static void columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs(void **state)
+TEST(columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs)
 {
-    (void)state;
     const size_t n_series = depth(70, 12), slab = 8, n_samples = n_series * slab;
     double *x = room(n_series * n_samples);
     reference_walks(9, n_series, n_samples, x);
@@ -421,9 +410,8 @@ static void columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_
     free(x);
 }
 
-static void columns_with_gaps_in_many_series_span_tiles(void **state)
+TEST(columns_with_gaps_in_many_series_span_tiles)
 {
-    (void)state;
     struct columns_case c = {.n_series = under_test_size(300, 140),
                              .n_samples = 40,
                              .slab = 16,
@@ -443,9 +431,8 @@ static void columns_with_gaps_in_many_series_span_tiles(void **state)
     free(x);
 }
 
-static void columns_with_few_common_samples_are_right(void **state)
+TEST(columns_with_few_common_samples_are_right)
 {
-    (void)state;
     struct columns_case c = {
         .n_series = 12, .n_samples = 600, .panel = 12, .type = DTYPE_F64, .bound = 1e-10};
     double *x = room(c.n_series * c.n_samples);
@@ -459,9 +446,8 @@ static void columns_with_few_common_samples_are_right(void **state)
     free(x);
 }
 
-static void columns_with_outliers_outside_the_common_samples_are_right(void **state)
+TEST(columns_with_outliers_outside_the_common_samples_are_right)
 {
-    (void)state;
     struct columns_case c = {.n_series = 9, .n_samples = 700, .panel = 9, .bound = 1e-10};
     double *x = room(c.n_series * c.n_samples);
     static const size_t slabs[] = {5, 64, 300, 700};
@@ -481,9 +467,8 @@ static void columns_with_outliers_outside_the_common_samples_are_right(void **st
 }
 
 /* The samples of increments, too, are there as they came, across the edges of slabs. */
-static void columns_of_increments_with_outliers_outside_the_common_ones_are_right(void **state)
+TEST(columns_of_increments_with_outliers_outside_the_common_ones_are_right)
 {
-    (void)state;
     struct columns_case c = {.n_series = 9,
                              .n_samples = 300,
                              .panel = 9,
@@ -503,9 +488,8 @@ static void columns_of_increments_with_outliers_outside_the_common_ones_are_righ
 
 /* Once for the sums about the means; twice more for pairs whose sums cancel, which come in rounds
  * where there are many. */
-static void columns_with_gaps_come_as_often_as_their_pairs_want(void **state)
+TEST(columns_with_gaps_come_as_often_as_their_pairs_want)
 {
-    (void)state;
     struct columns_case c = {
         .n_series = 9, .n_samples = 300, .slab = 64, .panel = 4, .type = DTYPE_F64, .bound = 1e-10};
     double *x = room(c.n_series * c.n_samples);
@@ -537,9 +521,8 @@ static void columns_with_gaps_come_as_often_as_their_pairs_want(void **state)
     free(x);
 }
 
-static void columns_constant_on_common_samples_yield_nan(void **state)
+TEST(columns_constant_on_common_samples_yield_nan)
 {
-    (void)state;
     struct columns_case c = {
         .n_series = 40, .n_samples = 400, .panel = 40, .type = DTYPE_F64, .bound = 1e-10};
     size_t n = c.n_samples;
@@ -563,9 +546,8 @@ static void columns_constant_on_common_samples_yield_nan(void **state)
     free(x);
 }
 
-static void columns_bytes_grow_with_every_argument(void **state)
+TEST(columns_bytes_grow_with_every_argument)
 {
-    (void)state;
     const struct pearson_kernels *k = under_test_ops()->pearson;
     size_t least = k->columns_bytes(100, 64);
     assert_true(least >= 100 * 99 / 2 * sizeof(double));
@@ -575,9 +557,8 @@ static void columns_bytes_grow_with_every_argument(void **state)
 }
 
 /* Lines of a table, of any shape, into rows that lie further apart, beside what is there. */
-static void columns_are_turned_into_rows_at_any_distance(void **state)
+TEST(columns_are_turned_into_rows_at_any_distance)
 {
-    (void)state;
     static const size_t sizes[] = {1, 7, 8, 31, 32, 33, 257};
     enum { SIZES = sizeof sizes / sizeof *sizes, LARGE = 1 << 19 };
     for (size_t k = 0; k < 2 * SIZES * SIZES + 2; ++k) {
@@ -618,26 +599,5 @@ static void columns_are_turned_into_rows_at_any_distance(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_are_turned_into_rows_at_any_distance),
-        cmocka_unit_test(columns_of_every_shape_match_the_reference),
-        cmocka_unit_test(columns_of_walks_match_however_they_are_cut),
-        cmocka_unit_test(columns_survive_a_first_sample_far_away),
-        cmocka_unit_test(columns_of_noise_far_from_zero_match),
-        cmocka_unit_test(columns_take_increments_across_the_edges_of_slabs),
-        cmocka_unit_test(columns_without_variance_or_samples_yield_nan),
-        cmocka_unit_test(columns_are_the_same_bits_on_every_run),
-        cmocka_unit_test(columns_of_few_series_match_in_parts),
-        cmocka_unit_test(columns_with_gaps_match_the_reference),
-        cmocka_unit_test(columns_that_first_show_a_gap_late_keep_what_came_before),
-        cmocka_unit_test(columns_that_show_gaps_from_the_last_series_to_the_first_keep_their_pairs),
-        cmocka_unit_test(columns_with_gaps_in_many_series_span_tiles),
-        cmocka_unit_test(columns_with_few_common_samples_are_right),
-        cmocka_unit_test(columns_with_outliers_outside_the_common_samples_are_right),
-        cmocka_unit_test(columns_of_increments_with_outliers_outside_the_common_ones_are_right),
-        cmocka_unit_test(columns_with_gaps_come_as_often_as_their_pairs_want),
-        cmocka_unit_test(columns_constant_on_common_samples_yield_nan),
-        cmocka_unit_test(columns_bytes_grow_with_every_argument),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

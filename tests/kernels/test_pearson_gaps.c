@@ -14,9 +14,8 @@ static void check_gaps(struct rows c)
     check(&c, pearson_bound(PEARSON_F32, true));
 }
 
-static void pearson_with_gaps_matches_the_reference(void **state)
+TEST(pearson_with_gaps_matches_the_reference)
 {
-    (void)state;
     static const double shares[] = {0.001, 0.1, 0.5, 0.9};
     for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
         struct rows c = {
@@ -30,9 +29,8 @@ static void pearson_with_gaps_matches_the_reference(void **state)
     }
 }
 
-static void pearson_with_gaps_in_many_series_spans_tiles(void **state)
+TEST(pearson_with_gaps_in_many_series_spans_tiles)
 {
-    (void)state;
     struct rows c = {
         .n_series = under_test_size(290, 150), .n_samples = 33, .panel = 140, .type = DTYPE_F32};
     double *x = room(c.n_series * c.n_samples);
@@ -46,9 +44,8 @@ static void pearson_with_gaps_in_many_series_spans_tiles(void **state)
     free(x);
 }
 
-static void pearson_of_few_common_samples_is_right(void **state)
+TEST(pearson_of_few_common_samples_is_right)
 {
-    (void)state;
     struct rows c = {.n_series = 12, .n_samples = 600, .panel = 7, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_stretches(c.n_series, c.n_samples, x);
@@ -57,9 +54,8 @@ static void pearson_of_few_common_samples_is_right(void **state)
     free(x);
 }
 
-static void pearson_of_walks_with_gaps_is_right(void **state)
+TEST(pearson_of_walks_with_gaps_is_right)
 {
-    (void)state;
     struct rows c = {
         .n_series = 20, .n_samples = under_test_size(4000, 700), .panel = 20, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
@@ -76,9 +72,8 @@ static void pearson_of_walks_with_gaps_is_right(void **state)
     free(x);
 }
 
-static void pearson_of_a_series_constant_on_common_samples_is_nan(void **state)
+TEST(pearson_of_a_series_constant_on_common_samples_is_nan)
 {
-    (void)state;
     size_t n = 190, n_series = 40;
     struct rows c = {.n_series = n_series, .n_samples = n, .panel = 40, .type = DTYPE_F64};
     double *x = room(n_series * n);
@@ -119,9 +114,8 @@ static void check_far(const struct rows *c, bool is_told)
     run_done(&r);
 }
 
-static void pearson_with_outliers_outside_the_common_samples_takes_the_series(void **state)
+TEST(pearson_with_outliers_outside_the_common_samples_takes_the_series)
 {
-    (void)state;
     struct rows c = {.n_series = 9, .n_samples = 700, .panel = 4, .gaps = true};
     double *x = room(c.n_series * c.n_samples);
     c.x = x;
@@ -140,9 +134,8 @@ static void pearson_with_outliers_outside_the_common_samples_takes_the_series(vo
 }
 
 /* Sums about the means of the series cancel, and z still tells r. */
-static void pearson_of_cancelling_pairs_has_the_same_bits_without_the_series(void **state)
+TEST(pearson_of_cancelling_pairs_has_the_same_bits_without_the_series)
 {
-    (void)state;
     struct rows c = {.n_series = 12, .n_samples = 600, .panel = 7, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     for (size_t s = 0; s < c.n_series; ++s) { /* their means are far from what they share */
@@ -165,9 +158,8 @@ static void pearson_of_cancelling_pairs_has_the_same_bits_without_the_series(voi
     free(x);
 }
 
-static void sums_of_series_that_come_in_parts_are_those_of_pairs(void **state)
+TEST(sums_of_series_that_come_in_parts_are_those_of_pairs)
 {
-    (void)state;
     static const size_t n[] = {8, 130, 500, 4000};
     for (size_t k = 0; k < sizeof n / sizeof *n; ++k) {
         const size_t pairs = n[k] * n[k];
@@ -177,9 +169,8 @@ static void sums_of_series_that_come_in_parts_are_those_of_pairs(void **state)
     }
 }
 
-static void pearson_of_common_samples_whose_squares_underflow_is_nan(void **state)
+TEST(pearson_of_common_samples_whose_squares_underflow_is_nan)
 {
-    (void)state;
     double x[] = {1e-160, 2e-160, 3.5e-160, 1, 2, 4, 5, (double)NAN};
     struct rows c = {.n_series = 2,
                      .n_samples = 4,
@@ -194,9 +185,8 @@ static void pearson_of_common_samples_whose_squares_underflow_is_nan(void **stat
 }
 
 /* z, of which the outliers are the unit, loses the squares of the others long before x does. */
-static void pearson_beside_the_largest_outliers_takes_the_series(void **state)
+TEST(pearson_beside_the_largest_outliers_takes_the_series)
 {
-    (void)state;
     enum { SAMPLES = 20 };
     double x[2 * SAMPLES];
     struct rows c = {
@@ -208,9 +198,8 @@ static void pearson_beside_the_largest_outliers_takes_the_series(void **state)
     check_far(&c, true);
 }
 
-static void gram_gaps_leaves_complete_pairs_alone(void **state)
+TEST(gram_gaps_leaves_complete_pairs_alone)
 {
-    (void)state;
     struct rows c = {.n_series = 20, .n_samples = 64, .panel = 20, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(14, c.n_series, c.n_samples, x);
@@ -232,18 +221,5 @@ static void gram_gaps_leaves_complete_pairs_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pearson_with_gaps_matches_the_reference),
-        cmocka_unit_test(pearson_with_gaps_in_many_series_spans_tiles),
-        cmocka_unit_test(pearson_of_few_common_samples_is_right),
-        cmocka_unit_test(pearson_of_walks_with_gaps_is_right),
-        cmocka_unit_test(pearson_of_a_series_constant_on_common_samples_is_nan),
-        cmocka_unit_test(pearson_with_outliers_outside_the_common_samples_takes_the_series),
-        cmocka_unit_test(pearson_of_cancelling_pairs_has_the_same_bits_without_the_series),
-        cmocka_unit_test(sums_of_series_that_come_in_parts_are_those_of_pairs),
-        cmocka_unit_test(pearson_of_common_samples_whose_squares_underflow_is_nan),
-        cmocka_unit_test(pearson_beside_the_largest_outliers_takes_the_series),
-        cmocka_unit_test(gram_gaps_leaves_complete_pairs_alone),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

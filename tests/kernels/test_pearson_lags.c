@@ -155,9 +155,8 @@ static void check(const struct shape *s)
     free(lag);
 }
 
-static void the_best_lag_is_that_of_all_by_definition(void **state)
+TEST(the_best_lag_is_that_of_all_by_definition)
 {
-    (void)state;
     static const struct shape shapes[] = {
         {1, 40, 64, -3, 3, NOISE},          {2, 40, 64, -3, 3, NOISE},
         {33, 50, 8, -5, 5, NOISE},          {33, 64, 64, 0, 7, NOISE},
@@ -178,25 +177,22 @@ static void the_best_lag_is_that_of_all_by_definition(void **state)
     }
 }
 
-static void series_that_follow_one_another_have_their_lag(void **state)
+TEST(series_that_follow_one_another_have_their_lag)
 {
-    (void)state;
     check(&(struct shape){9, 200, 4, -8, 8, SHIFTED});
     check(&(struct shape){9, 200, 16, 0, 5, SHIFTED});
 }
 
 /* Whole periods apart all are equal but for rounding. */
-static void of_equal_lags_the_smallest_is_kept(void **state)
+TEST(of_equal_lags_the_smallest_is_kept)
 {
-    (void)state;
     check(&(struct shape){9, 97, 4, -20, 20, PERIODIC});
     check(&(struct shape){9, 97, 64, 1, 20, PERIODIC});
 }
 
 /* One panel after the other, a pair's negative lags before its positive ones. */
-static void series_of_several_groups_are_as_those_of_one(void **state)
+TEST(series_of_several_groups_are_as_those_of_one)
 {
-    (void)state;
     check(&(struct shape){2500, 24, 500, -7, 7, PERIODIC});
     check(&(struct shape){2100, 40, 2100, -3, 2, NOISE});
     check(&(struct shape){2100, 40, 300, -3, 2, SPIKED_ENDS});
@@ -204,11 +200,5 @@ static void series_of_several_groups_are_as_those_of_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_lag_is_that_of_all_by_definition),
-        cmocka_unit_test(series_that_follow_one_another_have_their_lag),
-        cmocka_unit_test(of_equal_lags_the_smallest_is_kept),
-        cmocka_unit_test(series_of_several_groups_are_as_those_of_one),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

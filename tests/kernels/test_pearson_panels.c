@@ -192,9 +192,8 @@ static void check_shape(const struct shape *shape, enum pearson_precision precis
     free(x);
 }
 
-static void panels_have_the_bits_of_one_member_for_any_number_of_them(void **state)
+TEST(panels_have_the_bits_of_one_member_for_any_number_of_them)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; ++k) {
         if (shapes[k].n_series * shapes[k].n_samples <= under_test_size(SIZE_MAX, 10000)) {
             check_shape(&shapes[k], PEARSON_EXACT, k % 2 == 0);
@@ -203,9 +202,8 @@ static void panels_have_the_bits_of_one_member_for_any_number_of_them(void **sta
     }
 }
 
-static void helpers_may_come_before_any_panel(void **state)
+TEST(helpers_may_come_before_any_panel)
 {
-    (void)state;
     struct rows c = {.n_series = 75, .n_samples = 40, .panel = 8, .type = DTYPE_F64};
     double *x = series(&c, true);
     c.x = x;
@@ -262,9 +260,8 @@ static enum status count_gram(struct queue *q, const struct pearson_panel *panel
     return cpu_pearson.gram(q, panel);
 }
 
-static void members_have_as_much_to_do(void **state)
+TEST(members_have_as_much_to_do)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         skip();
     }
@@ -308,9 +305,8 @@ static enum status fall_off(struct queue *q)
     return status_fail(STATUS_DEVICE, "the device has fallen off the bus");
 }
 
-static void panels_pass_on_what_a_member_says(void **state)
+TEST(panels_pass_on_what_a_member_says)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         skip();
     }
@@ -330,9 +326,8 @@ static void panels_pass_on_what_a_member_says(void **state)
 }
 
 /* finish() is home's table's for all members. */
-static void panels_wait_for_members_to_say_so(void **state)
+TEST(panels_wait_for_members_to_say_so)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         skip();
     }
@@ -408,9 +403,8 @@ static void expect_two(const char *why)
     assert_null(shared);
 }
 
-static void panels_do_without_a_member_that_cannot_help(void **state)
+TEST(panels_do_without_a_member_that_cannot_help)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         skip();
     }
@@ -453,9 +447,8 @@ static enum status count_alloc(struct queue *q, size_t bytes, struct span *out)
     return backend_cpu.alloc(q, bytes, out);
 }
 
-static void panels_take_the_memory_that_they_say(void **state)
+TEST(panels_take_the_memory_that_they_say)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         skip();
     }
@@ -500,14 +493,5 @@ static int free_queues(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(panels_have_the_bits_of_one_member_for_any_number_of_them),
-        cmocka_unit_test(helpers_may_come_before_any_panel),
-        cmocka_unit_test(members_have_as_much_to_do),
-        cmocka_unit_test(panels_pass_on_what_a_member_says),
-        cmocka_unit_test(panels_wait_for_members_to_say_so),
-        cmocka_unit_test(panels_do_without_a_member_that_cannot_help),
-        cmocka_unit_test(panels_take_the_memory_that_they_say),
-    };
-    return UNDER_TEST_RUN(tests, make_queues, free_queues);
+    return UNDER_TEST_RUN(make_queues, free_queues);
 }

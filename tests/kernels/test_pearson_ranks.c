@@ -67,9 +67,8 @@ static double *series(uint64_t seed, size_t n_series, size_t n_samples, double l
     return x;
 }
 
-static void ranks_of_rows_of_all_lengths(void **state)
+TEST(ranks_of_rows_of_all_lengths)
 {
-    (void)state;
     static const size_t lengths[] = {1, 2, 3, 31, 32, 33, 257, 1024, 1025};
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; ++k) {
         for (size_t levels = 0; levels < 6; levels += 5) {
@@ -85,9 +84,8 @@ static void ranks_of_rows_of_all_lengths(void **state)
 }
 
 /* On a device rows of up to 2,048, 8,192 and 16,384 samples are sorted in unlike ways. */
-static void ranks_of_long_rows(void **state)
+TEST(ranks_of_long_rows)
 {
-    (void)state;
     static const size_t lengths[] = {2048, 2049, 8191, 8192, 8193, 16384, 16385};
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; ++k) {
         double *x = series(k, 3, lengths[k], k % 2 == 0 ? 0 : 1000);
@@ -99,9 +97,8 @@ static void ranks_of_long_rows(void **state)
     }
 }
 
-static void ranks_of_zeros_infinities_and_the_smallest_numbers(void **state)
+TEST(ranks_of_zeros_infinities_and_the_smallest_numbers)
 {
-    (void)state;
     const double x[] = {0.0,         -0.0,    5e-324,   -5e-324, INFINITY, -INFINITY, -NAN,
                         (double)NAN, 1.7e308, -1.7e308, 0.0,     INFINITY, 2.5e-310,  -1};
     check_ranks(x, 1, sizeof x / sizeof *x, DTYPE_F64);
@@ -113,9 +110,8 @@ static void ranks_of_zeros_infinities_and_the_smallest_numbers(void **state)
     check_ranks(of_f32, 1, sizeof of_f32 / sizeof *of_f32, DTYPE_F32);
 }
 
-static void ranks_of_many_rows_and_of_equal_samples(void **state)
+TEST(ranks_of_many_rows_and_of_equal_samples)
 {
-    (void)state;
     const size_t n_series = under_test_size(9000, 700), n_equal = under_test_size(5000, 2000);
     double *x = series(3, n_series, 65, 0);
     check_ranks(x, n_series, 65, DTYPE_F64);
@@ -218,9 +214,8 @@ static void check_spearman(const double *x, size_t n_series, size_t n_samples, b
     free(rounded);
 }
 
-static void spearman_of_common_samples_matches_the_definition(void **state)
+TEST(spearman_of_common_samples_matches_the_definition)
 {
-    (void)state;
     static const double shares[] = {0.01, 0.3, 0.8};
     for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
         for (size_t levels = 0; levels < 8; levels += 7) {
@@ -233,9 +228,8 @@ static void spearman_of_common_samples_matches_the_definition(void **state)
     }
 }
 
-static void spearman_of_few_common_samples_and_of_equal_ones(void **state)
+TEST(spearman_of_few_common_samples_and_of_equal_ones)
 {
-    (void)state;
     double *x = series(4, 12, 9, 3);
     reference_punch(5, 0.5, 12 * 9, x);
     for (size_t s = 0; s < 12; ++s) {
@@ -267,9 +261,8 @@ static double of_common(const double *x, const double *y, size_t n)
     return r;
 }
 
-static void spearman_of_long_series(void **state)
+TEST(spearman_of_long_series)
 {
-    (void)state;
     const size_t n = under_test_size(70001, 3001);
     double *x = series(6, 3, n, 0), got[3];
     for (size_t t = 0; t < n; ++t) {
@@ -288,14 +281,5 @@ static void spearman_of_long_series(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_rows_of_all_lengths),
-        cmocka_unit_test(ranks_of_long_rows),
-        cmocka_unit_test(ranks_of_zeros_infinities_and_the_smallest_numbers),
-        cmocka_unit_test(ranks_of_many_rows_and_of_equal_samples),
-        cmocka_unit_test(spearman_of_common_samples_matches_the_definition),
-        cmocka_unit_test(spearman_of_few_common_samples_and_of_equal_ones),
-        cmocka_unit_test(spearman_of_long_series),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

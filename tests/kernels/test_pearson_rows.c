@@ -24,9 +24,8 @@ static void check_all(struct rows c)
 
 /* --- shapes and data ------------------------------------------------------------------------- */
 
-static void pearson_of_every_shape_matches_the_reference(void **state)
+TEST(pearson_of_every_shape_matches_the_reference)
 {
-    (void)state;
     static const struct {
         size_t n_series, n_samples, panel;
     } shapes[] = {{1, 2, 1},    {1, 17, 4},    {2, 2, 2},        {2, 3, 1},      {3, 2, 2},
@@ -51,9 +50,8 @@ static void pearson_of_every_shape_matches_the_reference(void **state)
     }
 }
 
-static void pearson_of_walks_matches_the_reference(void **state)
+TEST(pearson_of_walks_matches_the_reference)
 {
-    (void)state;
     struct rows c = {
         .n_series = 40, .n_samples = under_test_size(5000, 300), .panel = 16, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
@@ -63,9 +61,8 @@ static void pearson_of_walks_matches_the_reference(void **state)
     free(x);
 }
 
-static void pearson_of_a_first_sample_far_away_is_right(void **state)
+TEST(pearson_of_a_first_sample_far_away_is_right)
 {
-    (void)state;
     struct rows c = {
         .n_series = 12, .n_samples = under_test_size(3000, 300), .panel = 5, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
@@ -80,9 +77,8 @@ static void pearson_of_a_first_sample_far_away_is_right(void **state)
 
 /* The mean is no double there: what rounding takes from it, up to 2^-13 of a deviation of 1, would
  * add 4e-9 to r. */
-static void pearson_of_noise_far_from_zero_is_right(void **state)
+TEST(pearson_of_noise_far_from_zero_is_right)
 {
-    (void)state;
     double x[9 * 2000];
     reference_noise(4, 9, 2000, x);
     for (size_t k = 0; k < 9 * 2000; ++k) {
@@ -92,9 +88,8 @@ static void pearson_of_noise_far_from_zero_is_right(void **state)
     check_all(c);
 }
 
-static void pearson_of_equal_and_opposite_series_is_one(void **state)
+TEST(pearson_of_equal_and_opposite_series_is_one)
 {
-    (void)state;
     /* of two values, so that the roundings of all products have one sign */
     static const size_t samples[] = {26, 28, 512, 1000, 4096, 8191};
     for (size_t k = 0; k < under_test_size(sizeof samples / sizeof *samples, 3); ++k) {
@@ -114,9 +109,8 @@ static void pearson_of_equal_and_opposite_series_is_one(void **state)
     }
 }
 
-static void pearson_does_not_depend_on_the_panels_beyond_rounding(void **state)
+TEST(pearson_does_not_depend_on_the_panels_beyond_rounding)
 {
-    (void)state;
     struct rows c = {.n_series = 70, .n_samples = 100, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(3, c.n_series, c.n_samples, x);
@@ -127,9 +121,8 @@ static void pearson_does_not_depend_on_the_panels_beyond_rounding(void **state)
     free(x);
 }
 
-static void pearson_is_the_same_bits_on_every_run(void **state)
+TEST(pearson_is_the_same_bits_on_every_run)
 {
-    (void)state;
     for (int precision = PEARSON_EXACT; precision <= PEARSON_F32; ++precision) {
         struct rows c = {.n_series = under_test_size(300, 70),
                          .n_samples = under_test_size(3000, 200),
@@ -210,9 +203,8 @@ static void *standardize_beside(void *arg)
 }
 
 /* What one job sets up for its launches must not be in the way of another's. */
-static void series_of_other_lengths_beside_do_no_harm(void **state)
+TEST(series_of_other_lengths_beside_do_no_harm)
 {
-    (void)state;
     struct repeated jobs[] = {{.n_samples = 64},    {.n_samples = 1000},  {.n_samples = 1100},
                               {.n_samples = 9000},  {.n_samples = 12000}, {.n_samples = 25000},
                               {.n_samples = 12001}, {.n_samples = 24999}};
@@ -235,9 +227,8 @@ static void series_of_other_lengths_beside_do_no_harm(void **state)
 
 /* --- degenerate series ----------------------------------------------------------------------- */
 
-static void pearson_series_without_variance_yield_nan(void **state)
+TEST(pearson_series_without_variance_yield_nan)
 {
-    (void)state;
     struct rows c = {.n_series = 7, .n_samples = 50, .panel = 3, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(6, c.n_series, c.n_samples, x);
@@ -261,9 +252,8 @@ static void pearson_series_without_variance_yield_nan(void **state)
 }
 
 /* Series of 1 and one unit in the last place more vary, however rarely. */
-static void pearson_of_one_unit_in_the_last_place_is_right(void **state)
+TEST(pearson_of_one_unit_in_the_last_place_is_right)
 {
-    (void)state;
     enum { SAMPLES = 1000 };
     double x[3 * SAMPLES];
     for (size_t t = 0; t < SAMPLES; ++t) {
@@ -279,17 +269,15 @@ static void pearson_of_one_unit_in_the_last_place_is_right(void **state)
     check_all(c);
 }
 
-static void pearson_of_one_sample_is_nan(void **state)
+TEST(pearson_of_one_sample_is_nan)
 {
-    (void)state;
     const double x[] = {1, 2, 3};
     struct rows c = {.n_series = 3, .n_samples = 1, .panel = 2, .type = DTYPE_F64, .x = x};
     check_all(c);
 }
 
-static void pearson_of_infinite_samples_is_nan(void **state)
+TEST(pearson_of_infinite_samples_is_nan)
 {
-    (void)state;
     struct rows c = {.n_series = 4, .n_samples = 40, .panel = 4, .type = DTYPE_F64};
     double *x = room(c.n_series * c.n_samples);
     reference_noise(7, c.n_series, c.n_samples, x);
@@ -304,9 +292,8 @@ static void pearson_of_infinite_samples_is_nan(void **state)
 
 /* --- what standardize leaves ----------------------------------------------------------------- */
 
-static void standardize_marks_missing_samples_and_corrects_the_moments(void **state)
+TEST(standardize_marks_missing_samples_and_corrects_the_moments)
 {
-    (void)state;
     struct rows c = {.n_series = 9, .n_samples = 1300, .panel = 9, .type = DTYPE_F64};
     size_t n = c.n_samples, cells = c.n_series * n;
     double *x = room(cells);
@@ -347,9 +334,8 @@ static void standardize_marks_missing_samples_and_corrects_the_moments(void **st
     free(x);
 }
 
-static void standardize_does_not_trust_the_moments_to_the_last_digit(void **state)
+TEST(standardize_does_not_trust_the_moments_to_the_last_digit)
 {
-    (void)state;
     size_t n_series = 6, n = 900;
     size_t row = under_test_ops()->pearson->z_bytes(under_test_queue, PEARSON_EXACT, n);
     double *x = room(n_series * n), *m = room(MOMENTS_FIELDS * n_series), *z = room(row / 8);
@@ -395,9 +381,8 @@ static void standardize_does_not_trust_the_moments_to_the_last_digit(void **stat
 
 /* --- pairs taken again, increments ----------------------------------------------------------- */
 
-static void exact_pairs_match_the_reference(void **state)
+TEST(exact_pairs_match_the_reference)
 {
-    (void)state;
     struct rows c = {
         .n_series = 24, .n_samples = under_test_size(2100, 900), .panel = 24, .type = DTYPE_F32};
     size_t n = c.n_samples, pairs = n_pairs(c.n_series), k = 0;
@@ -437,9 +422,8 @@ static void exact_pairs_match_the_reference(void **state)
     free(x);
 }
 
-static void diff_rows_are_the_increments(void **state)
+TEST(diff_rows_are_the_increments)
 {
-    (void)state;
     static const size_t samples[] = {2, 3, 33, 1023, 1024, 1025, 3000};
     for (size_t k = 0; k < sizeof samples / sizeof *samples; ++k) {
         for (int type = DTYPE_F32; type <= DTYPE_F64; ++type) {
@@ -478,23 +462,5 @@ static void diff_rows_are_the_increments(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pearson_of_every_shape_matches_the_reference),
-        cmocka_unit_test(pearson_of_walks_matches_the_reference),
-        cmocka_unit_test(pearson_of_a_first_sample_far_away_is_right),
-        cmocka_unit_test(pearson_of_noise_far_from_zero_is_right),
-        cmocka_unit_test(pearson_of_equal_and_opposite_series_is_one),
-        cmocka_unit_test(pearson_does_not_depend_on_the_panels_beyond_rounding),
-        cmocka_unit_test(pearson_is_the_same_bits_on_every_run),
-        cmocka_unit_test(series_of_other_lengths_beside_do_no_harm),
-        cmocka_unit_test(pearson_series_without_variance_yield_nan),
-        cmocka_unit_test(pearson_of_one_unit_in_the_last_place_is_right),
-        cmocka_unit_test(pearson_of_one_sample_is_nan),
-        cmocka_unit_test(pearson_of_infinite_samples_is_nan),
-        cmocka_unit_test(standardize_marks_missing_samples_and_corrects_the_moments),
-        cmocka_unit_test(standardize_does_not_trust_the_moments_to_the_last_digit),
-        cmocka_unit_test(exact_pairs_match_the_reference),
-        cmocka_unit_test(diff_rows_are_the_increments),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

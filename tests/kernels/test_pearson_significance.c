@@ -19,9 +19,8 @@ static void assert_log_p(double r, double n, double want, double error)
     }
 }
 
-static void p_of_few_samples_is_that_of_its_closed_form(void **state)
+TEST(p_of_few_samples_is_that_of_its_closed_form)
 {
-    (void)state;
     static const double r[] = {1e-9, 0.01, 0.3, -0.5, 0.7, -0.9, 0.999, 1 - 1e-9, 1 - 0x1p-53};
     for (size_t k = 0; k < sizeof r / sizeof *r; k++) {
         const double x = fabs(r[k]), less = 1 - x; /* exact beside 1 */
@@ -49,9 +48,8 @@ static double reference_log_p(double r, double n)
                     lgammal(a) - lgammal(0.5L));
 }
 
-static void p_is_that_of_its_series_far_into_the_tail(void **state)
+TEST(p_is_that_of_its_series_far_into_the_tail)
 {
-    (void)state;
     static const double n[] = {2.5, 3, 5, 7.25, 17, 49.5, 50, 51, 100, 1000, 12345.5};
     for (size_t k = 0; k < sizeof n / sizeof *n; k++) {
         for (double r = 0.02; r < 1; r += 0.03) {
@@ -62,9 +60,8 @@ static void p_is_that_of_its_series_far_into_the_tail(void **state)
 }
 
 /* t of so many samples is normal, but for 1e-8. */
-static void p_of_very_many_samples_is_that_of_the_normal_distribution(void **state)
+TEST(p_of_very_many_samples_is_that_of_the_normal_distribution)
 {
-    (void)state;
     const double n = 0x1p31;
     for (double t = 1.2; t < 8; t += 0.01) {
         assert_log_p(t / sqrt(n), n, log(erfc(t / sqrt(2))), 1e-6);
@@ -172,9 +169,8 @@ static void check_counts(const struct table *t, const struct pearson_levels *l)
     free(want);
 }
 
-static void pairs_are_counted_by_the_level_that_they_reach(void **state)
+TEST(pairs_are_counted_by_the_level_that_they_reach)
 {
-    (void)state;
     static const size_t n_levels[] = {1, 2, 33, 8192, 9000};
     for (size_t k = 0; k < 2 * sizeof n_levels / sizeof *n_levels; k++) {
         const size_t n = n_levels[k / 2];
@@ -201,11 +197,5 @@ static void pairs_are_counted_by_the_level_that_they_reach(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p_of_few_samples_is_that_of_its_closed_form),
-        cmocka_unit_test(p_is_that_of_its_series_far_into_the_tail),
-        cmocka_unit_test(p_of_very_many_samples_is_that_of_the_normal_distribution),
-        cmocka_unit_test(pairs_are_counted_by_the_level_that_they_reach),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -5,14 +5,11 @@
 #include "kernels/means/means.h"
 #include "kernels/pearson/column_gaps.h"
 #include "kernels/pearson/pearson_pairs.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_SERIES = 1500, N_SAMPLES = 512, PANEL = 512, N_PANELS = 3 };
 
@@ -292,9 +289,8 @@ static void count_body(void *arg, size_t index)
     work.stop = index == 2;
 }
 
-static void no_part_of_long_work_begins_once_the_queue_is_stopped(void **state)
+TEST(no_part_of_long_work_begins_once_the_queue_is_stopped)
 {
-    (void)state;
     size_t n = 0;
     let_it_run(0);
     assert_int_equal(cpu_run_long(queue, 100, count_body, &n), STATUS_CANCELLED);
@@ -310,9 +306,8 @@ static void no_part_of_long_work_begins_once_the_queue_is_stopped(void **state)
 }
 
 /* Whatever body is the last that runs, the call is cancelled and begins no other loop. */
-static void every_long_call_ends_soon_and_says_that_it_was_stopped(void **state)
+TEST(every_long_call_ends_soon_and_says_that_it_was_stopped)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
         let_it_run(0);
         assert_int_equal(calls[c].call(), STATUS_OK);
@@ -344,9 +339,8 @@ static enum status read_and_stop(struct queue *q, void *dst, struct span src, si
 }
 
 /* All coefficients are 1: too many for select, so the matrix is read piece by piece. */
-static void reading_for_pairs_ends_once_the_queue_is_stopped(void **state)
+TEST(reading_for_pairs_ends_once_the_queue_is_stopped)
 {
-    (void)state;
     struct backend_ops ops = backend_cpu;
     ops.download = read_and_stop;
     queue->backend->ops = &ops;
@@ -373,10 +367,5 @@ static void reading_for_pairs_ends_once_the_queue_is_stopped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_part_of_long_work_begins_once_the_queue_is_stopped),
-        cmocka_unit_test(reading_for_pairs_ends_once_the_queue_is_stopped),
-        cmocka_unit_test(every_long_call_ends_soon_and_says_that_it_was_stopped),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
+    return unit_run(begin, end);
 }

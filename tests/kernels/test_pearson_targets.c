@@ -83,9 +83,8 @@ static void check(const struct shape *s)
     free(got);
 }
 
-static void series_meet_the_targets_whatever_the_panels(void **state)
+TEST(series_meet_the_targets_whatever_the_panels)
 {
-    (void)state;
     static const struct shape shapes[] = {
         {1, 2, 64, 1, 0, false},     {3, 17, 64, 1, 0, false},    {33, 40, 8, 5, 0, false},
         {64, 100, 64, 64, 0, false}, {200, 33, 64, 10, 0, false}, {257, 1000, 128, 3, 0, false},
@@ -96,9 +95,8 @@ static void series_meet_the_targets_whatever_the_panels(void **state)
     }
 }
 
-static void series_with_gaps_meet_targets_with_gaps(void **state)
+TEST(series_with_gaps_meet_targets_with_gaps)
 {
-    (void)state;
     static const struct shape shapes[] = {
         {45, 200, 20, 4, 0.1, false},
         {130, 40, 64, 9, 0.3, false},
@@ -112,9 +110,5 @@ static void series_with_gaps_meet_targets_with_gaps(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(series_meet_the_targets_whatever_the_panels),
-        cmocka_unit_test(series_with_gaps_meet_targets_with_gaps),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

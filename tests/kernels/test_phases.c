@@ -6,13 +6,10 @@
 #include "kernels/base/queue_cpu.h"
 #include "kernels/sciddicat/phases_cpu.h"
 #include "pipeline/engine/thread_pool.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 enum { PHASES = 3000 };
 
@@ -61,16 +58,14 @@ static void one_after_the_other(void *context, size_t n, void (*body)(void *arg,
     }
 }
 
-static void phases_do_every_piece_once_with_one_thread(void **state)
+TEST(phases_do_every_piece_once_with_one_thread)
 {
-    (void)state;
     run_phases((struct executor){.n_threads = 1, .run = one_after_the_other});
     run_phases((struct executor){.n_threads = 5, .run = one_after_the_other});
 }
 
-static void phases_do_every_piece_once_with_several_threads(void **state)
+TEST(phases_do_every_piece_once_with_several_threads)
 {
-    (void)state;
     for (size_t n = 2; n < 6; ++n) {
         struct thread_pool *pool;
         assert_int_equal(thread_pool_new(n, &pool), STATUS_OK);
@@ -85,9 +80,8 @@ static size_t none(void *arg)
     return 0;
 }
 
-static void phases_may_be_none(void **state)
+TEST(phases_may_be_none)
 {
-    (void)state;
     struct cpu_backend backend = {.executor = {.n_threads = 3, .run = one_after_the_other}};
     struct queue queue = {.backend = &backend.base};
     size_t asked = 0;
@@ -97,10 +91,5 @@ static void phases_may_be_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phases_do_every_piece_once_with_one_thread),
-        cmocka_unit_test(phases_do_every_piece_once_with_several_threads),
-        cmocka_unit_test(phases_may_be_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void philox_gives_the_known_answers_of_random123(void **state)
+TEST(philox_gives_the_known_answers_of_random123)
 {
-    (void)state;
     /* kat_vectors of Random123, the paper's library: philox4x32, 10 rounds; counter, key, words */
     static const struct {
         uint32_t counter[4], key[2], words[4];
@@ -31,9 +30,8 @@ static void philox_gives_the_known_answers_of_random123(void **state)
     }
 }
 
-static void philox_counts_blocks_low_word_first_and_series_above(void **state)
+TEST(philox_counts_blocks_low_word_first_and_series_above)
 {
-    (void)state;
     struct philox_words c = {{0x55667788, 0x11223344, 0xddeeff00, 0x99aabbcc}};
     struct philox_words want = philox_4x32_10(c, 0xcafef00d, 0x0badc0de);
     struct philox_words got =
@@ -41,9 +39,8 @@ static void philox_counts_blocks_low_word_first_and_series_above(void **state)
     assert_memory_equal(got.w, want.w, sizeof got.w);
 }
 
-static void philox_uniform_is_symmetric_and_open(void **state)
+TEST(philox_uniform_is_symmetric_and_open)
 {
-    (void)state;
     assert_true(philox_uniform(0) == -1 + 0x1p-32);
     assert_true(philox_uniform(UINT32_MAX) == 1 - 0x1p-32);
     assert_true(philox_uniform(0x7fffffff) == -philox_uniform(0x80000000));
@@ -95,9 +92,8 @@ static void check_walks(struct philox_walk w, uint64_t first, size_t n_series, s
     free(got_f32);
 }
 
-static void walks_have_the_bits_of_the_definition(void **state)
+TEST(walks_have_the_bits_of_the_definition)
 {
-    (void)state;
     static const size_t samples[] = {1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 4099};
     for (size_t k = 0; k < sizeof samples / sizeof *samples; ++k) {
         check_walks((struct philox_walk){0x123456789abcdef0u, 1000, 0.01}, 0, 3, samples[k]);
@@ -105,28 +101,18 @@ static void walks_have_the_bits_of_the_definition(void **state)
     check_walks((struct philox_walk){1, -2.5, 0.999}, 77, 257, 33);
 }
 
-static void walks_use_all_bits_of_seed_and_series(void **state)
+TEST(walks_use_all_bits_of_seed_and_series)
 {
-    (void)state;
     check_walks((struct philox_walk){UINT64_MAX - 5, 1, 0.5}, 0xfffffffeu, 5, 70);
     check_walks((struct philox_walk){(uint64_t)1 << 40, 1, 0.5}, (uint64_t)1 << 50, 2, 70);
 }
 
-static void walks_without_epsilon_stand_still(void **state)
+TEST(walks_without_epsilon_stand_still)
 {
-    (void)state;
     check_walks((struct philox_walk){3, 7, 0}, 0, 2, 100);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_the_known_answers_of_random123),
-        cmocka_unit_test(philox_counts_blocks_low_word_first_and_series_above),
-        cmocka_unit_test(philox_uniform_is_symmetric_and_open),
-        cmocka_unit_test(walks_have_the_bits_of_the_definition),
-        cmocka_unit_test(walks_use_all_bits_of_seed_and_series),
-        cmocka_unit_test(walks_without_epsilon_stand_still),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

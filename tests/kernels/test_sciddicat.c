@@ -194,9 +194,8 @@ static struct sciddicat_report check_map(const struct map *m, const uint64_t *n_
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void sciddicat_matches_the_reference_on_every_shape(void **state)
+TEST(sciddicat_matches_the_reference_on_every_shape)
 {
-    (void)state;
     static const size_t shapes[][2] = {{1, 1},    {1, 2},    {2, 2},    {3, 3},   {3, 1},
                                        {1, 300},  {300, 3},  {4, 7},    {8, 8},   {9, 10},
                                        {16, 16},  {17, 33},  {31, 32},  {33, 31}, {32, 64},
@@ -217,9 +216,8 @@ static void sciddicat_matches_the_reference_on_every_shape(void **state)
     }
 }
 
-static void sciddicat_matches_the_reference_on_a_large_map(void **state)
+TEST(sciddicat_matches_the_reference_on_a_large_map)
 {
-    (void)state;
     static const uint64_t n_steps[] = {3, 9, 20};
     static const double shares[] = {0.002, 0.5};
     for (int i = 0; i < 2; ++i) {
@@ -231,9 +229,8 @@ static void sciddicat_matches_the_reference_on_a_large_map(void **state)
     }
 }
 
-static void sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps(void **state)
+TEST(sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps)
 {
-    (void)state;
     static const uint64_t n_steps[] = {500, 1, 1499, 3000};
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
         struct map m = map_new(24, 37, 0.5, (enum sciddicat_nodata)policy);
@@ -256,9 +253,8 @@ static void sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps(void **sta
 }
 
 /* Levels that are equal, or whose average is: every comparison of the rule is a tie somewhere. */
-static void sciddicat_settles_ties_as_written(void **state)
+TEST(sciddicat_settles_ties_as_written)
 {
-    (void)state;
     static const uint64_t n_steps[] = {1, 1, 1, 30};
     static const double epsilons[] = {0, 0.5, 1}, rs[] = {0, 0.5, 1};
     struct reference_random g = {11};
@@ -278,9 +274,8 @@ static void sciddicat_settles_ties_as_written(void **state)
 }
 
 /* Heaps on corners of blocks of 8, 16 and 32, on the edge, on the ring and on NODATA. */
-static void sciddicat_moves_debris_across_every_boundary(void **state)
+TEST(sciddicat_moves_debris_across_every_boundary)
 {
-    (void)state;
     static const uint64_t n_steps[] = {1, 1, 1, 1, 4, 50};
     static const size_t at[] = {0, 1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 79};
     const size_t n = sizeof at / sizeof at[0];
@@ -301,9 +296,8 @@ static void sciddicat_moves_debris_across_every_boundary(void **state)
     }
 }
 
-static void sciddicat_without_debris_nothing_moves(void **state)
+TEST(sciddicat_without_debris_nothing_moves)
 {
-    (void)state;
     static const uint64_t n_steps[] = {1, 100};
     struct map m = map_new(50, 60, 0.5, SCIDDICAT_WALL);
     sciddicat_reference_terrain(5, 50, 60, 0, 0, m.z, m.h, m.nodata);
@@ -315,9 +309,8 @@ static void sciddicat_without_debris_nothing_moves(void **state)
     map_free(&m);
 }
 
-static void sciddicat_never_looks_at_the_altitude_of_a_wall(void **state)
+TEST(sciddicat_never_looks_at_the_altitude_of_a_wall)
 {
-    (void)state;
     static const uint64_t n_steps[] = {1, 40};
     struct map m = map_new(40, 50, 0.5, SCIDDICAT_WALL);
     sciddicat_reference_terrain(6, 40, 50, 0.4, 0.2, m.z, m.h, m.nodata);
@@ -332,9 +325,8 @@ static void sciddicat_never_looks_at_the_altitude_of_a_wall(void **state)
     map_free(&m);
 }
 
-static void sciddicat_policies_agree_where_there_is_no_nodata(void **state)
+TEST(sciddicat_policies_agree_where_there_is_no_nodata)
 {
-    (void)state;
     double *h[3];
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
         struct sciddicat_report r;
@@ -355,9 +347,8 @@ static void sciddicat_policies_agree_where_there_is_no_nodata(void **state)
 
 /* Wide enough and active enough to be cut into bands; pieces of steps end within and between
  * rounds. */
-static void sciddicat_is_the_same_for_any_number_of_threads(void **state)
+TEST(sciddicat_is_the_same_for_any_number_of_threads)
 {
-    (void)state;
     static const uint64_t n_steps[] = {1, 7, 8, 9, 17, 40};
     static const size_t threads[] = {1, 2, 5};
     for (size_t i = 0; i < under_test_size(3, 1); ++i) {
@@ -372,9 +363,8 @@ static void sciddicat_is_the_same_for_any_number_of_threads(void **state)
 }
 
 /* On one thread and in bands: not a step is made, and no map is copied. */
-static void a_landslide_ends_once_the_queue_is_stopped(void **state)
+TEST(a_landslide_ends_once_the_queue_is_stopped)
 {
-    (void)state;
     if (!under_test_is_cpu()) { /* kernels on a device end by themselves */
         skip();
     }
@@ -407,9 +397,8 @@ static void *stop(void *flag)
 }
 
 /* Amid the steps: whatever others of its threads do, none waits for one that has ended. */
-static void a_landslide_under_way_ends_once_the_queue_is_stopped(void **state)
+TEST(a_landslide_under_way_ends_once_the_queue_is_stopped)
 {
-    (void)state;
     if (!under_test_is_cpu()) {
         skip();
     }
@@ -432,9 +421,8 @@ static void a_landslide_under_way_ends_once_the_queue_is_stopped(void **state)
     }
 }
 
-static void sciddicat_runs_do_not_disturb_each_other(void **state)
+TEST(sciddicat_runs_do_not_disturb_each_other)
 {
-    (void)state;
     struct map m = map_new(70, 45, 0.5, SCIDDICAT_WALL), n = map_new(45, 70, 0.3, SCIDDICAT_SINK);
     sciddicat_reference_terrain(12, 70, 45, 0.3, 0.1, m.z, m.h, m.nodata);
     sciddicat_reference_terrain(13, 45, 70, 0.3, 0.1, n.z, n.h, n.nodata);
@@ -449,9 +437,8 @@ static void sciddicat_runs_do_not_disturb_each_other(void **state)
     map_free(&n);
 }
 
-static void sciddicat_refuses_what_is_no_map(void **state)
+TEST(sciddicat_refuses_what_is_no_map)
 {
-    (void)state;
     static const struct sciddicat_params wrong[] = {
         {0, 5, 0.001, 0.5, SCIDDICAT_WALL},         {5, 0, 0.001, 0.5, SCIDDICAT_WALL},
         {65536, 32769, 0.001, 0.5, SCIDDICAT_WALL}, {5, 5, -0.001, 0.5, SCIDDICAT_WALL},
@@ -470,9 +457,8 @@ static void sciddicat_refuses_what_is_no_map(void **state)
 }
 
 /* A valley with one heap, of the size of the Tessina landslide and as little of it active. */
-static void sciddicat_matches_the_reference_on_a_landslide(void **state)
+TEST(sciddicat_matches_the_reference_on_a_landslide)
 {
-    (void)state;
     static const uint64_t n_steps[] = {1, 99, 200};
     struct map m = map_new(610, 496, 0.5, SCIDDICAT_COMPAT);
     sciddicat_reference_terrain(14, 610, 496, 0, 0, m.z, m.h, m.nodata);
@@ -521,9 +507,8 @@ static double *read_asc(const char *name, size_t rows, size_t columns)
     return v;
 }
 
-static void sciddicat_gives_the_hashes_of_the_tessina_landslide(void **state)
+TEST(sciddicat_gives_the_hashes_of_the_tessina_landslide)
 {
-    (void)state;
     static const struct {
         uint64_t step, hash;
     } known[] = {{1, 0x583aa41a823b32a0},
@@ -566,22 +551,5 @@ static void sciddicat_gives_the_hashes_of_the_tessina_landslide(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sciddicat_matches_the_reference_on_every_shape),
-        cmocka_unit_test(sciddicat_matches_the_reference_on_a_large_map),
-        cmocka_unit_test(sciddicat_keeps_its_bits_and_mass_over_thousands_of_steps),
-        cmocka_unit_test(sciddicat_settles_ties_as_written),
-        cmocka_unit_test(sciddicat_moves_debris_across_every_boundary),
-        cmocka_unit_test(sciddicat_without_debris_nothing_moves),
-        cmocka_unit_test(sciddicat_never_looks_at_the_altitude_of_a_wall),
-        cmocka_unit_test(sciddicat_policies_agree_where_there_is_no_nodata),
-        cmocka_unit_test(sciddicat_is_the_same_for_any_number_of_threads),
-        cmocka_unit_test(a_landslide_ends_once_the_queue_is_stopped),
-        cmocka_unit_test(a_landslide_under_way_ends_once_the_queue_is_stopped),
-        cmocka_unit_test(sciddicat_runs_do_not_disturb_each_other),
-        cmocka_unit_test(sciddicat_refuses_what_is_no_map),
-        cmocka_unit_test(sciddicat_matches_the_reference_on_a_landslide),
-        cmocka_unit_test(sciddicat_gives_the_hashes_of_the_tessina_landslide),
-    };
-    return UNDER_TEST_RUN(tests, NULL, NULL);
+    return UNDER_TEST_RUN(NULL, NULL);
 }

@@ -297,9 +297,8 @@ void __wrap_cpu_run_phases(struct queue *q, size_t n_threads, const struct cpu_p
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void bands_are_as_busy_as_the_best_cut_allows(void **state)
+TEST(bands_are_as_busy_as_the_best_cut_allows)
 {
-    (void)state;
     struct reference_random g = {5};
     for (int round = 0; round < 300; ++round) {
         enum { GROUPS = 9 };
@@ -324,9 +323,8 @@ static void bands_are_as_busy_as_the_best_cut_allows(void **state)
 }
 
 /* Also where they have reported the same rows before, and nothing happens in them. */
-static void members_report_rows_that_they_are_given(void **state)
+TEST(members_report_rows_that_they_are_given)
 {
-    (void)state;
     struct map m = terrain(15, 64, 40, 0.3, SCIDDICAT_SINK);
     const struct sciddicat_member_kernels *k = kernels()->member;
     const size_t n = (size_t)16 * 40;
@@ -354,9 +352,8 @@ static void members_report_rows_that_they_are_given(void **state)
     map_free(&m);
 }
 
-static void bands_give_the_bits_of_one_run_for_any_number_of_members(void **state)
+TEST(bands_give_the_bits_of_one_run_for_any_number_of_members)
 {
-    (void)state;
     static const size_t members[] = {1, 2, 3, 4, 7};
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
         for (size_t i = 0; i < sizeof members / sizeof members[0]; ++i) {
@@ -378,9 +375,8 @@ static void bands_give_the_bits_of_one_run_for_any_number_of_members(void **stat
 }
 
 /* Every band has sixteen rows, all of which are ghost rows of those beside. */
-static void bands_may_be_of_sixteen_rows_with_debris_on_every_cut(void **state)
+TEST(bands_may_be_of_sixteen_rows_with_debris_on_every_cut)
 {
-    (void)state;
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
         if (!is_tried(policy, 0)) {
             continue;
@@ -397,9 +393,8 @@ static void bands_may_be_of_sixteen_rows_with_debris_on_every_cut(void **state)
     }
 }
 
-static void bands_are_as_few_as_have_sixteen_rows(void **state)
+TEST(bands_are_as_few_as_have_sixteen_rows)
 {
-    (void)state;
     static const size_t rows[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 50, 111};
     for (size_t i = for_threads() ? 7 : 0; i < sizeof rows / sizeof rows[0]; ++i) {
         struct bands_info info;
@@ -411,9 +406,8 @@ static void bands_are_as_few_as_have_sixteen_rows(void **state)
 }
 
 /* Eight cells wide, so that all that can happen to a row happens: one cell a step to the south. */
-static void bands_are_crossed_by_a_slide(void **state)
+TEST(bands_are_crossed_by_a_slide)
 {
-    (void)state;
     struct bands_info info;
     struct map m = map_new(144, 8, SCIDDICAT_WALL, 40);
     heap_up(&m, 1, 3, 3, 900);
@@ -427,9 +421,8 @@ static void bands_are_crossed_by_a_slide(void **state)
 }
 
 /* All debris is in the upper quarter, and goes to the lower one: the cuts follow. */
-static void bands_are_cut_again_where_debris_goes(void **state)
+TEST(bands_are_cut_again_where_debris_goes)
 {
-    (void)state;
     for (size_t members = for_threads() ? 4 : 2; members <= 4; members += under_test_size(1, 2)) {
         const size_t columns = under_test_size(70, 40);
         struct map m = map_new(256, columns, SCIDDICAT_SINK, 5);
@@ -448,9 +441,8 @@ static void bands_are_cut_again_where_debris_goes(void **state)
     }
 }
 
-static void bands_hand_nothing_over_where_nothing_moves(void **state)
+TEST(bands_hand_nothing_over_where_nothing_moves)
 {
-    (void)state;
     struct bands_info info;
     struct map m = map_new(300, 40, SCIDDICAT_WALL, 0);
     heap_up(&m, 20, 15, 6, 3);
@@ -463,9 +455,8 @@ static void bands_hand_nothing_over_where_nothing_moves(void **state)
 
 /* Two pools behind dams keep the cut where it is, between them; a small slide comes to it from the
  * north or from the south, and crosses it, at any time within a round. */
-static void bands_let_debris_come_to_a_quiet_cut(void **state)
+TEST(bands_let_debris_come_to_a_quiet_cut)
 {
-    (void)state;
     enum { ROWS = 208 };
     const size_t columns = under_test_size(72, 40);
     const size_t stride = under_test_size(1, by_ranks() ? 16 : 17);
@@ -491,9 +482,8 @@ static void bands_let_debris_come_to_a_quiet_cut(void **state)
 /* Debris that leaves nothing behind that can move, on rough ground: what a member has in the
  * outermost of its ghost rows at the end of a round may still move, and come to the cut, when the
  * debris itself has gone elsewhere. These maps, of many tried, show it. */
-static void bands_hand_rows_over_once_more_when_debris_has_left_a_cut(void **state)
+TEST(bands_hand_rows_over_once_more_when_debris_has_left_a_cut)
 {
-    (void)state;
     static const uint64_t seeds[] = {68, 173, 586, 656, 1034, 1486};
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; ++i) {
         struct reference_random g = {seeds[i]};
@@ -519,9 +509,8 @@ static void bands_hand_rows_over_once_more_when_debris_has_left_a_cut(void **sta
 
 /* Begun by one member, at steps that are even and odd; what has come to rest at the step before the
  * others come is reported as such. */
-static void bands_may_be_shared_out_at_any_step(void **state)
+TEST(bands_may_be_shared_out_at_any_step)
 {
-    (void)state;
     static const uint64_t at[] = {1, 2, 39, 64};
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
         for (size_t i = 0; i < sizeof at / sizeof at[0]; ++i) {
@@ -549,9 +538,8 @@ static void bands_may_be_shared_out_at_any_step(void **state)
 }
 
 /* Also more than once before a step, and until there cannot be more. */
-static void bands_may_get_more_members_later(void **state)
+TEST(bands_may_get_more_members_later)
 {
-    (void)state;
     static const uint64_t steps[] = {0, 3, 0, 24, 40};
     static const size_t members[] = {2, 3, 5, 6, 7}; /* of which six have sixteen rows */
     for (unsigned policy = SCIDDICAT_WALL; policy <= SCIDDICAT_COMPAT; ++policy) {
@@ -576,9 +564,8 @@ static void bands_may_get_more_members_later(void **state)
     }
 }
 
-static void bands_compute_many_small_slides(void **state)
+TEST(bands_compute_many_small_slides)
 {
-    (void)state;
     struct bands_info info;
     struct map m =
         terrain(60, under_test_size(400, 200), under_test_size(120, 60), 0, SCIDDICAT_WALL);
@@ -592,9 +579,8 @@ static void bands_compute_many_small_slides(void **state)
 }
 
 /* Wide and busy enough for each member to cut its rows for its own threads. */
-static void bands_are_cut_for_threads_as_one_run_is(void **state)
+TEST(bands_are_cut_for_threads_as_one_run_is)
 {
-    (void)state;
     if (by_ranks() && under_test_size(0, 1) == 1) { /* whose threads are cut as without them */
         skip();
     }
@@ -611,9 +597,8 @@ static void bands_are_cut_for_threads_as_one_run_is(void **state)
     map_free(&m);
 }
 
-static void bands_come_to_rest(void **state)
+TEST(bands_come_to_rest)
 {
-    (void)state;
     struct map m = map_new(96, 30, SCIDDICAT_WALL, 0);
     m.p.epsilon = 1;
     m.p.r = 1;
@@ -632,9 +617,8 @@ static void bands_come_to_rest(void **state)
 }
 
 /* A map without debris that can move; with nothing to do, bands are as high as each other. */
-static void bands_without_debris_do_nothing(void **state)
+TEST(bands_without_debris_do_nothing)
 {
-    (void)state;
     struct bands_info info;
     struct map m = map_new(70, 20, SCIDDICAT_WALL, 1);
     heap_up(&m, 30, 5, 5, 0.001);
@@ -644,9 +628,8 @@ static void bands_without_debris_do_nothing(void **state)
     map_free(&m);
 }
 
-static void bands_refuse_what_is_no_map(void **state)
+TEST(bands_refuse_what_is_no_map)
 {
-    (void)state;
     const struct bands_config c = config();
     const struct sciddicat_params p = {.rows = 0, .columns = 5};
     struct bands *b = (struct bands *)&p;
@@ -694,9 +677,8 @@ static struct backend *change(struct changed *c)
     return change_of(1, c);
 }
 
-static void bands_pass_on_what_a_member_says(void **state)
+TEST(bands_pass_on_what_a_member_says)
 {
-    (void)state;
     if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
@@ -726,9 +708,8 @@ static enum status never_copy(struct queue *q, struct span to, struct queue *fro
 }
 
 /* Of two tables, or of one that cannot. */
-static void bands_hand_rows_over_through_host_memory_where_queues_cannot_copy(void **state)
+TEST(bands_hand_rows_over_through_host_memory_where_queues_cannot_copy)
 {
-    (void)state;
     if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
@@ -758,9 +739,8 @@ static enum status fail_to_open(struct queue *q, const struct sciddicat_params *
     return status_fail(STATUS_NO_MEMORY, "this one has no room");
 }
 
-static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state)
+TEST(bands_go_on_as_they_were_when_a_member_cannot_be_opened)
 {
-    (void)state;
     if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
@@ -784,9 +764,8 @@ static void bands_go_on_as_they_were_when_a_member_cannot_be_opened(void **state
     map_free(&m);
 }
 
-static void bands_keep_their_members_when_a_later_one_cannot_be_opened(void **state)
+TEST(bands_keep_their_members_when_a_later_one_cannot_be_opened)
 {
-    (void)state;
     if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
@@ -809,9 +788,8 @@ static void bands_keep_their_members_when_a_later_one_cannot_be_opened(void **st
     map_free(&m);
 }
 
-static void bands_do_without_a_member_that_cannot_be_opened(void **state)
+TEST(bands_do_without_a_member_that_cannot_be_opened)
 {
-    (void)state;
     if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
@@ -842,9 +820,8 @@ static enum status lose_a_byte(struct queue *q, struct span to, struct queue *fr
     return backend_cpu.copy_across(q, to, from_q, from, bytes - 1);
 }
 
-static void bands_go_on_as_they_were_when_copies_between_members_are_wrong(void **state)
+TEST(bands_go_on_as_they_were_when_copies_between_members_are_wrong)
 {
-    (void)state;
     if (!under_test_is_cpu() || by_ranks()) {
         skip();
     }
@@ -891,30 +868,5 @@ static int free_queues(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_are_as_busy_as_the_best_cut_allows),
-        cmocka_unit_test(bands_give_the_bits_of_one_run_for_any_number_of_members),
-        cmocka_unit_test(bands_may_be_of_sixteen_rows_with_debris_on_every_cut),
-        cmocka_unit_test(bands_are_as_few_as_have_sixteen_rows),
-        cmocka_unit_test(bands_are_crossed_by_a_slide),
-        cmocka_unit_test(bands_are_cut_again_where_debris_goes),
-        cmocka_unit_test(bands_hand_nothing_over_where_nothing_moves),
-        cmocka_unit_test(bands_let_debris_come_to_a_quiet_cut),
-        cmocka_unit_test(bands_hand_rows_over_once_more_when_debris_has_left_a_cut),
-        cmocka_unit_test(members_report_rows_that_they_are_given),
-        cmocka_unit_test(bands_may_be_shared_out_at_any_step),
-        cmocka_unit_test(bands_may_get_more_members_later),
-        cmocka_unit_test(bands_compute_many_small_slides),
-        cmocka_unit_test(bands_are_cut_for_threads_as_one_run_is),
-        cmocka_unit_test(bands_come_to_rest),
-        cmocka_unit_test(bands_without_debris_do_nothing),
-        cmocka_unit_test(bands_refuse_what_is_no_map),
-        cmocka_unit_test(bands_pass_on_what_a_member_says),
-        cmocka_unit_test(bands_go_on_as_they_were_when_a_member_cannot_be_opened),
-        cmocka_unit_test(bands_keep_their_members_when_a_later_one_cannot_be_opened),
-        cmocka_unit_test(bands_do_without_a_member_that_cannot_be_opened),
-        cmocka_unit_test(bands_go_on_as_they_were_when_copies_between_members_are_wrong),
-        cmocka_unit_test(bands_hand_rows_over_through_host_memory_where_queues_cannot_copy),
-    };
-    return UNDER_TEST_RUN(tests, make_queues, free_queues);
+    return UNDER_TEST_RUN(make_queues, free_queues);
 }

@@ -5,13 +5,10 @@
 #include "kernels/sciddicat/sciddicat_guess_rule.h"
 #include "kernels/sciddicat/sciddicat_list_rule.h"
 #include "tests/support/reference.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 static size_t n_sure;   /* guesses that were sure at once ... */
 static size_t n_second; /* ... and where one was not, those that it led to */
@@ -83,9 +80,8 @@ static void every_guess(double m, const double *u)
     }
 }
 
-static void sciddicat_guess_is_right_on_levels_of_all_kinds(void **state)
+TEST(sciddicat_guess_is_right_on_levels_of_all_kinds)
 {
-    (void)state;
     struct reference_random g = {1};
     for (int i = 0; i < 20000; ++i) {
         const double scale = ldexp(1, (int)(60 * reference_uniform(&g)) - 30);
@@ -102,9 +98,8 @@ static void sciddicat_guess_is_right_on_levels_of_all_kinds(void **state)
 
 /* Each level is the one that m would fill the first ones to, moved by a power of two of either
  * sign: down to nothing. */
-static void sciddicat_guess_is_right_on_ties(void **state)
+TEST(sciddicat_guess_is_right_on_ties)
 {
-    (void)state;
     struct reference_random g = {2};
     for (int i = 0; i < 40000; ++i) {
         const double base = i % 2 ? 1500 * reference_uniform(&g) : floor(9 * reference_uniform(&g));
@@ -127,9 +122,8 @@ static void sciddicat_guess_is_right_on_ties(void **state)
 }
 
 /* As CUDA's tables of occupancy have it for compute capability 9.0, 8.0, 8.6 and 8.9. */
-static void a_step_by_lists_has_as_many_blocks_as_the_device_holds(void **state)
+TEST(a_step_by_lists_has_as_many_blocks_as_the_device_holds)
 {
-    (void)state;
     assert_int_equal(sciddicat_list_blocks(132, 233472, 1024), 132 * 12);
     assert_int_equal(sciddicat_list_blocks(108, 167936, 1024), 108 * 9);
     assert_int_equal(sciddicat_list_blocks(84, 102400, 1024), 84 * 5);
@@ -138,9 +132,8 @@ static void a_step_by_lists_has_as_many_blocks_as_the_device_holds(void **state)
     assert_int_equal(sciddicat_list_blocks(1, (size_t)5 * SCIDDICAT_LIST_BYTES, 1024), 4);
 }
 
-static void sciddicat_guess_is_right_below_zero_and_near_it(void **state)
+TEST(sciddicat_guess_is_right_below_zero_and_near_it)
 {
-    (void)state;
     struct reference_random g = {3};
     static const double scales[] = {0x1p-1070, 0x1p-1000, 0x1p-910, 0x1p-890, 0x1p-700, 1, 1e300};
     for (int i = 0; i < 20000; ++i) {
@@ -155,11 +148,5 @@ static void sciddicat_guess_is_right_below_zero_and_near_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sciddicat_guess_is_right_on_levels_of_all_kinds),
-        cmocka_unit_test(sciddicat_guess_is_right_on_ties),
-        cmocka_unit_test(sciddicat_guess_is_right_below_zero_and_near_it),
-        cmocka_unit_test(a_step_by_lists_has_as_many_blocks_as_the_device_holds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -5,13 +5,10 @@
 #include "kernels/sciddicat/sciddicat_cpu.h"
 #include "kernels/sciddicat/sciddicat_rule.h"
 #include "tests/support/reference.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 3, SEGMENTS = 9, CELLS = SEGMENTS * SEGMENT, AROUND = ROW_PAD_CELLS };
 
@@ -109,9 +106,8 @@ static void check_flows(const struct field *f, const struct sciddicat_rule *by)
     }
 }
 
-static void sciddicat_rows_emit_by_the_rule_in_every_set(void **state)
+TEST(sciddicat_rows_emit_by_the_rule_in_every_set)
 {
-    (void)state;
     const struct sciddicat_row_kernels *set;
     for (size_t i = 0; (set = cpu_sciddicat_set(i)) != NULL; ++i) {
         for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -131,9 +127,8 @@ static void sciddicat_rows_emit_by_the_rule_in_every_set(void **state)
     }
 }
 
-static void sciddicat_rows_take_the_same_in_every_set(void **state)
+TEST(sciddicat_rows_take_the_same_in_every_set)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 40; ++seed) {
         struct field *first = NULL;
         const struct sciddicat_row_kernels *set;
@@ -163,9 +158,5 @@ static void sciddicat_rows_take_the_same_in_every_set(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sciddicat_rows_emit_by_the_rule_in_every_set),
-        cmocka_unit_test(sciddicat_rows_take_the_same_in_every_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

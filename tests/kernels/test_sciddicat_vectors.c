@@ -6,14 +6,11 @@
 #include "kernels/sciddicat/sciddicat_cpu.h"
 #include "kernels/sciddicat/sciddicat_rule.h"
 #include "tests/support/reference.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum {
     ROWS = 3,
@@ -207,9 +204,8 @@ static void emit_and_compare(const struct sciddicat_row_kernels *set, struct str
     set->clear(&s->flows);
 }
 
-static void sciddicat_vectors_end_with_the_bits_of_the_rounds_from_any_guess(void **state)
+TEST(sciddicat_vectors_end_with_the_bits_of_the_rounds_from_any_guess)
 {
-    (void)state;
     const struct sciddicat_row_kernels *set;
     for (size_t i = 0; (set = cpu_sciddicat_set(i)) != NULL; ++i) {
         struct reference_random g = {1};
@@ -227,9 +223,8 @@ static void sciddicat_vectors_end_with_the_bits_of_the_rounds_from_any_guess(voi
     }
 }
 
-static void sciddicat_vectors_keep_who_is_left(void **state)
+TEST(sciddicat_vectors_keep_who_is_left)
 {
-    (void)state;
     const struct sciddicat_row_kernels *set;
     for (size_t i = 0; (set = cpu_sciddicat_set(i)) != NULL; ++i) {
         struct reference_random g = {2};
@@ -252,9 +247,5 @@ static void sciddicat_vectors_keep_who_is_left(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sciddicat_vectors_end_with_the_bits_of_the_rounds_from_any_guess),
-        cmocka_unit_test(sciddicat_vectors_keep_who_is_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

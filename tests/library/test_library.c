@@ -7,14 +7,13 @@
 
 /* --- clusters --------------------------------------------------------------------------------- */
 
-static void heaps_are_found_and_all_of_the_result_fits_together(void **state)
+TEST(heaps_are_found_and_all_of_the_result_fits_together)
 {
     struct leat_context *const c = context();
     const struct leat_array x = array();
     const struct leat_kmeans_options o = options(HEAPS);
     struct leat_kmeans_result *r = cluster(c, &x, &o);
     double inertia = 0;
-    (void)state;
     assert_int_equal(r->k, HEAPS);
     assert_int_equal(r->n, N);
     assert_int_equal(r->columns, D);
@@ -49,7 +48,7 @@ static void heaps_are_found_and_all_of_the_result_fits_together(void **state)
 }
 
 /* Rows that lie apart, and floats, are the same points. */
-static void strides_and_floats_change_no_bit(void **state)
+TEST(strides_and_floats_change_no_bit)
 {
     struct leat_context *const c = context();
     const struct leat_array dense = array(), apart = {.data = points,
@@ -59,7 +58,6 @@ static void strides_and_floats_change_no_bit(void **state)
                                                       .row_bytes = sizeof points[0]};
     const struct leat_kmeans_options o = options(7);
     struct leat_kmeans_result *a = cluster(c, &dense, &o), *b = cluster(c, &apart, &o);
-    (void)state;
     assert_memory_equal(a->centroids, b->centroids, a->k * D * sizeof(double));
     assert_memory_equal(a->labels, b->labels, N * sizeof(int32_t));
     leat_kmeans_free(a);
@@ -67,12 +65,11 @@ static void strides_and_floats_change_no_bit(void **state)
     leat_close(c);
 }
 
-static void of_a_range_the_number_of_heaps_is_taken(void **state)
+TEST(of_a_range_the_number_of_heaps_is_taken)
 {
     struct leat_context *const c = context();
     const struct leat_array x = array();
     struct leat_kmeans_options o = options(2);
-    (void)state;
     o.k_last = 8;
     o.scale = LEAT_SCALE_UNIT;
     struct leat_kmeans_result *r = cluster(c, &x, &o);
@@ -89,12 +86,11 @@ static void of_a_range_the_number_of_heaps_is_taken(void **state)
 }
 
 /* A program that was made for an earlier version has fewer options. */
-static void options_that_are_not_given_are_the_defaults(void **state)
+TEST(options_that_are_not_given_are_the_defaults)
 {
     struct leat_context *const c = context();
     const struct leat_array x = array();
     struct leat_kmeans_options o = options(0);
-    (void)state;
     struct leat_kmeans_result *by_none = cluster(c, &x, NULL), *by_all = cluster(c, &x, &o);
     o.size = offsetof(struct leat_kmeans_options, k_last);
     o.k_last = 1; /* which is not looked at */
@@ -112,7 +108,7 @@ static void options_that_are_not_given_are_the_defaults(void **state)
     leat_close(c);
 }
 
-static void what_is_wrong_with_points_is_said(void **state)
+TEST(what_is_wrong_with_points_is_said)
 {
     struct leat_context *const c = context();
     struct leat_kmeans_result *r;
@@ -122,7 +118,6 @@ static void what_is_wrong_with_points_is_said(void **state)
     } numbers[] = {{NAN, "row 17, column 1 (the first are 0) is NaN"},
                    {-INFINITY, "row 17, column 1 (the first are 0) is infinite"},
                    {1e200, "column 1 (the first is 0) has values from"}};
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const struct leat_array x = array();
         const double kept = wide[17][1];
@@ -163,7 +158,7 @@ static void what_is_wrong_with_points_is_said(void **state)
     leat_close(c);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     struct leat_context *c;
@@ -171,7 +166,6 @@ static void memory_is_bounded(void **state)
     struct leat_landslide_result *slide;
     struct leat_correlate_result *r_of_all;
     const struct leat_array x = array();
-    (void)state;
     o.memory = 10000;
     o.backend = getenv("LEAT_TEST_BACKEND");
     assert_int_equal(leat_open(&o, &c), LEAT_OK);
@@ -188,12 +182,11 @@ static void memory_is_bounded(void **state)
 /* Of polynomials of degree 3 and 1 every interpolant but PCHIP's is the polynomial: |error| <= 50
  * u 2.9 max |y|, 2.9 above the Lebesgue constant of 21 Chebyshev nodes, and what rounds y as much
  * again. */
-static void polynomials_are_themselves(void **state)
+TEST(polynomials_are_themselves)
 {
     struct leat_context *const c = context();
     const struct nodes n = nodes_of_chebyshev();
     static double q[QUERIES], v[QUERIES][2];
-    (void)state;
     for (int method = LEAT_BY_ITSELF; method <= LEAT_SPLINE; method++) {
         const bool is_spline = method == LEAT_SPLINE;
         struct leat_interpolant *p;
@@ -234,13 +227,12 @@ static void polynomials_are_themselves(void **state)
 }
 
 /* Of 40000 nodes, more than a polynomial takes. */
-static void pchip_stays_within_its_nodes(void **state)
+TEST(pchip_stays_within_its_nodes)
 {
     enum { MANY = 40000 };
     struct leat_context *const c = context();
     static double x[MANY], y[MANY], q[QUERIES], v[QUERIES];
     struct leat_interpolant *p;
-    (void)state;
     for (size_t i = 0; i < MANY; i++) {
         x[i] = (double)i;
         y[i] = i % 7 < 3 ? 1 : 0;
@@ -259,12 +251,11 @@ static void pchip_stays_within_its_nodes(void **state)
     leat_close(c);
 }
 
-static void what_is_wrong_with_nodes_is_said(void **state)
+TEST(what_is_wrong_with_nodes_is_said)
 {
     struct leat_context *const c = context();
     struct nodes n = nodes_of_chebyshev();
     struct leat_interpolant *p;
-    (void)state;
     n.x[9] = n.x[4];
     assert_int_equal(leat_interpolant_new(c, n.x, n.y[0], NODES, 2, LEAT_BY_ITSELF, 0, &p),
                      LEAT_BAD_INPUT);
@@ -330,14 +321,13 @@ static enum leat_status call(struct leat_context *c, struct leat_interpolant *p,
     return st;
 }
 
-static void programs_are_told_the_progress_and_may_say_no(void **state)
+TEST(programs_are_told_the_progress_and_may_say_no)
 {
     struct told told = {.thread = pthread_self()};
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     const struct nodes n = nodes_of_chebyshev();
     struct leat_context *c;
     struct leat_interpolant *p;
-    (void)state;
     o.backend = getenv("LEAT_TEST_BACKEND");
     o.progress = tell;
     o.user = &told;
@@ -359,7 +349,7 @@ static void programs_are_told_the_progress_and_may_say_no(void **state)
 }
 
 /* Of series that take two panels, with gaps, three products of panels. */
-static void programs_are_told_while_pairs_with_gaps_are_computed(void **state)
+TEST(programs_are_told_while_pairs_with_gaps_are_computed)
 {
     enum { MANY = 1100, FEW = 12 };
     static double x[MANY][FEW];
@@ -368,7 +358,6 @@ static void programs_are_told_while_pairs_with_gaps_are_computed(void **state)
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     struct leat_context *c;
     struct leat_correlate_result *r;
-    (void)state;
     o.backend = getenv("LEAT_TEST_BACKEND");
     o.progress = tell;
     o.user = &told;
@@ -395,11 +384,10 @@ static void programs_are_told_while_pairs_with_gaps_are_computed(void **state)
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-static void contexts_that_cannot_be_say_why(void **state)
+TEST(contexts_that_cannot_be_say_why)
 {
     struct leat_options o = LEAT_OPTIONS_DEFAULTS;
     struct leat_context *c;
-    (void)state;
     o.backend = "abacus";
     assert_int_equal(leat_open(&o, &c), LEAT_BAD_ARGUMENT);
     assert_null(c);
@@ -430,12 +418,11 @@ static void contexts_that_cannot_be_say_why(void **state)
 
 /* Threads of the library take no signal that the program has blocked. The first of all tests: where
  * others call the driver themselves, it begins threads in their name. */
-static void signals_stay_the_programs(void **state)
+TEST(signals_stay_the_programs)
 {
     sigset_t term, before;
     struct leat_context *const c = context();
     const struct leat_array x = array();
-    (void)state;
     leat_correlate_free(correlate(c, &x, NULL));
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
@@ -465,11 +452,10 @@ static void *work(void *unused)
     return r;
 }
 
-static void two_contexts_work_at_the_same_time(void **state)
+TEST(two_contexts_work_at_the_same_time)
 {
     pthread_t threads[2];
     struct leat_kmeans_result *r[2];
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, work, NULL), 0);
     }
@@ -490,14 +476,13 @@ static void *cancel(void *c)
     return NULL;
 }
 
-static void a_call_is_cancelled_and_the_next_one_works(void **state)
+TEST(a_call_is_cancelled_and_the_next_one_works)
 {
     struct leat_context *const c = context();
     const struct leat_array x = array();
     struct leat_kmeans_options o = options(300);
     struct leat_kmeans_result *r;
     pthread_t thread;
-    (void)state;
     o.k_last = 800;
     o.n_init = SIZE_MAX / 1000;
     o.tol = -1;
@@ -534,22 +519,5 @@ static void a_call_is_cancelled_and_the_next_one_works(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_stay_the_programs),
-        cmocka_unit_test(heaps_are_found_and_all_of_the_result_fits_together),
-        cmocka_unit_test(strides_and_floats_change_no_bit),
-        cmocka_unit_test(of_a_range_the_number_of_heaps_is_taken),
-        cmocka_unit_test(options_that_are_not_given_are_the_defaults),
-        cmocka_unit_test(what_is_wrong_with_points_is_said),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(polynomials_are_themselves),
-        cmocka_unit_test(pchip_stays_within_its_nodes),
-        cmocka_unit_test(what_is_wrong_with_nodes_is_said),
-        cmocka_unit_test(programs_are_told_the_progress_and_may_say_no),
-        cmocka_unit_test(programs_are_told_while_pairs_with_gaps_are_computed),
-        cmocka_unit_test(contexts_that_cannot_be_say_why),
-        cmocka_unit_test(two_contexts_work_at_the_same_time),
-        cmocka_unit_test(a_call_is_cancelled_and_the_next_one_works),
-    };
-    return has_backend() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+    return has_backend() ? unit_run(NULL, NULL) : 77;
 }

@@ -4,13 +4,12 @@
  */
 #include "tests/support/library_support.h"
 
-static void coefficients_are_those_of_the_formula(void **state)
+TEST(coefficients_are_those_of_the_formula)
 {
     struct leat_context *const c = context();
     struct series *const s = series_new();
     const struct leat_array x = rows_of(s);
     struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
-    (void)state;
     o.top = 10;
     for (int precision = LEAT_EXACT; precision <= LEAT_F32; precision++) {
         o.precision = (enum leat_precision)precision;
@@ -36,7 +35,7 @@ static void coefficients_are_those_of_the_formula(void **state)
     leat_close(c);
 }
 
-static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(void **state)
+TEST(rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient)
 {
     struct leat_context *const c = context();
     struct series *const s = series_new();
@@ -44,7 +43,6 @@ static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(voi
     const struct leat_array narrow = LEAT_ARRAY(s->narrow, LEAT_F4, SERIES, SAMPLES);
     struct leat_array apart = LEAT_ARRAY(s->apart, LEAT_F8, SERIES, SAMPLES);
     struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
-    (void)state;
     apart.row_bytes = sizeof s->apart[0];
     struct leat_correlate_result *a = correlate(c, &x, NULL), *b = correlate(c, &apart, NULL);
     assert_memory_equal(a->r, b->r, PAIRS * sizeof(double));
@@ -70,13 +68,12 @@ static void rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient(voi
 }
 
 /* Of ranks any rising function of a series has the same coefficients. */
-static void ranks_are_of_the_order_alone(void **state)
+TEST(ranks_are_of_the_order_alone)
 {
     struct leat_context *const c = context();
     struct series *const s = series_new();
     const struct leat_array x = rows_of(s);
     struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
-    (void)state;
     o.method = LEAT_SPEARMAN;
     struct leat_correlate_result *a = correlate(c, &x, &o), *plain = correlate(c, &x, NULL);
     for (size_t k = 0; k < (size_t)SERIES * SAMPLES; k++) {
@@ -95,7 +92,7 @@ static void ranks_are_of_the_order_alone(void **state)
 
 /* So many that they are taken in two parts. */
 /* Series s is series 0 moved by (s % 7) - 3 samples, and noise of itself. */
-static void of_each_pair_the_best_lag_is_found(void **state)
+TEST(of_each_pair_the_best_lag_is_found)
 {
     enum { MOVED = 40, LONG = 300 };
     static double x[MOVED][LONG], y[MOVED * 2][LONG];
@@ -103,7 +100,6 @@ static void of_each_pair_the_best_lag_is_found(void **state)
     struct leat_array rows = LEAT_ARRAY(x, LEAT_F8, MOVED, LONG);
     struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
     struct leat_correlate_result *none;
-    (void)state;
     for (size_t s = 0; s < MOVED; s++) {
         for (size_t t = 0; t < LONG; t++) {
             x[s][t] = uniform(1000 + t - s % 7) + 0.2 * uniform(5000 + s * LONG + t);
@@ -149,14 +145,13 @@ static void of_each_pair_the_best_lag_is_found(void **state)
     leat_close(c);
 }
 
-static void of_many_series_each_is_taken_once(void **state)
+TEST(of_many_series_each_is_taken_once)
 {
     enum { MANY = 600, FEW = 16 };
     static double x[MANY][FEW], apart[MANY][FEW + 1];
     struct leat_context *const c = context();
     const struct leat_array dense = LEAT_ARRAY(x, LEAT_F8, MANY, FEW);
     struct leat_array other = LEAT_ARRAY(apart, LEAT_F8, MANY, FEW);
-    (void)state;
     other.row_bytes = sizeof apart[0];
     for (size_t i = 0; i < MANY; i++) {
         for (size_t t = 0; t < FEW; t++) {
@@ -181,14 +176,13 @@ static void of_many_series_each_is_taken_once(void **state)
     leat_close(c);
 }
 
-static void what_is_wrong_with_series_is_said(void **state)
+TEST(what_is_wrong_with_series_is_said)
 {
     struct leat_context *const c = context();
     struct series *const s = series_new();
     struct leat_array x = rows_of(s);
     struct leat_correlate_options o = LEAT_CORRELATE_DEFAULTS;
     struct leat_correlate_result *r;
-    (void)state;
     s->x[12][4] = -INFINITY;
     assert_int_equal(leat_correlate(c, &x, NULL, &r), LEAT_BAD_INPUT);
     assert_non_null(strstr(leat_error(c), "row 12 (the first is 0) has infinite samples"));
@@ -228,13 +222,5 @@ static void what_is_wrong_with_series_is_said(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(coefficients_are_those_of_the_formula),
-        cmocka_unit_test(rows_that_lie_apart_and_what_is_not_wanted_change_no_coefficient),
-        cmocka_unit_test(ranks_are_of_the_order_alone),
-        cmocka_unit_test(of_each_pair_the_best_lag_is_found),
-        cmocka_unit_test(of_many_series_each_is_taken_once),
-        cmocka_unit_test(what_is_wrong_with_series_is_said),
-    };
-    return has_backend() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+    return has_backend() ? unit_run(NULL, NULL) : 77;
 }

@@ -89,7 +89,7 @@ static struct leat_array there(struct leat_array x, const struct late *l)
     return x;
 }
 
-static void curves_are_evaluated_in_the_devices_memory(void **state)
+TEST(curves_are_evaluated_in_the_devices_memory)
 {
     if (is_cpu()) {
         skip();
@@ -98,7 +98,6 @@ static void curves_are_evaluated_in_the_devices_memory(void **state)
     const struct nodes n = nodes_of_chebyshev();
     static double q[QUERIES], here[QUERIES][2], back[QUERIES][2];
     struct leat_interpolant *p;
-    (void)state;
     load_driver();
     for (size_t i = 0; i < QUERIES; i++) {
         q[i] = (2 * uniform(i) - 1) * n.x[0];
@@ -132,13 +131,12 @@ static void curves_are_evaluated_in_the_devices_memory(void **state)
 }
 
 /* As they lie, and from the second row on, which is aligned to numbers alone. */
-static void points_are_clustered_in_the_devices_memory(void **state)
+TEST(points_are_clustered_in_the_devices_memory)
 {
     if (is_cpu()) {
         skip();
     }
     struct leat_context *const c = context();
-    (void)state;
     load_driver();
     for (size_t first = 0; first < 2; first++) {
         struct leat_array x = array();
@@ -159,14 +157,13 @@ static void points_are_clustered_in_the_devices_memory(void **state)
     leat_close(c);
 }
 
-static void series_are_correlated_in_the_devices_memory(void **state)
+TEST(series_are_correlated_in_the_devices_memory)
 {
     if (is_cpu()) {
         skip();
     }
     struct leat_context *const c = context();
     struct series *const s = series_new();
-    (void)state;
     load_driver();
     for (size_t first = 0; first < 2; first++) {
         struct leat_array x = rows_of(s);
@@ -186,7 +183,7 @@ static void series_are_correlated_in_the_devices_memory(void **state)
     leat_close(c);
 }
 
-static void maps_on_the_device_are_as_good(void **state)
+TEST(maps_on_the_device_are_as_good)
 {
     if (is_cpu()) {
         skip();
@@ -194,7 +191,6 @@ static void maps_on_the_device_are_as_good(void **state)
     struct leat_context *const c = context();
     struct maps *const m = maps_new();
     struct leat_landslide_result *r = slide(c, m, NULL), *other;
-    (void)state;
     load_driver();
     struct late z = late_new(m->dem, sizeof m->dem), h = late_new(m->source, sizeof m->source);
     const struct leat_array dem = there(map_of(m->dem), &z), source = there(map_of(m->source), &h);
@@ -208,7 +204,7 @@ static void maps_on_the_device_are_as_good(void **state)
     leat_close(c);
 }
 
-static void a_cpu_has_no_device_memory(void **state)
+TEST(a_cpu_has_no_device_memory)
 {
     struct leat_context *c;
     struct leat_landslide_result *r;
@@ -217,7 +213,6 @@ static void a_cpu_has_no_device_memory(void **state)
     struct nodes n = nodes_of_chebyshev();
     const struct leat_array source = map_of(m->source);
     struct leat_array dem = map_of(m->dem);
-    (void)state;
     assert_int_equal(leat_open(NULL, &c), LEAT_OK);
     struct leat_array x = array();
     struct leat_kmeans_result *clusters;
@@ -242,12 +237,5 @@ static void a_cpu_has_no_device_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves_are_evaluated_in_the_devices_memory),
-        cmocka_unit_test(points_are_clustered_in_the_devices_memory),
-        cmocka_unit_test(series_are_correlated_in_the_devices_memory),
-        cmocka_unit_test(maps_on_the_device_are_as_good),
-        cmocka_unit_test(a_cpu_has_no_device_memory),
-    };
-    return has_backend() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+    return has_backend() ? unit_run(NULL, NULL) : 77;
 }

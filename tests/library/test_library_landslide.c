@@ -4,12 +4,11 @@
  */
 #include "tests/support/library_support.h"
 
-static void debris_flows_and_all_of_the_result_fits_together(void **state)
+TEST(debris_flows_and_all_of_the_result_fits_together)
 {
     struct leat_context *const c = context();
     struct maps *const m = maps_new();
     struct leat_landslide_options o = LEAT_LANDSLIDE_DEFAULTS;
-    (void)state;
     o.steps = 200;
     o.report_every = 60;
     struct leat_landslide_result *r = slide(c, m, &o);
@@ -50,7 +49,7 @@ static void debris_flows_and_all_of_the_result_fits_together(void **state)
     leat_close(c);
 }
 
-static void maps_of_floats_and_any_backend_give_the_same_bits(void **state)
+TEST(maps_of_floats_and_any_backend_give_the_same_bits)
 {
     struct leat_context *const c = context();
     struct leat_context *cpu;
@@ -60,7 +59,6 @@ static void maps_of_floats_and_any_backend_give_the_same_bits(void **state)
     dem.row_bytes = source.row_bytes = sizeof m->narrow[0][0];
     source.data = m->narrow[1];
     struct leat_landslide_result *narrow;
-    (void)state;
     assert_int_equal(leat_open(NULL, &cpu), LEAT_OK);
     o.steps = 300;
     struct leat_landslide_result *r = slide(c, m, &o), *by_cpu = slide(cpu, m, &o);
@@ -75,12 +73,11 @@ static void maps_of_floats_and_any_backend_give_the_same_bits(void **state)
     leat_close(c);
 }
 
-static void nodata_swallows_debris_where_that_is_asked_for(void **state)
+TEST(nodata_swallows_debris_where_that_is_asked_for)
 {
     struct leat_context *const c = context();
     struct maps *const m = maps_new();
     struct leat_landslide_options o = LEAT_LANDSLIDE_DEFAULTS;
-    (void)state;
     o.steps = 200;
     o.nodata = LEAT_NODATA_SINK;
     struct leat_landslide_result *r = slide(c, m, &o);
@@ -100,7 +97,7 @@ static void nodata_swallows_debris_where_that_is_asked_for(void **state)
     leat_close(c);
 }
 
-static void what_is_wrong_with_maps_is_said(void **state)
+TEST(what_is_wrong_with_maps_is_said)
 {
     struct leat_context *const c = context();
     struct leat_landslide_result *r;
@@ -116,7 +113,6 @@ static void what_is_wrong_with_maps_is_said(void **state)
     };
     struct maps *const m = maps_new();
     const struct leat_array dem = map_of(m->dem), source = map_of(m->source);
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         double *const at = numbers[i].map == 0 ? &m->dem[3][7] : &m->source[3][7];
         const double kept = *at;
@@ -159,11 +155,5 @@ static void what_is_wrong_with_maps_is_said(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(debris_flows_and_all_of_the_result_fits_together),
-        cmocka_unit_test(maps_of_floats_and_any_backend_give_the_same_bits),
-        cmocka_unit_test(nodata_swallows_debris_where_that_is_asked_for),
-        cmocka_unit_test(what_is_wrong_with_maps_is_said),
-    };
-    return has_backend() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+    return has_backend() ? unit_run(NULL, NULL) : 77;
 }

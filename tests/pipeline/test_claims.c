@@ -3,11 +3,7 @@
  * same.
  */
 #include "pipeline/ranks/claims.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 enum { MANY = 5000 };
 
@@ -17,9 +13,8 @@ static uint64_t key(size_t i)
     return i % 2 == 0 ? (uint64_t)i << 48 : (uint64_t)i;
 }
 
-static void nobody_has_what_was_not_claimed(void **state)
+TEST(nobody_has_what_was_not_claimed)
 {
-    (void)state;
     struct claims c = {0};
     assert_null(claims_find(&c, 0));
     claims_add(&c, 1, 5);
@@ -29,9 +24,8 @@ static void nobody_has_what_was_not_claimed(void **state)
     assert_null(claims_find(&c, 1));
 }
 
-static void first_that_claims_a_key_has_it_however_many_follow(void **state)
+TEST(first_that_claims_a_key_has_it_however_many_follow)
 {
-    (void)state;
     struct claims c = {0};
     for (size_t round = 0; round < 2; round++) {
         for (size_t i = 0; i < MANY; i++) {
@@ -47,9 +41,8 @@ static void first_that_claims_a_key_has_it_however_many_follow(void **state)
     claims_free(&c);
 }
 
-static void copy_that_is_told_of_claims_in_their_order_is_the_same(void **state)
+TEST(copy_that_is_told_of_claims_in_their_order_is_the_same)
 {
-    (void)state;
     struct claims c = {0}, copy = {0};
     for (size_t i = 0; i < MANY; i++) {
         claims_add(&c, key(i * 31 % MANY), i);
@@ -66,10 +59,5 @@ static void copy_that_is_told_of_claims_in_their_order_is_the_same(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_has_what_was_not_claimed),
-        cmocka_unit_test(first_that_claims_a_key_has_it_however_many_follow),
-        cmocka_unit_test(copy_that_is_told_of_claims_in_their_order_is_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

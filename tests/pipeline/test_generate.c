@@ -33,9 +33,8 @@ static struct walk_piece rows_of(size_t n_series, size_t n_samples, double *out,
                                .value = value};
 }
 
-static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **state)
+TEST(pieces_have_the_bits_of_the_kernel_wherever_they_are_cut)
 {
-    (void)state;
     static const size_t lengths[] = {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 257, 1000};
     enum { N_SERIES = 3, FIRST = 1000 };
     for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
@@ -65,9 +64,8 @@ static void pieces_have_the_bits_of_the_kernel_wherever_they_are_cut(void **stat
     }
 }
 
-static void samples_of_single_precision_are_the_doubles_rounded_once(void **state)
+TEST(samples_of_single_precision_are_the_doubles_rounded_once)
 {
-    (void)state;
     enum { N_SERIES = 5, N_SAMPLES = 100 };
     double wide[N_SERIES * N_SAMPLES], value[N_SERIES];
     float narrow[N_SAMPLES * N_SERIES];
@@ -86,9 +84,8 @@ static void samples_of_single_precision_are_the_doubles_rounded_once(void **stat
     }
 }
 
-static void a_sample_varies_the_one_before_by_at_most_epsilon(void **state)
+TEST(a_sample_varies_the_one_before_by_at_most_epsilon)
 {
-    (void)state;
     enum { N = 4096 };
     double x[N], value, sum = 0;
     struct walk_piece p = rows_of(1, N, x, &value);
@@ -104,9 +101,8 @@ static void a_sample_varies_the_one_before_by_at_most_epsilon(void **state)
     assert_true(fabs(sum / (N - 1)) < 6 * walk.epsilon / sqrt(3.0 * (N - 1)));
 }
 
-static void gaps_have_the_share_asked_for(void **state)
+TEST(gaps_have_the_share_asked_for)
 {
-    (void)state;
     enum { N = 100000 };
     size_t n_gaps = 0;
     for (uint64_t t = 0; t < N; t++) {
@@ -118,9 +114,8 @@ static void gaps_have_the_share_asked_for(void **state)
     assert_in_range(n_gaps, N / 10 - 570, N / 10 + 570);
 }
 
-static void gaps_do_not_depend_on_the_walk(void **state)
+TEST(gaps_do_not_depend_on_the_walk)
 {
-    (void)state;
     enum { N = 40000 };
     double *x = malloc(N * sizeof(*x)), value, sum = 0;
     size_t n_gaps = 0;
@@ -178,9 +173,8 @@ static struct bytes generated(struct generate_order order)
     return b;
 }
 
-static void rows_and_columns_hold_the_same_numbers(void **state)
+TEST(rows_and_columns_hold_the_same_numbers)
 {
-    (void)state;
     /* beyond one block, with a part of a block at the end, and lines longer than a piece */
     enum { N_SERIES = 700, N_SAMPLES = 1601 };
     struct generate_order order = {
@@ -208,9 +202,8 @@ static void rows_and_columns_hold_the_same_numbers(void **state)
     bytes_free(&columns);
 }
 
-static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
+TEST(a_row_longer_than_a_block_has_the_bits_of_the_kernel)
 {
-    (void)state;
     size_t n = GENERATE_BATCH_CELLS + 4097;
     struct generate_order order = {.n_series = 2, .n_samples = n, .type = DTYPE_F32};
     struct bytes file = generated(order);
@@ -237,9 +230,8 @@ static void a_row_longer_than_a_block_has_the_bits_of_the_kernel(void **state)
     bytes_free(&file);
 }
 
-static void text_reads_back_as_the_same_numbers(void **state)
+TEST(text_reads_back_as_the_same_numbers)
 {
-    (void)state;
     static const struct generate_order orders[] = {
         {.n_series = 1, .n_samples = 1},
         {.n_series = 257, .n_samples = 300},
@@ -278,9 +270,8 @@ static void text_reads_back_as_the_same_numbers(void **state)
     }
 }
 
-static void what_no_file_can_hold_is_refused(void **state)
+TEST(what_no_file_can_hold_is_refused)
 {
-    (void)state;
     static const struct generate_order orders[] = {
         {.n_series = UINT64_C(1) << 40, .n_samples = UINT64_C(1) << 40},
         {.n_series = UINT64_C(1) << 30, .n_samples = UINT64_C(1) << 30},
@@ -310,9 +301,8 @@ static enum status put_into(struct new_file *f, const char *text)
     return pack_append(f->pack, &piece);
 }
 
-static void a_new_file_appears_when_it_is_whole(void **state)
+TEST(a_new_file_appears_when_it_is_whole)
 {
-    (void)state;
     struct new_file f;
     uint64_t bytes;
     ASSERT_OK(open_new("whole", false, &f));
@@ -340,9 +330,8 @@ static void a_new_file_appears_when_it_is_whole(void **state)
     assert_int_equal(unlink("whole"), 0);
 }
 
-static void a_name_taken_meanwhile_is_not_replaced(void **state)
+TEST(a_name_taken_meanwhile_is_not_replaced)
 {
-    (void)state;
     struct new_file f;
     uint64_t bytes;
     ASSERT_OK(open_new("taken", false, &f));
@@ -355,9 +344,8 @@ static void a_name_taken_meanwhile_is_not_replaced(void **state)
     assert_int_equal(unlink("taken"), 0);
 }
 
-static void what_is_no_file_name_is_refused(void **state)
+TEST(what_is_no_file_name_is_refused)
 {
-    (void)state;
     struct new_file f;
     assert_int_equal(mkdir("sub", 0777), 0);
     assert_int_equal(open_new("sub", true, &f), STATUS_BAD_ARGUMENT);
@@ -368,9 +356,8 @@ static void what_is_no_file_name_is_refused(void **state)
     assert_int_equal(rmdir("sub"), 0);
 }
 
-static void a_link_that_leads_nowhere_is_a_name_that_is_taken(void **state)
+TEST(a_link_that_leads_nowhere_is_a_name_that_is_taken)
 {
-    (void)state;
     struct new_file f;
     uint64_t bytes;
     assert_int_equal(symlink("nowhere", "link"), 0);
@@ -382,9 +369,8 @@ static void a_link_that_leads_nowhere_is_a_name_that_is_taken(void **state)
     assert_int_equal(unlink("link"), 0);
 }
 
-static void a_device_is_written_to_and_stays(void **state)
+TEST(a_device_is_written_to_and_stays)
 {
-    (void)state;
     struct new_file f;
     uint64_t bytes;
     ASSERT_OK(open_new("/dev/null", true, &f));
@@ -400,21 +386,5 @@ static void a_device_is_written_to_and_stays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_have_the_bits_of_the_kernel_wherever_they_are_cut),
-        cmocka_unit_test(samples_of_single_precision_are_the_doubles_rounded_once),
-        cmocka_unit_test(a_sample_varies_the_one_before_by_at_most_epsilon),
-        cmocka_unit_test(gaps_have_the_share_asked_for),
-        cmocka_unit_test(gaps_do_not_depend_on_the_walk),
-        cmocka_unit_test(rows_and_columns_hold_the_same_numbers),
-        cmocka_unit_test(a_row_longer_than_a_block_has_the_bits_of_the_kernel),
-        cmocka_unit_test(text_reads_back_as_the_same_numbers),
-        cmocka_unit_test(what_no_file_can_hold_is_refused),
-        cmocka_unit_test(a_new_file_appears_when_it_is_whole),
-        cmocka_unit_test(a_name_taken_meanwhile_is_not_replaced),
-        cmocka_unit_test(what_is_no_file_name_is_refused),
-        cmocka_unit_test(a_link_that_leads_nowhere_is_a_name_that_is_taken),
-        cmocka_unit_test(a_device_is_written_to_and_stays),
-    };
-    return UNDER_TEST_RUN(tests, enter_folder, leave_folder);
+    return UNDER_TEST_RUN(enter_folder, leave_folder);
 }

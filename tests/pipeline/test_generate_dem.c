@@ -9,9 +9,8 @@
 
 /* --- ground ---------------------------------------------------------------------------------- */
 
-static void any_cell_alone_equals_the_whole(void **state)
+TEST(any_cell_alone_equals_the_whole)
 {
-    (void)state;
     for (size_t s = 0; s < COUNT(shapes); s++) {
         for (int edge = 0; edge < 2; edge++) {
             struct terrain_order order = order_of(shapes[s][0], shapes[s][1]);
@@ -34,9 +33,8 @@ static void any_cell_alone_equals_the_whole(void **state)
     }
 }
 
-static void the_seed_changes_ground_and_debris(void **state)
+TEST(the_seed_changes_ground_and_debris)
 {
-    (void)state;
     struct terrain_order order = order_of(120, 96);
     struct map a = map_of(&order), again = map_of(&order);
     order.seed ^= UINT64_C(1) << 63;
@@ -54,9 +52,8 @@ static void the_seed_changes_ground_and_debris(void **state)
     map_free(&b);
 }
 
-static void numbers_are_whole_millimetres(void **state)
+TEST(numbers_are_whole_millimetres)
 {
-    (void)state;
     struct terrain_order order = order_of(257, 131);
     order.nodata = 0.2;
     struct map m = map_of(&order);
@@ -80,9 +77,8 @@ static double mean_of_row(const struct map *m, size_t row)
     return sum / (double)m->columns;
 }
 
-static void a_slope_goes_down_to_a_hollow_before_its_end(void **state)
+TEST(a_slope_goes_down_to_a_hollow_before_its_end)
 {
-    (void)state;
     static const struct {
         double cell_m;
         uint64_t rows, columns;
@@ -104,9 +100,8 @@ static void a_slope_goes_down_to_a_hollow_before_its_end(void **state)
     }
 }
 
-static void slopes_meet_without_a_step(void **state)
+TEST(slopes_meet_without_a_step)
 {
-    (void)state;
     struct terrain_order order = order_of(2000, 1500);
     const struct terrain t = planned(&order);
     assert_true(t.n_down >= 2 && t.n_across >= 2);
@@ -123,9 +118,8 @@ static void slopes_meet_without_a_step(void **state)
     }
 }
 
-static void the_edge_without_altitudes_has_the_share_asked_for(void **state)
+TEST(the_edge_without_altitudes_has_the_share_asked_for)
 {
-    (void)state;
     static const double shares[] = {0, 0.05, 0.3, 0.8};
     for (size_t s = 0; s < COUNT(shares); s++) {
         struct terrain_order order = order_of(300, 400);
@@ -142,9 +136,8 @@ static void the_edge_without_altitudes_has_the_share_asked_for(void **state)
     }
 }
 
-static void no_debris_lies_where_there_is_no_altitude(void **state)
+TEST(no_debris_lies_where_there_is_no_altitude)
 {
-    (void)state;
     struct terrain_order order = order_of(60, 80);
     order.nodata = 0.3;
     order.active = 0.1; /* so that the mound reaches up to the frayed edge */
@@ -183,9 +176,8 @@ static size_t count_mounds(const struct map *m)
     return n;
 }
 
-static void debris_covers_the_share_asked_for_in_as_many_slides(void **state)
+TEST(debris_covers_the_share_asked_for_in_as_many_slides)
 {
-    (void)state;
     static const struct {
         uint64_t rows, columns, slides;
         double active;
@@ -227,9 +219,8 @@ static double mass_between(const struct sciddicat_reference *s, size_t first, si
     return sum;
 }
 
-static void debris_runs_down_its_channel_and_stays_there(void **state)
+TEST(debris_runs_down_its_channel_and_stays_there)
 {
-    (void)state;
     enum { ROWS = 90, COLUMNS = 140, STEPS = 900 };
     struct terrain_order order = order_of(ROWS, COLUMNS);
     order.slides = 2; /* beside each other */
@@ -269,9 +260,8 @@ static void debris_runs_down_its_channel_and_stays_there(void **state)
     map_free(&m);
 }
 
-static void what_a_map_has_no_room_for_is_refused(void **state)
+TEST(what_a_map_has_no_room_for_is_refused)
 {
-    (void)state;
     struct terrain_order order = order_of(64, 64);
     struct terrain t;
     order.slides = 5;
@@ -295,17 +285,5 @@ static void what_a_map_has_no_room_for_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_cell_alone_equals_the_whole),
-        cmocka_unit_test(the_seed_changes_ground_and_debris),
-        cmocka_unit_test(numbers_are_whole_millimetres),
-        cmocka_unit_test(a_slope_goes_down_to_a_hollow_before_its_end),
-        cmocka_unit_test(slopes_meet_without_a_step),
-        cmocka_unit_test(the_edge_without_altitudes_has_the_share_asked_for),
-        cmocka_unit_test(no_debris_lies_where_there_is_no_altitude),
-        cmocka_unit_test(debris_covers_the_share_asked_for_in_as_many_slides),
-        cmocka_unit_test(debris_runs_down_its_channel_and_stays_there),
-        cmocka_unit_test(what_a_map_has_no_room_for_is_refused),
-    };
-    return cmocka_run_group_tests_name("generate_dem", tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

@@ -20,9 +20,8 @@ static const struct executor here = {.n_threads = 3, .run = run_here};
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-static void names_ask_for_a_pair(void **state)
+TEST(names_ask_for_a_pair)
 {
-    (void)state;
     static const struct {
         const char *output, *dem, *source;
         enum raster_format format;
@@ -102,9 +101,8 @@ static void assert_file(const char *name, const struct map *m, const double *cel
     assert_int_equal(unlink(name), 0);
 }
 
-static void the_pair_of_files_holds_the_map(void **state)
+TEST(the_pair_of_files_holds_the_map)
 {
-    (void)state;
     static const char *const endings[] = {".tif", ".asc", ".asc.gz"};
     for (size_t s = 0; s < COUNT(shapes); s++) {
         struct generate_dem_order order = {.terrain = order_of(shapes[s][0], shapes[s][1])};
@@ -126,9 +124,8 @@ static void the_pair_of_files_holds_the_map(void **state)
     }
 }
 
-static void only_altitudes_have_a_number_for_none(void **state)
+TEST(only_altitudes_have_a_number_for_none)
 {
-    (void)state;
     static const char *const names[] = {"map.source.asc", "map.dem.asc"};
     for (size_t with = 0; with < 2; with++) {
         struct generate_dem_order order = {.terrain = order_of(257, 95)};
@@ -147,9 +144,8 @@ static void only_altitudes_have_a_number_for_none(void **state)
     }
 }
 
-static void a_file_that_is_there_is_left_alone(void **state)
+TEST(a_file_that_is_there_is_left_alone)
 {
-    (void)state;
     struct generate_dem_order order = {.terrain = order_of(20, 30)};
     struct map m = map_of(&order.terrain);
     const int fd = open("map.dem.tif", O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -167,11 +163,5 @@ static void a_file_that_is_there_is_left_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_ask_for_a_pair),
-        cmocka_unit_test(the_pair_of_files_holds_the_map),
-        cmocka_unit_test(only_altitudes_have_a_number_for_none),
-        cmocka_unit_test(a_file_that_is_there_is_left_alone),
-    };
-    return cmocka_run_group_tests_name("generate_dem", tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

@@ -38,9 +38,8 @@ static void assert_near(double value, long double wanted, long double bound)
 
 /* --- where ------------------------------------------------------------------------------------ */
 
-static void chebyshev_nodes_are_the_extremes_of_a_polynomial(void **state)
+TEST(chebyshev_nodes_are_the_extremes_of_a_polynomial)
 {
-    (void)state;
     static const uint64_t degrees[] = {1, 2, 3, 20, 21, 255, 5000};
     static const long double pi = 3.14159265358979323846264338327950288L;
     for (size_t i = 0; i < COUNT(degrees); i++) {
@@ -64,9 +63,8 @@ static void chebyshev_nodes_are_the_extremes_of_a_polynomial(void **state)
     }
 }
 
-static void equispaced_nodes_have_one_distance(void **state)
+TEST(equispaced_nodes_have_one_distance)
 {
-    (void)state;
     struct generate_nodes_order o = plain;
     o.placement = NODE_EQUISPACED;
     o.from = -3;
@@ -81,9 +79,8 @@ static void equispaced_nodes_have_one_distance(void **state)
     }
 }
 
-static void random_nodes_are_uniform_and_of_the_seed(void **state)
+TEST(random_nodes_are_uniform_and_of_the_seed)
 {
-    (void)state;
     enum { N = 100000 };
     struct generate_nodes_order o = plain;
     double sum = 0, squares = 0;
@@ -128,9 +125,8 @@ static long double wanted_of(enum node_function f, long double x)
     return NAN;
 }
 
-static void values_are_the_nearest_numbers_at_the_node_that_is_written(void **state)
+TEST(values_are_the_nearest_numbers_at_the_node_that_is_written)
 {
-    (void)state;
     static const double intervals[][2] = {{-1, 1}, {-700, 700}, {0.1, 0.2}, {-1e6, 0}};
     struct generate_nodes_order o = plain;
     o.n_functions = NODE_FUNCTIONS;
@@ -179,9 +175,8 @@ static enum status written(struct generate_nodes_order o)
     return status;
 }
 
-static void a_file_has_a_line_a_node_under_the_names(void **state)
+TEST(a_file_has_a_line_a_node_under_the_names)
 {
-    (void)state;
     struct generate_nodes_order o = plain;
     o.degree = 2;
     o.n_functions = 3;
@@ -197,9 +192,8 @@ static void a_file_has_a_line_a_node_under_the_names(void **state)
 }
 
 /* They may change only together with the manual. Beyond one batch of pieces. */
-static void the_bits_stay(void **state)
+TEST(the_bits_stay)
 {
-    (void)state;
     struct generate_nodes_order o = plain;
     o.n_functions = 2;
     o.functions[1] = NODE_COS20;
@@ -216,9 +210,8 @@ static void the_bits_stay(void **state)
     assert_int_equal(crc_of_file("made"), 0x47ba1283);
 }
 
-static void what_cannot_be_interpolated_is_refused(void **state)
+TEST(what_cannot_be_interpolated_is_refused)
 {
-    (void)state;
     static const struct {
         double from, to;
         enum node_placement placement;
@@ -261,14 +254,5 @@ static void what_cannot_be_interpolated_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chebyshev_nodes_are_the_extremes_of_a_polynomial),
-        cmocka_unit_test(equispaced_nodes_have_one_distance),
-        cmocka_unit_test(random_nodes_are_uniform_and_of_the_seed),
-        cmocka_unit_test(values_are_the_nearest_numbers_at_the_node_that_is_written),
-        cmocka_unit_test(a_file_has_a_line_a_node_under_the_names),
-        cmocka_unit_test(the_bits_stay),
-        cmocka_unit_test(what_cannot_be_interpolated_is_refused),
-    };
-    return cmocka_run_group_tests_name("generate_nodes", tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

@@ -38,9 +38,8 @@ static double by_the_rule(const struct generate_points_order *o, uint64_t i, uin
     return centre + moved;
 }
 
-static void points_are_those_of_the_rule_however_they_are_asked_for(void **state)
+TEST(points_are_those_of_the_rule_however_they_are_asked_for)
 {
-    (void)state;
     static const uint64_t numbers[] = {0, 1, 2, 1000, UINT64_C(1) << 33, (UINT64_C(1) << 48) - 1};
     enum { COLUMNS = 300 };
     struct generate_points_order o = plain;
@@ -61,9 +60,8 @@ static void points_are_those_of_the_rule_however_they_are_asked_for(void **state
     }
 }
 
-static void deviations_from_the_centre_are_nearly_normal(void **state)
+TEST(deviations_from_the_centre_are_nearly_normal)
 {
-    (void)state;
     enum { N = 50000 };
     struct generate_points_order o = plain;
     double sum[5] = {0}, z;
@@ -93,9 +91,8 @@ static void deviations_from_the_centre_are_nearly_normal(void **state)
     assert_true(fabs((double)within / N - 0.6787) < 6 * sqrt(0.68 * 0.32 / N) + 0.0005);
 }
 
-static void clusters_are_equally_likely_and_centres_lie_in_a_box(void **state)
+TEST(clusters_are_equally_likely_and_centres_lie_in_a_box)
 {
-    (void)state;
     enum { N = 40000 };
     struct generate_points_order o = plain;
     size_t count[5] = {0};
@@ -137,9 +134,8 @@ static enum status written(struct generate_points_order o)
     return status;
 }
 
-static void a_file_has_a_line_a_point_and_labels_are_whole_numbers(void **state)
+TEST(a_file_has_a_line_a_point_and_labels_are_whole_numbers)
 {
-    (void)state;
     struct generate_points_order o = plain;
     char text[200], labels[20] = "cluster\n";
     double row[2];
@@ -166,9 +162,8 @@ static void a_file_has_a_line_a_point_and_labels_are_whole_numbers(void **state)
 
 /* They may change only together with the manual. Beyond one batch of pieces, and lines longer than
  * a piece. */
-static void the_bits_stay(void **state)
+TEST(the_bits_stay)
 {
-    (void)state;
     struct generate_points_order o = plain;
     o.labels = "labels";
     assert_int_equal(written(o), STATUS_OK);
@@ -188,9 +183,8 @@ static void the_bits_stay(void **state)
     assert_int_equal(crc_of_file("made"), 0x397f7115);
 }
 
-static void both_files_appear_or_neither_does(void **state)
+TEST(both_files_appear_or_neither_does)
 {
-    (void)state;
     struct generate_points_order o = plain;
     o.labels = "made";
     assert_int_equal(written(o), STATUS_BAD_ARGUMENT);
@@ -212,13 +206,5 @@ static void both_files_appear_or_neither_does(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_are_those_of_the_rule_however_they_are_asked_for),
-        cmocka_unit_test(deviations_from_the_centre_are_nearly_normal),
-        cmocka_unit_test(clusters_are_equally_likely_and_centres_lie_in_a_box),
-        cmocka_unit_test(a_file_has_a_line_a_point_and_labels_are_whole_numbers),
-        cmocka_unit_test(the_bits_stay),
-        cmocka_unit_test(both_files_appear_or_neither_does),
-    };
-    return cmocka_run_group_tests_name("generate_points", tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

@@ -2,15 +2,12 @@
  * Commands for jobs that have ended: what is killed with them.
  */
 #include "pipeline/service/service_state.h"
+#include "tests/support/unit.h"
 #include "watch/files/xalloc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -55,9 +52,8 @@ static void run_for_a_job(char *command, double timeout_s)
     service_job_free(job);
 }
 
-static void a_group_is_killed_while_its_leader_still_has_the_number(void **state)
+TEST(a_group_is_killed_while_its_leader_still_has_the_number)
 {
-    (void)state;
     run_for_a_job((char *)"sh -c 'sleep 1000 >/dev/null 2>&1 &'", 0);
     assert_int_equal(kills.n, 1);
     assert_int_equal(kills.n_strange, 0);
@@ -66,18 +62,13 @@ static void a_group_is_killed_while_its_leader_still_has_the_number(void **state
     assert_int_equal(kills.n_strange, 0);
 }
 
-static void nothing_is_killed_where_nothing_could_be_run(void **state)
+TEST(nothing_is_killed_where_nothing_could_be_run)
 {
-    (void)state;
     run_for_a_job((char *)"/no/such/program", 0);
     assert_int_equal(kills.n, 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_is_killed_while_its_leader_still_has_the_number),
-        cmocka_unit_test(nothing_is_killed_where_nothing_could_be_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

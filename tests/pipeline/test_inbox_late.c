@@ -22,9 +22,8 @@ static bool put_away(const char *path)
     return is_doubtful;
 }
 
-static void projection_goes_along_and_is_waited_for_when_there(void **state)
+INBOX_TEST(projection_goes_along_and_is_waited_for_when_there)
 {
-    (void)state;
     COMPLETE("x.dem.prj");
     assert_waits("in/x.dem.prj", "not there");
     COMPLETE("x.dem.asc.gz", "x.source.asc");
@@ -47,9 +46,8 @@ static void projection_goes_along_and_is_waited_for_when_there(void **state)
     assert_int_equal(service_inbox_count(inbox), 0);
 }
 
-static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
+INBOX_TEST(projection_has_the_names_that_it_may_have_in_a_folder)
 {
-    (void)state;
     FOUND("X.DEM.ASC", "X.SOURCE.ASC"); /* one for both, which comes last and is waited for */
     FOUND("X.PRJ");
     look(READY_LATER, "is open for writing");
@@ -64,9 +62,8 @@ static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
     assert_int_equal(service_inbox_count(inbox), 1);
 }
 
-static void grid_without_a_projection_waits_for_one_for_settle(void **state)
+INBOX_TEST(grid_without_a_projection_waits_for_one_for_settle)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.asc", "x.source.tif", "y.dem.tif", "y.source.tif");
     take("", "y", "y.dem.tif y.source.tif", true); /* says in itself where it lies */
@@ -84,9 +81,8 @@ static void grid_without_a_projection_waits_for_one_for_settle(void **state)
     take("", "z", "z.dem.asc z.source.tif", true);
 }
 
-static void projection_is_never_of_another_drop(void **state)
+INBOX_TEST(projection_is_never_of_another_drop)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.prj"); /* long before its grid */
     now += 2001;
@@ -112,9 +108,8 @@ static void projection_is_never_of_another_drop(void **state)
 }
 
 /* Somebody moves a folder that was made long ago; and, at the start, ages tell drops apart. */
-static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
+INBOX_TEST(files_of_a_folder_that_is_moved_in_are_one_drop)
 {
-    (void)state;
     open_inbox("--settle 2");
     const int64_t came = INT64_C(13000000000);
     struct watcher_file files[] = {{.path = strdup("d/x.dem.prj"),
@@ -134,9 +129,8 @@ static void files_of_a_folder_that_is_moved_in_are_one_drop(void **state)
 }
 
 /* Nobody has seen the grid that it came for. */
-static void projection_older_than_its_grid_may_be_that_of_one_before(void **state)
+INBOX_TEST(projection_older_than_its_grid_may_be_that_of_one_before)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.prj");
     now += 10;
@@ -148,9 +142,8 @@ static void projection_older_than_its_grid_may_be_that_of_one_before(void **stat
 }
 
 /* Many programs that carry files set their times last, to those of the originals. */
-static void times_that_are_set_afterwards_make_no_other_drop(void **state)
+INBOX_TEST(times_that_are_set_afterwards_make_no_other_drop)
 {
-    (void)state;
     open_inbox("--settle 2");
     written_s = 100;
     COMPLETE("x.dem.asc", "x.source.tif");
@@ -166,9 +159,8 @@ static void times_that_are_set_afterwards_make_no_other_drop(void **state)
 }
 
 /* It is of the drop before, or of this one: nobody knows, and a grid without one says so. */
-static void projection_that_may_be_of_either_drop_is_of_none(void **state)
+INBOX_TEST(projection_that_may_be_of_either_drop_is_of_none)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.asc", "x.source.asc");
     now += 2000;
@@ -194,9 +186,8 @@ static void projection_that_may_be_of_either_drop_is_of_none(void **state)
 
 /* The first may be that of the drop before, or of this one; so the second may be of this or the
  * next. */
-static void projection_after_one_that_may_be_of_either_drop_is_of_none_either(void **state)
+INBOX_TEST(projection_after_one_that_may_be_of_either_drop_is_of_none_either)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.asc", "x.source.asc");
     now += 2000;
@@ -222,9 +213,8 @@ static void look_at_another(const struct ready_seen *seen)
 }
 
 /* The grid has come before it, and is found after it was seen. */
-static void another_projection_is_none_before_it_is_found(void **state)
+INBOX_TEST(another_projection_is_none_before_it_is_found)
 {
-    (void)state;
     const struct ready_seen seen = {.inode = 77, .ctime_ns = (int64_t)now * 1000000};
     struct watcher_file file = {.path = strdup("x.prj"), .seen = seen};
     struct watcher_findings findings = {.files = &file, .n_files = 1};
@@ -241,9 +231,8 @@ static void another_projection_is_none_before_it_is_found(void **state)
 }
 
 /* Its grid lay there for long, and has been taken only now, when a file of another name comes. */
-static void projection_that_comes_late_for_a_grid_that_waited_long_is_not_of_the_next(void **state)
+INBOX_TEST(projection_that_comes_late_for_a_grid_that_waited_long_is_not_of_the_next)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.asc");
     now += 9999;
@@ -257,9 +246,8 @@ static void projection_that_comes_late_for_a_grid_that_waited_long_is_not_of_the
     take("", "x", "x.dem.asc x.source.asc", true);
 }
 
-static void grid_waits_for_no_projection_but_that_of_the_first_part(void **state)
+INBOX_TEST(grid_waits_for_no_projection_but_that_of_the_first_part)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.tif", "x.source.asc", "y.dem.asc", "y.dem.prj", "y.source.asc");
     take("", "x", "x.dem.tif x.source.asc", true);
@@ -267,9 +255,8 @@ static void grid_waits_for_no_projection_but_that_of_the_first_part(void **state
 }
 
 /* Without the one its file would wait for ever, without the other be read as if there were none. */
-static void marker_or_mask_long_before_its_file_stays_for_it(void **state)
+INBOX_TEST(marker_or_mask_long_before_its_file_stays_for_it)
 {
-    (void)state;
     open_inbox("--settle 2 --done-file");
     COMPLETE("a.clusters.csv.done", "x.dem.tif.msk");
     now += 60000;
@@ -280,9 +267,8 @@ static void marker_or_mask_long_before_its_file_stays_for_it(void **state)
     assert_waits("in/x.dem.tif", "x.dem.tif.msk is not read");
 }
 
-static void what_lies_beside_nothing_is_due_after_settle(void **state)
+INBOX_TEST(what_lies_beside_nothing_is_due_after_settle)
 {
-    (void)state;
     open_inbox("--settle 2");
     COMPLETE("x.dem.qml", "x.clusters.csv.aux.xml", "y.prj", "y.shp");
     assert_waits("in/y.prj", "stays as long as y.shp");
@@ -298,9 +284,8 @@ static void what_lies_beside_nothing_is_due_after_settle(void **state)
     assert_int_equal(service_inbox_next_due(inbox), now + 10000);
 }
 
-static void table_in_a_grids_format_waits_for_no_projection(void **state)
+INBOX_TEST(table_in_a_grids_format_waits_for_no_projection)
 {
-    (void)state;
     char options[64];
     write_config("[route all]\nmatch = *.asc*\npipeline = pearson\n");
     snprintf(options, sizeof(options), "-c %s", config_path);
@@ -312,9 +297,8 @@ static void table_in_a_grids_format_waits_for_no_projection(void **state)
     assert_int_equal(service_inbox_count(inbox), 0);
 }
 
-static void marker_is_waited_for_and_goes_along(void **state)
+INBOX_TEST(marker_is_waited_for_and_goes_along)
 {
-    (void)state;
     open_inbox("--done-file");
     COMPLETE("a.clusters.csv");
     assert_waits("in/a.clusters.csv", "waits for a.clusters.csv.done");
@@ -324,9 +308,8 @@ static void marker_is_waited_for_and_goes_along(void **state)
     assert_waits("in/b.clusters.csv.done", "not there");
 }
 
-static void pair_waits_for_the_one_marker_that_is_missing(void **state)
+INBOX_TEST(pair_waits_for_the_one_marker_that_is_missing)
 {
-    (void)state;
     open_inbox("--done-file");
     COMPLETE("x.dem.asc", "x.source.asc", "x.dem.asc.done");
     assert_waits("in/x.source.asc", "waits for x.source.asc.done");
@@ -471,9 +454,8 @@ static void drop_at_random(void)
     go_on(20000);
 }
 
-static void drops_of_one_name_share_no_file(void **state)
+INBOX_TEST(drops_of_one_name_share_no_file)
 {
-    (void)state;
     for (seed = 1; n_jobs < 5000;) {
         drop_at_random();
     }
@@ -484,25 +466,5 @@ static void drops_of_one_name_share_no_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(projection_goes_along_and_is_waited_for_when_there),
-        TEST(projection_has_the_names_that_it_may_have_in_a_folder),
-        TEST(grid_without_a_projection_waits_for_one_for_settle),
-        TEST(projection_is_never_of_another_drop),
-        TEST(files_of_a_folder_that_is_moved_in_are_one_drop),
-        TEST(projection_older_than_its_grid_may_be_that_of_one_before),
-        TEST(times_that_are_set_afterwards_make_no_other_drop),
-        TEST(projection_that_may_be_of_either_drop_is_of_none),
-        TEST(projection_after_one_that_may_be_of_either_drop_is_of_none_either),
-        TEST(another_projection_is_none_before_it_is_found),
-        TEST(projection_that_comes_late_for_a_grid_that_waited_long_is_not_of_the_next),
-        TEST(grid_waits_for_no_projection_but_that_of_the_first_part),
-        TEST(marker_or_mask_long_before_its_file_stays_for_it),
-        TEST(what_lies_beside_nothing_is_due_after_settle),
-        TEST(table_in_a_grids_format_waits_for_no_projection),
-        TEST(marker_is_waited_for_and_goes_along),
-        TEST(pair_waits_for_the_one_marker_that_is_missing),
-        TEST(drops_of_one_name_share_no_file),
-    };
-    return cmocka_run_group_tests(tests, make_config, remove_config);
+    return unit_run(make_config, remove_config);
 }

@@ -2,19 +2,15 @@
  * What a result is called after its input; names that would lead elsewhere.
  */
 #include "pipeline/names/input_name.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void a_stem_is_the_name_without_what_is_known(void **state)
+TEST(a_stem_is_the_name_without_what_is_known)
 {
-    (void)state;
     static const struct {
         const char *path, *stem;
     } cases[] = {
@@ -46,9 +42,8 @@ static void a_stem_is_the_name_without_what_is_known(void **state)
     }
 }
 
-static void a_suffix_may_be_in_capitals(void **state)
+TEST(a_suffix_may_be_in_capitals)
 {
-    (void)state;
     char *stem;
     assert_true(input_name_asks_for("in/VALLEY.DEM.ASC", "dem"));
     assert_true(input_name_asks_for("Valley.Dem.tif", "dem"));
@@ -59,9 +54,8 @@ static void a_suffix_may_be_in_capitals(void **state)
     free(stem);
 }
 
-static void what_programs_keep_beside_a_grid_is_no_input(void **state)
+TEST(what_programs_keep_beside_a_grid_is_no_input)
 {
-    (void)state;
     static const char *const beside[] = {
         "x.dem.prj",       "X.DEM.PRJ",  "x.dem.asc.aux.xml", "x.dem.tif.ovr", "x.dem.tif.msk",
         "x.dem.tfw",       "x.dem.TIFW", "x.dem.wld",         "a/x.dem.qml",   "x.qpj",
@@ -80,9 +74,8 @@ static void what_programs_keep_beside_a_grid_is_no_input(void **state)
     }
 }
 
-static void a_hostile_name_never_becomes_a_folder(void **state)
+TEST(a_hostile_name_never_becomes_a_folder)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "a/",
                                       ".",
@@ -117,11 +110,5 @@ static void a_hostile_name_never_becomes_a_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stem_is_the_name_without_what_is_known),
-        cmocka_unit_test(a_suffix_may_be_in_capitals),
-        cmocka_unit_test(what_programs_keep_beside_a_grid_is_no_input),
-        cmocka_unit_test(a_hostile_name_never_becomes_a_folder),
-    };
-    return cmocka_run_group_tests_name("input_name", tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

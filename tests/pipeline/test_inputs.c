@@ -27,9 +27,8 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-static void size_is_of_all_inputs_until_they_are_stopped(void **state)
+TEST(size_is_of_all_inputs_until_they_are_stopped)
 {
-    (void)state;
     char line[128];
     snprintf(line, sizeof(line), "run -p pearson %s", folder);
     struct settings settings = must_parse(line);
@@ -109,9 +108,8 @@ static void take_share(size_t index, size_t count, struct taken *taken)
     settings_free(&settings);
 }
 
-static void shares_have_every_job_once_and_whole(void **state)
+TEST(shares_have_every_job_once_and_whole)
 {
-    (void)state;
     static const size_t counts[] = {1, 2, 3, 16};
     make_inputs();
     for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
@@ -149,9 +147,8 @@ uint64_t __wrap_scratch_room(int fd)
 }
 
 /* The service waits for it then: an archive that is bad would be put away. */
-static void archive_that_finds_no_room_is_not_bad(void **state)
+TEST(archive_that_finds_no_room_is_not_bad)
 {
-    (void)state;
     char line[128], command[256], path[64];
     snprintf(command, sizeof(command),
              "cd %s && mkdir room && cd room && printf '1,2\n3,4\n' >m.clusters.csv && "
@@ -182,10 +179,5 @@ static void archive_that_finds_no_room_is_not_bad(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(size_is_of_all_inputs_until_they_are_stopped),
-        cmocka_unit_test(shares_have_every_job_once_and_whole),
-        cmocka_unit_test(archive_that_finds_no_room_is_not_bad),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

@@ -11,9 +11,8 @@
 /* --- the tests ----------------------------------------------------------------------------------
  */
 
-static void cells_arrive_in_file_order_over_many_blocks(void **state)
+TEST_BETWEEN(cells_arrive_in_file_order_over_many_blocks, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("long.csv", 60000, 7); /* twice as many as there are */
     struct settings settings = small_settings();
     struct outcome o = run_jobs(path, 1, &settings);
@@ -23,9 +22,8 @@ static void cells_arrive_in_file_order_over_many_blocks(void **state)
     free(path);
 }
 
-static void pieces_are_written_in_order_whoever_makes_them(void **state)
+TEST_BETWEEN(pieces_are_written_in_order_whoever_makes_them, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("tiny.csv", 3, 3), name[96];
     struct settings settings = small_settings();
     fake.n_pieces = 700;
@@ -42,9 +40,8 @@ static void pieces_are_written_in_order_whoever_makes_them(void **state)
     free(path);
 }
 
-static void results_that_come_one_after_the_other_make_one_folder(void **state)
+TEST_BETWEEN(results_that_come_one_after_the_other_make_one_folder, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("several.csv", 3, 3), name[96];
     struct settings settings = small_settings();
     fake.n_pieces = 50;
@@ -77,9 +74,8 @@ static size_t size_of(const char *name)
 }
 
 /* The first result is written, then there is a pause. */
-static void a_stage_goes_on_after_a_pause_while_a_result_is_written(void **state)
+TEST_BETWEEN(a_stage_goes_on_after_a_pause_while_a_result_is_written, reset, NULL)
 {
-    (void)state;
     struct settings settings = small_settings();
     char *path = counting_csv("pause.csv", 1, 1);
     fake.n_results = 3;
@@ -89,9 +85,8 @@ static void a_stage_goes_on_after_a_pause_while_a_result_is_written(void **state
     free(path);
 }
 
-static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
+TEST_BETWEEN(portions_of_an_attempt_that_starts_over_are_gone, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("over.csv", 20000, 7);
     struct settings settings = small_settings();
     for (int own = 0; own < 2; own++) {
@@ -106,9 +101,8 @@ static void portions_of_an_attempt_that_starts_over_are_gone(void **state)
     free(path);
 }
 
-static void a_push_may_give_several_portions(void **state)
+TEST_BETWEEN(a_push_may_give_several_portions, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("portions.csv", 20000, 7);
     struct settings settings = small_settings();
     size_t sizes[2];
@@ -125,9 +119,8 @@ static void a_push_may_give_several_portions(void **state)
 }
 
 /* One piece a portion: with all threads at pieces, as many portions are on their way. */
-static void as_many_portions_are_encoded_at_a_time_as_the_plan_says(void **state)
+TEST_BETWEEN(as_many_portions_are_encoded_at_a_time_as_the_plan_says, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("held.csv", 20000, 7);
     struct settings settings = small_settings();
     fake.grows = true;
@@ -147,9 +140,8 @@ static void as_many_portions_are_encoded_at_a_time_as_the_plan_says(void **state
     free(path);
 }
 
-static void results_that_do_not_end_well_are_not_published(void **state)
+TEST_BETWEEN(results_that_do_not_end_well_are_not_published, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("faulty.csv", 600, 7);
     struct settings settings = small_settings();
     fake.grows = fake.never_ends = true;
@@ -187,9 +179,8 @@ static void write_in_place(void)
     assert_int_equal(fclose(f), 0);
 }
 
-static void parts_are_read_as_often_as_the_stage_asks(void **state)
+TEST_BETWEEN(parts_are_read_as_often_as_the_stage_asks, reset, NULL)
 {
-    (void)state;
     read_again = counting_csv("passes.csv", 20000, 7);
     char *other = counting_csv("other.csv", 20000, 7);
     struct settings settings = small_settings();
@@ -204,9 +195,9 @@ static void parts_are_read_as_often_as_the_stage_asks(void **state)
 }
 
 /* A .npy file is read again itself. */
-static void a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not(void **state)
+TEST_BETWEEN(a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not, reset,
+             NULL)
 {
-    (void)state;
     struct settings settings = small_settings();
     char command[320];
     fake.cells_of_part = 60000;
@@ -232,9 +223,8 @@ static void a_file_that_changes_between_passes_fails_and_one_that_is_replaced_do
 }
 
 /* Whichever comes first: the block whose reading fails, or the numbers of the one before it. */
-static void check_of_a_damaged_file_ends(void **state)
+TEST_BETWEEN(check_of_a_damaged_file_ends, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("damaged.csv", 32000, 7), command[160], *packed;
     struct settings settings = small_settings();
     snprintf(command, sizeof(command), "gzip -1 -k %s", path);
@@ -255,9 +245,8 @@ static void check_of_a_damaged_file_ends(void **state)
     free(path);
 }
 
-static void files_of_a_job_come_one_after_the_other(void **state)
+TEST_BETWEEN(files_of_a_job_come_one_after_the_other, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("first.csv", 20000, 7), *second = counting_csv("second.csv", 9000, 5);
     struct settings settings = small_settings();
     fake.cells_of_part = 20000 * 7;
@@ -277,9 +266,8 @@ static void files_of_a_job_come_one_after_the_other(void **state)
     free(path);
 }
 
-static void failure_at_any_step_is_reported_and_leaves_nothing(void **state)
+TEST_BETWEEN(failure_at_any_step_is_reported_and_leaves_nothing, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("fails.csv", 50000, 5); /* more blocks than there are */
     struct settings settings = small_settings();
     fake.n_pieces = 100;
@@ -294,9 +282,8 @@ static void failure_at_any_step_is_reported_and_leaves_nothing(void **state)
     free(path);
 }
 
-static void first_error_in_the_file_is_the_one_reported(void **state)
+TEST_BETWEEN(first_error_in_the_file_is_the_one_reported, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("bad.csv", 50000, 5);
     struct settings settings = small_settings();
     FILE *f = fopen(path, "r+");
@@ -369,9 +356,8 @@ static void check_that_the_failing_push_is_told(const char *path, unsigned faili
     }
 }
 
-static void blocks_that_wait_for_the_output_come_before_a_read_that_fails(void **state)
+TEST_BETWEEN(blocks_that_wait_for_the_output_come_before_a_read_that_fails, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("cut.csv", 14000, 7), command[160], *packed;
     snprintf(command, sizeof(command), "gzip -1 -k %s && truncate -s -4 %s.gz", path, path);
     assert_int_equal(system(command), 0);
@@ -382,9 +368,8 @@ static void blocks_that_wait_for_the_output_come_before_a_read_that_fails(void *
     free(path);
 }
 
-static void memory_for_a_block_is_asked_for_when_those_before_have_been_pushed(void **state)
+TEST_BETWEEN(memory_for_a_block_is_asked_for_when_those_before_have_been_pushed, reset, NULL)
 {
-    (void)state;
     char *path;
     assert_true(asprintf(&path, "%s/outgrows.csv", folder) > 0);
     FILE *f = fopen(path, "w");
@@ -399,9 +384,8 @@ static void memory_for_a_block_is_asked_for_when_those_before_have_been_pushed(v
     free(path);
 }
 
-static void deadline_ends_a_job_and_spares_the_others(void **state)
+TEST_BETWEEN(deadline_ends_a_job_and_spares_the_others, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("late.csv", 20000, 7); /* 7 blocks */
     struct settings settings = small_settings();
     settings.deadline_s = 0.05;
@@ -413,9 +397,8 @@ static void deadline_ends_a_job_and_spares_the_others(void **state)
 }
 
 /* The stage's push sleeps: neither that nor decoding is a disk's time, nor a processor's. */
-static void jobs_book_what_they_used(void **state)
+TEST_BETWEEN(jobs_book_what_they_used, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("booked.csv", 7000, 7); /* 3 blocks */
     struct settings settings = small_settings();
     fake.push_ms = 50;
@@ -441,9 +424,8 @@ static void cancel_what_finishes(struct running *r)
     }
 }
 
-static void stage_that_computes_sees_that_its_job_is_cancelled(void **state)
+TEST_BETWEEN(stage_that_computes_sees_that_its_job_is_cancelled, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("endless.csv", 10, 5);
     struct settings settings = small_settings();
     fake.finish_waits = true;
@@ -460,9 +442,8 @@ static void stage_that_computes_sees_that_its_job_is_cancelled(void **state)
     free(path);
 }
 
-static void what_was_lent_and_never_read_is_back_when_the_job_is_told_to_have_ended(void **state)
+TEST_BETWEEN(what_was_lent_and_never_read_is_back_when_the_job_is_told_to_have_ended, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("lent.csv", 10, 5);
     struct settings settings = small_settings();
     assert_int_equal(run_jobs(path, 1, &settings).n_ok, 1);
@@ -527,18 +508,16 @@ static bool short_place_is_free_after(uint64_t cpu_ns, bool is_old)
     return in_short_place.is_free;
 }
 
-static void a_job_that_lasts_leaves_the_place_for_short_ones(void **state)
+TEST_BETWEEN(a_job_that_lasts_leaves_the_place_for_short_ones, reset, NULL)
 {
-    (void)state;
     assert_false(short_place_is_free_after(0, false));
     assert_true(short_place_is_free_after(UINT64_C(3000000000), false));
     assert_true(short_place_is_free_after(0, true));
 }
 
 /* As soon as one of the other places is free: until then there is one job too many of them. */
-static void a_job_that_lasts_takes_the_place_of_a_long_one(void **state)
+TEST(a_job_that_lasts_takes_the_place_of_a_long_one)
 {
-    (void)state;
     struct engine e = {.max_jobs = 2, .has_short_place = true, .n_jobs = 3};
     assert_true(!engine_has_place(&e) && !engine_has_short_place(&e));
     e.n_jobs = 2;
@@ -549,33 +528,5 @@ static void a_job_that_lasts_takes_the_place_of_a_long_one(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(cells_arrive_in_file_order_over_many_blocks, reset),
-        cmocka_unit_test_setup(pieces_are_written_in_order_whoever_makes_them, reset),
-        cmocka_unit_test_setup(results_that_come_one_after_the_other_make_one_folder, reset),
-        cmocka_unit_test_setup(a_stage_goes_on_after_a_pause_while_a_result_is_written, reset),
-        cmocka_unit_test_setup(portions_of_an_attempt_that_starts_over_are_gone, reset),
-        cmocka_unit_test_setup(a_push_may_give_several_portions, reset),
-        cmocka_unit_test_setup(as_many_portions_are_encoded_at_a_time_as_the_plan_says, reset),
-        cmocka_unit_test_setup(results_that_do_not_end_well_are_not_published, reset),
-        cmocka_unit_test_setup(parts_are_read_as_often_as_the_stage_asks, reset),
-        cmocka_unit_test_setup(
-            a_file_that_changes_between_passes_fails_and_one_that_is_replaced_does_not, reset),
-        cmocka_unit_test_setup(check_of_a_damaged_file_ends, reset),
-        cmocka_unit_test_setup(files_of_a_job_come_one_after_the_other, reset),
-        cmocka_unit_test_setup(failure_at_any_step_is_reported_and_leaves_nothing, reset),
-        cmocka_unit_test_setup(first_error_in_the_file_is_the_one_reported, reset),
-        cmocka_unit_test_setup(blocks_that_wait_for_the_output_come_before_a_read_that_fails,
-                               reset),
-        cmocka_unit_test_setup(memory_for_a_block_is_asked_for_when_those_before_have_been_pushed,
-                               reset),
-        cmocka_unit_test_setup(jobs_book_what_they_used, reset),
-        cmocka_unit_test_setup(
-            what_was_lent_and_never_read_is_back_when_the_job_is_told_to_have_ended, reset),
-        cmocka_unit_test_setup(stage_that_computes_sees_that_its_job_is_cancelled, reset),
-        cmocka_unit_test_setup(a_job_that_lasts_leaves_the_place_for_short_ones, reset),
-        cmocka_unit_test(a_job_that_lasts_takes_the_place_of_a_long_one),
-        cmocka_unit_test_setup(deadline_ends_a_job_and_spares_the_others, reset),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

@@ -69,9 +69,17 @@ static void expect_bundle(const char *result, const char *zip, size_t n_files)
     assert_int_equal(system(command), 0);
 }
 
-static void files_of_all_results_leave_in_one_zip(void **state)
+static int reset_all(void **state)
 {
-    (void)state;
+    copying.error = 0;
+    copying.waits = false;
+    copying.n_calls = 0;
+    atomic_store(&copying.has_been_cancelled, false);
+    return reset(state);
+}
+
+TEST_BETWEEN(files_of_all_results_leave_in_one_zip, reset_all, NULL)
+{
     char *path = counting_csv("several.csv", 3, 3);
     const struct settings settings = bundling();
     fake.n_pieces = 50;
@@ -88,9 +96,8 @@ static void files_of_all_results_leave_in_one_zip(void **state)
 }
 
 /* As in the service, which publishes it by a name of its own. */
-static void a_zip_in_a_given_folder_is_named_after_the_stem(void **state)
+TEST_BETWEEN(a_zip_in_a_given_folder_is_named_after_the_stem, reset_all, NULL)
 {
-    (void)state;
     char *path = counting_csv("given.csv", 3, 3);
     const struct settings settings = bundling();
     fake.own_folder = true;
@@ -100,9 +107,8 @@ static void a_zip_in_a_given_folder_is_named_after_the_stem(void **state)
     free(path);
 }
 
-static void a_zip_is_named_no_longer_than_a_name_may_be(void **state)
+TEST_BETWEEN(a_zip_is_named_no_longer_than_a_name_may_be, reset_all, NULL)
 {
-    (void)state;
     char *path = counting_csv("long.csv", 3, 3), stem[NAME_MAX + 1] = "", zip[NAME_MAX + 1] = "";
     const struct settings settings = bundling();
     memset(stem, 'n', NAME_MAX);
@@ -116,9 +122,8 @@ static void a_zip_is_named_no_longer_than_a_name_may_be(void **state)
     free(path);
 }
 
-static void a_file_that_grew_is_in_the_zip(void **state)
+TEST_BETWEEN(a_file_that_grew_is_in_the_zip, reset_all, NULL)
 {
-    (void)state;
     char *path = counting_csv("growing.csv", 60000, 7);
     const struct settings settings = bundling();
     fake.grows = true;
@@ -128,9 +133,8 @@ static void a_file_that_grew_is_in_the_zip(void **state)
     free(path);
 }
 
-static void a_zip_that_cannot_be_written_fails_its_job_and_leaves_nothing(void **state)
+TEST_BETWEEN(a_zip_that_cannot_be_written_fails_its_job_and_leaves_nothing, reset_all, NULL)
 {
-    (void)state;
     char *path = counting_csv("full.csv", 3, 3);
     const struct settings settings = bundling();
     copying.error = ENOSPC;
@@ -152,9 +156,8 @@ static void cancel_what_copies(struct running *r)
     }
 }
 
-static void a_job_that_is_cancelled_while_its_zip_is_made_leaves_nothing(void **state)
+TEST_BETWEEN(a_job_that_is_cancelled_while_its_zip_is_made_leaves_nothing, reset_all, NULL)
 {
-    (void)state;
     char *path = counting_csv("cancelled.csv", 3, 3);
     const struct settings settings = bundling();
     copying.waits = true;
@@ -169,26 +172,7 @@ static void a_job_that_is_cancelled_while_its_zip_is_made_leaves_nothing(void **
     free(path);
 }
 
-static int reset_all(void **state)
-{
-    copying.error = 0;
-    copying.waits = false;
-    copying.n_calls = 0;
-    atomic_store(&copying.has_been_cancelled, false);
-    return reset(state);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(files_of_all_results_leave_in_one_zip, reset_all),
-        cmocka_unit_test_setup(a_zip_in_a_given_folder_is_named_after_the_stem, reset_all),
-        cmocka_unit_test_setup(a_zip_is_named_no_longer_than_a_name_may_be, reset_all),
-        cmocka_unit_test_setup(a_file_that_grew_is_in_the_zip, reset_all),
-        cmocka_unit_test_setup(a_zip_that_cannot_be_written_fails_its_job_and_leaves_nothing,
-                               reset_all),
-        cmocka_unit_test_setup(a_job_that_is_cancelled_while_its_zip_is_made_leaves_nothing,
-                               reset_all),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

@@ -8,9 +8,8 @@
 /* --- the tests ----------------------------------------------------------------------------------
  */
 
-static void jobs_wait_for_memory_instead_of_failing(void **state)
+TEST_BETWEEN(jobs_wait_for_memory_instead_of_failing, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("waits.csv", 1000, 3);
     struct settings settings = small_settings();
     settings.jobs = 8;
@@ -23,9 +22,8 @@ static void jobs_wait_for_memory_instead_of_failing(void **state)
     free(path);
 }
 
-static void job_that_can_never_fit_says_how_many_bytes_it_needs(void **state)
+TEST_BETWEEN(job_that_can_never_fit_says_how_many_bytes_it_needs, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("huge.csv", 1000, 3);
     struct settings settings = small_settings();
     fake.bytes_per_line = 1000000;
@@ -51,9 +49,8 @@ static char *misleading_csv(const char *name)
     return path;
 }
 
-static void job_that_outgrows_its_guess_reserves_more(void **state)
+TEST_BETWEEN(job_that_outgrows_its_guess_reserves_more, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("grows.csv");
     struct settings settings = small_settings();
     fake.bytes_per_line = 300; /* 15 MB of about 34 */
@@ -65,9 +62,8 @@ static void job_that_outgrows_its_guess_reserves_more(void **state)
     free(path);
 }
 
-static void job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for(void **state)
+TEST_BETWEEN(job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("holds.csv");
     struct settings settings = small_settings();
     fake.bytes_per_line = 200;
@@ -82,9 +78,8 @@ static void job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for
     free(path);
 }
 
-static void job_that_fits_with_fewer_results_than_it_holds_starts_over(void **state)
+TEST_BETWEEN(job_that_fits_with_fewer_results_than_it_holds_starts_over, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("fewer.csv");
     struct settings settings = small_settings();
     fake.bytes_per_line = 260; /* 13 MB of about 38 */
@@ -104,9 +99,8 @@ static void job_that_fits_with_fewer_results_than_it_holds_starts_over(void **st
     free(path);
 }
 
-static void jobs_that_outgrow_the_memory_together_start_over(void **state)
+TEST_BETWEEN(jobs_that_outgrow_the_memory_together_start_over, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("again.csv");
     struct settings settings = small_settings();
     const size_t n_jobs = patience() < 10 ? 6 : 3; /* each reads its file several times */
@@ -122,9 +116,8 @@ static void jobs_that_outgrow_the_memory_together_start_over(void **state)
     free(path);
 }
 
-static void the_second_part_of_a_job_reserves_more_too(void **state)
+TEST_BETWEEN(the_second_part_of_a_job_reserves_more_too, reset, NULL)
 {
-    (void)state;
     char *first = counting_csv("short.csv", 1000, 3), *second = misleading_csv("long.csv");
     struct settings settings = small_settings();
     fake.cells_of_part = 3000;
@@ -145,9 +138,8 @@ static void the_second_part_of_a_job_reserves_more_too(void **state)
     free(second);
 }
 
-static void job_that_outgrows_all_memory_fails_with_the_bytes(void **state)
+TEST_BETWEEN(job_that_outgrows_all_memory_fails_with_the_bytes, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("outgrows.csv");
     struct settings settings = small_settings();
     fake.bytes_per_line = 2000;
@@ -159,9 +151,8 @@ static void job_that_outgrows_all_memory_fails_with_the_bytes(void **state)
     free(path);
 }
 
-static void job_cancelled_while_it_starts_over_says_that_it_was_cancelled(void **state)
+TEST_BETWEEN(job_cancelled_while_it_starts_over_says_that_it_was_cancelled, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("cancelled.csv");
     struct settings settings = small_settings();
     settings.jobs = 6;
@@ -179,9 +170,8 @@ static void job_cancelled_while_it_starts_over_says_that_it_was_cancelled(void *
 
 /* --- stages that start over ------------------------------------------------------------------- */
 
-static void stage_that_starts_over_gets_its_numbers_and_its_memory_once_more(void **state)
+TEST_BETWEEN(stage_that_starts_over_gets_its_numbers_and_its_memory_once_more, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("over.csv", 9000, 5);
     struct settings settings = small_settings();
     fake.bytes_per_line = 1000;
@@ -193,9 +183,8 @@ static void stage_that_starts_over_gets_its_numbers_and_its_memory_once_more(voi
     free(path);
 }
 
-static void stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_with(void **state)
+TEST_BETWEEN(stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_with, reset, NULL)
 {
-    (void)state;
     char *path = misleading_csv("over.csv");
     struct settings settings = small_settings();
     fake.bytes_per_line = 100; /* 10 MB of about 34, the second time */
@@ -207,9 +196,8 @@ static void stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_
     free(path);
 }
 
-static void stage_that_starts_over_twice_has_failed(void **state)
+TEST_BETWEEN(stage_that_starts_over_twice_has_failed, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("over.csv", 9, 5);
     struct settings settings = small_settings();
     fake.starts_over = fake.always = true;
@@ -219,9 +207,8 @@ static void stage_that_starts_over_twice_has_failed(void **state)
     free(path);
 }
 
-static void stage_that_starts_over_says_how_many_bytes_it_lacks(void **state)
+TEST_BETWEEN(stage_that_starts_over_says_how_many_bytes_it_lacks, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("over.csv", 9, 5);
     struct settings settings = small_settings();
     fake.bytes_of['o' - 'a'] = 20 << 20; /* of about 34 */
@@ -234,9 +221,8 @@ static void stage_that_starts_over_says_how_many_bytes_it_lacks(void **state)
     free(path);
 }
 
-static void stage_that_starts_over_can_be_cancelled_meanwhile(void **state)
+TEST_BETWEEN(stage_that_starts_over_can_be_cancelled_meanwhile, reset, NULL)
 {
-    (void)state;
     char *path = counting_csv("over.csv", 9, 5);
     struct settings settings = small_settings();
     fake.starts_over = fake.cancel_again = true;
@@ -360,9 +346,8 @@ static void run_line(struct line *l, const char *names, const int64_t *needs)
 
 enum { MB = 1000000 };
 
-static void job_that_waits_is_not_passed_by_those_that_would_delay_it(void **state)
+TEST_BETWEEN(job_that_waits_is_not_passed_by_those_that_would_delay_it, reset, NULL)
 {
-    (void)state;
     struct line l;
     /* b leaves 3 MB: c and d would have it wait for them. */
     run_line(&l, "abcd", (int64_t[]){8 * MB, -3 * MB, 5 * MB, 3 * MB + 1});
@@ -372,9 +357,8 @@ static void job_that_waits_is_not_passed_by_those_that_would_delay_it(void **sta
     assert_int_equal(l.n_counted, 3);
 }
 
-static void small_jobs_pass_one_that_waits_as_far_as_it_leaves_room(void **state)
+TEST_BETWEEN(small_jobs_pass_one_that_waits_as_far_as_it_leaves_room, reset, NULL)
 {
-    (void)state;
     struct line l;
     /* c is just what b leaves, d and e are more. */
     run_line(&l, "abcde", (int64_t[]){8 * MB, -3 * MB, 3 * MB, 1, 9 * MB});
@@ -402,9 +386,8 @@ static struct engine_job as_seen(struct engine *e, enum engine_wait waits, uint6
                                .device_reserved = 2 * held};
 }
 
-static void job_that_grows_takes_nothing_that_an_earlier_one_waits_for(void **state)
+TEST(job_that_grows_takes_nothing_that_an_earlier_one_waits_for)
 {
-    (void)state;
     struct engine_device device = {.memory_limit = 200, .memory_used = 80};
     struct engine e = {.host_limit = 100, .host_used = 40, .devices = &device, .n_jobs = 4};
     struct engine_job first = as_seen(&e, WAITS_FOR_NOTHING, 20, 20),
@@ -429,28 +412,5 @@ static void job_that_grows_takes_nothing_that_an_earlier_one_waits_for(void **st
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(jobs_wait_for_memory_instead_of_failing, reset),
-        cmocka_unit_test_setup(job_that_can_never_fit_says_how_many_bytes_it_needs, reset),
-        cmocka_unit_test_setup(job_that_outgrows_its_guess_reserves_more, reset),
-        cmocka_unit_test_setup(job_that_outgrows_its_guess_keeps_the_results_that_it_was_opened_for,
-                               reset),
-        cmocka_unit_test_setup(job_that_fits_with_fewer_results_than_it_holds_starts_over, reset),
-        cmocka_unit_test_setup(jobs_that_outgrow_the_memory_together_start_over, reset),
-        cmocka_unit_test_setup(the_second_part_of_a_job_reserves_more_too, reset),
-        cmocka_unit_test_setup(job_that_outgrows_all_memory_fails_with_the_bytes, reset),
-        cmocka_unit_test_setup(stage_that_starts_over_gets_its_numbers_and_its_memory_once_more,
-                               reset),
-        cmocka_unit_test_setup(
-            stage_that_starts_over_is_opened_with_the_lines_that_it_was_planned_with, reset),
-        cmocka_unit_test_setup(stage_that_starts_over_twice_has_failed, reset),
-        cmocka_unit_test_setup(stage_that_starts_over_says_how_many_bytes_it_lacks, reset),
-        cmocka_unit_test_setup(stage_that_starts_over_can_be_cancelled_meanwhile, reset),
-        cmocka_unit_test_setup(job_that_waits_is_not_passed_by_those_that_would_delay_it, reset),
-        cmocka_unit_test_setup(small_jobs_pass_one_that_waits_as_far_as_it_leaves_room, reset),
-        cmocka_unit_test(job_that_grows_takes_nothing_that_an_earlier_one_waits_for),
-        cmocka_unit_test_setup(job_cancelled_while_it_starts_over_says_that_it_was_cancelled,
-                               reset),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

@@ -4,14 +4,11 @@
  */
 #include "pipeline/names/launcher.h"
 #include "pipeline/names/machine.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* "NAME=VALUE NAME=VALUE": the environment of a launched process, and nothing else. */
 static void launch(const char *variables)
@@ -36,9 +33,8 @@ static void assert_shard(const char *variables, size_t index, size_t count)
     assert_int_equal(shard.count, count);
 }
 
-static void tasks_of_an_array_are_counted_from_its_first(void **state)
+TEST(tasks_of_an_array_are_counted_from_its_first)
 {
-    (void)state;
     assert_shard("SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=63 "
                  "SLURM_ARRAY_TASK_COUNT=64",
                  0, 64);
@@ -52,9 +48,8 @@ static void tasks_of_an_array_are_counted_from_its_first(void **state)
     assert_shard("SGE_TASK_ID=5 SGE_TASK_FIRST=1 SGE_TASK_LAST=10 SGE_TASK_STEPSIZE=2", 2, 5);
 }
 
-static void ranks_take_shares_and_so_do_they_within_a_task(void **state)
+TEST(ranks_take_shares_and_so_do_they_within_a_task)
 {
-    (void)state;
     assert_shard("OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3", 2, 3);
     assert_shard("PMI_RANK=0 PMI_SIZE=2", 0, 2);
     assert_shard("SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", 5, 8);
@@ -65,9 +60,8 @@ static void ranks_take_shares_and_so_do_they_within_a_task(void **state)
 }
 
 /* The batch script of a job of many tasks runs once. */
-static void batch_script_without_a_step_takes_all_of_its_task(void **state)
+TEST(batch_script_without_a_step_takes_all_of_its_task)
 {
-    (void)state;
     assert_shard("SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=1 "
                  "SLURM_ARRAY_TASK_COUNT=2 "
                  "SLURM_PROCID=0 SLURM_NTASKS=4",
@@ -83,9 +77,8 @@ static void assert_no_shard(const char *variables, const char *says)
     assert_int_equal(shard.count, 0);
 }
 
-static void what_does_not_tell_the_share_is_an_error(void **state)
+TEST(what_does_not_tell_the_share_is_an_error)
 {
-    (void)state;
     assert_no_shard("", "--shard I/N");
     assert_no_shard("SLURM_PROCID=0 SLURM_NTASKS=4", "--shard I/N");
     assert_no_shard("SGE_TASK_ID=undefined SGE_TASK_FIRST=undefined", "--shard I/N");
@@ -113,9 +106,8 @@ static size_t processes(const char *variables)
     return launcher_host_processes();
 }
 
-static void processes_of_the_host_are_those_of_the_launcher(void **state)
+TEST(processes_of_the_host_are_those_of_the_launcher)
 {
-    (void)state;
     assert_int_equal(processes(""), 1);
     assert_int_equal(processes("OMPI_COMM_WORLD_LOCAL_SIZE=4"), 4);
     assert_int_equal(processes("MPI_LOCALNRANKS=2"), 2);
@@ -127,9 +119,8 @@ static void processes_of_the_host_are_those_of_the_launcher(void **state)
     assert_int_equal(processes("OMPI_COMM_WORLD_LOCAL_SIZE=0"), 1);
 }
 
-static void processes_of_a_step_are_those_of_all_its_hosts(void **state)
+TEST(processes_of_a_step_are_those_of_all_its_hosts)
 {
-    (void)state;
     launch("");
     assert_int_equal(launcher_processes(), 1);
     launch("PMI_RANK=2 PMI_SIZE=4 MPI_LOCALNRANKS=2");
@@ -138,9 +129,8 @@ static void processes_of_a_step_are_those_of_all_its_hosts(void **state)
     assert_int_equal(launcher_processes(), 1);
 }
 
-static void memory_and_processors_are_shared_by_the_processes_of_the_host(void **state)
+TEST(memory_and_processors_are_shared_by_the_processes_of_the_host)
 {
-    (void)state;
     launch("");
     const uint64_t memory = machine_memory();
     const size_t cpus = machine_cpus();
@@ -159,14 +149,5 @@ static void memory_and_processors_are_shared_by_the_processes_of_the_host(void *
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_of_an_array_are_counted_from_its_first),
-        cmocka_unit_test(ranks_take_shares_and_so_do_they_within_a_task),
-        cmocka_unit_test(batch_script_without_a_step_takes_all_of_its_task),
-        cmocka_unit_test(what_does_not_tell_the_share_is_an_error),
-        cmocka_unit_test(processes_of_the_host_are_those_of_the_launcher),
-        cmocka_unit_test(processes_of_a_step_are_those_of_all_its_hosts),
-        cmocka_unit_test(memory_and_processors_are_shared_by_the_processes_of_the_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

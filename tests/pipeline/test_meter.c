@@ -10,18 +10,15 @@
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/burn.h"
 #include "tests/support/patience.h"
+#include "tests/support/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 /* --- meters ----------------------------------------------------------------------------------- */
 
@@ -30,9 +27,8 @@ static bool is_s(double got, double wanted)
     return got > wanted - 1e-12 && got < wanted + 1e-12;
 }
 
-static void uses_at_the_same_time_count_once(void **state)
+TEST(uses_at_the_same_time_count_once)
 {
-    (void)state;
     struct meter m = METER_ZERO;
     assert_true(is_s(meter_s(&m, 500), 0));
     meter_begin(&m, 1000);
@@ -49,9 +45,8 @@ static void uses_at_the_same_time_count_once(void **state)
     assert_true(is_s(meter_s(&m, 9000), 1001e-9));
 }
 
-static void clocks_read_before_the_lock_take_nothing_away(void **state)
+TEST(clocks_read_before_the_lock_take_nothing_away)
 {
-    (void)state;
     struct meter m = METER_ZERO;
     meter_begin(&m, 100);
     assert_true(is_s(meter_s(&m, 90), 0));
@@ -59,9 +54,8 @@ static void clocks_read_before_the_lock_take_nothing_away(void **state)
     assert_true(is_s(meter_s(&m, 200), 0));
 }
 
-static void clocks_read_before_the_lock_count_nothing_twice(void **state)
+TEST(clocks_read_before_the_lock_count_nothing_twice)
 {
-    (void)state;
     struct meter m = METER_ZERO;
     meter_begin(&m, 0);
     meter_end(&m, 100);
@@ -71,9 +65,8 @@ static void clocks_read_before_the_lock_count_nothing_twice(void **state)
     assert_true(is_s(meter_s(&m, 200), 110e-9));
 }
 
-static void calls_to_files_are_booked_by_direction_and_told_on(void **state)
+TEST(calls_to_files_are_booked_by_direction_and_told_on)
 {
-    (void)state;
     struct disk_meter whole = disk_meter_of(NULL), one = disk_meter_of(&whole),
                       other = disk_meter_of(&whole);
     one.watch.note(&one.watch, false, true);
@@ -143,9 +136,8 @@ static void done(struct thread_pool_task *task)
     sem_post(&((struct writing *)task)->is_done);
 }
 
-static void calls_of_a_task_and_its_loops_are_told_to_its_account(void **state)
+TEST(calls_of_a_task_and_its_loops_are_told_to_its_account)
 {
-    (void)state;
     struct counting told = {.watch = {count}};
     struct thread_pool_account account = {.watch = &told.watch};
     struct thread_pool *pool;
@@ -199,9 +191,8 @@ ssize_t __wrap_pread64(int fd, void *data, size_t n, off_t at)
 }
 
 /* Unpacking, for one, is none of it. */
-static void calls_to_files_and_nothing_else_are_told(void **state)
+TEST(calls_to_files_and_nothing_else_are_told)
 {
-    (void)state;
     enum { N = 3000000 };
     char name[] = "/tmp/leat-meter-XXXXXX.gz";
     unsigned char *content = malloc(N);
@@ -262,9 +253,8 @@ static double length_of(const bool *used)
     return n;
 }
 
-static void union_is_that_of_brute_force(void **state)
+TEST(union_is_that_of_brute_force)
 {
-    (void)state;
     unsigned seed = 5;
     for (int round = 0; round < 200; round++) {
         bool used[MOST_TIME] = {false};
@@ -282,9 +272,8 @@ static void union_is_that_of_brute_force(void **state)
     }
 }
 
-static void union_of_very_many_intervals_never_counts_twice(void **state)
+TEST(union_of_very_many_intervals_never_counts_twice)
 {
-    (void)state;
     enum { MANY = 3 * BUSY_UNION_MOST };
     memset(&u, 0, sizeof u);
     for (size_t k = 0; k < MANY; k++) {
@@ -301,9 +290,8 @@ static void union_of_very_many_intervals_never_counts_twice(void **state)
 
 /* --- efficiency ------------------------------------------------------------------------------- */
 
-static void efficiency_is_the_busiest_resource_over_the_time(void **state)
+TEST(efficiency_is_the_busiest_resource_over_the_time)
 {
-    (void)state;
     static const char *const names[] = {"cpu",      "device",  "upload",
                                         "download", "disk in", "disk out"};
     for (size_t k = 0; k < 6; k++) {
@@ -319,9 +307,8 @@ static void efficiency_is_the_busiest_resource_over_the_time(void **state)
     assert_true(meter_efficiency(&wrong, 0).value == 0);
 }
 
-static void cpu_time_is_over_what_there_is_of_it(void **state)
+TEST(cpu_time_is_over_what_there_is_of_it)
 {
-    (void)state;
     assert_true(meter_cpu_s(6, 2, 7, 16) == 3); /* few threads on a large machine */
     assert_true(meter_cpu_s(2, 4, 12, 4) == 3); /* reading threads unpack */
     assert_true(meter_cpu_s(4, 1, 6, 2) == 4);
@@ -340,9 +327,8 @@ static void burnt(struct thread_pool_task *task)
     atomic_fetch_add(&n_burnt, 1);
 }
 
-static void cpu_time_of_a_pool_is_that_of_its_threads(void **state)
+TEST(cpu_time_of_a_pool_is_that_of_its_threads)
 {
-    (void)state;
     struct thread_pool *pool;
     struct thread_pool_task tasks[10];
     assert_int_equal(thread_pool_new(2, &pool), STATUS_OK);
@@ -364,18 +350,5 @@ static void cpu_time_of_a_pool_is_that_of_its_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(uses_at_the_same_time_count_once),
-        cmocka_unit_test(clocks_read_before_the_lock_take_nothing_away),
-        cmocka_unit_test(clocks_read_before_the_lock_count_nothing_twice),
-        cmocka_unit_test(calls_to_files_are_booked_by_direction_and_told_on),
-        cmocka_unit_test(calls_of_a_task_and_its_loops_are_told_to_its_account),
-        cmocka_unit_test(calls_to_files_and_nothing_else_are_told),
-        cmocka_unit_test(union_is_that_of_brute_force),
-        cmocka_unit_test(union_of_very_many_intervals_never_counts_twice),
-        cmocka_unit_test(efficiency_is_the_busiest_resource_over_the_time),
-        cmocka_unit_test(cpu_time_is_over_what_there_is_of_it),
-        cmocka_unit_test(cpu_time_of_a_pool_is_that_of_its_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -3,13 +3,10 @@
  * ctest: systemd
  */
 #include "pipeline/service/notify.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +57,8 @@ static const char *heard(void)
     return text;
 }
 
-static void every_message_is_one_that_systemd_knows(void **state)
+TEST(every_message_is_one_that_systemd_knows)
 {
-    (void)state;
     must_listen();
     notify_ready();
     assert_string_equal(heard(), "READY=1");
@@ -80,9 +76,8 @@ static void every_message_is_one_that_systemd_knows(void **state)
     assert_string_equal(heard(), "");
 }
 
-static void a_files_name_in_the_status_is_no_message_of_its_own(void **state)
+TEST(a_files_name_in_the_status_is_no_message_of_its_own)
 {
-    (void)state;
     must_listen();
     notify_status("working on %s", "x\nMAINPID=1\x1b[2J\x7f.csv");
     assert_string_equal(heard(), "STATUS=working on x\\x0aMAINPID=1\\x1b[2J\\x7f.csv");
@@ -94,9 +89,8 @@ static void a_files_name_in_the_status_is_no_message_of_its_own(void **state)
     assert_true(n > 100 && n < 1000);
 }
 
-static void without_systemd_nothing_happens(void **state)
+TEST(without_systemd_nothing_happens)
 {
-    (void)state;
     assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
     notify_ready();
     notify_status("x");
@@ -111,10 +105,5 @@ static void without_systemd_nothing_happens(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_message_is_one_that_systemd_knows),
-        cmocka_unit_test(a_files_name_in_the_status_is_no_message_of_its_own),
-        cmocka_unit_test(without_systemd_nothing_happens),
-    };
-    return cmocka_run_group_tests(tests, listen_to_it, stop_listening);
+    return unit_run(listen_to_it, stop_listening);
 }

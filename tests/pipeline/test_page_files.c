@@ -4,12 +4,11 @@
  */
 #include "pipeline/page/page_files.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/unit.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,8 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { LISTED = 1000, MORE = 1007, ALL = LISTED + MORE };
 
@@ -92,9 +89,8 @@ static void list_all_but_those_before(int first)
 }
 
 /* Those that come later are older than the ones before, or newer, or both. */
-static void a_list_has_the_newest_by_name_and_how_many_more_there_are(void **state)
+TEST(a_list_has_the_newest_by_name_and_how_many_more_there_are)
 {
-    (void)state;
     const int firsts[] = {500, ALL};
     assert_int_equal(mkdir("out", 0700), 0);
     for (size_t i = 0; i < sizeof(firsts) / sizeof(*firsts); i++) {
@@ -109,8 +105,5 @@ static void a_list_has_the_newest_by_name_and_how_many_more_there_are(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_has_the_newest_by_name_and_how_many_more_there_are),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

@@ -26,7 +26,7 @@ static char *made(void (*make)(const json_t *, struct bytes *), json_t *document
     return (char *)out.data;
 }
 
-static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
+TEST(markup_controls_and_marks_in_text_are_spelt_out)
 {
     static const char *const cases[][2] = {
         {"a <b> & \"c\" 'd'", "a &lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;"},
@@ -34,7 +34,6 @@ static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
         {"\xe2\x80\xaetxt", "\\xe2\\x80\\xaetxt"}, /* turns the direction of writing */
         {"caf\xc3\xa9 \xff", "caf\xc3\xa9 \\xff"},
         {"", ""}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct bytes text = {0};
         assert_int_equal(excerpt_html(cases[i][0], &text), STATUS_OK);
@@ -44,20 +43,18 @@ static void markup_controls_and_marks_in_text_are_spelt_out(void **state)
     }
 }
 
-static void bytes_that_mean_something_in_an_address_are_encoded(void **state)
+TEST(bytes_that_mean_something_in_an_address_are_encoded)
 {
     struct bytes path = {0};
-    (void)state;
     template_path("a b/c?d#e%f\"g\xc3\xa4-._~", &path);
     template_put(&path, "", 1);
     assert_string_equal((char *)path.data, "a%20b/c%3Fd%23e%25f%22g%C3%A4-._~");
     bytes_free(&path);
 }
 
-static void no_text_of_the_document_becomes_markup(void **state)
+TEST(no_text_of_the_document_becomes_markup)
 {
     static const char evil[] = "<script>alert(\"1\")</script>' onload='x";
-    (void)state;
     char *text = made(
         whole_page,
         json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:i, s:[{s:s, s:s, s:s, s:s, s:s}], s:[{s:s, "
@@ -79,9 +76,8 @@ static void no_text_of_the_document_becomes_markup(void **state)
     free(text);
 }
 
-static void a_document_that_lacks_everything_is_a_page_all_the_same(void **state)
+TEST(a_document_that_lacks_everything_is_a_page_all_the_same)
 {
-    (void)state;
     char *text = made(whole_page, json_object());
     assert_non_null(strstr(text, "not ready"));
     assert_non_null(strstr(text, "</html>"));
@@ -93,9 +89,8 @@ static void a_document_that_lacks_everything_is_a_page_all_the_same(void **state
     free(text);
 }
 
-static void a_reason_names_its_cure(void **state)
+TEST(a_reason_names_its_cure)
 {
-    (void)state;
     char *text = made(whole_page,
                       json_pack("{s:s, s:[{s:s, s:s}, {s:s, s:s}]}", "spool", "/var/x", "failed",
                                 "id", "1-2", "kind", "bad-input", "id", "3-4", "kind", "deadline"));
@@ -106,9 +101,8 @@ static void a_reason_names_its_cure(void **state)
 }
 
 /* As a shell takes it. */
-static void a_command_holds_for_a_folder_with_blanks_in_its_name(void **state)
+TEST(a_command_holds_for_a_folder_with_blanks_in_its_name)
 {
-    (void)state;
     char *text = made(whole_page, json_pack("{s:s, s:[{s:s, s:s}]}", "spool", "/var/my \"jobs\"'s",
                                             "failed", "id", "3-4", "kind", "crash"));
     assert_non_null(strstr(
@@ -116,11 +110,10 @@ static void a_command_holds_for_a_folder_with_blanks_in_its_name(void **state)
     free(text);
 }
 
-static void buttons_take_the_place_of_commands_where_there_is_a_key(void **state)
+TEST(buttons_take_the_place_of_commands_where_there_is_a_key)
 {
     struct bytes out = {0};
     json_t *d = status_document();
-    (void)state;
     page_html(d, &(struct page_view){"", "00ff", "held <b>"}, &out);
     template_put(&out, "", 1);
     json_decref(d);
@@ -136,11 +129,10 @@ static void buttons_take_the_place_of_commands_where_there_is_a_key(void **state
 }
 
 /* One row a job, in a list whose number counts it; and what was done to it names it. */
-static void a_held_job_stands_among_those_that_are_queued(void **state)
+TEST(a_held_job_stands_among_those_that_are_queued)
 {
     struct bytes out = {0};
     json_t *d = status_document();
-    (void)state;
     json_array_append_new(json_object_get(d, "waiting"),
                           json_pack("{s:s, s:s, s:i}", "path", "q.clusters.csv", "reason",
                                     "held by the administrator", "since_s", 3));
@@ -155,11 +147,10 @@ static void a_held_job_stands_among_those_that_are_queued(void **state)
     bytes_free(&out);
 }
 
-static void a_search_leaves_those_whose_names_hold_the_text(void **state)
+TEST(a_search_leaves_those_whose_names_hold_the_text)
 {
     struct bytes out = {0};
     json_t *d = status_document();
-    (void)state;
     page_html(d, &(struct page_view){"C.CLUSTERS<", "", ""}, &out);
     template_put(&out, "", 1);
     assert_non_null(strstr((char *)out.data, "value=\"C.CLUSTERS&lt;\""));
@@ -178,9 +169,8 @@ static void a_search_leaves_those_whose_names_hold_the_text(void **state)
     bytes_free(&out);
 }
 
-static void page_and_metrics_are_what_the_document_holds(void **state)
+TEST(page_and_metrics_are_what_the_document_holds)
 {
-    (void)state;
     char *text = made(whole_page, status_document());
     status_document_is(text, LEAT_TREE "/tests/support/status_document.html");
     free(text);
@@ -191,7 +181,7 @@ static void page_and_metrics_are_what_the_document_holds(void **state)
 
 /* Of n entries eight are seen at once (of failures four), and fifty at all: it is said how many are
  * folded, and how many of all are left out. */
-static void long_lists_are_cut_and_say_so(void **state)
+TEST(long_lists_are_cut_and_say_so)
 {
     static const struct {
         const char *list, *total;
@@ -200,7 +190,6 @@ static void long_lists_are_cut_and_say_so(void **state)
         {"in_flight", "n_running", 8, 8, 0, 0},  {"in_flight", "n_running", 9, 9, 1, 0},
         {"waiting", "n_waiting", 50, 51, 42, 1}, {"waiting", "n_waiting", 100, 250, 42, 200},
         {"failed", "n_failed", 4, 5, 0, 1},      {"failed", "n_failed", 20, 20, 16, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char folded[64], left[64];
         json_t *list = json_array();
@@ -222,9 +211,8 @@ static void long_lists_are_cut_and_say_so(void **state)
     }
 }
 
-static void labels_are_escaped_and_numbers_whole(void **state)
+TEST(labels_are_escaped_and_numbers_whole)
 {
-    (void)state;
     char *text =
         made(page_html_metrics,
              json_pack("{s:b, s:f, s:[{s:s, s:I, s:i, s:I}], s:{s:[{s:f, s:i}], s:i, s:f}}",
@@ -249,19 +237,5 @@ static void labels_are_escaped_and_numbers_whole(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(markup_controls_and_marks_in_text_are_spelt_out),
-        cmocka_unit_test(bytes_that_mean_something_in_an_address_are_encoded),
-        cmocka_unit_test(no_text_of_the_document_becomes_markup),
-        cmocka_unit_test(a_document_that_lacks_everything_is_a_page_all_the_same),
-        cmocka_unit_test(a_reason_names_its_cure),
-        cmocka_unit_test(a_command_holds_for_a_folder_with_blanks_in_its_name),
-        cmocka_unit_test(buttons_take_the_place_of_commands_where_there_is_a_key),
-        cmocka_unit_test(a_held_job_stands_among_those_that_are_queued),
-        cmocka_unit_test(a_search_leaves_those_whose_names_hold_the_text),
-        cmocka_unit_test(page_and_metrics_are_what_the_document_holds),
-        cmocka_unit_test(long_lists_are_cut_and_say_so),
-        cmocka_unit_test(labels_are_escaped_and_numbers_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

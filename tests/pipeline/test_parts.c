@@ -2,17 +2,14 @@
  * Files that wait for the others of their job.
  */
 #include "pipeline/inputs/parts.h"
+#include "tests/support/unit.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct stage_part pair_parts[] = {{.suffix = "dem", .kind = STAGE_GRID},
                                                {.suffix = "source", .kind = STAGE_GRID}};
@@ -83,9 +80,8 @@ static enum status give_up(const char *folder, struct job_input *out)
     return code;
 }
 
-static void job_is_complete_with_its_last_part_in_any_order(void **state)
+TEST_BETWEEN(job_is_complete_with_its_last_part_in_any_order, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     for (size_t first = 0; first < 2; first++) {
         const char *paths[] = {"a/x.dem.tif", "a/x.source.asc"};
@@ -101,9 +97,8 @@ static void job_is_complete_with_its_last_part_in_any_order(void **state)
     assert_int_equal(give_up("", &job), STATUS_OK);
 }
 
-static void folder_is_the_same_however_it_is_spelt(void **state)
+TEST_BETWEEN(folder_is_the_same_however_it_is_spelt, open_parts, close_parts)
 {
-    (void)state;
     static const char *const spelt[][2] = {{"x.dem.tif", "./x.source.tif"},
                                            {".//x.dem.tif", "x.source.tif"},
                                            {"a//b/./x.dem.tif", "./a/b//x.source.tif"},
@@ -127,9 +122,8 @@ static void folder_is_the_same_however_it_is_spelt(void **state)
     assert_int_equal(give_up(".", &job), STATUS_OK);
 }
 
-static void same_stem_in_another_folder_is_another_job(void **state)
+TEST_BETWEEN(same_stem_in_another_folder_is_another_job, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     assert_false(add("a/x.dem.tif", "x", 0, &job));
     assert_false(add("b/x.source.tif", "x", 1, &job));
@@ -139,9 +133,8 @@ static void same_stem_in_another_folder_is_another_job(void **state)
     job_input_free(&job);
 }
 
-static void what_is_missing_is_named_when_a_folder_is_left(void **state)
+TEST_BETWEEN(what_is_missing_is_named_when_a_folder_is_left, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     assert_false(add("a/x.dem.tif", "x", 0, &job));
     assert_false(add("ab/y.source.tif", "y", 1, &job));
@@ -180,9 +173,8 @@ static enum status add_fit(const char *path, size_t first, size_t second, size_t
     return parts_add(parts, &file, &settings, out, complete);
 }
 
-static void job_has_those_parts_that_its_parameters_ask_for(void **state)
+TEST_BETWEEN(job_has_those_parts_that_its_parameters_ask_for, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     bool complete;
     assert_int_equal(add_fit("x.query.csv", 0, 2, 1, &job, &complete), STATUS_OK);
@@ -197,9 +189,8 @@ static void job_has_those_parts_that_its_parameters_ask_for(void **state)
 }
 
 /* A route has set a parameter for some of the files alone. */
-static void parts_of_unlike_jobs_are_told_apart(void **state)
+TEST_BETWEEN(parts_of_unlike_jobs_are_told_apart, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     bool complete;
     assert_int_equal(add_fit("x.query.csv", 0, 2, 1, &job, &complete), STATUS_OK);
@@ -215,9 +206,8 @@ static void parts_of_unlike_jobs_are_told_apart(void **state)
     assert_int_equal(give_up("", &job), STATUS_OK);
 }
 
-static void second_file_for_a_part_is_refused_and_harms_nothing(void **state)
+TEST_BETWEEN(second_file_for_a_part_is_refused_and_harms_nothing, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     bool complete;
     assert_false(add("x.dem.tif", "x", 0, &job));
@@ -230,9 +220,8 @@ static void second_file_for_a_part_is_refused_and_harms_nothing(void **state)
     job_input_free(&job);
 }
 
-static void files_of_archives_do_not_use_up_the_descriptors(void **state)
+TEST_BETWEEN(files_of_archives_do_not_use_up_the_descriptors, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     bool complete;
     char path[64], stem[32];
@@ -261,9 +250,8 @@ static void files_of_archives_do_not_use_up_the_descriptors(void **state)
     close(ends[1]);
 }
 
-static void file_that_is_refused_leaves_no_job_behind(void **state)
+TEST_BETWEEN(file_that_is_refused_leaves_no_job_behind, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     bool complete;
     char path[32];
@@ -282,9 +270,8 @@ static void file_that_is_refused_leaves_no_job_behind(void **state)
     assert_int_equal(n_waiting, PARTS_MAX_OPEN);
 }
 
-static void projection_joins_its_grid_whichever_comes_first(void **state)
+TEST_BETWEEN(projection_joins_its_grid_whichever_comes_first, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     for (int before = 0; before < 2; before++) {
         if (before) {
@@ -304,9 +291,8 @@ static void projection_joins_its_grid_whichever_comes_first(void **state)
     assert_int_equal(give_up("z", &job), STATUS_OK); /* no job: only a warning */
 }
 
-static void grid_waits_for_the_projection_that_is_going_to_come(void **state)
+TEST_BETWEEN(grid_waits_for_the_projection_that_is_going_to_come, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     bool complete;
     struct job_settings of = {.stage = &pair, .n_parts = 2, .stem = (char *)"x"};
@@ -337,9 +323,8 @@ static void grid_waits_for_the_projection_that_is_going_to_come(void **state)
     job_input_free(&job);
 }
 
-static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
+TEST_BETWEEN(projection_has_the_names_that_it_may_have_in_a_folder, open_parts, close_parts)
 {
-    (void)state;
     static const struct {
         const char *prj[2]; /* each with its own name as text */
         const char *dem, *source, *of_dem, *of_source;
@@ -375,9 +360,9 @@ static void projection_has_the_names_that_it_may_have_in_a_folder(void **state)
     }
 }
 
-static void projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_it(void **state)
+TEST_BETWEEN(projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_it, open_parts,
+             close_parts)
 {
-    (void)state;
     struct job_input job;
     project("x.prj", "old");
     project("x.prj", "new");
@@ -391,9 +376,8 @@ static void projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_
     job_input_free(&job);
 }
 
-static void projections_of_archives_do_not_use_up_the_memory(void **state)
+TEST_BETWEEN(projections_of_archives_do_not_use_up_the_memory, open_parts, close_parts)
 {
-    (void)state;
     struct job_input job;
     char path[64], stem[32];
     for (int i = 0; i <= PARTS_MAX_OPEN; i++) {
@@ -418,36 +402,5 @@ static void projections_of_archives_do_not_use_up_the_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(job_is_complete_with_its_last_part_in_any_order, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(folder_is_the_same_however_it_is_spelt, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(same_stem_in_another_folder_is_another_job, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(what_is_missing_is_named_when_a_folder_is_left, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(job_has_those_parts_that_its_parameters_ask_for, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(parts_of_unlike_jobs_are_told_apart, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(second_file_for_a_part_is_refused_and_harms_nothing,
-                                        open_parts, close_parts),
-        cmocka_unit_test_setup_teardown(files_of_archives_do_not_use_up_the_descriptors, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(file_that_is_refused_leaves_no_job_behind, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(projection_joins_its_grid_whichever_comes_first, open_parts,
-                                        close_parts),
-        cmocka_unit_test_setup_teardown(grid_waits_for_the_projection_that_is_going_to_come,
-                                        open_parts, close_parts),
-        cmocka_unit_test_setup_teardown(projection_has_the_names_that_it_may_have_in_a_folder,
-                                        open_parts, close_parts),
-        cmocka_unit_test_setup_teardown(
-            projection_given_twice_is_the_last_and_that_of_half_a_job_goes_with_it, open_parts,
-            close_parts),
-        cmocka_unit_test_setup_teardown(projections_of_archives_do_not_use_up_the_memory,
-                                        open_parts, close_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

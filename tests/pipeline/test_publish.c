@@ -191,9 +191,8 @@ static int first_byte(const char *path)
     return c;
 }
 
-static void committed_folder_has_its_name_and_files(void **state)
+TEST(committed_folder_has_its_name_and_files)
 {
-    (void)state;
     struct publish p;
     assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "result.json", "{}");
@@ -205,9 +204,8 @@ static void committed_folder_has_its_name_and_files(void **state)
     assert_int_equal(first_byte("a/x"), '1');
 }
 
-static void existing_folder_is_kept_without_replace(void **state)
+TEST(existing_folder_is_kept_without_replace)
 {
-    (void)state;
     struct publish p;
     assert_int_equal(publish_vacant(out_fd, "a", false), STATUS_EXISTS);
     assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
@@ -218,9 +216,8 @@ static void existing_folder_is_kept_without_replace(void **state)
     assert_int_equal(count_entries(folder), 1);
 }
 
-static void existing_folder_is_exchanged_with_replace(void **state)
+TEST(existing_folder_is_exchanged_with_replace)
 {
-    (void)state;
     struct publish p;
     assert_int_equal(publish_begin(out_fd, "a", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "3");
@@ -253,9 +250,8 @@ static void put_result(const char *stem, const char *text)
     assert_int_equal(publish_commit(&p, &any), STATUS_OK);
 }
 
-static void existing_folder_is_replaced_where_names_cannot_be_exchanged(void **state)
+TEST_BETWEEN(existing_folder_is_replaced_where_names_cannot_be_exchanged, no_flags, all_flags)
 {
-    (void)state;
     const size_t before = count_entries(folder);
     put_result("nfs", "1");
     put_result("nfs", "2");
@@ -266,9 +262,8 @@ static void existing_folder_is_replaced_where_names_cannot_be_exchanged(void **s
     assert_int_equal(unlinkat(out_fd, "nfs", AT_REMOVEDIR), 0);
 }
 
-static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
+TEST_BETWEEN(existing_folder_stays_when_the_new_one_cannot_follow, no_flags, all_flags)
 {
-    (void)state;
     const size_t before = count_entries(folder);
     put_result("back", "1");
     for (int failing = 1; failing <= 2; failing++) { /* stepping aside; taking its place */
@@ -288,10 +283,9 @@ static void existing_folder_stays_when_the_new_one_cannot_follow(void **state)
 }
 
 /* Of those that were there before, empty as they are, none goes. */
-static void folders_that_were_made_go_when_the_result_cannot_follow(void **state)
+TEST_BETWEEN(folders_that_were_made_go_when_the_result_cannot_follow, no_flags, all_flags)
 {
     static const char *const there[] = {"", "sub", "sub/deep"};
-    (void)state;
     const size_t before = count_entries(folder);
     for (size_t k = 0; k < 3; k++) {
         struct publish p;
@@ -345,9 +339,8 @@ static void replace_while_a_rival_comes(int when, bool replaces_any, char was_th
     assert_int_equal(count_entries(folder), before);
 }
 
-static void result_that_is_not_the_judged_one_is_not_replaced(void **state)
+TEST(result_that_is_not_the_judged_one_is_not_replaced)
 {
-    (void)state;
     replace_while_a_rival_comes(NEVER, false, '2');
     replace_while_a_rival_comes(AT_LOOK, false, '2');
     replace_while_a_rival_comes(AT_LOOK, true, '3');
@@ -362,9 +355,8 @@ static void result_that_is_not_the_judged_one_is_not_replaced(void **state)
     all_flags(NULL);
 }
 
-static void result_that_a_rival_replaces_while_it_is_looked_at_is_one(void **state)
+TEST(result_that_a_rival_replaces_while_it_is_looked_at_is_one)
 {
-    (void)state;
     for (int replace = 0; replace < 2; replace++) {
         put_result("contested", "1");
         put_result("rival", "2");
@@ -381,9 +373,8 @@ static void result_that_a_rival_replaces_while_it_is_looked_at_is_one(void **sta
 
 /* While another process replaces a result in two steps there is none between them: whichever look
  * meets that gap, who says that it has published has done so. */
-static void gap_between_two_steps_of_another_is_no_success(void **state)
+TEST_BETWEEN(gap_between_two_steps_of_another_is_no_success, NULL, all_flags)
 {
-    (void)state;
     const size_t before = count_entries(folder);
     const struct publish_folder judged = {0, 1}; /* has been replaced */
     int looks = 0;
@@ -425,9 +416,8 @@ static enum status commit_as_it_vanishes(int times, unsigned at, bool replace)
     return code;
 }
 
-static void earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one(void **state)
+TEST(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one)
 {
-    (void)state;
     assert_int_equal(commit_as_it_vanishes(1, RENAME_NOREPLACE, false), STATUS_OK);
     assert_int_equal(commit_as_it_vanishes(1, RENAME_NOREPLACE, true), STATUS_OK);
     assert_int_equal(commit_as_it_vanishes(15, RENAME_NOREPLACE, false), STATUS_OK);
@@ -437,16 +427,14 @@ static void earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_on
     all_flags(NULL);
 }
 
-static void name_that_never_comes_to_rest_is_an_error(void **state)
+TEST(name_that_never_comes_to_rest_is_an_error)
 {
-    (void)state;
     assert_int_equal(commit_as_it_vanishes(16, RENAME_NOREPLACE, false), STATUS_EXISTS);
     assert_non_null(strstr(status_message(), "'gone' comes and goes"));
 }
 
-static void folder_that_is_no_result_is_never_replaced(void **state)
+TEST(folder_that_is_no_result_is_never_replaced)
 {
-    (void)state;
     struct publish p;
     assert_int_equal(mkdirat(out_fd, "mine", 0700), 0);
     put_file(out_fd, "mine/precious", "p");
@@ -460,9 +448,8 @@ static void folder_that_is_no_result_is_never_replaced(void **state)
     assert_int_equal(unlinkat(out_fd, "mine", AT_REMOVEDIR), 0);
 }
 
-static void abandoned_folder_leaves_nothing(void **state)
+TEST(abandoned_folder_leaves_nothing)
 {
-    (void)state;
     struct publish p;
     assert_int_equal(publish_begin(out_fd, "b", NULL, &p), STATUS_OK);
     put_file(p.part_fd, "x", "1");
@@ -473,9 +460,8 @@ static void abandoned_folder_leaves_nothing(void **state)
     assert_int_equal(publish_vacant(out_fd, "b", false), STATUS_OK);
 }
 
-static void given_folder_is_filled_and_left_complete(void **state)
+TEST(given_folder_is_filled_and_left_complete)
 {
-    (void)state;
     struct publish p;
     const size_t before = count_entries(folder);
     assert_int_equal(mkdirat(out_fd, ".7.part", 0700), 0);
@@ -489,9 +475,8 @@ static void given_folder_is_filled_and_left_complete(void **state)
     assert_int_equal(unlinkat(out_fd, ".7.part", AT_REMOVEDIR), 0);
 }
 
-static void given_folder_must_be_there_and_no_link(void **state)
+TEST(given_folder_must_be_there_and_no_link)
 {
-    (void)state;
     struct publish p;
     assert_int_equal(publish_begin(out_fd, "given", ".8.part", &p), STATUS_INTERNAL);
     publish_abandon(&p);
@@ -553,9 +538,8 @@ static const char *number_of_the_dead(void)
     return number;
 }
 
-static void part_folders_of_the_dead_are_removed(void **state)
+TEST(part_folders_of_the_dead_are_removed)
 {
-    (void)state;
     char name[96];
     leave_part(name);
     assert_true(sweep_removes(name));
@@ -566,9 +550,8 @@ static void part_folders_of_the_dead_are_removed(void **state)
     assert_true(sweep_removes(name));
 }
 
-static void part_folders_of_the_living_stay(void **state)
+TEST(part_folders_of_the_living_stay)
 {
-    (void)state;
     struct publish living;
     const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
     assert_int_equal(publish_begin(out_fd, "living", NULL, &living), STATUS_OK);
@@ -582,9 +565,8 @@ static void part_folders_of_the_living_stay(void **state)
     publish_abandon(&living);
 }
 
-static void part_folders_just_made_and_folders_of_others_stay(void **state)
+TEST(part_folders_just_made_and_folders_of_others_stay)
 {
-    (void)state;
     static const char *const others[] = {
         ".leat.h.12345678.1.0123456789abcdef.part",   /* just made */
         "leat.h.12345678.1.0123456789abcdef.part",    /* not hidden */
@@ -597,9 +579,8 @@ static void part_folders_just_made_and_folders_of_others_stay(void **state)
     }
 }
 
-static void part_folders_of_other_machines_stay_where_locks_may_be_local(void **state)
+TEST_BETWEEN(part_folders_of_other_machines_stay_where_locks_may_be_local, NULL, all_flags)
 {
-    (void)state;
     char name[96];
     network = true;
     leave_part(name);
@@ -624,9 +605,8 @@ static const char *sweep_says(void)
     return said;
 }
 
-static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **state)
+TEST_BETWEEN(folders_that_stay_for_a_day_and_earlier_results_are_told, NULL, all_flags)
 {
-    (void)state;
     static const char earlier[] = ".leat.h.12345678.1.0123456789abcdef.old";
     const struct timespec hours_ago[2] = {{.tv_sec = time(NULL) - 7200},
                                           {.tv_sec = time(NULL) - 7200}};
@@ -653,9 +633,8 @@ static void folders_that_stay_for_a_day_and_earlier_results_are_told(void **stat
 }
 
 /* It may be old, and take long: other runs, which sweep, leave it to the one that is at it. */
-static void what_is_being_removed_is_locked(void **state)
+TEST_BETWEEN(what_is_being_removed_is_locked, NULL, all_flags)
 {
-    (void)state;
     struct publish p;
     for (int i = 0; i < 2; i++) {
         knows_no_flags = i == 1;
@@ -672,9 +651,8 @@ static void what_is_being_removed_is_locked(void **state)
 }
 
 /* Two steps have replaced it, and its removal was cut off: it is no result any more. */
-static void earlier_result_that_is_half_removed_goes(void **state)
+TEST_BETWEEN(earlier_result_that_is_half_removed_goes, NULL, all_flags)
 {
-    (void)state;
     struct publish p;
     char name[96], old[96];
     knows_no_flags = true;
@@ -691,9 +669,8 @@ static void earlier_result_that_is_half_removed_goes(void **state)
     make_vanish("replaced");
 }
 
-static void without_locks_the_process_tells(void **state)
+TEST_BETWEEN(without_locks_the_process_tells, NULL, all_flags)
 {
-    (void)state;
     char name[96];
     has_no_locks = true;
     leave_part(name); /* of this process */
@@ -704,9 +681,8 @@ static void without_locks_the_process_tells(void **state)
     assert_false(sweep_removes(name));
 }
 
-static void rename_whose_reply_is_lost_is_a_success(void **state)
+TEST_BETWEEN(rename_whose_reply_is_lost_is_a_success, NULL, all_flags)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct publish p;
         char stem[8];
@@ -727,17 +703,15 @@ static void rename_whose_reply_is_lost_is_a_success(void **state)
     make_vanish("lost1");
 }
 
-static void link_in_place_of_a_result_counts_as_existing(void **state)
+TEST(link_in_place_of_a_result_counts_as_existing)
 {
-    (void)state;
     assert_int_equal(symlinkat("/nowhere", out_fd, "c"), 0);
     assert_int_equal(publish_vacant(out_fd, "c", true), STATUS_EXISTS);
     assert_int_equal(unlinkat(out_fd, "c", 0), 0);
 }
 
-static void output_folder_is_made_with_its_parents(void **state)
+TEST(output_folder_is_made_with_its_parents)
 {
-    (void)state;
     char path[128];
     bool made;
     int fd;
@@ -750,9 +724,8 @@ static void output_folder_is_made_with_its_parents(void **state)
     assert_non_null(strstr(status_message(), path));
 }
 
-static void output_folder_goes_when_it_was_made_in_vain_and_nobody_else_has_it(void **state)
+TEST(output_folder_goes_when_it_was_made_in_vain_and_nobody_else_has_it)
 {
-    (void)state;
     char path[128];
     bool made, made_twice;
     int fd, other;
@@ -775,39 +748,5 @@ static void output_folder_goes_when_it_was_made_in_vain_and_nobody_else_has_it(v
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(committed_folder_has_its_name_and_files),
-        cmocka_unit_test(existing_folder_is_kept_without_replace),
-        cmocka_unit_test(existing_folder_is_exchanged_with_replace),
-        cmocka_unit_test_setup_teardown(existing_folder_is_replaced_where_names_cannot_be_exchanged,
-                                        no_flags, all_flags),
-        cmocka_unit_test_setup_teardown(existing_folder_stays_when_the_new_one_cannot_follow,
-                                        no_flags, all_flags),
-        cmocka_unit_test_setup_teardown(folders_that_were_made_go_when_the_result_cannot_follow,
-                                        no_flags, all_flags),
-        cmocka_unit_test(result_that_is_not_the_judged_one_is_not_replaced),
-        cmocka_unit_test(result_that_a_rival_replaces_while_it_is_looked_at_is_one),
-        cmocka_unit_test_teardown(gap_between_two_steps_of_another_is_no_success, all_flags),
-        cmocka_unit_test(earlier_result_that_vanishes_meanwhile_leaves_its_name_to_the_new_one),
-        cmocka_unit_test(name_that_never_comes_to_rest_is_an_error),
-        cmocka_unit_test(folder_that_is_no_result_is_never_replaced),
-        cmocka_unit_test(abandoned_folder_leaves_nothing),
-        cmocka_unit_test(given_folder_is_filled_and_left_complete),
-        cmocka_unit_test(given_folder_must_be_there_and_no_link),
-        cmocka_unit_test(part_folders_of_the_dead_are_removed),
-        cmocka_unit_test(part_folders_of_the_living_stay),
-        cmocka_unit_test(part_folders_just_made_and_folders_of_others_stay),
-        cmocka_unit_test_teardown(part_folders_of_other_machines_stay_where_locks_may_be_local,
-                                  all_flags),
-        cmocka_unit_test_teardown(what_is_being_removed_is_locked, all_flags),
-        cmocka_unit_test_teardown(earlier_result_that_is_half_removed_goes, all_flags),
-        cmocka_unit_test_teardown(folders_that_stay_for_a_day_and_earlier_results_are_told,
-                                  all_flags),
-        cmocka_unit_test_teardown(without_locks_the_process_tells, all_flags),
-        cmocka_unit_test_teardown(rename_whose_reply_is_lost_is_a_success, all_flags),
-        cmocka_unit_test(link_in_place_of_a_result_counts_as_existing),
-        cmocka_unit_test(output_folder_is_made_with_its_parents),
-        cmocka_unit_test(output_folder_goes_when_it_was_made_in_vain_and_nobody_else_has_it),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_all);
+    return unit_run(make_folder, remove_all);
 }

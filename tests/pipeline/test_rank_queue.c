@@ -8,14 +8,11 @@
 #include "pipeline/engine/place.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/rank_queues.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MEMORY = 64 << 20 };
 
@@ -40,9 +37,8 @@ static void put(struct span to, const void *from, size_t bytes)
     assert_ok(ops()->upload_wait(q, ticket));
 }
 
-static void memory_of_another_rank_comes_back_as_it_was(void **state)
+TEST(memory_of_another_rank_comes_back_as_it_was)
 {
-    (void)state;
     enum { BYTES = (9 << 20) + 5, OFFSET = 1 << 20 };
     struct span a, b;
     unsigned char *sent = malloc(BYTES), *back = malloc(BYTES);
@@ -110,9 +106,8 @@ static void *open_run(size_t rows, size_t columns)
 }
 
 /* Once; it can be used as before. */
-static void call_that_fails_is_reported_by_the_next_one_that_waits(void **state)
+TEST(call_that_fails_is_reported_by_the_next_one_that_waits)
 {
-    (void)state;
     uint32_t busy[4];
     bool moved;
     void *run = open_run(64, 10);
@@ -129,9 +124,8 @@ static void call_that_fails_is_reported_by_the_next_one_that_waits(void **state)
 }
 
 /* The other side has memory for a piece beyond what its --memory says. */
-static void rows_and_memory_travel_in_pieces(void **state)
+TEST(rows_and_memory_travel_in_pieces)
 {
-    (void)state;
     enum { ROWS = 640, COLUMNS = 500, CELLS = ROWS * COLUMNS, BYTES = CELLS * sizeof(double) };
     double *numbers = malloc(2 * (size_t)BYTES), *back = malloc(2 * (size_t)BYTES);
     int32_t *arrival = malloc(CELLS * sizeof *arrival), *came = malloc(CELLS * sizeof *came);
@@ -166,9 +160,8 @@ static void rows_and_memory_travel_in_pieces(void **state)
 }
 
 /* Its state is fetched whole: where there is no room for that, it is not begun. */
-static void memory_for_the_state_is_asked_for_at_the_begin(void **state)
+TEST(memory_for_the_state_is_asked_for_at_the_begin)
 {
-    (void)state;
     const struct sciddicat_params p = {256, 256, 0.001, 0.5, SCIDDICAT_WALL};
     const size_t bytes = p.rows * p.columns * sizeof(double);
     const struct sciddicat_input in = put_zeros(bytes);
@@ -189,9 +182,8 @@ static void memory_for_the_state_is_asked_for_at_the_begin(void **state)
 }
 
 /* Which of the two had no memory is not known. */
-static void job_that_a_rank_helps_goes_on_alone_without_memory(void **state)
+TEST(job_that_a_rank_helps_goes_on_alone_without_memory)
 {
-    (void)state;
     struct engine_device d = {.on_cpu = true};
     struct engine_job job = {.device = &d};
     struct job_tasks tasks = {.job = &job};
@@ -202,9 +194,8 @@ static void job_that_a_rank_helps_goes_on_alone_without_memory(void **state)
     assert_true(helped.starts_over && helped.has_lost_help);
 }
 
-static void rank_has_room_for_one_landslide(void **state)
+TEST(rank_has_room_for_one_landslide)
 {
-    (void)state;
     const struct sciddicat_params p = {16, 16, 0.001, 0.5, SCIDDICAT_WALL};
     void *other, *run = open_run(64, 10);
     assert_int_equal(ops()->sciddicat->open(q, &p, &(struct sciddicat_input){.z = {0}}, &other),
@@ -214,9 +205,8 @@ static void rank_has_room_for_one_landslide(void **state)
     ops()->sciddicat->close(q, open_run(64, 10));
 }
 
-static void rank_that_has_no_memory_for_it_is_left_out(void **state)
+TEST(rank_that_has_no_memory_for_it_is_left_out)
 {
-    (void)state;
     enum { ROWS = 1200, COLUMNS = 1200 };
     struct backend *home;
     struct queue *home_q, *other = q;
@@ -246,9 +236,8 @@ static void rank_that_has_no_memory_for_it_is_left_out(void **state)
 }
 
 /* Time and again: else the second finds no memory. */
-static void what_a_borrower_leaves_is_given_back(void **state)
+TEST(what_a_borrower_leaves_is_given_back)
 {
-    (void)state;
     for (int i = 0; i < 3; i++) {
         struct span s;
         free(open_run(64, 10)); /* it forgets it */
@@ -258,9 +247,8 @@ static void what_a_borrower_leaves_is_given_back(void **state)
     }
 }
 
-static void rank_without_devices_does_not_help_one_on_a_device(void **state)
+TEST(rank_without_devices_does_not_help_one_on_a_device)
 {
-    (void)state;
     struct queue *none = q;
     ops()->queue_free(q);
     assert_int_equal(rank_queues_try(false, &none), STATUS_NO_BACKEND);
@@ -288,16 +276,5 @@ static int end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_of_another_rank_comes_back_as_it_was),
-        cmocka_unit_test(call_that_fails_is_reported_by_the_next_one_that_waits),
-        cmocka_unit_test(rows_and_memory_travel_in_pieces),
-        cmocka_unit_test(memory_for_the_state_is_asked_for_at_the_begin),
-        cmocka_unit_test(job_that_a_rank_helps_goes_on_alone_without_memory),
-        cmocka_unit_test(rank_has_room_for_one_landslide),
-        cmocka_unit_test(rank_that_has_no_memory_for_it_is_left_out),
-        cmocka_unit_test(what_a_borrower_leaves_is_given_back),
-        cmocka_unit_test(rank_without_devices_does_not_help_one_on_a_device),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
+    return unit_run(begin, end);
 }

@@ -8,9 +8,9 @@
 #include "pipeline/ranks/ranks.h"
 #include "tests/support/letters.h"
 #include "tests/support/patience.h"
+#include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,8 +19,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST_RANKS = 4, KEYS = 3000 };
 #define TIMEOUT_S 1.0
@@ -347,9 +345,8 @@ static void *claim_all(void *number)
     return NULL;
 }
 
-static void each_key_is_one_ranks_and_stays_so(void **state)
+TEST(each_key_is_one_ranks_and_stays_so)
 {
-    (void)state;
     static size_t numbers[MOST_RANKS];
     pthread_t threads[MOST_RANKS];
     for (size_t n = 1; n <= MOST_RANKS; n++) {
@@ -373,9 +370,8 @@ static void each_key_is_one_ranks_and_stays_so(void **state)
     }
 }
 
-static void rank_asks_hardly_about_what_others_have_claimed(void **state)
+TEST(rank_asks_hardly_about_what_others_have_claimed)
 {
-    (void)state;
     open_ranks(3, 0);
     for (uint64_t key = 0; key < KEYS; key++) {
         assert_true(claim(1, key));
@@ -389,9 +385,8 @@ static void rank_asks_hardly_about_what_others_have_claimed(void **state)
     end_well(3);
 }
 
-static void rank_that_is_stopped_takes_no_further_job(void **state)
+TEST(rank_that_is_stopped_takes_no_further_job)
 {
-    (void)state;
     open_ranks(2, 0);
     assert_true(claim(1, 1));
     ranks_stop(ranks[1]);
@@ -411,9 +406,8 @@ static void lose(size_t n, size_t lost, size_t another)
     end_badly(n, lost);
 }
 
-static void silent_rank_ends_the_run_once_the_others_have_cleaned_up(void **state)
+TEST(silent_rank_ends_the_run_once_the_others_have_cleaned_up)
 {
-    (void)state;
     for (size_t lost = 1; lost < MOST_RANKS; lost++) {
         const size_t busy = lost == 1 ? 2 : 1;
         lose(MOST_RANKS, lost, lost);
@@ -435,9 +429,8 @@ static void silent_rank_ends_the_run_once_the_others_have_cleaned_up(void **stat
     }
 }
 
-static void rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
+TEST(rank_that_never_cleans_up_is_waited_for_only_so_long)
 {
-    (void)state;
     lose(3, 1, 1);
     begin_closing(0);
     let_pass(3 * TIMEOUT_S);
@@ -447,9 +440,8 @@ static void rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
     close_all(3);
 }
 
-static void rank_that_is_left_alone_and_never_cleans_up_ends_in_time(void **state)
+TEST(rank_that_is_left_alone_and_never_cleans_up_ends_in_time)
 {
-    (void)state;
     lose(2, 1, 1);
     let_pass(3 * TIMEOUT_S);
     assert_waits(0);
@@ -458,9 +450,8 @@ static void rank_that_is_left_alone_and_never_cleans_up_ends_in_time(void **stat
     close_all(2);
 }
 
-static void first_rank_that_never_cleans_up_is_waited_for_only_so_long(void **state)
+TEST(first_rank_that_never_cleans_up_is_waited_for_only_so_long)
 {
-    (void)state;
     lose(3, 2, 2);
     begin_closing(1);
     let_pass(4 * TIMEOUT_S);
@@ -470,9 +461,8 @@ static void first_rank_that_never_cleans_up_is_waited_for_only_so_long(void **st
     close_all(3);
 }
 
-static void silent_first_rank_ends_the_run_once_the_others_have_had_time(void **state)
+TEST(silent_first_rank_ends_the_run_once_the_others_have_had_time)
 {
-    (void)state;
     lose(3, 0, 0);
     assert_false(claim(1, 1));
     assert_false(claim(2, 1));
@@ -485,9 +475,8 @@ static void silent_first_rank_ends_the_run_once_the_others_have_had_time(void **
     close_all(3);
 }
 
-static void first_two_ranks_that_fall_silent_end_the_run_and_others_say_why(void **state)
+TEST(first_two_ranks_that_fall_silent_end_the_run_and_others_say_why)
 {
-    (void)state;
     lose(4, 0, 1);
     begin_closing(2);
     begin_closing(3);
@@ -501,9 +490,8 @@ static void first_two_ranks_that_fall_silent_end_the_run_and_others_say_why(void
 }
 
 /* Rank 0 has the totals of rank 2. */
-static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void **state)
+TEST(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well)
 {
-    (void)state;
     struct summing last;
     pthread_t thread;
     open_ranks(3, TIMEOUT_S);
@@ -524,9 +512,8 @@ static void run_whose_rank_falls_silent_when_it_is_done_does_not_end_well(void *
     assert_true(is_killed(0) && is_killed(1) && is_killed(2));
 }
 
-static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
+TEST(transport_that_fails_ends_the_run_and_is_logged_once)
 {
-    (void)state;
     const double timeouts[] = {0, TIMEOUT_S};
     for (size_t k = 0; k < 2; k++) {
         struct summing sums[MOST_RANKS];
@@ -545,9 +532,8 @@ static void transport_that_fails_ends_the_run_and_is_logged_once(void **state)
     }
 }
 
-static void rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end(void **state)
+TEST(rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end)
 {
-    (void)state;
     struct summing last = {0};
     open_ranks(3, TIMEOUT_S);
     letters_links[0].cut_to = 1;
@@ -580,9 +566,8 @@ static void assert_refused(const struct ranks_start *usual, const struct ranks_s
     }
 }
 
-static void ranks_that_are_not_started_alike_are_refused_and_one_says_why(void **state)
+TEST(ranks_that_are_not_started_alike_are_refused_and_one_says_why)
 {
-    (void)state;
     const struct ranks_start usual = {.version = "1", .digest = 7},
                              other_digest = {.version = "1", .digest = 8},
                              other_version = {.version = "2", .digest = 7};
@@ -590,9 +575,8 @@ static void ranks_that_are_not_started_alike_are_refused_and_one_says_why(void *
     assert_refused(&usual, &other_version, "has another version than rank 0 (");
 }
 
-static void rank_that_cannot_join_says_why_and_ends_all(void **state)
+TEST(rank_that_cannot_join_says_why_and_ends_all)
 {
-    (void)state;
     struct opening openings[MOST_RANKS] = {{.start = {.version = "1"}}};
     letters_gather_fails = true;
     open_all(1, openings);
@@ -604,9 +588,8 @@ static void rank_that_cannot_join_says_why_and_ends_all(void **state)
 }
 
 /* In a process of its own, since that ends. */
-static void process_ends_when_another_does_not_leave(void **state)
+TEST(process_ends_when_another_does_not_leave)
 {
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -623,9 +606,8 @@ static void process_ends_when_another_does_not_leave(void **state)
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 1);
 }
 
-static void ranks_that_were_stopped_all_together_lose_nobody(void **state)
+TEST(ranks_that_were_stopped_all_together_lose_nobody)
 {
-    (void)state;
     open_ranks(3, TIMEOUT_S);
     assert_true(claim(2, 1));
     time_stands_ns = 0; /* all at one time */
@@ -728,9 +710,8 @@ static void end_helping(size_t n, size_t n_busy)
     assert_int_equal(n_lost, 0);
 }
 
-static void rank_that_is_done_is_borrowed_by_one_at_a_time(void **state)
+TEST(rank_that_is_done_is_borrowed_by_one_at_a_time)
 {
-    (void)state;
     size_t borrowed[MOST_RANKS];
     open_ranks(4, 0);
     assert_int_equal(borrow(1, 4, borrowed), 0);
@@ -754,9 +735,8 @@ static void rank_that_is_done_is_borrowed_by_one_at_a_time(void **state)
 }
 
 /* Rank 0, too; and one that is done is not lent where it does not help. */
-static void first_rank_is_borrowed_as_others_are(void **state)
+TEST(first_rank_is_borrowed_as_others_are)
 {
-    (void)state;
     struct summing sums[MOST_RANKS];
     size_t borrowed[MOST_RANKS];
     pthread_t thread;
@@ -779,9 +759,8 @@ static void first_rank_is_borrowed_as_others_are(void **state)
 }
 
 /* Of less than a message, of one, and of more than may be on their way. */
-static void bytes_come_as_they_were_however_many_they_are(void **state)
+TEST(bytes_come_as_they_were_however_many_they_are)
 {
-    (void)state;
     static const size_t sizes[] = {1,
                                    5,
                                    4096,
@@ -815,9 +794,8 @@ static void bytes_come_as_they_were_however_many_they_are(void **state)
 }
 
 /* Whoever reads or writes; the one that is lost is neither of those that talk, or one of them. */
-static void talk_ends_when_a_rank_is_lost(void **state)
+TEST(talk_ends_when_a_rank_is_lost)
 {
-    (void)state;
     for (size_t lost = 2; lost <= 3; lost++) {
         struct summing sums[MOST_RANKS];
         const size_t n = MOST_BYTES;
@@ -846,9 +824,8 @@ static void talk_ends_when_a_rank_is_lost(void **state)
 }
 
 /* The one that it has borrowed, which waits for it, goes on to the end of all. */
-static void talk_ends_when_the_borrower_is_stopped(void **state)
+TEST(talk_ends_when_the_borrower_is_stopped)
 {
-    (void)state;
     char text;
     open_ranks(2, 0);
     begin_helping(1);
@@ -867,28 +844,5 @@ static void talk_ends_when_the_borrower_is_stopped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_key_is_one_ranks_and_stays_so),
-        cmocka_unit_test(rank_asks_hardly_about_what_others_have_claimed),
-        cmocka_unit_test(rank_that_is_stopped_takes_no_further_job),
-        cmocka_unit_test(silent_rank_ends_the_run_once_the_others_have_cleaned_up),
-        cmocka_unit_test(run_whose_rank_falls_silent_when_it_is_done_does_not_end_well),
-        cmocka_unit_test(rank_that_never_cleans_up_is_waited_for_only_so_long),
-        cmocka_unit_test(rank_that_is_left_alone_and_never_cleans_up_ends_in_time),
-        cmocka_unit_test(first_rank_that_never_cleans_up_is_waited_for_only_so_long),
-        cmocka_unit_test(silent_first_rank_ends_the_run_once_the_others_have_had_time),
-        cmocka_unit_test(first_two_ranks_that_fall_silent_end_the_run_and_others_say_why),
-        cmocka_unit_test(transport_that_fails_ends_the_run_and_is_logged_once),
-        cmocka_unit_test(rank_that_cannot_be_reached_keeps_no_other_from_hearing_of_the_end),
-        cmocka_unit_test(ranks_that_are_not_started_alike_are_refused_and_one_says_why),
-        cmocka_unit_test(rank_that_cannot_join_says_why_and_ends_all),
-        cmocka_unit_test(process_ends_when_another_does_not_leave),
-        cmocka_unit_test(ranks_that_were_stopped_all_together_lose_nobody),
-        cmocka_unit_test(rank_that_is_done_is_borrowed_by_one_at_a_time),
-        cmocka_unit_test(first_rank_is_borrowed_as_others_are),
-        cmocka_unit_test(bytes_come_as_they_were_however_many_they_are),
-        cmocka_unit_test(talk_ends_when_a_rank_is_lost),
-        cmocka_unit_test(talk_ends_when_the_borrower_is_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

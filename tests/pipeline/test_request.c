@@ -14,11 +14,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-static void a_request_that_cannot_be_opened_stays_however_old_it_is(void **state)
+TEST(a_request_that_cannot_be_opened_stays_however_old_it_is)
 {
     char name[REQUEST_NAME_BYTES];
     struct rlimit files, none;
-    (void)state;
     const int folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(request_write(folder, "delete", "1-1", true, name), STATUS_OK);
     const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
@@ -77,13 +76,12 @@ static void note_answer(void *user, const char *job, bool done, const char *text
     strcat(answers, done ? " yes," : " no,");
 }
 
-static void all_requests_are_on_disk_before_an_answer_is_waited_for(void **state)
+TEST(all_requests_are_on_disk_before_an_answer_is_waited_for)
 {
     static const char *const jobs[SEVERAL] = {"a", "b", "c"};
     struct status_file lives = {.spool = (char *)".", .folder_fd = -1, .lock_fd = -1};
     char answers[64] = "";
     pthread_t service;
-    (void)state;
     assert_int_equal(mkdir(".work", 0700), 0);
     assert_int_equal(status_file_open(&lives), STATUS_OK);
     assert_int_equal(pthread_create(&service, NULL, answer_all, NULL), 0);
@@ -95,9 +93,5 @@ static void all_requests_are_on_disk_before_an_answer_is_waited_for(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_that_cannot_be_opened_stays_however_old_it_is),
-        cmocka_unit_test(all_requests_are_on_disk_before_an_answer_is_waited_for),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return unit_run(enter_folder, leave_folder);
 }

@@ -364,9 +364,8 @@ static void expect(int (*what)(void), int rights, long version)
     assert_int_equal(ask_a_child(what), rights);
 }
 
-static void the_page_reads_results_and_reasons_and_nothing_else(void **state)
+TEST(the_page_reads_results_and_reasons_and_nothing_else)
 {
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     enum { MORE = DO_MORE };
 #else
@@ -377,9 +376,8 @@ static void the_page_reads_results_and_reasons_and_nothing_else(void **state)
     }
 }
 
-static void a_worker_reads_work_and_libraries_and_writes_results(void **state)
+TEST(a_worker_reads_work_and_libraries_and_writes_results)
 {
-    (void)state;
     enum {
         CAN = READ_RESULT | READ_WORK | READ_LIBRARY | WRITE_RESULT | MOVE_RESULT | USE_DEVICE |
               LIMIT_ITSELF | DO_MORE
@@ -394,9 +392,5 @@ static void a_worker_reads_work_and_libraries_and_writes_results(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_reads_results_and_reasons_and_nothing_else),
-        cmocka_unit_test(a_worker_reads_work_and_libraries_and_writes_results),
-    };
-    return cmocka_run_group_tests(tests, enter_folder, remove_spool);
+    return unit_run(enter_folder, remove_spool);
 }

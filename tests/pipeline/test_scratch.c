@@ -26,9 +26,8 @@ int __wrap_openat64(int at_fd, const char *path, int flags, ...)
     return __real_openat64(at_fd, path, flags, 0600);
 }
 
-static void scratch_file_lies_in_its_folder_without_a_name(void **state)
+TEST_BETWEEN(scratch_file_lies_in_its_folder_without_a_name, enter_folder, leave_folder)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         struct stat st, folder;
         int fd, folder_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -47,9 +46,8 @@ static void scratch_file_lies_in_its_folder_without_a_name(void **state)
     without_tmpfile = false;
 }
 
-static void scratch_file_has_the_room_of_where_it_lies(void **state)
+TEST(scratch_file_has_the_room_of_where_it_lies)
 {
-    (void)state;
     int fd;
     assert_int_equal(scratch_file(-1, &fd), STATUS_OK);
     assert_true(scratch_room(fd) > 0);
@@ -58,10 +56,5 @@ static void scratch_file_has_the_room_of_where_it_lies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(scratch_file_lies_in_its_folder_without_a_name,
-                                        enter_folder, leave_folder),
-        cmocka_unit_test(scratch_file_has_the_room_of_where_it_lies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -2,16 +2,13 @@
  * What the service counts: by pipeline, by how long, by minute, by cause.
  */
 #include "pipeline/service/service_figures.h"
+#include "tests/support/unit.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static json_t *document_of(const struct service_figures *f, uint64_t minute)
 {
@@ -40,9 +37,8 @@ static json_int_t number(const json_t *entry, const char *key)
     return json_integer_value(json_object_get(entry, key));
 }
 
-static void jobs_are_counted_by_pipeline(void **state)
+TEST(jobs_are_counted_by_pipeline)
 {
-    (void)state;
     struct service_figures f = {0};
     service_figures_done(&f, "kmeans", 5, 0.1, 0);
     service_figures_done(&f, "kmeans", 7, 0.1, 0);
@@ -60,9 +56,8 @@ static void jobs_are_counted_by_pipeline(void **state)
     json_decref(d);
 }
 
-static void buckets_count_up_to_their_bound(void **state)
+TEST(buckets_count_up_to_their_bound)
 {
-    (void)state;
     struct service_figures f = {0};
     const double seconds[] = {0, 0.05, 0.051, 1, 1800, 1801, -1 /* not known */};
     for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++) {
@@ -81,9 +76,8 @@ static void buckets_count_up_to_their_bound(void **state)
     json_decref(d);
 }
 
-static void minutes_are_of_the_last_hour_alone(void **state)
+TEST(minutes_are_of_the_last_hour_alone)
 {
-    (void)state;
     struct service_figures f = {0};
     service_figures_done(&f, "pearson", 3, 0, 0);
     service_figures_failed(&f, "pearson", 60);
@@ -118,9 +112,8 @@ static double rate(const struct service_figures *f, double age_s, const char *ke
     return value;
 }
 
-static void rates_are_of_the_last_minute_and_quarter_of_an_hour(void **state)
+TEST(rates_are_of_the_last_minute_and_quarter_of_an_hour)
 {
-    (void)state;
     struct service_figures f = {0};
     for (uint64_t second = 0; second < 2000; second++) { /* one a second, of ten bytes */
         service_figures_done(&f, "pearson", 10, 0, second);
@@ -144,9 +137,8 @@ static void rates_are_of_the_last_minute_and_quarter_of_an_hour(void **state)
     json_decref(d);
 }
 
-static void the_words_of_a_pause_say_its_cause(void **state)
+TEST(the_words_of_a_pause_say_its_cause)
 {
-    (void)state;
     char text[256];
     static const struct {
         int error; /* 0: none is behind the words */
@@ -180,9 +172,8 @@ static void the_words_of_a_pause_say_its_cause(void **state)
     json_decref(d);
 }
 
-static void what_a_job_used_is_added_and_nonsense_is_not(void **state)
+TEST(what_a_job_used_is_added_and_nonsense_is_not)
 {
-    (void)state;
     struct figures_busy busy = {0};
     json_t *said = json_pack("{s:{s:{s:f}, s:{s:s}}, s:{s:f}, s:i}", "lanes", "read", "busy_s", 0.5,
                              "write", "busy_s", "x", "device", "device_s", 2.0, "cpu_s", -3);
@@ -198,13 +189,5 @@ static void what_a_job_used_is_added_and_nonsense_is_not(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_are_counted_by_pipeline),
-        cmocka_unit_test(buckets_count_up_to_their_bound),
-        cmocka_unit_test(minutes_are_of_the_last_hour_alone),
-        cmocka_unit_test(rates_are_of_the_last_minute_and_quarter_of_an_hour),
-        cmocka_unit_test(the_words_of_a_pause_say_its_cause),
-        cmocka_unit_test(what_a_job_used_is_added_and_nonsense_is_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -5,9 +5,8 @@
 #include "pipeline/worker/worker_routes.h"
 #include "tests/support/inbox_given.h"
 
-static void file_that_is_complete_is_a_job_and_then_forgotten(void **state)
+INBOX_TEST(file_that_is_complete_is_a_job_and_then_forgotten)
 {
-    (void)state;
     FOUND("sub/a.clusters.csv");
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_int_equal(look(READY_YES, ""), 1);
@@ -16,9 +15,8 @@ static void file_that_is_complete_is_a_job_and_then_forgotten(void **state)
     assert_null(service_inbox_take(inbox, now, &found_ms));
 }
 
-static void file_still_written_is_looked_at_again_in_time(void **state)
+INBOX_TEST(file_still_written_is_looked_at_again_in_time)
 {
-    (void)state;
     FOUND("a.clusters.csv");
     assert_int_equal(look(READY_LATER, "is open for writing"), 1);
     assert_waits("in/a.clusters.csv", "open for writing");
@@ -30,9 +28,8 @@ static void file_still_written_is_looked_at_again_in_time(void **state)
     take("", "a", "a.clusters.csv", true);
 }
 
-static void file_that_changes_after_it_was_complete_is_looked_at_again(void **state)
+INBOX_TEST(file_that_changes_after_it_was_complete_is_looked_at_again)
 {
-    (void)state;
     COMPLETE("a.clusters.csv");
     FOUND("a.clusters.csv");
     assert_null(service_inbox_take(inbox, now, &found_ms));
@@ -40,9 +37,8 @@ static void file_that_changes_after_it_was_complete_is_looked_at_again(void **st
     take("", "a", "a.clusters.csv", true);
 }
 
-static void hint_that_comes_while_a_file_is_looked_at_counts(void **state)
+INBOX_TEST(hint_that_comes_while_a_file_is_looked_at_counts)
 {
-    (void)state;
     struct service_look looks[2];
     FOUND("a.clusters.csv");
     assert_int_equal(service_inbox_due(inbox, now, looks, 2), 1);
@@ -54,9 +50,8 @@ static void hint_that_comes_while_a_file_is_looked_at_counts(void **state)
     take("", "a", "a.clusters.csv", true);
 }
 
-static void parts_wait_for_each_other_in_any_order(void **state)
+INBOX_TEST(parts_wait_for_each_other_in_any_order)
 {
-    (void)state;
     const char *const parts[] = {"s/dem1.dem.asc", "s/dem1.source.tif"};
     for (size_t first = 0; first < 2; first++) {
         COMPLETE(parts[first]);
@@ -84,9 +79,8 @@ static void parts_wait_for_each_other_in_any_order(void **state)
     }
 }
 
-static void part_named_twice_finds_the_other_part_of_its_job(void **state)
+INBOX_TEST(part_named_twice_finds_the_other_part_of_its_job)
 {
-    (void)state;
     static const char *const stems[] = {"x.dem", "x.source", "x.dem.2026"};
     for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {
         char dem[40], source[40], both[80];
@@ -99,9 +93,8 @@ static void part_named_twice_finds_the_other_part_of_its_job(void **state)
     }
 }
 
-static void files_for_one_part_take_its_place_one_after_the_other(void **state)
+INBOX_TEST(files_for_one_part_take_its_place_one_after_the_other)
 {
-    (void)state;
     FOUND("x.dem.asc");
     COMPLETE("x.dem.tif", "x.dem.asc.gz", "x.source.asc");
     assert_waits("in/x.dem.tif", "its job has 'x.dem.asc' as dem already");
@@ -119,9 +112,8 @@ static void files_for_one_part_take_its_place_one_after_the_other(void **state)
     assert_int_equal(service_inbox_count(inbox), 0);
 }
 
-static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
+INBOX_TEST(file_that_no_pipeline_takes_stays_and_says_so)
 {
-    (void)state;
     FOUND("notes.md");
     assert_int_equal(look(READY_YES, ""), 0);
     assert_waits("in/notes.md", "no pipeline takes it");
@@ -134,9 +126,8 @@ static void file_that_no_pipeline_takes_stays_and_says_so(void **state)
     assert_waits("in/pearson/x.dat", "no pipeline takes it: give it a name like X.clusters.csv");
 }
 
-static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for(void **state)
+INBOX_TEST(format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for)
 {
-    (void)state;
     static const char *const cases[][3] = {
         {"pearson/x.parquet", "pearson",
          "in/pearson/x.parquet: is Parquet, which leat does not read; convert it: python3"},
@@ -162,9 +153,8 @@ static void format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_
     }
 }
 
-static void what_lies_beside_a_format_that_is_not_read_goes_along(void **state)
+INBOX_TEST(what_lies_beside_a_format_that_is_not_read_goes_along)
 {
-    (void)state;
     open_inbox("--done-file");
     COMPLETE("pearson/x.parquet", "s.dem.feather", "s.dem.feather.msk", "s.dem.feather.done");
     assert_waits("in/pearson/x.parquet", "waits for x.parquet.done");
@@ -182,7 +172,7 @@ static void what_lies_beside_a_format_that_is_not_read_goes_along(void **state)
 }
 
 /* They would fail one by one, apart from each other. */
-static void formats_of_several_files_stay_together(void **state)
+INBOX_TEST(formats_of_several_files_stay_together)
 {
     static const char *const cases[][2] = {
         {"x.shp", "ogr2ogr -lco GEOMETRY=AS_XY x.csv x.shp"},
@@ -190,7 +180,6 @@ static void formats_of_several_files_stay_together(void **state)
         {"y.csv.001", "cat y.csv.* >y.csv"},
         {"y.csv.003", "cat y.csv.* >y.csv"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char place[64];
         snprintf(place, sizeof(place), "in/pearson/%s", cases[i][0]);
@@ -200,9 +189,8 @@ static void formats_of_several_files_stay_together(void **state)
     }
 }
 
-static void archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline(void **state)
+INBOX_TEST(archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline)
 {
-    (void)state;
     COMPLETE("x.clusters.zip");
     struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     assert_non_null(job);
@@ -210,9 +198,8 @@ static void archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline(void 
     spool_job_free(job);
 }
 
-static void a_grid_beside_its_mask_stays_until_that_is_gone(void **state)
+INBOX_TEST(a_grid_beside_its_mask_stays_until_that_is_gone)
 {
-    (void)state;
     COMPLETE("x.dem.tif", "x.source.tif", "x.dem.tif.msk", "y.dem.tif.msk");
     assert_null(service_inbox_take(inbox, now, &found_ms));
     assert_waits("in/x.dem.tif", "x.dem.tif.msk is not read: write it into the grid as NODATA");
@@ -223,7 +210,7 @@ static void a_grid_beside_its_mask_stays_until_that_is_gone(void **state)
     take("", "x", "x.dem.tif x.source.tif", true);
 }
 
-static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
+INBOX_TEST(unfinished_and_kept_copies_stay_and_are_listed)
 {
     static const char *const names[] = {"x.clusters.csv.crdownload",
                                         "x.clusters.csv.bak",
@@ -233,7 +220,6 @@ static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
                                         "x.zip.old",
                                         "~$x.zip",
                                         "x.clusters.csv:Zone.Identifier"};
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char place[64];
         FOUND(names[i]);
@@ -243,9 +229,8 @@ static void unfinished_and_kept_copies_stay_and_are_listed(void **state)
     }
 }
 
-static void another_configuration_judges_again(void **state)
+INBOX_TEST(another_configuration_judges_again)
 {
-    (void)state;
     FOUND("notes.csv");
     assert_waits("in/notes.csv", "no pipeline takes it");
     struct settings other = must_parse("watch --spool /nowhere -p pearson");
@@ -256,9 +241,8 @@ static void another_configuration_judges_again(void **state)
     settings_free(&other);
 }
 
-static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state)
+INBOX_TEST(what_is_no_file_becomes_a_job_of_its_own_after_a_moment)
 {
-    (void)state;
     open_inbox("--settle 2");
     FOUND("x.dem.asc", "x.source.asc");
     look(READY_NEVER, "has 2 names");
@@ -274,9 +258,8 @@ static void what_is_no_file_becomes_a_job_of_its_own_after_a_moment(void **state
     assert_waits("in/x.source.asc", "waits for x.dem.*");
 }
 
-static void names_with_line_breaks_are_no_other_job(void **state)
+INBOX_TEST(names_with_line_breaks_are_no_other_job)
 {
-    (void)state;
     struct service_look looks[2];
     open_inbox("--settle 2");
     FOUND("x.clusters.csv\n");
@@ -298,9 +281,8 @@ static void names_with_line_breaks_are_no_other_job(void **state)
     assert_int_equal(service_inbox_count(inbox), 0);
 }
 
-static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **state)
+INBOX_TEST(name_that_ends_in_a_pipelines_is_no_job_of_several_files)
 {
-    (void)state;
     char options[64];
     write_config("[route grids]\nmatch = *.dem.asc\npipeline = sciddicat\n");
     snprintf(options, sizeof(options), "-c %s", config_path);
@@ -312,7 +294,7 @@ static void name_that_ends_in_a_pipelines_is_no_job_of_several_files(void **stat
 }
 
 /* In which folder nodes are a job without queries, and what either of the two says there. */
-static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
+INBOX_TEST(parameter_takes_the_place_of_a_part_where_it_is_set)
 {
     static const char alone[] = "waits for x.nodes.* (and no parameter query)";
     static const char in_place[] = "the parameter query ('linspace(0, 1, 5)') takes the place of "
@@ -328,7 +310,6 @@ static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
         {"[route lines]\nmatch = *.nodes.*\n", "b", NULL, alone},
         {"[route lines]\nmatch = *.query.*\n", "b", missing, in_place},
     };
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
         char options[64], text[128], nodes[24], queries[24], path[32];
         const size_t c = i / 2;
@@ -357,9 +338,8 @@ static void parameter_takes_the_place_of_a_part_where_it_is_set(void **state)
     }
 }
 
-static void what_has_gone_is_forgotten(void **state)
+INBOX_TEST(what_has_gone_is_forgotten)
 {
-    (void)state;
     ALL_THERE_IS("x.dem.asc", "x.source.asc", "notes.md");
     look(READY_YES, "");
     ALL_THERE_IS("x.source.asc");
@@ -371,9 +351,8 @@ static void what_has_gone_is_forgotten(void **state)
     assert_int_equal(service_inbox_count(inbox), 0);
 }
 
-static void claim_that_failed_brings_the_files_back(void **state)
+INBOX_TEST(claim_that_failed_brings_the_files_back)
 {
-    (void)state;
     COMPLETE("x.dem.asc", "x.source.asc");
     take("", "x", "x.dem.asc x.source.asc", false);
     assert_int_equal(service_inbox_count(inbox), 2);
@@ -382,9 +361,8 @@ static void claim_that_failed_brings_the_files_back(void **state)
     assert_int_equal(service_inbox_count(inbox), 0);
 }
 
-static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
+INBOX_TEST(new_drop_of_a_name_that_is_being_claimed_is_a_new_job)
 {
-    (void)state;
     COMPLETE("a.clusters.csv");
     struct spool_job *job = service_inbox_take(inbox, now, &found_ms);
     FOUND("a.clusters.csv");
@@ -397,9 +375,8 @@ static void new_drop_of_a_name_that_is_being_claimed_is_a_new_job(void **state)
 }
 
 /* It was another configuration's. */
-static void job_that_is_none_any_more_fails_for_that(void **state)
+INBOX_TEST(job_that_is_none_any_more_fails_for_that)
 {
-    (void)state;
     static const char *const names[] = {"a.centroids.csv"};
     struct job_settings none;
     struct spool_job *job;
@@ -414,30 +391,5 @@ static void job_that_is_none_any_more_fails_for_that(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(file_that_is_complete_is_a_job_and_then_forgotten),
-        TEST(file_still_written_is_looked_at_again_in_time),
-        TEST(file_that_changes_after_it_was_complete_is_looked_at_again),
-        TEST(hint_that_comes_while_a_file_is_looked_at_counts),
-        TEST(parts_wait_for_each_other_in_any_order),
-        TEST(part_named_twice_finds_the_other_part_of_its_job),
-        TEST(files_for_one_part_take_its_place_one_after_the_other),
-        TEST(file_that_no_pipeline_takes_stays_and_says_so),
-        TEST(format_that_is_not_read_fails_by_its_name_where_a_pipeline_is_asked_for),
-        TEST(what_lies_beside_a_format_that_is_not_read_goes_along),
-        TEST(formats_of_several_files_stay_together),
-        TEST(archive_by_its_name_is_one_also_where_that_asks_for_a_pipeline),
-        TEST(a_grid_beside_its_mask_stays_until_that_is_gone),
-        TEST(unfinished_and_kept_copies_stay_and_are_listed),
-        TEST(another_configuration_judges_again),
-        TEST(what_is_no_file_becomes_a_job_of_its_own_after_a_moment),
-        TEST(names_with_line_breaks_are_no_other_job),
-        TEST(name_that_ends_in_a_pipelines_is_no_job_of_several_files),
-        TEST(parameter_takes_the_place_of_a_part_where_it_is_set),
-        TEST(what_has_gone_is_forgotten),
-        TEST(claim_that_failed_brings_the_files_back),
-        TEST(new_drop_of_a_name_that_is_being_claimed_is_a_new_job),
-        TEST(job_that_is_none_any_more_fails_for_that),
-    };
-    return cmocka_run_group_tests(tests, make_config, remove_config);
+    return unit_run(make_config, remove_config);
 }

@@ -5,13 +5,10 @@
  * ctest: tree wrap=uv_now
  */
 #include "tests/support/service_given.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +107,8 @@ static void follow(const struct step_case *c, bool charge)
     tear_down(&state);
 }
 
-static void each_step_leads_where_its_end_says(void **state)
+TEST(each_step_leads_where_its_end_says)
 {
-    (void)state;
     static const struct step_case cases[] = {
         {WAIT_CLAIM, SPOOL_OK, SPOOL_QUEUED, WAIT_ATTEMPT, AT_ONCE, NULL},
         {WAIT_CLAIM, SPOOL_WAIT, SPOOL_UNVERIFIED, WAIT_VERIFY, AFTER_WRITER, NULL},
@@ -162,9 +158,8 @@ static void each_step_leads_where_its_end_says(void **state)
     }
 }
 
-static void jobs_that_are_found_wait_for_what_comes_next(void **state)
+TEST(jobs_that_are_found_wait_for_what_comes_next)
 {
-    (void)state;
     static const enum service_list lists[] = {WAIT_CLAIM,  WAIT_VERIFY, WAIT_ATTEMPT, WAIT_REQUEUE,
                                               WAIT_FINISH, WAIT_FINISH, WAIT_FINISH,  WAIT_FAIL};
     for (enum spool_state at = SPOOL_NEW; at < SPOOL_ENDED; at++) {
@@ -174,7 +169,7 @@ static void jobs_that_are_found_wait_for_what_comes_next(void **state)
 
 /* What each of several jobs meets is its own trouble, until many in a row meet some; and over with
  * the first that ends. */
-static void many_jobs_deferred_in_a_row_are_begun_one_by_one(void **state)
+TEST(many_jobs_deferred_in_a_row_are_begun_one_by_one)
 {
     struct service *s = &service;
     assert_int_equal(set_up(state), 0);
@@ -257,7 +252,7 @@ static bool is_late_after(struct service_worker *w, unsigned seconds)
 
 /* A worker says "begun" again when the job begins to wait for memory, without a deadline, and when
  * it has it. */
-static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
+TEST(deadline_does_not_run_while_the_job_waits_for_memory)
 {
     struct service_worker worker = {.service = &service};
     struct service_job *job = new_job_at(&worker);
@@ -276,7 +271,7 @@ static void deadline_does_not_run_while_the_job_waits_for_memory(void **state)
 }
 
 /* And the archive has none of its own, however many there are. */
-static void deadline_of_an_archive_is_that_of_each_file_in_it(void **state)
+TEST(deadline_of_an_archive_is_that_of_each_file_in_it)
 {
     struct service_worker worker = {.service = &service, .n_jobs = 1, .exit_text = "signal 9"};
     struct service_job *job = new_job_at(&worker);
@@ -320,7 +315,7 @@ static bool meet_after_another(struct service_worker *w, struct service_job *job
     return meet(w, job, code);
 }
 
-static void error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again(void **state)
+TEST(error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again)
 {
     struct service_worker worker = {.service = &service};
     struct service_job *job = new_job_at(&worker);
@@ -339,7 +334,7 @@ static void error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again(vo
     tear_down(state);
 }
 
-static void want_of_memory_is_the_jobs_own_after_ten_minutes(void **state)
+TEST(want_of_memory_is_the_jobs_own_after_ten_minutes)
 {
     static const enum status codes[] = {STATUS_NO_MEMORY, STATUS_TOO_LARGE};
     for (size_t i = 0; i < 2; i++) {
@@ -378,9 +373,8 @@ static char *print_table(void)
     return text;
 }
 
-static void the_table_stands_in_architecture_md(void **state)
+TEST(the_table_stands_in_architecture_md)
 {
-    (void)state;
     char *page = calloc(1, 1 << 20), *table = print_table();
     FILE *from = fopen(LEAT_TREE "/ARCHITECTURE.md", "r");
     assert_non_null(from);
@@ -403,15 +397,5 @@ int main(int argc, char **argv)
         free(table);
         return 0;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_step_leads_where_its_end_says),
-        cmocka_unit_test(jobs_that_are_found_wait_for_what_comes_next),
-        cmocka_unit_test(many_jobs_deferred_in_a_row_are_begun_one_by_one),
-        cmocka_unit_test(deadline_does_not_run_while_the_job_waits_for_memory),
-        cmocka_unit_test(deadline_of_an_archive_is_that_of_each_file_in_it),
-        cmocka_unit_test(error_of_a_disk_is_the_jobs_own_when_only_it_meets_the_same_again),
-        cmocka_unit_test(want_of_memory_is_the_jobs_own_after_ten_minutes),
-        cmocka_unit_test(the_table_stands_in_architecture_md),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

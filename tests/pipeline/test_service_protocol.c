@@ -74,9 +74,8 @@ static void write_raw(const char *text, size_t n, struct end *e)
     assert_int_equal(e->n_closed, 1);
 }
 
-static void messages_arrive_whole_and_in_any_number(void **state)
+TEST(messages_arrive_whole_and_in_any_number)
 {
-    (void)state;
     uv_loop_t loop;
     int fds[2];
     struct end a, b;
@@ -107,9 +106,8 @@ static void messages_arrive_whole_and_in_any_number(void **state)
 }
 
 /* Of an archive. */
-static void done_line_names_so_many_results_that_it_can_be_read(void **state)
+TEST(done_line_names_so_many_results_that_it_can_be_read)
 {
-    (void)state;
     char name[600];
     memset(name, '\x01', sizeof(name) - 1); /* six bytes each as JSON */
     name[sizeof(name) - 1] = '\0';
@@ -134,9 +132,8 @@ static void done_line_names_so_many_results_that_it_can_be_read(void **state)
     json_decref(warnings);
 }
 
-static void end_in_the_middle_of_a_line_is_the_end(void **state)
+TEST(end_in_the_middle_of_a_line_is_the_end)
 {
-    (void)state;
     static const char text[] = "{\"n\": 1}\n{\"n\": 20";
     struct end e;
     write_raw(text, sizeof(text) - 1, &e);
@@ -145,9 +142,8 @@ static void end_in_the_middle_of_a_line_is_the_end(void **state)
     assert_string_equal(e.why, "");
 }
 
-static void line_that_is_no_object_breaks_the_link(void **state)
+TEST(line_that_is_no_object_breaks_the_link)
 {
-    (void)state;
     static const struct {
         const char *text;
         size_t n;
@@ -165,9 +161,8 @@ static void line_that_is_no_object_breaks_the_link(void **state)
 
 /* --- codes ------------------------------------------------------------------------------------ */
 
-static void codes_come_back_and_others_are_internal(void **state)
+TEST(codes_come_back_and_others_are_internal)
 {
-    (void)state;
     assert_int_equal(worker_unpack_code(status_name(STATUS_OK)), STATUS_OK);
     assert_int_equal(worker_unpack_code(status_name(STATUS_BAD_INPUT)), STATUS_BAD_INPUT);
     assert_int_equal(worker_unpack_code(status_name(STATUS_DEVICE)), STATUS_DEVICE);
@@ -211,9 +206,8 @@ static void assert_same_after_the_way(const char *options, const char *path)
     settings_free(&s);
 }
 
-static void parameters_come_back_to_the_bit(void **state)
+TEST(parameters_come_back_to_the_bit)
 {
-    (void)state;
     assert_same_after_the_way("", "x.clusters.csv");
     assert_same_after_the_way("", "x.dem.tif");
     assert_same_after_the_way(
@@ -226,9 +220,8 @@ static void parameters_come_back_to_the_bit(void **state)
                               "x.dem.tif");
 }
 
-static void parameters_of_another_version_are_refused(void **state)
+TEST(parameters_of_another_version_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {"{}", "{\"pipeline\": \"nonsense\", \"set\": {}}",
                                       "{\"pipeline\": \"pearson\", \"set\": {\"nonsense\": \"1\"}}",
                                       "{\"pipeline\": \"pearson\", \"set\": {\"top\": 1}}",
@@ -244,14 +237,5 @@ static void parameters_of_another_version_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_arrive_whole_and_in_any_number),
-        cmocka_unit_test(done_line_names_so_many_results_that_it_can_be_read),
-        cmocka_unit_test(end_in_the_middle_of_a_line_is_the_end),
-        cmocka_unit_test(line_that_is_no_object_breaks_the_link),
-        cmocka_unit_test(codes_come_back_and_others_are_internal),
-        cmocka_unit_test(parameters_come_back_to_the_bit),
-        cmocka_unit_test(parameters_of_another_version_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

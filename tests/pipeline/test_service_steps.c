@@ -63,6 +63,8 @@ static int tear_down(void **state)
     return uv_loop_close(&s->loop) == 0 ? system(command) : 1;
 }
 
+#define STEP_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
+
 static void finish(void)
 {
     while (service.step != NULL || service.readiness != NULL) {
@@ -114,9 +116,8 @@ static void claim_in_vain(void)
     job->again_ms = 0;
 }
 
-static void claim_that_is_repeated_forgets_no_new_drop_of_its_name(void **state)
+STEP_TEST(claim_that_is_repeated_forgets_no_new_drop_of_its_name)
 {
-    (void)state;
     drop("a.clusters.csv");
     claim_in_vain();
     drop_after = "in/a.clusters.csv";
@@ -159,9 +160,8 @@ static void on_late(uv_timer_t *timer)
     fail_msg("nobody looks for x.source.tif");
 }
 
-static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
+STEP_TEST(part_that_a_repeated_claim_leaves_is_looked_for)
 {
-    (void)state;
     static uv_timer_t guard; /* closed by tear_down's turn of the loop */
     const struct watcher_options options = {.path = root,
                                             .folder_fd = spool_in_fd(service.spool),
@@ -189,9 +189,8 @@ static void part_that_a_repeated_claim_leaves_is_looked_for(void **state)
 }
 
 /* It lies in in/ as before, of a job that goes on without it. */
-static void what_came_late_and_cannot_be_moved_is_not_forgotten(void **state)
+STEP_TEST(what_came_late_and_cannot_be_moved_is_not_forgotten)
 {
-    (void)state;
     static const char *const names[] = {"x.dem.asc"};
     struct spool_job *spool;
     struct stat st;
@@ -213,9 +212,8 @@ static void what_came_late_and_cannot_be_moved_is_not_forgotten(void **state)
 }
 
 /* 5e6 s are more milliseconds than 32 bits hold. */
-static void settle_of_months_is_not_cut(void **state)
+STEP_TEST(settle_of_months_is_not_cut)
 {
-    (void)state;
     json_t *list = json_array();
     assert_true(put_file(root_fd, "in/a.clusters.csv", "")); /* it could yet be filled */
     tell("a.clusters.csv");
@@ -231,12 +229,5 @@ static void settle_of_months_is_not_cut(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(claim_that_is_repeated_forgets_no_new_drop_of_its_name),
-        TEST(part_that_a_repeated_claim_leaves_is_looked_for),
-        TEST(what_came_late_and_cannot_be_moved_is_not_forgotten),
-        TEST(settle_of_months_is_not_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -148,9 +148,8 @@ static void try_again(struct service_job *job)
 
 /* --- its settings ----------------------------------------------------------------------------- */
 
-static void worker_is_told_the_settings_that_are_its_own(void **state)
+TEST(worker_is_told_the_settings_that_are_its_own)
 {
-    (void)state;
     char path[] = "/tmp/leat-opened-XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0 && close(fd) == 0 && setenv("OPENED", path, 1) == 0);
@@ -189,9 +188,8 @@ static void fail_on(struct service_worker *w, struct service_job *job)
     assert_string_equal(job->kind, "device");
 }
 
-static void device_that_keeps_failing_is_out_and_tried_again_later(void **state)
+TEST(device_that_keeps_failing_is_out_and_tried_again_later)
 {
-    (void)state;
     char why[SERVICE_WHY_BYTES];
     begin("-b auto --devices 1", "0");
     struct service_worker *device = service.workers[0], *cpu = service.workers[1];
@@ -231,9 +229,8 @@ static void device_that_keeps_failing_is_out_and_tried_again_later(void **state)
     end();
 }
 
-static void job_whose_device_failed_is_tried_on_another(void **state)
+TEST(job_whose_device_failed_is_tried_on_another)
 {
-    (void)state;
     begin("-b cuda --devices 2", "0");
     struct service_worker *first = service.workers[0], *second = service.workers[1];
     UNTIL(second->state, WORKER_READY);
@@ -253,9 +250,8 @@ static void job_whose_device_failed_is_tried_on_another(void **state)
     end();
 }
 
-static void deaths_of_suspects_are_those_of_the_device(void **state)
+TEST(deaths_of_suspects_are_those_of_the_device)
 {
-    (void)state;
     begin("-b cuda --devices 1", "0");
     struct service_worker *device = service.workers[0];
     UNTIL(device->state, WORKER_READY);
@@ -272,9 +268,8 @@ static void deaths_of_suspects_are_those_of_the_device(void **state)
     end();
 }
 
-static void a_suspects_process_is_started_for_it_and_ends_with_it(void **state)
+TEST(a_suspects_process_is_started_for_it_and_ends_with_it)
 {
-    (void)state;
     begin("-b cpu", "");
     struct service_worker *first = service.workers[service.n_workers];
     struct service_worker *second = service.workers[service.n_workers + 1];
@@ -300,9 +295,8 @@ static void a_suspects_process_is_started_for_it_and_ends_with_it(void **state)
 
 /* --- settings of before ----------------------------------------------------------------------- */
 
-static void worker_with_settings_of_before_begins_again_and_holds_nobody_up(void **state)
+TEST(worker_with_settings_of_before_begins_again_and_holds_nobody_up)
 {
-    (void)state;
     char why[SERVICE_WHY_BYTES] = "";
     begin("-b cuda --devices 2 --jobs 4", "");
     struct service_worker *w = service.workers[0], *idle = service.workers[1];
@@ -353,9 +347,8 @@ static void ends(struct service_job *large, enum service_list list)
     assert_int_equal(large->list, list);
 }
 
-static void job_is_too_large_only_for_what_the_whole_device_has(void **state)
+TEST(job_is_too_large_only_for_what_the_whole_device_has)
 {
-    (void)state;
     begin("-b cuda --devices 1 --jobs 2", "");
     struct service_worker *w = service.workers[0];
     struct service_worker *alone = service.workers[service.n_workers];
@@ -383,9 +376,8 @@ static void job_is_too_large_only_for_what_the_whole_device_has(void **state)
     end();
 }
 
-static void suspect_is_too_large_for_a_device_where_nobody_else_is_at_work(void **state)
+TEST(suspect_is_too_large_for_a_device_where_nobody_else_is_at_work)
 {
-    (void)state;
     begin("-b cuda --devices 1 --jobs 2", "");
     struct service_worker *w = service.workers[0];
     struct service_worker *alone = service.workers[service.n_workers];
@@ -418,15 +410,5 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     alarm(WAIT_S); /* what is waited for may never come */
     unsetenv("CUDA_VISIBLE_DEVICES");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worker_is_told_the_settings_that_are_its_own),
-        cmocka_unit_test(device_that_keeps_failing_is_out_and_tried_again_later),
-        cmocka_unit_test(job_whose_device_failed_is_tried_on_another),
-        cmocka_unit_test(deaths_of_suspects_are_those_of_the_device),
-        cmocka_unit_test(a_suspects_process_is_started_for_it_and_ends_with_it),
-        cmocka_unit_test(worker_with_settings_of_before_begins_again_and_holds_nobody_up),
-        cmocka_unit_test(job_is_too_large_only_for_what_the_whole_device_has),
-        cmocka_unit_test(suspect_is_too_large_for_a_device_where_nobody_else_is_at_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -29,9 +29,8 @@ static uint64_t resolved_top(const struct settings *s, const char *path)
     return top;
 }
 
-static void sizes_are_powers_of_1024_and_nothing_else(void **state)
+TEST(sizes_are_powers_of_1024_and_nothing_else)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -100,9 +99,8 @@ static void sizes_are_powers_of_1024_and_nothing_else(void **state)
     }
 }
 
-static void options_are_read_long_and_short(void **state)
+TEST(options_are_read_long_and_short)
 {
-    (void)state;
     struct settings s = must_parse("run -p pearson -o out -b cpu -j 3 --threads=2 --memory 1.5G "
                                    "--force --json -q --deadline 2.5 --level 9 -s top=5 "
                                    "--set threshold=0.5 a b -- -c");
@@ -122,9 +120,8 @@ static void options_are_read_long_and_short(void **state)
     settings_free(&s);
 }
 
-static void long_options_may_be_abbreviated_and_follow_operands(void **state)
+TEST(long_options_may_be_abbreviated_and_follow_operands)
 {
-    (void)state;
     struct settings s = must_parse("run a --mem 3M --js -qj7 b --out=x -- --force -");
     assert_int_equal(s.memory, 3 << 20);
     assert_int_equal(s.jobs, 7);
@@ -138,9 +135,8 @@ static void long_options_may_be_abbreviated_and_follow_operands(void **state)
     settings_free(&s);
 }
 
-static void the_folders_of_a_service_are_absolute(void **state)
+TEST(the_folders_of_a_service_are_absolute)
 {
-    (void)state;
     struct settings s = must_parse("watch --spool a -o elsewhere");
     char here[4096], path[4200];
     assert_non_null(getcwd(here, sizeof(here)));
@@ -155,9 +151,8 @@ static void the_folders_of_a_service_are_absolute(void **state)
     settings_free(&s);
 }
 
-static void who_asks_a_service_means_the_installed_one_unless_told(void **state)
+TEST(who_asks_a_service_means_the_installed_one_unless_told)
 {
-    (void)state;
     struct settings s = must_parse("status");
     assert_string_equal(s.spool, "/var/lib/leat");
     settings_free(&s);
@@ -169,9 +164,8 @@ static void who_asks_a_service_means_the_installed_one_unless_told(void **state)
     settings_free(&s);
 }
 
-static void what_is_kept_is_an_age_a_size_or_both(void **state)
+TEST(what_is_kept_is_an_age_a_size_or_both)
 {
-    (void)state;
     static const struct {
         const char *text;
         struct settings_keep keep;
@@ -214,9 +208,8 @@ static void what_is_kept_is_an_age_a_size_or_both(void **state)
     }
 }
 
-static void one_configuration_serves_run_and_watch(void **state)
+TEST(one_configuration_serves_run_and_watch)
 {
-    (void)state;
     struct settings s = with_config("spool = /srv/leat\nkeep_inputs = no\nreplace = yes\n"
                                     "settle = 1\nrescan = 9\ndone_file = yes\nmax_attempts = 2\n"
                                     "reserve = 5M\ndrain = 4\n"
@@ -238,9 +231,8 @@ static void one_configuration_serves_run_and_watch(void **state)
     settings_free(&s);
 }
 
-static void a_configuration_sets_what_long_options_set(void **state)
+TEST(a_configuration_sets_what_long_options_set)
 {
-    (void)state;
     struct settings s = with_config("# comment\r\n"
                                     "output = /data/out ; where results go\r\n"
                                     "   threads = 3\n"
@@ -271,9 +263,8 @@ static void a_configuration_sets_what_long_options_set(void **state)
     settings_free(&s);
 }
 
-static void command_line_beats_route_beats_pipeline_beats_built_in(void **state)
+TEST(command_line_beats_route_beats_pipeline_beats_built_in)
 {
-    (void)state;
     static const char text[] = "[pipeline pearson]\ntop = 20\nthreshold = 0.25\n"
                                "[route fast]\nmatch = fast*.csv\npipeline = pearson\ntop = 30\n"
                                "[route any]\nmatch = fast*\ntop = 40\n";
@@ -300,9 +291,8 @@ static void command_line_beats_route_beats_pipeline_beats_built_in(void **state)
 }
 
 /* The next route that does not counts; without --pipeline it is the first. */
-static void pipeline_passes_over_routes_to_another(void **state)
+TEST(pipeline_passes_over_routes_to_another)
 {
-    (void)state;
     static const char text[] = "[route other]\nmatch = *.csv\npipeline = kmeans\nskip = 1\n"
                                "[route own]\nmatch = *.csv\npipeline = pearson\ncolumns = 2-3\n";
     static const struct {
@@ -326,9 +316,8 @@ static void pipeline_passes_over_routes_to_another(void **state)
 }
 
 /* --pipeline beats routes, these the file's own key, that a folder and a name. */
-static void pipelines_are_chosen_by_the_strongest_that_says_one(void **state)
+TEST(pipelines_are_chosen_by_the_strongest_that_says_one)
 {
-    (void)state;
     static const char text[] = "pipeline = kmeans\n[route a]\nmatch = a*\npipeline = pearson\n";
     static const struct {
         const char *config, *options, *path, *pipeline;
@@ -350,9 +339,8 @@ static void pipelines_are_chosen_by_the_strongest_that_says_one(void **state)
     }
 }
 
-static void reader_keys_belong_to_every_pipeline(void **state)
+TEST(reader_keys_belong_to_every_pipeline)
 {
-    (void)state;
     struct settings s = with_config("[pipeline pearson]\ncolumns = 3-9,T\nmissing_value = -200\n",
                                     "-s member=data -s missing_value=-999");
     struct job_settings j;
@@ -372,9 +360,8 @@ static uint64_t digest_of(const char *options)
     return digest;
 }
 
-static void digest_is_of_what_is_to_be_done_and_not_of_how(void **state)
+TEST(digest_is_of_what_is_to_be_done_and_not_of_how)
 {
-    (void)state;
     static const char *const what[] = {"",         "-o other",     "-p pearson", "--force",
                                        "--resume", "-s columns=2", "--level 9",  "--deadline 5",
                                        "y.csv",    "y .csv",       "--bundle"};
@@ -517,9 +504,8 @@ static void must_change(const char *from, const char *line, const char *changes)
     free(got);
 }
 
-static void all_defaults_are_those_of_the_manual(void **state)
+TEST(all_defaults_are_those_of_the_manual)
 {
-    (void)state;
     char *text = described_line("watch --spool /a");
     assert_string_equal(
         text,
@@ -539,7 +525,7 @@ static void all_defaults_are_those_of_the_manual(void **state)
 
 /* Each key as an option of a command, and in a file, where the option is stronger; it changes what
  * it is for, and nothing else. Of numbers the bounds are among the values. */
-static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
+TEST(every_key_is_an_option_and_a_line_of_the_configuration)
 {
     static const char run[] = "run x", watch[] = "watch --spool /a";
     static const struct {
@@ -600,7 +586,6 @@ static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
     };
     char plain[128], line[256], text[128];
     bool seen[OPTIONS_MAX] = {false};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char option[LONGEST_KEY];
         snprintf(option, sizeof(option), "%s", cases[i].key);
@@ -638,7 +623,7 @@ static void every_key_is_an_option_and_a_line_of_the_configuration(void **state)
     }
 }
 
-static void numbers_beyond_their_bounds_are_refused(void **state)
+TEST(numbers_beyond_their_bounds_are_refused)
 {
     static const char *const lines[] = {"run x --jobs 4097",
                                         "run x --threads 4097",
@@ -660,7 +645,6 @@ static void numbers_beyond_their_bounds_are_refused(void **state)
                                         "run x --devices 4096,",
                                         "run x --devices 1,1,",
                                         "watch --spool a --max-attempts 1001"};
-    (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         must_refuse(lines[i], (const char *[]){"--"}, 1);
     }
@@ -668,23 +652,5 @@ static void numbers_beyond_their_bounds_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_folders_of_a_service_are_absolute),
-        cmocka_unit_test(who_asks_a_service_means_the_installed_one_unless_told),
-        cmocka_unit_test(what_is_kept_is_an_age_a_size_or_both),
-        cmocka_unit_test(one_configuration_serves_run_and_watch),
-        cmocka_unit_test(sizes_are_powers_of_1024_and_nothing_else),
-        cmocka_unit_test(options_are_read_long_and_short),
-        cmocka_unit_test(long_options_may_be_abbreviated_and_follow_operands),
-        cmocka_unit_test(a_configuration_sets_what_long_options_set),
-        cmocka_unit_test(command_line_beats_route_beats_pipeline_beats_built_in),
-        cmocka_unit_test(pipeline_passes_over_routes_to_another),
-        cmocka_unit_test(pipelines_are_chosen_by_the_strongest_that_says_one),
-        cmocka_unit_test(reader_keys_belong_to_every_pipeline),
-        cmocka_unit_test(all_defaults_are_those_of_the_manual),
-        cmocka_unit_test(every_key_is_an_option_and_a_line_of_the_configuration),
-        cmocka_unit_test(numbers_beyond_their_bounds_are_refused),
-        cmocka_unit_test(digest_is_of_what_is_to_be_done_and_not_of_how),
-    };
-    return cmocka_run_group_tests_name("settings", tests, make_config, remove_config);
+    return unit_run(make_config, remove_config);
 }

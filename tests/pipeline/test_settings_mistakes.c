@@ -4,9 +4,8 @@
  */
 #include "tests/support/settings_given.h"
 
-static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void **state)
+TEST(a_mistake_on_the_command_line_is_named_with_the_nearest_option)
 {
-    (void)state;
     static const struct {
         const char *line, *words[3];
     } cases[] = {
@@ -113,9 +112,8 @@ static void a_mistake_on_the_command_line_is_named_with_the_nearest_option(void 
     }
 }
 
-static void a_mistake_in_a_configuration_is_named_with_file_line_and_nearest_key(void **state)
+TEST(a_mistake_in_a_configuration_is_named_with_file_line_and_nearest_key)
 {
-    (void)state;
     static const struct {
         const char *text, *words[3];
     } cases[] = {
@@ -158,9 +156,8 @@ static void a_mistake_in_a_configuration_is_named_with_file_line_and_nearest_key
     }
 }
 
-static void a_configuration_that_is_no_text_is_refused(void **state)
+TEST(a_configuration_that_is_no_text_is_refused)
 {
-    (void)state;
     char line[512], text[400];
     snprintf(line, sizeof(line), "run -c %s x", config_path);
     memset(text, 'x', sizeof(text) - 1);
@@ -191,9 +188,8 @@ static void a_configuration_that_is_no_text_is_refused(void **state)
 }
 
 /* libinih would cut longer ones. */
-static void names_of_sections_and_keys_have_48_bytes_at_most(void **state)
+TEST(names_of_sections_and_keys_have_48_bytes_at_most)
 {
-    (void)state;
     static const char letters[] = "route aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     char text[128], line[128];
     for (int n = 47; n <= 49; n++) {
@@ -216,11 +212,5 @@ static void names_of_sections_and_keys_have_48_bytes_at_most(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mistake_on_the_command_line_is_named_with_the_nearest_option),
-        cmocka_unit_test(a_mistake_in_a_configuration_is_named_with_file_line_and_nearest_key),
-        cmocka_unit_test(a_configuration_that_is_no_text_is_refused),
-        cmocka_unit_test(names_of_sections_and_keys_have_48_bytes_at_most),
-    };
-    return cmocka_run_group_tests_name("settings_mistakes", tests, make_config, remove_config);
+    return unit_run(make_config, remove_config);
 }

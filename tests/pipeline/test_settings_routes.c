@@ -5,9 +5,8 @@
 #include "pipeline/names/input_name.h"
 #include "tests/support/settings_given.h"
 
-static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
+TEST(a_file_is_taken_by_option_or_route_or_folder_or_name)
 {
-    (void)state;
     static const struct {
         const char *config, *options, *path;
         bool taken;
@@ -67,9 +66,8 @@ static void a_file_is_taken_by_option_or_route_or_folder_or_name(void **state)
     }
 }
 
-static void a_file_without_the_name_of_a_part_is_told_names_that_serve_it(void **state)
+TEST(a_file_without_the_name_of_a_part_is_told_names_that_serve_it)
 {
-    (void)state;
     static const struct {
         const char *options, *path, *names;
     } cases[] = {
@@ -85,9 +83,8 @@ static void a_file_without_the_name_of_a_part_is_told_names_that_serve_it(void *
     }
 }
 
-static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
+TEST(a_file_of_a_kind_that_is_not_read_is_told_what_is)
 {
-    (void)state;
     static const struct {
         const char *path;
         bool foreign;
@@ -125,9 +122,8 @@ static void a_file_of_a_kind_that_is_not_read_is_told_what_is(void **state)
     settings_free(&s);
 }
 
-static void folders_above_the_input_do_not_name_a_pipeline(void **state)
+TEST(folders_above_the_input_do_not_name_a_pipeline)
 {
-    (void)state;
     static const struct {
         const char *input, *path;
         bool taken;
@@ -164,9 +160,8 @@ static void folders_above_the_input_do_not_name_a_pipeline(void **state)
     }
 }
 
-static void a_table_that_is_named_and_has_no_pipeline_is_the_first_ones(void **state)
+TEST(a_table_that_is_named_and_has_no_pipeline_is_the_first_ones)
 {
-    (void)state;
     static const struct {
         const char *line, *path, *pipeline; /* NULL: none */
     } cases[] = {
@@ -196,9 +191,8 @@ static void a_table_that_is_named_and_has_no_pipeline_is_the_first_ones(void **s
     }
 }
 
-static void a_source_is_a_job_of_its_own_name_with_the_dem(void **state)
+TEST(a_source_is_a_job_of_its_own_name_with_the_dem)
 {
-    (void)state;
     struct settings s = with_config("[pipeline sciddicat]\nsteps = 7\n"
                                     "[route r]\nmatch = *.tif\npipeline = kmeans\nk = 3\n",
                                     "--dem ground.tif --source a/one.tif --source two.source.asc");
@@ -218,9 +212,8 @@ static void a_source_is_a_job_of_its_own_name_with_the_dem(void **state)
     settings_free(&s);
 }
 
-static void the_deepest_of_nested_folders_names_the_pipeline(void **state)
+TEST(the_deepest_of_nested_folders_names_the_pipeline)
 {
-    (void)state;
     static const struct {
         const char *path, *pipeline;
     } cases[] = {
@@ -243,9 +236,8 @@ static void the_deepest_of_nested_folders_names_the_pipeline(void **state)
     }
 }
 
-static void a_scan_takes_tables_and_what_asks_for_it(void **state)
+TEST(a_scan_takes_tables_and_what_asks_for_it)
 {
-    (void)state;
     static const struct {
         const char *options, *path;
         bool taken;
@@ -294,15 +286,5 @@ static void a_scan_takes_tables_and_what_asks_for_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_is_taken_by_option_or_route_or_folder_or_name),
-        cmocka_unit_test(a_file_without_the_name_of_a_part_is_told_names_that_serve_it),
-        cmocka_unit_test(a_file_of_a_kind_that_is_not_read_is_told_what_is),
-        cmocka_unit_test(folders_above_the_input_do_not_name_a_pipeline),
-        cmocka_unit_test(a_table_that_is_named_and_has_no_pipeline_is_the_first_ones),
-        cmocka_unit_test(a_source_is_a_job_of_its_own_name_with_the_dem),
-        cmocka_unit_test(the_deepest_of_nested_folders_names_the_pipeline),
-        cmocka_unit_test(a_scan_takes_tables_and_what_asks_for_it),
-    };
-    return cmocka_run_group_tests_name("settings_routes", tests, make_config, remove_config);
+    return unit_run(make_config, remove_config);
 }

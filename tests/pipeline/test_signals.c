@@ -48,9 +48,8 @@ static int remove_folder(void **state)
     return chdir("/") == 0 ? system(command) : -1;
 }
 
-static void service_without_a_signal_ends_with_nothing_open(void **state)
+TEST(service_without_a_signal_ends_with_nothing_open)
 {
-    (void)state;
     static char leat[] = "leat", watch[] = "watch";
     char *argv[] = {leat, watch, NULL};
     for (int k = 1; k <= 3; k++) {
@@ -64,9 +63,8 @@ static void service_without_a_signal_ends_with_nothing_open(void **state)
     assert_int_equal(access("spool/in", F_OK), 0);
 }
 
-static void run_without_a_signal_ends_with_nothing_open(void **state)
+TEST(run_without_a_signal_ends_with_nothing_open)
 {
-    (void)state;
     for (int k = 1; k <= 2; k++) {
         const struct runner_listener nobody = {0};
         int exit_status;
@@ -82,9 +80,5 @@ static void run_without_a_signal_ends_with_nothing_open(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(service_without_a_signal_ends_with_nothing_open),
-        cmocka_unit_test(run_without_a_signal_ends_with_nothing_open),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

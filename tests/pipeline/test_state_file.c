@@ -80,9 +80,8 @@ static size_t bytes_of(const char *name)
     return (size_t)st.st_size;
 }
 
-static void what_was_kept_last_comes_back(void **state)
+TEST(what_was_kept_last_comes_back)
 {
-    (void)state;
     struct state_file f;
     open_file(&f, ".id.state");
     assert_false(comes_back(&f, 5, 1));
@@ -98,9 +97,8 @@ static void what_was_kept_last_comes_back(void **state)
     state_file_remove(&f);
 }
 
-static void it_is_called_by_the_result_where_nobody_names_it(void **state)
+TEST(it_is_called_by_the_result_where_nobody_names_it)
 {
-    (void)state;
     struct state_file f, g;
     open_file(&f, NULL);
     open_file(&g, NULL);
@@ -113,9 +111,8 @@ static void it_is_called_by_the_result_where_nobody_names_it(void **state)
     state_file_remove(&g);
 }
 
-static void of_another_job_it_is_not_taken_and_gives_way(void **state)
+TEST(of_another_job_it_is_not_taken_and_gives_way)
 {
-    (void)state;
     struct state_file f;
     open_file(&f, ".id.state");
     fill(1);
@@ -128,9 +125,8 @@ static void of_another_job_it_is_not_taken_and_gives_way(void **state)
 }
 
 /* Cut at any place, or with any byte changed. */
-static void what_is_not_whole_is_not_taken(void **state)
+TEST(what_is_not_whole_is_not_taken)
 {
-    (void)state;
     struct state_file f;
     open_file(&f, ".id.state");
     fill(1);
@@ -157,9 +153,8 @@ static void what_is_not_whole_is_not_taken(void **state)
     state_file_remove(&f);
 }
 
-static void what_is_no_file_of_ours_is_not_taken(void **state)
+TEST(what_is_no_file_of_ours_is_not_taken)
 {
-    (void)state;
     struct state_file f, other;
     open_file(&f, ".id.state");
     open_file(&other, ".other.state");
@@ -183,9 +178,8 @@ static void what_is_no_file_of_ours_is_not_taken(void **state)
 }
 
 /* What fails is the file: the job goes on, and what there was stays. */
-static void without_room_the_one_before_stays(void **state)
+TEST(without_room_the_one_before_stays)
 {
-    (void)state;
     struct state_file f;
     open_file(&f, ".id.state");
     uint64_t key = 5;
@@ -222,9 +216,8 @@ static void without_room_the_one_before_stays(void **state)
 }
 
 /* Nothing of a state that has no room takes the room that there is. */
-static void half_a_state_does_not_stay(void **state)
+TEST(half_a_state_does_not_stay)
 {
-    (void)state;
     struct state_file f;
     struct rlimit most;
     uint64_t key = 5;
@@ -262,14 +255,5 @@ static int close_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_kept_last_comes_back),
-        cmocka_unit_test(it_is_called_by_the_result_where_nobody_names_it),
-        cmocka_unit_test(of_another_job_it_is_not_taken_and_gives_way),
-        cmocka_unit_test(what_is_not_whole_is_not_taken),
-        cmocka_unit_test(what_is_no_file_of_ours_is_not_taken),
-        cmocka_unit_test(without_room_the_one_before_stays),
-        cmocka_unit_test(half_a_state_does_not_stay),
-    };
-    return cmocka_run_group_tests(tests, open_folder, close_folder);
+    return unit_run(open_folder, close_folder);
 }

@@ -5,12 +5,11 @@
 #include "formats/base/bytes.h"
 #include "formats/base/log.h"
 #include "formats/base/status.h"
+#include "tests/support/unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,18 +20,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-static void a_failure_returns_its_code_and_keeps_its_text(void **state)
+TEST(a_failure_returns_its_code_and_keeps_its_text)
 {
-    (void)state;
     assert_int_equal(status_fail(STATUS_BAD_INPUT, "%s, line %d", "a.csv", 7), STATUS_BAD_INPUT);
     assert_string_equal(status_message(), "a.csv, line 7");
 }
 
-static void a_message_may_be_an_argument_of_the_next(void **state)
+TEST(a_message_may_be_an_argument_of_the_next)
 {
-    (void)state;
     status_fail(STATUS_IO, "inner");
     status_fail(STATUS_IO, "outer: %s", status_message());
     assert_string_equal(status_message(), "outer: inner");
@@ -40,16 +35,15 @@ static void a_message_may_be_an_argument_of_the_next(void **state)
     assert_string_equal(status_message(), "outer: inner");
 }
 
-static void control_bytes_in_a_message_are_spelt_out(void **state)
+TEST(control_bytes_in_a_message_are_spelt_out)
 {
-    (void)state;
     status_fail(STATUS_IO, "a\nb\x1b[2J\tc %s", "\x01");
     assert_string_equal(status_message(), "a\\x0ab\\x1b[2J\\x09c \\x01");
     status_set(STATUS_IO, "x\ry");
     assert_string_equal(status_message(), "x\\x0dy");
 }
 
-static void errno_chooses_the_code_and_ends_the_message(void **state)
+TEST(errno_chooses_the_code_and_ends_the_message)
 {
     static const struct {
         int error;
@@ -57,7 +51,6 @@ static void errno_chooses_the_code_and_ends_the_message(void **state)
     } cases[] = {{ENOSPC, STATUS_NO_SPACE},  {EDQUOT, STATUS_NO_SPACE}, {ENOMEM, STATUS_NO_MEMORY},
                  {ENOENT, STATUS_NOT_FOUND}, {EEXIST, STATUS_EXISTS},   {EIO, STATUS_IO},
                  {EACCES, STATUS_IO}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char expected[200];
         assert_int_equal(status_fail_errno(cases[i].error, "cannot open %s", "x"), cases[i].code);
@@ -66,9 +59,8 @@ static void errno_chooses_the_code_and_ends_the_message(void **state)
     }
 }
 
-static void a_long_message_is_cut_but_keeps_its_reason(void **state)
+TEST(a_long_message_is_cut_but_keeps_its_reason)
 {
-    (void)state;
     char name[3 * STATUS_MESSAGE_BYTES];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
@@ -79,9 +71,8 @@ static void a_long_message_is_cut_but_keeps_its_reason(void **state)
     assert_string_equal(message + strlen(message) - strlen(reason), reason);
 }
 
-static void a_cut_never_splits_a_character(void **state)
+TEST(a_cut_never_splits_a_character)
 {
-    (void)state;
     char name[2 * STATUS_MESSAGE_BYTES];
     for (size_t shift = 0; shift < 4; shift++) {
         memset(name, 'n', shift);
@@ -101,9 +92,8 @@ static void *fail_elsewhere(void *arg)
     return strcmp(status_message(), "elsewhere") == 0 ? arg : NULL;
 }
 
-static void each_thread_has_its_own_message(void **state)
+TEST(each_thread_has_its_own_message)
 {
-    (void)state;
     pthread_t thread;
     int done;
     void *result;
@@ -114,9 +104,8 @@ static void each_thread_has_its_own_message(void **state)
     assert_string_equal(status_message(), "here");
 }
 
-static void every_code_has_a_name_and_a_text(void **state)
+TEST(every_code_has_a_name_and_a_text)
 {
-    (void)state;
     assert_string_equal(status_name(STATUS_OK), "ok");
     assert_string_equal(status_name(STATUS_BAD_INPUT), "bad-input");
     assert_string_equal(status_name(STATUS_INTERNAL), "internal");
@@ -126,9 +115,8 @@ static void every_code_has_a_name_and_a_text(void **state)
     assert_non_null(status_text((enum status)beyond));
 }
 
-static void bytes_grow_and_keep_what_they_hold(void **state)
+TEST(bytes_grow_and_keep_what_they_hold)
 {
-    (void)state;
     struct bytes b = {.len = 0};
     for (unsigned i = 0; i < 5000; i++) {
         const unsigned char c = (unsigned char)(i * 7);
@@ -147,18 +135,16 @@ static void bytes_grow_and_keep_what_they_hold(void **state)
     assert_int_equal(b.cap, 0);
 }
 
-static void appending_nothing_to_empty_bytes_is_fine(void **state)
+TEST(appending_nothing_to_empty_bytes_is_fine)
 {
-    (void)state;
     struct bytes b = {.len = 0};
     assert_int_equal(bytes_append(&b, NULL, 0), STATUS_OK);
     assert_int_equal(b.len, 0);
     bytes_free(&b);
 }
 
-static void bytes_that_cannot_be_had_are_an_error_and_change_nothing(void **state)
+TEST(bytes_that_cannot_be_had_are_an_error_and_change_nothing)
 {
-    (void)state;
     struct bytes b = {.len = 0};
     assert_int_equal(bytes_append(&b, "x", 1), STATUS_OK);
     assert_int_equal(bytes_reserve(&b, SIZE_MAX), STATUS_NO_MEMORY);
@@ -168,9 +154,8 @@ static void bytes_that_cannot_be_had_are_an_error_and_change_nothing(void **stat
     bytes_free(&b);
 }
 
-static void formatted_text_of_any_length_is_appended_without_a_nul(void **state)
+TEST(formatted_text_of_any_length_is_appended_without_a_nul)
 {
-    (void)state;
     char long_text[1000];
     memset(long_text, 'z', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = '\0';
@@ -230,23 +215,20 @@ static void log_one_of_each(void)
     log_error("e");
 }
 
-static void the_log_prints_what_its_level_allows_a_line_each(void **state)
+TEST(the_log_prints_what_its_level_allows_a_line_each)
 {
-    (void)state;
     assert_string_equal(log_of(log_one_of_each, false),
                         "leat: error: e 1\nleat: warning: w\nleat: i\nleat: debug: d\n"
                         "leat: error: e\n");
 }
 
-static void the_journal_gets_priorities(void **state)
+TEST(the_journal_gets_priorities)
 {
-    (void)state;
     assert_string_equal(log_of(log_one_of_each, true), "<3>e 1\n<4>w\n<6>i\n<7>d\n<3>e\n");
 }
 
-static void progress_gives_way_to_lines_on_a_terminal(void **state)
+TEST(progress_gives_way_to_lines_on_a_terminal)
 {
-    (void)state;
     const int master = posix_openpt(O_RDWR | O_NOCTTY);
     assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
     const int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
@@ -294,9 +276,8 @@ static void log_something_nasty(void)
     }
 }
 
-static void a_file_name_cannot_forge_a_line(void **state)
+TEST(a_file_name_cannot_forge_a_line)
 {
-    (void)state;
     assert_string_equal(log_of(log_something_nasty, false),
                         "leat: name: a\\x0aleat: forged\\x1b[31m\\x7f\n");
 }
@@ -311,9 +292,8 @@ static void log_what_turns_a_line(void)
     log_info("b\xffq \xe2\x82 \xed\xa0\x80 \xc3");
 }
 
-static void the_log_spells_out_what_is_no_plain_text(void **state)
+TEST(the_log_spells_out_what_is_no_plain_text)
 {
-    (void)state;
     assert_string_equal(log_of(log_what_turns_a_line, false),
                         "leat: name: gr\xc3\xbc\xc3\x9f "
                         "\xc2\xa0\xe2\x80\xa6\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa\xf0\x9f\x98\x80\n"
@@ -342,9 +322,8 @@ static void log_from_two_threads(void)
     pthread_join(threads[1], NULL);
 }
 
-static void lines_of_two_threads_are_never_torn(void **state)
+TEST(lines_of_two_threads_are_never_torn)
 {
-    (void)state;
     const char *line = log_of(log_from_two_threads, false);
     size_t n_lines = 0;
     for (; *line != '\0'; line += 47, n_lines++) {
@@ -359,25 +338,5 @@ static void lines_of_two_threads_are_never_torn(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failure_returns_its_code_and_keeps_its_text),
-        cmocka_unit_test(a_message_may_be_an_argument_of_the_next),
-        cmocka_unit_test(control_bytes_in_a_message_are_spelt_out),
-        cmocka_unit_test(errno_chooses_the_code_and_ends_the_message),
-        cmocka_unit_test(a_long_message_is_cut_but_keeps_its_reason),
-        cmocka_unit_test(a_cut_never_splits_a_character),
-        cmocka_unit_test(each_thread_has_its_own_message),
-        cmocka_unit_test(every_code_has_a_name_and_a_text),
-        cmocka_unit_test(bytes_grow_and_keep_what_they_hold),
-        cmocka_unit_test(appending_nothing_to_empty_bytes_is_fine),
-        cmocka_unit_test(bytes_that_cannot_be_had_are_an_error_and_change_nothing),
-        cmocka_unit_test(formatted_text_of_any_length_is_appended_without_a_nul),
-        cmocka_unit_test(the_log_prints_what_its_level_allows_a_line_each),
-        cmocka_unit_test(the_journal_gets_priorities),
-        cmocka_unit_test(progress_gives_way_to_lines_on_a_terminal),
-        cmocka_unit_test(a_file_name_cannot_forge_a_line),
-        cmocka_unit_test(the_log_spells_out_what_is_no_plain_text),
-        cmocka_unit_test(lines_of_two_threads_are_never_torn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

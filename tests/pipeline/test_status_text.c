@@ -39,9 +39,8 @@ static void must_hold(const char *text, const char *part)
     }
 }
 
-static void the_page_is_what_the_document_holds(void **state)
+TEST(the_page_is_what_the_document_holds)
 {
-    (void)state;
     json_t *document = status_document();
     char *text = printed(document);
     status_document_is(text, LEAT_TREE "/tests/support/status_document.txt");
@@ -50,9 +49,8 @@ static void the_page_is_what_the_document_holds(void **state)
     json_decref(document);
 }
 
-static void only_running_and_ready_is_ready(void **state)
+TEST(only_running_and_ready_is_ready)
 {
-    (void)state;
     static const struct {
         const char *state;
         bool ready, expected;
@@ -91,9 +89,8 @@ static void poison(json_t *o)
     }
 }
 
-static void no_text_of_the_document_commands_a_terminal(void **state)
+TEST(no_text_of_the_document_commands_a_terminal)
 {
-    (void)state;
     json_t *document = status_document();
     char *plain = printed(document);
     poison(document);
@@ -114,9 +111,8 @@ static void no_text_of_the_document_commands_a_terminal(void **state)
     json_decref(document);
 }
 
-static void a_document_of_anything_is_printed_without_harm(void **state)
+TEST(a_document_of_anything_is_printed_without_harm)
 {
-    (void)state;
     static const char *const documents[] = {
         "{}",
         "{'workers':7,'in_flight':{},'waiting':'x','failed':3,'totals':[],'rates':null,'pid':-5}",
@@ -139,9 +135,8 @@ static void set(json_t *o, const char *key, json_t *value)
 }
 
 /* What is left out is counted by the totals: the lists of the document are cut, too. */
-static void long_lists_are_cut_and_say_so(void **state)
+TEST(long_lists_are_cut_and_say_so)
 {
-    (void)state;
     static const struct {
         int listed, waiting, troubles;
         const char *more;
@@ -177,9 +172,8 @@ static void long_lists_are_cut_and_say_so(void **state)
 }
 
 /* Each of the figures alone is worth a line; none of them is worth none. */
-static void figures_that_are_all_nothing_have_no_line(void **state)
+TEST(figures_that_are_all_nothing_have_no_line)
 {
-    (void)state;
     static const struct {
         const char *key, *value, *line;
     } cases[] = {
@@ -218,9 +212,8 @@ static void figures_that_are_all_nothing_have_no_line(void **state)
     }
 }
 
-static void a_folder_that_is_not_watched_yet_has_no_empty_words(void **state)
+TEST(a_folder_that_is_not_watched_yet_has_no_empty_words)
 {
-    (void)state;
     json_t *document = status_document();
     set(document, "watching", json_string(""));
     char *text = printed(document);
@@ -229,9 +222,8 @@ static void a_folder_that_is_not_watched_yet_has_no_empty_words(void **state)
     json_decref(document);
 }
 
-static void the_command_that_tries_again_is_one_for_a_shell(void **state)
+TEST(the_command_that_tries_again_is_one_for_a_shell)
 {
-    (void)state;
     static const char *const folders[][2] = {
         {"/srv/leat", " --spool /srv/leat\n"},
         {"it's", " --spool 'it'\\''s'\n"},
@@ -253,15 +245,5 @@ static void the_command_that_tries_again_is_one_for_a_shell(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_page_is_what_the_document_holds),
-        cmocka_unit_test(only_running_and_ready_is_ready),
-        cmocka_unit_test(no_text_of_the_document_commands_a_terminal),
-        cmocka_unit_test(a_document_of_anything_is_printed_without_harm),
-        cmocka_unit_test(long_lists_are_cut_and_say_so),
-        cmocka_unit_test(figures_that_are_all_nothing_have_no_line),
-        cmocka_unit_test(a_folder_that_is_not_watched_yet_has_no_empty_words),
-        cmocka_unit_test(the_command_that_tries_again_is_one_for_a_shell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

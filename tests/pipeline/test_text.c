@@ -2,20 +2,16 @@
  * Numbers and words for people.
  */
 #include "pipeline/names/text.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void sizes_for_people_have_three_digits(void **state)
+TEST(sizes_for_people_have_three_digits)
 {
-    (void)state;
     static const struct {
         uint64_t bytes;
         const char *text;
@@ -34,9 +30,8 @@ static void sizes_for_people_have_three_digits(void **state)
     }
 }
 
-static void rates_below_one_a_second_are_told_a_minute(void **state)
+TEST(rates_below_one_a_second_are_told_a_minute)
 {
-    (void)state;
     static const struct {
         double jobs_per_s;
         const char *text;
@@ -49,9 +44,8 @@ static void rates_below_one_a_second_are_told_a_minute(void **state)
     }
 }
 
-static void durations_for_people_never_show_sixty(void **state)
+TEST(durations_for_people_never_show_sixty)
 {
-    (void)state;
     static const struct {
         double seconds;
         const char *text;
@@ -73,9 +67,8 @@ static size_t distance(const char *word, const char *offered)
     return near.best != NULL ? near.distance : SIZE_MAX;
 }
 
-static void a_distance_counts_edits_and_swaps(void **state)
+TEST(a_distance_counts_edits_and_swaps)
 {
-    (void)state;
     assert_int_equal(distance("memory", "memory"), 0);
     assert_int_equal(distance("memry", "memory"), 1);
     assert_int_equal(distance("mmeory", "memory"), 1);
@@ -88,9 +81,8 @@ static void a_distance_counts_edits_and_swaps(void **state)
     assert_true(distance(longest, "a") == SIZE_MAX);
 }
 
-static void the_nearest_word_is_meant_and_of_equally_near_ones_the_first(void **state)
+TEST(the_nearest_word_is_meant_and_of_equally_near_ones_the_first)
 {
-    (void)state;
     static const struct {
         const char *word, *offered[3], *best;
     } cases[] = {
@@ -117,9 +109,8 @@ static void the_nearest_word_is_meant_and_of_equally_near_ones_the_first(void **
     }
 }
 
-static void any_bytes_become_a_json_string(void **state)
+TEST(any_bytes_become_a_json_string)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"", ""}, {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"}, {"a\xff.csv", "a\xef\xbf\xbd.csv"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -131,9 +122,8 @@ static void any_bytes_become_a_json_string(void **state)
     assert_null(text_json(NULL));
 }
 
-static void text_from_outside_is_put_as_the_log_shows_it(void **state)
+TEST(text_from_outside_is_put_as_the_log_shows_it)
 {
-    (void)state;
     char *shown = NULL;
     size_t n = 0;
     FILE *const out = open_memstream(&shown, &n);
@@ -146,9 +136,8 @@ static void text_from_outside_is_put_as_the_log_shows_it(void **state)
     free(shown);
 }
 
-static void a_command_is_split_at_blanks_but_for_what_is_quoted(void **state)
+TEST(a_command_is_split_at_blanks_but_for_what_is_quoted)
 {
-    (void)state;
     static const struct {
         const char *command;
         const char *words[5];
@@ -178,15 +167,5 @@ static void a_command_is_split_at_blanks_but_for_what_is_quoted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_is_split_at_blanks_but_for_what_is_quoted),
-        cmocka_unit_test(sizes_for_people_have_three_digits),
-        cmocka_unit_test(rates_below_one_a_second_are_told_a_minute),
-        cmocka_unit_test(durations_for_people_never_show_sixty),
-        cmocka_unit_test(a_distance_counts_edits_and_swaps),
-        cmocka_unit_test(the_nearest_word_is_meant_and_of_equally_near_ones_the_first),
-        cmocka_unit_test(any_bytes_become_a_json_string),
-        cmocka_unit_test(text_from_outside_is_put_as_the_log_shows_it),
-    };
-    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -44,9 +44,8 @@ static enum status given(const char *text, struct settings *s)
     return settings_parse(4, argv, s, &done);
 }
 
-static void text_has_its_default_until_it_is_set(void **state)
+TEST(text_has_its_default_until_it_is_set)
 {
-    (void)state;
     struct settings s = must_parse("run x.words.csv");
     struct job_settings j = must_resolve(&s);
     assert_string_equal(j.params[0].text, "a=b");
@@ -55,9 +54,8 @@ static void text_has_its_default_until_it_is_set(void **state)
     settings_free(&s);
 }
 
-static void text_comes_unharmed_from_the_command_line_and_the_configuration(void **state)
+TEST(text_comes_unharmed_from_the_command_line_and_the_configuration)
 {
-    (void)state;
     for (size_t i = 0; i < N_HARD; i++) {
         char config[256];
         struct settings s;
@@ -79,9 +77,8 @@ static void text_comes_unharmed_from_the_command_line_and_the_configuration(void
     }
 }
 
-static void text_comes_unharmed_through_a_request_to_a_worker(void **state)
+TEST(text_comes_unharmed_through_a_request_to_a_worker)
 {
-    (void)state;
     for (size_t i = 0; i < N_HARD; i++) {
         struct settings s;
         assert_int_equal(given(hard[i], &s), STATUS_OK);
@@ -104,9 +101,8 @@ static void text_comes_unharmed_through_a_request_to_a_worker(void **state)
     }
 }
 
-static void text_that_does_not_fit_is_refused_wherever_it_comes_from(void **state)
+TEST(text_that_does_not_fit_is_refused_wherever_it_comes_from)
 {
-    (void)state;
     static const char *const bad[] = {
         "", "\x1b[2J", "a\tb", "\xe9",
         "1234567890123456789012345678901234567890123456789012345678901"};
@@ -129,11 +125,5 @@ static void text_that_does_not_fit_is_refused_wherever_it_comes_from(void **stat
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_has_its_default_until_it_is_set),
-        cmocka_unit_test(text_comes_unharmed_from_the_command_line_and_the_configuration),
-        cmocka_unit_test(text_comes_unharmed_through_a_request_to_a_worker),
-        cmocka_unit_test(text_that_does_not_fit_is_refused_wherever_it_comes_from),
-    };
-    return cmocka_run_group_tests_name("text_params", tests, make_config, remove_config);
+    return unit_run(make_config, remove_config);
 }

@@ -6,16 +6,13 @@
 #include "formats/base/moves.h"
 #include "pipeline/engine/thread_pool.h"
 #include "tests/support/burn.h"
+#include "tests/support/unit.h"
 #include "watch/files/disk.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 enum { N_TASKS = 1000, N_INDEXES = 10007 };
 
@@ -34,9 +31,8 @@ static void count_done(struct thread_pool_task *task)
     atomic_fetch_add(((struct counted *)task)->n_done, 1);
 }
 
-static void every_task_runs_once_and_is_done_before_the_pool_ends(void **state)
+TEST(every_task_runs_once_and_is_done_before_the_pool_ends)
 {
-    (void)state;
     atomic_int worked = 0, done = 0;
     static struct counted tasks[N_TASKS];
     struct thread_pool *pool;
@@ -73,9 +69,8 @@ static void nothing(struct thread_pool_task *task)
     (void)task;
 }
 
-static void higher_priorities_go_first_and_equal_ones_in_order_of_arrival(void **state)
+TEST(higher_priorities_go_first_and_equal_ones_in_order_of_arrival)
 {
-    (void)state;
     static struct ordered tasks[7];
     static const unsigned priorities[7] = {0, 0, 0, 1, 2, 1, 2};
     static const int expected[7] = {0, 4, 6, 3, 5, 1, 2};
@@ -100,9 +95,8 @@ static void mark(void *arg, size_t i)
     atomic_fetch_add(&((atomic_int *)arg)[i], 1);
 }
 
-static void loop_covers_each_index_once(void **state)
+TEST(loop_covers_each_index_once)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 2, 31, 32, 33, 257, N_INDEXES};
     for (size_t threads = 1; threads <= 4; threads++) {
         struct thread_pool *pool;
@@ -139,9 +133,8 @@ static void outer(void *arg, size_t i)
     n->executor.run(n->executor.context, i, inner, &n->total);
 }
 
-static void loops_nest(void **state)
+TEST(loops_nest)
 {
-    (void)state;
     struct thread_pool *pool;
     assert_int_equal(thread_pool_new(3, &pool), STATUS_OK);
     struct nested n = {.executor = thread_pool_executor(pool)};
@@ -161,9 +154,8 @@ static void loop_in_task(struct thread_pool_task *task)
     l->executor.run(l->executor.context, 20, burn, NULL);
 }
 
-static void cpu_time_of_a_loop_is_booked_on_its_callers_account(void **state)
+TEST(cpu_time_of_a_loop_is_booked_on_its_callers_account)
 {
-    (void)state;
     struct thread_pool *pool;
     assert_int_equal(thread_pool_new(2, &pool), STATUS_OK);
     struct thread_pool_account account = {0};
@@ -216,9 +208,8 @@ static void move_in_task(struct thread_pool_task *task)
     moves_add();
 }
 
-static void bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work(void **state)
+TEST(bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work)
 {
-    (void)state;
     for (size_t n_threads = 1; n_threads < 4; n_threads++) {
         struct thread_pool *pool;
         uint64_t n = 0;
@@ -272,9 +263,8 @@ static void loop_beside(struct thread_pool_task *task)
     e.run(e.context, 2, bring_and_look, b);
 }
 
-static void tasks_of_short_jobs_run_between_the_bodies_of_a_long_ones_loop(void **state)
+TEST(tasks_of_short_jobs_run_between_the_bodies_of_a_long_ones_loop)
 {
-    (void)state;
     struct thread_pool *pool;
     assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
     struct beside little = {.task = {.work = run_beside, .done = nothing, .account = &of_short}};
@@ -303,9 +293,8 @@ static void come_again(struct thread_pool_task *task)
     }
 }
 
-static void long_jobs_have_their_turn_however_many_short_ones_come(void **state)
+TEST(long_jobs_have_their_turn_however_many_short_ones_come)
 {
-    (void)state;
     struct thread_pool *pool;
     assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
     struct beside large = {.task = {.work = run_beside, .done = nothing, .account = &of_long}};
@@ -345,9 +334,8 @@ static void burn_long(struct thread_pool_task *task)
     run_beside(task);
 }
 
-static void a_task_that_runs_within_another_is_busy_once(void **state)
+TEST(a_task_that_runs_within_another_is_busy_once)
 {
-    (void)state;
     struct thread_pool *pool;
     const uint64_t begin = thread_pool_now_ns();
     assert_int_equal(thread_pool_new(1, &pool), STATUS_OK);
@@ -368,16 +356,5 @@ static void a_task_that_runs_within_another_is_busy_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_runs_once_and_is_done_before_the_pool_ends),
-        cmocka_unit_test(higher_priorities_go_first_and_equal_ones_in_order_of_arrival),
-        cmocka_unit_test(loop_covers_each_index_once),
-        cmocka_unit_test(loops_nest),
-        cmocka_unit_test(cpu_time_of_a_loop_is_booked_on_its_callers_account),
-        cmocka_unit_test(tasks_of_short_jobs_run_between_the_bodies_of_a_long_ones_loop),
-        cmocka_unit_test(long_jobs_have_their_turn_however_many_short_ones_come),
-        cmocka_unit_test(a_task_that_runs_within_another_is_busy_once),
-        cmocka_unit_test(bodies_and_calls_to_files_are_moves_and_a_thread_in_a_file_is_not_at_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

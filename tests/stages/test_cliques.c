@@ -4,17 +4,14 @@
  */
 #include "kernels/philox/philox_rule.h"
 #include "stages/pearson/cliques.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 90 };
 static const double limit = 0.5;
@@ -179,13 +176,12 @@ static void check(const struct graph *g, const struct cliques *c)
     }
 }
 
-static void groups_are_cliques_and_those_of_the_rounds(void **state)
+TEST(groups_are_cliques_and_those_of_the_rounds)
 {
     static const size_t counts[] = {1, 2, 3, 31, 33, MOST};
     static const double shares[] = {0, 0.1, 0.5, 0.95};
     struct graph *const g = malloc(sizeof *g);
     assert_non_null(g);
-    (void)state;
     for (size_t k = 0; k < 4 * 6 * 3; k++) {
         struct room room = {.queue = (struct queue *)g}; /* which host memory does not ask */
         make(g, counts[k % 6], 1 + k / 24 * 4, shares[k / 6 % 4]);
@@ -196,11 +192,10 @@ static void groups_are_cliques_and_those_of_the_rounds(void **state)
     free(g);
 }
 
-static void things_without_pairs_are_alone_and_things_alike_are_one_group(void **state)
+TEST(things_without_pairs_are_alone_and_things_alike_are_one_group)
 {
     struct graph *const g = malloc(sizeof *g);
     assert_non_null(g);
-    (void)state;
     for (size_t alike = 0; alike < 2; alike++) {
         struct room room = {.queue = (struct queue *)g};
         *g = (struct graph){.n = MOST};
@@ -219,12 +214,11 @@ static void things_without_pairs_are_alone_and_things_alike_are_one_group(void *
     free(g);
 }
 
-static void a_negative_r_is_high_where_its_magnitude_counts(void **state)
+TEST(a_negative_r_is_high_where_its_magnitude_counts)
 {
     struct matrix_pair pairs[] = {{0, 1, -0.9}, {0, 2, 0.8}, {1, 2, -0.5}};
     struct graph g = {.n = 3, .n_pairs = 3};
     struct room room = {.queue = (struct queue *)&g};
-    (void)state;
     memcpy(g.pairs, pairs, sizeof pairs);
     struct cliques c = groups_of(&g, false, &room);
     assert_int_equal(c.n, 2);
@@ -237,10 +231,5 @@ static void a_negative_r_is_high_where_its_magnitude_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_are_cliques_and_those_of_the_rounds),
-        cmocka_unit_test(things_without_pairs_are_alone_and_things_alike_are_one_group),
-        cmocka_unit_test(a_negative_r_is_high_where_its_magnitude_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -3,17 +3,14 @@
  */
 #include "stages/pearson/linkage.h"
 #include "stages/pearson/pearson_job.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static enum status going(void *context)
 {
@@ -59,10 +56,9 @@ static double mean_distance(const double *d, size_t n, const uint32_t *cluster_o
     return sum / (double)count;
 }
 
-static void merges_are_those_of_the_nearest_clusters(void **state)
+TEST(merges_are_those_of_the_nearest_clusters)
 {
     static const size_t sizes[] = {1, 2, 3, 4, 7, 25};
-    (void)state;
     for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
         const size_t n = sizes[c];
         double *const d = random_distances(n, (uint32_t)n);
@@ -98,10 +94,9 @@ static void merges_are_those_of_the_nearest_clusters(void **state)
     }
 }
 
-static void the_order_has_every_thing_once_and_blocks_together(void **state)
+TEST(the_order_has_every_thing_once_and_blocks_together)
 {
     enum { N = 300, BLOCKS = 6 };
-    (void)state;
     double *const d = random_distances(N, 1);
     struct linkage_merge merges[N];
     uint32_t order[N];
@@ -123,10 +118,9 @@ static void the_order_has_every_thing_once_and_blocks_together(void **state)
     free(d);
 }
 
-static void equal_distances_are_no_trouble(void **state)
+TEST(equal_distances_are_no_trouble)
 {
     enum { N = 40 };
-    (void)state;
     double d[N * (N - 1) / 2];
     struct linkage_merge merges[N];
     uint32_t order[N];
@@ -140,10 +134,9 @@ static void equal_distances_are_no_trouble(void **state)
     }
 }
 
-static void pairs_at_one_distance_come_in_the_order_of_the_file(void **state)
+TEST(pairs_at_one_distance_come_in_the_order_of_the_file)
 {
     enum { N = 16 };
-    (void)state;
     double d[N * (N - 1) / 2];
     struct linkage_merge merges[N];
     uint32_t order[N];
@@ -163,9 +156,8 @@ static void pairs_at_one_distance_come_in_the_order_of_the_file(void **state)
     }
 }
 
-static void it_ends_when_it_is_told_to(void **state)
+TEST(it_ends_when_it_is_told_to)
 {
-    (void)state;
     double *const d = random_distances(50, 3);
     struct linkage_merge merges[50];
     size_t left = 20;
@@ -173,9 +165,8 @@ static void it_ends_when_it_is_told_to(void **state)
     free(d);
 }
 
-static void heat_maps_of_any_size_can_be_printed_and_are_bounded(void **state)
+TEST(heat_maps_of_any_size_can_be_printed_and_are_bounded)
 {
-    (void)state;
     for (size_t n = 1; n < 20000; n += n < 3000 ? 1 : 977) {
         const struct heatmap_grid g = heatmap_grid_of(n);
         assert_in_range(g.side * g.cell, 1000, 2000);
@@ -187,13 +178,5 @@ static void heat_maps_of_any_size_can_be_printed_and_are_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(merges_are_those_of_the_nearest_clusters),
-        cmocka_unit_test(the_order_has_every_thing_once_and_blocks_together),
-        cmocka_unit_test(equal_distances_are_no_trouble),
-        cmocka_unit_test(pairs_at_one_distance_come_in_the_order_of_the_file),
-        cmocka_unit_test(it_ends_when_it_is_told_to),
-        cmocka_unit_test(heat_maps_of_any_size_can_be_printed_and_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -164,12 +164,11 @@ static void assert_seen(size_t step)
     }
 }
 
-static void rows_are_whole_wherever_chunks_are_cut(void **state)
+TEST(rows_are_whole_wherever_chunks_are_cut)
 {
     static const size_t cuts[] = {1, 2, 3, 4, 7, 299, 300, 301, (size_t)ROWS * WIDTH};
     static const size_t sizes[][2] = {{1, 1}, {1, 64}, {64, 64}, {10, 64}, {ROWS, ROWS}};
     size_t n_results;
-    (void)state;
     for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
         for (size_t m = 0; m < 2 * sizeof sizes / sizeof *sizes; m++) {
             memset(&method, 0, sizeof method);
@@ -183,12 +182,11 @@ static void rows_are_whole_wherever_chunks_are_cut(void **state)
     }
 }
 
-static void rows_that_nobody_looks_at_are_filled_by_cells(void **state)
+TEST(rows_that_nobody_looks_at_are_filled_by_cells)
 {
     static const size_t cuts[] = {1, 2, 4, 7, 301, (size_t)ROWS * WIDTH};
     static const size_t sizes[] = {1, 64, ROWS, 2 * ROWS};
     size_t n_results;
-    (void)state;
     for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
         for (size_t m = 0; m < sizeof sizes / sizeof *sizes; m++) {
             memset(&method, 0, sizeof method);
@@ -203,10 +201,9 @@ static void rows_that_nobody_looks_at_are_filled_by_cells(void **state)
 }
 
 /* The last row has a cell too few. */
-static void numbers_that_end_within_a_row_are_a_fault(void **state)
+TEST(numbers_that_end_within_a_row_are_a_fault)
 {
     size_t n_results;
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         memset(&method, 0, sizeof method);
         method.least = method.most = 64;
@@ -218,20 +215,18 @@ static void numbers_that_end_within_a_row_are_a_fault(void **state)
 }
 
 /* As few calls as `least` allows: each but the last brings so many rows. */
-static void reads_wait_for_the_least_that_is_wanted(void **state)
+TEST(reads_wait_for_the_least_that_is_wanted)
 {
     size_t n_results;
-    (void)state;
     memset(&method, 0, sizeof method);
     method.least = method.most = 64;
     assert_int_equal(run_method(1, 0, &n_results), STATUS_OK);
     assert_int_equal(method.n_calls, ROWS / 64 + 2); /* a shorter one, and the end */
 }
 
-static void a_pass_comes_once_more(void **state)
+TEST(a_pass_comes_once_more)
 {
     size_t n_results;
-    (void)state;
     memset(&method, 0, sizeof method);
     method.does = TWICE;
     method.least = 1;
@@ -242,10 +237,9 @@ static void a_pass_comes_once_more(void **state)
 }
 
 /* A chunk stays while several results leave between its rows. */
-static void results_leave_in_the_middle_of_a_chunk(void **state)
+TEST(results_leave_in_the_middle_of_a_chunk)
 {
     size_t n_results;
-    (void)state;
     memset(&method, 0, sizeof method);
     method.does = LEAVES_BETWEEN;
     method.least = method.most = LEAVES;
@@ -254,7 +248,7 @@ static void results_leave_in_the_middle_of_a_chunk(void **state)
     assert_seen(1);
 }
 
-static void a_method_that_fails_says_why_and_keeps_nothing(void **state)
+TEST(a_method_that_fails_says_why_and_keeps_nothing)
 {
     static const struct {
         int does;
@@ -264,7 +258,6 @@ static void a_method_that_fails_says_why_and_keeps_nothing(void **state)
                  {STARTS_OVER, STATUS_START_OVER, "too many"},
                  {SKIPS_A_PART, STATUS_INTERNAL, "pulled to its end"}};
     size_t n_results;
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         memset(&method, 0, sizeof method);
         method.does = cases[k].does;
@@ -275,10 +268,9 @@ static void a_method_that_fails_says_why_and_keeps_nothing(void **state)
 }
 
 /* The stage is freed while its method waits: for numbers, or for its result to be taken. */
-static void a_cancelled_method_ends_where_it_waits(void **state)
+TEST(a_cancelled_method_ends_where_it_waits)
 {
     size_t n_results;
-    (void)state;
     for (size_t n = 1; n < 4; n++) {
         for (size_t k = 0; k < 2; k++) {
             memset(&method, 0, sizeof method);
@@ -293,15 +285,5 @@ static void a_cancelled_method_ends_where_it_waits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_whole_wherever_chunks_are_cut),
-        cmocka_unit_test(rows_that_nobody_looks_at_are_filled_by_cells),
-        cmocka_unit_test(numbers_that_end_within_a_row_are_a_fault),
-        cmocka_unit_test(reads_wait_for_the_least_that_is_wanted),
-        cmocka_unit_test(a_pass_comes_once_more),
-        cmocka_unit_test(results_leave_in_the_middle_of_a_chunk),
-        cmocka_unit_test(a_method_that_fails_says_why_and_keeps_nothing),
-        cmocka_unit_test(a_cancelled_method_ends_where_it_waits),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -8,9 +8,8 @@
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static void queries_leave_as_they_came_each_with_the_values_of_all_curves(void **state)
+TEST(queries_leave_as_they_came_each_with_the_values_of_all_curves)
 {
-    (void)state;
     struct sheet s = sheet_of(NULL);
     struct outcome o = run_well(&s);
     assert_int_equal(o.x.len, sizeof s.query);
@@ -27,11 +26,10 @@ static void queries_leave_as_they_came_each_with_the_values_of_all_curves(void *
     outcome_free(&o);
 }
 
-static void bits_do_not_depend_on_where_chunks_are_cut(void **state)
+TEST(bits_do_not_depend_on_where_chunks_are_cut)
 {
     static const size_t cuts[][2] = {{1, 1}, {2, 7}, {3, 511}, {68, 64}, {69, 512}};
     static const char *const methods[] = {"method=chebyshev", "method=barycentric"};
-    (void)state;
     for (size_t m = 0; m < 2; m++) {
         struct sheet s = sheet_of(methods[m]);
         struct outcome first = run_well(&s);
@@ -49,11 +47,10 @@ static void bits_do_not_depend_on_where_chunks_are_cut(void **state)
 
 /* As many as are kept, whatever comes at once: pieces are held against the numbers as late as they
  * may be read. */
-static void pieces_end_at_the_same_places_wherever_chunks_are_cut(void **state)
+TEST(pieces_end_at_the_same_places_wherever_chunks_are_cut)
 {
     enum { N = 700000 }; /* 5 pieces of x and 10 of y, and more */
     static const size_t cuts[] = {512, 100, 513};
-    (void)state;
     double *const queries = malloc(N * sizeof *queries);
     assert_non_null(queries);
     struct sheet line = sheet_of("query=linspace(-1, 1, 700000)");
@@ -85,10 +82,9 @@ static void pieces_end_at_the_same_places_wherever_chunks_are_cut(void **state)
 }
 
 /* Threads that deflate find as many pieces, and as many again wait to be written. */
-static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
+TEST(sets_are_as_many_as_threads_keep_busy_and_memory_holds)
 {
     static const char *const queries[] = {"method=chebyshev", "query=linspace(-1, 1, 12000)"};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet s = sheet_of(queries[k]);
         s.cut_queries = 100;
@@ -113,9 +109,8 @@ static void sets_are_as_many_as_threads_keep_busy_and_memory_holds(void **state)
 }
 
 /* A plan for more nodes than were estimated counts the sets that are open: no fewer, no more. */
-static void sets_stay_as_many_as_were_opened(void **state)
+TEST(sets_stay_as_many_as_were_opened)
 {
-    (void)state;
     struct param_value params[MOST_SPECS];
     struct sheet s = sheet_of("query=linspace(-1, 1, 100000)");
     s.nodes = (struct table_info){.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 2};
@@ -148,7 +143,7 @@ static void sets_stay_as_many_as_were_opened(void **state)
 }
 
 /* However large blocks are. */
-static void a_linspace_takes_a_quarter_of_the_memory_for_two_sets(void **state)
+TEST(a_linspace_takes_a_quarter_of_the_memory_for_two_sets)
 {
     enum { OF_BLOCKS = 1310720 }; /* values of 2 curves in 4 blocks */
     static const struct {
@@ -159,7 +154,6 @@ static void a_linspace_takes_a_quarter_of_the_memory_for_two_sets(void **state)
                  {128u << 20, 5 * 131072},
                  {40u << 20, 131072},
                  {3u << 20, 16448}};
-    (void)state;
     struct param_value params[MOST_SPECS];
     struct sheet s = sheet_of("query=linspace(-1, 1, 100000000)");
     parse_params(&stage_interpolate, s.params, params);
@@ -180,9 +174,8 @@ static void a_linspace_takes_a_quarter_of_the_memory_for_two_sets(void **state)
     }
 }
 
-static void chunks_without_numbers_change_nothing(void **state)
+TEST(chunks_without_numbers_change_nothing)
 {
-    (void)state;
     struct sheet s = sheet_of(NULL);
     s.nodes.format = "csv";
     struct outcome plain = run_well(&s);
@@ -195,9 +188,8 @@ static void chunks_without_numbers_change_nothing(void **state)
     outcome_free(&o);
 }
 
-static void a_linspace_gives_the_bits_of_the_same_queries_in_a_file(void **state)
+TEST(a_linspace_gives_the_bits_of_the_same_queries_in_a_file)
 {
-    (void)state;
     struct sheet line = sheet_of("query=linspace(-1.5, 0.25, 3000)");
     line.params[1] = "method=chebyshev";
     struct sheet file = sheet_of("method=chebyshev");
@@ -221,9 +213,8 @@ static enum status noted_evaluate(struct queue *q, const struct interpolate_node
     return counted.real->interpolate->evaluate(q, nodes, cells, queries, type, n, values, counts);
 }
 
-static void values_of_many_curves_leave_in_several_portions_of_a_push(void **state)
+TEST(values_of_many_curves_leave_in_several_portions_of_a_push)
 {
-    (void)state;
     struct sheet s = sheet_of("method=chebyshev");
     double *const many = calloc(NODES * 101, sizeof(double));
     assert_non_null(many);
@@ -259,10 +250,9 @@ static void values_of_many_curves_leave_in_several_portions_of_a_push(void **sta
 }
 
 /* Not in a file of their own, to be copied in the end. */
-static void values_grow_where_they_belong_if_their_number_is_known(void **state)
+TEST(values_grow_where_they_belong_if_their_number_is_known)
 {
     enum { MANY = 200000 };
-    (void)state;
     double *const queries = calloc(MANY, sizeof *queries);
     assert_non_null(queries);
     struct sheet s[3] = {sheet_of("query=linspace(-1, 1, 200000)"), sheet_of(NULL), sheet_of(NULL)};
@@ -280,9 +270,8 @@ static void values_grow_where_they_belong_if_their_number_is_known(void **state)
     free(queries);
 }
 
-static void nodes_in_columns_give_the_same(void **state)
+TEST(nodes_in_columns_give_the_same)
 {
-    (void)state;
     struct sheet rows = sheet_of("method=chebyshev"), columns = rows;
     columns.nodes.lines_are_columns = true;
     columns.nodes.n_lines = columns.nodes.n_lines_estimate = 1 + CURVES;
@@ -306,10 +295,9 @@ static void nodes_in_columns_give_the_same(void **state)
 
 /* --- memory, and the end ---------------------------------------------------------------------- */
 
-static void memory_is_what_was_planned(void **state)
+TEST(memory_is_what_was_planned)
 {
     static const char *const queries[] = {NULL, "query=linspace(-1, 1, 100000)"};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet s = sheet_of(queries[k]);
         struct outcome o = run_well(&s);
@@ -321,10 +309,9 @@ static void memory_is_what_was_planned(void **state)
     }
 }
 
-static void a_job_ends_well_where_memory_of_the_backend_does(void **state)
+TEST(a_job_ends_well_where_memory_of_the_backend_does)
 {
     static const char *const queries[] = {NULL, "query=linspace(-1, 1, 5000)"};
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         const struct sheet s = sheet_of(queries[k]);
         struct outcome o = run_well(&s);
@@ -340,9 +327,8 @@ static void a_job_ends_well_where_memory_of_the_backend_does(void **state)
     }
 }
 
-static void a_queue_that_is_stopped_ends_the_job_soon(void **state)
+TEST(a_queue_that_is_stopped_ends_the_job_soon)
 {
-    (void)state;
     static const int stop = 1;
     const struct sheet s = sheet_of("query=linspace(-1, 1, 1e12)"); /* it would take a day */
     counted.queue->stop = &stop;
@@ -352,9 +338,8 @@ static void a_queue_that_is_stopped_ends_the_job_soon(void **state)
     outcome_free(&o);
 }
 
-static void what_cannot_be_is_refused_when_it_is_planned(void **state)
+TEST(what_cannot_be_is_refused_when_it_is_planned)
 {
-    (void)state;
     struct sheet s = sheet_of(NULL);
     s.nodes.cells_per_line = 1;
     struct outcome o = run_sheet(&s);
@@ -381,22 +366,5 @@ static void what_cannot_be_is_refused_when_it_is_planned(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(queries_leave_as_they_came_each_with_the_values_of_all_curves),
-        cmocka_unit_test(bits_do_not_depend_on_where_chunks_are_cut),
-        cmocka_unit_test(chunks_without_numbers_change_nothing),
-        cmocka_unit_test(a_linspace_gives_the_bits_of_the_same_queries_in_a_file),
-        cmocka_unit_test(values_of_many_curves_leave_in_several_portions_of_a_push),
-        cmocka_unit_test(values_grow_where_they_belong_if_their_number_is_known),
-        cmocka_unit_test(nodes_in_columns_give_the_same),
-        cmocka_unit_test(sets_are_as_many_as_threads_keep_busy_and_memory_holds),
-        cmocka_unit_test(pieces_end_at_the_same_places_wherever_chunks_are_cut),
-        cmocka_unit_test(sets_stay_as_many_as_were_opened),
-        cmocka_unit_test(a_linspace_takes_a_quarter_of_the_memory_for_two_sets),
-        cmocka_unit_test(memory_is_what_was_planned),
-        cmocka_unit_test(a_job_ends_well_where_memory_of_the_backend_does),
-        cmocka_unit_test(a_queue_that_is_stopped_ends_the_job_soon),
-        cmocka_unit_test(what_cannot_be_is_refused_when_it_is_planned),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

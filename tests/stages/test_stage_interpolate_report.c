@@ -8,9 +8,8 @@
 
 /* --- what is counted -------------------------------------------------------------------------- */
 
-static void missing_queries_hits_and_extrapolation_are_counted(void **state)
+TEST(missing_queries_hits_and_extrapolation_are_counted)
 {
-    (void)state;
     struct sheet s = sheet_of(NULL);
     for (size_t i = 0; i < QUERIES; i++) {
         s.query[i] = i % 4 == 0   ? (double)NAN
@@ -48,7 +47,7 @@ static void put_day(struct sheet *s, size_t curve, bool is_measured, bool chebys
     }
 }
 
-static void curves_that_leave_the_range_of_their_nodes_are_warned_of(void **state)
+TEST(curves_that_leave_the_range_of_their_nodes_are_warned_of)
 {
     static const struct {
         bool measured[CURVES], chebyshev;
@@ -74,7 +73,6 @@ static void curves_that_leave_the_range_of_their_nodes_are_warned_of(void **stat
         {{true, false}, false, "query=linspace(-0.96, -0.5, 9)", "method=auto", "curve of 'y1' "},
         {{true, true}, false, "query=-0.01,0.01", "method=auto", NULL},
         {{true, true}, false, "query=-1", "method=auto", NULL}};
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct sheet s = sheet_of(cases[k].query);
         s.params[1] = cases[k].method;
@@ -94,9 +92,8 @@ static void curves_that_leave_the_range_of_their_nodes_are_warned_of(void **stat
 }
 
 /* Whether it is the first of those that do or the last. */
-static void the_curve_that_swings_most_is_named(void **state)
+TEST(the_curve_that_swings_most_is_named)
 {
-    (void)state;
     for (size_t most = 0; most < CURVES; most++) {
         struct sheet s = sheet_of("query=linspace(-1, 1, 100)");
         for (size_t c = 0; c < CURVES; c++) {
@@ -116,9 +113,8 @@ static void the_curve_that_swings_most_is_named(void **state)
     }
 }
 
-static void a_curve_of_one_value_does_not_swing_by_its_rounding(void **state)
+TEST(a_curve_of_one_value_does_not_swing_by_its_rounding)
 {
-    (void)state;
     struct sheet s = sheet_of("query=linspace(-1, 1, 100)");
     for (size_t i = 0; i < NODES; i++) { /* between the last two a sum has lost all its digits */
         s.cells[3 * i] = i + 1 < NODES ? -1 + 1e-12 * (double)i : 1;
@@ -131,13 +127,12 @@ static void a_curve_of_one_value_does_not_swing_by_its_rounding(void **state)
     outcome_free(&o);
 }
 
-static void auto_weighs_the_estimate_of_a_text_of_queries(void **state)
+TEST(auto_weighs_the_estimate_of_a_text_of_queries)
 {
     static const struct {
         size_t n_about;
         const char *method;
     } cases[] = {{QUERIES, "barycentric"}, {1000000, "chebyshev"}, {0, "chebyshev"}};
-    (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         struct sheet s = sheet_of(NULL);
         s.queries.n_lines_estimate = cases[k].n_about;
@@ -166,9 +161,8 @@ static void draw(const struct outcome *o)
 }
 
 /* x^3 and 0 over [-1, 1]: what is beyond is named, on either side, and far beyond y is cut. */
-static void the_texts_of_the_picture_are_these(void **state)
+TEST(the_texts_of_the_picture_are_these)
 {
-    (void)state;
     static const struct {
         const char *query, *note;
         bool is_beyond;
@@ -207,9 +201,8 @@ static void the_texts_of_the_picture_are_these(void **state)
     }
 }
 
-static void the_axis_of_dates_has_ticks_at_parts_of_a_day(void **state)
+TEST(the_axis_of_dates_has_ticks_at_parts_of_a_day)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"query=linspace(1970-01-01, 1970-01-02, 3)", "|0|3|6|9|12|15|18|21|24|"},
         {"query=linspace(1970-01-01, 1970-01-03T12:00, 3)", "|0|12|24|36|48|60|"},
@@ -229,14 +222,5 @@ static void the_axis_of_dates_has_ticks_at_parts_of_a_day(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_axis_of_dates_has_ticks_at_parts_of_a_day),
-        cmocka_unit_test(the_texts_of_the_picture_are_these),
-        cmocka_unit_test(missing_queries_hits_and_extrapolation_are_counted),
-        cmocka_unit_test(curves_that_leave_the_range_of_their_nodes_are_warned_of),
-        cmocka_unit_test(the_curve_that_swings_most_is_named),
-        cmocka_unit_test(a_curve_of_one_value_does_not_swing_by_its_rounding),
-        cmocka_unit_test(auto_weighs_the_estimate_of_a_text_of_queries),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

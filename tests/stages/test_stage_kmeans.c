@@ -126,9 +126,8 @@ static void check_reference(const struct points *p, size_t k)
     reference_free(&want);
 }
 
-static void clusters_are_those_of_the_definition_for_any_shape(void **state)
+TEST(clusters_are_those_of_the_definition_for_any_shape)
 {
-    (void)state;
     static const size_t ns[] = {1, 2, 31, 32, 33, 257, 2000}, ds[] = {1, 2, 3, 33},
                         ks[] = {1, 2, 7};
     for (size_t a = 0; a < 7; a++) {
@@ -151,9 +150,8 @@ static void clusters_are_those_of_the_definition_for_any_shape(void **state)
 
 /* --- how points come -------------------------------------------------------------------------- */
 
-static void points_that_are_read_again_give_the_same_bits_as_points_in_memory(void **state)
+TEST(points_that_are_read_again_give_the_same_bits_as_points_in_memory)
 {
-    (void)state;
     for (size_t s = 0; s < N_SETTINGS; s++) {
         struct points p = set_points(3000 + s, s % 3 + 1, s % 2 ? DTYPE_F32 : DTYPE_F64, s);
         struct clustering in_memory = cluster_well(&p);
@@ -188,9 +186,8 @@ static enum status noting_assign(struct queue *q, const struct kmeans_points *x,
 }
 
 /* However small the blocks, and as far as there is memory. */
-static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(void **state)
+TEST(kernels_take_points_for_all_threads_at_once_where_they_do_not_stay)
 {
-    (void)state;
     struct points p = set_points(400000, 3, DTYPE_F64, 0);
     points_set(&p, "k=2"); /* each more is a pass */
     points_set(&p, "max_iter=2");
@@ -219,9 +216,8 @@ static void kernels_take_points_for_all_threads_at_once_where_they_do_not_stay(v
     free(p.cells);
 }
 
-static void labels_leave_before_the_end_where_points_do_not_stay(void **state)
+TEST(labels_leave_before_the_end_where_points_do_not_stay)
 {
-    (void)state;
     struct points p = points_new(600000, 1, DTYPE_F32); /* more than two pieces of labels */
     points_set(&p, "k=2");
     points_set(&p, "max_iter=2");
@@ -236,9 +232,8 @@ static void labels_leave_before_the_end_where_points_do_not_stay(void **state)
     free(p.cells);
 }
 
-static void the_columns_of_a_fortran_array_become_rows(void **state)
+TEST(the_columns_of_a_fortran_array_become_rows)
 {
-    (void)state;
     const size_t n = 500, d = 3;
     struct points p = points_new(n, d, DTYPE_F64), f = points_new(n, d, DTYPE_F64);
     for (size_t i = 0; i < n * d; i++) {
@@ -260,9 +255,8 @@ static void the_columns_of_a_fortran_array_become_rows(void **state)
     free(f.cells);
 }
 
-static void tables_of_unknown_length_give_the_same(void **state)
+TEST(tables_of_unknown_length_give_the_same)
 {
-    (void)state;
     struct points p = set_points(4000, 2, DTYPE_F64, 0);
     points_set(&p, "figure=none");
     struct clustering known = cluster_well(&p);
@@ -281,9 +275,8 @@ static void tables_of_unknown_length_give_the_same(void **state)
 
 /* --- runs and numbers of clusters ------------------------------------------------------------- */
 
-static void as_many_clusters_as_points_take_one_each(void **state)
+TEST(as_many_clusters_as_points_take_one_each)
 {
-    (void)state;
     static const char *const inits[] = {"init=k-means++", "init=random", "init=first"};
     for (size_t i = 0; i < 3; i++) {
         struct points p = points_new(40, 2, DTYPE_F64);
@@ -301,9 +294,8 @@ static void as_many_clusters_as_points_take_one_each(void **state)
     }
 }
 
-static void restarts_keep_the_least_inertia(void **state)
+TEST(restarts_keep_the_least_inertia)
 {
-    (void)state;
     struct points one = points_new(500, 2, DTYPE_F64), many = points_new(500, 2, DTYPE_F64);
     points_set(&one, "init=random");
     points_set(&many, "init=random");
@@ -324,9 +316,8 @@ static void restarts_keep_the_least_inertia(void **state)
 
 /* Five heaps of 30 points each, 5 wide and as far apart: one run from random points, with the
  * default seed, ends with two of them as one and another cut in two. */
-static void by_default_the_best_of_ten_runs_finds_what_one_does_not(void **state)
+TEST(by_default_the_best_of_ten_runs_finds_what_one_does_not)
 {
-    (void)state;
     static const double corners[][2] = {{40, 40}, {0, 0}, {50, 40}, {40, 0}, {0, 40}};
     enum { HEAPS = 5, EACH = 30, N = HEAPS * EACH };
     struct points one = points_new(N, 2, DTYPE_F64);
@@ -374,9 +365,8 @@ static double inertia_of_heaps(const double *x, size_t n, size_t k)
 
 /* Thirty heaps in rows of six, ten deviations apart, and 1,500 points, with all defaults: runs
  * whose seeds are drawn without trials end with heaps that are one, ten of them as one does. */
-static void thirty_heaps_ten_deviations_apart_are_found(void **state)
+TEST(thirty_heaps_ten_deviations_apart_are_found)
 {
-    (void)state;
     enum { HEAPS = 30, N = 1500 };
     struct points p = points_new(N, 2, DTYPE_F64);
     uint64_t seed = 8;
@@ -401,9 +391,8 @@ static void thirty_heaps_ten_deviations_apart_are_found(void **state)
     free(p.cells);
 }
 
-static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
+TEST(a_range_of_k_takes_the_best_silhouette_and_lists_all)
 {
-    (void)state;
     struct points p = points_new(300, 2, DTYPE_F64);
     uint64_t seed = 5;
     for (size_t i = 0; i < 300; i++) { /* four tight heaps */
@@ -432,10 +421,8 @@ static void a_range_of_k_takes_the_best_silhouette_and_lists_all(void **state)
 }
 
 /* Of points on a line through three columns, along (1, 2, 2.25): all variance lies there. */
-static void
-of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_named(void **state)
+TEST(of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_named)
 {
-    (void)state;
     static const char *const shown[][3] = {
         {"axes=", "component 1: 100.0 % of the variance, most by column 3 and column 2|",
          "component 2: 0.0 % of the variance"},
@@ -458,9 +445,8 @@ of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_na
     free(p.cells);
 }
 
-static void the_title_says_that_areas_of_markers_are_weights(void **state)
+TEST(the_title_says_that_areas_of_markers_are_weights)
 {
-    (void)state;
     struct points p = points_new(100, 3, DTYPE_F64);
     for (size_t i = 0; i < 300; i++) {
         p.cells[i] = (double)i;
@@ -477,9 +463,8 @@ static void the_title_says_that_areas_of_markers_are_weights(void **state)
 
 /* A second cluster takes little of the inertia of noise: its axis begins at 0 all the same, that of
  * silhouettes does not. */
-static void the_axis_of_inertia_begins_at_0(void **state)
+TEST(the_axis_of_inertia_begins_at_0)
 {
-    (void)state;
     struct points p = points_new(200, 12, DTYPE_F64);
     uint64_t seed = 9;
     for (size_t i = 0; i < 200 * 12; i++) {
@@ -498,9 +483,8 @@ static void the_axis_of_inertia_begins_at_0(void **state)
 }
 
 /* Two places: a third cluster stays empty, and changes nothing. */
-static void of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken(void **state)
+TEST(of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken)
 {
-    (void)state;
     struct points p = points_new(40, 1, DTYPE_F64);
     for (size_t k = 0; k < 40; k++) {
         p.cells[k] = k % 3 == 0 ? 10 : 0;
@@ -539,9 +523,8 @@ static double silhouette_of(const struct points *p, const int32_t *labels, int32
     return total / (double)n;
 }
 
-static void a_silhouette_is_that_of_its_definition(void **state)
+TEST(a_silhouette_is_that_of_its_definition)
 {
-    (void)state;
     const size_t n = 200;
     struct points p = points_new(n, 3, DTYPE_F64);
     points_set(&p, "k=4");
@@ -555,9 +538,8 @@ static void a_silhouette_is_that_of_its_definition(void **state)
 
 /* With k = 3 the lone point has a cluster of its own, and counts 0: 100 points of which 99 have a
  * silhouette of 0.98 on average. Were it left out, or counted 1, the mean would be 0.98 or more. */
-static void a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette(void **state)
+TEST(a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette)
 {
-    (void)state;
     enum { N = 100 };
     struct points p = points_new(N, 2, DTYPE_F64);
     uint64_t seed = 12;
@@ -578,9 +560,8 @@ static void a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette(void *
 
 /* --- scaling ---------------------------------------------------------------------------------- */
 
-static void scaled_columns_give_the_labels_of_columns_scaled_by_hand(void **state)
+TEST(scaled_columns_give_the_labels_of_columns_scaled_by_hand)
 {
-    (void)state;
     const size_t n = 1000;
     struct points p = points_new(n, 2, DTYPE_F64), by_hand = points_new(n, 2, DTYPE_F64);
     for (size_t i = 0; i < n; i++) { /* by powers of two: the same distances */
@@ -609,9 +590,8 @@ static void scaled_columns_give_the_labels_of_columns_scaled_by_hand(void **stat
 }
 
 /* Differences are the same but for a power of two, so everything is. */
-static void columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters(void **state)
+TEST(columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters)
 {
-    (void)state;
     static const char *const scales[] = {"scale=none", "scale=unit", "scale=range"};
     for (size_t s = 0; s < 3; s++) {
         struct points p = points_new(500, 2, DTYPE_F64), q = points_new(500, 2, DTYPE_F64);
@@ -641,9 +621,8 @@ static void columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters(void *
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-static void a_failing_allocation_leaves_nothing(void **state)
+TEST(a_failing_allocation_leaves_nothing)
 {
-    (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
         struct points p = set_points(300, 2, DTYPE_F64, 1);
         p.memory_limit = limit;
@@ -661,9 +640,8 @@ static void a_failing_allocation_leaves_nothing(void **state)
     }
 }
 
-static void a_stopped_job_ends_early(void **state)
+TEST(a_stopped_job_ends_early)
 {
-    (void)state;
     int stop = 1;
     struct points p = set_points(3000, 2, DTYPE_F64, 0);
     counted.queue->stop = &stop;
@@ -676,29 +654,5 @@ static void a_stopped_job_ends_early(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clusters_are_those_of_the_definition_for_any_shape),
-        cmocka_unit_test(points_that_are_read_again_give_the_same_bits_as_points_in_memory),
-        cmocka_unit_test(kernels_take_points_for_all_threads_at_once_where_they_do_not_stay),
-        cmocka_unit_test(labels_leave_before_the_end_where_points_do_not_stay),
-        cmocka_unit_test(the_columns_of_a_fortran_array_become_rows),
-        cmocka_unit_test(tables_of_unknown_length_give_the_same),
-        cmocka_unit_test(as_many_clusters_as_points_take_one_each),
-        cmocka_unit_test(restarts_keep_the_least_inertia),
-        cmocka_unit_test(thirty_heaps_ten_deviations_apart_are_found),
-        cmocka_unit_test(by_default_the_best_of_ten_runs_finds_what_one_does_not),
-        cmocka_unit_test(a_range_of_k_takes_the_best_silhouette_and_lists_all),
-        cmocka_unit_test(
-            of_more_than_two_columns_the_picture_shows_components_or_the_columns_that_are_named),
-        cmocka_unit_test(the_title_says_that_areas_of_markers_are_weights),
-        cmocka_unit_test(the_axis_of_inertia_begins_at_0),
-        cmocka_unit_test(of_numbers_of_clusters_with_one_silhouette_the_smallest_is_taken),
-        cmocka_unit_test(a_silhouette_is_that_of_its_definition),
-        cmocka_unit_test(a_point_alone_in_its_cluster_counts_nothing_in_the_silhouette),
-        cmocka_unit_test(scaled_columns_give_the_labels_of_columns_scaled_by_hand),
-        cmocka_unit_test(columns_as_narrow_or_as_wide_as_may_be_make_the_same_clusters),
-        cmocka_unit_test(a_failing_allocation_leaves_nothing),
-        cmocka_unit_test(a_stopped_job_ends_early),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

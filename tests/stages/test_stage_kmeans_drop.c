@@ -58,18 +58,16 @@ static void check_dropped(size_t n, size_t every, size_t way)
     free(all.cells);
 }
 
-static void rows_that_miss_a_value_are_left_out_where_that_is_asked_for(void **state)
+TEST(rows_that_miss_a_value_are_left_out_where_that_is_asked_for)
 {
-    (void)state;
     for (size_t way = 0; way < 12; way++) {
         check_dropped(way < 6 ? 700 : 5000, way % 2 == 0 ? 7 : 1000, way);
     }
 }
 
 /* Of an array that is stored by columns, and of one whose every row misses a value. */
-static void columns_of_an_array_lose_rows_too_but_not_all_of_them(void **state)
+TEST(columns_of_an_array_lose_rows_too_but_not_all_of_them)
 {
-    (void)state;
     enum { N = 90 };
     struct points p = points_new(2, N, DTYPE_F64);
     p.info.lines_are_columns = true;
@@ -95,9 +93,8 @@ static void columns_of_an_array_lose_rows_too_but_not_all_of_them(void **state)
 
 /* An infinity behind rows that are left out is named by its row, and the message about too
  * many clusters counts the rows that are left. */
-static void what_is_wrong_beside_rows_that_are_left_out_is_said_of_the_table(void **state)
+TEST(what_is_wrong_beside_rows_that_are_left_out_is_said_of_the_table)
 {
-    (void)state;
     for (size_t limit = 0; limit < 2; limit++) {
         struct points p = points_new(100, 2, DTYPE_F64);
         points_set(&p, "missing=drop");
@@ -118,9 +115,8 @@ static void what_is_wrong_beside_rows_that_are_left_out_is_said_of_the_table(voi
     }
 }
 
-static void a_first_column_that_counts_the_rows_is_told_though_some_are_left_out(void **state)
+TEST(a_first_column_that_counts_the_rows_is_told_though_some_are_left_out)
 {
-    (void)state;
     struct points p = points_new(40, 2, DTYPE_F64);
     for (size_t i = 0; i < 40; i++) {
         p.cells[2 * i] = 5 + (double)i;
@@ -133,9 +129,8 @@ static void a_first_column_that_counts_the_rows_is_told_though_some_are_left_out
     free(p.cells);
 }
 
-static void names_stand_beside_the_label_of_a_row_that_is_left_out(void **state)
+TEST(names_stand_beside_the_label_of_a_row_that_is_left_out)
 {
-    (void)state;
     static const char *const names[] = {"a", "b", "c", "d"};
     struct points p = points_new(4, 1, DTYPE_F64);
     p.info.has_labels = true;
@@ -152,10 +147,9 @@ static void names_stand_beside_the_label_of_a_row_that_is_left_out(void **state)
 
 /* Of a file that is written to meanwhile: rows that missed a value have it in a later pass, or the
  * other way round. */
-static void points_that_come_or_go_in_a_later_pass_are_a_change(void **state)
+TEST(points_that_come_or_go_in_a_later_pass_are_a_change)
 {
     enum { N = 3000 };
-    (void)state;
     for (size_t way = 0; way < 2; way++) {
         struct points p = points_new(N, 1, DTYPE_F64), other = points_new(N, 1, DTYPE_F64);
         for (size_t i = 0; i < N / 2; i++) {
@@ -178,13 +172,5 @@ static void points_that_come_or_go_in_a_later_pass_are_a_change(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_that_miss_a_value_are_left_out_where_that_is_asked_for),
-        cmocka_unit_test(columns_of_an_array_lose_rows_too_but_not_all_of_them),
-        cmocka_unit_test(what_is_wrong_beside_rows_that_are_left_out_is_said_of_the_table),
-        cmocka_unit_test(a_first_column_that_counts_the_rows_is_told_though_some_are_left_out),
-        cmocka_unit_test(names_stand_beside_the_label_of_a_row_that_is_left_out),
-        cmocka_unit_test(points_that_come_or_go_in_a_later_pass_are_a_change),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

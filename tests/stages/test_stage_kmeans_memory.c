@@ -6,9 +6,8 @@
  */
 #include "tests/support/kmeans_job_runner.h"
 
-static void runs_that_share_a_pass_are_as_many_as_fit(void **state)
+TEST(runs_that_share_a_pass_are_as_many_as_fit)
 {
-    (void)state;
     struct points p = set_points(20000, 30, DTYPE_F64, 1);
     points_set(&p, "max_iter=2");
     struct clustering want = cluster_well(&p);
@@ -26,9 +25,8 @@ static void runs_that_share_a_pass_are_as_many_as_fit(void **state)
     free(p.cells);
 }
 
-static void memory_is_what_was_planned(void **state)
+TEST(memory_is_what_was_planned)
 {
-    (void)state;
     for (size_t s = 0; s < N_SETTINGS; s++) {
         struct points p = set_points(5000, 3, DTYPE_F64, s);
         struct clustering c = cluster_well(&p);
@@ -48,9 +46,8 @@ static uint64_t host_bytes_of(const struct points *p)
 }
 
 /* A buffer of bytes doubles, and one of numbers grows by half. */
-static void names_of_rows_are_planned_with_the_room_that_they_grow_into(void **state)
+TEST(names_of_rows_are_planned_with_the_room_that_they_grow_into)
 {
-    (void)state;
     enum { N = 5000 };
     static const char *names[N];
     for (size_t i = 0; i < N; i++) {
@@ -65,9 +62,8 @@ static void names_of_rows_are_planned_with_the_room_that_they_grow_into(void **s
 }
 
 /* Where the host's memory is not the backend's, names of rows take the former. */
-static void points_whose_names_the_host_cannot_hold_are_read_again(void **state)
+TEST(points_whose_names_the_host_cannot_hold_are_read_again)
 {
-    (void)state;
     enum { N = 20000 };
     static const char *names[N];
     for (size_t i = 0; i < N; i++) {
@@ -94,9 +90,8 @@ static void points_whose_names_the_host_cannot_hold_are_read_again(void **state)
 
 /* Of many columns the silhouette's sample has fewer than 1000 points, but takes more bytes: once on
  * the host, once on the backend. */
-static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void **state)
+TEST(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns)
 {
-    (void)state;
     static const size_t ds[] = {2, 269, 1000};
     enum { N = 1100, BESIDE = 1 << 20 }; /* what the plan for two columns may have more of */
     uint64_t narrow = 0;
@@ -119,9 +114,8 @@ static void the_sample_of_a_silhouette_is_planned_for_any_number_of_columns(void
 
 /* The list of points that may move is the queue's, and no allocation of the job: 4 bytes a point
  * and what its buffer is larger. So are the sums of an update. */
-static void scratch_of_queues_is_planned(void **state)
+TEST(scratch_of_queues_is_planned)
 {
-    (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
         struct points p = points_new(2000, 15, DTYPE_F64);
         p.memory_limit = limit;
@@ -150,9 +144,8 @@ static uint64_t backend_bytes_of(size_t n, size_t d, const char *k)
 }
 
 /* What a point takes: its cells, 12 bytes of memory, and 5 of a list where one may be made. */
-static void a_list_of_points_is_planned_where_one_may_be_made(void **state)
+TEST(a_list_of_points_is_planned_where_one_may_be_made)
 {
-    (void)state;
     static const struct {
         size_t d;
         const char *k;
@@ -181,9 +174,8 @@ static uint64_t need_of(struct points *p, size_t estimate)
 }
 
 /* A fault of a reader: no block is made for points that no plan has counted. */
-static void more_rows_than_were_announced_are_a_fault(void **state)
+TEST(more_rows_than_were_announced_are_a_fault)
 {
-    (void)state;
     for (size_t drops = 0; drops < 2; drops++) {
         struct points p = points_new(5000, 2, DTYPE_F64);
         p.info.n_lines = p.info.n_lines_estimate = 3000;
@@ -197,9 +189,8 @@ static void more_rows_than_were_announced_are_a_fault(void **state)
     }
 }
 
-static void a_job_starts_over_when_more_points_come_than_fit(void **state)
+TEST(a_job_starts_over_when_more_points_come_than_fit)
 {
-    (void)state;
     struct points p = set_points(4000, 2, DTYPE_F64, 0);
     struct clustering known = cluster_well(&p);
     p.info.n_lines = 0;
@@ -222,16 +213,5 @@ static void a_job_starts_over_when_more_points_come_than_fit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_that_share_a_pass_are_as_many_as_fit),
-        cmocka_unit_test(memory_is_what_was_planned),
-        cmocka_unit_test(names_of_rows_are_planned_with_the_room_that_they_grow_into),
-        cmocka_unit_test(points_whose_names_the_host_cannot_hold_are_read_again),
-        cmocka_unit_test(the_sample_of_a_silhouette_is_planned_for_any_number_of_columns),
-        cmocka_unit_test(scratch_of_queues_is_planned),
-        cmocka_unit_test(a_list_of_points_is_planned_where_one_may_be_made),
-        cmocka_unit_test(more_rows_than_were_announced_are_a_fault),
-        cmocka_unit_test(a_job_starts_over_when_more_points_come_than_fit),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -19,18 +19,15 @@ static void check_refused(const char *k, size_t n, enum status status, const cha
     free(p.cells);
 }
 
-static void more_clusters_than_points_are_refused(void **state)
+TEST(more_clusters_than_points_are_refused)
 {
-    (void)state;
     check_refused("k=11", 10, STATUS_BAD_INPUT, "10 points cannot make 11 clusters; set k to 10");
     check_refused("k=2", 1, STATUS_BAD_INPUT, "1 point cannot make 2 clusters; set k to 1");
     check_refused("k=2-11", 10, STATUS_BAD_INPUT, "set k to 10 or less");
 }
 
-static void
-more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length(void **state)
+TEST(more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length)
 {
-    (void)state;
     struct points p = points_new(10, 2, DTYPE_F64);
     points_set(&p, "k=11");
     p.info.n_lines = 0;
@@ -44,9 +41,8 @@ more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length(vo
     free(p.cells);
 }
 
-static void clusters_that_stay_empty_are_counted(void **state)
+TEST(clusters_that_stay_empty_are_counted)
 {
-    (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
         struct points p = points_new(60, 2, DTYPE_F64);
         for (size_t i = 0; i < 120; i++) { /* three distinct points */
@@ -64,9 +60,8 @@ static void clusters_that_stay_empty_are_counted(void **state)
     }
 }
 
-static void empty_clusters_take_far_points_and_a_warning_counts_them(void **state)
+TEST(empty_clusters_take_far_points_and_a_warning_counts_them)
 {
-    (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
         struct points p = points_new(100, 2, DTYPE_F64);
         p.cells[2] = p.cells[0]; /* the second of the first centroids is the first */
@@ -83,9 +78,8 @@ static void empty_clusters_take_far_points_and_a_warning_counts_them(void **stat
     }
 }
 
-static void a_run_that_does_not_converge_is_told(void **state)
+TEST(a_run_that_does_not_converge_is_told)
 {
-    (void)state;
     for (uint64_t limit = 0; limit < 2; limit++) {
         struct points p = points_new(2000, 2, DTYPE_F64);
         points_set(&p, "max_iter=1");
@@ -104,9 +98,8 @@ static void a_run_that_does_not_converge_is_told(void **state)
 }
 
 /* In a range one warning is of the others, and another of the best one. */
-static void runs_of_a_range_that_do_not_converge_are_told_in_two_warnings(void **state)
+TEST(runs_of_a_range_that_do_not_converge_are_told_in_two_warnings)
 {
-    (void)state;
     struct points p = points_new(2000, 2, DTYPE_F64);
     points_set(&p, "max_iter=1");
     points_set(&p, "k=3-5");
@@ -120,9 +113,8 @@ static void runs_of_a_range_that_do_not_converge_are_told_in_two_warnings(void *
 
 /* --- columns ---------------------------------------------------------------------------------- */
 
-static void a_constant_column_has_no_weight_and_is_named(void **state)
+TEST(a_constant_column_has_no_weight_and_is_named)
 {
-    (void)state;
     static const char *const names[] = {"height", "flat, still"};
     static const char *const scales[] = {"scale=unit", "scale=range"};
     for (size_t s = 0; s < 2; s++) {
@@ -145,9 +137,8 @@ static void a_constant_column_has_no_weight_and_is_named(void **state)
     }
 }
 
-static void columns_much_narrower_than_another_are_told(void **state)
+TEST(columns_much_narrower_than_another_are_told)
 {
-    (void)state;
     static const char *const names[] = {"price", "weight", "flat"};
     for (size_t i = 0; i < 4; i++) { /* as it is; scaled, twice; less unlike */
         static const char *const scales[] = {"scale=none", "scale=unit", "scale=range",
@@ -171,9 +162,8 @@ static void columns_much_narrower_than_another_are_told(void **state)
     }
 }
 
-static void of_columns_as_wide_the_first_is_named(void **state)
+TEST(of_columns_as_wide_the_first_is_named)
 {
-    (void)state;
     static const char *const names[] = {"narrow", "first", "second"};
     struct points p = points_new(100, 3, DTYPE_F64);
     for (size_t k = 0; k < 100; k++) {
@@ -188,9 +178,8 @@ static void of_columns_as_wide_the_first_is_named(void **state)
     free(p.cells);
 }
 
-static void a_first_column_that_counts_the_rows_is_told(void **state)
+TEST(a_first_column_that_counts_the_rows_is_told)
 {
-    (void)state;
     static const char *const names[] = {"id", "x"};
     /* a short table; not the first; not all the way; the shortest that is told */
     for (size_t i = 0; i < 10; i++) {
@@ -218,9 +207,8 @@ static void a_first_column_that_counts_the_rows_is_told(void **state)
 
 /* --- what is refused -------------------------------------------------------------------------- */
 
-static void a_missing_cell_is_refused_with_its_row_and_column(void **state)
+TEST(a_missing_cell_is_refused_with_its_row_and_column)
 {
-    (void)state;
     static const char *const names[] = {"a", "b"};
     struct points p = points_new(50, 2, DTYPE_F64);
     p.info.names = names;
@@ -238,9 +226,8 @@ static void a_missing_cell_is_refused_with_its_row_and_column(void **state)
     free(p.cells);
 }
 
-static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column(void **state)
+TEST(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column)
 {
-    (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < 12; i++) {
         struct points p = points_new(500, 2, i % 2 ? DTYPE_F32 : DTYPE_F64);
@@ -265,9 +252,8 @@ static void a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column(
 }
 
 /* The first is named whatever it holds, also where another chunk, or another thread, holds one. */
-static void of_several_rows_that_are_not_finite_the_first_is_named(void **state)
+TEST(of_several_rows_that_are_not_finite_the_first_is_named)
 {
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         struct points p = points_new(i < 4 ? 100 : 20000, 2, DTYPE_F64);
         const size_t first = i < 4 ? 30 : 15030, second = i < 4 ? 60 : 19060;
@@ -289,9 +275,8 @@ static void of_several_rows_that_are_not_finite_the_first_is_named(void **state)
 }
 
 /* Squares of the second column, or weights of it, are no doubles. */
-static void a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name(void **state)
+TEST(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name)
 {
-    (void)state;
     static const char *const scales[] = {"scale=none", "scale=unit", "scale=range"};
     static const char *const names[] = {"a", "b"};
     static const double widths[] = {5e-324, 1e-300, 1e-166, 1e-161, 1e122, 1e150, 1e200, 1.7e308};
@@ -317,9 +302,8 @@ static void a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name(voi
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static void names_of_rows_stand_beside_their_clusters(void **state)
+TEST(names_of_rows_stand_beside_their_clusters)
 {
-    (void)state;
     char long_name[290];
     memset(long_name, 'x', sizeof long_name);
     long_name[sizeof long_name - 1] = '\0';
@@ -343,9 +327,8 @@ static void names_of_rows_stand_beside_their_clusters(void **state)
     free(p.cells);
 }
 
-static void names_of_rows_that_are_very_long_are_left_out(void **state)
+TEST(names_of_rows_that_are_very_long_are_left_out)
 {
-    (void)state;
     enum { N = 3000 };
     static const char *labels[N];
     char name[200];
@@ -366,24 +349,5 @@ static void names_of_rows_that_are_very_long_are_left_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_clusters_than_points_are_refused),
-        cmocka_unit_test(
-            more_clusters_than_points_are_refused_at_the_end_of_a_table_of_unknown_length),
-        cmocka_unit_test(clusters_that_stay_empty_are_counted),
-        cmocka_unit_test(empty_clusters_take_far_points_and_a_warning_counts_them),
-        cmocka_unit_test(a_run_that_does_not_converge_is_told),
-        cmocka_unit_test(runs_of_a_range_that_do_not_converge_are_told_in_two_warnings),
-        cmocka_unit_test(a_constant_column_has_no_weight_and_is_named),
-        cmocka_unit_test(columns_much_narrower_than_another_are_told),
-        cmocka_unit_test(of_columns_as_wide_the_first_is_named),
-        cmocka_unit_test(a_first_column_that_counts_the_rows_is_told),
-        cmocka_unit_test(a_missing_cell_is_refused_with_its_row_and_column),
-        cmocka_unit_test(a_nan_or_an_infinity_of_an_array_is_refused_with_its_row_and_column),
-        cmocka_unit_test(of_several_rows_that_are_not_finite_the_first_is_named),
-        cmocka_unit_test(a_column_too_wide_or_too_narrow_to_be_squared_is_refused_by_name),
-        cmocka_unit_test(names_of_rows_stand_beside_their_clusters),
-        cmocka_unit_test(names_of_rows_that_are_very_long_are_left_out),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -3,16 +3,13 @@
  * ctest: tree
  */
 #include "stages/stage.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const struct param_spec choice = {
     .key = "diff", .kind = PARAM_CHOICE, .text = "none", .choices = "none|step|log"};
@@ -21,9 +18,8 @@ static const struct param_spec count = {
 static const struct param_spec real = {
     .key = "threshold", .kind = PARAM_REAL, .text = "0", .min = 0, .max = 1};
 
-static void every_stage_of_the_registry_is_found_by_its_name(void **state)
+TEST(every_stage_of_the_registry_is_found_by_its_name)
 {
-    (void)state;
     size_t n = 0;
     for (; stage_registry[n] != NULL; n++) {
         assert_ptr_equal(stage_find(stage_registry[n]->name), stage_registry[n]);
@@ -33,9 +29,8 @@ static void every_stage_of_the_registry_is_found_by_its_name(void **state)
     assert_null(stage_find(""));
 }
 
-static void every_default_of_every_stage_is_accepted(void **state)
+TEST(every_default_of_every_stage_is_accepted)
 {
-    (void)state;
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         for (size_t k = 0; k < (*s)->n_specs; k++) {
             struct param_value value;
@@ -46,9 +41,8 @@ static void every_default_of_every_stage_is_accepted(void **state)
     }
 }
 
-static void choices_are_taken_and_told_by_their_whole_word(void **state)
+TEST(choices_are_taken_and_told_by_their_whole_word)
 {
-    (void)state;
     struct param_value value;
     static const char *const words[] = {"none", "step", "log"};
     for (size_t k = 0; k < 3; k++) {
@@ -66,9 +60,8 @@ static void choices_are_taken_and_told_by_their_whole_word(void **state)
     }
 }
 
-static void counts_are_whole_numbers_within_their_range(void **state)
+TEST(counts_are_whole_numbers_within_their_range)
 {
-    (void)state;
     struct param_value value;
     assert_int_equal(stage_parse_param(&count, "1", &value), STATUS_OK);
     assert_true(value.count == 1);
@@ -95,9 +88,8 @@ static void counts_are_whole_numbers_within_their_range(void **state)
     }
 }
 
-static void a_count_may_be_the_largest_of_64_bits(void **state)
+TEST(a_count_may_be_the_largest_of_64_bits)
 {
-    (void)state;
     static const struct param_spec seed = {
         .key = "seed", .kind = PARAM_COUNT, .text = "0", .min = 0, .max = 0x1p64};
     struct param_value value;
@@ -107,9 +99,8 @@ static void a_count_may_be_the_largest_of_64_bits(void **state)
     assert_non_null(strstr(status_message(), "from 0 to 18446744073709551615"));
 }
 
-static void reals_are_finite_numbers_within_their_range(void **state)
+TEST(reals_are_finite_numbers_within_their_range)
 {
-    (void)state;
     struct param_value value;
     static const char *const texts[] = {"0", "1", "0.75", "1e-3", ".5"};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
@@ -124,7 +115,7 @@ static void reals_are_finite_numbers_within_their_range(void **state)
     }
 }
 
-static void ranges_are_whole_numbers_or_two_of_them(void **state)
+TEST(ranges_are_whole_numbers_or_two_of_them)
 {
     static const struct param_spec range = {
         .key = "k", .kind = PARAM_RANGE, .text = "8", .min = 1, .max = 0x1p31};
@@ -154,7 +145,6 @@ static void ranges_are_whole_numbers_or_two_of_them(void **state)
                  {"12-2", "'12-2' ends before it begins; write 2-12"},
                  {"1-1001", "more than 1000 numbers"}};
     struct param_value value;
-    (void)state;
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
         assert_int_equal(stage_parse_param(&range, good[k].text, &value), STATUS_OK);
         assert_true(value.count == good[k].first && value.last == good[k].last);
@@ -171,7 +161,7 @@ static void ranges_are_whole_numbers_or_two_of_them(void **state)
     }
 }
 
-static void spans_are_a_size_on_both_sides_or_two_ends(void **state)
+TEST(spans_are_a_size_on_both_sides_or_two_ends)
 {
     static const struct param_spec span = {
         .key = "lags", .kind = PARAM_SPAN, .text = "0", .min = 0, .max = 1000};
@@ -184,7 +174,6 @@ static void spans_are_a_size_on_both_sides_or_two_ends(void **state)
         "",     "-3",    "3:1",   ":3",    "3:",   "1001", "-1:1001",
         "-1.5", "2:1:3", "2 : 3", "--2:3", "+1:3", "x"};
     struct param_value value;
-    (void)state;
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
         assert_int_equal(stage_parse_param(&span, good[k].text, &value), STATUS_OK);
         assert_true(value.from == good[k].from && value.to == good[k].to);
@@ -198,7 +187,7 @@ static void spans_are_a_size_on_both_sides_or_two_ends(void **state)
     }
 }
 
-static void numbers_are_a_list_or_lie_at_equal_distances(void **state)
+TEST(numbers_are_a_list_or_lie_at_equal_distances)
 {
     static const struct param_spec spec = {.key = "query", .kind = PARAM_NUMBERS, .text = ""};
     static const struct {
@@ -227,7 +216,6 @@ static void numbers_are_a_list_or_lie_at_equal_distances(void **state)
                  {"0:1:0.1:2", "is not a:b:step"},
                  {"0:1:1e-300", "is not a:b:step"}};
     struct param_value value;
-    (void)state;
     assert_int_equal(stage_parse_param(&spec, "", &value), STATUS_OK);
     assert_true(value.numbers.n == 0 && *value.text == '\0');
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
@@ -256,9 +244,8 @@ static void numbers_are_a_list_or_lie_at_equal_distances(void **state)
     assert_non_null(strstr(status_message(), "1,1,...' is neither"));
 }
 
-static void texts_are_utf8_without_control_characters_and_of_bounded_bytes(void **state)
+TEST(texts_are_utf8_without_control_characters_and_of_bounded_bytes)
 {
-    (void)state;
     static const struct param_spec text = {
         .key = "expr", .kind = PARAM_TEXT, .text = "x", .min = 1, .max = 12};
     struct param_value value;
@@ -296,9 +283,8 @@ static void texts_are_utf8_without_control_characters_and_of_bounded_bytes(void 
     }
 }
 
-static void numbers_stand_in_json_as_numbers(void **state)
+TEST(numbers_stand_in_json_as_numbers)
 {
-    (void)state;
     struct param_value value;
     assert_int_equal(stage_parse_param(&count, "4294967296", &value), STATUS_OK);
     json_t *told = stage_param_json(&count, &value);
@@ -319,7 +305,7 @@ static void numbers_stand_in_json_as_numbers(void **state)
     json_decref(told);
 }
 
-static void several_numbers_are_within_their_range(void **state)
+TEST(several_numbers_are_within_their_range)
 {
     static const struct param_spec spec = {.key = "p_r", .kind = PARAM_NUMBERS, .min = 0, .max = 1};
     static const struct param_spec wide = {
@@ -329,7 +315,6 @@ static void several_numbers_are_within_their_range(void **state)
     static const char *const wrong[] = {
         "-1", "1.1", "0,2,0.5", "0:2:0.5", "-1:1:1", "linspace(0,1.5,1e15)", "linspace(2,2,1)"};
     struct param_value value;
-    (void)state;
     for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
         assert_int_equal(stage_parse_param(&spec, good[k], &value), STATUS_OK);
     }
@@ -371,9 +356,8 @@ static char *find_line(char *at, const char *end, const char *begin)
     return at < end ? at : NULL;
 }
 
-static void page_of_every_stage_has_its_parameters_in_their_order(void **state)
+TEST(page_of_every_stage_has_its_parameters_in_their_order)
 {
-    (void)state;
     for (const struct stage_ops *const *s = stage_registry; *s != NULL; s++) {
         char line[256], *page = read_man_page((*s)->name), *page_end = page + strlen(page);
         char *at = find_line(page, page_end, ".Sh PARAMETERS\n");
@@ -415,20 +399,5 @@ static void page_of_every_stage_has_its_parameters_in_their_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_stage_of_the_registry_is_found_by_its_name),
-        cmocka_unit_test(every_default_of_every_stage_is_accepted),
-        cmocka_unit_test(choices_are_taken_and_told_by_their_whole_word),
-        cmocka_unit_test(counts_are_whole_numbers_within_their_range),
-        cmocka_unit_test(a_count_may_be_the_largest_of_64_bits),
-        cmocka_unit_test(reals_are_finite_numbers_within_their_range),
-        cmocka_unit_test(ranges_are_whole_numbers_or_two_of_them),
-        cmocka_unit_test(spans_are_a_size_on_both_sides_or_two_ends),
-        cmocka_unit_test(numbers_are_a_list_or_lie_at_equal_distances),
-        cmocka_unit_test(texts_are_utf8_without_control_characters_and_of_bounded_bytes),
-        cmocka_unit_test(numbers_stand_in_json_as_numbers),
-        cmocka_unit_test(several_numbers_are_within_their_range),
-        cmocka_unit_test(page_of_every_stage_has_its_parameters_in_their_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

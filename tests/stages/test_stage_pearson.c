@@ -46,33 +46,28 @@ static void check_shapes(bool by_lines, enum dtype type)
     }
 }
 
-static void rows_of_doubles_give_the_exact_coefficients(void **state)
+TEST(rows_of_doubles_give_the_exact_coefficients)
 {
-    (void)state;
     check_shapes(true, DTYPE_F64);
 }
 
-static void rows_of_floats_give_the_exact_coefficients(void **state)
+TEST(rows_of_floats_give_the_exact_coefficients)
 {
-    (void)state;
     check_shapes(true, DTYPE_F32);
 }
 
-static void columns_of_doubles_give_the_exact_coefficients(void **state)
+TEST(columns_of_doubles_give_the_exact_coefficients)
 {
-    (void)state;
     check_shapes(false, DTYPE_F64);
 }
 
-static void columns_of_floats_give_the_exact_coefficients(void **state)
+TEST(columns_of_floats_give_the_exact_coefficients)
 {
-    (void)state;
     check_shapes(false, DTYPE_F32);
 }
 
-static void f32_stays_within_its_bound_for_any_shape(void **state)
+TEST(f32_stays_within_its_bound_for_any_shape)
 {
-    (void)state;
     for (size_t m = 0; m < n_counts(DTYPE_F32); m++) {
         for (size_t n = 0; n < M_COUNTS; n++) {
             const size_t series = series_counts[m], samples = sample_counts[n];
@@ -85,9 +80,8 @@ static void f32_stays_within_its_bound_for_any_shape(void **state)
     }
 }
 
-static void columns_have_the_precision_that_is_asked_unless_they_are_slabs(void **state)
+TEST(columns_have_the_precision_that_is_asked_unless_they_are_slabs)
 {
-    (void)state;
     static const char *const used[] = {"f32", "exact"};
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = sheet_new(70, 33, false, DTYPE_F32);
@@ -104,9 +98,8 @@ static void columns_have_the_precision_that_is_asked_unless_they_are_slabs(void 
 
 /* The same numbers as rows and as columns, whose number of lines is known, guessed well, or too
  * low. */
-static void turned_columns_have_the_bits_of_rows(void **state)
+TEST(turned_columns_have_the_bits_of_rows)
 {
-    (void)state;
     enum { SERIES = 130, SAMPLES = 700, PAIRS = SERIES * (SERIES - 1) / 2 };
     for (size_t k = 0; k < 24; k++) {
         const bool single = k % 2 == 1, gaps = k / 2 % 2 == 1, diff = k / 4 % 2 == 1;
@@ -138,9 +131,8 @@ static void turned_columns_have_the_bits_of_rows(void **state)
     }
 }
 
-static void columns_of_several_slabs_give_the_exact_coefficients(void **state)
+TEST(columns_of_several_slabs_give_the_exact_coefficients)
 {
-    (void)state;
     /* 16 MiB of 2 columns of doubles are 1048576 lines */
     struct sheet sheet = sheet_new((1 << 20) + 1000, 2, false, DTYPE_F64);
     sheet.cut = 1 << 18 | 1;
@@ -148,9 +140,8 @@ static void columns_of_several_slabs_give_the_exact_coefficients(void **state)
     sheet_free(&sheet);
 }
 
-static void long_rows_beyond_one_panel_are_multiplied_with_those_before(void **state)
+TEST(long_rows_beyond_one_panel_are_multiplied_with_those_before)
 {
-    (void)state;
     /* beyond 2^20 numbers, 512 series and fewer come in panels of 64 */
     struct sheet sheet = sheet_new(129, 9000, true, DTYPE_F64);
     sheet.cut = 7777;
@@ -160,9 +151,8 @@ static void long_rows_beyond_one_panel_are_multiplied_with_those_before(void **s
     sheet_free(&sheet);
 }
 
-static void series_in_the_columns_of_a_fortran_array_are_lines(void **state)
+TEST(series_in_the_columns_of_a_fortran_array_are_lines)
 {
-    (void)state;
     struct sheet sheet = sheet_new(33, 17, true, DTYPE_F64);
     sheet.info.lines_are_columns = true;
     struct sheet plain = sheet;
@@ -200,9 +190,8 @@ static void check_cuts(struct sheet *sheet)
     bytes_free(&want);
 }
 
-static void results_do_not_depend_on_how_chunks_are_cut(void **state)
+TEST(results_do_not_depend_on_how_chunks_are_cut)
 {
-    (void)state;
     static const char *const precisions[] = {"precision=exact", "precision=f32"};
     for (size_t k = 0; k < 4; k++) {
         const bool by_lines = k < 2;
@@ -215,9 +204,8 @@ static void results_do_not_depend_on_how_chunks_are_cut(void **state)
     }
 }
 
-static void wrong_guesses_of_the_number_of_lines_do_no_harm(void **state)
+TEST(wrong_guesses_of_the_number_of_lines_do_no_harm)
 {
-    (void)state;
     static const char *const precisions[] = {"precision=exact", "precision=f32"};
     static const size_t guesses[] = {1, 64, 600, 3000};
     for (size_t k = 0; k < 2; k++) {
@@ -242,9 +230,8 @@ static void wrong_guesses_of_the_number_of_lines_do_no_harm(void **state)
 }
 
 /* A guess that fits into memory, as what comes does not: lines that came first become slabs. */
-static void columns_that_outgrow_the_memory_become_slabs(void **state)
+TEST(columns_that_outgrow_the_memory_become_slabs)
 {
-    (void)state;
     enum { SERIES = 6, SAMPLES = 300000, LIMIT = 20000000 };
     static const size_t guesses[] = {3, 150000};
     for (size_t k = 0; k < 2; k++) {
@@ -269,9 +256,8 @@ static void columns_that_outgrow_the_memory_become_slabs(void **state)
 }
 
 /* Slabs come once more for pairs with gaps, and once for how many samples those listed have. */
-static void slabs_come_again_where_samples_are_missing(void **state)
+TEST(slabs_come_again_where_samples_are_missing)
 {
-    (void)state;
     enum { SERIES = 70, SAMPLES = 500 };
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
@@ -298,9 +284,8 @@ static void slabs_come_again_where_samples_are_missing(void **state)
 
 /* Few series are slabs from 65,536 samples on, where the backend has it: in memory for them alone,
  * and once, with gaps, too. Fewer samples, and what slabs do not do, are turned as ever. */
-static void few_long_columns_are_slabs_that_come_once(void **state)
+TEST(few_long_columns_are_slabs_that_come_once)
 {
-    (void)state;
     enum { SERIES = 5, SAMPLES = 1 << 16, BYTES = SERIES * SAMPLES * sizeof(double) };
     static const struct {
         size_t samples;
@@ -332,9 +317,8 @@ static void few_long_columns_are_slabs_that_come_once(void **state)
 
 /* A pipe of few columns does not say that it is long: it becomes slabs on the way, in memory for
  * these and the lines until then. */
-static void few_columns_of_a_pipe_become_slabs_when_they_are_many(void **state)
+TEST(few_columns_of_a_pipe_become_slabs_when_they_are_many)
 {
-    (void)state;
     enum { SERIES = 5, SAMPLES = 600000, BYTES = SERIES * SAMPLES * sizeof(double) };
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = shape_of(SERIES, SAMPLES, false, DTYPE_F64);
@@ -376,9 +360,8 @@ static void break_series(struct sheet *sheet, size_t n_series, size_t n_samples,
     }
 }
 
-static void missing_values_leave_the_samples_in_common(void **state)
+TEST(missing_values_leave_the_samples_in_common)
 {
-    (void)state;
     /* With gaps r must agree with the pairwise definition within 1e-10 (numerics: equal to
      * pandas'). */
     const size_t counts[] = {2, 3, 33, under_test_size(600, 130)};
@@ -412,9 +395,8 @@ static struct sheet sparse_sheet(size_t n_series, size_t n_samples, bool by_line
     return sheet;
 }
 
-static void pairs_of_fewer_than_min_samples_have_no_coefficient(void **state)
+TEST(pairs_of_fewer_than_min_samples_have_no_coefficient)
 {
-    (void)state;
     enum { SERIES = 40, SAMPLES = 12 };
     static const char *const least[] = {NULL, "min_samples=2", "min_samples=3", "min_samples=5",
                                         "min_samples=13"};
@@ -445,9 +427,8 @@ static void pairs_of_fewer_than_min_samples_have_no_coefficient(void **state)
     }
 }
 
-static void series_without_variance_are_counted_and_named(void **state)
+TEST(series_without_variance_are_counted_and_named)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = shape_of(33, 17, k == 0, DTYPE_F64);
         break_series(&sheet, 33, 17, k == 0);
@@ -464,9 +445,8 @@ static void series_without_variance_are_counted_and_named(void **state)
     }
 }
 
-static void a_table_without_any_variance_has_no_coefficient(void **state)
+TEST(a_table_without_any_variance_has_no_coefficient)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = shape_of(12, 9, k > 0, DTYPE_F64);
         for (size_t c = 0; c < 12 * 9; c++) {
@@ -558,9 +538,8 @@ static void check_increments(bool by_lines, const char *precision, const char *d
     sheet_free(&steps);
 }
 
-static void increments_are_correlated_when_asked(void **state)
+TEST(increments_are_correlated_when_asked)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         const char *precision = k % 2 ? "precision=f32" : "precision=exact";
         check_increments(k < 2, precision, "diff=step", false);
@@ -570,28 +549,5 @@ static void increments_are_correlated_when_asked(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_doubles_give_the_exact_coefficients),
-        cmocka_unit_test(rows_of_floats_give_the_exact_coefficients),
-        cmocka_unit_test(columns_of_doubles_give_the_exact_coefficients),
-        cmocka_unit_test(columns_of_floats_give_the_exact_coefficients),
-        cmocka_unit_test(f32_stays_within_its_bound_for_any_shape),
-        cmocka_unit_test(columns_have_the_precision_that_is_asked_unless_they_are_slabs),
-        cmocka_unit_test(turned_columns_have_the_bits_of_rows),
-        cmocka_unit_test(columns_of_several_slabs_give_the_exact_coefficients),
-        cmocka_unit_test(long_rows_beyond_one_panel_are_multiplied_with_those_before),
-        cmocka_unit_test(series_in_the_columns_of_a_fortran_array_are_lines),
-        cmocka_unit_test(results_do_not_depend_on_how_chunks_are_cut),
-        cmocka_unit_test(wrong_guesses_of_the_number_of_lines_do_no_harm),
-        cmocka_unit_test(columns_that_outgrow_the_memory_become_slabs),
-        cmocka_unit_test(slabs_come_again_where_samples_are_missing),
-        cmocka_unit_test(few_long_columns_are_slabs_that_come_once),
-        cmocka_unit_test(few_columns_of_a_pipe_become_slabs_when_they_are_many),
-        cmocka_unit_test(missing_values_leave_the_samples_in_common),
-        cmocka_unit_test(pairs_of_fewer_than_min_samples_have_no_coefficient),
-        cmocka_unit_test(series_without_variance_are_counted_and_named),
-        cmocka_unit_test(a_table_without_any_variance_has_no_coefficient),
-        cmocka_unit_test(increments_are_correlated_when_asked),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

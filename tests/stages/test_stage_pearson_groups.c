@@ -128,7 +128,7 @@ static struct bytes told_of_pairs(const struct outcome *o)
     return text;
 }
 
-static void groups_are_cliques_however_the_series_come(void **state)
+TEST(groups_are_cliques_however_the_series_come)
 {
     static const char *const params[][3] = {
         {"groups=0.5"},
@@ -137,7 +137,6 @@ static void groups_are_cliques_however_the_series_come(void **state)
         {"groups=0.7", "precision=f32", "threshold=0.4"},
         {"groups=0.6", "diff=step", "top=0"},
     };
-    (void)state;
     for (size_t k = 0; k < 5 * 2 * 3; k++) {
         const char *const *const set = params[k % 5];
         const bool gaps = k / 5 % 2 == 1, slabs = k / 10 == 2, absolute = k % 5 == 1;
@@ -182,11 +181,10 @@ static void groups_are_cliques_however_the_series_come(void **state)
 
 /* r of copies is 1 but for rounding, and 0.5 here, and some computed ones are lower: all reach a
  * limit that is just that. */
-static void a_limit_that_pairs_reach_but_for_rounding_holds_them(void **state)
+TEST(a_limit_that_pairs_reach_but_for_rounding_holds_them)
 {
     enum { N = 30 };
     static const double two[2][6] = {{1, 0, -1, 0, 1, -1}, {1, 1, 0, -1, 0, -1}}; /* r = 0.5 */
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         const bool half = k % 2 == 1;
         struct sheet sheet = sheet_new(N, 6, true, DTYPE_F64);
@@ -203,10 +201,9 @@ static void a_limit_that_pairs_reach_but_for_rounding_holds_them(void **state)
     }
 }
 
-static void one_series_is_a_group(void **state)
+TEST(one_series_is_a_group)
 {
     struct sheet sheet = sheet_new(1, 6, true, DTYPE_F64);
-    (void)state;
     sheet_set(&sheet, "groups=0.9");
     sheet_set(&sheet, "order=groups");
     struct outcome o = run_well(&sheet);
@@ -217,7 +214,7 @@ static void one_series_is_a_group(void **state)
     sheet_free(&sheet);
 }
 
-static void what_cannot_be_had_is_refused(void **state)
+TEST(what_cannot_be_had_is_refused)
 {
     static const struct {
         const char *params[2];
@@ -232,7 +229,6 @@ static void what_cannot_be_had_is_refused(void **state)
          "more than 16777216 pairs have |r| >= 1: raise groups",
          6000},
     };
-    (void)state;
     for (size_t k = 0; k < under_test_size(3, 2); k++) {
         struct sheet sheet = sheet_new(cases[k].n, 4, true, DTYPE_F32);
         for (size_t c = 0; c < cases[k].n * 4; c++) {
@@ -250,11 +246,5 @@ static void what_cannot_be_had_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_are_cliques_however_the_series_come),
-        cmocka_unit_test(a_limit_that_pairs_reach_but_for_rounding_holds_them),
-        cmocka_unit_test(one_series_is_a_group),
-        cmocka_unit_test(what_cannot_be_had_is_refused),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -7,9 +7,8 @@
 #include "tests/support/drawn_texts.h"
 #include "tests/support/png_support.h"
 
-static void the_picture_is_a_png_that_is_large_enough_to_see(void **state)
+TEST(the_picture_is_a_png_that_is_large_enough_to_see)
 {
-    (void)state;
     static const size_t counts[] = {1, 2, 33, 64, 257, 800};
     for (size_t k = 0; k < under_test_size(6, 4); k++) {
         struct sheet sheet = sheet_new(counts[k], 3, true, DTYPE_F32);
@@ -61,9 +60,8 @@ static void put_values(const struct outcome *o, char out[128])
     free(r);
 }
 
-static void the_texts_of_the_picture_are_these(void **state)
+TEST(the_texts_of_the_picture_are_these)
 {
-    (void)state;
     enum { MANY = 700, SIDE = MANY * 2, LEFT = 90 };
     static const struct {
         size_t series;
@@ -110,9 +108,8 @@ static void the_texts_of_the_picture_are_these(void **state)
 }
 
 /* Beyond what has room, names by steps of 1, 2, 5, 10 .. */
-static void as_many_series_are_named_as_there_is_room(void **state)
+TEST(as_many_series_are_named_as_there_is_room)
 {
-    (void)state;
     static const struct {
         size_t n, every;
         const char *note;
@@ -176,9 +173,8 @@ static size_t ordered(const struct alike *a, const char *param, bool in_file)
 }
 
 /* By itself the picture's order is another one where the file's hides groups, and nowhere else. */
-static void series_are_ordered_where_the_file_hides_groups(void **state)
+TEST(series_are_ordered_where_the_file_hides_groups)
 {
-    (void)state;
     static const struct alike groups = {"in groups", 15, 100, 3, 0.8, 0, 0, 0, 0, 0},
                               high = {"all positive", 20, 200, 2, 0.9, 0, 0, 0, 0, 0},
                               noise = {"independent", 12, 60, 1, 0, 0, 0, 0, 0, 0},
@@ -193,9 +189,8 @@ static void series_are_ordered_where_the_file_hides_groups(void **state)
     assert_int_equal(ordered(&alike, NULL, false), 0);
 }
 
-static void without_a_picture_and_with_many_series_the_order_is_the_files(void **state)
+TEST(without_a_picture_and_with_many_series_the_order_is_the_files)
 {
-    (void)state;
     static const struct alike groups = {"in groups", 15, 100, 3, 0.8, 0, 0, 0, 0, 0};
     uint64_t seed = 23;
     struct sheet sheet = sheet_new(15, 100, true, DTYPE_F64);
@@ -235,9 +230,8 @@ static struct outcome draw_pairs(size_t n, double sign, const char *param, struc
     return o;
 }
 
-static void the_scale_ends_at_0_where_no_r_is_negative(void **state)
+TEST(the_scale_ends_at_0_where_no_r_is_negative)
 {
-    (void)state;
     for (int sign = -1; sign <= 1; sign += 2) {
         struct dots d;
         char low[16], high[16], want[128];
@@ -256,9 +250,8 @@ static void the_scale_ends_at_0_where_no_r_is_negative(void **state)
 }
 
 /* The tree stands beside the map: its root's line at the right, halfway between the pairs. */
-static void the_tree_stands_beside_a_map_that_is_ordered_by_it(void **state)
+TEST(the_tree_stands_beside_a_map_that_is_ordered_by_it)
 {
-    (void)state;
     enum { LEFT = 90, SIDE = 1080, TREE = 90, AT = LEFT + SIDE + 2 + TREE };
     static const char *const params[] = {"order=file", "order=cluster"};
     for (size_t k = 0; k < 2; k++) {
@@ -284,9 +277,8 @@ static void the_tree_stands_beside_a_map_that_is_ordered_by_it(void **state)
     }
 }
 
-static void a_single_series_has_no_tree(void **state)
+TEST(a_single_series_has_no_tree)
 {
-    (void)state;
     struct sheet sheet = sheet_new(1, 9, true, DTYPE_F64);
     sheet.params[1] = "order=cluster";
     struct outcome o = run_drawn(&sheet);
@@ -298,9 +290,8 @@ static void a_single_series_has_no_tree(void **state)
 
 /* A picture of cells holds 256 colours: values in the cells of twelve series leave the bar its own.
  */
-static void values_in_cells_leave_the_colours_of_the_bar(void **state)
+TEST(values_in_cells_leave_the_colours_of_the_bar)
 {
-    (void)state;
     struct sheet sheet = sheet_new(12, 9, true, DTYPE_F64);
     struct outcome o = run_drawn(&sheet);
     struct bytes png = read_text(&o, "heatmap.png");
@@ -325,16 +316,5 @@ static void values_in_cells_leave_the_colours_of_the_bar(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_picture_is_a_png_that_is_large_enough_to_see),
-        cmocka_unit_test(the_texts_of_the_picture_are_these),
-        cmocka_unit_test(as_many_series_are_named_as_there_is_room),
-        cmocka_unit_test(series_are_ordered_where_the_file_hides_groups),
-        cmocka_unit_test(without_a_picture_and_with_many_series_the_order_is_the_files),
-        cmocka_unit_test(the_scale_ends_at_0_where_no_r_is_negative),
-        cmocka_unit_test(the_tree_stands_beside_a_map_that_is_ordered_by_it),
-        cmocka_unit_test(a_single_series_has_no_tree),
-        cmocka_unit_test(values_in_cells_leave_the_colours_of_the_bar),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -25,9 +25,8 @@ static void check(size_t n_series, size_t n_samples, bool by_lines, enum dtype t
     sheet_free(&sheet);
 }
 
-static void lags_stay_within_the_plan_and_leave_r_as_it_is(void **state)
+TEST(lags_stay_within_the_plan_and_leave_r_as_it_is)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         check(90, 70, k % 2 == 0, k / 2 == 0 ? DTYPE_F64 : DTYPE_F32, "lags=5");
         check(700, 40, k % 2 == 0, k / 2 == 0 ? DTYPE_F64 : DTYPE_F32, "lags=2:3");
@@ -35,9 +34,8 @@ static void lags_stay_within_the_plan_and_leave_r_as_it_is(void **state)
     }
 }
 
-static void lags_need_whole_series(void **state)
+TEST(lags_need_whole_series)
 {
-    (void)state;
     struct sheet sheet = shape_of(40, 60, false, DTYPE_F64);
     sheet_set(&sheet, "lags=3");
     sheet.memory_limit = 1;
@@ -50,9 +48,5 @@ static void lags_need_whole_series(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lags_stay_within_the_plan_and_leave_r_as_it_is),
-        cmocka_unit_test(lags_need_whole_series),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

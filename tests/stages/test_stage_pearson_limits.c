@@ -20,9 +20,8 @@ static void check_refusal(const struct sheet *sheet, enum status status, const c
     outcome_free(&o);
 }
 
-static void too_few_samples_are_refused_with_what_was_found(void **state)
+TEST(too_few_samples_are_refused_with_what_was_found)
 {
-    (void)state;
     struct sheet one = sheet_new(1, 1, true, DTYPE_F64);
     check_refusal(&one, STATUS_BAD_INPUT, "1 row(s) and 1 column(s)");
     sheet_free(&one);
@@ -47,9 +46,8 @@ static void too_few_samples_are_refused_with_what_was_found(void **state)
 }
 
 /* Its NODATA would be correlated as if it were a measurement. */
-static void grids_are_refused(void **state)
+TEST(grids_are_refused)
 {
-    (void)state;
     struct sheet sheet = sheet_new(3, 5, true, DTYPE_F64);
     struct grid *g;
     assert_int_equal(grid_new(3, 5, &g), STATUS_OK);
@@ -62,9 +60,8 @@ static void grids_are_refused(void **state)
 
 /* Nobody says which side the series lie on, and no name does: rows, unless they have fewer than ten
  * samples and columns ten or more. */
-static void a_side_that_nothing_names_is_chosen_by_its_samples_and_told(void **state)
+TEST(a_side_that_nothing_names_is_chosen_by_its_samples_and_told)
 {
-    (void)state;
     static const char in_rows[] = "the rows are taken as the series",
                       in_columns[] = "so the columns are taken as the series";
     static const struct {
@@ -119,18 +116,16 @@ static void a_side_that_nothing_names_is_chosen_by_its_samples_and_told(void **s
     }
 }
 
-static void very_many_rows_that_nothing_names_are_asked_about(void **state)
+TEST(very_many_rows_that_nothing_names_are_asked_about)
 {
-    (void)state;
     struct sheet sheet = sheet_new(5000, 10, true, DTYPE_F64);
     sheet.params[0] = "series=auto";
     check_refusal(&sheet, STATUS_BAD_ARGUMENT, "5000 rows of 10 numbers");
     sheet_free(&sheet);
 }
 
-static void missing_values_are_refused_by_name_when_asked(void **state)
+TEST(missing_values_are_refused_by_name_when_asked)
 {
-    (void)state;
     static const char *const labels[] = {"north", "south", "east"};
     struct sheet sheet = sheet_new(3, 5, true, DTYPE_F64);
     sheet.labels = labels;
@@ -145,9 +140,8 @@ static void missing_values_are_refused_by_name_when_asked(void **state)
     sheet_free(&sheet);
 }
 
-static void infinities_are_refused_by_name(void **state)
+TEST(infinities_are_refused_by_name)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 2 ? DTYPE_F64 : DTYPE_F32);
         sheet.cells[2 * 9 + 3] = k < 2 ? (double)INFINITY : -(double)INFINITY;
@@ -157,9 +151,8 @@ static void infinities_are_refused_by_name(void **state)
 }
 
 /* Squares of 1e200 are infinite, and what is centred by sums of them is NaN. */
-static void values_too_large_to_be_squared_are_refused_wherever_series_lie(void **state)
+TEST(values_too_large_to_be_squared_are_refused_wherever_series_lie)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = sheet_new(40, 40, k == 0, DTYPE_F64);
         for (size_t c = 0; c < 40 * 40; c++) {
@@ -171,9 +164,8 @@ static void values_too_large_to_be_squared_are_refused_wherever_series_lie(void 
 }
 
 /* Squares of 1e-170 are 0, those of 1e-160 have lost their digits. */
-static void values_too_small_to_be_squared_are_not_called_constant(void **state)
+TEST(values_too_small_to_be_squared_are_not_called_constant)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = sheet_new(4, 4, k < 2, DTYPE_F64);
         for (size_t c = 0; c < 16; c++) {
@@ -188,9 +180,8 @@ static void values_too_small_to_be_squared_are_not_called_constant(void **state)
 }
 
 /* Wherever series lie: two samples of six are whole, of which three are asked for. */
-static void dropped_samples_that_leave_too_few_are_refused(void **state)
+TEST(dropped_samples_that_leave_too_few_are_refused)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = sheet_new(k == 0 ? 4 : 6, k == 0 ? 6 : 4, k == 0, DTYPE_F64);
         sheet.memory_limit = UINT64_MAX;
@@ -206,9 +197,8 @@ static void dropped_samples_that_leave_too_few_are_refused(void **state)
     }
 }
 
-static void what_takes_whole_columns_that_do_not_fit_is_refused_with_what_to_do(void **state)
+TEST(what_takes_whole_columns_that_do_not_fit_is_refused_with_what_to_do)
 {
-    (void)state;
     struct sheet sheet = sheet_new(9, 30, false, DTYPE_F64);
     sheet_set(&sheet, "method=spearman");
     sheet.memory_limit = 1;
@@ -221,9 +211,8 @@ static void what_takes_whole_columns_that_do_not_fit_is_refused_with_what_to_do(
     sheet_free(&sheet);
 }
 
-static void infinities_are_refused_by_name_before_increments_hide_them(void **state)
+TEST(infinities_are_refused_by_name_before_increments_hide_them)
 {
-    (void)state;
     for (size_t k = 0; k < 8; k++) {
         struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 4 ? DTYPE_F64 : DTYPE_F32);
         for (size_t c = 0; c < 81; c++) {
@@ -242,9 +231,8 @@ static void infinities_are_refused_by_name_before_increments_hide_them(void **st
 }
 
 /* Of the increments of 1 2 -3 4 0 5 .. the second to the fifth have no logarithm; a gap is none. */
-static void increments_without_a_logarithm_are_told_apart_from_missing_values(void **state)
+TEST(increments_without_a_logarithm_are_told_apart_from_missing_values)
 {
-    (void)state;
     static const double series[9] = {1, 2, -3, 4, 0, 5, 6, 7, 9};
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = sheet_new(9, 9, k % 2 == 0, k < 2 ? DTYPE_F64 : DTYPE_F32);
@@ -262,9 +250,8 @@ static void increments_without_a_logarithm_are_told_apart_from_missing_values(vo
     }
 }
 
-static void a_table_that_is_not_the_announced_one_is_a_fault(void **state)
+TEST(a_table_that_is_not_the_announced_one_is_a_fault)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = sheet_new(9, 9, k == 0, DTYPE_F64);
         sheet.info.n_lines = 8;
@@ -278,9 +265,8 @@ static void a_table_that_is_not_the_announced_one_is_a_fault(void **state)
 /* --- memory -------------------------------------------------------------------------------------
  */
 
-static void plans_are_what_is_taken(void **state)
+TEST(plans_are_what_is_taken)
 {
-    (void)state;
     static const char *const sets[][2] = {
         {"precision=exact", "diff=none"}, {"precision=exact", "diff=step"},
         {"precision=f32", "diff=none"},   {"precision=f32", "diff=log"},
@@ -316,9 +302,8 @@ static void plans_are_what_is_taken(void **state)
 }
 
 /* Six doubles a pair take the place of one where slabs have gaps: a plan without is smaller. */
-static void plans_count_gaps_in_slabs_unless_they_are_refused(void **state)
+TEST(plans_count_gaps_in_slabs_unless_they_are_refused)
 {
-    (void)state;
     struct sheet sheet = shape_of(100, 50, false, DTYPE_F64);
     sheet.memory_limit = 1;
     struct outcome pairwise = run_well(&sheet);
@@ -331,9 +316,8 @@ static void plans_count_gaps_in_slabs_unless_they_are_refused(void **state)
     sheet_free(&sheet);
 }
 
-static void plans_of_rows_need_no_more_for_gaps(void **state)
+TEST(plans_of_rows_need_no_more_for_gaps)
 {
-    (void)state;
     struct sheet sheet = shape_of(200, 1000, true, DTYPE_F64);
     struct outcome pairwise = run_well(&sheet);
     outcome_free(&pairwise);
@@ -345,9 +329,8 @@ static void plans_of_rows_need_no_more_for_gaps(void **state)
 }
 
 /* The matrix, the series, and, on a device, their standard form: 14 bytes a sample. */
-static void plans_of_columns_that_are_turned_count_no_gaps(void **state)
+TEST(plans_of_columns_that_are_turned_count_no_gaps)
 {
-    (void)state;
     static const size_t n = 20000, samples = 1000;
     const bool in_place = under_test_ops()->pearson->z_in_place;
     for (size_t k = 0; k < 2; k++) {
@@ -372,9 +355,8 @@ static void plans_of_columns_that_are_turned_count_no_gaps(void **state)
 }
 
 /* A threshold may let every pair through: each is held twice while they are sorted. */
-static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
+TEST(plans_count_the_pairs_that_a_threshold_may_let_through)
 {
-    (void)state;
     struct sheet sheet = shape_of(300, 20, true, DTYPE_F64);
     struct param_value params[MOST_SPECS];
     struct stage_need top, all;
@@ -395,9 +377,8 @@ static void plans_count_the_pairs_that_a_threshold_may_let_through(void **state)
 }
 
 /* Four series of 2^16 doubles: 2 MiB each for the series as they come and in standard form. */
-static void plans_for_few_long_series_are_not_those_for_a_tile_of_them(void **state)
+TEST(plans_for_few_long_series_are_not_those_for_a_tile_of_them)
 {
-    (void)state;
     struct sheet sheet = {.info = {.format = "csv", .dtype = DTYPE_F64, .cells_per_line = 1 << 16}};
     struct param_value params[MOST_SPECS];
     struct stage_need need;
@@ -414,9 +395,8 @@ static void plans_for_few_long_series_are_not_those_for_a_tile_of_them(void **st
     assert_true(need.memory_bytes < (uint64_t)12 << 20);
 }
 
-static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
+TEST(plans_of_impossible_sizes_are_refused_or_huge)
 {
-    (void)state;
     struct sheet sheet = {.info = {.format = "npy", .dtype = DTYPE_F64}};
     struct param_value params[MOST_SPECS];
     struct stage_need need = {0};
@@ -443,9 +423,8 @@ static void plans_of_impossible_sizes_are_refused_or_huge(void **state)
     assert_true(need.memory_bytes > (uint64_t)4 << 40); /* 8 bytes for each of 2^39 pairs */
 }
 
-static void memory_comes_back_wherever_it_runs_out(void **state)
+TEST(memory_comes_back_wherever_it_runs_out)
 {
-    (void)state;
     static const char *const sets[] = {"precision=exact", "precision=f32", "method=spearman"};
     for (size_t k = 0; k < 6; k++) {
         struct sheet sheet = shape_of(300, 20, k < 3, DTYPE_F64);
@@ -473,28 +452,5 @@ static void memory_comes_back_wherever_it_runs_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_few_samples_are_refused_with_what_was_found),
-        cmocka_unit_test(grids_are_refused),
-        cmocka_unit_test(a_side_that_nothing_names_is_chosen_by_its_samples_and_told),
-        cmocka_unit_test(very_many_rows_that_nothing_names_are_asked_about),
-        cmocka_unit_test(missing_values_are_refused_by_name_when_asked),
-        cmocka_unit_test(infinities_are_refused_by_name),
-        cmocka_unit_test(values_too_large_to_be_squared_are_refused_wherever_series_lie),
-        cmocka_unit_test(values_too_small_to_be_squared_are_not_called_constant),
-        cmocka_unit_test(dropped_samples_that_leave_too_few_are_refused),
-        cmocka_unit_test(what_takes_whole_columns_that_do_not_fit_is_refused_with_what_to_do),
-        cmocka_unit_test(infinities_are_refused_by_name_before_increments_hide_them),
-        cmocka_unit_test(increments_without_a_logarithm_are_told_apart_from_missing_values),
-        cmocka_unit_test(a_table_that_is_not_the_announced_one_is_a_fault),
-        cmocka_unit_test(plans_are_what_is_taken),
-        cmocka_unit_test(plans_count_gaps_in_slabs_unless_they_are_refused),
-        cmocka_unit_test(plans_of_rows_need_no_more_for_gaps),
-        cmocka_unit_test(plans_of_columns_that_are_turned_count_no_gaps),
-        cmocka_unit_test(plans_count_the_pairs_that_a_threshold_may_let_through),
-        cmocka_unit_test(plans_for_few_long_series_are_not_those_for_a_tile_of_them),
-        cmocka_unit_test(plans_of_impossible_sizes_are_refused_or_huge),
-        cmocka_unit_test(memory_comes_back_wherever_it_runs_out),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -22,9 +22,8 @@ static void check_name(const struct outcome *o, size_t n, size_t k, const char *
     bytes_free(&raw);
 }
 
-static void series_are_named_by_label_header_or_place(void **state)
+TEST(series_are_named_by_label_header_or_place)
 {
-    (void)state;
     static const char *const labels[] = {"north", "", "a,b"};
     static const char *const header[] = {"T", "RH", ""};
     struct sheet sheet = sheet_new(3, 3, true, DTYPE_F64);
@@ -57,9 +56,8 @@ static void series_are_named_by_label_header_or_place(void **state)
     sheet_free(&sheet);
 }
 
-static void names_that_are_not_utf8_are_mended(void **state)
+TEST(names_that_are_not_utf8_are_mended)
 {
-    (void)state;
     static const char *const labels[] = {"stra\xDF"
                                          "e",
                                          "\xC3\xA9t\xC3\xA9", "\xFF\xFE"};
@@ -86,9 +84,8 @@ static char *long_name(size_t n, char fill, const char *last)
     return name;
 }
 
-static void names_are_cut_at_a_character_within_255_bytes(void **state)
+TEST(names_are_cut_at_a_character_within_255_bytes)
 {
-    (void)state;
     /* What is left of a name before the mark, which takes three bytes. */
     static const struct {
         size_t n;
@@ -147,9 +144,8 @@ static void names_are_cut_at_a_character_within_255_bytes(void **state)
     sheet_free(&sheet);
 }
 
-static void names_cut_are_valid_even_where_they_were_not(void **state)
+TEST(names_cut_are_valid_even_where_they_were_not)
 {
-    (void)state;
     enum { FIT = 84 }; /* U+FFFD of three bytes each, and the mark */
     char *const header[] = {long_name(300, '\xFF', ""), long_name(254, 'x', "\xE2\x80")};
     char want[3 * FIT + 4];
@@ -172,9 +168,8 @@ static void names_cut_are_valid_even_where_they_were_not(void **state)
     sheet_free(&sheet);
 }
 
-static void pieces_of_text_are_bounded_however_long_the_names(void **state)
+TEST(pieces_of_text_are_bounded_however_long_the_names)
 {
-    (void)state;
     enum { N = 1300 };
     char *header[N];
     struct sheet sheet = sheet_new(3, N, false, DTYPE_F64);
@@ -212,9 +207,8 @@ static void pieces_of_text_are_bounded_however_long_the_names(void **state)
     sheet_free(&sheet);
 }
 
-static void names_are_counted_in_the_plan(void **state)
+TEST(names_are_counted_in_the_plan)
 {
-    (void)state;
     enum { N = 100 };
     char *header[N];
     struct sheet sheet = sheet_new(N, 4, true, DTYPE_F64);
@@ -249,13 +243,5 @@ static void names_are_counted_in_the_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(series_are_named_by_label_header_or_place),
-        cmocka_unit_test(names_that_are_not_utf8_are_mended),
-        cmocka_unit_test(names_are_cut_at_a_character_within_255_bytes),
-        cmocka_unit_test(names_cut_are_valid_even_where_they_were_not),
-        cmocka_unit_test(pieces_of_text_are_bounded_however_long_the_names),
-        cmocka_unit_test(names_are_counted_in_the_plan),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

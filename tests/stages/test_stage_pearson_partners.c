@@ -102,9 +102,8 @@ static void check_partners(struct sheet *sheet, size_t n_series, size_t n_sample
     sheet_free(sheet);
 }
 
-static void partners_are_the_strongest_of_each_series(void **state)
+TEST(partners_are_the_strongest_of_each_series)
 {
-    (void)state;
     enum { M = 70, N = 40 };
     static const char *const tops[] = {"top_each=1", "top_each=3", "top_each=69", "top_each=500"};
     for (size_t k = 0; k < 6 * sizeof tops / sizeof *tops; k++) {
@@ -125,9 +124,8 @@ static void partners_are_the_strongest_of_each_series(void **state)
 }
 
 /* The order is that of the exact coefficients, whatever single precision makes of them. */
-static void partners_of_f32_have_exact_coefficients(void **state)
+TEST(partners_of_f32_have_exact_coefficients)
 {
-    (void)state;
     enum { M = 90, N = 30 };
     struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
     for (size_t s = 1; s < M; s++) { /* of nearly equal |r| with series 0 */
@@ -168,9 +166,8 @@ static void partners_of_f32_have_exact_coefficients(void **state)
     check_partners(&sheet, 60, 40, "top_each=5", 1e-9);
 }
 
-static void too_many_partners_are_refused(void **state)
+TEST(too_many_partners_are_refused)
 {
-    (void)state;
     struct sheet sheet = sheet_new(5000, 2, true, DTYPE_F32);
     sheet_set(&sheet, "top_each=4000");
     struct outcome o = run_sheet(&sheet);
@@ -184,9 +181,8 @@ static void too_many_partners_are_refused(void **state)
 /* --- the matrix as a text ----------------------------------------------------------------------
  */
 
-static void the_matrix_as_a_text_is_square_and_has_names(void **state)
+TEST(the_matrix_as_a_text_is_square_and_has_names)
 {
-    (void)state;
     enum { M = 70, N = 20 };
     static const char *const names[] = {"a", "b,c", "=d"};
     for (size_t k = 0; k < 6; k++) {
@@ -240,9 +236,8 @@ static void the_matrix_as_a_text_is_square_and_has_names(void **state)
     }
 }
 
-static void more_series_than_a_text_has_are_refused(void **state)
+TEST(more_series_than_a_text_has_are_refused)
 {
-    (void)state;
     struct sheet sheet = sheet_new(5001, 3, true, DTYPE_F32);
     sheet_set(&sheet, "r=csv");
     struct outcome o = run_sheet(&sheet);
@@ -254,12 +249,5 @@ static void more_series_than_a_text_has_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partners_are_the_strongest_of_each_series),
-        cmocka_unit_test(partners_of_f32_have_exact_coefficients),
-        cmocka_unit_test(too_many_partners_are_refused),
-        cmocka_unit_test(the_matrix_as_a_text_is_square_and_has_names),
-        cmocka_unit_test(more_series_than_a_text_has_are_refused),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -9,9 +9,8 @@
 /* --- figures ------------------------------------------------------------------------------------
  */
 
-static void figures_of_the_series_are_those_of_their_definition(void **state)
+TEST(figures_of_the_series_are_those_of_their_definition)
 {
-    (void)state;
     enum { M = 33, N = 300 };
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet =
@@ -55,9 +54,8 @@ static void figures_of_the_series_are_those_of_their_definition(void **state)
     }
 }
 
-static void deviations_of_fewer_than_two_values_are_nan(void **state)
+TEST(deviations_of_fewer_than_two_values_are_nan)
 {
-    (void)state;
     struct sheet sheet = sheet_new(3, 4, true, DTYPE_F64);
     for (size_t t = 0; t < 4; t++) {
         sheet.cells[t] = t == 2 ? 5 : NAN;
@@ -135,9 +133,8 @@ static void check_pairs(const struct sheet *sheet, size_t n_series, size_t top, 
     outcome_free(&o);
 }
 
-static void pairs_are_the_top_and_those_that_reach_the_threshold(void **state)
+TEST(pairs_are_the_top_and_those_that_reach_the_threshold)
 {
-    (void)state;
     static const struct {
         const char *top, *threshold;
         size_t n;
@@ -166,9 +163,8 @@ static void pairs_are_the_top_and_those_that_reach_the_threshold(void **state)
     sheet_free(&sheet);
 }
 
-static void ties_are_cut_by_place_however_many_they_are(void **state)
+TEST(ties_are_cut_by_place_however_many_they_are)
 {
-    (void)state;
     /* Two samples: every r is -1 or 1, or a rounding below. 3000 series have 4.5 million pairs. */
     static const size_t counts[] = {3, 100, 3000};
     for (size_t k = 0; k < under_test_size(3, 2); k++) {
@@ -183,9 +179,8 @@ static void ties_are_cut_by_place_however_many_they_are(void **state)
     }
 }
 
-static void pairs_of_f32_are_those_of_the_exact_matrix(void **state)
+TEST(pairs_of_f32_are_those_of_the_exact_matrix)
 {
-    (void)state;
     static const char *const sets[][2] = {{"top=1000", "threshold=0"},
                                           {"top=7", "threshold=0.2"},
                                           {"top=0", "threshold=0.3"},
@@ -219,9 +214,8 @@ static void pairs_of_f32_are_those_of_the_exact_matrix(void **state)
     }
 }
 
-static void ties_of_f32_beyond_what_is_held_are_sifted(void **state)
+TEST(ties_of_f32_beyond_what_is_held_are_sifted)
 {
-    (void)state;
     struct sheet sheet = sheet_new(under_test_size(3000, 100), 2, true, DTYPE_F64);
     sheet_set(&sheet, "min_samples=2");
     sheet_set(&sheet, "precision=f32");
@@ -254,9 +248,8 @@ static double median(double *values, size_t n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static void the_summary_is_that_of_the_matrix(void **state)
+TEST(the_summary_is_that_of_the_matrix)
 {
-    (void)state;
     enum { M = 40, N = 50, PAIRS = M * (M - 1) / 2 };
     struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
     struct outcome o = run_well(&sheet);
@@ -282,9 +275,8 @@ static void the_summary_is_that_of_the_matrix(void **state)
     sheet_free(&sheet);
 }
 
-static void a_series_unlike_the_others_is_an_anomaly(void **state)
+TEST(a_series_unlike_the_others_is_an_anomaly)
 {
-    (void)state;
     enum { M = 40, N = 200 };
     struct sheet sheet = sheet_new(M, N, true, DTYPE_F64);
     uint64_t seed = 99;
@@ -317,9 +309,8 @@ static void a_series_unlike_the_others_is_an_anomaly(void **state)
 
 /* Of tables of series that are alike hardly one has a series that stands out, and one that is noise
  * is found; the figures are those of the manual. */
-static void series_alike_do_not_stand_out_and_noise_does(void **state)
+TEST(series_alike_do_not_stand_out_and_noise_does)
 {
-    (void)state;
     static const struct alike tables[] = {
         {"independent", 12, 60, 1, 0, 0, 0, 0, 0, 0},
         {"independent, few", 6, 30, 1, 0, 0, 0, 0, 0, 0},
@@ -355,9 +346,8 @@ static void series_alike_do_not_stand_out_and_noise_does(void **state)
 
 /* Two of a kind among many of another go with each other; of five series one is found, of four none
  * is sought. */
-static void small_groups_and_few_series_do_not_stand_out(void **state)
+TEST(small_groups_and_few_series_do_not_stand_out)
 {
-    (void)state;
     enum { N = 300 };
     static const struct {
         size_t n_series, n_other, found;
@@ -379,9 +369,8 @@ static void small_groups_and_few_series_do_not_stand_out(void **state)
     }
 }
 
-static void series_that_differ_by_rounding_alone_are_no_anomaly(void **state)
+TEST(series_that_differ_by_rounding_alone_are_no_anomaly)
 {
-    (void)state;
     struct sheet sheet = sheet_new(60, 2, true, DTYPE_F64); /* every |r| is 1 but for rounding */
     sheet_set(&sheet, "min_samples=2");
     struct outcome o = run_well(&sheet);
@@ -391,9 +380,8 @@ static void series_that_differ_by_rounding_alone_are_no_anomaly(void **state)
     sheet_free(&sheet);
 }
 
-static void levels_of_random_walks_are_warned_of(void **state)
+TEST(levels_of_random_walks_are_warned_of)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet =
             k == 0 ? sheet_new(20, 500, true, DTYPE_F64) : sheet_new(500, 20, false, DTYPE_F64);
@@ -419,9 +407,8 @@ static void levels_of_random_walks_are_warned_of(void **state)
     }
 }
 
-static void two_samples_are_told_where_they_make_coefficients(void **state)
+TEST(two_samples_are_told_where_they_make_coefficients)
 {
-    (void)state;
     static const struct {
         size_t samples;
         const char *param;
@@ -442,9 +429,8 @@ static void two_samples_are_told_where_they_make_coefficients(void **state)
 }
 
 /* Two of four are half of them. */
-static void levels_are_warned_of_where_more_than_half_are_walks(void **state)
+TEST(levels_are_warned_of_where_more_than_half_are_walks)
 {
-    (void)state;
     enum { SERIES = 4, SAMPLES = 200 };
     for (size_t walks = 2; walks <= 3; walks++) {
         struct sheet sheet = sheet_new(SERIES, SAMPLES, true, DTYPE_F64);
@@ -461,9 +447,8 @@ static void levels_are_warned_of_where_more_than_half_are_walks(void **state)
     }
 }
 
-static void series_that_are_one_are_told(void **state)
+TEST(series_that_are_one_are_told)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) { /* one pair; of two samples; all three; alike but for noise */
         struct sheet sheet = sheet_new(5, k == 1 ? 2 : 30, true, DTYPE_F64);
         const size_t n = sheet.info.cells_per_line;
@@ -491,9 +476,8 @@ static void series_that_are_one_are_told(void **state)
     }
 }
 
-static void a_single_series_has_empty_results(void **state)
+TEST(a_single_series_has_empty_results)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet =
             k == 0 ? sheet_new(1, 30, true, DTYPE_F64) : sheet_new(30, 1, false, DTYPE_F64);
@@ -509,9 +493,8 @@ static void a_single_series_has_empty_results(void **state)
     }
 }
 
-static void pairs_without_common_samples_are_counted(void **state)
+TEST(pairs_without_common_samples_are_counted)
 {
-    (void)state;
     struct sheet sheet = sheet_new(3, 8, true, DTYPE_F64);
     for (size_t t = 0; t < 8; t++) {
         sheet.cells[(t < 4 ? 0 : 8) + t] = NAN; /* series 0 has the second half, 1 the first */
@@ -525,24 +508,5 @@ static void pairs_without_common_samples_are_counted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_of_the_series_are_those_of_their_definition),
-        cmocka_unit_test(deviations_of_fewer_than_two_values_are_nan),
-        cmocka_unit_test(pairs_are_the_top_and_those_that_reach_the_threshold),
-        cmocka_unit_test(ties_are_cut_by_place_however_many_they_are),
-        cmocka_unit_test(pairs_of_f32_are_those_of_the_exact_matrix),
-        cmocka_unit_test(ties_of_f32_beyond_what_is_held_are_sifted),
-        cmocka_unit_test(the_summary_is_that_of_the_matrix),
-        cmocka_unit_test(a_series_unlike_the_others_is_an_anomaly),
-        cmocka_unit_test(series_alike_do_not_stand_out_and_noise_does),
-        cmocka_unit_test(small_groups_and_few_series_do_not_stand_out),
-        cmocka_unit_test(series_that_differ_by_rounding_alone_are_no_anomaly),
-        cmocka_unit_test(levels_of_random_walks_are_warned_of),
-        cmocka_unit_test(levels_are_warned_of_where_more_than_half_are_walks),
-        cmocka_unit_test(two_samples_are_told_where_they_make_coefficients),
-        cmocka_unit_test(series_that_are_one_are_told),
-        cmocka_unit_test(a_single_series_has_empty_results),
-        cmocka_unit_test(pairs_without_common_samples_are_counted),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

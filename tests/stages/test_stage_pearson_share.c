@@ -51,9 +51,8 @@ static void expect_same_bytes(struct sheet *sheet)
     sheet_free(sheet);
 }
 
-static void helpers_change_no_byte_of_any_size(void **state)
+TEST(helpers_change_no_byte_of_any_size)
 {
-    (void)state;
     static const struct {
         size_t series, samples;
     } sizes[] = {{1, 40}, {2, 40}, {31, 40}, {32, 40}, {33, 40}, {257, 40}, {1100, 20}};
@@ -68,9 +67,8 @@ static void helpers_change_no_byte_of_any_size(void **state)
 }
 
 /* Panels of 64 series. */
-static void helpers_change_no_byte_of_several_panels(void **state)
+TEST(helpers_change_no_byte_of_several_panels)
 {
-    (void)state;
     const size_t series = 257, samples = under_test_size(4100, 40);
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = lines_of(series, samples, DTYPE_F64,
@@ -80,9 +78,8 @@ static void helpers_change_no_byte_of_several_panels(void **state)
     }
 }
 
-static void helpers_change_no_byte_of_increments(void **state)
+TEST(helpers_change_no_byte_of_increments)
 {
-    (void)state;
     struct sheet sheet = lines_of(1100, 21, DTYPE_F64, "precision=exact", true);
     sheet_set(&sheet, "diff=step");
     sheet.cut = 3000;
@@ -90,9 +87,8 @@ static void helpers_change_no_byte_of_increments(void **state)
 }
 
 /* They come once all lines have been turned, when one panel is done. */
-static void helpers_change_no_byte_of_turned_columns(void **state)
+TEST(helpers_change_no_byte_of_turned_columns)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         struct sheet sheet = table_of(1100, 60, false, DTYPE_F64,
                                       k % 2 == 0 ? "precision=exact" : "precision=f32", k / 2 == 0);
@@ -128,9 +124,8 @@ static size_t wanted(size_t lines, bool known, size_t cells, const char *series,
 }
 
 /* The CPU's rate is 1e10 a second: a quarter of a second of it for each is 2.5e9. */
-static void helpers_are_wanted_where_all_have_enough_to_do(void **state)
+TEST(helpers_are_wanted_where_all_have_enough_to_do)
 {
-    (void)state;
     static const struct {
         size_t lines, cells, most, wanted;
     } cases[] = {
@@ -153,9 +148,8 @@ static void helpers_are_wanted_where_all_have_enough_to_do(void **state)
     }
 }
 
-static void no_helpers_are_wanted_for_other_tables(void **state)
+TEST(no_helpers_are_wanted_for_other_tables)
 {
-    (void)state;
     struct stage_need need;
     assert_int_equal(wanted(100000, false, 100000, "series=rows", 7, &need), 0);
     assert_int_equal(need.helper_bytes, 0);
@@ -167,13 +161,5 @@ static void no_helpers_are_wanted_for_other_tables(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(helpers_change_no_byte_of_any_size),
-        cmocka_unit_test(helpers_change_no_byte_of_several_panels),
-        cmocka_unit_test(helpers_change_no_byte_of_increments),
-        cmocka_unit_test(helpers_change_no_byte_of_turned_columns),
-        cmocka_unit_test(helpers_are_wanted_where_all_have_enough_to_do),
-        cmocka_unit_test(no_helpers_are_wanted_for_other_tables),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

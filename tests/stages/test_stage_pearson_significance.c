@@ -142,9 +142,8 @@ static void check_q(const struct table *t)
     sheet_free(&sheet);
 }
 
-static void q_is_that_of_benjamini_and_hochberg(void **state)
+TEST(q_is_that_of_benjamini_and_hochberg)
 {
-    (void)state;
     static const struct table tables[] = {
         {.name = "noise", .fill = NOISE, .n_series = 80, .n_samples = 40},
         {.name = "few of noise", .n_series = 80, .n_samples = 40, .params = {"top=3"}},
@@ -232,9 +231,8 @@ static void q_is_that_of_benjamini_and_hochberg(void **state)
 }
 
 /* Few columns in slabs, which on the CPU know the samples of all their pairs. */
-static void q_of_few_columns_with_gaps_is_exact_on_the_cpu(void **state)
+TEST(q_of_few_columns_with_gaps_is_exact_on_the_cpu)
 {
-    (void)state;
     if (under_test_is_cpu()) {
         check_q(&(struct table){.name = "few slabs",
                                 .fill = RELATED,
@@ -248,9 +246,8 @@ static void q_of_few_columns_with_gaps_is_exact_on_the_cpu(void **state)
 }
 
 /* n (1 - a b) / (1 + a b) of lag-1 autocorrelations a and b. */
-static void samples_that_follow_each_other_count_less(void **state)
+TEST(samples_that_follow_each_other_count_less)
 {
-    (void)state;
     const struct table t = {.fill = WALKS, .n_series = 20, .n_samples = 200};
     struct sheet sheet = make(&t);
     struct outcome o = run_well(&sheet);
@@ -281,10 +278,5 @@ static void samples_that_follow_each_other_count_less(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(q_is_that_of_benjamini_and_hochberg),
-        cmocka_unit_test(q_of_few_columns_with_gaps_is_exact_on_the_cpu),
-        cmocka_unit_test(samples_that_follow_each_other_count_less),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

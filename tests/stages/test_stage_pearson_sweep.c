@@ -87,9 +87,8 @@ static void expect_as_held(struct sheet *sheet)
     sheet_free(sheet);
 }
 
-static void pairs_and_partners_are_those_of_the_matrix(void **state)
+TEST(pairs_and_partners_are_those_of_the_matrix)
 {
-    (void)state;
     for (size_t k = 0; k < 8; k++) {
         struct sheet sheet = many(k % 2 == 0, k / 2 % 2 == 0 ? "precision=exact" : "precision=f32");
         if (k >= 4) {
@@ -99,9 +98,8 @@ static void pairs_and_partners_are_those_of_the_matrix(void **state)
     }
 }
 
-static void so_are_those_of_ranks_and_of_increments(void **state)
+TEST(so_are_those_of_ranks_and_of_increments)
 {
-    (void)state;
     static const char *const ways[] = {"method=spearman", "diff=step"};
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = many(k == 0, "precision=exact");
@@ -111,9 +109,8 @@ static void so_are_those_of_ranks_and_of_increments(void **state)
 }
 
 /* Every |r| is 1: the first thousand are listed, from whichever panel. */
-static void ties_are_listed_in_their_order(void **state)
+TEST(ties_are_listed_in_their_order)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = sheet_new(SERIES, 2, true, DTYPE_F64);
         for (size_t s = 0; s < SERIES; s++) {
@@ -138,9 +135,8 @@ static void ties_are_listed_in_their_order(void **state)
 
 /* Of a text nobody knows how many series there will be; whether they are few enough to be held is
  * decided when all are there. */
-static void a_guess_decides_nothing(void **state)
+TEST(a_guess_decides_nothing)
 {
-    (void)state;
     static const size_t guesses[] = {10, SERIES / 2, 3 * SERIES};
     for (size_t k = 0; k < 3; k++) {
         struct sheet sheet = many(true, k == 1 ? "precision=f32" : "precision=exact");
@@ -159,9 +155,8 @@ static void a_guess_decides_nothing(void **state)
 }
 
 /* They come while series do, or between panels. */
-static void several_devices_give_the_bytes_of_one(void **state)
+TEST(several_devices_give_the_bytes_of_one)
 {
-    (void)state;
     static const size_t helpers[] = {1, 2, 3, 6};
     for (size_t gaps = 0; gaps < 2; gaps++) {
         struct sheet sheet = many(true, gaps == 0 ? "precision=exact" : "precision=f32");
@@ -209,9 +204,8 @@ static double planned(size_t lines, const char *precision)
     return (double)need.memory_bytes + (double)need.host_bytes;
 }
 
-static void memory_grows_with_the_number_of_series(void **state)
+TEST(memory_grows_with_the_number_of_series)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         const char *const precision = k == 0 ? "precision=exact" : "precision=f32";
         const double some = planned(100000, precision), more = planned(200000, precision);
@@ -222,13 +216,5 @@ static void memory_grows_with_the_number_of_series(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_and_partners_are_those_of_the_matrix),
-        cmocka_unit_test(so_are_those_of_ranks_and_of_increments),
-        cmocka_unit_test(ties_are_listed_in_their_order),
-        cmocka_unit_test(a_guess_decides_nothing),
-        cmocka_unit_test(several_devices_give_the_bytes_of_one),
-        cmocka_unit_test(memory_grows_with_the_number_of_series),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

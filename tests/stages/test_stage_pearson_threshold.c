@@ -40,9 +40,8 @@ static void check_listed(struct sheet *sheet, const char *top, double threshold,
     sheet->params[1] = sheet->params[2] = NULL;
 }
 
-static void pairs_that_meet_the_threshold_exactly_are_listed(void **state)
+TEST(pairs_that_meet_the_threshold_exactly_are_listed)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = shape_of(SERIES, SAMPLES, k == 0, DTYPE_F64);
         double *r = strengths(&sheet);
@@ -62,9 +61,8 @@ static void pairs_that_meet_the_threshold_exactly_are_listed(void **state)
 
 /* Floats lie on either side of the coefficients. The margin is ten times what the exact ones may
  * differ by. */
-static void pairs_that_meet_the_threshold_are_listed_whatever_floats_say(void **state)
+TEST(pairs_that_meet_the_threshold_are_listed_whatever_floats_say)
 {
-    (void)state;
     const double margin = 1e-11;
     size_t n_tried = 0;
     struct sheet sheet = shape_of(SERIES, SAMPLES, true, DTYPE_F64);
@@ -84,9 +82,5 @@ static void pairs_that_meet_the_threshold_are_listed_whatever_floats_say(void **
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_that_meet_the_threshold_exactly_are_listed),
-        cmocka_unit_test(pairs_that_meet_the_threshold_are_listed_whatever_floats_say),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

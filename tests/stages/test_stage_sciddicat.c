@@ -11,9 +11,8 @@
 
 #include <fcntl.h>
 
-static void stage_sciddicat_matches_the_reference_on_every_shape(void **state)
+TEST(stage_sciddicat_matches_the_reference_on_every_shape)
 {
-    (void)state;
     static const size_t shapes[][2] = {{1, 1}, {1, 9}, {9, 1},   {2, 2},    {3, 3},
                                        {4, 7}, {5, 5}, {33, 31}, {257, 12}, {70, 300}};
     static const char *const policies[] = {"nodata=wall", "nodata=sink", "nodata=compat"};
@@ -31,9 +30,8 @@ static void stage_sciddicat_matches_the_reference_on_every_shape(void **state)
     }
 }
 
-static void stage_sciddicat_takes_its_parameters_to_the_kernels(void **state)
+TEST(stage_sciddicat_takes_its_parameters_to_the_kernels)
 {
-    (void)state;
     struct slide s = terrain(3, 30, 40, 0.5, 0.05);
     const struct expected e = {SCIDDICAT_SINK, 0.25, 0.125, 31};
     const char *const params[] = {"steps=31", "p_epsilon=0.25", "p_r=0.125", "nodata=sink"};
@@ -42,9 +40,8 @@ static void stage_sciddicat_takes_its_parameters_to_the_kernels(void **state)
     slide_free(&s);
 }
 
-static void stage_sciddicat_does_not_depend_on_how_the_numbers_come(void **state)
+TEST(stage_sciddicat_does_not_depend_on_how_the_numbers_come)
 {
-    (void)state;
     static const size_t cuts[] = {0, 1, 2, 7, 40, 41, 1199};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         for (unsigned how = 0; how < 8; how++) {
@@ -73,9 +70,8 @@ static void stage_sciddicat_does_not_depend_on_how_the_numbers_come(void **state
     }
 }
 
-static void stage_sciddicat_gives_the_same_bytes_for_any_number_of_threads(void **state)
+TEST(stage_sciddicat_gives_the_same_bytes_for_any_number_of_threads)
 {
-    (void)state;
     struct bytes all[3];
     for (size_t i = 0; i < 3; i++) {
         struct slide s =
@@ -98,9 +94,8 @@ static void stage_sciddicat_gives_the_same_bytes_for_any_number_of_threads(void 
     bytes_free(&all[0]);
 }
 
-static void rasters_hold_the_nearest_floats_when_asked_for(void **state)
+TEST(rasters_hold_the_nearest_floats_when_asked_for)
 {
-    (void)state;
     static const char *const names[][2] = {{"thickness.tif", "thickness.asc.gz"},
                                            {"max_thickness.tif", "max_thickness.asc.gz"}};
     for (size_t format = 0; format < 2; format++) {
@@ -125,9 +120,8 @@ static void rasters_hold_the_nearest_floats_when_asked_for(void **state)
     }
 }
 
-static void rasters_carry_place_and_nodata(void **state)
+TEST(rasters_carry_place_and_nodata)
 {
-    (void)state;
     static const struct {
         const char *name;
         double nodata;
@@ -159,9 +153,8 @@ static void rasters_carry_place_and_nodata(void **state)
 }
 
 /* A number for NODATA may be any, also one towards which every flow would be lost in rounding. */
-static void the_number_that_stands_for_nodata_does_not_matter(void **state)
+TEST(the_number_that_stands_for_nodata_does_not_matter)
 {
-    (void)state;
     static const double numbers[] = {-9999, 0, 32767, -3.4028234663852886e38, 1e300, NAN, INFINITY};
     static const char *const policies[] = {"nodata=wall", "nodata=sink"};
     for (size_t p = 0; p < 2; p++) {
@@ -193,9 +186,8 @@ static void the_number_that_stands_for_nodata_does_not_matter(void **state)
     }
 }
 
-static void the_plan_covers_what_is_taken_of_the_backend(void **state)
+TEST(the_plan_covers_what_is_taken_of_the_backend)
 {
-    (void)state;
     static const size_t shapes[][2] = {{1, 1}, {3, 5}, {100, 70}, {700, 300}, {1, 5000}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct slide s = terrain(16, shapes[i][0], shapes[i][1], 0.1, 0);
@@ -215,9 +207,8 @@ static void the_plan_covers_what_is_taken_of_the_backend(void **state)
     }
 }
 
-static void a_failed_allocation_leaves_nothing(void **state)
+TEST(a_failed_allocation_leaves_nothing)
 {
-    (void)state;
     struct slide s = terrain(17, 20, 20, 0.3, 0.1);
     s.params[0] = "steps=3";
     struct outcome o = run_well(&s);
@@ -260,9 +251,8 @@ static bool read_tessina(const char *name, struct reading *out)
     return true;
 }
 
-static void stage_sciddicat_gives_the_hashes_of_the_tessina_landslide(void **state)
+TEST(stage_sciddicat_gives_the_hashes_of_the_tessina_landslide)
 {
-    (void)state;
     static const struct {
         const char *steps;
         uint64_t hash;
@@ -294,17 +284,5 @@ static void stage_sciddicat_gives_the_hashes_of_the_tessina_landslide(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stage_sciddicat_matches_the_reference_on_every_shape),
-        cmocka_unit_test(stage_sciddicat_takes_its_parameters_to_the_kernels),
-        cmocka_unit_test(stage_sciddicat_does_not_depend_on_how_the_numbers_come),
-        cmocka_unit_test(stage_sciddicat_gives_the_same_bytes_for_any_number_of_threads),
-        cmocka_unit_test(rasters_hold_the_nearest_floats_when_asked_for),
-        cmocka_unit_test(rasters_carry_place_and_nodata),
-        cmocka_unit_test(the_number_that_stands_for_nodata_does_not_matter),
-        cmocka_unit_test(the_plan_covers_what_is_taken_of_the_backend),
-        cmocka_unit_test(a_failed_allocation_leaves_nothing),
-        cmocka_unit_test(stage_sciddicat_gives_the_hashes_of_the_tessina_landslide),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

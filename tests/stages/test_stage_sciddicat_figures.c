@@ -35,9 +35,8 @@ static size_t read_mass_balance(const struct outcome *o, struct balance_row *row
     return n;
 }
 
-static void the_mass_balance_has_a_row_a_report(void **state)
+TEST(the_mass_balance_has_a_row_a_report)
 {
-    (void)state;
     static const struct {
         const char *steps, *every;
         size_t n;
@@ -87,9 +86,8 @@ static enum status losing_advance(struct queue *q, void *run, uint64_t n,
     return st;
 }
 
-static void a_mass_that_does_not_balance_is_a_fault_of_leat(void **state)
+TEST(a_mass_that_does_not_balance_is_a_fault_of_leat)
 {
-    (void)state;
     struct slide s = slope(20, 15, 4, 7);
     struct sciddicat_kernels losing = *counted.ops.sciddicat;
     const struct sciddicat_kernels *const good = counted.ops.sciddicat;
@@ -106,9 +104,8 @@ static void a_mass_that_does_not_balance_is_a_fault_of_leat(void **state)
 }
 
 /* With nothing that adheres, thicknesses come down to the rounding of altitudes. */
-static void the_mass_balances_without_adherence(void **state)
+TEST(the_mass_balances_without_adherence)
 {
-    (void)state;
     struct slide s = slope(40, 15, 4, 7);
     for (size_t k = 0; k < slide_cells(&s); k++) {
         s.cells[DEM][k] += 1e6;
@@ -120,9 +117,8 @@ static void the_mass_balances_without_adherence(void **state)
     slide_free(&s);
 }
 
-static void figures_are_those_of_a_slide_down_a_gutter(void **state)
+TEST(figures_are_those_of_a_slide_down_a_gutter)
 {
-    (void)state;
     struct slide s = slope(12, 5, 2, 2);
     for (size_t k = 0; k < slide_cells(&s); k++) {
         s.cells[DEM][k] += k % 5 == 2 ? 0 : 100;
@@ -150,9 +146,8 @@ static void figures_are_those_of_a_slide_down_a_gutter(void **state)
 }
 
 /* Of several that are highest it is the first in the order of rows, wherever they lie. */
-static void the_crown_is_the_first_of_the_highest_cells(void **state)
+TEST(the_crown_is_the_first_of_the_highest_cells)
 {
-    (void)state;
     static const struct {
         size_t a[2], b[2]; /* row, column; a comes first */
     } cases[] = {{{2, 3}, {2, 7}}, {{2, 7}, {5, 3}}, {{2, 3}, {5, 7}}, {{2, 5}, {5, 5}}};
@@ -175,9 +170,8 @@ static void the_crown_is_the_first_of_the_highest_cells(void **state)
 }
 
 /* The lowest ground is level: whichever way the rows go, the toe is where the debris came to. */
-static void the_toe_is_the_farthest_of_the_lowest_cells(void **state)
+TEST(the_toe_is_the_farthest_of_the_lowest_cells)
 {
-    (void)state;
     for (int k = 0; k < 2; k++) {
         struct slide s = slope(12, 5, 0, 0);
         const size_t crown = k == 0 ? 2 : 9;
@@ -207,9 +201,8 @@ static bool is_null(const struct outcome *o, const char *key)
 }
 
 /* Debris that lies on NODATA never moves, and has no altitude. */
-static void no_figure_is_of_a_cell_without_an_altitude(void **state)
+TEST(no_figure_is_of_a_cell_without_an_altitude)
 {
-    (void)state;
     static const char *const policies[] = {"nodata=wall", "nodata=sink"};
     for (size_t i = 0; i < 4; i++) {
         struct slide s = slope(9, 12, 4, 4);
@@ -235,9 +228,8 @@ static void no_figure_is_of_a_cell_without_an_altitude(void **state)
 }
 
 /* Readers refuse such cells; what no double holds is null, and no want of memory. */
-static void figures_beyond_doubles_are_null(void **state)
+TEST(figures_beyond_doubles_are_null)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.params[0] = "steps=10";
     for (int part = 0; part < 2; part++) {
@@ -257,9 +249,8 @@ static void figures_beyond_doubles_are_null(void **state)
 }
 
 /* -3.4e38 is told with few digits by one tool and with many by another. */
-static void nodata_beyond_all_measure_is_known_by_any_of_its_digits(void **state)
+TEST(nodata_beyond_all_measure_is_known_by_any_of_its_digits)
 {
-    (void)state;
     static const double told[] = {-3.4028234663852886e38, -3.402823e38, -1.797693e308};
     static const double cells[] = {-3.402823e38, -3.4028234663852886e38, -1.7976931348623157e308};
     for (size_t i = 0; i < 3; i++) {
@@ -278,9 +269,8 @@ static void nodata_beyond_all_measure_is_known_by_any_of_its_digits(void **state
     }
 }
 
-static void the_last_step_is_measured(void **state)
+TEST(the_last_step_is_measured)
 {
-    (void)state;
     struct slide s = slope(30, 15, 4, 7);
     const size_t n = slide_cells(&s);
     s.params[0] = "steps=11";
@@ -306,9 +296,8 @@ static void the_last_step_is_measured(void **state)
 }
 
 /* Less than a thousandth of what adheres is creep; less than a thousandth of a percent is rest. */
-static void a_last_step_that_moves_more_than_creep_is_told(void **state)
+TEST(a_last_step_that_moves_more_than_creep_is_told)
 {
-    (void)state;
     const double adheres = 0.3;
     size_t n_little = 0, n_creep = 0;
     for (size_t steps = 1; steps <= 40; steps++) {
@@ -333,18 +322,5 @@ static void a_last_step_that_moves_more_than_creep_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_mass_balance_has_a_row_a_report),
-        cmocka_unit_test(a_mass_that_does_not_balance_is_a_fault_of_leat),
-        cmocka_unit_test(the_mass_balances_without_adherence),
-        cmocka_unit_test(figures_are_those_of_a_slide_down_a_gutter),
-        cmocka_unit_test(the_crown_is_the_first_of_the_highest_cells),
-        cmocka_unit_test(the_toe_is_the_farthest_of_the_lowest_cells),
-        cmocka_unit_test(no_figure_is_of_a_cell_without_an_altitude),
-        cmocka_unit_test(figures_beyond_doubles_are_null),
-        cmocka_unit_test(nodata_beyond_all_measure_is_known_by_any_of_its_digits),
-        cmocka_unit_test(the_last_step_is_measured),
-        cmocka_unit_test(a_last_step_that_moves_more_than_creep_is_told),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -14,9 +14,8 @@ static size_t big_endian(const unsigned char *at)
     return (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
 }
 
-static void the_picture_is_bounded(void **state)
+TEST(the_picture_is_bounded)
 {
-    (void)state;
     static const size_t shapes[][2] = {{1, 1},     {2, 2},    {1, 50},   {50, 1},  {9, 12},
                                        {300, 200}, {3, 4000}, {1700, 8}, {700, 60}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -38,9 +37,8 @@ static void the_picture_is_bounded(void **state)
     }
 }
 
-static void the_picture_is_the_same_whichever_way_the_rows_go(void **state)
+TEST(the_picture_is_the_same_whichever_way_the_rows_go)
 {
-    (void)state;
     struct slide up = slope(9, 12, 3, 4), down = slope(9, 12, 3, 4);
     up.params[0] = down.params[0] = "steps=9";
     down.grids[DEM]->cell_y = down.grids[SOURCE]->cell_y = -10;
@@ -130,10 +128,9 @@ static struct slide gutter(double debris_m)
 }
 
 /* But for its coordinates: these stay in feet. */
-static void a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres(void **state)
+TEST(a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres)
 {
     static const char feet[] = "PROJCS[\"a\",UNIT[\"foot\",0.3048]],VERTCS[\"b\",UNIT[\"m\",1]]";
-    (void)state;
     struct dots d[2];
     for (int k = 0; k < 2; k++) {
         struct slide s = slope(9, 12, 3, 4);
@@ -161,10 +158,9 @@ static void a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres(void **s
     free(d[1].rgb);
 }
 
-static void what_adheres_is_a_film_on_thin_slides_too(void **state)
+TEST(what_adheres_is_a_film_on_thin_slides_too)
 {
     static const double debris_m[] = {0.05, 0.1, 2};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct slide s = gutter(debris_m[i]);
         s.params[0] = "steps=600";
@@ -182,11 +178,10 @@ static void what_adheres_is_a_film_on_thin_slides_too(void **state)
     }
 }
 
-static void the_legend_is_as_wide_as_its_text(void **state)
+TEST(the_legend_is_as_wide_as_its_text)
 {
     static const char *const epsilons[] = {"p_epsilon=0.005", "p_epsilon=0.0123",
                                            "p_epsilon=1.23e-7", "p_epsilon=1"};
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         struct slide s = gutter(2);
         s.params[0] = epsilons[i];
@@ -201,9 +196,8 @@ static void the_legend_is_as_wide_as_its_text(void **state)
     }
 }
 
-static void a_plane_has_one_shade_up_to_its_corners(void **state)
+TEST(a_plane_has_one_shade_up_to_its_corners)
 {
-    (void)state;
     struct slide s = slope(9, 20, 4, 10);
     for (size_t k = 0; k < slide_cells(&s); k++) {
         s.cells[DEM][k] = 1000 - 5 * (double)(k / 20) - 8 * (double)(k % 20);
@@ -225,9 +219,8 @@ static void a_plane_has_one_shade_up_to_its_corners(void **state)
     slide_free(&s);
 }
 
-static void cells_that_are_not_square_are_told_in_the_legend(void **state)
+TEST(cells_that_are_not_square_are_told_in_the_legend)
 {
-    (void)state;
     size_t ink[2];
     for (int k = 0; k < 2; k++) {
         struct slide s = gutter(2);
@@ -244,9 +237,8 @@ static void cells_that_are_not_square_are_told_in_the_legend(void **state)
 }
 
 /* Of 3000 columns, 601 are shown: those with numbers, or those around the debris. */
-static void a_map_of_a_part_of_the_grid_says_so(void **state)
+TEST(a_map_of_a_part_of_the_grid_says_so)
 {
-    (void)state;
     size_t ink[2];
     for (size_t k = 0; k < 2; k++) {
         struct slide s = slope(3, 3000, 1, 1500);
@@ -280,9 +272,8 @@ static void check_tick(const struct drawn_text *t, bool has_origin, double cell)
     }
 }
 
-static void the_texts_of_a_map_are_these(void **state)
+TEST(the_texts_of_a_map_are_these)
 {
-    (void)state;
     static const struct {
         double cell;
         bool has_origin;
@@ -326,9 +317,8 @@ static void the_texts_of_a_map_are_these(void **state)
 }
 
 /* Ink stands out from the darkest terrain, a steep slope turned from the light, by WCAG's 4.5. */
-static void ink_is_legible_on_the_darkest_terrain(void **state)
+TEST(ink_is_legible_on_the_darkest_terrain)
 {
-    (void)state;
     struct slide s = slope(30, 30, 15, 15);
     s.params[0] = "steps=0";
     for (size_t k = 0; k < slide_cells(&s); k++) {
@@ -351,9 +341,8 @@ static void ink_is_legible_on_the_darkest_terrain(void **state)
 }
 
 /* What a map says of its coordinates, by the text of its .prj or the keys of its GeoTIFF. */
-static void the_coordinate_system_is_named(void **state)
+TEST(the_coordinate_system_is_named)
 {
-    (void)state;
     static const uint16_t utm[] = {1, 1, 0, 1, 3072, 0, 1, 32632},
                           degrees[] = {1, 1, 0, 2, 1024, 0, 1, 2, 2048, 0, 1, 4326};
     static const struct {
@@ -396,9 +385,8 @@ static void the_coordinate_system_is_named(void **state)
 }
 
 /* Altitudes stand along their lines, which of a plane that rises to the south-east go upwards. */
-static void altitudes_stand_along_their_lines(void **state)
+TEST(altitudes_stand_along_their_lines)
 {
-    (void)state;
     struct slide s = slope(60, 60, 30, 30);
     s.params[0] = "steps=0";
     for (size_t k = 0; k < slide_cells(&s); k++) {
@@ -419,9 +407,8 @@ static void altitudes_stand_along_their_lines(void **state)
 }
 
 /* Where the row and the column meet along which they are put there is one altitude. */
-static void no_altitude_stands_on_another(void **state)
+TEST(no_altitude_stands_on_another)
 {
-    (void)state;
     for (size_t columns = 8; columns < 24; columns++) {
         struct slide s = slope(8, columns, 4, 4);
         s.params[0] = "steps=0";
@@ -443,9 +430,8 @@ static void no_altitude_stands_on_another(void **state)
     }
 }
 
-static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state)
+TEST(noise_has_no_contour_lines_and_a_slope_of_that_size_has)
 {
-    (void)state;
     for (int noise = 0; noise < 2; noise++) {
         struct slide s = slope(400, 400, 200, 200);
         s.params[0] = "steps=0";
@@ -461,9 +447,8 @@ static void noise_has_no_contour_lines_and_a_slope_of_that_size_has(void **state
     }
 }
 
-static void a_stopped_job_draws_no_map(void **state)
+TEST(a_stopped_job_draws_no_map)
 {
-    (void)state;
     static const int stop = 1;
     enum { N = 4 };
     struct queue queue = {.stop = &stop};
@@ -481,22 +466,5 @@ static void a_stopped_job_draws_no_map(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stopped_job_draws_no_map),
-        cmocka_unit_test(ink_is_legible_on_the_darkest_terrain),
-        cmocka_unit_test(the_coordinate_system_is_named),
-        cmocka_unit_test(altitudes_stand_along_their_lines),
-        cmocka_unit_test(no_altitude_stands_on_another),
-        cmocka_unit_test(noise_has_no_contour_lines_and_a_slope_of_that_size_has),
-        cmocka_unit_test(the_picture_is_bounded),
-        cmocka_unit_test(the_picture_is_the_same_whichever_way_the_rows_go),
-        cmocka_unit_test(a_map_in_feet_has_the_shades_and_the_scale_of_one_in_metres),
-        cmocka_unit_test(what_adheres_is_a_film_on_thin_slides_too),
-        cmocka_unit_test(the_legend_is_as_wide_as_its_text),
-        cmocka_unit_test(a_plane_has_one_shade_up_to_its_corners),
-        cmocka_unit_test(cells_that_are_not_square_are_told_in_the_legend),
-        cmocka_unit_test(a_map_of_a_part_of_the_grid_says_so),
-        cmocka_unit_test(the_texts_of_a_map_are_these),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

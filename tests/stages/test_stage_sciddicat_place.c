@@ -47,9 +47,8 @@ static void check_size(const char *which, const struct outcome *o, double metres
     }
 }
 
-static void the_unit_is_that_of_the_map_in_every_dialect(void **state)
+TEST(the_unit_is_that_of_the_map_in_every_dialect)
 {
-    (void)state;
     static const char in_us[] = "the map is in US survey feet by";
     static const struct {
         const char *prj;
@@ -122,9 +121,8 @@ static void add_keys(struct slide *s, const uint16_t *keys, double metres, const
         grid_add_tag(s->grids[DEM], GRID_GEO_ASCII, GRID_ASCII, strlen(text) + 1, text), STATUS_OK);
 }
 
-static void the_unit_of_keys_is_a_code_a_number_or_in_the_name_of_the_system(void **state)
+TEST(the_unit_of_keys_is_a_code_a_number_or_in_the_name_of_the_system)
 {
-    (void)state;
     enum { ASCII = GRID_GEO_ASCII, DOUBLES = GRID_GEO_DOUBLES };
     static const struct {
         uint16_t keys[20];
@@ -164,9 +162,8 @@ static void the_unit_of_keys_is_a_code_a_number_or_in_the_name_of_the_system(voi
 }
 
 /* Such a map often has its altitudes in feet, too. */
-static void altitudes_without_a_unit_on_a_map_in_feet_are_told(void **state)
+TEST(altitudes_without_a_unit_on_a_map_in_feet_are_told)
 {
-    (void)state;
     static const struct {
         const char *prj, *unit, *param;
         bool told;
@@ -191,9 +188,8 @@ static void altitudes_without_a_unit_on_a_map_in_feet_are_told(void **state)
 }
 
 /* Keys that name no unit: only systems that are known to be in metres are. */
-static void a_system_without_a_unit_is_known_by_its_code(void **state)
+TEST(a_system_without_a_unit_is_known_by_its_code)
 {
-    (void)state;
     static const struct {
         uint16_t n_keys, model, system;
         bool metres;
@@ -220,12 +216,11 @@ static void a_system_without_a_unit_is_known_by_its_code(void **state)
 }
 
 /* A .prj has up to 64 KiB, of anything; what is not closed ends with it. */
-static void texts_of_any_shape_are_read_to_their_end(void **state)
+TEST(texts_of_any_shape_are_read_to_their_end)
 {
     static const char *const pieces[] = {"[",        "]",       "PROJCS[", "PROJCS[AXIS[", "UNIT[",
                                          "\"",       "A[B[]],", "AXIS(",   "VERT_CS[",     ",",
                                          "GEOGCS[]", "_",       "UNIT[,0"};
-    (void)state;
     double metres;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         const size_t n = strlen(pieces[i]), most = (((size_t)1 << 16) - 1) / n;
@@ -253,9 +248,8 @@ static double drop_of(struct slide *s, double metres, struct outcome *o)
     return summary_number(o, "drop_m");
 }
 
-static void altitudes_in_feet_are_converted(void **state)
+TEST(altitudes_in_feet_are_converted)
 {
-    (void)state;
     static const uint16_t feet[] = {1, 1, 0, 3, 1024, 0, 1, 1, 3076, 0, 1, 9001, 4099, 0, 1, 9003};
     static const uint16_t metres[] = {1,    1, 0, 3,    1024, 0, 1, 1,
                                       3076, 0, 1, 9001, 4099, 0, 1, 9001};
@@ -349,9 +343,8 @@ static void altitudes_in_feet_are_converted(void **state)
 }
 
 /* Thicknesses are in metres, but where their own band says otherwise; so are all results. */
-static void debris_in_feet_is_converted_where_its_band_says_so(void **state)
+TEST(debris_in_feet_is_converted_where_its_band_says_so)
 {
-    (void)state;
     static const struct {
         const char *unit;
         double metres;
@@ -380,9 +373,8 @@ static void debris_in_feet_is_converted_where_its_band_says_so(void **state)
 }
 
 /* Heights of another file's coordinate system say nothing of these. */
-static void the_unit_is_not_taken_with_the_place_of_the_source(void **state)
+TEST(the_unit_is_not_taken_with_the_place_of_the_source)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.params[0] = "steps=5";
     s.grids[DEM]->has_origin = false;
@@ -394,9 +386,8 @@ static void the_unit_is_not_taken_with_the_place_of_the_source(void **state)
     slide_free(&s);
 }
 
-static void a_prj_that_no_geotiff_carries_is_told(void **state)
+TEST(a_prj_that_no_geotiff_carries_is_told)
 {
-    (void)state;
     char tall[4000] = "PROJCS[\"";
     memset(tall + strlen(tall), 'x', 3000);
     strcat(tall, "\"," METRE "]");
@@ -448,9 +439,8 @@ static enum status places_agree(const double dem[6], const double source[6], cha
     return st;
 }
 
-static void grids_that_are_turned_or_mirrored_are_compared_too(void **state)
+TEST(grids_that_are_turned_or_mirrored_are_compared_too)
 {
-    (void)state;
     static const double north[6] = {10, 0, 1000, 0, -10, 2090}, turned[6] = {8, 6, 0, 6, -8, 0},
                         away[6] = {8, 6, 9000, 6, -8, 7000}, near[6] = {8, 6, 0.04, 6, -8, 0.04},
                         by_little[6] = {8, 6, 0.2, 6, -8, 0},
@@ -468,9 +458,8 @@ static void grids_that_are_turned_or_mirrored_are_compared_too(void **state)
 }
 
 /* Debris falls 3 rows and 4 columns down a gutter, on cells that are parallelograms. */
-static void areas_and_lengths_of_sheared_cells_are_those_on_the_map(void **state)
+TEST(areas_and_lengths_of_sheared_cells_are_those_on_the_map)
 {
-    (void)state;
     struct slide s = slope(9, 9, 2, 2);
     for (size_t row = 0; row < 9; row++) {
         for (size_t column = 0; column < 9; column++) {
@@ -500,10 +489,9 @@ static void areas_and_lengths_of_sheared_cells_are_those_on_the_map(void **state
     slide_free(&s);
 }
 
-static void a_turned_grid_of_points_lies_half_a_cell_further(void **state)
+TEST(a_turned_grid_of_points_lies_half_a_cell_further)
 {
     static const uint16_t point[] = {1, 1, 0, 1, 1025, 0, 1, 2};
-    (void)state;
     struct slide s = quiet(NULL);
     place(s.grids[DEM], 8, 6, 0, 6, -8, 0);
     struct grid *const g = s.grids[SOURCE];
@@ -524,9 +512,8 @@ static void a_turned_grid_of_points_lies_half_a_cell_further(void **state)
     slide_free(&s);
 }
 
-static void other_coordinate_systems_are_told(void **state)
+TEST(other_coordinate_systems_are_told)
 {
-    (void)state;
     static const uint16_t utm33[] = {1,    1, 0, 3,     1024, 0, 1, 1,
                                      3072, 0, 1, 32633, 3076, 0, 1, 9001};
     static const uint16_t utm32[] = {1,    1, 0, 3,     1024, 0, 1, 1,
@@ -576,9 +563,8 @@ static void other_coordinate_systems_are_told(void **state)
     slide_free(&s);
 }
 
-static void a_dem_without_a_place_takes_that_of_the_source(void **state)
+TEST(a_dem_without_a_place_takes_that_of_the_source)
 {
-    (void)state;
     struct slide s = quiet(NULL);
     s.grids[DEM]->has_origin = false;
     s.grids[DEM]->cell_x = s.grids[DEM]->cell_y = 1;
@@ -642,13 +628,12 @@ static double ring_area(const struct outcome *o, double low[2], const char *syst
 }
 
 /* Rows southwards, northwards, turned, mirrored, and without a place. */
-static void outlines_run_counterclockwise_on_the_map_however_it_lies(void **state)
+TEST(outlines_run_counterclockwise_on_the_map_however_it_lies)
 {
     static const double turned[6] = {6, 8, 500, 8, -6, 900},
                         mirrored[6] = {-10, 0, 500, 0, -10, 900};
     static const double low[][2] = {{1040, 2040}, {1040, 2040}, {556, 902}, {450, 850}, {4.5, 4.5}};
     static const uint16_t keys[] = {1, 1, 0, 1, 3072, 0, 1, 32633};
-    (void)state;
     for (size_t k = 0; k < 5; k++) {
         struct slide s = slope(9, 12, 4, 4);
         const char *const params[] = {"steps=0", "outline=geojson", "figure=none"};
@@ -679,22 +664,5 @@ static void outlines_run_counterclockwise_on_the_map_however_it_lies(void **stat
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_unit_is_that_of_the_map_in_every_dialect),
-        cmocka_unit_test(the_unit_of_keys_is_a_code_a_number_or_in_the_name_of_the_system),
-        cmocka_unit_test(altitudes_without_a_unit_on_a_map_in_feet_are_told),
-        cmocka_unit_test(a_system_without_a_unit_is_known_by_its_code),
-        cmocka_unit_test(texts_of_any_shape_are_read_to_their_end),
-        cmocka_unit_test(altitudes_in_feet_are_converted),
-        cmocka_unit_test(debris_in_feet_is_converted_where_its_band_says_so),
-        cmocka_unit_test(the_unit_is_not_taken_with_the_place_of_the_source),
-        cmocka_unit_test(a_prj_that_no_geotiff_carries_is_told),
-        cmocka_unit_test(grids_that_are_turned_or_mirrored_are_compared_too),
-        cmocka_unit_test(areas_and_lengths_of_sheared_cells_are_those_on_the_map),
-        cmocka_unit_test(a_turned_grid_of_points_lies_half_a_cell_further),
-        cmocka_unit_test(other_coordinate_systems_are_told),
-        cmocka_unit_test(a_dem_without_a_place_takes_that_of_the_source),
-        cmocka_unit_test(outlines_run_counterclockwise_on_the_map_however_it_lies),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

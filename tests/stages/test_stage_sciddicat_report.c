@@ -7,9 +7,8 @@
 /* --- what is refused ----------------------------------------------------------------------------
  */
 
-static void cells_that_cannot_be_are_named_by_row_and_column(void **state)
+TEST(cells_that_cannot_be_are_named_by_row_and_column)
 {
-    (void)state;
     static const struct {
         int part;
         double value;
@@ -35,9 +34,8 @@ static void cells_that_cannot_be_are_named_by_row_and_column(void **state)
     }
 }
 
-static void minus_zero_is_no_debris(void **state)
+TEST(minus_zero_is_no_debris)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.params[0] = "steps=0";
     for (size_t k = 0; k < slide_cells(&s); k++) {
@@ -54,9 +52,8 @@ static void minus_zero_is_no_debris(void **state)
     slide_free(&s);
 }
 
-static void compat_refuses_nodata_that_is_no_altitude(void **state)
+TEST(compat_refuses_nodata_that_is_no_altitude)
 {
-    (void)state;
     static const double numbers[] = {NAN, INFINITY, -3.4028234663852886e38};
     for (size_t i = 0; i < 3; i++) {
         struct slide s = slope(9, 12, 4, 4);
@@ -73,9 +70,8 @@ static void compat_refuses_nodata_that_is_no_altitude(void **state)
 }
 
 /* Whether the file names a number for NODATA or none: nothing else can be meant. */
-static void nan_is_nodata_in_both_grids(void **state)
+TEST(nan_is_nodata_in_both_grids)
 {
-    (void)state;
     for (int has = 0; has < 2; has++) {
         struct slide s = slope(9, 12, 4, 4);
         s.grids[DEM]->has_nodata = s.grids[SOURCE]->has_nodata = has;
@@ -100,9 +96,8 @@ static void nan_is_nodata_in_both_grids(void **state)
     }
 }
 
-static void a_dem_without_altitudes_is_refused(void **state)
+TEST(a_dem_without_altitudes_is_refused)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     for (size_t k = 0; k < slide_cells(&s); k++) {
         s.cells[DEM][k] = -9999;
@@ -111,9 +106,8 @@ static void a_dem_without_altitudes_is_refused(void **state)
     slide_free(&s);
 }
 
-static void grids_that_do_not_fit_are_refused_before_any_number(void **state)
+TEST(grids_that_do_not_fit_are_refused_before_any_number)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.grids[SOURCE]->columns = 13;
     CHECK_REFUSED(&s, STATUS_BAD_INPUT, "shape", "dem.x is 9 rows x 12 columns",
@@ -133,9 +127,8 @@ static void grids_that_do_not_fit_are_refused_before_any_number(void **state)
     slide_free(&s);
 }
 
-static void tables_whose_rows_are_not_known_are_no_grids(void **state)
+TEST(tables_whose_rows_are_not_known_are_no_grids)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     for (int part = 0; part < 2; part++) {
         grid_free(s.grids[part]);
@@ -152,9 +145,8 @@ static void tables_whose_rows_are_not_known_are_no_grids(void **state)
     slide_free(&s);
 }
 
-static void too_many_cells_are_refused(void **state)
+TEST(too_many_cells_are_refused)
 {
-    (void)state;
     static const size_t sides[][2] = {{65536, 32769}, {SIZE_MAX / 2, 3}};
     for (size_t i = 0; i < 2; i++) {
         struct slide s = slope(3, 3, 1, 1);
@@ -170,9 +162,8 @@ static void too_many_cells_are_refused(void **state)
 /* --- warnings -----------------------------------------------------------------------------------
  */
 
-static void debris_that_cannot_move_is_told(void **state)
+TEST(debris_that_cannot_move_is_told)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.cells[SOURCE][3] = 1;
     s.cells[SOURCE][8 * 12 + 4] = 2.5;
@@ -193,9 +184,8 @@ static void debris_that_cannot_move_is_told(void **state)
     slide_free(&s);
 }
 
-static void quiet_jobs_warn_of_nothing(void **state)
+TEST(quiet_jobs_warn_of_nothing)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.cells[SOURCE][4 * 12 + 4] = 0.0005; /* it adheres */
     s.params[0] = "steps=20";
@@ -205,9 +195,8 @@ static void quiet_jobs_warn_of_nothing(void **state)
     slide_free(&s);
 }
 
-static void scales_that_the_model_does_not_know_are_told(void **state)
+TEST(scales_that_the_model_does_not_know_are_told)
 {
-    (void)state;
     static const uint16_t degrees[] = {1, 1, 0, 1, 1024, 0, 1, 2};
     static const uint16_t fathoms[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9014};
     static const uint16_t metres[] = {1, 1, 0, 2, 1024, 0, 1, 1, 3076, 0, 1, 9001};
@@ -277,9 +266,8 @@ static bool notices(const struct slide *s, const char *text)
 }
 
 /* Beside a number for NODATA and without one; under compat every number is an altitude. */
-static void altitudes_that_look_like_codes_are_told(void **state)
+TEST(altitudes_that_look_like_codes_are_told)
 {
-    (void)state;
     static const char *const policies[] = {"nodata=wall", "nodata=sink", "nodata=compat"};
     for (size_t i = 0; i < 3; i++) {
         for (int has = 0; has < 2; has++) {
@@ -311,9 +299,8 @@ static struct slide exchanged_slide(void)
     return s;
 }
 
-static void exchanged_grids_are_told_whichever_has_nodata(void **state)
+TEST(exchanged_grids_are_told_whichever_has_nodata)
 {
-    (void)state;
     static const char exchanged[] = "the two files seem to be exchanged";
     for (unsigned in = 0; in < 4; in++) { /* a fifth of the cells, in neither, one or both */
         struct slide s = exchanged_slide();
@@ -356,9 +343,8 @@ static void exchanged_grids_are_told_whichever_has_nodata(void **state)
     slide_free(&s);
 }
 
-static void cells_that_are_not_square_are_told(void **state)
+TEST(cells_that_are_not_square_are_told)
 {
-    (void)state;
     static const struct {
         double height;
         const char *told; /* NULL: square but for rounding */
@@ -377,9 +363,8 @@ static void cells_that_are_not_square_are_told(void **state)
 }
 
 /* The ring takes debris, whatever its cells are. */
-static void nodata_within_the_map_alone_dams_debris(void **state)
+TEST(nodata_within_the_map_alone_dams_debris)
 {
-    (void)state;
     for (int within = 0; within < 2; within++) {
         struct slide s = slope(9, 12, 6, 4);
         for (size_t j = 0; j < 12; j++) {
@@ -394,9 +379,8 @@ static void nodata_within_the_map_alone_dams_debris(void **state)
 }
 
 /* NODATA beneath the debris, whose altitude nobody knows, hides no step at its other sides. */
-static void debris_that_its_altitudes_lack_is_told_beside_nodata_too(void **state)
+TEST(debris_that_its_altitudes_lack_is_told_beside_nodata_too)
 {
-    (void)state;
     enum { SIDE = 40 };
     for (int has_nodata = 0; has_nodata < 2; has_nodata++) {
         struct slide s = slide_new(SIDE, SIDE);
@@ -416,9 +400,8 @@ static void debris_that_its_altitudes_lack_is_told_beside_nodata_too(void **stat
 
 /* What the user calls NODATA is not an altitude: as one it would be a pit that swallows the slide.
  */
-static void compat_and_a_missing_value_exclude_one_another(void **state)
+TEST(compat_and_a_missing_value_exclude_one_another)
 {
-    (void)state;
     struct slide s = slope(9, 12, 4, 4);
     s.has_missing_value = true;
     s.params[0] = "nodata=compat";
@@ -433,24 +416,5 @@ static void compat_and_a_missing_value_exclude_one_another(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cells_that_cannot_be_are_named_by_row_and_column),
-        cmocka_unit_test(minus_zero_is_no_debris),
-        cmocka_unit_test(compat_refuses_nodata_that_is_no_altitude),
-        cmocka_unit_test(compat_and_a_missing_value_exclude_one_another),
-        cmocka_unit_test(nan_is_nodata_in_both_grids),
-        cmocka_unit_test(a_dem_without_altitudes_is_refused),
-        cmocka_unit_test(grids_that_do_not_fit_are_refused_before_any_number),
-        cmocka_unit_test(tables_whose_rows_are_not_known_are_no_grids),
-        cmocka_unit_test(too_many_cells_are_refused),
-        cmocka_unit_test(debris_that_cannot_move_is_told),
-        cmocka_unit_test(quiet_jobs_warn_of_nothing),
-        cmocka_unit_test(scales_that_the_model_does_not_know_are_told),
-        cmocka_unit_test(altitudes_that_look_like_codes_are_told),
-        cmocka_unit_test(exchanged_grids_are_told_whichever_has_nodata),
-        cmocka_unit_test(cells_that_are_not_square_are_told),
-        cmocka_unit_test(nodata_within_the_map_alone_dams_debris),
-        cmocka_unit_test(debris_that_its_altitudes_lack_is_told_beside_nodata_too),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

@@ -166,9 +166,8 @@ static void cut_after(struct slide *s, size_t step, size_t n_helpers, uint64_t n
     bytes_free(&place.kept);
 }
 
-static void a_job_that_was_cut_off_goes_on_with_the_same_bytes(void **state)
+TEST(a_job_that_was_cut_off_goes_on_with_the_same_bytes)
 {
-    (void)state;
     static const char *const policies[] = {"nodata=wall", "nodata=sink", "nodata=compat"};
     static const size_t steps[] = {1, 2, 20, 39};
     for (size_t p = 0; p < 3; p++) {
@@ -184,9 +183,8 @@ static void a_job_that_was_cut_off_goes_on_with_the_same_bytes(void **state)
     }
 }
 
-static void it_makes_no_step_twice_that_the_state_has(void **state)
+TEST(it_makes_no_step_twice_that_the_state_has)
 {
-    (void)state;
     struct slide s = terrain(9, 50, 60, 0.2, 0);
     s.params[0] = "steps=40";
     s.params[1] = "checkpoint=1";
@@ -198,9 +196,8 @@ static void it_makes_no_step_twice_that_the_state_has(void **state)
     slide_free(&s);
 }
 
-static void helpers_take_part_before_and_after(void **state)
+TEST(helpers_take_part_before_and_after)
 {
-    (void)state;
     for (size_t n = 1; n <= SLIDE_HELPERS; n++) {
         struct slide s = terrain(9 + n, 90, 60, 0.2, 0.05);
         s.params[0] = "steps=40";
@@ -212,9 +209,8 @@ static void helpers_take_part_before_and_after(void **state)
     }
 }
 
-static void maps_of_any_shape_come_back(void **state)
+TEST(maps_of_any_shape_come_back)
 {
-    (void)state;
     static const size_t shapes[][2] = {{3, 3}, {3, 200}, {200, 3}, {5, 7}, {33, 65}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct slide s = slope(shapes[i][0], shapes[i][1], 1, 1);
@@ -226,9 +222,8 @@ static void maps_of_any_shape_come_back(void **state)
 }
 
 /* What ends early by rest does so at the same step. */
-static void rest_is_found_at_the_same_step(void **state)
+TEST(rest_is_found_at_the_same_step)
 {
-    (void)state;
     struct slide s = slide_new(7, 7);
     for (size_t k = 0; k < 49; k++) {
         s.cells[DEM][k] = 100;
@@ -243,9 +238,8 @@ static void rest_is_found_at_the_same_step(void **state)
     slide_free(&s);
 }
 
-static void of_several_runs_the_last_goes_on(void **state)
+TEST(of_several_runs_the_last_goes_on)
 {
-    (void)state;
     struct slide s = terrain(9, 30, 40, 0.2, 0);
     struct place place;
     s.params[0] = "steps=20";
@@ -269,9 +263,8 @@ static void of_several_runs_the_last_goes_on(void **state)
 /* --- when ----------------------------------------------------------------------------------------
  */
 
-static void it_is_kept_as_often_as_checkpoint_says(void **state)
+TEST(it_is_kept_as_often_as_checkpoint_says)
 {
-    (void)state;
     static const struct {
         const char *params[2];
         size_t n_kept;
@@ -296,9 +289,8 @@ static void it_is_kept_as_often_as_checkpoint_says(void **state)
 }
 
 /* A state that the other job below has kept. */
-static void a_state_of_another_job_is_not_taken(void **state)
+TEST(a_state_of_another_job_is_not_taken)
 {
-    (void)state;
     static const char *const others[] = {"steps=41",        "p_r=0.4",        "p_epsilon=0.002",
                                          "nodata=sink",     "settle=7",       "report_every=3",
                                          "record_every=11", "probe=1115,2405"};
@@ -329,15 +321,5 @@ static void a_state_of_another_job_is_not_taken(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_was_cut_off_goes_on_with_the_same_bytes),
-        cmocka_unit_test(it_makes_no_step_twice_that_the_state_has),
-        cmocka_unit_test(helpers_take_part_before_and_after),
-        cmocka_unit_test(maps_of_any_shape_come_back),
-        cmocka_unit_test(rest_is_found_at_the_same_step),
-        cmocka_unit_test(of_several_runs_the_last_goes_on),
-        cmocka_unit_test(it_is_kept_as_often_as_checkpoint_says),
-        cmocka_unit_test(a_state_of_another_job_is_not_taken),
-    };
-    return UNDER_TEST_RUN(tests, open_paced, counted_close);
+    return UNDER_TEST_RUN(open_paced, counted_close);
 }

@@ -11,9 +11,8 @@
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void snapshots_are_what_a_run_of_so_many_steps_ends_with(void **state)
+TEST(snapshots_are_what_a_run_of_so_many_steps_ends_with)
 {
-    (void)state;
     struct slide s = terrain(9, 50, 60, 0.2, 0.05);
     s.params[0] = "steps=40";
     s.params[1] = "snapshot_every=15";
@@ -36,9 +35,8 @@ static void snapshots_are_what_a_run_of_so_many_steps_ends_with(void **state)
     slide_free(&s);
 }
 
-static void a_snapshot_of_the_last_step_is_the_thickness(void **state)
+TEST(a_snapshot_of_the_last_step_is_the_thickness)
 {
-    (void)state;
     struct slide s = terrain(9, 20, 20, 0.2, 0.05);
     s.params[0] = "steps=2000000";
     s.params[1] = "settle=1000000";
@@ -61,9 +59,8 @@ static void a_snapshot_of_the_last_step_is_the_thickness(void **state)
     slide_free(&s);
 }
 
-static void snapshots_change_nothing_else(void **state)
+TEST(snapshots_change_nothing_else)
 {
-    (void)state;
     static const char *const every[] = {"snapshot_every=0", "snapshot_every=4", "snapshot_every=5"};
     struct slide s = terrain(9, 50, 60, 0.2, 0.05);
     char *first = NULL;
@@ -98,9 +95,8 @@ static struct slide pit(void)
     return s;
 }
 
-static void settle_stops_when_nothing_moves_and_changes_no_bit(void **state)
+TEST(settle_stops_when_nothing_moves_and_changes_no_bit)
 {
-    (void)state;
     struct slide s = pit();
     const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 10};
     struct sciddicat_reference *const want = expect_slide(&s, &e);
@@ -122,9 +118,8 @@ static void settle_stops_when_nothing_moves_and_changes_no_bit(void **state)
     slide_free(&s);
 }
 
-static void settle_goes_on_while_something_moves(void **state)
+TEST(settle_goes_on_while_something_moves)
 {
-    (void)state;
     struct slide s = terrain(10, 40, 40, 0.3, 0);
     const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 20};
     s.params[0] = "steps=20";
@@ -133,9 +128,8 @@ static void settle_goes_on_while_something_moves(void **state)
     slide_free(&s);
 }
 
-static void long_runs_are_cut_into_calls_of_finish(void **state)
+TEST(long_runs_are_cut_into_calls_of_finish)
 {
-    (void)state;
     struct slide s = terrain(11, 24, 37, 0.3, 0);
     const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 9001};
     s.params[0] = "steps=9001"; /* more than two rounds */
@@ -223,9 +217,8 @@ static double a_second_at_first(size_t round)
     return round == 0 ? 1 : 0;
 }
 
-static void rounds_take_a_tenth_of_a_second(void **state)
+TEST(rounds_take_a_tenth_of_a_second)
 {
-    (void)state;
     run_paced(a_millisecond);
     for (size_t i = 1; i + 2 < paced.n_rounds;
          i++) { /* the first is a guess, the last two end it */
@@ -239,9 +232,8 @@ static void rounds_take_a_tenth_of_a_second(void **state)
     }
 }
 
-static void helpers_change_no_bit(void **state)
+TEST(helpers_change_no_bit)
 {
-    (void)state;
     for (size_t n = 1; n <= SLIDE_HELPERS; n++) {
         struct slide s = terrain(9 + n, 90, 60, 0.2, 0.05);
         s.params[0] = "steps=40";
@@ -264,9 +256,8 @@ static void helpers_change_no_bit(void **state)
 }
 
 /* 198 rows of 88 pieces (of the CPU) are busy: enough for eight devices. */
-static void helpers_are_wanted_where_all_have_enough_to_do_for_long_enough(void **state)
+TEST(helpers_are_wanted_where_all_have_enough_to_do_for_long_enough)
 {
-    (void)state;
     static const struct {
         const char *steps;
         double thickness;
@@ -294,9 +285,8 @@ static void helpers_are_wanted_where_all_have_enough_to_do_for_long_enough(void 
     }
 }
 
-static void no_steps_give_the_start(void **state)
+TEST(no_steps_give_the_start)
 {
-    (void)state;
     struct slide s = terrain(12, 20, 30, 0.3, 0.1);
     const struct expected e = {SCIDDICAT_WALL, 0.001, 0.5, 0};
     s.params[0] = "steps=0";
@@ -306,17 +296,5 @@ static void no_steps_give_the_start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(snapshots_are_what_a_run_of_so_many_steps_ends_with),
-        cmocka_unit_test(snapshots_change_nothing_else),
-        cmocka_unit_test(a_snapshot_of_the_last_step_is_the_thickness),
-        cmocka_unit_test(settle_stops_when_nothing_moves_and_changes_no_bit),
-        cmocka_unit_test(settle_goes_on_while_something_moves),
-        cmocka_unit_test(long_runs_are_cut_into_calls_of_finish),
-        cmocka_unit_test(rounds_take_a_tenth_of_a_second),
-        cmocka_unit_test(no_steps_give_the_start),
-        cmocka_unit_test(helpers_change_no_bit),
-        cmocka_unit_test(helpers_are_wanted_where_all_have_enough_to_do_for_long_enough),
-    };
-    return UNDER_TEST_RUN(tests, counted_open, counted_close);
+    return UNDER_TEST_RUN(counted_open, counted_close);
 }

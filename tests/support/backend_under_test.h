@@ -10,21 +10,16 @@
 #include "formats/base/dtype.h"
 #include "kernels/backend.h"
 #include "kernels/pearson/pearson.h"
+#include "tests/support/unit.h"
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <setjmp.h>
-
-#include <cmocka.h>
-
 /* Runs a program's tests on it: opens it and a queue, runs them between the group's setup and
  * teardown (or NULL), closes it. The exit code of main: 77 (said on stderr) when it is cuda and
  * there is no device, 1 when it could not be opened, or the number of tests that failed. */
-#define UNDER_TEST_RUN(tests, setup, teardown)                                                     \
-    under_test_run(tests, sizeof(tests) / sizeof((tests)[0]), setup, teardown)
+#define UNDER_TEST_RUN(setup, teardown) under_test_run(unit_tests, unit_count, setup, teardown)
 int under_test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction setup,
                    CMFixtureFunction teardown);
 

@@ -7,14 +7,11 @@
 
 #include "stages/stage.h"
 #include "tests/support/backend_under_test.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct {
     const struct backend_ops *real;

@@ -7,14 +7,11 @@
 #define LEAT_TESTS_DRAWN_TEXTS_H
 
 #include "formats/result/figure.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { DRAWN_MOST = 256 };
 

@@ -132,6 +132,6 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define INBOX_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
 
 #endif

@@ -10,11 +10,10 @@
 #include "stages/base/pull.h"
 #include "tests/support/patience.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/unit.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,8 +21,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { PATIENCE_MS = 1000 * WAIT_S };
 enum failing { NOWHERE, AT_PLAN, AT_OPEN, AT_PUSH, AT_FINISH, AT_PIECE };

@@ -6,21 +6,18 @@
 #define LEAT_TESTS_LIBRARY_SUPPORT_H
 
 #include "pipeline/library/leat.h"
+#include "tests/support/unit.h"
 
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { N = 900, D = 3, HEAPS = 5, NODES = 21, QUERIES = 600000 }; /* queries: two strips */
 

@@ -5,18 +5,15 @@
 #define LEAT_TESTS_PACK_SUPPORT_H
 
 #include "formats/pack/pack.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 enum { PIECE = PACK_PIECE_BYTES };
 

@@ -6,16 +6,13 @@
 #define LEAT_TESTS_PEARSON_SHEET_H
 
 #include "formats/table/table.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* --- a table in memory --------------------------------------------------------------------------
  */

@@ -5,6 +5,7 @@
 #define LEAT_TESTS_SUPPORT_PNG_SUPPORT_H
 
 #include "formats/base/bytes.h"
+#include "tests/support/unit.h"
 
 #include <png.h>
 #include <stdint.h>

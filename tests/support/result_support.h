@@ -5,16 +5,13 @@
 #define LEAT_TESTS_RESULT_SUPPORT_H
 
 #include "formats/result/result.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { PIECE = PACK_PIECE_BYTES };
 

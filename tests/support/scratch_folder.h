@@ -4,16 +4,14 @@
 #ifndef LEAT_TESTS_SCRATCH_FOLDER_H
 #define LEAT_TESTS_SCRATCH_FOLDER_H
 
+#include "tests/support/unit.h"
+
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char scratch_folder[] = "/tmp/leat-test-XXXXXX";
 

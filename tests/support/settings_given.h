@@ -5,13 +5,10 @@
 #define LEAT_TESTS_SETTINGS_GIVEN_H
 
 #include "pipeline/settings/settings.h"
+#include "tests/support/unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

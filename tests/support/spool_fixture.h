@@ -8,14 +8,11 @@
 #include "tests/support/patience.h"
 #include "tests/support/spool_fault.h"
 #include "tests/support/spool_support.h"
+#include "tests/support/unit.h"
 #include "watch/spool/spool.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #define OWNER "0123abcd" /* of its parts */
 
@@ -61,8 +58,8 @@ static inline int tear_down(void **state)
     return system(command);
 }
 
-#define TEST(name)           cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, set_up_in_memory, tear_down)
+#define SPOOL_TEST(name)           TEST_BETWEEN(name, set_up, tear_down)
+#define SPOOL_TEST_IN_MEMORY(name) TEST_BETWEEN(name, set_up_in_memory, tear_down)
 
 /* As after a restart. */
 static inline void recover(struct spool_recovery *r)

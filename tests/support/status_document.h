@@ -5,13 +5,11 @@
 #ifndef LEAT_TESTS_STATUS_DOCUMENT_H
 #define LEAT_TESTS_STATUS_DOCUMENT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "tests/support/unit.h"
+
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,9 @@
 
 #include "formats/base/bytes.h"
 #include "formats/table/table.h"
+#include "tests/support/unit.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,8 +17,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 /* A descriptor of a file that holds data[0 .. n), read from its start. */
 static inline int memory_file(const void *data, size_t n)

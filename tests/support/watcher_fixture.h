@@ -8,14 +8,11 @@
 #include "tests/support/patience.h"
 #include "tests/support/spool_fault.h"
 #include "tests/support/spool_support.h"
+#include "tests/support/unit.h"
 #include "watch/arrival/watcher_state.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 static char root[32], outside[32];
 static int root_fd;
@@ -167,6 +164,6 @@ static inline void move_out(const char *path)
     assert_int_equal(renameat(root_fd, path, AT_FDCWD, to), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define WATCHER_TEST(name) TEST_BETWEEN(name, set_up, tear_down)
 
 #endif

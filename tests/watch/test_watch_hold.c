@@ -28,9 +28,8 @@ static struct spool_job *found_job(void)
     return job;
 }
 
-static void a_hold_is_found_at_the_next_start_and_so_is_its_end(void **state)
+SPOOL_TEST(a_hold_is_found_at_the_next_start_and_so_is_its_end)
 {
-    (void)state;
     struct spool_job *job = new_claimed_job();
     assert_int_equal(spool_hold(s, job, false), STATUS_OK);
     assert_int_equal(spool_hold(s, job, true), STATUS_OK);
@@ -45,9 +44,8 @@ static void a_hold_is_found_at_the_next_start_and_so_is_its_end(void **state)
     spool_job_free(job);
 }
 
-static void a_held_job_that_ends_leaves_nothing(void **state)
+SPOOL_TEST(a_held_job_that_ends_leaves_nothing)
 {
-    (void)state;
     struct spool_job *job = new_claimed_job();
     assert_int_equal(spool_hold(s, job, true), STATUS_OK);
     work_on(job);
@@ -67,9 +65,8 @@ static void a_held_job_that_ends_leaves_nothing(void **state)
     nothing_is_left_over();
 }
 
-static void what_cannot_be_put_on_disk_is_said(void **state)
+SPOOL_TEST(what_cannot_be_put_on_disk_is_said)
 {
-    (void)state;
     struct spool_job *job = new_claimed_job();
     static const char *const steps[] = {"hold.record", "hold.folder"};
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
@@ -85,9 +82,8 @@ static void what_cannot_be_put_on_disk_is_said(void **state)
     spool_job_free(job);
 }
 
-static void a_hold_that_is_said_to_have_failed_holds_at_no_later_start(void **state)
+SPOOL_TEST(a_hold_that_is_said_to_have_failed_holds_at_no_later_start)
 {
-    (void)state;
     struct spool_job *job = new_claimed_job();
     unsigned n_failed = 0;
     bool is_reached = true;
@@ -126,9 +122,8 @@ static bool dies_at(struct spool_job *job, bool hold, unsigned long k, bool befo
     return WEXITSTATUS(how) == SPOOL_FAULT_DIED;
 }
 
-static void whatever_instant_it_dies_at_the_job_is_held_or_not(void **state)
+SPOOL_TEST(whatever_instant_it_dies_at_the_job_is_held_or_not)
 {
-    (void)state;
     struct spool_job *job = new_claimed_job();
     unsigned n = 0;
     for (int hold = 0; hold <= 1; hold++) {
@@ -153,9 +148,8 @@ static void whatever_instant_it_dies_at_the_job_is_held_or_not(void **state)
 }
 
 /* Whatever rewrites the record of a job that cannot be published now. */
-static void a_record_keeps_its_commit(void **state)
+SPOOL_TEST(a_record_keeps_its_commit)
 {
-    (void)state;
     struct spool_job *job = new_claimed_job();
     attempt(job);
     strcpy(spool_fault->fail_step, "publish.out");
@@ -175,13 +169,5 @@ static void a_record_keeps_its_commit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_hold_is_found_at_the_next_start_and_so_is_its_end),
-        TEST(a_held_job_that_ends_leaves_nothing),
-        TEST(what_cannot_be_put_on_disk_is_said),
-        TEST(a_record_keeps_its_commit),
-        TEST(a_hold_that_is_said_to_have_failed_holds_at_no_later_start),
-        TEST(whatever_instant_it_dies_at_the_job_is_held_or_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -66,9 +66,8 @@ static void are_left(const char *format, int first)
     }
 }
 
-static void the_oldest_go_until_the_rest_fits(void **state)
+SPOOL_TEST(the_oldest_go_until_the_rest_fits)
 {
-    (void)state;
     put_ten("done");
     put_ten("done/sub/deep");
     struct spool_sweep swept = sweep(bytes(200), all);
@@ -93,9 +92,8 @@ static void sleep_until(const char *path, time_t seconds)
     } while (now.tv_sec <= st.st_ctim.tv_sec + seconds);
 }
 
-static void what_is_older_goes_and_what_is_not_stays(void **state)
+SPOOL_TEST(what_is_older_goes_and_what_is_not_stays)
 {
-    (void)state;
     put_ten("done/sub");
     struct spool_sweep swept = sweep((struct spool_keep){.age_s = 1000000}, all);
     assert_int_equal(swept.n_inputs, 0);
@@ -111,9 +109,8 @@ static void what_is_older_goes_and_what_is_not_stays(void **state)
     assert_false(is_there(root_fd, "done/sub"));
 }
 
-static void only_files_go_and_nothing_elsewhere(void **state)
+SPOOL_TEST(only_files_go_and_nothing_elsewhere)
 {
-    (void)state;
     char target[64];
     put("out/kept/result.json", "{}");
     put("done/.hidden", "1");
@@ -135,9 +132,8 @@ static void only_files_go_and_nothing_elsewhere(void **state)
 }
 
 /* Where file systems may be mounted. */
-static void other_file_systems_stay_and_so_do_jobs_that_hold_one(void **state)
+SPOOL_TEST(other_file_systems_stay_and_so_do_jobs_that_hold_one)
 {
-    (void)state;
     char done[64], failed[64];
     fail_ten();
     put("done/old.csv", "12");
@@ -167,9 +163,8 @@ static void other_file_systems_stay_and_so_do_jobs_that_hold_one(void **state)
     assert_non_null(strstr(swept.why, "123450"));
 }
 
-static void empty_folders_of_the_service_go_with_the_last_file(void **state)
+SPOOL_TEST(empty_folders_of_the_service_go_with_the_last_file)
 {
-    (void)state;
     put("done/a/b/c/1.csv", "1");
     put("done/empty/2.csv", "1");
     put("done/theirs/3.csv", "1");
@@ -188,9 +183,8 @@ static void empty_folders_of_the_service_go_with_the_last_file(void **state)
     assert_true(is_there(root_fd, "done"));
 }
 
-static void what_cannot_be_removed_is_told_and_nothing_goes_in_its_place(void **state)
+SPOOL_TEST(what_cannot_be_removed_is_told_and_nothing_goes_in_its_place)
 {
-    (void)state;
     put_ten("done");
     strcpy(spool_fault->fail_step, "keep.input");
     spool_fault->fail_steps = 2;
@@ -215,9 +209,8 @@ static void put_many(const char *folder)
     }
 }
 
-static void another_sweep_is_asked_for_where_one_has_removed_something(void **state)
+SPOOL_TEST_IN_MEMORY(another_sweep_is_asked_for_where_one_has_removed_something)
 {
-    (void)state;
     put_many("done");
     strcpy(spool_fault->fail_step, "keep.input");
     spool_fault->error = EPERM;
@@ -235,9 +228,8 @@ static void another_sweep_is_asked_for_where_one_has_removed_something(void **st
 }
 
 /* As a user whom rights bind. */
-static void what_lies_in_folders_that_cannot_be_written_keeps_nothing_else(void **state)
+SPOOL_TEST_IN_MEMORY(what_lies_in_folders_that_cannot_be_written_keeps_nothing_else)
 {
-    (void)state;
     const uid_t self = geteuid(), user = self == 0 ? 65534 : self;
     put_many("done/theirs");
     put_ten("done/ours");
@@ -265,9 +257,8 @@ static ssize_t look_at_lock(void *n_locked, const char *text, size_t n)
     return (ssize_t)n;
 }
 
-static void inputs_are_archived_while_jobs_and_files_are_removed(void **state)
+SPOOL_TEST(inputs_are_archived_while_jobs_and_files_are_removed)
 {
-    (void)state;
     unsigned n_locked = 0;
     put_ten("done/sub");
     fail_ten();
@@ -285,9 +276,8 @@ static void inputs_are_archived_while_jobs_and_files_are_removed(void **state)
     assert_int_equal(n_locked, 0);
 }
 
-static void a_stop_ends_it(void **state)
+SPOOL_TEST(a_stop_ends_it)
 {
-    (void)state;
     atomic_bool stop = true;
     put_ten("done");
     struct spool_sweep swept = {.done = {.bytes = 1}, .stop = &stop};
@@ -298,9 +288,8 @@ static void a_stop_ends_it(void **state)
 
 /* --- failed/ */
 
-static void whole_jobs_go_and_nothing_that_is_none(void **state)
+SPOOL_TEST(whole_jobs_go_and_nothing_that_is_none)
 {
-    (void)state;
     put("failed/20261121-030441-123450~2/in/a.csv", "123456789\n");
     fail_ten();
     put("failed/looked-at/in/a.csv", "123456789\n");
@@ -315,9 +304,8 @@ static void whole_jobs_go_and_nothing_that_is_none(void **state)
     holds("failed/20261121-030441-123459/in/a.csv", "123456789\n");
 }
 
-static void what_a_sweep_has_left_goes_also_where_all_is_kept(void **state)
+SPOOL_TEST(what_a_sweep_has_left_goes_also_where_all_is_kept)
 {
-    (void)state;
     fail_ten();
     put("failed/.20261121-030441-123450.gone/in/a.csv", "1");
     put("failed/.20261121-030441-123450~2.gone/reason.json", "{}");
@@ -334,9 +322,8 @@ static void what_a_sweep_has_left_goes_also_where_all_is_kept(void **state)
     assert_int_equal(count_entries(root_fd, "failed"), 10 + 1);
 }
 
-static void a_job_that_is_being_put_back_stays(void **state)
+SPOOL_TEST(a_job_that_is_being_put_back_stays)
 {
-    (void)state;
     fail_ten();
     put("failed/20261121-030441-123450/job",
         "{\"schema\": 2, \"id\": \"20261121-030441-123450\", \"folder\": \"\", \"stem\": \"a\", "
@@ -373,9 +360,8 @@ static bool dies_at(unsigned long k, bool before)
     return WEXITSTATUS(how) == SPOOL_FAULT_DIED;
 }
 
-static void whatever_it_dies_at_the_next_sweep_ends_the_same(void **state)
+SPOOL_TEST(whatever_it_dies_at_the_next_sweep_ends_the_same)
 {
-    (void)state;
     bool died = true;
     unsigned n = 0;
     for (unsigned long k = 1; died; k++) {
@@ -405,9 +391,8 @@ static void whatever_it_dies_at_the_next_sweep_ends_the_same(void **state)
 
 /* Its input has been moved to done/, and that is not on disk yet: were it removed then, and all
  * died, the job would still end as it must. */
-static void a_job_whose_input_goes_while_it_is_archived_ends_all_the_same(void **state)
+SPOOL_TEST(a_job_whose_input_goes_while_it_is_archived_ends_all_the_same)
 {
-    (void)state;
     struct spool_job *job = new_worked_job("sub");
     strcpy(spool_fault->fail_step, "archive.done");
     spool_fault->error = EIO;
@@ -430,22 +415,5 @@ static void a_job_whose_input_goes_while_it_is_archived_ends_all_the_same(void *
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(the_oldest_go_until_the_rest_fits),
-        TEST(what_is_older_goes_and_what_is_not_stays),
-        TEST(only_files_go_and_nothing_elsewhere),
-        TEST(other_file_systems_stay_and_so_do_jobs_that_hold_one),
-        TEST(empty_folders_of_the_service_go_with_the_last_file),
-        TEST(what_cannot_be_removed_is_told_and_nothing_goes_in_its_place),
-        TEST_IN_MEMORY(another_sweep_is_asked_for_where_one_has_removed_something),
-        TEST_IN_MEMORY(what_lies_in_folders_that_cannot_be_written_keeps_nothing_else),
-        TEST(inputs_are_archived_while_jobs_and_files_are_removed),
-        TEST(a_stop_ends_it),
-        TEST(whole_jobs_go_and_nothing_that_is_none),
-        TEST(what_a_sweep_has_left_goes_also_where_all_is_kept),
-        TEST(a_job_that_is_being_put_back_stays),
-        TEST(whatever_it_dies_at_the_next_sweep_ends_the_same),
-        TEST(a_job_whose_input_goes_while_it_is_archived_ends_all_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -11,9 +11,8 @@ static void drop(const char *path)
     put(path, "1,2\n3,4\n");
 }
 
-static void input_that_may_not_be_moved_waits_and_says_what_to_do(void **state)
+SPOOL_TEST(input_that_may_not_be_moved_waits_and_says_what_to_do)
 {
-    (void)state;
     static const struct {
         int error;
         const char *cure;
@@ -43,9 +42,8 @@ static void input_that_may_not_be_moved_waits_and_says_what_to_do(void **state)
     }
 }
 
-static void folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighbour(void **state)
+SPOOL_TEST(folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighbour)
 {
-    (void)state;
     drop("in/locked/a.dem.asc");
     drop("in/locked/a.source.asc");
     drop("in/x.csv");
@@ -74,9 +72,8 @@ static void folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighb
     spool_job_free(jobs[1]);
 }
 
-static void names_of_the_probe_that_are_taken_keep_nobody_from_starting(void **state)
+SPOOL_TEST(names_of_the_probe_that_are_taken_keep_nobody_from_starting)
 {
-    (void)state;
     static const char *const places[] = {"in", "done", "failed"};
     char path[64];
     put("in/.leat.probe-1/x", "1");
@@ -109,15 +106,13 @@ static int must_find_in(void)
     return fd;
 }
 
-static void folder_that_is_still_the_same_is_not_found_anew(void **state)
+SPOOL_TEST(folder_that_is_still_the_same_is_not_found_anew)
 {
-    (void)state;
     assert_int_equal(must_find_in(), -1);
 }
 
-static void inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on(void **state)
+SPOOL_TEST(inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on)
 {
-    (void)state;
     char why[256];
     drop("in/old.csv");
     struct spool_job *old = new_job("", "x", "old.csv", NULL);
@@ -146,9 +141,8 @@ static void inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on(void **s
     spool_job_free(new);
 }
 
-static void new_in_that_cannot_be_used_is_refused_in_words(void **state)
+SPOOL_TEST(new_in_that_cannot_be_used_is_refused_in_words)
 {
-    (void)state;
     int fd;
     assert_int_equal(renameat(root_fd, "in", root_fd, "away"), 0);
     put("in", "no folder");
@@ -182,9 +176,8 @@ static void must_refuse(const char *out, const char *const wanted[3])
     }
 }
 
-static void results_go_to_no_folder_of_the_spool_whatever_their_path(void **state)
+SPOOL_TEST(results_go_to_no_folder_of_the_spool_whatever_their_path)
 {
-    (void)state;
     static const struct {
         const char *out, *where;
     } cases[] = {{"in", "which is '%s/in'"},
@@ -222,9 +215,8 @@ static void results_go_to_no_folder_of_the_spool_whatever_their_path(void **stat
     }
 }
 
-static void new_in_that_holds_the_results_is_refused(void **state)
+SPOOL_TEST(new_in_that_holds_the_results_is_refused)
 {
-    (void)state;
     int fd;
     assert_int_equal(renameat(root_fd, "in", root_fd, "old"), 0);
     assert_int_equal(symlinkat("out", root_fd, "in"), 0);
@@ -233,9 +225,8 @@ static void new_in_that_holds_the_results_is_refused(void **state)
     assert_non_null(strstr(status_message(), "results would be taken for inputs"));
 }
 
-static void folder_that_is_none_or_a_link_instead_of_work_is_refused(void **state)
+SPOOL_TEST(folder_that_is_none_or_a_link_instead_of_work_is_refused)
 {
-    (void)state;
     spool_close(s);
     s = NULL;
     assert_int_equal(renameat(root_fd, ".work", root_fd, "elsewhere"), 0);
@@ -253,9 +244,8 @@ static void folder_that_is_none_or_a_link_instead_of_work_is_refused(void **stat
     }
 }
 
-static void out_that_may_not_be_written_is_said_by_its_path(void **state)
+SPOOL_TEST(out_that_may_not_be_written_is_said_by_its_path)
 {
-    (void)state;
     char why[512], command[128], shown[64];
     const bool is_root = geteuid() == 0;
     struct spool *other = NULL;
@@ -284,9 +274,8 @@ static void out_that_may_not_be_written_is_said_by_its_path(void **state)
     assert_int_equal(fchmodat(root_fd, "out", 0755, 0), 0);
 }
 
-static void folder_that_cannot_be_made_or_opened_is_named_in_full(void **state)
+SPOOL_TEST(folder_that_cannot_be_made_or_opened_is_named_in_full)
 {
-    (void)state;
     char command[128], shown[128];
     const bool is_root = geteuid() == 0;
     struct spool *other = NULL;
@@ -312,9 +301,8 @@ static void folder_that_cannot_be_made_or_opened_is_named_in_full(void **state)
 
 /* --- what people read ------------------------------------------------------------------------- */
 
-static void reason_is_plain_text_but_for_bytes_that_are_none(void **state)
+SPOOL_TEST(reason_is_plain_text_but_for_bytes_that_are_none)
 {
-    (void)state;
     static const struct {
         const char *text, *written;
     } cases[] = {
@@ -341,19 +329,5 @@ static void reason_is_plain_text_but_for_bytes_that_are_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(input_that_may_not_be_moved_waits_and_says_what_to_do),
-        TEST(folder_that_may_not_be_written_costs_no_change_on_disk_and_no_neighbour),
-        TEST(names_of_the_probe_that_are_taken_keep_nobody_from_starting),
-        TEST(folder_that_is_still_the_same_is_not_found_anew),
-        TEST(inputs_are_taken_from_a_new_in_and_what_was_claimed_goes_on),
-        TEST(new_in_that_cannot_be_used_is_refused_in_words),
-        TEST(results_go_to_no_folder_of_the_spool_whatever_their_path),
-        TEST(new_in_that_holds_the_results_is_refused),
-        TEST(folder_that_is_none_or_a_link_instead_of_work_is_refused),
-        TEST(out_that_may_not_be_written_is_said_by_its_path),
-        TEST(folder_that_cannot_be_made_or_opened_is_named_in_full),
-        TEST(reason_is_plain_text_but_for_bytes_that_are_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

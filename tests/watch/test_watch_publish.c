@@ -20,6 +20,8 @@ static int tear_down_recovery(void **state)
     return tear_down(state);
 }
 
+#define PUBLISH_TEST(name) TEST_BETWEEN(name, set_up, tear_down_recovery)
+
 /* A job of in/a.csv, committed. */
 static struct spool_job *new_committed_job(const char *text)
 {
@@ -42,9 +44,8 @@ static void the_one_job_has_ended(const char *result)
     nothing_but_the_lock_is_left();
 }
 
-static void committed_result_is_kept_while_another_folder_is_mounted_in_place_of_out(void **state)
+PUBLISH_TEST(committed_result_is_kept_while_another_folder_is_mounted_in_place_of_out)
 {
-    (void)state;
     char path[64];
     struct spool_job *job = new_committed_job("1");
     snprintf(path, sizeof(path), ".work/%s/in/a.csv", job->id);
@@ -81,9 +82,8 @@ static struct spool_job *new_half_committed_job(void)
     return job;
 }
 
-static void commit_that_failed_is_not_found_after_the_job_went_back(void **state)
+PUBLISH_TEST(commit_that_failed_is_not_found_after_the_job_went_back)
 {
-    (void)state;
     struct spool_job *job = new_half_committed_job();
     spool_requeue(s, &job, 1, false);
     expect(job, SPOOL_OK, SPOOL_UNVERIFIED);
@@ -97,9 +97,8 @@ static void commit_that_failed_is_not_found_after_the_job_went_back(void **state
     holds("out/a/data/0", "1");
 }
 
-static void job_whose_commit_failed_and_cannot_be_taken_back_stays(void **state)
+PUBLISH_TEST(job_whose_commit_failed_and_cannot_be_taken_back_stays)
 {
-    (void)state;
     static const char *const steps[] = {"uncommit.record", "uncommit.folder"};
     struct spool_job *job = new_half_committed_job();
     for (size_t i = 0; i < 2; i++) {
@@ -117,9 +116,8 @@ static void job_whose_commit_failed_and_cannot_be_taken_back_stays(void **state)
     is_empty("out");
 }
 
-static void part_of_a_job_that_cannot_be_looked_at_is_not_swept(void **state)
+PUBLISH_TEST(part_of_a_job_that_cannot_be_looked_at_is_not_swept)
 {
-    (void)state;
     const bool is_root = geteuid() == 0;
     char path[64];
     char command[64];
@@ -142,9 +140,8 @@ static void part_of_a_job_that_cannot_be_looked_at_is_not_swept(void **state)
     the_one_job_has_ended("1");
 }
 
-static void result_that_was_taken_away_before_its_inputs_were_archived_is_published(void **state)
+PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published)
 {
-    (void)state;
     struct spool_job *job = new_committed_job("1");
     spool_publish(s, &job, 1);
     spool_job_free(job);
@@ -155,9 +152,8 @@ static void result_that_was_taken_away_before_its_inputs_were_archived_is_publis
     nothing_but_the_lock_is_left();
 }
 
-static void result_that_was_replaced_before_its_inputs_were_archived_is_published(void **state)
+PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published)
 {
-    (void)state;
     spool_configure(s, false, true, 3, 0);
     struct spool_job *jobs[] = {new_committed_job("1"), new_committed_job("2")};
     spool_publish(s, jobs, 2);
@@ -175,9 +171,8 @@ static void result_that_was_replaced_before_its_inputs_were_archived_is_publishe
 /* Jobs that end in the other order than they came in; at whatever instant the older one is cut off.
  */
 /* By another service, say, which knows nothing of the job; and no mark of it is left. */
-static void result_of_a_younger_job_in_place_of_one_that_was_not_marked_is_enough(void **state)
+PUBLISH_TEST(result_of_a_younger_job_in_place_of_one_that_was_not_marked_is_enough)
 {
-    (void)state;
     char text[128];
     spool_configure(s, false, true, 3, 0);
     struct spool_job *job = new_committed_job("1");
@@ -201,9 +196,8 @@ static void result_of_a_younger_job_in_place_of_one_that_was_not_marked_is_enoug
     holds("done/a.csv", "1");
 }
 
-static void older_result_does_not_replace_that_of_a_younger_job(void **state)
+PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job)
 {
-    (void)state;
     static const char *const faults[] = {"", "publish.name", "publish.mark", "publish.marks",
                                          "drop.part"};
     for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
@@ -226,9 +220,8 @@ static void older_result_does_not_replace_that_of_a_younger_job(void **state)
 }
 
 /* What is left of it is never taken for a result, though its name has become free. */
-static void older_result_that_is_half_removed_is_not_published(void **state)
+PUBLISH_TEST(older_result_that_is_half_removed_is_not_published)
 {
-    (void)state;
     char path[80];
     spool_configure(s, true, true, 3, 0);
     struct spool_job *jobs[] = {new_committed_job("1"), new_committed_job("2")};
@@ -250,9 +243,8 @@ static void older_result_that_is_half_removed_is_not_published(void **state)
 }
 
 /* Whatever its input is now, and also after a restart. */
-static void retried_job_is_as_old_as_it_was(void **state)
+PUBLISH_TEST(retried_job_is_as_old_as_it_was)
 {
-    (void)state;
     for (int way = 0; way < 4; way++) {
         char path[64];
         spool_configure(s, true, true, 3, 0);
@@ -284,9 +276,8 @@ static void retried_job_is_as_old_as_it_was(void **state)
     }
 }
 
-static void result_of_a_job_that_is_none_of_this_spool_is_replaced(void **state)
+PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced)
 {
-    (void)state;
     static const char *const others[] = {
         "{\"schema\": 1, \"leat\": \"1\", \"job\": \"99981231-235959-999999\"}",
         "{\"schema\": 1, \"leat\": \"1\", \"job\": \"2\"}",
@@ -302,9 +293,8 @@ static void result_of_a_job_that_is_none_of_this_spool_is_replaced(void **state)
     }
 }
 
-static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
+PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk)
 {
-    (void)state;
     spool_configure(s, false, true, 3, 0);
     put("in/a.csv", "1");
     run_job("", "a", "a.csv");
@@ -322,9 +312,8 @@ static void result_is_not_replaced_while_it_may_not_be_on_disk(void **state)
 }
 
 /* What lies under the part's name then is the earlier result. */
-static void replaced_result_does_not_come_back_when_the_new_one_is_taken_away(void **state)
+PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away)
 {
-    (void)state;
     spool_configure(s, false, true, 3, 0);
     put("in/a.csv", "1");
     run_job("", "a", "a.csv");
@@ -344,9 +333,8 @@ static void replaced_result_does_not_come_back_when_the_new_one_is_taken_away(vo
 }
 
 /* A power cut may leave both names of a file that was being moved. */
-static void input_that_lies_in_its_archive_already_is_not_archived_twice(void **state)
+PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice)
 {
-    (void)state;
     char path[80];
     struct spool_job *job = new_committed_job("1");
     spool_publish(s, &job, 1);
@@ -359,9 +347,8 @@ static void input_that_lies_in_its_archive_already_is_not_archived_twice(void **
 }
 
 /* Of somebody else, and with the name only since the commit. */
-static void folder_that_is_no_result_is_not_replaced(void **state)
+PUBLISH_TEST(folder_that_is_no_result_is_not_replaced)
 {
-    (void)state;
     char path[64];
     spool_configure(s, false, true, 3, 0);
     struct spool_job *job = new_committed_job("1");
@@ -404,9 +391,8 @@ static void publish_as(struct spool_job *job, const char *name)
     nothing_but_the_lock_is_left();
 }
 
-static void results_of_one_name_lie_in_the_folders_of_their_inputs(void **state)
+PUBLISH_TEST(results_of_one_name_lie_in_the_folders_of_their_inputs)
 {
-    (void)state;
     static const char *const folders[] = {"site A", "site B", "site A/2026", ""};
     spool_configure(s, false, true, 3, 0);
     for (size_t i = 0; i < 4; i++) {
@@ -418,9 +404,8 @@ static void results_of_one_name_lie_in_the_folders_of_their_inputs(void **state)
 }
 
 /* Before the commit and after it, and when the other name is taken, too. */
-static void a_name_that_is_taken_becomes_another_in_the_same_folder(void **state)
+PUBLISH_TEST(a_name_that_is_taken_becomes_another_in_the_same_folder)
 {
-    (void)state;
     static const char *const folders[] = {"", "x/y/"};
     for (size_t i = 0; i < 2; i++) {
         for (unsigned taken = 0; taken < 4; taken++) {
@@ -468,9 +453,8 @@ static void put_result(void)
     put("out/x/result.json", "{}");
 }
 
-static void a_result_lies_in_no_other(void **state)
+PUBLISH_TEST(a_result_lies_in_no_other)
 {
-    (void)state;
     spool_configure(s, false, true, 3, 0);
     folder_that_cannot_hold_results("x", put_result, false);
     folder_that_cannot_hold_results("x/y/z", put_result, true);
@@ -483,9 +467,8 @@ static void put_link(void)
     assert_int_equal(symlinkat("../elsewhere", root_fd, "out/l"), 0);
 }
 
-static void no_result_leaves_the_output_folder_over_a_link(void **state)
+PUBLISH_TEST(no_result_leaves_the_output_folder_over_a_link)
 {
-    (void)state;
     folder_that_cannot_hold_results("l", put_link, true);
     assert_int_equal(unlinkat(root_fd, "out/l", 0), 0);
     folder_that_cannot_hold_results("l/deep", put_link, false);
@@ -498,9 +481,8 @@ static void put_file_in_the_way(void)
     put_result();
 }
 
-static void a_file_in_the_place_of_a_folder_stays(void **state)
+PUBLISH_TEST(a_file_in_the_place_of_a_folder_stays)
 {
-    (void)state;
     folder_that_cannot_hold_results("f/g", put_file_in_the_way, false);
     folder_that_cannot_hold_results("f", put_file_in_the_way, true);
     holds("out/f", "mine");
@@ -518,9 +500,8 @@ static unsigned long syncs_of(const char *step)
 }
 
 /* Whoever made it may have died before that was on disk. */
-static void folder_that_is_there_is_put_on_disk_too(void **state)
+PUBLISH_TEST(folder_that_is_there_is_put_on_disk_too)
 {
-    (void)state;
     struct spool_job *job = new_committed_job_in("x/y");
     put("out/x/y/mine", "");
     const unsigned long before = syncs_of("publish.folder/fsync");
@@ -528,9 +509,8 @@ static void folder_that_is_there_is_put_on_disk_too(void **state)
     assert_int_equal(syncs_of("publish.folder/fsync") - before, 2);
 }
 
-static void folder_that_cannot_be_made_now_is_made_later(void **state)
+PUBLISH_TEST(folder_that_cannot_be_made_now_is_made_later)
 {
-    (void)state;
     static const char *const steps[] = {"publish.folder", "publish.out"};
     struct spool_job *job = new_committed_job_in("x/y");
     for (size_t i = 0; i < 2; i++) {
@@ -547,33 +527,7 @@ static void folder_that_cannot_be_made_now_is_made_later(void **state)
     nothing_but_the_lock_is_left();
 }
 
-#define PUBLISH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_recovery)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        PUBLISH_TEST(committed_result_is_kept_while_another_folder_is_mounted_in_place_of_out),
-        PUBLISH_TEST(commit_that_failed_is_not_found_after_the_job_went_back),
-        PUBLISH_TEST(job_whose_commit_failed_and_cannot_be_taken_back_stays),
-        PUBLISH_TEST(part_of_a_job_that_cannot_be_looked_at_is_not_swept),
-        PUBLISH_TEST(result_that_was_taken_away_before_its_inputs_were_archived_is_published),
-        PUBLISH_TEST(result_that_was_replaced_before_its_inputs_were_archived_is_published),
-        PUBLISH_TEST(input_that_lies_in_its_archive_already_is_not_archived_twice),
-        PUBLISH_TEST(result_of_a_younger_job_in_place_of_one_that_was_not_marked_is_enough),
-        PUBLISH_TEST(older_result_does_not_replace_that_of_a_younger_job),
-        PUBLISH_TEST(older_result_that_is_half_removed_is_not_published),
-        PUBLISH_TEST(retried_job_is_as_old_as_it_was),
-        PUBLISH_TEST(result_of_a_job_that_is_none_of_this_spool_is_replaced),
-        PUBLISH_TEST(result_is_not_replaced_while_it_may_not_be_on_disk),
-        PUBLISH_TEST(replaced_result_does_not_come_back_when_the_new_one_is_taken_away),
-        PUBLISH_TEST(folder_that_is_no_result_is_not_replaced),
-        PUBLISH_TEST(results_of_one_name_lie_in_the_folders_of_their_inputs),
-        PUBLISH_TEST(a_name_that_is_taken_becomes_another_in_the_same_folder),
-        PUBLISH_TEST(a_result_lies_in_no_other),
-        PUBLISH_TEST(no_result_leaves_the_output_folder_over_a_link),
-        PUBLISH_TEST(a_file_in_the_place_of_a_folder_stays),
-        PUBLISH_TEST(folder_that_is_there_is_put_on_disk_too),
-        PUBLISH_TEST(folder_that_cannot_be_made_now_is_made_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -4,13 +4,12 @@
  */
 #include "formats/base/file_name.h"
 #include "tests/support/spool_fault.h"
+#include "tests/support/unit.h"
 #include "watch/arrival/ready.h"
 #include "watch/files/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,8 +17,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/leat-ready-XXXXXX";
 static int folder_fd;
@@ -63,9 +60,8 @@ static struct ready_answer look(const char *name)
     return ready_look(folder_fd, name, 1000, SETTLE_MS, 0, &memory);
 }
 
-static void names_of_files_being_written_are_known(void **state)
+TEST(names_of_files_being_written_are_known)
 {
-    (void)state;
     static const char *const passing[] = {".x.csv", "x.csv.part", "x.tmp",     "a/b.filepart",
                                           "x.csv~", "sub/.x",     "X.CSV.TMP", "x.Part"};
     static const char *const whole[] = {"x.csv", "part", "a.part/x.csv", "x~.csv", "x.tmp.csv"};
@@ -77,9 +73,8 @@ static void names_of_files_being_written_are_known(void **state)
     }
 }
 
-static void names_of_unfinished_and_kept_copies_are_known(void **state)
+TEST(names_of_unfinished_and_kept_copies_are_known)
 {
-    (void)state;
     static const char *const copies[] = {
         "x.csv.partial",    "x.csv.download",   "x.csv.opdownload",
         "x.csv.aria2",      "x.csv.crdownload", "a/x.clusters.csv.BAK",
@@ -104,9 +99,8 @@ static void names_of_unfinished_and_kept_copies_are_known(void **state)
     }
 }
 
-static void file_that_is_open_for_writing_is_not_ready_and_is_once_closed(void **state)
+TEST(file_that_is_open_for_writing_is_not_ready_and_is_once_closed)
 {
-    (void)state;
     int fd = put("w", "1");
     struct ready_answer a = look("w");
     assert_int_equal(a.state, READY_LATER);
@@ -116,9 +110,8 @@ static void file_that_is_open_for_writing_is_not_ready_and_is_once_closed(void *
     assert_int_equal(look("w").state, READY_YES);
 }
 
-static void file_with_old_times_is_ready_only_when_closed(void **state)
+TEST(file_with_old_times_is_ready_only_when_closed)
 {
-    (void)state;
     const struct timespec old[2] = {{1000, 0}, {1000, 0}};
     int fd = put("old", "1");
     assert_int_equal(futimens(fd, old), 0);
@@ -127,17 +120,15 @@ static void file_with_old_times_is_ready_only_when_closed(void **state)
     assert_int_equal(look("old").state, READY_YES);
 }
 
-static void file_renamed_into_place_is_ready_at_once(void **state)
+TEST(file_renamed_into_place_is_ready_at_once)
 {
-    (void)state;
     close(put("x.part", "1"));
     assert_int_equal(renameat(folder_fd, "x.part", folder_fd, "x"), 0);
     assert_int_equal(look("x").state, READY_YES);
 }
 
-static void lease_leaves_the_file_to_writers_and_the_process_alive(void **state)
+TEST(lease_leaves_the_file_to_writers_and_the_process_alive)
 {
-    (void)state;
     close(put("l", "1"));
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(look("l").state, READY_YES);
@@ -153,9 +144,8 @@ static void lease_leaves_the_file_to_writers_and_the_process_alive(void **state)
     close(asked);
 }
 
-static void empty_file_must_stand_still_first(void **state)
+TEST(empty_file_must_stand_still_first)
 {
-    (void)state;
     struct ready_memory memory = {0};
     close(put("empty", ""));
     struct ready_answer a = ready_look(folder_fd, "empty", 5000, SETTLE_MS, 0, &memory);
@@ -170,9 +160,8 @@ static void empty_file_must_stand_still_first(void **state)
     assert_int_equal(ready_look(folder_fd, "empty", 7000, SETTLE_MS, 0, &memory).state, READY_YES);
 }
 
-static void file_that_is_opened_again_and_again_is_ready_when_it_stands_still(void **state)
+TEST(file_that_is_opened_again_and_again_is_ready_when_it_stands_still)
 {
-    (void)state;
     enum { ALWAYS_MS = 3000 };
     struct ready_memory memory = {0};
     close(put("again", "1,2\n"));
@@ -186,9 +175,8 @@ static void file_that_is_opened_again_and_again_is_ready_when_it_stands_still(vo
     assert_int_equal(ready_look(folder_fd, "again", 11000, 0, ALWAYS_MS, &memory).state, READY_YES);
 }
 
-static void without_leases_a_text_that_ends_within_a_line_must_stand_still_for_longer(void **state)
+TEST_BETWEEN(without_leases_a_text_that_ends_within_a_line_must_stand_still_for_longer, NULL, clear)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
         bool is_torn;
@@ -212,9 +200,8 @@ static void without_leases_a_text_that_ends_within_a_line_must_stand_still_for_l
     }
 }
 
-static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough(void **state)
+TEST_BETWEEN(without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough, NULL, clear)
 {
-    (void)state;
     struct ready_memory memory = {0};
     snprintf(spool_fault->fail_step, sizeof(spool_fault->fail_step), "ready.lease");
     spool_fault->error = EINVAL;
@@ -235,9 +222,8 @@ static void without_leases_a_file_is_ready_when_nothing_has_changed_for_long_eno
     assert_int_equal(ready_look(folder_fd, "s", 7100, SETTLE_MS, 0, &memory).state, READY_YES);
 }
 
-static void file_that_has_gone_is_gone(void **state)
+TEST(file_that_has_gone_is_gone)
 {
-    (void)state;
     assert_int_equal(look("nothing").state, READY_GONE);
     assert_int_equal(look("nothing/x").state, READY_GONE);
 }
@@ -251,9 +237,8 @@ static void never(const char *name, const char *why)
     }
 }
 
-static void what_is_no_file_with_one_name_is_never_ready(void **state)
+TEST(what_is_no_file_with_one_name_is_never_ready)
 {
-    (void)state;
     close(put("target", "1"));
     assert_int_equal(mkfifoat(folder_fd, "fifo", 0600), 0);
     assert_int_equal(symlinkat("target", folder_fd, "link"), 0);
@@ -280,9 +265,8 @@ static void what_is_no_file_with_one_name_is_never_ready(void **state)
     assert_int_equal(look("first").state, READY_YES);
 }
 
-static void file_that_may_not_be_read_waits_and_says_why(void **state)
+TEST(file_that_may_not_be_read_waits_and_says_why)
 {
-    (void)state;
     if (geteuid() == 0) {
         skip(); /* root reads everything */
     }
@@ -293,9 +277,8 @@ static void file_that_may_not_be_read_waits_and_says_why(void **state)
     assert_non_null(strstr(a.reason, "ermission"));
 }
 
-static void names_of_any_bytes_are_taken(void **state)
+TEST(names_of_any_bytes_are_taken)
 {
-    (void)state;
     char longest[256];
     memset(longest, 'n', 255);
     longest[255] = '\0';
@@ -331,9 +314,8 @@ static void both(const char *path, int flags, bool opens)
     }
 }
 
-static void nothing_is_opened_outside_nor_over_a_link(void **state)
+TEST(nothing_is_opened_outside_nor_over_a_link)
 {
-    (void)state;
     assert_int_equal(mkdirat(folder_fd, "d", 0700), 0);
     assert_int_equal(mkdirat(folder_fd, "d/e", 0700), 0);
     close(put("d/e/f", "1"));
@@ -362,9 +344,8 @@ static void nothing_is_opened_outside_nor_over_a_link(void **state)
     }
 }
 
-static void names_and_paths_are_told_apart(void **state)
+TEST(names_and_paths_are_told_apart)
 {
-    (void)state;
     char name[258];
     memset(name, 'n', sizeof(name));
     name[256] = '\0';
@@ -385,25 +366,5 @@ static void names_and_paths_are_told_apart(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_files_being_written_are_known),
-        cmocka_unit_test(names_of_unfinished_and_kept_copies_are_known),
-        cmocka_unit_test(file_that_is_open_for_writing_is_not_ready_and_is_once_closed),
-        cmocka_unit_test(file_with_old_times_is_ready_only_when_closed),
-        cmocka_unit_test(file_renamed_into_place_is_ready_at_once),
-        cmocka_unit_test(lease_leaves_the_file_to_writers_and_the_process_alive),
-        cmocka_unit_test(empty_file_must_stand_still_first),
-        cmocka_unit_test(file_that_is_opened_again_and_again_is_ready_when_it_stands_still),
-        cmocka_unit_test_teardown(
-            without_leases_a_file_is_ready_when_nothing_has_changed_for_long_enough, clear),
-        cmocka_unit_test_teardown(
-            without_leases_a_text_that_ends_within_a_line_must_stand_still_for_longer, clear),
-        cmocka_unit_test(file_that_has_gone_is_gone),
-        cmocka_unit_test(what_is_no_file_with_one_name_is_never_ready),
-        cmocka_unit_test(file_that_may_not_be_read_waits_and_says_why),
-        cmocka_unit_test(names_of_any_bytes_are_taken),
-        cmocka_unit_test(nothing_is_opened_outside_nor_over_a_link),
-        cmocka_unit_test(names_and_paths_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_all);
+    return unit_run(make_folder, remove_all);
 }

@@ -29,6 +29,8 @@ static int tear_down_recovery(void **state)
     return tear_down(state);
 }
 
+#define RECOVERY_TEST(name) TEST_BETWEEN(name, set_up_closed, tear_down_recovery)
+
 static void start(void)
 {
     spool_recovery_free(&r);
@@ -84,16 +86,14 @@ static void failed_because(const char *words)
     }
 }
 
-static void empty_spool_has_nothing_to_recover(void **state)
+RECOVERY_TEST(empty_spool_has_nothing_to_recover)
 {
-    (void)state;
     start();
     assert_int_equal(r.n_jobs + r.n_finished + r.n_failed + r.n_removed + r.n_aside + r.n_parts, 0);
 }
 
-static void claimed_job_is_queued_again_with_its_parameters(void **state)
+RECOVERY_TEST(claimed_job_is_queued_again_with_its_parameters)
 {
-    (void)state;
     claimed_job();
     job_record_with(INPUT("a.csv"), 2, ", \"attempts\": 1");
     put(".work/" ID "/job.new", "{ half a rec"); /* of the second */
@@ -116,9 +116,8 @@ static void claimed_job_is_queued_again_with_its_parameters(void **state)
     nothing_but_the_lock_is_left();
 }
 
-static void half_made_claim_is_finished(void **state)
+RECOVERY_TEST(half_made_claim_is_finished)
 {
-    (void)state;
     job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
     put(".work/" ID "/in/a.source.asc", "1");
     put("in/sub/a.dem.asc", "2");
@@ -128,9 +127,8 @@ static void half_made_claim_is_finished(void **state)
     is_empty("in/sub");
 }
 
-static void half_made_claim_whose_other_half_is_gone_fails_with_that_reason(void **state)
+RECOVERY_TEST(half_made_claim_whose_other_half_is_gone_fails_with_that_reason)
 {
-    (void)state;
     job_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"));
     put(".work/" ID "/in/a.source.asc", "1");
     start();
@@ -140,9 +138,8 @@ static void half_made_claim_whose_other_half_is_gone_fails_with_that_reason(void
     nothing_but_the_lock_is_left();
 }
 
-static void torn_or_lying_record_with_inputs_fails_and_without_is_removed(void **state)
+RECOVERY_TEST(torn_or_lying_record_with_inputs_fails_and_without_is_removed)
 {
-    (void)state;
     static const char *const records[] = {
         "",
         "{\"schema\": 1, \"id\": \"" ID "\", \"fol",
@@ -174,9 +171,8 @@ static void torn_or_lying_record_with_inputs_fails_and_without_is_removed(void *
     }
 }
 
-static void damaged_commit_fails_the_job_and_publishes_nothing(void **state)
+RECOVERY_TEST(damaged_commit_fails_the_job_and_publishes_nothing)
 {
-    (void)state;
     static const char *const names[] = {"../a", "sub/../../a", "/a", "sub//a", "sub/", ""};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         claimed_job();
@@ -190,9 +186,8 @@ static void damaged_commit_fails_the_job_and_publishes_nothing(void **state)
     }
 }
 
-static void committed_job_is_published_and_archived(void **state)
+RECOVERY_TEST(committed_job_is_published_and_archived)
 {
-    (void)state;
     claimed_job();
     commit_record(INPUT("a.csv"), "a", "true");
     put("out/." ID "." OWNER ".part/result.json", "{\"new\": 1}");
@@ -207,9 +202,8 @@ static void committed_job_is_published_and_archived(void **state)
 }
 
 /* The lock was cut by a full disk or a restored backup, or the spool was copied. */
-static void committed_job_is_published_though_the_spool_has_another_number_now(void **state)
+RECOVERY_TEST(committed_job_is_published_though_the_spool_has_another_number_now)
 {
-    (void)state;
     struct stat st;
     claimed_job();
     put("out/." ID ".89abcdef.part/result.json", "{\"new\": 1}");
@@ -225,9 +219,8 @@ static void committed_job_is_published_though_the_spool_has_another_number_now(v
 }
 
 /* Its attempts, and commits, are files of their own. */
-static void jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_again(void **state)
+RECOVERY_TEST(jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_again)
 {
-    (void)state;
     claimed_job();
     job_record_with(INPUT("a.csv"), 1, "");
     put(".work/" ID "/attempts", "2026-11-21T03:04:41Z\n");
@@ -245,9 +238,8 @@ static void jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_agai
     nothing_but_the_lock_is_left();
 }
 
-static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now(void **state)
+RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now)
 {
-    (void)state;
     commit_record(INPUT("a.csv"), "a", "false");
     put(".work/" ID "/published", "\n"); /* a file, of leat 0.1.0 */
     assert_int_equal(symlinkat("/", root_fd, "done/sub"), 0);
@@ -257,9 +249,8 @@ static void job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link
 }
 
 /* A power cut has kept the record, and half of the removal of the result that was replaced. */
-static void what_a_half_forgotten_job_has_replaced_is_not_published(void **state)
+RECOVERY_TEST(what_a_half_forgotten_job_has_replaced_is_not_published)
 {
-    (void)state;
     put("out/a/result.json", "{\"job\": \"20990102-030405-000006\"}");
     put("out/." ID "." OWNER ".part/data/half", "x");
     commit_record(INPUT("a.csv"), "a", "true");
@@ -269,9 +260,8 @@ static void what_a_half_forgotten_job_has_replaced_is_not_published(void **state
     nothing_but_the_lock_is_left();
 }
 
-static void committed_job_that_cannot_be_published_now_is_kept(void **state)
+RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept)
 {
-    (void)state;
     struct stat st;
     claimed_job();
     put("out/." ID "." OWNER ".part/result.json", "{}");
@@ -290,9 +280,8 @@ static void committed_job_that_cannot_be_published_now_is_kept(void **state)
     holds("out/a/result.json", "{}");
 }
 
-static void job_whose_archive_had_begun_is_published(void **state)
+RECOVERY_TEST(job_whose_archive_had_begun_is_published)
 {
-    (void)state;
     commit_record(INPUT("a.dem.asc") ", " INPUT("a.source.asc"), "a", "false");
     put(".work/" ID "/in/a.source.asc", "1");
     start();
@@ -301,9 +290,8 @@ static void job_whose_archive_had_begun_is_published(void **state)
     nothing_but_the_lock_is_left();
 }
 
-static void foreign_things_in_work_are_set_aside(void **state)
+RECOVERY_TEST(foreign_things_in_work_are_set_aside)
 {
-    (void)state;
     put(".work/notes.txt", "n");
     put(".work/folder/inside", "i");
     put(".work/20200102-030405-000007", "a file with a job's name");
@@ -317,9 +305,8 @@ static void foreign_things_in_work_are_set_aside(void **state)
     assert_true(access("/etc/passwd", R_OK) == 0);
 }
 
-static void folder_with_a_reason_has_failed(void **state)
+RECOVERY_TEST(folder_with_a_reason_has_failed)
 {
-    (void)state;
     claimed_job();
     put(".work/" ID "/reason.json", "{\"reason\": \"because\"}");
     put("failed/" ID, "in the way");
@@ -351,9 +338,8 @@ static void no_room_at_start(const char *step)
     start();
 }
 
-static void reason_is_kept_when_there_is_no_room_to_write_it_at_start(void **state)
+RECOVERY_TEST(reason_is_kept_when_there_is_no_room_to_write_it_at_start)
 {
-    (void)state;
     claimed_job();
     job_record_with(INPUT("a.csv"), 2, ", \"attempts\": 3");
     no_room_at_start("fail.reason");
@@ -363,9 +349,8 @@ static void reason_is_kept_when_there_is_no_room_to_write_it_at_start(void **sta
     nothing_but_the_lock_is_left();
 }
 
-static void foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs(void **state)
+RECOVERY_TEST(foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs)
 {
-    (void)state;
     put(".work/notes.txt", "n");
     no_room_at_start("fail.move");
     assert_int_equal(r.n_jobs, 1);
@@ -376,9 +361,8 @@ static void foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs(v
     nothing_but_the_lock_is_left();
 }
 
-static void reason_that_is_whole_is_never_replaced(void **state)
+RECOVERY_TEST(reason_that_is_whole_is_never_replaced)
 {
-    (void)state;
     claimed_job();
     put(".work/" ID "/reason.json", "{\"schema\": 1, \"reason\": \"because\"}");
     no_room_at_start("fail.move");
@@ -387,9 +371,8 @@ static void reason_that_is_whole_is_never_replaced(void **state)
     nothing_but_the_lock_is_left();
 }
 
-static void parts_of_nobody_are_swept_and_nothing_else(void **state)
+RECOVERY_TEST(parts_of_nobody_are_swept_and_nothing_else)
 {
-    (void)state;
     put("out/." ID "." OWNER ".part/x/y", "1");
     put("out/.20200102-030405-000007." OWNER ".old/z", "1");
     put("out/.leat.0123456789abcdef.part/x", "another program's");
@@ -402,9 +385,8 @@ static void parts_of_nobody_are_swept_and_nothing_else(void **state)
     assert_int_equal(count_entries(root_fd, "out"), 5);
 }
 
-static void ids_follow_those_that_are_known_whatever_the_clock_says(void **state)
+RECOVERY_TEST(ids_follow_those_that_are_known_whatever_the_clock_says)
 {
-    (void)state;
     static const char *const names[] = {"a.csv"};
     struct spool_job *job;
     put("failed/20991231-235959-999999/reason.json", "{}");
@@ -418,9 +400,8 @@ static void ids_follow_those_that_are_known_whatever_the_clock_says(void **state
 }
 
 /* The clock has been put back by a start, and no job is there to tell. */
-static void ids_follow_those_that_were_given_before_the_clock_was_put_back(void **state)
+RECOVERY_TEST(ids_follow_those_that_were_given_before_the_clock_was_put_back)
 {
-    (void)state;
     static const char *const names[] = {"a.csv"};
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
                                       {.tv_sec = 4102444800, .tv_nsec = 5000}};
@@ -442,9 +423,8 @@ static void ids_follow_those_that_were_given_before_the_clock_was_put_back(void 
     }
 }
 
-static void second_service_is_refused_and_told_who_has_the_folder(void **state)
+RECOVERY_TEST(second_service_is_refused_and_told_who_has_the_folder)
 {
-    (void)state;
     char pid[24];
     struct spool *second;
     start();
@@ -458,9 +438,8 @@ static void second_service_is_refused_and_told_who_has_the_folder(void **state)
 }
 
 /* Also where one number is given to jobs of both. */
-static void two_spools_share_an_output_folder_and_leave_each_other_alone(void **state)
+RECOVERY_TEST(two_spools_share_an_output_folder_and_leave_each_other_alone)
 {
-    (void)state;
     char other[64], out[64];
     struct spool *second;
     struct spool_recovery found;
@@ -484,9 +463,8 @@ static void two_spools_share_an_output_folder_and_leave_each_other_alone(void **
 }
 
 /* As by cp -a: from then on each has parts of its own, also where both have one output folder. */
-static void copy_of_a_spool_has_another_number_and_the_spool_keeps_its(void **state)
+RECOVERY_TEST(copy_of_a_spool_has_another_number_and_the_spool_keeps_its)
 {
-    (void)state;
     start();
     assert_string_equal(s->owner, OWNER);
     start();
@@ -501,9 +479,8 @@ static void copy_of_a_spool_has_another_number_and_the_spool_keeps_its(void **st
     assert_string_not_equal(s->owner, OWNER);
 }
 
-static void lock_that_is_empty_or_cut_says_a_new_number(void **state)
+RECOVERY_TEST(lock_that_is_empty_or_cut_says_a_new_number)
 {
-    (void)state;
     static const char *const texts[] = {"", "0123", OWNER, "0123abcX\n", "4711\n"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         char owner[SPOOL_OWNER_BYTES];
@@ -519,9 +496,8 @@ static void lock_that_is_empty_or_cut_says_a_new_number(void **state)
     }
 }
 
-static void lock_that_cannot_be_opened_is_named_with_its_cure(void **state)
+RECOVERY_TEST(lock_that_cannot_be_opened_is_named_with_its_cure)
 {
-    (void)state;
     assert_int_equal(unlinkat(root_fd, ".work/lock", 0), 0);
     assert_int_equal(mkdirat(root_fd, ".work/lock", 0700), 0);
     assert_int_not_equal(spool_open(&options, &s), STATUS_OK);
@@ -530,9 +506,8 @@ static void lock_that_cannot_be_opened_is_named_with_its_cure(void **state)
     start();
 }
 
-static void folders_on_two_file_systems_are_refused_by_name(void **state)
+RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name)
 {
-    (void)state;
     strcpy(spool_fault->fail_step, "open.rename");
     spool_fault->error = EXDEV;
     assert_int_equal(spool_open(&options, &s), STATUS_BAD_ARGUMENT);
@@ -542,9 +517,8 @@ static void folders_on_two_file_systems_are_refused_by_name(void **state)
     is_empty("in");
 }
 
-static void really_another_file_system_is_refused_by_name(void **state)
+RECOVERY_TEST(really_another_file_system_is_refused_by_name)
 {
-    (void)state;
     char other[] = "/dev/shm/leat-spool-XXXXXX";
     struct stat here;
     struct stat there;
@@ -563,9 +537,8 @@ static void really_another_file_system_is_refused_by_name(void **state)
     }
 }
 
-static void work_is_closed_to_others(void **state)
+RECOVERY_TEST(work_is_closed_to_others)
 {
-    (void)state;
     struct stat st;
     static const mode_t modes[] = {0755, 0740, 0720, 0710, 0704, 0702, 0701, 0777, 0700};
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
@@ -576,9 +549,8 @@ static void work_is_closed_to_others(void **state)
     }
 }
 
-static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **state)
+RECOVERY_TEST(room_is_missed_below_the_reserve_and_found_above_twice_of_it)
 {
-    (void)state;
     char why[300] = "", wanted[64];
     struct statvfs v;
     start();
@@ -605,9 +577,8 @@ static void room_is_missed_below_the_reserve_and_found_above_twice_of_it(void **
     }
 }
 
-static void folder_removed_or_replaced_under_the_service_is_named(void **state)
+RECOVERY_TEST(folder_removed_or_replaced_under_the_service_is_named)
 {
-    (void)state;
     static const char *const folders[] = {"in", "done", "failed", ".work", "out"};
     char why[300], moved[64];
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
@@ -628,8 +599,6 @@ static void folder_removed_or_replaced_under_the_service_is_named(void **state)
     assert_false(spool_check_folders(s, why, sizeof(why)));
 }
 
-#define RECOVERY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_closed, tear_down_recovery)
-
 /* --- the state of a long job --------------------------------------------------------------------
  */
 
@@ -644,9 +613,8 @@ static void kept_state(void)
     put(STATE, "so far");
 }
 
-static void a_state_stays_from_one_attempt_to_the_next(void **state)
+RECOVERY_TEST(a_state_stays_from_one_attempt_to_the_next)
 {
-    (void)state;
     kept_state();
     start();
     assert_int_equal(r.n_jobs, 1);
@@ -666,18 +634,16 @@ static void a_state_stays_from_one_attempt_to_the_next(void **state)
     nothing_but_the_lock_is_left();
 }
 
-static void a_state_goes_when_its_job_fails(void **state)
+RECOVERY_TEST(a_state_goes_when_its_job_fails)
 {
-    (void)state;
     kept_state();
     start();
     fail_job(r.jobs[0], "bad-input", "for a test");
     is_empty("out");
 }
 
-static void states_of_nobody_are_removed(void **state)
+RECOVERY_TEST(states_of_nobody_are_removed)
 {
-    (void)state;
     put(STATE, "so far");
     put("out/.20200102-030405-000007." OWNER ".state.new", "half");
     put("out/." ID ".89abcdef.state", "of another spool");
@@ -689,41 +655,5 @@ static void states_of_nobody_are_removed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        RECOVERY_TEST(empty_spool_has_nothing_to_recover),
-        RECOVERY_TEST(claimed_job_is_queued_again_with_its_parameters),
-        RECOVERY_TEST(a_state_stays_from_one_attempt_to_the_next),
-        RECOVERY_TEST(a_state_goes_when_its_job_fails),
-        RECOVERY_TEST(states_of_nobody_are_removed),
-        RECOVERY_TEST(half_made_claim_is_finished),
-        RECOVERY_TEST(half_made_claim_whose_other_half_is_gone_fails_with_that_reason),
-        RECOVERY_TEST(torn_or_lying_record_with_inputs_fails_and_without_is_removed),
-        RECOVERY_TEST(damaged_commit_fails_the_job_and_publishes_nothing),
-        RECOVERY_TEST(committed_job_is_published_and_archived),
-        RECOVERY_TEST(committed_job_is_published_though_the_spool_has_another_number_now),
-        RECOVERY_TEST(jobs_of_leat_0_1_0_are_published_where_committed_and_else_begun_again),
-        RECOVERY_TEST(job_that_was_half_forgotten_ends_though_its_folder_in_done_is_a_link_now),
-        RECOVERY_TEST(what_a_half_forgotten_job_has_replaced_is_not_published),
-        RECOVERY_TEST(committed_job_that_cannot_be_published_now_is_kept),
-        RECOVERY_TEST(job_whose_archive_had_begun_is_published),
-        RECOVERY_TEST(foreign_things_in_work_are_set_aside),
-        RECOVERY_TEST(folder_with_a_reason_has_failed),
-        RECOVERY_TEST(reason_is_kept_when_there_is_no_room_to_write_it_at_start),
-        RECOVERY_TEST(foreign_thing_that_cannot_be_set_aside_now_is_a_job_without_inputs),
-        RECOVERY_TEST(reason_that_is_whole_is_never_replaced),
-        RECOVERY_TEST(parts_of_nobody_are_swept_and_nothing_else),
-        RECOVERY_TEST(ids_follow_those_that_are_known_whatever_the_clock_says),
-        RECOVERY_TEST(ids_follow_those_that_were_given_before_the_clock_was_put_back),
-        RECOVERY_TEST(second_service_is_refused_and_told_who_has_the_folder),
-        RECOVERY_TEST(two_spools_share_an_output_folder_and_leave_each_other_alone),
-        RECOVERY_TEST(copy_of_a_spool_has_another_number_and_the_spool_keeps_its),
-        RECOVERY_TEST(lock_that_is_empty_or_cut_says_a_new_number),
-        RECOVERY_TEST(lock_that_cannot_be_opened_is_named_with_its_cure),
-        RECOVERY_TEST(folders_on_two_file_systems_are_refused_by_name),
-        RECOVERY_TEST(really_another_file_system_is_refused_by_name),
-        RECOVERY_TEST(work_is_closed_to_others),
-        RECOVERY_TEST(room_is_missed_below_the_reserve_and_found_above_twice_of_it),
-        RECOVERY_TEST(folder_removed_or_replaced_under_the_service_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-static void file_goes_its_way_from_in_to_done_and_its_result_to_out(void **state)
+SPOOL_TEST(file_goes_its_way_from_in_to_done_and_its_result_to_out)
 {
-    (void)state;
     put("in/a.csv", "1");
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     spool_claim(s, &job, 1);
@@ -37,9 +36,8 @@ static void file_goes_its_way_from_in_to_done_and_its_result_to_out(void **state
     spool_job_free(job);
 }
 
-static void several_parts_and_their_sub_folder_stay_together(void **state)
+SPOOL_TEST(several_parts_and_their_sub_folder_stay_together)
 {
-    (void)state;
     put("in/x/y/s.dem.asc", "dem");
     put("in/x/y/s.source.asc", "source");
     struct spool_job *job = new_job("x/y", "s", "s.dem.asc", "s.source.asc");
@@ -53,9 +51,8 @@ static void several_parts_and_their_sub_folder_stay_together(void **state)
     spool_job_free(job);
 }
 
-static void same_name_twice_is_two_jobs_with_two_results(void **state)
+SPOOL_TEST(same_name_twice_is_two_jobs_with_two_results)
 {
-    (void)state;
     put("in/a.b.csv", "first");
     run_job("", "a", "a.b.csv");
     put("in/a.b.csv", "second");
@@ -80,9 +77,8 @@ static void same_name_twice_is_two_jobs_with_two_results(void **state)
     nothing_is_left_over();
 }
 
-static void earlier_result_is_replaced_when_asked_and_what_is_none_never(void **state)
+SPOOL_TEST(earlier_result_is_replaced_when_asked_and_what_is_none_never)
 {
-    (void)state;
     spool_configure(s, true, true, 3, 0);
     put("in/a.csv", "first");
     run_job("", "a", "a.csv");
@@ -99,9 +95,8 @@ static void earlier_result_is_replaced_when_asked_and_what_is_none_never(void **
     nothing_is_left_over();
 }
 
-static void where_names_cannot_be_exchanged_the_earlier_result_steps_aside(void **state)
+SPOOL_TEST(where_names_cannot_be_exchanged_the_earlier_result_steps_aside)
 {
-    (void)state;
     spool_configure(s, false, true, 3, 0);
     put("in/a.csv", "first");
     run_job("", "a", "a.csv");
@@ -113,9 +108,8 @@ static void where_names_cannot_be_exchanged_the_earlier_result_steps_aside(void 
     assert_int_equal(count_entries(root_fd, "out"), 1);
 }
 
-static void names_of_any_bytes_survive_a_restart(void **state)
+SPOOL_TEST(names_of_any_bytes_survive_a_restart)
 {
-    (void)state;
     char longest[256];
     memset(longest, 'n', 255);
     longest[255] = '\0';
@@ -152,9 +146,8 @@ static void names_of_any_bytes_survive_a_restart(void **state)
     spool_recovery_free(&r);
 }
 
-static void name_of_255_bytes_that_is_taken_is_shortened_at_a_character(void **state)
+SPOOL_TEST(name_of_255_bytes_that_is_taken_is_shortened_at_a_character)
 {
-    (void)state;
     char name[256] = "";
     for (size_t i = 0; i + 6 < 255; i += 2) {
         strcat(name, "\xC3\xA9");
@@ -171,9 +164,8 @@ static void name_of_255_bytes_that_is_taken_is_shortened_at_a_character(void **s
     nothing_is_left_over();
 }
 
-static void file_removed_before_the_claim_leaves_nothing_claimed(void **state)
+SPOOL_TEST(file_removed_before_the_claim_leaves_nothing_claimed)
 {
-    (void)state;
     put("in/b.dem.asc", "x");
     struct spool_job *jobs[] = {new_job("", "a", "a.csv", NULL),
                                 new_job("", "b", "b.dem.asc", "b.source.asc"),
@@ -188,9 +180,8 @@ static void file_removed_before_the_claim_leaves_nothing_claimed(void **state)
 }
 
 /* The next drop has begun: its file and those of the one before are two jobs. */
-static void files_of_two_drops_are_not_claimed_together(void **state)
+SPOOL_TEST(files_of_two_drops_are_not_claimed_together)
 {
-    (void)state;
     put("in/b.dem.asc", "x");
     put("in/b.dem.prj", "y");
     struct stat st;
@@ -208,9 +199,8 @@ static void files_of_two_drops_are_not_claimed_together(void **state)
     nothing_but_the_lock_is_left();
 }
 
-static void writer_that_holds_the_file_through_the_claim_is_waited_for(void **state)
+SPOOL_TEST(writer_that_holds_the_file_through_the_claim_is_waited_for)
 {
-    (void)state;
     put("in/a.csv", "1");
     int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_APPEND);
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
@@ -226,9 +216,8 @@ static void writer_that_holds_the_file_through_the_claim_is_waited_for(void **st
     spool_job_free(job);
 }
 
-static void file_replaced_between_look_and_claim_is_taken_as_it_is(void **state)
+SPOOL_TEST(file_replaced_between_look_and_claim_is_taken_as_it_is)
 {
-    (void)state;
     put("in/a.csv", "old");
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     put("in/.b", "new and longer");
@@ -239,9 +228,8 @@ static void file_replaced_between_look_and_claim_is_taken_as_it_is(void **state)
     spool_job_free(job);
 }
 
-static void input_that_changes_during_the_work_is_worked_on_again(void **state)
+SPOOL_TEST(input_that_changes_during_the_work_is_worked_on_again)
 {
-    (void)state;
     put("in/a.csv", "1");
     int fd = openat(root_fd, "in/a.csv", O_WRONLY | O_APPEND);
     int reader = openat(root_fd, "in/a.csv", O_RDONLY);
@@ -287,9 +275,8 @@ static ino_t put_another(const struct spool_job *job)
     return st.st_ino;
 }
 
-static void another_file_of_the_same_size_and_time_is_another_input(void **state)
+SPOOL_TEST(another_file_of_the_same_size_and_time_is_another_input)
 {
-    (void)state;
     struct spool_recovery r;
     put("in/a.csv", "1");
     int writer = openat(root_fd, "in/a.csv", O_WRONLY);
@@ -307,9 +294,8 @@ static void another_file_of_the_same_size_and_time_is_another_input(void **state
     spool_recovery_free(&r);
 }
 
-static void another_file_of_the_same_size_and_time_is_waited_for_without_leases(void **state)
+SPOOL_TEST(another_file_of_the_same_size_and_time_is_waited_for_without_leases)
 {
-    (void)state;
     put("in/a.csv", "1");
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
     int writer = openat(root_fd, "in/a.csv", O_WRONLY);
@@ -326,9 +312,8 @@ static void another_file_of_the_same_size_and_time_is_waited_for_without_leases(
     spool_job_free(job);
 }
 
-static void input_that_is_replaced_during_the_work_is_seen_at_the_end(void **state)
+SPOOL_TEST(input_that_is_replaced_during_the_work_is_seen_at_the_end)
 {
-    (void)state;
     struct spool_job *job = new_worked_job("");
     put_another(job);
     spool_durable(s, &job, 1);
@@ -359,9 +344,8 @@ static void change_unseen(const struct spool_job *job)
     close(fd);
 }
 
-static void input_whose_time_was_put_back_during_the_work_is_seen_at_the_end(void **state)
+SPOOL_TEST(input_whose_time_was_put_back_during_the_work_is_seen_at_the_end)
 {
-    (void)state;
     struct spool_job *job = new_worked_job("");
     change_unseen(job);
     spool_durable(s, &job, 1);
@@ -373,9 +357,8 @@ static void input_whose_time_was_put_back_during_the_work_is_seen_at_the_end(voi
     spool_job_free(job);
 }
 
-static void input_that_changed_when_its_result_was_published_is_kept(void **state)
+SPOOL_TEST(input_that_changed_when_its_result_was_published_is_kept)
 {
-    (void)state;
     spool_configure(s, true, false, 3, 0);
     struct spool_job *job = new_worked_job("sub");
     spool_durable(s, &job, 1);
@@ -395,9 +378,8 @@ static void input_that_changed_when_its_result_was_published_is_kept(void **stat
     spool_job_free(job);
 }
 
-static void links_and_fifos_are_texts_in_failed(void **state)
+SPOOL_TEST(links_and_fifos_are_texts_in_failed)
 {
-    (void)state;
     char path[64];
     struct stat st;
     put("secret", "mine");
@@ -419,9 +401,8 @@ static void links_and_fifos_are_texts_in_failed(void **state)
 }
 
 /* Killed at any change on its way to failed/, it comes there as it would have. */
-static void link_whose_failing_is_killed_keeps_its_name_and_reason(void **state)
+SPOOL_TEST(link_whose_failing_is_killed_keeps_its_name_and_reason)
 {
-    (void)state;
     int status = W_EXITCODE(SPOOL_FAULT_DIED, 0);
     for (unsigned long k = 1; WEXITSTATUS(status) == SPOOL_FAULT_DIED; k++) {
         struct spool_recovery r;
@@ -468,9 +449,8 @@ static unsigned long n_seen(const char *point)
 }
 
 /* Of one job, an archive's: no fsync for each. */
-static void many_files_of_a_result_are_synced_together(void **state)
+SPOOL_TEST(many_files_of_a_result_are_synced_together)
 {
-    (void)state;
     char path[128];
     struct spool_job *job = new_worked_job("");
     const struct spool_part part = spool_part(s->owner, job->id);
@@ -493,27 +473,5 @@ static void many_files_of_a_result_are_synced_together(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(file_goes_its_way_from_in_to_done_and_its_result_to_out),
-        TEST(several_parts_and_their_sub_folder_stay_together),
-        TEST(same_name_twice_is_two_jobs_with_two_results),
-        TEST(earlier_result_is_replaced_when_asked_and_what_is_none_never),
-        TEST(where_names_cannot_be_exchanged_the_earlier_result_steps_aside),
-        TEST(names_of_any_bytes_survive_a_restart),
-        TEST(name_of_255_bytes_that_is_taken_is_shortened_at_a_character),
-        TEST(file_removed_before_the_claim_leaves_nothing_claimed),
-        TEST(files_of_two_drops_are_not_claimed_together),
-        TEST(writer_that_holds_the_file_through_the_claim_is_waited_for),
-        TEST(file_replaced_between_look_and_claim_is_taken_as_it_is),
-        TEST(input_that_changes_during_the_work_is_worked_on_again),
-        TEST(another_file_of_the_same_size_and_time_is_another_input),
-        TEST(another_file_of_the_same_size_and_time_is_waited_for_without_leases),
-        TEST(input_that_is_replaced_during_the_work_is_seen_at_the_end),
-        TEST(input_whose_time_was_put_back_during_the_work_is_seen_at_the_end),
-        TEST(input_that_changed_when_its_result_was_published_is_kept),
-        TEST(links_and_fifos_are_texts_in_failed),
-        TEST(link_whose_failing_is_killed_keeps_its_name_and_reason),
-        TEST(many_files_of_a_result_are_synced_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -9,9 +9,8 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-static void what_is_never_an_input_is_put_away_with_its_reason(void **state)
+SPOOL_TEST(what_is_never_an_input_is_put_away_with_its_reason)
 {
-    (void)state;
     put("in/target", "t");
     assert_int_equal(mkfifoat(root_fd, "in/fifo", 0600), 0);
     assert_int_equal(symlinkat("/etc/passwd", root_fd, "in/link"), 0);
@@ -35,9 +34,8 @@ static void what_is_never_an_input_is_put_away_with_its_reason(void **state)
     nothing_is_left_over();
 }
 
-static void failed_job_lies_in_failed_and_is_taken_up_on_retry(void **state)
+SPOOL_TEST(failed_job_lies_in_failed_and_is_taken_up_on_retry)
 {
-    (void)state;
     char path[128];
     struct spool_job *job = new_worked_job("x");
     fail_job(job, "bad-input", "why\nnot");
@@ -63,9 +61,8 @@ static void failed_job_lies_in_failed_and_is_taken_up_on_retry(void **state)
     spool_job_free(job);
 }
 
-static void inputs_that_have_changed_since_are_not_to_blame(void **state)
+SPOOL_TEST(inputs_that_have_changed_since_are_not_to_blame)
 {
-    (void)state;
     const struct spool_reason reason = {"bad-input", "why"};
     char path[128];
     struct spool_job *job = new_worked_job("x");
@@ -84,9 +81,8 @@ static void inputs_that_have_changed_since_are_not_to_blame(void **state)
 }
 
 /* Also when that is tried again, and the reason is there, but perhaps not on disk. */
-static void failed_job_moves_only_once_its_reason_is_on_disk(void **state)
+SPOOL_TEST(failed_job_moves_only_once_its_reason_is_on_disk)
 {
-    (void)state;
     const struct spool_reason reason = {"bad-input", "why"};
     struct spool_job *job = new_worked_job("x");
     for (int i = 0; i < 2; i++) {
@@ -104,9 +100,8 @@ static void failed_job_moves_only_once_its_reason_is_on_disk(void **state)
 }
 
 /* The service's group reads why. */
-static void what_has_failed_is_open_to_others_by_the_umask(void **state)
+SPOOL_TEST(what_has_failed_is_open_to_others_by_the_umask)
 {
-    (void)state;
     const mode_t umasks[] = {0027, 0077, 0022};
     const mode_t before = umask(0);
     for (size_t i = 0; i < sizeof(umasks) / sizeof(*umasks); i++) {
@@ -138,9 +133,8 @@ static struct spool_job *new_failed_pair(void)
 }
 
 /* What lies in in/ by that name is another drop. */
-static void failed_job_that_lacks_an_input_stays_where_it_is(void **state)
+SPOOL_TEST(failed_job_that_lacks_an_input_stays_where_it_is)
 {
-    (void)state;
     char path[128];
     struct spool_job *job = new_failed_pair();
     snprintf(path, sizeof(path), "failed/%s/in/a.source.asc", job->id);
@@ -153,9 +147,8 @@ static void failed_job_that_lacks_an_input_stays_where_it_is(void **state)
     spool_job_free(job);
 }
 
-static void retry_that_is_killed_leaves_a_failure_or_a_job(void **state)
+SPOOL_TEST(retry_that_is_killed_leaves_a_failure_or_a_job)
 {
-    (void)state;
     int status = W_EXITCODE(SPOOL_FAULT_DIED, 0);
     unsigned long k = 0, n_back = 0;
     while (WEXITSTATUS(status) == SPOOL_FAULT_DIED) {
@@ -194,9 +187,8 @@ static void retry_that_is_killed_leaves_a_failure_or_a_job(void **state)
 
 /* Every change of a retry fails once: what is refused is the failure that it was, with its reason.
  */
-static void retry_that_fails_leaves_the_failure_as_it_was(void **state)
+SPOOL_TEST(retry_that_fails_leaves_the_failure_as_it_was)
 {
-    (void)state;
     bool is_reached = true;
     unsigned n_failed = 0;
     for (unsigned long k = 1; is_reached; k++) {
@@ -235,9 +227,8 @@ static uint64_t inode_of(const char *path)
 }
 
 /* The next drop has replaced it, and waits for its own grid. */
-static void what_has_the_name_of_a_late_file_now_is_left_where_it_is(void **state)
+SPOOL_TEST(what_has_the_name_of_a_late_file_now_is_left_where_it_is)
 {
-    (void)state;
     put("in/a.dem.asc", "1");
     struct spool_job *job = new_job("", "a", "a.dem.asc", NULL);
     spool_claim(s, &job, 1);
@@ -259,9 +250,8 @@ static void what_has_the_name_of_a_late_file_now_is_left_where_it_is(void **stat
 
 /* A .prj that came late, and was never recorded, since the job was deleted before it was verified.
  */
-static void what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them(void **state)
+SPOOL_TEST(what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them)
 {
-    (void)state;
     put("in/a.dem.asc", "1");
     struct spool_job *job = new_job("", "a", "a.dem.asc", NULL);
     spool_claim(s, &job, 1);
@@ -291,9 +281,8 @@ static void what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them(vo
     spool_job_free(job);
 }
 
-static void attempts_are_counted_over_restarts_until_there_are_too_many(void **state)
+SPOOL_TEST(attempts_are_counted_over_restarts_until_there_are_too_many)
 {
-    (void)state;
     struct spool_recovery r;
     put("in/a.csv", "1");
     struct spool_job *job = new_job("", "a", "a.csv", NULL);
@@ -369,17 +358,15 @@ static void begin_again_and_again(time_t when)
     is_empty("out");
 }
 
-static void attempts_that_keep_a_new_state_are_forgiven_whatever_the_clock_says(void **state)
+SPOOL_TEST(attempts_that_keep_a_new_state_are_forgiven_whatever_the_clock_says)
 {
-    (void)state;
     begin_again_and_again(7); /* the host begins each time in 1970, and the record is of later */
     begin_again_and_again(7000000000);
 }
 
 /* Every change of a step fails once with `error`; afterwards the step succeeds. */
-static void our_side_fails_and_the_job_stands_where_it_stood(void **state)
+SPOOL_TEST(our_side_fails_and_the_job_stands_where_it_stood)
 {
-    (void)state;
     const int errors[] = {ENOSPC, EDQUOT,    EIO,     EMLINK,    EFBIG,      ENODEV,
                           ENXIO,  EREMOTEIO, ENODATA, EHOSTDOWN, ECONNRESET, ENOTCONN};
     for (unsigned long k = 1; k < 60; k++) {
@@ -454,9 +441,8 @@ static ssize_t take_inputs_away(void *cookie, const char *text, size_t len)
     return (ssize_t)len;
 }
 
-static void input_that_cannot_be_put_on_disk_is_not_passed_over(void **state)
+SPOOL_TEST(input_that_cannot_be_put_on_disk_is_not_passed_over)
 {
-    (void)state;
     struct spool_job *job = new_worked_job("");
     spool_fault->trace = fopencookie(job, "w", (cookie_io_functions_t){.write = take_inputs_away});
     assert_non_null(spool_fault->trace);
@@ -468,15 +454,13 @@ static void input_that_cannot_be_put_on_disk_is_not_passed_over(void **state)
     spool_job_free(job);
 }
 
-static void input_that_changed_under_the_worker_is_nobodys_fault(void **state)
+SPOOL_TEST(input_that_changed_under_the_worker_is_nobodys_fault)
 {
-    (void)state;
     assert_int_equal(spool_outcome_of(STATUS_CHANGED), SPOOL_WAIT);
 }
 
-static void result_that_is_not_as_announced_is_not_committed(void **state)
+SPOOL_TEST(result_that_is_not_as_announced_is_not_committed)
 {
-    (void)state;
     struct spool_job *job = new_worked_job("");
     job->outputs = json_pack("[{s:s, s:i}]", "name", "data/0", "bytes", 2);
     spool_finish(s, &job, 1);
@@ -488,9 +472,8 @@ static void result_that_is_not_as_announced_is_not_committed(void **state)
     spool_job_free(job);
 }
 
-static void result_with_a_link_in_it_is_not_committed(void **state)
+SPOOL_TEST(result_with_a_link_in_it_is_not_committed)
 {
-    (void)state;
     char path[128];
     struct spool_job *job = new_worked_job("");
     snprintf(path, sizeof(path), "out/.%s." OWNER ".part/data/link", job->id);
@@ -502,9 +485,8 @@ static void result_with_a_link_in_it_is_not_committed(void **state)
     spool_job_free(job);
 }
 
-static void file_in_the_way_of_a_folder_of_done_does_not_stop_a_job(void **state)
+SPOOL_TEST(file_in_the_way_of_a_folder_of_done_does_not_stop_a_job)
 {
-    (void)state;
     put("done/x", "a file");
     put("in/x/a.csv", "1");
     run_job("x", "a", "a.csv");
@@ -512,9 +494,8 @@ static void file_in_the_way_of_a_folder_of_done_does_not_stop_a_job(void **state
     is_empty("in/x");
 }
 
-static void link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_behind(void **state)
+SPOOL_TEST(link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_behind)
 {
-    (void)state;
     static const char *const folders[] = {"", "sub", "other", "sub/below"};
     enum { N = sizeof(folders) / sizeof(*folders) };
     struct spool_job *jobs[N];
@@ -545,9 +526,8 @@ static void link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_be
     nothing_but_the_lock_is_left();
 }
 
-static void folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alone(void **state)
+SPOOL_TEST(folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alone)
 {
-    (void)state;
     struct spool_job *jobs[2];
     put("in/a.csv", "1");
     put("in/x/b.csv", "1");
@@ -576,9 +556,8 @@ static void folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alon
     nothing_but_the_lock_is_left();
 }
 
-static void result_that_went_with_its_folder_is_made_again_and_fails_nothing(void **state)
+SPOOL_TEST(result_that_went_with_its_folder_is_made_again_and_fails_nothing)
 {
-    (void)state;
     char command[128];
     struct spool_job *job = new_worked_job("");
     snprintf(command, sizeof(command), "rm -rf %s/out; mkdir %s/out", root, root);
@@ -592,9 +571,8 @@ static void result_that_went_with_its_folder_is_made_again_and_fails_nothing(voi
     spool_job_free(job);
 }
 
-static void input_stays_in_work_when_done_has_been_removed_until_the_next_start(void **state)
+SPOOL_TEST(input_stays_in_work_when_done_has_been_removed_until_the_next_start)
 {
-    (void)state;
     static const char *const folders[] = {"", "sub"};
     for (int i = 0; i < 2; i++) {
         char path[64];
@@ -620,9 +598,8 @@ static void input_stays_in_work_when_done_has_been_removed_until_the_next_start(
 }
 
 /* A name that is not on disk would go with the power, and all beneath it. */
-static void folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try(void **state)
+SPOOL_TEST(folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try)
 {
-    (void)state;
     spool_fault->fail_at = spool_fault->n_changes + 4; /* made, synced; the next one made, synced */
     spool_fault->error = EIO;
     assert_int_equal(disk_make_folders("archive.folder", root_fd, "done/a/b/c", 0777, true), -1);
@@ -635,30 +612,5 @@ static void folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try(void
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_never_an_input_is_put_away_with_its_reason),
-        TEST(failed_job_lies_in_failed_and_is_taken_up_on_retry),
-        TEST(inputs_that_have_changed_since_are_not_to_blame),
-        TEST(failed_job_moves_only_once_its_reason_is_on_disk),
-        TEST(what_has_failed_is_open_to_others_by_the_umask),
-        TEST(failed_job_that_lacks_an_input_stays_where_it_is),
-        TEST(retry_that_is_killed_leaves_a_failure_or_a_job),
-        TEST(retry_that_fails_leaves_the_failure_as_it_was),
-        TEST(what_has_the_name_of_a_late_file_now_is_left_where_it_is),
-        TEST(what_lies_beside_the_inputs_of_a_failed_job_is_taken_up_with_them),
-        TEST(attempts_are_counted_over_restarts_until_there_are_too_many),
-        TEST(attempts_that_keep_a_new_state_are_forgiven_whatever_the_clock_says),
-        TEST(our_side_fails_and_the_job_stands_where_it_stood),
-        TEST(input_that_cannot_be_put_on_disk_is_not_passed_over),
-        TEST(input_that_changed_under_the_worker_is_nobodys_fault),
-        TEST(result_that_is_not_as_announced_is_not_committed),
-        TEST(result_with_a_link_in_it_is_not_committed),
-        TEST(file_in_the_way_of_a_folder_of_done_does_not_stop_a_job),
-        TEST(link_in_done_sends_its_own_inputs_to_done_and_leaves_no_neighbour_behind),
-        TEST(folder_of_done_that_cannot_be_synced_is_the_trouble_of_its_jobs_alone),
-        TEST(folder_whose_name_cannot_be_synced_is_not_left_for_the_next_try),
-        TEST(result_that_went_with_its_folder_is_made_again_and_fails_nothing),
-        TEST(input_stays_in_work_when_done_has_been_removed_until_the_next_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

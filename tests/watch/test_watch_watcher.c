@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-static void what_is_there_at_the_start_is_found_also_in_sub_folders(void **state)
+WATCHER_TEST(what_is_there_at_the_start_is_found_also_in_sub_folders)
 {
-    (void)state;
     put("a.csv");
     put("x/y/b.csv");
     put(".hidden");
@@ -34,9 +33,8 @@ static void put_later(const char *name, struct timespec *before)
     *before = st.st_ctim;
 }
 
-static void what_a_look_finds_comes_in_the_order_of_its_arrival(void **state)
+WATCHER_TEST(what_a_look_finds_comes_in_the_order_of_its_arrival)
 {
-    (void)state;
     static const char *const first[] = {"z.csv", "x/y/q.csv", "k.csv", "x/a.csv", "m.csv", "b.csv"};
     static const char *const later[] = {"y.csv", "c.csv", "x/n.csv", "d.csv"};
     struct timespec before = {0};
@@ -54,9 +52,8 @@ static void what_a_look_finds_comes_in_the_order_of_its_arrival(void **state)
     assert_string_equal(seen.paths, "y.csv|c.csv|x/n.csv|d.csv|");
 }
 
-static void files_that_are_closed_come_in_the_order_of_that(void **state)
+WATCHER_TEST(files_that_are_closed_come_in_the_order_of_that)
 {
-    (void)state;
     struct timespec before = {0};
     watch(60000, false);
     run_until(NULL);
@@ -70,9 +67,8 @@ static void files_that_are_closed_come_in_the_order_of_that(void **state)
     assert_string_equal(seen.paths, "c.csv|a.csv|b.csv|");
 }
 
-static void what_arrives_is_found_without_a_complete_look(void **state)
+WATCHER_TEST(what_arrives_is_found_without_a_complete_look)
 {
-    (void)state;
     assert_int_equal(mkdirat(root_fd, "sub", 0700), 0);
     watch(60000, false);
     run_until(NULL);
@@ -95,9 +91,8 @@ static void what_arrives_is_found_without_a_complete_look(void **state)
     assert_null(strstr(seen.paths, ".x"));
 }
 
-static void same_name_is_found_every_time_it_arrives(void **state)
+WATCHER_TEST(same_name_is_found_every_time_it_arrives)
 {
-    (void)state;
     watch(60000, false);
     run_until(NULL);
     for (int i = 0; i < 3; i++) {
@@ -107,9 +102,8 @@ static void same_name_is_found_every_time_it_arrives(void **state)
     }
 }
 
-static void overflow_is_followed_by_a_complete_look(void **state)
+WATCHER_TEST(overflow_is_followed_by_a_complete_look)
 {
-    (void)state;
     char name[32];
     unsigned limit = 16384;
     FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
@@ -139,9 +133,8 @@ static void overflow_is_followed_by_a_complete_look(void **state)
     assert_true(w->n_overflows > 0);
 }
 
-static void without_events_everything_is_found_by_polling(void **state)
+WATCHER_TEST(without_events_everything_is_found_by_polling)
 {
-    (void)state;
     watch(20, true);
     run_until(NULL);
     put("x/a.csv");
@@ -162,15 +155,13 @@ static void limit_of(const char *step, int error, const char *named)
     run_until("a.csv");
 }
 
-static void limit_of_instances_is_named_and_polled(void **state)
+WATCHER_TEST(limit_of_instances_is_named_and_polled)
 {
-    (void)state;
     limit_of("watcher.init", EMFILE, "fs.inotify.max_user_instances");
 }
 
-static void limit_of_watches_is_named_polled_and_left_again(void **state)
+WATCHER_TEST(limit_of_watches_is_named_polled_and_left_again)
 {
-    (void)state;
     limit_of("watcher.add", ENOSPC, "fs.inotify.max_user_watches");
     spool_fault_clear();
     for (int i = 0; i < 3 && strcmp(watcher_mode(w), "inotify") != 0; i++) {
@@ -179,9 +170,8 @@ static void limit_of_watches_is_named_polled_and_left_again(void **state)
     assert_string_equal(watcher_mode(w), "inotify");
 }
 
-static void limit_of_watches_that_is_reached_later_is_named_and_polled(void **state)
+WATCHER_TEST(limit_of_watches_that_is_reached_later_is_named_and_polled)
 {
-    (void)state;
     watch(20, false);
     run_until(NULL);
     assert_string_equal(watcher_mode(w), "inotify");
@@ -194,9 +184,8 @@ static void limit_of_watches_that_is_reached_later_is_named_and_polled(void **st
     run_until("sub/b.csv");
 }
 
-static void asked_for_a_look_it_looks(void **state)
+WATCHER_TEST(asked_for_a_look_it_looks)
 {
-    (void)state;
     watch(60000, false);
     run_until(NULL);
     put("a.csv");
@@ -211,9 +200,8 @@ static void asked_for_a_look_it_looks(void **state)
     assert_int_equal(seen.n_files, 1);
 }
 
-static void removed_folder_is_trouble_in_words(void **state)
+WATCHER_TEST(removed_folder_is_trouble_in_words)
 {
-    (void)state;
     watch(20, true);
     run_until(NULL);
     assert_int_equal(rmdir(root), 0);
@@ -222,9 +210,8 @@ static void removed_folder_is_trouble_in_words(void **state)
     assert_non_null(strstr(seen.trouble, root));
 }
 
-static void folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives(void **state)
+WATCHER_TEST(folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives)
 {
-    (void)state;
     if (geteuid() == 0) {
         skip(); /* who may enter everything */
     }
@@ -246,9 +233,8 @@ static void make_deep(char *path, int depth)
     }
 }
 
-static void folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named(void **state)
+WATCHER_TEST(folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named)
 {
-    (void)state;
     char path[128] = "d";
     watch(60000, false);
     run_until(NULL);
@@ -260,9 +246,8 @@ static void folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named(void 
 }
 
 /* By a look at all, and by its name. */
-static void folder_below_32_others_is_looked_into_and_no_deeper(void **state)
+WATCHER_TEST(folder_below_32_others_is_looked_into_and_no_deeper)
 {
-    (void)state;
     char path[128] = "d", in[192], below[256];
     make_deep(path, 32);
     snprintf(in, sizeof(in), "%s/in.csv", path);
@@ -279,9 +264,8 @@ static void folder_below_32_others_is_looked_into_and_no_deeper(void **state)
     assert_string_equal(seen.paths, below);
 }
 
-static void places_that_cannot_be_looked_at_are_counted(void **state)
+WATCHER_TEST(places_that_cannot_be_looked_at_are_counted)
 {
-    (void)state;
     char path[128] = "a";
     for (char top = 'a'; top <= 'c'; top++) {
         snprintf(path, sizeof(path), "%c", top);
@@ -293,9 +277,8 @@ static void places_that_cannot_be_looked_at_are_counted(void **state)
     assert_non_null(strstr(seen.trouble, "too deep"));
 }
 
-static void trouble_that_was_named_is_counted_soon_and_holds_no_file_up(void **state)
+WATCHER_TEST(trouble_that_was_named_is_counted_soon_and_holds_no_file_up)
 {
-    (void)state;
     char path[128] = "d";
     watch(400, false);
     run_until(NULL);
@@ -312,9 +295,8 @@ static void trouble_that_was_named_is_counted_soon_and_holds_no_file_up(void **s
     assert_int_equal(seen.n_troubles, 1);
 }
 
-static void look_that_failed_is_tried_again_soon(void **state)
+WATCHER_TEST(look_that_failed_is_tried_again_soon)
 {
-    (void)state;
     struct rlimit before;
     watch(20, false);
     run_until(NULL);
@@ -327,9 +309,8 @@ static void look_that_failed_is_tried_again_soon(void **state)
     run_until(NULL);
 }
 
-static void closing_at_any_moment_gives_everything_back(void **state)
+WATCHER_TEST(closing_at_any_moment_gives_everything_back)
 {
-    (void)state;
     put("a.csv");
     for (int i = 0; i < 12; i++) {
         watch(10, i % 2 == 0);
@@ -350,9 +331,8 @@ static uint64_t cpu_ns(void) /* of this thread: what others of the machine do is
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void fifty_thousand_files_do_not_hold_the_loop(void **state)
+WATCHER_TEST(fifty_thousand_files_do_not_hold_the_loop)
 {
-    (void)state;
     char name[32];
     enum { N = 50000 };
     for (unsigned i = 0; i < N; i++) {
@@ -378,27 +358,5 @@ static void fifty_thousand_files_do_not_hold_the_loop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_there_at_the_start_is_found_also_in_sub_folders),
-        TEST(what_a_look_finds_comes_in_the_order_of_its_arrival),
-        TEST(files_that_are_closed_come_in_the_order_of_that),
-        TEST(what_arrives_is_found_without_a_complete_look),
-        TEST(same_name_is_found_every_time_it_arrives),
-        TEST(overflow_is_followed_by_a_complete_look),
-        TEST(without_events_everything_is_found_by_polling),
-        TEST(limit_of_instances_is_named_and_polled),
-        TEST(limit_of_watches_is_named_polled_and_left_again),
-        TEST(limit_of_watches_that_is_reached_later_is_named_and_polled),
-        TEST(asked_for_a_look_it_looks),
-        TEST(removed_folder_is_trouble_in_words),
-        TEST(folder_that_may_not_be_entered_is_trouble_in_words_when_it_arrives),
-        TEST(folder_that_lies_too_deep_is_trouble_in_words_when_it_is_named),
-        TEST(folder_below_32_others_is_looked_into_and_no_deeper),
-        TEST(places_that_cannot_be_looked_at_are_counted),
-        TEST(trouble_that_was_named_is_counted_soon_and_holds_no_file_up),
-        TEST(look_that_failed_is_tried_again_soon),
-        TEST(closing_at_any_moment_gives_everything_back),
-        TEST(fifty_thousand_files_do_not_hold_the_loop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

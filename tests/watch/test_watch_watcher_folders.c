@@ -5,9 +5,8 @@
  */
 #include "tests/support/watcher_fixture.h"
 
-static void new_folders_are_looked_into_and_watched(void **state)
+WATCHER_TEST(new_folders_are_looked_into_and_watched)
 {
-    (void)state;
     watch(60000, false);
     run_until(NULL);
     put(".stage/p/a.csv");
@@ -21,9 +20,8 @@ static void new_folders_are_looked_into_and_watched(void **state)
     run_until("made/q/r/d.csv");
 }
 
-static void renamed_folder_is_known_by_its_new_name(void **state)
+WATCHER_TEST(renamed_folder_is_known_by_its_new_name)
 {
-    (void)state;
     put("old/p/a.csv");
     watch(60000, false);
     run_until(NULL);
@@ -40,9 +38,8 @@ static void renamed_folder_is_known_by_its_new_name(void **state)
     assert_int_equal(seen.n_complete, 1);
 }
 
-static void folder_that_is_moved_away_is_not_watched_any_more(void **state)
+WATCHER_TEST(folder_that_is_moved_away_is_not_watched_any_more)
 {
-    (void)state;
     char path[64];
     put("x/y/a.csv");
     put("x1/b.csv");
@@ -64,9 +61,8 @@ static void folder_that_is_moved_away_is_not_watched_any_more(void **state)
 }
 
 /* Also when it goes and comes back before anybody is told. */
-static void folder_that_was_away_for_a_moment_is_watched(void **state)
+WATCHER_TEST(folder_that_was_away_for_a_moment_is_watched)
 {
-    (void)state;
     char path[64];
     put("x/y/a.csv");
     watch(60000, false);
@@ -82,9 +78,8 @@ static void folder_that_was_away_for_a_moment_is_watched(void **state)
 }
 
 /* Into a folder that is not watched yet, whose look meets it before its own event is read. */
-static void folder_that_a_look_meets_before_its_event_is_watched(void **state)
+WATCHER_TEST(folder_that_a_look_meets_before_its_event_is_watched)
 {
-    (void)state;
     put("x/a.csv");
     watch(60000, false);
     run_until(NULL);
@@ -97,9 +92,8 @@ static void folder_that_a_look_meets_before_its_event_is_watched(void **state)
     run_until("made/x/b.csv");
 }
 
-static void removed_folder_that_comes_again_is_watched_again(void **state)
+WATCHER_TEST(removed_folder_that_comes_again_is_watched_again)
 {
-    (void)state;
     put("f/a.csv");
     watch(60000, false);
     run_until(NULL);
@@ -125,9 +119,8 @@ int __wrap_fstatat64(int fd, const char *name, struct stat *st, int flags)
     return __real_fstatat64(fd, name, st, flags);
 }
 
-static void file_that_goes_while_its_folder_is_listed_is_no_trouble(void **state)
+WATCHER_TEST(file_that_goes_while_its_folder_is_listed_is_no_trouble)
 {
-    (void)state;
     put("f/a.csv");
     put("f/b.csv");
     vanishing = "a.csv";
@@ -138,9 +131,8 @@ static void file_that_goes_while_its_folder_is_listed_is_no_trouble(void **state
     assert_string_equal(seen.trouble, "");
 }
 
-static void links_to_folders_are_not_followed(void **state)
+WATCHER_TEST(links_to_folders_are_not_followed)
 {
-    (void)state;
     assert_int_equal(symlinkat("/etc", root_fd, "etc"), 0);
     watch(60000, false);
     run_until(NULL);
@@ -150,15 +142,5 @@ static void links_to_folders_are_not_followed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(new_folders_are_looked_into_and_watched),
-        TEST(renamed_folder_is_known_by_its_new_name),
-        TEST(folder_that_is_moved_away_is_not_watched_any_more),
-        TEST(folder_that_was_away_for_a_moment_is_watched),
-        TEST(folder_that_a_look_meets_before_its_event_is_watched),
-        TEST(removed_folder_that_comes_again_is_watched_again),
-        TEST(file_that_goes_while_its_folder_is_listed_is_no_trouble),
-        TEST(links_to_folders_are_not_followed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }
