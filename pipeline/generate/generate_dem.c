@@ -1,9 +1,9 @@
 /*
- * generate_dem - see generate_dem.h.
+ * generate_dem - see generate.h.
  *
  * A grid is written in pieces (raster.h) by a piece_writer.
  */
-#include "pipeline/generate/generate_dem.h"
+#include "pipeline/generate/generate.h"
 
 #include "pipeline/generate/piece_writer.h"
 #include "watch/files/xalloc.h"

@@ -1,8 +1,8 @@
 /*
- * generate_nodes - see generate_nodes.h. Sines and exponentials are sums of Taylor's series, whose
+ * generate_nodes - see generate.h. Sines and exponentials are sums of Taylor's series, whose
  * first term that is left out is below 2^-113 of the sum.
  */
-#include "pipeline/generate/generate_nodes.h"
+#include "pipeline/generate/generate.h"
 
 #include "kernels/philox/philox_rule.h"
 #include "pipeline/generate/generate_table.h"

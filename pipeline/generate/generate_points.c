@@ -1,7 +1,7 @@
 /*
- * generate_points - see generate_points.h.
+ * generate_points - see generate.h.
  */
-#include "pipeline/generate/generate_points.h"
+#include "pipeline/generate/generate.h"
 
 #include "kernels/philox/philox_rule.h"
 #include "pipeline/generate/generate_table.h"

@@ -5,9 +5,6 @@
 #define LEAT_PIPELINE_GENERATE_GENERATE_REQUEST_H
 
 #include "pipeline/generate/generate.h"
-#include "pipeline/generate/generate_dem.h"
-#include "pipeline/generate/generate_nodes.h"
-#include "pipeline/generate/generate_points.h"
 
 #include <stdbool.h>
 #include <stdint.h>

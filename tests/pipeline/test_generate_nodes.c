@@ -3,7 +3,7 @@
  * in long double; the bits; what is refused.
  */
 #include "kernels/philox/philox_rule.h"
-#include "pipeline/generate/generate_nodes.h"
+#include "pipeline/generate/generate.h"
 #include "tests/support/generate_support.h"
 
 #include <float.h>

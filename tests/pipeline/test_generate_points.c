@@ -2,7 +2,7 @@
  * Made-up points: the rule said a second time, how they are distributed, the bits, the files.
  */
 #include "kernels/philox/philox_rule.h"
-#include "pipeline/generate/generate_points.h"
+#include "pipeline/generate/generate.h"
 #include "tests/support/generate_support.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static long double part(uint64_t seed, uint64_t series, uint64_t w)
     return (words.w[w % 4] + 0.5L) * 0x1p-32L;
 }
 
-/* The rule of generate_points.h in long double, where z and its sums are exact too. */
+/* The rule of generate.h in long double, where z and its sums are exact too. */
 static double by_the_rule(const struct generate_points_order *o, uint64_t i, uint64_t j, double *z)
 {
     const uint64_t c = (uint64_t)(part(o->seed, i, 0) * o->n_clusters);

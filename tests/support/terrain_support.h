@@ -4,7 +4,7 @@
 #ifndef LEAT_TESTS_TERRAIN_SUPPORT_H
 #define LEAT_TESTS_TERRAIN_SUPPORT_H
 
-#include "pipeline/generate/generate_dem.h"
+#include "pipeline/generate/generate.h"
 #include "tests/support/scratch_folder.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
