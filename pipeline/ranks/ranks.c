@@ -7,6 +7,7 @@
 #include "watch/files/xalloc.h"
 
 #include <math.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,6 +31,45 @@ enum status ranks_load(const struct rank_transport **out)
     *out = table();
     return STATUS_OK;
 }
+
+/* --- claims ----------------------------------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct ranks_claim *)a)->key,
+                   y = ((const struct ranks_claim *)b)->key;
+    return x < y ? -1 : x > y;
+}
+
+const struct ranks_claim *ranks_claims_find(const struct ranks_claims *c, uint64_t key)
+{
+    const struct ranks_claim wanted = {.key = key};
+    struct ranks_claim *const *const found = tfind(&wanted, &c->tree, by_key);
+    return found != NULL ? *found : NULL;
+}
+
+void ranks_claims_add(struct ranks_claims *c, uint64_t key, uint64_t owner)
+{
+    if (ranks_claims_find(c, key) != NULL) {
+        return;
+    }
+    struct ranks_claim *const claim = xcalloc(1, sizeof(*claim));
+    *claim = (struct ranks_claim){key, owner};
+    xalloc_checked(tsearch(claim, &c->tree, by_key));
+    if ((c->n & (c->n - 1)) == 0) { /* at powers of two it is full */
+        c->all = xrealloc(c->all, c->n > 0 ? 2 * c->n : 1, sizeof(*c->all));
+    }
+    c->all[c->n++] = *claim;
+}
+
+void ranks_claims_free(struct ranks_claims *c)
+{
+    tdestroy(c->tree, free);
+    free(c->all);
+    *c = (struct ranks_claims){0};
+}
+
+/* --- joining and leaving ---------------------------------------------------------------------- */
 
 static void make_conditions(struct ranks *r)
 {
@@ -62,7 +102,7 @@ static void release(struct ranks *r)
     pthread_cond_destroy(&r->news);
     pthread_mutex_destroy(&r->lock);
     pthread_mutex_destroy(&r->borrow_lock);
-    claims_free(&r->claims);
+    ranks_claims_free(&r->claims);
     free(r->cards);
     free(r->peers);
     free(r->outgoing);
@@ -134,11 +174,12 @@ static void request(struct ranks *r, uint64_t key)
 
 bool ranks_claim(struct ranks *r, uint64_t key)
 {
-    const struct claim *claim = NULL;
+    const struct ranks_claim *claim = NULL;
     pthread_mutex_lock(&r->lock);
-    while (!r->stopped && !ranks_are_ending(r) && (claim = claims_find(&r->claims, key)) == NULL) {
+    while (!r->stopped && !ranks_are_ending(r) &&
+           (claim = ranks_claims_find(&r->claims, key)) == NULL) {
         if (r->own == 0) {
-            claims_add(&r->claims, key, 0);
+            ranks_claims_add(&r->claims, key, 0);
         } else {
             request(r, key);
         }

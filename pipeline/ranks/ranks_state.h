@@ -5,12 +5,22 @@
 #ifndef LEAT_PIPELINE_RANKS_RANKS_STATE_H
 #define LEAT_PIPELINE_RANKS_RANKS_STATE_H
 
-#include "pipeline/ranks/claims.h"
 #include "pipeline/ranks/ranks.h"
 
 #include <pthread.h>
 
 #define RANKS_NOBODY SIZE_MAX
+
+/* Whose each key is: the first that claims it has it. Claims stand in the order in which they were
+ * made, so that a copy is brought up to date by those that have come since. Empty when zero. */
+struct ranks_claim {
+    uint64_t key, owner;
+};
+struct ranks_claims {
+    struct ranks_claim *all;
+    size_t n;
+    void *tree; /* of copies, by their keys */
+};
 
 /* What each rank shows all others when it joins; the same in all versions. */
 struct rank_card {
@@ -76,7 +86,7 @@ struct ranks {
     double heartbeat_s; /* when the next is due */
     long poll_us;
 
-    struct claims claims; /* rank 0: all; others: a copy, which is behind */
+    struct ranks_claims claims; /* rank 0: all; others: a copy, which is behind */
     enum rank_request request;
     uint64_t requested; /* key */
     bool stopped;       /* no further job is wanted */
@@ -100,6 +110,12 @@ struct ranks {
     void (*on_lost)(void *user);
     void *user;
 };
+
+/* The key's claim; NULL: nobody has claimed it. */
+const struct ranks_claim *ranks_claims_find(const struct ranks_claims *c, uint64_t key);
+/* Adds the key's claim, unless it has one. */
+void ranks_claims_add(struct ranks_claims *c, uint64_t key, uint64_t owner);
+void ranks_claims_free(struct ranks_claims *c);
 
 /* The thread: joins, works until it may leave, and leaves. */
 void *ranks_thread(void *ranks);

@@ -51,7 +51,7 @@ struct message {
         struct {
             uint64_t key, n_known; /* claims */
         } request;
-        struct claim claims[CLAIMS_AT_ONCE];
+        struct ranks_claim claims[CLAIMS_AT_ONCE];
         uint64_t totals[RANKS_TOTALS];
         uint32_t borrowed[RANK_MOST_BORROWED];
     };
@@ -135,7 +135,7 @@ static enum status answer(struct ranks *r, size_t from, const struct message *re
 {
     struct message m;
     const size_t known = (size_t)request->request.n_known;
-    claims_add(&r->claims, request->request.key, from);
+    ranks_claims_add(&r->claims, request->request.key, from);
     const size_t new = known < r->claims.n ? r->claims.n - known : 0;
     m.n = (uint32_t)(new < CLAIMS_AT_ONCE ? new : CLAIMS_AT_ONCE);
     memcpy(m.claims, r->claims.all + known, m.n * sizeof(m.claims[0]));
@@ -145,7 +145,7 @@ static enum status answer(struct ranks *r, size_t from, const struct message *re
 static void learn(struct ranks *r, const struct message *m)
 {
     for (size_t i = 0; i < m->n; i++) {
-        claims_add(&r->claims, m->claims[i].key, m->claims[i].owner);
+        ranks_claims_add(&r->claims, m->claims[i].key, m->claims[i].owner);
     }
     r->request = RANK_REQUEST_NONE;
     pthread_cond_broadcast(&r->news);
