@@ -190,7 +190,7 @@ static enum status take_pipe(struct inputs *in, const char *path, int fd, struct
     }
     return archive_input_named(path)
                ? inputs_take_about_walk(in, out, path, inputs_archive_open(in, path, -1, &stream))
-               : inputs_stream_take(in, path, &stream, out, got);
+               : inputs_take_stream(in, path, &stream, out, got);
 }
 
 /* Standard input under its name, as it comes, also where it is a file. */
@@ -221,7 +221,7 @@ static enum status take_named_pipe(struct inputs *in, const char *path, struct j
             status_fail(STATUS_BAD_ARGUMENT,
                         "'%s' is a pipe, which cannot be combined with --resume", path));
     }
-    const enum status code = inputs_stream_open(path, &st, &fd);
+    const enum status code = inputs_take_open(path, &st, &fd);
     return code != STATUS_OK ? inputs_take_about_walk(in, out, path, code)
                              : take_pipe(in, path, fd, out, got);
 }

@@ -45,7 +45,7 @@ enum status inputs_archive_open(struct inputs *in, const char *path, int fd,
     options.without_7z = in->found_at != NULL; /* the service's */
     in->archive_comes_once = stream != NULL;
     if (stream != NULL && !archive_input_streams(path)) {
-        STATUS_TRY(inputs_stream_copy(in, path, stream, &fd));
+        STATUS_TRY(inputs_take_copy(in, path, stream, &fd));
     }
     enum status code = fd >= 0 ? archive_input_open(fd, path, &options, &in->archive)
                                : archive_input_open_stream(stream, path, &options, &in->archive);
@@ -57,7 +57,7 @@ enum status inputs_archive_open_file(struct inputs *in, const char *path)
 {
     struct stat st;
     int fd;
-    STATUS_TRY(inputs_stream_open(path, &st, &fd));
+    STATUS_TRY(inputs_take_open(path, &st, &fd));
     if (!S_ISREG(st.st_mode)) {
         close(fd);
         return status_fail(STATUS_BAD_INPUT, "'%s' is not a regular file", path);
@@ -181,7 +181,7 @@ static void give_back(void *user)
 static bool may_lend(const struct inputs *in, const struct archive_input_entry *entry,
                      const char *path, const struct job_settings *settings)
 {
-    return entry->bytes >= lend_bytes && !in->settings->resume && inputs_stream_is_forward(path) &&
+    return entry->bytes >= lend_bytes && !in->settings->resume && inputs_take_is_forward(path) &&
            parts_would_complete(in->parts, path, settings);
 }
 

@@ -1,7 +1,7 @@
 /*
  * inputs_state - what the files of inputs share: inputs.c (arguments and folders), inputs_archive.c
- * (what is in an archive), inputs_stream.c (what is read as it comes), inputs_take.c (a file
- * becomes a job's, or a failure).
+ * (what is in an archive), inputs_take.c (a file, or what is read as it comes, becomes a job's, or
+ * a failure).
  */
 #ifndef LEAT_PIPELINE_INPUTS_INPUTS_STATE_H
 #define LEAT_PIPELINE_INPUTS_INPUTS_STATE_H
@@ -89,17 +89,15 @@ bool inputs_take_is_masked(const struct inputs *in, const char *mask, bool is_lo
  * of a grid, whose job fails because of it. */
 void inputs_take_pass_over(struct inputs *in, const char *path);
 
-/* --- inputs_stream.c */
-
 /* Opens a file that may be a pipe. */
-enum status inputs_stream_open(const char *path, struct stat *st, int *fd) STATUS_MUST_CHECK;
+enum status inputs_take_open(const char *path, struct stat *st, int *fd) STATUS_MUST_CHECK;
 /* Copies what is left of the stream, which is closed then, into a scratch file. */
-enum status inputs_stream_copy(struct inputs *in, const char *name,
-                               const struct source_stream *stream, int *fd) STATUS_MUST_CHECK;
+enum status inputs_take_copy(struct inputs *in, const char *name,
+                             const struct source_stream *stream, int *fd) STATUS_MUST_CHECK;
 /* Files of that name are read from front to back. */
-bool inputs_stream_is_forward(const char *path);
+bool inputs_take_is_forward(const char *path);
 /* A file from a stream, which is taken over. */
-enum status inputs_stream_take(struct inputs *in, const char *path,
+enum status inputs_take_stream(struct inputs *in, const char *path,
                                const struct source_stream *stream, struct job_input *out,
                                bool *got) STATUS_MUST_CHECK;
 
