@@ -72,7 +72,7 @@ P
     bsdtar -cf cpio.clusters.csv --format=newc plain.csv 2>stderr
     for given in *.clusters.csv; do
         expect 1 "$LEAT" run -q -b cpu -o out "$given"
-        command=$(sed -n 's/.*which leat does not read; convert it: //p' stderr)
+        command=$(sed -En 's/.*(which leat does not read;|for a table) convert it: //p' stderr)
         [ -n "$command" ] || fail "no command for $given"
         tool=${command##*&& }
         command -v "${tool%% *}" >stdout || continue
