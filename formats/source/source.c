@@ -4,17 +4,21 @@
  * Three layers: file_fill() reads the file in order with pread, or the stream, and takes the CRC-32
  * of each piece while it is in the cache, and what a text is cut by; large pieces of a file on
  * several threads, since one copies a page cache slower than several cores decode it; packed_fill()
- * unpacks that (unpack.h); the head is what has been looked at and not consumed. Once it is used
- * up, reading goes into the caller's memory.
+ * unpacks that (unpack.h); the head is what has been looked at and not consumed, or given back.
+ * Once it is used up, reading goes into the caller's memory.
  *
  * Compressed streams follow each other; zero bytes after the last one (tape padding) are skipped as
  * gzip -d does, anything else there is an error.
+ *
+ * UTF-16 is turned to UTF-8 above these layers, in pieces. Source: Unicode 15, 3.9 and 3.10.
  */
 #include "formats/source/source.h"
 
+#include "formats/base/bytes.h"
 #include "formats/base/checked.h"
 #include "formats/base/clones.h"
 #include "formats/base/io_watch.h"
+#include "formats/base/utf8.h"
 #include "formats/source/unpack.h"
 
 #include <errno.h>
@@ -32,6 +36,13 @@ enum {
     READ_BYTES = 128 << 10, /* one pread: its CRC is taken while the piece is in the L2 cache */
     HEAD_BYTES = 16 << 10,  /* the head grows in steps of this */
     MOST_PORTIONS = 16      /* of a read on several threads, about READ_BYTES each at least */
+};
+
+struct utf16 {
+    bool is_on, high_first, ended;
+    unsigned high;     /* a surrogate that waits for its partner */
+    struct bytes text; /* made of it and not yet read: from `at` on */
+    size_t at;
 };
 
 struct source {
@@ -59,6 +70,7 @@ struct source {
     unsigned char *packed_bytes; /* [READ_BYTES], when packed: */
     const unsigned char *packed_at;
     size_t packed_left;
+    struct utf16 utf16;
 };
 
 static inline void count_some(const unsigned char *p, size_t n, struct source_counts *counts)
@@ -344,12 +356,97 @@ static enum status made_fill(struct source *s, unsigned char *dst, size_t cap, s
     return STATUS_OK;
 }
 
-static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
-                        struct source_counts *counts)
+static enum status own_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
+                            struct source_counts *counts)
 {
     return s->made.read ? made_fill(s, dst, cap, n, counts)
            : s->packing ? packed_fill(s, dst, cap, n, counts)
                         : file_fill(s, dst, cap, n, counts);
+}
+
+/* --- UTF-16 ----------------------------------------------------------------------------------- */
+
+/* A surrogate that has no partner stands for no character. */
+static enum status put_unit(struct utf16 *x, unsigned unit)
+{
+    enum { REPLACEMENT = 0xfffd };
+    unsigned char out[2 * UTF8_MOST];
+    const bool is_high = unit >= 0xd800 && unit < 0xdc00, is_low = unit >= 0xdc00 && unit < 0xe000;
+    const bool is_pair = x->high != 0 && is_low;
+    size_t n = 0;
+    if (x->high != 0) {
+        const uint32_t point = 0x10000U + ((x->high - 0xd800U) << 10) + (unit - 0xdc00U);
+        n = utf8_encode(is_pair ? point : REPLACEMENT, out);
+    }
+    if (!is_high && !is_pair) {
+        n += utf8_encode(is_low ? REPLACEMENT : unit, out + n);
+    }
+    x->high = is_high ? unit : 0;
+    return bytes_append(&x->text, out, n);
+}
+
+static enum status recode(struct source *s, const unsigned char *p, size_t n)
+{
+    struct utf16 *const x = &s->utf16;
+    if (n % 2 != 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: is UTF-16 text of an odd number of bytes: it was cut short",
+                           s->name);
+    }
+    for (size_t i = 0; i < n; i += 2) {
+        const unsigned first = p[i], second = p[i + 1];
+        STATUS_TRY(put_unit(x, x->high_first ? first << 8 | second : second << 8 | first));
+    }
+    return x->ended && x->high != 0 ? put_unit(x, 0xfffd) : STATUS_OK;
+}
+
+static enum status recode_more(struct source *s)
+{
+    unsigned char piece[32 << 10];
+    struct utf16 *const x = &s->utf16;
+    size_t n;
+    bytes_clear(&x->text);
+    x->at = 0;
+    STATUS_TRY(own_fill(s, piece, sizeof piece, &n, NULL));
+    x->ended = n < sizeof piece;
+    return recode(s, piece, n);
+}
+
+static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
+                        struct source_counts *counts)
+{
+    struct utf16 *const x = &s->utf16;
+    if (!x->is_on) {
+        return own_fill(s, dst, cap, n, counts);
+    }
+    for (*n = 0; *n < cap && !(x->ended && x->at == x->text.len);) {
+        const size_t left = x->text.len - x->at, part = left < cap - *n ? left : cap - *n;
+        if (part == 0) {
+            STATUS_TRY(recode_more(s));
+            continue;
+        }
+        memcpy(dst + *n, x->text.data + x->at, part);
+        if (counts) {
+            source_count(dst + *n, part, counts);
+        }
+        x->at += part;
+        *n += part;
+    }
+    return STATUS_OK;
+}
+
+enum status source_recode(struct source *s)
+{
+    const unsigned char *head;
+    size_t n;
+    STATUS_TRY(source_peek(s, 2, &head, &n));
+    if (n >= 2 && ((head[0] == 0xff && head[1] == 0xfe) || (head[0] == 0xfe && head[1] == 0xff))) {
+        s->utf16.is_on = true;
+        s->utf16.high_first = head[0] == 0xfe;
+        s->head_at = s->head_len = 0; /* what is there of the text goes the way of all of it */
+        return recode(s, head + 2, n - 2);
+    }
+    return STATUS_OK;
 }
 
 /* Gives the file's first bytes, which were read to recognise the kind, to be unpacked. */
@@ -459,6 +556,7 @@ void source_free(struct source *s)
     if (s->fd >= 0) {
         close(s->fd);
     }
+    bytes_free(&s->utf16.text);
     free(s->packed_bytes);
     free(s->head);
     free(s->name);
@@ -477,15 +575,16 @@ uint64_t source_file_bytes(const struct source *s)
 
 uint64_t source_file_offset(const struct source *s)
 {
-    const uint64_t in_order = s->made.read ? 0
-                              : s->packing ? packed_offset(s)
-                                           : s->offset - (uint64_t)(s->head_len - s->head_at);
+    const uint64_t in_order = s->made.read     ? 0
+                              : s->packing     ? packed_offset(s)
+                              : s->utf16.is_on ? s->offset
+                                               : s->offset - (uint64_t)(s->head_len - s->head_at);
     return in_order > s->seek_offset ? in_order : s->seek_offset;
 }
 
 bool source_is_packed(const struct source *s)
 {
-    return s->packing != NULL || s->made.read != NULL;
+    return s->packing != NULL || s->made.read != NULL || s->utf16.is_on;
 }
 
 bool source_is_stream(const struct source *s)
@@ -680,6 +779,22 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
     }
     *data = s->head + s->head_at;
     *n = s->head_len - s->head_at;
+    return STATUS_OK;
+}
+
+enum status source_unread(struct source *s, const void *bytes, size_t n)
+{
+    if (n > s->head_at) {
+        const size_t len = s->head_len - s->head_at;
+        STATUS_TRY(grow_head(s, len + n));
+        memmove(s->head + n, s->head, len);
+        s->head_at = n;
+        s->head_len = n + len;
+    }
+    s->head_at -= n;
+    if (n > 0) {
+        memcpy(s->head + s->head_at, bytes, n);
+    }
     return STATUS_OK;
 }
 

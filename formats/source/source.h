@@ -90,8 +90,8 @@ const char *source_name(const struct source *s);
  * stream what it is said to have, or has had when that is more. */
 uint64_t source_file_bytes(const struct source *s);
 uint64_t source_file_offset(const struct source *s);
-/* True when the bytes are being unpacked, or converted, so that source_file_bytes is not their
- * number. */
+/* True when the bytes are being unpacked, converted, or recoded, so that source_file_bytes is not
+ * their number. */
 bool source_is_packed(const struct source *s);
 /* What it is: "gzip", "xz", "zstd", "bzip2", "a pipe" for a stream, or what it is converted from;
  * NULL for a plain file, the only one in which formats can seek. */
@@ -123,6 +123,14 @@ enum status source_peek(struct source *s, size_t want, const unsigned char **dat
                         size_t *n) STATUS_MUST_CHECK;
 /* Consumes up to `cap` bytes into dst; *n < cap only at the end. */
 enum status source_read(struct source *s, void *dst, size_t cap, size_t *n) STATUS_MUST_CHECK;
+
+/* Gives back the last n bytes that were consumed, to be read again: bytes[n] is what they are now.
+ * STATUS_NO_MEMORY. */
+enum status source_unread(struct source *s, const void *bytes, size_t n) STATUS_MUST_CHECK;
+/* Of a text, before any of it is consumed: where it begins with the mark of UTF-16, it is UTF-8
+ * without that mark from now on. STATUS_BAD_INPUT (half a character, also of what is read later).
+ */
+enum status source_recode(struct source *s) STATUS_MUST_CHECK;
 
 /* What a text is cut by. */
 struct source_counts {

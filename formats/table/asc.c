@@ -7,7 +7,7 @@
  * ncols values, row by row from the north, split over lines at any blank.
  *
  * A chunk is filled from the source in one go and cut back to a blank; the start of a value behind
- * the cut is carried into the next chunk. While the text is in the cache its values and lines are
+ * the cut is given back. While the text is in the cache its values and lines are
  * counted: so every chunk knows where it begins, and a wrong number of values is found here. Nearly
  * all files have a line for each row: such lines are decoded by decimal_run_cells() whole, the rest
  * (lines of another length, the other decimal sign, nan) value by value.
@@ -15,7 +15,6 @@
  * Sources: the format as ArcGIS documents it (ASCII to Raster), and what GDAL's driver AAIGrid
  * writes beside it: dx and dy, NODATA that is nan.
  */
-#include "formats/base/bytes.h"
 #include "formats/base/decimal.h"
 #include "formats/table/foreign.h"
 #include "formats/table/table_format.h"
@@ -29,13 +28,12 @@
 /* The state of an ESRI ASCII table. */
 struct asc {
     struct grid *grid;
-    size_t n_cells;     /* rows * columns */
-    char point;         /* tried first; the other one is accepted too */
-    struct bytes carry; /* read and not yet in a chunk: the start of a value */
-    size_t n_taken;     /* values in chunks so far */
-    uint64_t line;      /* where the next chunk begins: line from 1 ... */
-    size_t column;      /* ... values before it in that line ... */
-    uint64_t offset;    /* ... byte of the unpacked stream */
+    size_t n_cells;  /* rows * columns */
+    char point;      /* tried first; the other one is accepted too */
+    size_t n_taken;  /* values in chunks so far */
+    uint64_t line;   /* where the next chunk begins: line from 1 ... */
+    size_t column;   /* ... values before it in that line ... */
+    uint64_t offset; /* ... byte of the unpacked stream */
 };
 
 /* --- values in text --------------------------------------------------------------------------- */
@@ -422,9 +420,7 @@ static enum status read_header(struct table *t, struct asc *a)
 
 static void asc_close(void *state)
 {
-    struct asc *const a = state;
-    grid_free(a->grid);
-    bytes_free(&a->carry);
+    grid_free(((struct asc *)state)->grid);
 }
 
 static enum status asc_open(struct table *t)
@@ -467,38 +463,26 @@ static enum status too_long(const struct table *t, const unsigned char *p, size_
                        source_name(t->source), a->line, a->column + 1, excerpt_of(p, n).text, n);
 }
 
-/* Reads what was carried, then the source, up to `cap` bytes that end with a blank; *n = 0 at the
- * end. */
+/* Reads up to `cap` bytes that end with a blank; *n = 0 at the end. */
 static enum status fill(struct table *t, unsigned char *raw, size_t cap, size_t *n)
 {
-    struct asc *const a = t->state;
-    const size_t carried = a->carry.len;
-    size_t got = 0;
+    size_t len = 0, whole;
     *n = 0;
-    if (carried >= cap) {
-        return too_long(t, a->carry.data, carried);
-    }
-    if (carried > 0) {
-        memcpy(raw, a->carry.data, carried);
-    }
-    bytes_clear(&a->carry);
-    const enum status st = source_read(t->source, raw + carried, cap - carried, &got);
-    size_t len = carried + got;
+    const enum status st = source_read(t->source, raw, cap, &len);
     if (st != STATUS_OK || len == 0) {
         return st;
     }
     if (len < cap && !is_blank(raw[len - 1])) {
         raw[len++] = '\n'; /* a last value may end the file */
     }
-    size_t whole = len;
-    while (whole > 0 && !is_blank(raw[whole - 1])) {
+    for (whole = len; whole > 0 && !is_blank(raw[whole - 1]);) {
         whole--;
     }
     if (whole == 0) {
         return too_long(t, raw, len);
     }
     *n = whole;
-    return bytes_append(&a->carry, raw + whole, len - whole);
+    return source_unread(t->source, raw + whole, len - whole);
 }
 
 static enum status too_few(const struct table *t)

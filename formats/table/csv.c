@@ -2,7 +2,7 @@
  * csv - delimited text as a table: opening it, and reading it in chunks.
  *
  * A chunk is filled from the source in one go and then cut back to a line's end (a cell's, for
- * lines longer than a chunk); what is behind the cut is carried into the next chunk. A last line
+ * lines longer than a chunk); what is behind the cut is given back, for the next chunk. A last line
  * without LF gets one, so that every chunk ends with LF or a delimiter.
  *
  * Without a quote in the text the cut is at the last line end, or the last delimiter of a long
@@ -47,8 +47,8 @@ struct place {
 static bool may_cut_line(const struct cut *cut, size_t at)
 {
     const unsigned char *next;
-    return at < cut->n &&
-           csv_line_kind(cut->dialect, cut->text + at, cut->text + cut->n, &next) == CSV_LINE_DATA;
+    return at < cut->n && csv_line_kind(cut->dialect, cut->text + at, cut->text + cut->n, false,
+                                        &next) == CSV_LINE_DATA;
 }
 
 /* The number of cells that end in text[from .. to), within one line that has no quote. */
@@ -134,7 +134,7 @@ static struct place cut_walking(const struct cut *cut)
     while (line < end) {
         const unsigned char *next = end;
         const enum csv_line kind =
-            filled ? CSV_LINE_DATA : csv_line_kind(cut->dialect, line, end, &next);
+            filled ? CSV_LINE_DATA : csv_line_kind(cut->dialect, line, end, false, &next);
         if (csv_is_left_out(kind)) {
             p = line = next;
         } else if (kind == CSV_LINE_DATA && walk_line(cut, &p, &n_cells, &column)) {
@@ -184,22 +184,20 @@ static bool csv_suits(const unsigned char *head, size_t n)
 
 static void csv_close(void *state)
 {
-    struct csv *const csv = state;
-    csv_shape_free(&csv->shape);
-    csv_text_free(&csv->text);
-    bytes_free(&csv->carry);
+    csv_shape_free(&((struct csv *)state)->shape);
 }
 
 /* Whether the rows say x, y and the value of one cell after the other: of the first two columns one
  * steps evenly, while the other stays. */
-static enum status look_for_xyz(struct csv *csv, bool *is_xyz)
+static enum status look_for_xyz(struct table *t, bool *is_xyz)
 {
+    const struct csv *const csv = t->state;
     enum { ROWS = 3 };
     const struct csv_dialect *const d = &csv->shape.dialect;
     const unsigned char *text;
     double v[ROWS][ROWS] = {{0}};
     size_t n;
-    STATUS_TRY(csv_text_peek(&csv->text, 0, &text, &n));
+    STATUS_TRY(source_peek(t->source, 0, &text, &n));
     const unsigned char *const end = text + n, *p = text + csv->shape.data_offset;
     *is_xyz = csv->shape.n_columns == ROWS;
     for (size_t row = 0; row < ROWS && *is_xyz; row++) {
@@ -247,7 +245,7 @@ static enum status check_for_grid(struct table *t, struct csv *csv)
                            name, cure);
     }
     bool is_xyz;
-    STATUS_TRY(look_for_xyz(csv, &is_xyz));
+    STATUS_TRY(look_for_xyz(t, &is_xyz));
     return is_xyz ? foreign_fail(STATUS_UNSUPPORTED, &foreign_xyz_grid, name, true) : STATUS_OK;
 }
 
@@ -256,10 +254,10 @@ static enum status csv_open(struct table *t)
     struct csv *const csv = t->state;
     const size_t max_line = t->options.max_line_bytes;
     csv->max_line_bytes = max_line ? max_line : CSV_MAX_LINE_BYTES;
-    STATUS_TRY(csv_text_open(&csv->text, t->source));
+    STATUS_TRY(source_recode(t->source));
     STATUS_TRY(csv_read_head(t, &csv->shape));
     STATUS_TRY(t->options.for_grid ? check_for_grid(t, csv) : STATUS_OK);
-    STATUS_TRY(csv_text_skip(&csv->text, csv->shape.data_offset));
+    STATUS_TRY(table_skip(t, csv->shape.data_offset));
     csv->line = csv->shape.data_line;
     csv->offset = csv->shape.data_offset;
     t->info.dtype = DTYPE_F64;
@@ -270,47 +268,6 @@ static enum status csv_open(struct table *t)
     t->info.names = csv->shape.names;
     t->info.names_bytes = csv->shape.names_bytes;
     t->info.runs = csv->shape.runs;
-    return STATUS_OK;
-}
-
-/* Reads what was carried, then the source. */
-static enum status read_on(struct table *t, unsigned char *dst, size_t cap, size_t *n,
-                           struct source_counts *counts)
-{
-    struct csv *const csv = t->state;
-    const size_t carried = csv->carry.len - csv->carry_at;
-    const size_t first = carried < cap ? carried : cap;
-    if (first > 0) {
-        memcpy(dst, csv->carry.data + csv->carry_at, first);
-        csv->carry_at += first;
-        source_count(dst, first, counts);
-    }
-    if (csv->carry_at == csv->carry.len) {
-        csv->carry_at = 0;
-        bytes_clear(&csv->carry);
-    }
-    *n = first;
-    if (first == cap) {
-        return STATUS_OK;
-    }
-    size_t got;
-    const enum status status = csv_text_read(&csv->text, dst + first, cap - first, &got, counts);
-    *n += got;
-    return status;
-}
-
-/* Gives the last n bytes that read_on gave back, to be read again. */
-static enum status carry_back(struct csv *csv, const unsigned char *text, size_t n)
-{
-    if (csv->carry_at < n) { /* then all that was carried has been read */
-        bytes_clear(&csv->carry);
-        csv->carry_at = 0;
-        return bytes_append(&csv->carry, text, n);
-    }
-    csv->carry_at -= n;
-    if (n > 0) {
-        memcpy(csv->carry.data + csv->carry_at, text, n);
-    }
     return STATUS_OK;
 }
 
@@ -340,45 +297,36 @@ static enum status check_comment(const struct table *t, const unsigned char *p,
                : STATUS_OK;
 }
 
-/* Reads on until the line that is not yet in a chunk shows what it is: *kind. One that is left out
+/* Looks on until the line that is not yet in a chunk shows what it is: *kind. One that is left out
  * is passed; the text of any other is given back. */
-static enum status read_ahead(struct table *t, struct table_chunk *c, enum csv_line *kind)
+static enum status look_ahead(struct table *t, struct table_chunk *c, enum csv_line *kind)
 {
     struct csv *const csv = t->state;
-    struct bytes *const carry = &csv->carry;
-    const unsigned char *next = NULL;
-    size_t want = LOOK_BYTES, got = want;
-    struct source_counts counts = {0};
-    STATUS_TRY(carry_back(csv, c->raw, c->raw_len));
-    for (;;) {
-        const unsigned char *const begin = carry->data + csv->carry_at;
-        const size_t n = carry->len - csv->carry_at;
-        *kind = csv_line_kind(&csv->shape.dialect, begin, begin + n, &next);
-        if (got < want && *kind == CSV_LINE_OPEN_BLANK) {
+    const unsigned char *begin, *next = NULL;
+    size_t n;
+    STATUS_TRY(source_unread(t->source, c->raw, c->raw_len));
+    for (size_t want = 0;; want = n + (n > LOOK_BYTES ? n : LOOK_BYTES)) {
+        STATUS_TRY(source_peek(t->source, want, &begin, &n));
+        const bool at_end = n < want;
+        *kind = csv_line_kind(&csv->shape.dialect, begin, begin + n, at_end, &next);
+        if (at_end && *kind == CSV_LINE_OPEN_BLANK) {
             *kind = CSV_LINE_BLANK;
             next = begin + n;
         }
         if (csv_is_left_out(*kind)) {
+            const size_t passed = (size_t)(next - begin);
             note_left_out(t, *kind);
-            csv->carry_at += (size_t)(next - begin);
-            csv->offset += (uint64_t)(next - begin);
-            csv->line += table_count_byte(begin, (size_t)(next - begin), '\n');
-            return STATUS_OK;
+            csv->offset += passed;
+            csv->line += table_count_byte(begin, passed, '\n');
+            return table_skip(t, passed);
         }
-        if (*kind == CSV_LINE_DATA || got < want) {
+        if (*kind == CSV_LINE_DATA || at_end) {
             return check_comment(t, begin, begin + n);
         }
         if (n > csv->max_line_bytes) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: line %" PRIu64 ": is longer than %zu bytes and no row so far",
                                source_name(t->source), csv->line, csv->max_line_bytes);
-        }
-        want = n > LOOK_BYTES ? n : LOOK_BYTES;
-        STATUS_TRY(bytes_reserve(carry, want + 1));
-        STATUS_TRY(csv_text_read(&csv->text, carry->data + carry->len, want, &got, &counts));
-        carry->len += got;
-        if (got < want && carry->data[carry->len - 1] != '\n') {
-            carry->data[carry->len++] = '\n';
         }
     }
 }
@@ -399,8 +347,9 @@ static enum status fail_cell_size(const struct table *t, const struct table_chun
 }
 
 /* Makes c->raw[0 .. n) the chunk, up to `place`. */
-static enum status take(struct csv *csv, struct table_chunk *c, struct place place)
+static enum status take(struct table *t, struct table_chunk *c, struct place place)
 {
+    struct csv *const csv = t->state;
     const size_t n = c->raw_len;
     c->raw_len = place.n;
     c->first_line = csv->line;
@@ -409,7 +358,7 @@ static enum status take(struct csv *csv, struct table_chunk *c, struct place pla
     csv->line += place.n_lines;
     csv->column = place.column;
     csv->offset += place.n;
-    return carry_back(csv, c->raw + place.n, n - place.n);
+    return source_unread(t->source, c->raw + place.n, n - place.n);
 }
 
 /* Deals with a text that shows no place to cut; *filled: the line at its start is to be cut. */
@@ -420,7 +369,7 @@ static enum status pass_obstacle(struct table *t, struct table_chunk *c, bool at
     const unsigned char *const end = c->raw + c->raw_len, *next;
     enum csv_line kind = CSV_LINE_DATA;
     if (csv->column == 0 && !*filled) {
-        kind = csv_line_kind(d, c->raw, end, &next);
+        kind = csv_line_kind(d, c->raw, end, false, &next);
         STATUS_TRY(check_comment(t, c->raw, end));
     }
     if (kind == CSV_LINE_DATA) {
@@ -430,7 +379,7 @@ static enum status pass_obstacle(struct table *t, struct table_chunk *c, bool at
         csv->offset += c->raw_len; /* blanks before a line's first cell mean nothing */
         return STATUS_OK;
     }
-    STATUS_TRY(read_ahead(t, c, &kind));
+    STATUS_TRY(look_ahead(t, c, &kind));
     *filled = !csv_is_left_out(kind);
     return STATUS_OK;
 }
@@ -451,7 +400,7 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
     for (;;) {
         size_t n;
         struct source_counts counts = {.delimiter = cut.dialect->delimiter};
-        enum status status = read_on(t, c->raw, cap, &n, &counts);
+        enum status status = source_read_text(t->source, c->raw, cap, &n, &counts);
         c->raw_len = status ? 0 : n;
         if (status || (n == 0 && csv->column == 0)) {
             *end = !status;
@@ -466,7 +415,7 @@ static enum status csv_next(struct table *t, struct table_chunk *c, bool *end)
         cut.column = csv->column;
         const struct place place = find_cut(&cut, &counts);
         if (place.n > 0) {
-            return take(csv, c, place);
+            return take(t, c, place);
         }
         status = pass_obstacle(t, c, at_end, &cut.filled);
         if (status) {

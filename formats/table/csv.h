@@ -118,15 +118,15 @@ enum csv_line {
     CSV_LINE_OPEN,      /* may be one of these three: it does not end in this text */
     CSV_LINE_OPEN_BLANK /* nothing filled up to the text's end */
 };
-/* Tells what begins at p, the start of a line; p < end. A comment that holds a CR alone is data: a
- * cell that is refused.
+/* Tells what begins at p, the start of a line; p < end. `ends`: the text's end is a line's. A
+ * comment that holds a CR alone is data: a cell that is refused.
  *
  * Unless the option says what begins a comment, a line that begins with # is data where its first
  * cell is an error value of a spreadsheet and, below the names or the first row, where it has as
  * many cells as a row and a number, or a mark for a missing one, in one of them but the first;
  * with blanks as delimiters that is no # alone. */
 enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
-                            const unsigned char *end, const unsigned char **next);
+                            const unsigned char *end, bool ends, const unsigned char **next);
 /* Whether a line of that kind is left out. */
 bool csv_is_left_out(enum csv_line kind);
 /* The first line with data that begins in p .. end, at the start of a line, where the text's end is
@@ -179,26 +179,6 @@ enum csv_sum {
 enum csv_sum csv_names_sum(const struct csv_cell *cell);
 /* A quick look at two letters: false where the cell that begins at p < end is none of them. */
 bool csv_may_name_sum(const unsigned char *p, const unsigned char *end);
-
-/* --- the encoding: csv_text.c */
-
-struct csv_text {
-    struct source *source;
-    bool is_utf16, high_first, ended;
-    unsigned high;     /* a surrogate that waits for its partner */
-    struct bytes text; /* read and not yet taken: from `at` on */
-    size_t at;
-};
-/* Borrows the source; *x is zeroes before. As source_peek and source_read_text, of the text as
- * UTF-8 without the mark of UTF-16; STATUS_BAD_INPUT (half a character). */
-enum status csv_text_open(struct csv_text *x, struct source *source) STATUS_MUST_CHECK;
-void csv_text_free(struct csv_text *x);
-enum status csv_text_peek(struct csv_text *x, size_t want, const unsigned char **data,
-                          size_t *n) STATUS_MUST_CHECK;
-enum status csv_text_read(struct csv_text *x, void *dst, size_t cap, size_t *n,
-                          struct source_counts *counts) STATUS_MUST_CHECK;
-/* Consumes n bytes, or what there is up to its end. */
-enum status csv_text_skip(struct csv_text *x, size_t n) STATUS_MUST_CHECK;
 
 /* --- the head: csv_dialect.c, csv_top.c, csv_head.c, csv_shape.c, csv_columns.c */
 
@@ -319,9 +299,6 @@ enum status csv_decode(const struct table *t, struct table_chunk *c) STATUS_MUST
 /* The state of a CSV table. */
 struct csv {
     struct csv_shape shape;
-    struct csv_text text;
-    struct bytes carry; /* read and not yet in a chunk: from carry_at on */
-    size_t carry_at;
     uint64_t line;   /* where the next chunk begins: line from 1 ... */
     size_t column;   /* ... file column from 0 ... */
     uint64_t offset; /* ... byte of the unpacked stream */

@@ -581,7 +581,7 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
         const unsigned char *next = k.end;
         const enum csv_line kind = continued || begins_plain(&k.shape->dialect, *k.p)
                                        ? CSV_LINE_DATA
-                                       : csv_line_kind(&k.shape->dialect, k.p, k.end, &next);
+                                       : csv_line_kind(&k.shape->dialect, k.p, k.end, false, &next);
         if (csv_is_left_out(kind)) {
             STATUS_TRY(leave_out(&k, kind, next));
             continue;

@@ -330,10 +330,9 @@ static enum status fail_skip(const struct csv_head *h, size_t n)
 static enum status look(struct table *t, size_t want, struct csv_shape *shape, struct csv_head *h,
                         struct line_ends *ends)
 {
-    struct csv *const csv = t->state;
     struct table_signs signs = t->choice.signs;
     size_t n;
-    STATUS_TRY(csv_text_peek(&csv->text, want, &h->text, &n));
+    STATUS_TRY(source_peek(t->source, want, &h->text, &n));
     h->end = h->text + n;
     h->whole = n < want;
     count_line_ends(ends, h->text, n);
@@ -392,15 +391,14 @@ static enum status look_far_enough(struct table *t, struct csv_shape *shape, str
 }
 
 /* Lines in the file, from the text's lines: seldom too low. */
-static size_t estimate_lines(const struct source *s, const struct csv_head *h, bool is_recoded)
+static size_t estimate_lines(const struct source *s, const struct csv_head *h)
 {
     const size_t n = (size_t)(h->end - h->text);
     const double lines = (double)count_lines(h->text, h->end) + 1;
     if (h->whole) {
         return (size_t)lines;
     }
-    const double packed =
-        source_is_packed(s) || is_recoded ? (double)source_file_offset(s) : (double)n;
+    const double packed = source_is_packed(s) ? (double)source_file_offset(s) : (double)n;
     const double times = (double)source_file_bytes(s) / (packed > 1 ? packed : 1);
     return (size_t)(1.1 * lines * (times > 1 ? times : 1)) + 16;
 }
@@ -449,8 +447,7 @@ static enum status read_head(struct table *t, struct csv_shape *shape, struct cs
     /* The whole stream's bytes before the data: the byte order mark stands before h->text. */
     const unsigned char *whole_text;
     size_t n;
-    struct csv_text *const text = &((struct csv *)t->state)->text;
-    STATUS_TRY(csv_text_peek(text, 0, &whole_text, &n));
+    STATUS_TRY(source_peek(t->source, 0, &whole_text, &n));
     const unsigned char *const data = shape->has_header ? h->second : h->first;
     shape->data_offset = (size_t)(data - whole_text);
     shape->data_line = shape->has_header ? h->second_line : h->first_line;
@@ -459,7 +456,7 @@ static enum status read_head(struct table *t, struct csv_shape *shape, struct cs
     n = h->whole ? count_data_lines(h, &shape->dialect, data) : 0;
     t->info.n_lines = n;
     if (n > 0 || t->sheet == NULL) { /* of a sheet it is known how many rows it has at most */
-        t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h, text->is_utf16);
+        t->info.n_lines_estimate = n > 0 ? n : estimate_lines(t->source, h);
     }
     return STATUS_OK;
 }

@@ -95,8 +95,8 @@ static bool is_letter(unsigned char c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char *p,
-                               const unsigned char *end, bool ends, const unsigned char **next)
+enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end, bool ends, const unsigned char **next)
 {
     struct csv_cell cell;
     const enum csv_line header = d->header ? header_kind(d, p, end, ends, next) : CSV_LINE_DATA;
@@ -126,12 +126,6 @@ static enum csv_line line_kind(const struct csv_dialect *d, const unsigned char 
                                                  : CSV_LINE_DATA;
 }
 
-enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
-                            const unsigned char *end, const unsigned char **next)
-{
-    return line_kind(d, p, end, false, next);
-}
-
 bool csv_is_left_out(enum csv_line kind)
 {
     return kind == CSV_LINE_BLANK || kind == CSV_LINE_COMMENT || kind == CSV_LINE_SUM ||
@@ -142,7 +136,7 @@ const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned c
                                    const unsigned char *end)
 {
     const unsigned char *next = end;
-    while (p < end && line_kind(d, p, end, true, &next) != CSV_LINE_DATA) {
+    while (p < end && csv_line_kind(d, p, end, true, &next) != CSV_LINE_DATA) {
         p = next;
         next = end;
     }

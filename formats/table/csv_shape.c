@@ -365,7 +365,7 @@ static enum status warn_of_comment(struct table *t, const struct csv_head *h,
                           line, d->comment);
     }
     const unsigned char *next;
-    return comment && csv_line_kind(d, comment, h->end, &next) == CSV_LINE_DATA
+    return comment && csv_line_kind(d, comment, h->end, false, &next) == CSV_LINE_DATA
                ? table_warn(t,
                             "line %" PRIu64 " is a comment with as many cells as a row and numbers "
                             "among them: if it is one, -s comment=none",
@@ -408,7 +408,7 @@ static enum status fail_without_numbers(const struct csv_head *h, const struct c
 {
     const unsigned char *next;
     if (h->n_lines == 1 && h->second < h->end &&
-        csv_line_kind(d, h->second, h->end, &next) == CSV_LINE_SUM) {
+        csv_line_kind(d, h->second, h->end, false, &next) == CSV_LINE_SUM) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: the only row below the names, line %" PRIu64
                            ", names a sum or mean of others; if it is data: -s sums=data",
