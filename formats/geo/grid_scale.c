@@ -12,7 +12,7 @@
  */
 #include "formats/geo/grid_scale.h"
 
-#include "formats/geo/arcinfo.h"
+#include "formats/geo/wkt.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,8 +61,7 @@ static double unit_by_code(unsigned code)
 /* By well-known text, or ARC/INFO's. */
 static enum grid_unit unit_by_text(const char *text, double *metres)
 {
-    enum wkt_kind kind = wkt_map(text, metres);
-    kind = kind != WKT_UNKNOWN ? kind : arcinfo_map(text, metres);
+    const enum wkt_kind kind = wkt_map(text, metres);
     return kind == WKT_PROJECTED    ? GRID_LENGTH
            : kind == WKT_GEOGRAPHIC ? GRID_DEGREES
                                     : GRID_UNCLEAR;
@@ -238,7 +237,7 @@ double grid_scale_system_unit(const struct grid *g)
     if (unit != 0) {
         return unit_by_code(unit);
     }
-    if (text != NULL && (wkt_altitudes(text, &metres) || arcinfo_heights(text, &metres))) {
+    if (text != NULL && wkt_altitudes(text, &metres)) {
         return exact_unit(metres);
     }
     return unit_by_vertical_system(grid_key(g, KEY_VERTICAL));

@@ -1,13 +1,20 @@
 /*
- * wkt - nodes, KEYWORD[...], one after the other, and into those that matter.
+ * wkt - see the header. Well-known text: nodes, KEYWORD[...], one after the other, and into those
+ * that matter.
  *
  * A node ends with the bracket that closes it, or with the text. What stands between quotes is
  * passed over. A system's unit is the last one among its own nodes, or among those of its axes:
  * deeper ones are of datums, parameters and the heights that a system is meant for.
  *
- * Sources: OGC 01-009 (WKT 1), OGC 18-010r11 (WKT 2), ESRI's "Well-known text representation".
+ * In ARC/INFO's text a unit is METERS or FEET, which are those of the US survey, or how many of
+ * them make a metre.
+ *
+ * Sources: OGC 01-009 (WKT 1), OGC 18-010r11 (WKT 2), ESRI's "Well-known text representation";
+ * ARC/INFO's manual, "Projection files"; what GDAL takes them for (importFromESRI).
  */
 #include "formats/geo/wkt.h"
+
+#include "formats/geo/grid_scale.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -128,6 +135,72 @@ static double unit_of(const struct node *system)
     return factor;
 }
 
+/* --- ARC/INFO's text -------------------------------------------------------------------------- */
+
+struct word {
+    const char *text;
+    size_t n;
+};
+
+static const char blanks[] = " \t\r", ends[] = " \t\r\n";
+
+/* The word at p or behind blanks; n = 0: the line ends. */
+static struct word word_at(const char *p)
+{
+    p += strspn(p, blanks);
+    return (struct word){p, strcspn(p, ends)};
+}
+
+static bool says(struct word w, const char *text)
+{
+    return strlen(text) == w.n && strncasecmp(w.text, text, w.n) == 0;
+}
+
+/* What follows the keyword at the begin of a line; n = 0: nothing, or there is no such line. */
+static struct word find_value(const char *text, const char *keyword)
+{
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const struct word first = word_at(line);
+        if (says(first, keyword)) {
+            return word_at(first.text + first.n);
+        }
+    }
+    return (struct word){.n = 0};
+}
+
+/* 0: it is none. */
+static double unit_named(struct word w)
+{
+    static const char *const metres[] = {"METERS", "METRES", "METER", "METRE"};
+    for (size_t i = 0; i < sizeof metres / sizeof metres[0]; i++) {
+        if (says(w, metres[i])) {
+            return 1;
+        }
+    }
+    if (says(w, "FEET") || says(w, "FOOT")) {
+        return GRID_SURVEY_FOOT_M;
+    }
+    const double per_metre = w.n > 0 ? strtod(w.text, NULL) : 0;
+    return per_metre > 0 && isfinite(1 / per_metre) ? 1 / per_metre : 0;
+}
+
+static enum wkt_kind arcinfo_map(const char *text, double *metres)
+{
+    *metres = 0;
+    const struct word projection = find_value(text, "Projection");
+    if (projection.n == 0) {
+        return WKT_UNKNOWN;
+    }
+    if (says(projection, "GEOGRAPHIC")) {
+        return WKT_GEOGRAPHIC;
+    }
+    *metres = unit_named(find_value(text, "Units"));
+    return *metres > 0 ? WKT_PROJECTED : WKT_UNKNOWN;
+}
+
+/* --- a system --------------------------------------------------------------------------------- */
+
 enum wkt_kind wkt_map(const char *text, double *metres)
 {
     static const char *const systems[] = {"PROJCS",      "PROJCRS",       "PROJECTEDCRS",
@@ -136,7 +209,7 @@ enum wkt_kind wkt_map(const char *text, double *metres)
     struct node n;
     *metres = 0;
     if (!find(text, systems, &n)) {
-        return WKT_UNKNOWN;
+        return arcinfo_map(text, metres);
     }
     if (strncasecmp(n.word, "PROJ", 4) != 0) {
         return WKT_GEOGRAPHIC;
@@ -149,6 +222,8 @@ bool wkt_altitudes(const char *text, double *metres)
 {
     static const char *const systems[] = {"VERTCS", "VERT_CS", "VERTCRS", "VERTICALCRS", NULL};
     struct node n;
-    *metres = find(text, systems, &n) ? unit_of(&n) : 0;
+    *metres = find(text, systems, &n)                ? unit_of(&n)
+              : find_value(text, "Projection").n > 0 ? unit_named(find_value(text, "Zunits"))
+                                                     : 0;
     return *metres > 0;
 }

@@ -1,5 +1,6 @@
 /*
- * wkt - the units of a coordinate system that is given as well-known text.
+ * wkt - the units of a coordinate system that is given as well-known text, or as ARC/INFO's: a line
+ * a keyword, "Projection UTM", "Units METERS", "Zunits NO".
  *
  * Read are ESRI's dialect, OGC's first one, and ISO 19162 (WKT 2), as far as it takes to find the
  * unit of lengths on the map and that of altitudes. Nothing is said of datums and projections.

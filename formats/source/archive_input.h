@@ -83,4 +83,11 @@ enum status archive_input_read(struct archive_input *a, void *dst, size_t cap,
 enum status archive_input_copy(struct archive_input *a, int to, uint64_t max_bytes,
                                uint64_t *bytes) STATUS_MUST_CHECK;
 
+/* One file in it as a stream, for who wants it once more: opens the archive at `path` and goes to
+ * the entry of that number (archive_input_entry), whose name ends `member`. STATUS_CHANGED: it is
+ * not there any more; as archive_input_open. */
+enum status archive_input_member(const char *path, uint64_t number, const char *member,
+                                 const struct archive_input_options *options,
+                                 struct source_stream *out) STATUS_MUST_CHECK;
+
 #endif

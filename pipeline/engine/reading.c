@@ -7,7 +7,7 @@
 #include "formats/base/file_name.h"
 #include "formats/base/io_watch.h"
 #include "formats/result/result.h"
-#include "formats/source/archive_member.h"
+#include "formats/source/archive_input.h"
 #include "formats/table/foreign.h"
 #include "pipeline/engine/scratch.h"
 #include "pipeline/names/input_name.h"
@@ -73,7 +73,7 @@ static enum status open_stream(struct reading *r, struct job_part *part, struct 
     }
     if (part->stream.read == NULL) {
         STATUS_TRY(
-            archive_member_open(part->archive, part->entry, part->path, &options, &part->stream));
+            archive_input_member(part->archive, part->entry, part->path, &options, &part->stream));
     }
     const struct source_stream stream = part->stream;
     part->stream = (struct source_stream){0};
