@@ -1,8 +1,15 @@
 /*
- * hdf5 - see hdf5.h: the format, its bands.
+ * hdf5 - datasets of HDF5 files as tables.
  *
- * A contiguous dataset is read in order, as an .npy is. Chunks are decoded in bands, to the numbers
- * that leave: doubles, or floats of a dataset of such.
+ * HDF5 reads what describes a dataset. The numbers themselves leat reads: of a contiguous dataset
+ * in order, as of an .npy; of chunks as they are stored (H5Dread_chunk), which are unpacked here,
+ * to the size that they must have, in bands on any thread, to the numbers that leave: doubles, or
+ * floats of a dataset of such.
+ *
+ * Of the datasets that may be meant groups are walked by hard links alone, each object once, to a
+ * depth: whatever links say, the walk ends. Arrays of one row or column are taken only where there
+ * is no table, axes never. What programs keep for themselves is passed over: #refs# (MATLAB),
+ * _i_table (PyTables). The same walk, of all, says whether a file names others.
  *
  * What the file calls missing (_FillValue, missing_value, and NetCDF's own fill values), and what
  * is outside of valid_range, valid_min and valid_max, becomes NaN; the rest is multiplied by
@@ -11,18 +18,450 @@
  *
  * Source: HDF5 File Format Specification 3.0; NetCDF Users Guide, Attribute Conventions.
  */
-#include "formats/table/hdf5.h"
-
+#include "formats/base/bytes.h"
 #include "formats/base/checked.h"
 #include "formats/table/foreign.h"
+#include "formats/table/hdf5_calls.h"
+#include "formats/table/table_bands.h"
 
 #include <isa-l.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A number of an element: its only one, or one of a compound's. */
+struct hdf5_field {
+    size_t at, bytes; /* within the element; 1, 2, 4, 8 */
+    enum table_kind kind;
+    bool swapped; /* not in this machine's byte order */
+};
+
+/* What a dataset is; of a table with rows of elements. */
+struct hdf5_shape {
+    int rank;
+    hsize_t dims[H5S_MAX_RANK];
+    int row_dim, column_dim; /* of elements; -1: there is none, it is one or one element a row */
+    size_t rows, columns;    /* of elements */
+    size_t element_bytes;
+    size_t n_fields;
+    struct hdf5_field *fields; /* owned */
+    char **names;              /* of a compound's fields, owned; NULL: it is none */
+    size_t n_left_out;         /* fields that are no numbers */
+};
+
+/* --- attributes ------------------------------------------------------------------------------- */
+
+enum { MOST_FIELDS = 1 << 16, MOST_ELEMENT_BYTES = 1 << 20 };
+
+/* The attribute of that name, its type, and how many it holds; *a negative: there is none. */
+static hssize_t open_attribute(hid_t object, const char *name, hid_t *a, hid_t *type)
+{
+    *a = h5.Aexists(object, name) > 0 ? h5.Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    *type = *a >= 0 ? h5.Aget_type(*a) : H5I_INVALID_HID;
+    const hid_t space = *type >= 0 ? h5.Aget_space(*a) : H5I_INVALID_HID;
+    const hssize_t n = space >= 0 ? h5.Sget_simple_extent_npoints(space) : 0;
+    hdf5_drop(space);
+    return n;
+}
+
+/* An attribute's numbers, up to `most`; the number of them, 0: it has none of that name. */
+static size_t numbers_of(hid_t object, const char *attribute, double *out, size_t most)
+{
+    hid_t a, type;
+    const hssize_t n = open_attribute(object, attribute, &a, &type);
+    const H5T_class_t class = n > 0 ? h5.Tget_class(type) : H5T_NO_CLASS;
+    const bool is_read = n > 0 && (size_t)n <= most &&
+                         (class == H5T_INTEGER || class == H5T_FLOAT) &&
+                         h5.Aread(a, *h5.T_NATIVE_DOUBLE_g, out) >= 0;
+    hdf5_drop(type);
+    hdf5_drop(a);
+    return is_read ? (size_t)n : 0;
+}
+
+/* Whether it has that attribute with that text. */
+static bool says(hid_t object, const char *attribute, const char *text)
+{
+    char said[64] = "", *own = NULL; /* of one length, or of any: HDF5's own memory */
+    hid_t a, type;
+    bool is =
+        open_attribute(object, attribute, &a, &type) == 1 && h5.Tget_class(type) == H5T_STRING;
+    if (is && h5.Tis_variable_str(type) > 0) {
+        is = h5.Aread(a, type, &own) >= 0 && own != NULL && strcmp(own, text) == 0;
+    } else if (is) {
+        is = h5.Tget_size(type) < sizeof said && h5.Aread(a, type, said) >= 0 &&
+             strncmp(said, text, strlen(text)) == 0;
+    }
+    (void)h5.free_memory(own);
+    hdf5_drop(type);
+    hdf5_drop(a);
+    return is;
+}
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+/* IEEE 754 of 2, 4 and 8 bytes, by the bits of exponent and fraction, sign first. */
+static bool is_ieee(hid_t type, size_t bytes)
+{
+    size_t sign, exponent, n_exponent, fraction, n_fraction;
+    const size_t wanted = bytes == 2 ? 5 : bytes == 4 ? 8 : 11;
+    return h5.Tget_fields(type, &sign, &exponent, &n_exponent, &fraction, &n_fraction) >= 0 &&
+           bytes >= 2 && n_exponent == wanted && n_fraction == 8 * bytes - 1 - wanted &&
+           sign == 8 * bytes - 1 && exponent == n_fraction && fraction == 0;
+}
+
+/* Whether the type is of numbers that are read: also an enumeration (h5py's bool) or bits. */
+static bool read_field(hid_t type, struct hdf5_field *f)
+{
+    const H5T_class_t class = h5.Tget_class(type);
+    if (class == H5T_ENUM) {
+        const hid_t base = h5.Tget_super(type);
+        const bool is_read = base >= 0 && h5.Tget_class(base) != H5T_ENUM && read_field(base, f);
+        hdf5_drop(base);
+        return is_read;
+    }
+    const H5T_order_t order = h5.Tget_order(type);
+    f->bytes = h5.Tget_size(type);
+    f->kind = class == H5T_FLOAT                                        ? TABLE_FLOAT
+              : class == H5T_INTEGER && h5.Tget_sign(type) == H5T_SGN_2 ? TABLE_INT
+                                                                        : TABLE_UINT;
+    f->swapped =
+        f->bytes > 1 && (order == H5T_ORDER_LE) != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    return (class == H5T_FLOAT || class == H5T_INTEGER || class == H5T_BITFIELD) &&
+           (f->bytes == 1 || f->bytes == 2 || f->bytes == 4 || f->bytes == 8) &&
+           (f->bytes == 1 || order == H5T_ORDER_LE || order == H5T_ORDER_BE) &&
+           h5.Tget_precision(type) == 8 * f->bytes &&
+           (class != H5T_FLOAT || is_ieee(type, f->bytes));
+}
+
+/* Of a record: field `i` of an array, or the only one. */
+static bool add_field(struct hdf5_shape *s, const struct hdf5_field *f, const char *name, size_t i,
+                      bool is_array)
+{
+    char **const own = &s->names[s->n_fields];
+    if ((is_array ? asprintf(own, "%s[%zu]", name, i) : asprintf(own, "%s", name)) < 0) {
+        return false;
+    }
+    excerpt_clean(*own, strlen(*own));
+    s->fields[s->n_fields] = *f;
+    s->fields[s->n_fields++].at += i * f->bytes;
+    return true;
+}
+
+/* A member of a compound type: a number, or an array of them. */
+static const char *add_member(hid_t compound, unsigned i, struct hdf5_shape *s, size_t most)
+{
+    const hid_t type = h5.Tget_member_type(compound, i),
+                of = h5.Tget_class(type) == H5T_ARRAY ? h5.Tget_super(type) : H5I_INVALID_HID;
+    char *const name = h5.Tget_member_name(compound, i);
+    struct hdf5_field f = {.at = h5.Tget_member_offset(compound, i)};
+    const size_t whole = h5.Tget_size(type);
+    const char *trouble = name == NULL ? "has a field without a name" : NULL;
+    const bool is_read = trouble == NULL && read_field(of >= 0 ? of : type, &f);
+    const size_t n = is_read ? whole / f.bytes : 0;
+    s->n_left_out += !is_read;
+    if (is_read && (n > most - s->n_fields || f.at + whole > s->element_bytes)) {
+        trouble = "has records of too many fields";
+    }
+    for (size_t k = 0; k < n && trouble == NULL; k++) {
+        trouble =
+            add_field(s, &f, name, k, of >= 0) ? NULL : "has more fields than memory has room for";
+    }
+    (void)h5.free_memory(name);
+    hdf5_drop(of);
+    hdf5_drop(type);
+    return trouble;
+}
+
+static const char *read_type(hid_t type, struct hdf5_shape *s)
+{
+    const char *trouble = NULL;
+    const bool is_record = h5.Tget_class(type) == H5T_COMPOUND;
+    s->element_bytes = h5.Tget_size(type);
+    if (s->element_bytes == 0 || s->element_bytes > MOST_ELEMENT_BYTES) {
+        return "has records of too many bytes";
+    }
+    const size_t most = !is_record                       ? 1
+                        : s->element_bytes < MOST_FIELDS ? s->element_bytes
+                                                         : MOST_FIELDS;
+    s->fields = calloc(most, sizeof *s->fields);
+    s->names = is_record ? calloc(most, sizeof *s->names) : NULL;
+    if (s->fields == NULL || (is_record && s->names == NULL)) {
+        return "has more fields than memory has room for";
+    }
+    if (!is_record) {
+        s->n_fields = 1;
+        return read_field(type, s->fields)
+                   ? NULL
+                   : "is not of numbers that leat reads (f2, f4, f8, i1 to i8, u1 to u8, bool, or "
+                     "records of them)";
+    }
+    const int n = h5.Tget_nmembers(type);
+    for (int i = 0; i < n && trouble == NULL; i++) {
+        trouble = add_member(type, (unsigned)i, s, most);
+    }
+    return trouble != NULL    ? trouble
+           : s->n_fields == 0 ? "has records without a field of numbers"
+                              : NULL;
+}
+
+/* --- dimensions ------------------------------------------------------------------------------- */
+
+/* Dimensions of one are left out where there are more than two. */
+static const char *read_dims(hid_t space, struct hdf5_shape *s)
+{
+    size_t n_items, n_bytes;
+    int n = 0, kept[2] = {-1, -1};
+    s->rank = h5.Sget_simple_extent_ndims(space);
+    if (s->rank <= 0 || s->rank > H5S_MAX_RANK ||
+        h5.Sget_simple_extent_dims(space, s->dims, NULL) < 0) {
+        return "is a single value, not a table";
+    }
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dims[i] == 0) {
+            return "holds no numbers";
+        }
+        if (s->dims[i] > 1 || s->rank <= 2) {
+            kept[n < 2 ? n : 1] = i;
+            n++;
+        }
+    }
+    if (n > 2) {
+        return "has more than two dimensions; leat reads datasets of one or two";
+    }
+    s->row_dim = n > 0 ? kept[0] : 0;
+    s->column_dim = kept[1];
+    if (s->names != NULL && n == 2) {
+        return "has records in two dimensions; leat reads such of one";
+    }
+    s->rows = (size_t)s->dims[s->row_dim];
+    s->columns = s->column_dim >= 0 ? (size_t)s->dims[s->column_dim] : 1;
+    return checked_mul(s->rows, s->columns, &n_items) &&
+                   checked_mul(n_items, s->n_fields * sizeof(double), &n_bytes) &&
+                   checked_mul(n_items, s->element_bytes, &n_bytes)
+               ? NULL
+               : "claims more numbers than any file can hold";
+}
+
+/* Why it is no table of numbers, in words behind "it "; NULL: it is one, and *shape holds that. To
+ * be freed in either case. */
+static const char *shape_read(hid_t dataset, struct hdf5_shape *shape)
+{
+    *shape = (struct hdf5_shape){.row_dim = -1, .column_dim = -1};
+    const hid_t type = h5.Dget_type(dataset), space = h5.Dget_space(dataset);
+    const char *trouble = type < 0 || space < 0 ? "has no type or no shape" : NULL;
+    trouble = trouble != NULL ? trouble : read_type(type, shape);
+    const char *const of_dims = space >= 0 ? read_dims(space, shape) : NULL;
+    hdf5_drop(type);
+    hdf5_drop(space);
+    return trouble != NULL ? trouble : of_dims;
+}
+
+static void shape_free(struct hdf5_shape *shape)
+{
+    for (size_t i = 0; i < shape->n_fields && shape->names != NULL; i++) {
+        free(shape->names[i]);
+    }
+    free(shape->names);
+    free(shape->fields);
+    *shape = (struct hdf5_shape){0};
+}
+
+/* --- which dataset is meant ------------------------------------------------------------------- */
+
+enum { MOST_OBJECTS = 10000, MOST_DEPTH = 32, MOST_LISTED = 12, PATH_BYTES = 1024 };
+
+struct walk {
+    size_t n_seen, n_tables, n_arrays, n_listed;
+    haddr_t seen[MOST_OBJECTS];
+    size_t depth, n_path;
+    char path[PATH_BYTES];  /* of the group, without a slash at its end */
+    char table[PATH_BYTES]; /* the last one found */
+    char array[PATH_BYTES];
+    struct bytes names;
+    bool failed;
+    bool of_all, is_alone; /* nothing is passed over; nothing names another file, or is unseen */
+};
+
+static bool put_name(struct walk *w, const struct hdf5_shape *s)
+{
+    enum status st = STATUS_OK;
+    if (w->n_listed++ < MOST_LISTED) {
+        st = bytes_printf(&w->names, "%s%s (", w->n_listed > 1 ? ", " : "",
+                          excerpt_of(w->path, strlen(w->path)).text);
+        for (int i = 0; i < s->rank && st == STATUS_OK; i++) {
+            st = bytes_printf(&w->names, "%s%llu", i > 0 ? " x " : "",
+                              (unsigned long long)s->dims[i]);
+        }
+        st = st != STATUS_OK ? st : bytes_printf(&w->names, ")");
+    } else if (w->n_listed == MOST_LISTED + 1) {
+        st = bytes_printf(&w->names, ", ...");
+    }
+    return st == STATUS_OK;
+}
+
+static void consider(struct walk *w, hid_t dataset)
+{
+    struct hdf5_shape s;
+    const bool is_axis =
+        says(dataset, "CLASS", "DIMENSION_SCALE") || says(dataset, "MATLAB_class", "char");
+    if (shape_read(dataset, &s) == NULL && !is_axis && h5.Aexists(dataset, "MATLAB_empty") <= 0) {
+        const bool is_table = s.names != NULL || (s.rows > 1 && s.columns > 1);
+        *(is_table ? &w->n_tables : &w->n_arrays) += 1;
+        memcpy(is_table ? w->table : w->array, w->path, w->n_path + 1);
+        w->failed = w->failed || !put_name(w, &s);
+    }
+    shape_free(&s);
+}
+
+static bool is_seen(struct walk *w, haddr_t address)
+{
+    for (size_t i = 0; i < w->n_seen; i++) {
+        if (w->seen[i] == address) {
+            return true;
+        }
+    }
+    if (w->n_seen < MOST_OBJECTS) {
+        w->seen[w->n_seen++] = address;
+    }
+    return false;
+}
+
+static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *user)
+{
+    struct walk *const w = user;
+    const size_t n = strlen(name), before = w->n_path;
+    const bool is_own = (name[0] == '#' || strncmp(name, "_i_", 3) == 0) && !w->of_all;
+    const bool fits = n + 2 <= PATH_BYTES - before;
+    w->is_alone =
+        w->is_alone && fits && (link->type == H5L_TYPE_HARD || link->type == H5L_TYPE_SOFT);
+    if (link->type != H5L_TYPE_HARD || is_own || !fits || is_seen(w, link->u.address)) {
+        return 0;
+    }
+    if (w->n_seen == MOST_OBJECTS) {
+        return 1;
+    }
+    const hid_t object = h5.Oopen(group, name, H5P_DEFAULT);
+    if (object < 0) {
+        w->is_alone = false;
+        return 0; /* a damaged one is found out when it is asked for */
+    }
+    w->path[w->n_path] = '/';
+    memcpy(w->path + w->n_path + 1, name, n + 1);
+    w->n_path += n + 1;
+    const H5I_type_t kind = h5.Iget_type(object);
+    if (kind == H5I_DATASET && w->of_all) {
+        const H5D_layout_t layout = hdf5_layout(object);
+        w->is_alone = w->is_alone && layout != H5D_VIRTUAL && layout != H5D_LAYOUT_ERROR;
+    } else if (kind == H5I_DATASET) {
+        consider(w, object);
+    } else if (kind == H5I_GROUP && w->depth < MOST_DEPTH) {
+        w->depth++;
+        w->is_alone =
+            h5.Literate(object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w) >= 0 && w->is_alone;
+        w->depth--;
+    } else if (kind == H5I_GROUP) {
+        w->is_alone = false;
+    }
+    hdf5_drop(object);
+    w->n_path = before;
+    w->path[before] = '\0';
+    return w->failed ? -1 : 0;
+}
+
+static enum status fail_choice(const struct source *s, const char *path, const struct walk *w)
+{
+    const int n = (int)w->names.len;
+    const char *const file = source_name(s), *const names = (const char *)w->names.data;
+    const char *const example = w->n_tables > 0 ? w->table : w->array;
+    if (w->n_listed == 0) {
+        return status_fail(STATUS_BAD_INPUT,
+                           "%s: has no dataset of numbers in one or two dimensions", file);
+    }
+    if (path != NULL) {
+        return status_fail(STATUS_BAD_ARGUMENT,
+                           "%s: has no dataset \"%s\" (links to other files are not followed); its "
+                           "datasets are %.*s",
+                           file, excerpt_of(path, strlen(path)).text, n, names);
+    }
+    return status_fail(STATUS_BAD_INPUT,
+                       "%s: %zu datasets could be meant (%.*s); say which one: -s dataset=%s", file,
+                       w->n_tables > 0 ? w->n_tables : w->n_arrays, n, names,
+                       excerpt_is_clean(example, strlen(example)) ? example : "PATH");
+}
+
+static enum status take_dataset(const struct source *s, const char *path, hid_t dataset,
+                                struct hdf5_shape *shape, char **found)
+{
+    const struct excerpt name = excerpt_of(path, strlen(path));
+    if (dataset < 0) {
+        return hdf5_fail(s, "dataset %s", name.text);
+    }
+    const char *const trouble = shape_read(dataset, shape);
+    if (trouble != NULL) {
+        return status_fail(STATUS_UNSUPPORTED, "%s: dataset %s: it %s", source_name(s), name.text,
+                           trouble);
+    }
+    *found = strdup(path);
+    return *found != NULL
+               ? STATUS_OK
+               : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
+}
+
+/* Opens the dataset of that path, or, where that is NULL, the one that alone can be meant, and
+ * tells its shape and path, for free(). STATUS_BAD_INPUT, _BAD_ARGUMENT, _UNSUPPORTED. */
+static enum status find_dataset(const struct source *s, hid_t file, const char *path,
+                                hid_t *dataset, struct hdf5_shape *shape, char **found)
+{
+    *found = NULL;
+    *dataset = path != NULL ? h5.Dopen2(file, path, H5P_DEFAULT) : H5I_INVALID_HID;
+    if (*dataset >= 0) {
+        return take_dataset(s, path, *dataset, shape, found);
+    }
+    struct walk *const w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
+    }
+    (void)h5.Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
+    const bool is_one = w->n_tables == 1 || (w->n_tables == 0 && w->n_arrays == 1);
+    const char *const chosen = w->n_tables == 1 ? w->table : w->array;
+    if (path == NULL && is_one) {
+        *dataset = h5.Dopen2(file, chosen, H5P_DEFAULT);
+    }
+    const enum status st =
+        w->failed ? status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s))
+        : w->n_seen == MOST_OBJECTS
+            ? status_fail(STATUS_UNSUPPORTED, "%s: has %d objects or more; say -s dataset=PATH",
+                          source_name(s), MOST_OBJECTS)
+        : path != NULL || !is_one ? fail_choice(s, path, w)
+                                  : take_dataset(s, chosen, *dataset, shape, found);
+    bytes_free(&w->names);
+    free(w);
+    return st;
+}
+
+enum status hdf5_is_alone(const struct source *s, bool *alone)
+{
+    hid_t file;
+    *alone = false;
+    STATUS_TRY(hdf5_open_file(s, &file));
+    struct walk *const w = calloc(1, sizeof *w);
+    if (w != NULL) {
+        w->of_all = w->is_alone = true;
+        const herr_t end = h5.Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, w);
+        *alone = end == 0 && w->is_alone && w->n_seen < MOST_OBJECTS;
+    }
+    free(w);
+    hdf5_drop(file);
+    return w != NULL ? STATUS_OK
+                     : status_fail(STATUS_NO_MEMORY, "%s: no memory to open it", source_name(s));
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
 enum {
-    MOST_FILLS = 8, /* as a message says */
+    MOST_FILTERS = 32, /* of HDF5 itself: a mask has so many bits */
+    MOST_FILLS = 8,    /* as a message says */
     COMPACT_BYTES = 64 << 10,
     FLAT_BYTES = 64 << 10, /* of an element that is read in order, and ... */
     FLAT_FIELDS = 32 << 10 /* ... its numbers: fit into the smallest chunk of a table */
@@ -44,8 +483,8 @@ struct hdf5 {
     size_t chunk_rows, chunk_columns, chunk_bytes, packed_bytes; /* packed: the most as stored */
     int n_filters;
     size_t shuffled_bytes;
-    H5Z_filter_t filters[HDF5_MOST_FILTERS]; /* as they are applied when it is written */
-    unsigned char *fill;                     /* [element_bytes] of chunks that were never written */
+    H5Z_filter_t filters[MOST_FILTERS]; /* as they are applied when it is written */
+    unsigned char *fill;                /* [element_bytes] of chunks that were never written */
     struct table_missing missing;
     double low, high; /* valid ones, as they are stored */
     bool is_bounded, is_scaled;
@@ -353,7 +792,7 @@ static enum status read_filters(struct table *t, hid_t plist)
     struct hdf5 *const s = t->state;
     unsigned options = 0;
     s->n_filters = h5.Pget_nfilters(plist);
-    if (s->n_filters < 0 || s->n_filters > HDF5_MOST_FILTERS ||
+    if (s->n_filters < 0 || s->n_filters > MOST_FILTERS ||
         h5.Pget_chunk_opts(plist, &options) < 0 || options != 0) {
         return refuse(t, "its chunks are stored in a way that leat does not read");
     }
@@ -533,7 +972,7 @@ static enum status read_numbers(struct table *t, const char *name, double *out, 
 {
     const struct hdf5 *const s = t->state;
     char what[512];
-    *n = hdf5_numbers(s->dataset, name, out, most);
+    *n = numbers_of(s->dataset, name, out, most);
     if (*n == 0 ? h5.Aexists(s->dataset, name) <= 0 || s->shape.names != NULL
                 : most == MOST_FILLS || (*n == most && (*n > 1 || isfinite(out[0])))) {
         return STATUS_OK;
@@ -584,7 +1023,7 @@ static enum status read_meaning(struct table *t)
     if (s->missing.n_numbers == 0) {
         add_fill(s);
     }
-    const bool is_unsigned = f->kind == TABLE_INT && hdf5_says(s->dataset, "_Unsigned", "true");
+    const bool is_unsigned = f->kind == TABLE_INT && says(s->dataset, "_Unsigned", "true");
     f->kind = is_unsigned ? TABLE_UINT : f->kind;
     for (size_t i = 0; i < s->missing.n_numbers; i++) {
         s->missing.numbers[i] = as_stored(f, is_unsigned, s->missing.numbers[i]);
@@ -674,7 +1113,8 @@ static enum status hdf5_open(struct table *t)
     table_bands_init(&s->bands, &bands_ops);
     STATUS_TRY(table_need_seek(t, "an HDF5 file", "X.h5"));
     STATUS_TRY(hdf5_open_file(t->source, &s->file));
-    STATUS_TRY(hdf5_find(t->source, s->file, t->options.dataset, &s->dataset, &s->shape, &s->path));
+    STATUS_TRY(
+        find_dataset(t->source, s->file, t->options.dataset, &s->dataset, &s->shape, &s->path));
     s->name = excerpt_of(s->path, strlen(s->path));
     if (s->shape.n_left_out > 0) {
         STATUS_TRY(table_warn(t, "dataset %s: %zu field%s of its records %s no numbers: left out",
@@ -700,7 +1140,7 @@ static void hdf5_close(void *state)
 {
     struct hdf5 *const s = state;
     table_bands_free(&s->bands);
-    hdf5_shape_free(&s->shape);
+    shape_free(&s->shape);
     hdf5_drop(s->file); /* and its dataset */
     free(s->name_text);
     free(s->names);
