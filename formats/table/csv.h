@@ -109,6 +109,20 @@ enum csv_after {
 enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
                         const unsigned char *end);
 
+/* The cells of a line, one after the other. */
+struct csv_walk {
+    const struct csv_dialect *d;
+    const unsigned char *p, *end; /* where the next cell begins, in the end the next line */
+    enum csv_after after;         /* the last cell, */
+    struct csv_cell cell;         /* ... which this is, ... */
+    size_t n;                     /* ... with its number from 1 */
+};
+/* Before the first cell of the line at p. */
+struct csv_walk csv_walk_of(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end);
+/* Goes to the next cell; false: the line has no more. */
+bool csv_walk_next(struct csv_walk *w);
+
 enum csv_line {
     CSV_LINE_DATA,
     CSV_LINE_BLANK, /* no cell filled; of this and the next three, *next is the next line */
@@ -154,7 +168,7 @@ enum csv_value csv_cell_value(const struct csv_dialect *d, const struct csv_cell
  * What is not UTF-8 is taken as Windows-1252, which holds Latin-1. */
 size_t csv_copy_text(const struct csv_cell *cell, char *dst, bool *is_utf8);
 
-/* --- numbers with their thousands parted: csv_grouped.c */
+/* --- csv_words.c */
 
 enum csv_grouped {
     CSV_GROUPED_NOT,
@@ -164,8 +178,6 @@ enum csv_grouped {
 /* Whether the cell is such a number: *sign is what parts it (a blank for all blanks) and *value the
  * number, which may be NULL. Within quotes a blank between digits is sure. */
 enum csv_grouped csv_grouped(const struct csv_cell *cell, char *sign, double *value);
-
-/* --- words: csv_words.c */
 
 /* Whether the text is an error value of a spreadsheet, in any of its languages: "#WERT!", "#NAME?";
  * *is_na: one that says that a value is not available ("#N/A"). */
@@ -179,6 +191,8 @@ enum csv_sum {
 enum csv_sum csv_names_sum(const struct csv_cell *cell);
 /* A quick look at two letters: false where the cell that begins at p < end is none of them. */
 bool csv_may_name_sum(const unsigned char *p, const unsigned char *end);
+/* A word that says in what numbers are measured, or how they have been made. */
+bool csv_is_unit(const struct csv_cell *cell);
 
 /* --- the head: csv_dialect.c, csv_top.c, csv_head.c, csv_shape.c, csv_columns.c */
 
@@ -224,9 +238,6 @@ struct csv_top {
 enum status csv_find_top(const struct csv_dialect *d, const char *file, const unsigned char *text,
                          const unsigned char *end, bool whole, uint64_t line, long header,
                          struct csv_top *top) STATUS_MUST_CHECK;
-
-/* A word that says in what numbers are measured, or how they have been made. */
-bool csv_is_unit(const struct csv_cell *cell);
 
 /* What programs write before a table, in formats of their own: passes it, with its lines. In the
  * end *sep is the delimiter, where that is said there and it was 0. */

@@ -157,6 +157,23 @@ enum csv_after csv_pass(const struct csv_dialect *d, const unsigned char **p,
     return CSV_MORE;
 }
 
+struct csv_walk csv_walk_of(const struct csv_dialect *d, const unsigned char *p,
+                            const unsigned char *end)
+{
+    return (struct csv_walk){.d = d, .p = p, .end = end, .after = CSV_MORE};
+}
+
+bool csv_walk_next(struct csv_walk *w)
+{
+    if (w->after != CSV_MORE) {
+        return false;
+    }
+    w->p = csv_cell_scan(w->d, w->p, w->end, &w->cell);
+    w->after = csv_pass(w->d, &w->p, w->end);
+    w->n++;
+    return true;
+}
+
 /* Whether the text says that a number is missing. */
 static bool is_mark(const struct table_missing *missing, const char *text, size_t n)
 {

@@ -77,21 +77,20 @@ static void see_line(const struct look *k, const unsigned char **p, const unsign
 {
     const struct csv_shape *const shape = k->shape;
     const struct csv_run *run = shape->runs;
-    size_t column = 0;
-    do {
-        struct csv_cell cell;
+    struct csv_walk w = csv_walk_of(&shape->dialect, *p, end);
+    while (csv_walk_next(&w)) {
+        const size_t column = w.n - 1;
         double number;
-        *p = csv_cell_scan(&shape->dialect, *p, end, &cell);
         run += column == run->last && column < shape->n_columns;
         if (column < shape->n_columns && run->kind == CSV_KEEP) {
-            const enum csv_value value = csv_cell_value(&shape->dialect, &cell, &number);
+            const enum csv_value value = csv_cell_value(&shape->dialect, &w.cell, &number);
             k->sights[column].n_numbers += value == CSV_NUMBER;
             if (value == CSV_WORD) {
-                see_word(&k->sights[column], &cell);
+                see_word(&k->sights[column], &w.cell);
             }
         }
-        column++;
-    } while (csv_pass(&shape->dialect, p, end) == CSV_MORE);
+    }
+    *p = w.p;
 }
 
 /* All lines that begin in the chunk. */

@@ -85,20 +85,19 @@ static struct record pass_record(const struct decoding *k, const unsigned char *
 {
     const struct csv_dialect *const d = &k->shape->dialect;
     struct record r = {0};
-    do {
-        struct csv_cell cell;
+    struct csv_walk w = csv_walk_of(d, *p, k->end);
+    while (csv_walk_next(&w)) {
         double number;
-        *p = csv_cell_scan(d, *p, k->end, &cell);
-        const enum csv_value value = csv_cell_value(d, &cell, &number);
-        const bool is_number = value == CSV_NUMBER, is_unit = csv_is_unit(&cell);
+        const enum csv_value value = csv_cell_value(d, &w.cell, &number);
+        const bool is_number = value == CSV_NUMBER, is_unit = csv_is_unit(&w.cell);
         r.n_units += is_unit;
         r.has_names = r.has_names || (value == CSV_WORD && !is_unit && r.n_cells > 0);
         r.is_number = r.is_number || (is_number && r.n_cells == k->column);
         r.n_numbers += is_number;
         r.n_cells++;
-    } while (csv_pass(d, p, k->end) == CSV_MORE);
+    }
     r.is_number = r.is_number || (r.n_numbers > 0 && k->column >= k->shape->n_columns);
-    *p = csv_find_data(d, *p, k->end);
+    *p = csv_find_data(d, w.p, k->end);
     return r;
 }
 

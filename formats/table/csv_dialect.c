@@ -108,23 +108,19 @@ static void try_dialect(const struct csv_dialect *d, const unsigned char *text,
     const unsigned char *p = text;
     while ((p = csv_find_data(d, p, end)) < end && trial->n_lines < TRIED_LINES) {
         const size_t filled = trial->n_filled, numbers = trial->n_numbers;
-        size_t n_cells = 0;
-        enum csv_after after;
-        do {
-            struct csv_cell cell;
-            p = csv_cell_scan(d, p, end, &cell);
-            count_cell(d, &cell, trial);
-            n_cells++;
-            after = csv_pass(d, &p, end);
-        } while (after == CSV_MORE);
+        struct csv_walk w = csv_walk_of(d, p, end);
+        while (csv_walk_next(&w)) {
+            count_cell(d, &w.cell, trial);
+        }
+        p = w.p;
         if (trial->n_lines == 0) {
             trial->n_first_filled = trial->n_filled;
             trial->n_first_numbers = trial->n_numbers;
         }
-        if (after == CSV_LINE_END || whole || trial->n_lines == 0) {
+        if (w.after == CSV_LINE_END || whole || trial->n_lines == 0) {
             trial->filled_before[trial->n_lines] = filled;
             trial->numbers_before[trial->n_lines] = numbers;
-            trial->cells[trial->n_lines++] = n_cells;
+            trial->cells[trial->n_lines++] = w.n;
         }
     }
 }

@@ -95,28 +95,26 @@ static enum status walk_line(struct csv_head *h, const struct csv_dialect *d,
                              const unsigned char **p, bool *complete)
 {
     const bool is_first = h->n_lines == 0, is_close = !is_first && is_near(h, *p);
-    size_t column = 0, cap = 0;
-    enum csv_after after;
+    struct csv_walk w = csv_walk_of(d, *p, h->end);
+    size_t cap = 0;
     if (is_first) {
         h->n_columns = 0;
     }
-    do {
-        struct csv_cell cell;
-        *p = csv_cell_scan(d, *p, h->end, &cell);
-        STATUS_TRY(check_cell(h, &cell, column));
+    while (csv_walk_next(&w)) {
+        const size_t column = w.n - 1;
+        STATUS_TRY(check_cell(h, &w.cell, column));
         if (is_first) {
             STATUS_TRY(add_column(h, &cap));
-            h->seen[column] = (unsigned char)(cell_bit(d, &cell) >> CSV_FIRST_BITS);
+            h->seen[column] = (unsigned char)(cell_bit(d, &w.cell) >> CSV_FIRST_BITS);
         } else if (column < h->n_columns &&
                    (is_close || (h->seen[column] & CSV_SEEN_NUMBER) == 0)) {
             const bool is_open = (h->seen[column] & CSV_SEEN_NUMBER) == 0;
-            h->seen[column] |= (unsigned char)cell_bit(d, &cell);
+            h->seen[column] |= (unsigned char)cell_bit(d, &w.cell);
             h->n_open -= is_open && (h->seen[column] & CSV_SEEN_NUMBER) != 0;
         }
-        column++;
-        after = csv_pass(d, p, h->end);
-    } while (after == CSV_MORE);
-    *complete = after == CSV_LINE_END || h->whole;
+    }
+    *p = w.p;
+    *complete = w.after == CSV_LINE_END || h->whole;
     return STATUS_OK;
 }
 
@@ -196,20 +194,19 @@ static bool is_of_sums(const struct csv_head *h, const struct csv_dialect *d)
     bool has_sum = false;
     any.sums_are_data = true;
     for (int row = 0; row < 2; row++) {
-        struct csv_cell cell;
-        p = csv_find_data(&any, p, h->end);
-        if (p == h->end) {
+        struct csv_walk w = csv_walk_of(d, csv_find_data(&any, p, h->end), h->end);
+        if (w.p == h->end) {
             return false;
         }
-        p = csv_cell_scan(d, p, h->end, &cell);
-        const enum csv_sum sum = csv_names_sum(&cell);
+        (void)csv_walk_next(&w);
+        const enum csv_sum sum = csv_names_sum(&w.cell);
         if (sum == CSV_NO_SUM) {
             return false;
         }
         has_sum = has_sum || sum == CSV_SUM;
-        while (csv_pass(d, &p, h->end) == CSV_MORE) {
-            p = csv_cell_scan(d, p, h->end, &cell);
+        while (csv_walk_next(&w)) {
         }
+        p = w.p;
     }
     return has_sum;
 }
@@ -410,13 +407,13 @@ static size_t count_data_lines(const struct csv_head *h, const struct csv_dialec
 {
     size_t n = 0;
     for (const unsigned char *p = data; (p = csv_find_data(d, p, h->end)) < h->end; n++) {
-        struct csv_cell cell;
-        do {
-            p = csv_cell_scan(d, p, h->end, &cell);
-            if (cell.unclosed) {
+        struct csv_walk w = csv_walk_of(d, p, h->end);
+        while (csv_walk_next(&w)) {
+            if (w.cell.unclosed) {
                 return 0;
             }
-        } while (csv_pass(d, &p, h->end) == CSV_MORE);
+        }
+        p = w.p;
     }
     return n;
 }

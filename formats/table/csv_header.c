@@ -142,15 +142,12 @@ static struct first_line look_at_first(const struct csv_head *h, const struct cs
 {
     struct first_line f = {
         .counts = true, .is_quoted = true, .is_even = true, .rises = true, .falls = true};
-    const unsigned char *p = h->first;
+    struct csv_walk w = csv_walk_of(d, h->first, h->end);
     bool is_other = false;
-    for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell cell;
+    for (size_t c = 0; c < h->n_columns && csv_walk_next(&w); c++) {
         double number = 0;
-        p = csv_cell_scan(d, p, h->end, &cell);
-        (void)csv_pass(d, &p, h->end);
-        const enum csv_value value = csv_cell_value(d, &cell, &number);
-        f.corner = c == 0 ? cell : f.corner;
+        const enum csv_value value = csv_cell_value(d, &w.cell, &number);
+        f.corner = c == 0 ? w.cell : f.corner;
         if (c == 0 && value == CSV_NOTHING) {
             f.has_corner = true;
         } else if (f.n == 0 && value == CSV_WORD && has_words_below(h, c)) {
@@ -158,8 +155,8 @@ static struct first_line look_at_first(const struct csv_head *h, const struct cs
         } else if (value == CSV_MISSING) {
             f.has_marks = true;
         } else if (value == CSV_NUMBER) {
-            f.counts = f.counts && is_written_as(&cell, f.n);
-            f.is_quoted = f.is_quoted && is_quoted(&cell);
+            f.counts = f.counts && is_written_as(&w.cell, f.n);
+            f.is_quoted = f.is_quoted && is_quoted(&w.cell);
             f.is_even = f.is_even && number == floor(number);
             if (f.n++ > 0) {
                 take_number(&f, number);
@@ -182,33 +179,27 @@ static const unsigned char *look_at_line(const struct csv_head *h, const struct 
                                          struct lines_below *b)
 {
     const double low = fmin(f->first, f->last), high = fmax(f->first, f->last);
+    struct csv_walk w = csv_walk_of(d, p, h->end);
     bool rises = true, falls = true;
-    enum csv_after after;
     size_t n = 0;
     double last = 0;
-    for (size_t c = 0;; c++) {
-        struct csv_cell cell;
+    while (csv_walk_next(&w)) {
         double number;
-        p = csv_cell_scan(d, p, h->end, &cell);
-        const bool is_number = csv_cell_value(d, &cell, &number) == CSV_NUMBER;
-        b->has_quoted |= is_number && is_quoted(&cell);
-        b->is_indexed = b->is_indexed && (c > 0 || is_number);
-        b->is_unlike = b->is_unlike && (c > 0 || !is_like(&cell, &f->corner));
-        if (is_number && c > 0) {
+        const bool is_number = csv_cell_value(d, &w.cell, &number) == CSV_NUMBER;
+        b->has_quoted |= is_number && is_quoted(&w.cell);
+        b->is_indexed = b->is_indexed && (w.n > 1 || is_number);
+        b->is_unlike = b->is_unlike && (w.n > 1 || !is_like(&w.cell, &f->corner));
+        if (is_number && w.n > 1) {
             b->is_apart = b->is_apart && (number < low || number > high);
             rises = rises && (n == 0 || number > last);
             falls = falls && (n == 0 || number < last);
             last = number;
             n++;
         }
-        after = csv_pass(d, &p, h->end);
-        if (after != CSV_MORE) {
-            break;
-        }
     }
     b->rises |= rises && n > 1;
     b->falls |= falls && n > 1;
-    return p;
+    return w.p;
 }
 
 static struct lines_below look_below(const struct csv_head *h, const struct csv_dialect *d,
@@ -323,23 +314,18 @@ static enum status count_words(const struct csv_head *h, const struct csv_dialec
     }
     const unsigned char *p = h->second;
     for (size_t i = 1; is_mixed && i < h->n_lines && i < INT16_MAX; i++) {
-        enum csv_after after;
-        p = csv_find_data(d, p, h->end);
-        for (size_t c = 0; p < h->end; c++) {
-            struct csv_cell cell;
+        struct csv_walk w = csv_walk_of(d, csv_find_data(d, p, h->end), h->end);
+        while (w.p < h->end && csv_walk_next(&w)) {
             double number;
-            p = csv_cell_scan(d, p, h->end, &cell);
-            const enum csv_value value = csv_cell_value(d, &cell, &number);
-            if (c < h->n_columns) {
+            const enum csv_value value = csv_cell_value(d, &w.cell, &number);
+            if (w.n <= h->n_columns) {
                 const bool is_number =
                     value == CSV_NUMBER || value == CSV_INFINITE || value == CSV_UNSURE;
-                (*net)[c] = (int16_t)((*net)[c] + is_number - (value == CSV_WORD));
-            }
-            after = csv_pass(d, &p, h->end);
-            if (after != CSV_MORE) {
-                break;
+                int16_t *const at = &(*net)[w.n - 1];
+                *at = (int16_t)(*at + is_number - (value == CSV_WORD));
             }
         }
+        p = w.p;
     }
     return STATUS_OK;
 }
@@ -371,23 +357,18 @@ static bool has_slip(const struct csv_cell *word)
 static enum status doubt_names(struct table *t, const struct csv_head *h,
                                const struct csv_dialect *d, bool *has_header)
 {
-    const unsigned char *p = h->first, *q = csv_find_data(d, h->second, h->end);
+    struct csv_walk word = csv_walk_of(d, h->first, h->end);
+    struct csv_walk below = csv_walk_of(d, csv_find_data(d, h->second, h->end), h->end);
     size_t n_numbers = 0, n_words = 0, n_wrong = 0, n_slips = 0;
     struct excerpt wrong = {""};
-    for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell word, below;
-        p = csv_cell_scan(d, p, h->end, &word);
-        q = csv_cell_scan(d, q, h->end, &below);
+    for (size_t c = 0; c < h->n_columns && csv_walk_next(&word) && csv_walk_next(&below); c++) {
         const bool is_over_numbers = (h->seen[c] & CSV_SEEN_NUMBER) != 0;
         if (is_over_numbers && (h->seen[c] & CSV_FIRST_WORD) != 0) {
-            wrong = n_words++ == 0 ? excerpt_of(word.text, word.n) : wrong;
-            n_wrong += is_written_wrong(d, &word, &below);
-            n_slips += has_slip(&word);
+            wrong = n_words++ == 0 ? excerpt_of(word.cell.text, word.cell.n) : wrong;
+            n_wrong += is_written_wrong(d, &word.cell, &below.cell);
+            n_slips += has_slip(&word.cell);
         }
         n_numbers += is_over_numbers && (h->seen[c] & CSV_FIRST_NUMBER) != 0;
-        if (csv_pass(d, &p, h->end) != CSV_MORE || csv_pass(d, &q, h->end) != CSV_MORE) {
-            break;
-        }
     }
     if (n_wrong < n_words && !(n_slips == 1 && n_words == 1 && n_numbers > 1)) {
         return STATUS_OK;

@@ -13,19 +13,15 @@
  * a mark for a missing one among them. */
 static bool is_row(const struct csv_dialect *d, const unsigned char *p, const unsigned char *end)
 {
-    size_t n = 0;
+    struct csv_walk w = csv_walk_of(d, p, end);
     bool has_value = false;
-    enum csv_after after;
-    do {
-        struct csv_cell cell;
+    while (w.n <= d->row_cells && csv_walk_next(&w)) {
         double number;
-        p = csv_cell_scan(d, p, end, &cell);
-        after = csv_pass(d, &p, end);
-        if (n++ > 0 && cell.n > 0) {
-            has_value = has_value || csv_cell_value(d, &cell, &number) != CSV_WORD;
+        if (w.n > 1 && w.cell.n > 0) {
+            has_value = has_value || csv_cell_value(d, &w.cell, &number) != CSV_WORD;
         }
-    } while (after == CSV_MORE && n <= d->row_cells);
-    return n == d->row_cells && has_value;
+    }
+    return w.n == d->row_cells && has_value;
 }
 
 /* A line that begins at p with the sign of comments, in `cell`. `ends`: the text ends a line. */

@@ -52,17 +52,13 @@ static enum status read_names(const struct table *t, const struct csv_head *h,
         return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", h->n_columns);
     }
     shape->names_bytes = h->n_columns * sizeof *shape->names + text_bytes;
-    const unsigned char *p = h->first;
+    struct csv_walk w = csv_walk_of(d, h->first, h->end);
     char *text = shape->name_text;
-    enum csv_after after = CSV_MORE;
     for (size_t c = 0; c < h->n_columns; c++) {
-        struct csv_cell cell = {0};
         bool is_utf8 = true;
         size_t n = 0;
-        if (after == CSV_MORE && (c > 0 || !h->top.lacks_first)) {
-            p = csv_cell_scan(d, p, h->end, &cell);
-            after = csv_pass(d, &p, h->end);
-            n = csv_copy_text(&cell, text, &is_utf8);
+        if ((c > 0 || !h->top.lacks_first) && csv_walk_next(&w)) {
+            n = csv_copy_text(&w.cell, text, &is_utf8);
         }
         if (!is_utf8) {
             table_note(t, TABLE_NOTE_ENCODING, h->first_line, c);
@@ -79,14 +75,11 @@ static struct csv_cell cell_of(const struct csv_head *h, const struct csv_dialec
                                const unsigned char **p, size_t c)
 {
     struct csv_cell found = {0};
-    enum csv_after after;
-    size_t column = 0;
-    do {
-        struct csv_cell cell;
-        *p = csv_cell_scan(d, *p, h->end, &cell);
-        found = column++ == c ? cell : found;
-        after = csv_pass(d, p, h->end);
-    } while (after == CSV_MORE);
+    struct csv_walk w = csv_walk_of(d, *p, h->end);
+    while (csv_walk_next(&w)) {
+        found = w.n - 1 == c ? w.cell : found;
+    }
+    *p = w.p;
     return found;
 }
 
@@ -327,22 +320,17 @@ static enum status warn_of_grouping(struct table *t, const struct csv_dialect *d
 static size_t count_words(const struct csv_head *h, const struct csv_dialect *d,
                           const unsigned char *p)
 {
-    size_t n = 0;
-    enum csv_after after;
     while (p < h->end && (*p == (unsigned char)d->comment || *p == ' ')) {
         p++;
     }
-    do {
-        struct csv_cell cell;
+    struct csv_walk w = csv_walk_of(d, p, h->end);
+    while (csv_walk_next(&w)) {
         double number;
-        p = csv_cell_scan(d, p, h->end, &cell);
-        if (csv_cell_value(d, &cell, &number) != CSV_WORD) {
+        if (csv_cell_value(d, &w.cell, &number) != CSV_WORD) {
             return 0;
         }
-        n++;
-        after = csv_pass(d, &p, h->end);
-    } while (after == CSV_MORE);
-    return n;
+    }
+    return w.n;
 }
 
 /* The last comment above rows without names may be the names, as numpy.savetxt writes them, or the

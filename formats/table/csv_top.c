@@ -1,6 +1,8 @@
 /*
- * csv_top - where the table begins in a text: which of the first lines are a title, which one holds
- * the names, and which one units.
+ * csv_top - where the table begins in a text: what programs write before it in formats of their own
+ * (Excel's line that says the delimiter, LabVIEW's two heads (.lvm), the first line of a Campbell
+ * logger, TOA5), which of the first lines are a title, which one holds the names, and which one
+ * units.
  *
  * The last of the lines looked at say how wide the table is and which of its columns hold numbers.
  * The first line of that width with a number in one of those columns, and a word in none, is the
@@ -20,6 +22,72 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- what programs write before a table ------------------------------------------------------- */
+
+static const unsigned char *next_line(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *const newline = memchr(p, '\n', (size_t)(end - p));
+    return newline ? newline + 1 : end;
+}
+
+static bool begins(const unsigned char *p, const unsigned char *end, const char *word)
+{
+    const size_t n = strlen(word);
+    return (size_t)(end - p) >= n && memcmp(p, word, n) == 0;
+}
+
+/* Excel's first line: sep=; */
+static const unsigned char *pass_sep(const unsigned char *text, const unsigned char *end, char *sep)
+{
+    const unsigned char *const next = next_line(text, end);
+    const unsigned char *p = text + (text < end && *text == '"');
+    if (!begins(p, next, "sep=") && !begins(p, next, "SEP=")) {
+        return text;
+    }
+    p += 4;
+    if (p == next || *p == '\n' || *p == '\r') {
+        return text;
+    }
+    *sep = *sep != 0 ? *sep : (char)*p;
+    return next;
+}
+
+/* The last line that ends a head of LabVIEW's, which has one of the file and one of its table. */
+static const unsigned char *pass_labview(const unsigned char *text, const unsigned char *end)
+{
+    enum { MOST_BYTES = 64 << 10 };
+    const unsigned char *const most = end - text > MOST_BYTES ? text + MOST_BYTES : end;
+    const unsigned char *p = text, *after = text;
+    if (!begins(text, end, "LabVIEW Measurement")) {
+        return text;
+    }
+    while (p < most) {
+        const unsigned char *const next = next_line(p, end);
+        after = begins(p, next, "***End_of_Header***") ? next : after;
+        p = next;
+    }
+    return after;
+}
+
+/* The first of the four lines of a Campbell logger's head says which one it was. */
+static const unsigned char *pass_toa5(const unsigned char *text, const unsigned char *end)
+{
+    return begins(text, end, "\"TOA5\",") || begins(text, end, "TOA5,") ? next_line(text, end)
+                                                                        : text;
+}
+
+const unsigned char *csv_pass_preamble(const unsigned char *text, const unsigned char *end,
+                                       uint64_t *line, char *sep)
+{
+    const unsigned char *p = pass_sep(text, end, sep);
+    p = pass_labview(p, end);
+    p = pass_toa5(p, end);
+    *line += table_count_byte(text, (size_t)(p - text), '\n');
+    return p;
+}
+
+/* --- the lines -------------------------------------------------------------------------------- */
 
 enum {
     LOOKED_AT = 96, /* lines, as far as LEAST_BYTES, but LEAST_LINES where they are longer */
@@ -52,24 +120,19 @@ static void split_lines(struct look *k, const unsigned char *text, const unsigne
     const unsigned char *p = text;
     while (k->n_lines < LOOKED_AT) {
         const unsigned char *const begin = csv_find_data(k->d, p, end);
-        enum csv_after after;
         struct line *const line = &k->lines[k->n_lines];
         if (begin == end || (begin - text > LEAST_BYTES && k->n_lines >= LEAST_LINES)) {
             return;
         }
         number += table_count_byte(p, (size_t)(begin - p), '\n');
-        *line = (struct line){.begin = begin, .number = number};
-        p = begin;
-        do {
-            struct csv_cell cell;
-            p = csv_cell_scan(k->d, p, end, &cell);
-            line->n_cells++;
-            after = csv_pass(k->d, &p, end);
-        } while (after == CSV_MORE);
-        if (after != CSV_LINE_END && !whole) {
+        struct csv_walk w = csv_walk_of(k->d, begin, end);
+        while (csv_walk_next(&w)) {
+        }
+        if (w.after != CSV_LINE_END && !whole) {
             return;
         }
-        line->next = p;
+        p = w.p;
+        *line = (struct line){.begin = begin, .next = p, .number = number, .n_cells = w.n};
         number += table_count_byte(begin, (size_t)(p - begin), '\n');
         k->n_lines++;
     }
@@ -113,35 +176,20 @@ static size_t find_width(const struct look *k)
     return width;
 }
 
-/* Calls take() with each cell of a line and its column, shifted by `shift`, as d understands it. */
-static void each_cell(const struct look *k, const struct csv_dialect *d, const struct line *line,
-                      size_t shift,
-                      void (*take)(struct look *k, size_t column, const struct csv_cell *cell,
-                                   enum csv_value value, void *context),
-                      void *context)
-{
-    const unsigned char *p = line->begin;
-    for (size_t c = 0; c < line->n_cells; c++) {
-        struct csv_cell cell;
-        double number;
-        p = csv_cell_scan(d, p, line->next, &cell);
-        const enum csv_value value = csv_cell_value(d, &cell, &number);
-        take((struct look *)(uintptr_t)k, c + shift, &cell, value, context);
-        (void)csv_pass(d, &p, line->next);
-    }
-}
-
 static bool is_number(enum csv_value value)
 {
     return value == CSV_NUMBER || value == CSV_INFINITE || value == CSV_UNSURE;
 }
 
-static void tally_cell(struct look *k, size_t column, const struct csv_cell *cell,
-                       enum csv_value value, void *context)
+static void tally_line(const struct look *k, const struct line *line)
 {
-    (void)cell;
-    (void)context;
-    k->numbers[column] = (signed char)(k->numbers[column] + is_number(value) - (value == CSV_WORD));
+    struct csv_walk w = csv_walk_of(k->d, line->begin, line->next);
+    while (w.n < line->n_cells && csv_walk_next(&w)) {
+        double number;
+        const enum csv_value value = csv_cell_value(k->d, &w.cell, &number);
+        signed char *const at = &k->numbers[w.n - 1];
+        *at = (signed char)(*at + is_number(value) - (value == CSV_WORD));
+    }
 }
 
 /* Which columns hold numbers, by the later half of the lines of the table's width. */
@@ -154,7 +202,7 @@ static void find_numbers(struct look *k)
     const size_t half = n / 2 < 1 ? 1 : n / 2, most = half < JUDGES ? half : JUDGES;
     for (size_t i = k->n_lines; i-- > 0 && judges < most;) {
         if (k->lines[i].n_cells == k->width) {
-            each_cell(k, k->d, &k->lines[i], 0, tally_cell, NULL);
+            tally_line(k, &k->lines[i]);
             judges++;
         }
     }
@@ -169,35 +217,40 @@ struct sight {
     bool has_digit; /* a cell beside them begins with one, as dates do */
 };
 
-static void see_cell(struct look *k, size_t column, const struct csv_cell *cell,
-                     enum csv_value value, void *context)
+/* As d understands it, whose first cell is that of column `shift`. */
+static struct sight see_as(const struct look *k, const struct csv_dialect *d, size_t i,
+                           size_t shift)
 {
-    struct sight *const s = context;
-    const bool over = column < k->width && k->numbers[column] > 0;
-    s->n_filled += value != CSV_NOTHING;
-    s->n_words += value == CSV_WORD;
-    s->n_numbers_over += over && is_number(value);
-    s->n_words_over += over && value == CSV_WORD;
-    s->n_marks_over += over && value == CSV_MISSING;
-    s->n_units_over += over && value == CSV_WORD && csv_is_unit(cell);
-    s->has_digit |= !over && cell->n > 0 && cell->text[0] >= '0' && cell->text[0] <= '9';
+    struct sight s = {0};
+    struct csv_walk w = csv_walk_of(d, k->lines[i].begin, k->lines[i].next);
+    while (w.n < k->lines[i].n_cells && csv_walk_next(&w)) {
+        double number;
+        const struct csv_cell *const cell = &w.cell;
+        const enum csv_value value = csv_cell_value(d, cell, &number);
+        const size_t column = w.n - 1 + shift;
+        const bool over = column < k->width && k->numbers[column] > 0;
+        s.n_filled += value != CSV_NOTHING;
+        s.n_words += value == CSV_WORD;
+        s.n_numbers_over += over && is_number(value);
+        s.n_words_over += over && value == CSV_WORD;
+        s.n_marks_over += over && value == CSV_MISSING;
+        s.n_units_over += over && value == CSV_WORD && csv_is_unit(cell);
+        s.has_digit |= !over && cell->n > 0 && cell->text[0] >= '0' && cell->text[0] <= '9';
+    }
+    return s;
 }
 
 static struct sight see(const struct look *k, size_t i)
 {
-    struct sight s = {0};
-    each_cell(k, k->d, &k->lines[i], 0, see_cell, &s);
-    return s;
+    return see_as(k, k->d, i, 0);
 }
 
 /* The same where words may be names. */
 static struct sight see_names(const struct look *k, size_t i, size_t shift)
 {
     struct csv_dialect names = *k->d;
-    struct sight s = {0};
     names.missing = NULL;
-    each_cell(k, &names, &k->lines[i], shift, see_cell, &s);
-    return s;
+    return see_as(k, &names, i, shift);
 }
 
 static bool is_row(const struct look *k, size_t i)
@@ -228,24 +281,26 @@ struct edges {
     size_t n_others; /* lines of another width, which words with blanks in them may make */
 };
 
-static void see_edge(struct look *k, size_t column, const struct csv_cell *cell,
-                     enum csv_value value, void *context)
+/* A row: a line as wide as the table. */
+static void see_edges(const struct look *k, const struct line *line, struct edges *e)
 {
-    struct edges *const e = context;
-    double number = 0;
-    if (column == 0) {
-        const bool is_one = csv_cell_value(k->d, cell, &number) == CSV_NUMBER;
-        e->n_words += value == CSV_WORD;
-        e->n_quoted += cell->rest != NULL;
-        e->n_counting += is_one && (e->n_rows == 0 || number == e->last_number + 1);
-        e->n_rising += is_one && (e->n_rows == 0 || number > e->last_number);
-        e->first_number = e->n_rows == 0 ? number : e->first_number;
-        e->last_number = number;
+    struct csv_walk w = csv_walk_of(k->d, line->begin, line->next);
+    while (w.n < line->n_cells && csv_walk_next(&w)) {
+        double number = 0;
+        const enum csv_value value = csv_cell_value(k->d, &w.cell, &number);
+        if (w.n == 1) {
+            const bool is_one = value == CSV_NUMBER;
+            e->n_words += value == CSV_WORD;
+            e->n_quoted += w.cell.rest != NULL;
+            e->n_counting += is_one && (e->n_rows == 0 || number == e->last_number + 1);
+            e->n_rising += is_one && (e->n_rows == 0 || number > e->last_number);
+            e->first_number = e->n_rows == 0 ? number : e->first_number;
+            e->last_number = number;
+        }
+        e->has_point |= w.cell.n > 0 && memchr(w.cell.text, '.', w.cell.n);
+        e->n_last_filled += w.n == k->width && value != CSV_NOTHING;
     }
-    e->has_point |= cell->n > 0 && memchr(cell->text, '.', cell->n);
-    if (column + 1 == k->width) {
-        e->n_last_filled += value != CSV_NOTHING;
-    }
+    e->n_rows++;
 }
 
 /* Whether numbers in the first column are those of rows. A single name over two columns may be a
@@ -272,21 +327,17 @@ static bool fits(const struct look *k, size_t i, size_t first_row, bool *lacks_f
         return true;
     }
     if (n == k->width + 1) {
-        const unsigned char *p = k->lines[i].begin;
-        struct csv_cell cell = {0};
-        for (size_t c = 0; c < n; c++) {
-            p = csv_cell_scan(k->d, p, k->lines[i].next, &cell);
-            (void)csv_pass(k->d, &p, k->lines[i].next);
+        struct csv_walk w = csv_walk_of(k->d, k->lines[i].begin, k->lines[i].next);
+        while (w.n < n && csv_walk_next(&w)) {
         }
-        return cell.n == 0 || (cell.n == 7 && memcmp(cell.text, "Comment", 7) == 0);
+        return w.cell.n == 0 || (w.cell.n == 7 && memcmp(w.cell.text, "Comment", 7) == 0);
     }
     if (n + 1 != k->width || k->width < 2) {
         return false;
     }
     for (size_t r = first_row; r < k->n_lines; r++) {
         if (k->lines[r].n_cells == k->width) {
-            each_cell(k, k->d, &k->lines[r], 0, see_edge, &e);
-            e.n_rows++;
+            see_edges(k, &k->lines[r], &e);
         } else {
             e.n_others++;
         }
