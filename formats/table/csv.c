@@ -276,12 +276,9 @@ static void note_left_out(const struct table *t, enum csv_line kind)
 {
     const struct csv *const csv = t->state;
     const struct table_left left = {1, csv->line, 0};
-    if (kind == CSV_LINE_SUM) {
-        table_note_left_out(t, TABLE_NOTE_SUM, &left);
-    } else if (kind == CSV_LINE_HEADER) {
-        table_note_left_out(t, TABLE_NOTE_HEADER, &left);
-    } else if (kind == CSV_LINE_COMMENT && csv->line > csv->shape.row_line) {
-        table_note_left_out(t, TABLE_NOTE_COMMENT, &left);
+    const enum table_note note = csv_note_of(kind, csv->line <= csv->shape.row_line);
+    if (note != TABLE_N_NOTES) {
+        table_note_left_out(t, note, &left);
     }
 }
 

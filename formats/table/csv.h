@@ -143,6 +143,8 @@ enum csv_line csv_line_kind(const struct csv_dialect *d, const unsigned char *p,
                             const unsigned char *end, bool ends, const unsigned char **next);
 /* Whether a line of that kind is left out. */
 bool csv_is_left_out(enum csv_line kind);
+/* What such a line is noted as; TABLE_N_NOTES: nothing. is_above: no row has been met. */
+enum table_note csv_note_of(enum csv_line kind, bool is_above);
 /* The first line with data that begins in p .. end, at the start of a line, where the text's end is
  * a line's; `end`: there is none. */
 const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,

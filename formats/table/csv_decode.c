@@ -27,7 +27,7 @@ struct decoding {
     size_t run;    /* that holds the column */
     size_t n_missing;
     bool is_above; /* no row of the file has been met */
-    struct table_left comments, sums, headers, unreadable, signed_rows, named_rows;
+    struct table_left left[TABLE_N_NOTES];
     bool noted[TABLE_N_NOTES]; /* has been passed to table_note(): one a chunk is enough, its first
                                 */
 };
@@ -310,8 +310,9 @@ static enum status append_label(struct decoding *k, const struct csv_cell *cell)
     return STATUS_OK;
 }
 
-static void count(struct decoding *k, struct table_left *left)
+static void count(struct decoding *k, enum table_note note)
 {
+    struct table_left *const left = &k->left[note];
     left->line = left->n++ == 0 ? line_of(k, k->p) : left->line;
 }
 
@@ -328,9 +329,9 @@ static void count_doubtful(struct decoding *k)
     bool is_na;
     (void)csv_cell_scan(d, k->p, k->end, &cell);
     if (may_be_comment && !csv_is_error_value((const char *)cell.text, cell.n, &is_na)) {
-        count(k, &k->signed_rows);
+        count(k, TABLE_NOTE_SIGNED_ROW);
     } else if (!may_be_comment && memchr(cell.text, ' ', cell.n) && csv_names_sum(&cell)) {
-        count(k, &k->named_rows);
+        count(k, TABLE_NOTE_NAMED_ROW);
     }
 }
 
@@ -340,11 +341,9 @@ static enum status leave_out(struct decoding *k, enum csv_line kind, const unsig
     struct table_chunk *const c = k->c;
     const size_t n_cells = (size_t)(k->out - (double *)c->values);
     const size_t n_lines = table_count_byte(k->p, (size_t)(next - k->p), '\n');
-    struct table_left *const left = kind == CSV_LINE_SUM      ? &k->sums
-                                    : kind == CSV_LINE_HEADER ? &k->headers
-                                                              : &k->comments;
-    if (left != &k->comments || (kind == CSV_LINE_COMMENT && !k->is_above)) {
-        count(k, left);
+    const enum table_note note = csv_note_of(kind, k->is_above);
+    if (note != TABLE_N_NOTES) {
+        count(k, note);
     }
     if (c->skips == NULL) {
         c->skips = malloc(TABLE_SKIPS * sizeof *c->skips);
@@ -419,10 +418,10 @@ static enum status decode_kept(struct decoding *k, const struct csv_cell *cell)
         is_date ? date_value(k, cell, &number) : csv_cell_value(&k->shape->dialect, cell, &number);
     if (k->t->choice.unreadable_is_missing &&
         (value == CSV_WORD || value == CSV_UNSURE || value == CSV_INFINITE)) {
-        if (k->unreadable.n++ == 0) {
-            k->unreadable.line = line_of(k, k->p);
-            k->unreadable.column = k->column;
+        if (k->left[TABLE_NOTE_UNREADABLE].n == 0) {
+            k->left[TABLE_NOTE_UNREADABLE].column = k->column;
         }
+        count(k, TABLE_NOTE_UNREADABLE);
         k->n_missing++;
         *k->out++ = NAN;
         return STATUS_OK;
@@ -474,7 +473,7 @@ static enum status decode_cell(struct decoding *k, enum csv_kind kind,
         break;
     case CSV_LEFT:
         if (!k->shape->dialect.sums_are_data && csv_names_sum(&cell) == CSV_SUM) {
-            count(k, &k->named_rows);
+            count(k, TABLE_NOTE_NAMED_ROW);
         }
         break;
     }
@@ -597,12 +596,9 @@ enum status csv_decode(const struct table *t, struct table_chunk *c)
     }
     c->n_cells = (size_t)(k.out - (double *)c->values);
     c->n_missing = k.n_missing;
-    table_note_left_out(t, TABLE_NOTE_COMMENT, &k.comments);
-    table_note_left_out(t, TABLE_NOTE_SUM, &k.sums);
-    table_note_left_out(t, TABLE_NOTE_HEADER, &k.headers);
-    table_note_left_out(t, TABLE_NOTE_UNREADABLE, &k.unreadable);
-    table_note_left_out(t, TABLE_NOTE_SIGNED_ROW, &k.signed_rows);
-    table_note_left_out(t, TABLE_NOTE_NAMED_ROW, &k.named_rows);
+    for (int i = 0; i < TABLE_N_NOTES; i++) {
+        table_note_left_out(t, (enum table_note)i, &k.left[i]);
+    }
     if (t->info.has_missing_value) {
         c->n_missing = table_mark_missing(c->values, c->n_cells, k.shape->dialect.missing);
     }

@@ -128,6 +128,14 @@ bool csv_is_left_out(enum csv_line kind)
            kind == CSV_LINE_HEADER;
 }
 
+enum table_note csv_note_of(enum csv_line kind, bool is_above)
+{
+    return kind == CSV_LINE_SUM                    ? TABLE_NOTE_SUM
+           : kind == CSV_LINE_HEADER               ? TABLE_NOTE_HEADER
+           : kind == CSV_LINE_COMMENT && !is_above ? TABLE_NOTE_COMMENT
+                                                   : TABLE_N_NOTES;
+}
+
 const unsigned char *csv_find_data(const struct csv_dialect *d, const unsigned char *p,
                                    const unsigned char *end)
 {

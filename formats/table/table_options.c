@@ -80,6 +80,11 @@ static enum status parse_missing(const char *text, struct table_choice *out)
     }
 }
 
+static enum status refuse(const char *key, const char *text, const char *what)
+{
+    return status_fail(STATUS_BAD_ARGUMENT, "%s: '%s' is not %s", key, text, what);
+}
+
 static bool parse_count(const char *text, size_t *out)
 {
     enum { DIGITS = 9 };
@@ -96,16 +101,14 @@ static enum status parse_skip(const char *text, struct table_choice *out)
 {
     return parse_count(text, &out->skip)
                ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT,
-                             "skip: '%s' is not a number of lines (0 to 999999999)", text);
+               : refuse("skip", text, "a number of lines (0 to 999999999)");
 }
 
 static enum status parse_band(const char *text, struct table_choice *out)
 {
     return parse_count(text, &out->band) && out->band > 0
                ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT, "band: '%s' is not the number of a band, from 1",
-                             text);
+               : refuse("band", text, "the number of a band, from 1");
 }
 
 static enum status parse_header(const char *text, struct table_choice *out)
@@ -116,10 +119,9 @@ static enum status parse_header(const char *text, struct table_choice *out)
     } else if (strcasecmp(text, "none") == 0) {
         out->header = TABLE_HEADER_NONE;
     } else if (strcmp(text, "auto") != 0) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "header: '%s' is not auto, none or the number of a line (the first one "
-                           "after the lines that are skipped is 0)",
-                           text);
+        return refuse("header", text,
+                      "auto, none or the number of a line (the first one after the lines that are "
+                      "skipped is 0)");
     }
     return STATUS_OK;
 }
@@ -156,18 +158,14 @@ const char *table_sign_name(char sign)
 static enum status parse_decimal(const char *text, struct table_choice *out)
 {
     out->signs.decimal = find_sign(number_signs, N_DECIMAL, text);
-    return out->signs.decimal
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT, "decimal: '%s' is not comma or point", text);
+    return out->signs.decimal ? STATUS_OK : refuse("decimal", text, "comma or point");
 }
 
 static enum status parse_thousands(const char *text, struct table_choice *out)
 {
     out->signs.thousands = find_sign(number_signs, N_THOUSANDS, text);
-    return out->signs.thousands
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT,
-                             "thousands: '%s' is not comma, point, blank or apostrophe", text);
+    return out->signs.thousands ? STATUS_OK
+                                : refuse("thousands", text, "comma, point, blank or apostrophe");
 }
 
 static enum status parse_unreadable(const char *text, struct table_choice *out)
@@ -175,16 +173,14 @@ static enum status parse_unreadable(const char *text, struct table_choice *out)
     out->unreadable_is_missing = strcmp(text, "missing") == 0;
     return out->unreadable_is_missing || strcmp(text, "reject") == 0
                ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT, "unreadable: '%s' is not reject or missing",
-                             text);
+               : refuse("unreadable", text, "reject or missing");
 }
 
 static enum status parse_sums(const char *text, struct table_choice *out)
 {
     out->sums_are_data = strcmp(text, "data") == 0;
-    return out->sums_are_data || strcmp(text, "auto") == 0
-               ? STATUS_OK
-               : status_fail(STATUS_BAD_ARGUMENT, "sums: '%s' is not auto or data", text);
+    return out->sums_are_data || strcmp(text, "auto") == 0 ? STATUS_OK
+                                                           : refuse("sums", text, "auto or data");
 }
 
 static enum status parse_sep(const char *text, struct table_choice *out)
@@ -196,22 +192,17 @@ static enum status parse_sep(const char *text, struct table_choice *out)
     if (strlen(text) == 1 && strchr("~^!&/", *text)) {
         out->signs.sep = *text;
     }
-    if (out->signs.sep) {
-        return STATUS_OK;
-    }
-    return status_fail(STATUS_BAD_ARGUMENT,
-                       "sep: '%s' is not a delimiter: comma, semicolon, tab, pipe, colon, blanks, "
-                       "or one of , ; | : ~ ^ ! & /",
-                       text);
+    return out->signs.sep ? STATUS_OK
+                          : refuse("sep", text,
+                                   "a delimiter: comma, semicolon, tab, pipe, colon, blanks, or "
+                                   "one of , ; | : ~ ^ ! & /");
 }
 
 static enum status parse_comment(const char *text, struct table_choice *out)
 {
     const bool is_none = strcasecmp(text, "none") == 0;
     if (!is_none && (strlen(text) != 1 || !strchr("#%!*/;&@$~^|>:\\", *text))) {
-        return status_fail(STATUS_BAD_ARGUMENT,
-                           "comment: '%s' is not none or one of # %% ! * / ; & @ $ ~ ^ | > : \\",
-                           text);
+        return refuse("comment", text, "none or one of # % ! * / ; & @ $ ~ ^ | > : \\");
     }
     out->comment = is_none ? '\0' : *text;
     out->comment_is_said = true;

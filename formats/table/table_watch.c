@@ -10,7 +10,7 @@
  */
 #include "formats/table/table_watch.h"
 
-#include "formats/table/table_heights.h"
+#include "formats/table/table_codes.h"
 
 #include <math.h>
 #include <pthread.h>

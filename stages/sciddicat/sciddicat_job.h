@@ -9,7 +9,7 @@
 #include "formats/result/figure.h"
 #include "formats/result/raster.h"
 #include "formats/result/result_table.h"
-#include "formats/table/table_heights.h"
+#include "formats/table/table_codes.h"
 #include "kernels/sciddicat/landslide.h"
 #include "stages/base/job_io.h"
 
