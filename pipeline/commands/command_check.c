@@ -6,7 +6,6 @@
  */
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/report.h"
 #include "pipeline/commands/runner.h"
 #include "pipeline/names/text.h"
 
@@ -74,7 +73,7 @@ static void on_ended(void *user, const struct job_report *r)
         runner_tell_failure(r);
     }
     if (s->json) {
-        report_print(r, NULL);
+        runner_print(r, NULL);
     } else if (r->code == STATUS_OK && !s->quiet) {
         print_text(r);
     }

@@ -5,7 +5,6 @@
 #include "formats/base/excerpt.h"
 #include "formats/base/log.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/report.h"
 #include "pipeline/commands/runner.h"
 #include "pipeline/names/text.h"
 #include "watch/files/xalloc.h"
@@ -217,7 +216,7 @@ static void on_ended(void *user, const struct job_report *r)
         note_failure(told, r->path);
     }
     if (told->settings->json) {
-        report_print(r, told->settings->output);
+        runner_print(r, told->settings->output);
     }
     if (told->log != NULL) {
         log_job(told, r);
@@ -230,7 +229,7 @@ static void print_totals(const struct runner_totals *t)
         json_pack("{s:{s:I, s:I, s:I, s:I, s:f}}", "totals", "done", (json_int_t)t->n_done,
                   "failed", (json_int_t)t->n_failed, "skipped", (json_int_t)t->n_skipped, "bytes",
                   (json_int_t)t->input_bytes, "wall_s", t->wall_s);
-    report_print_json(o);
+    runner_print_json(o);
     json_decref(o);
 }
 

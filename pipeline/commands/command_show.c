@@ -7,7 +7,7 @@
 #include "formats/base/log.h"
 #include "formats/source/zip_input.h"
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/report.h"
+#include "pipeline/commands/runner.h"
 #include "pipeline/engine/overview.h"
 #include "pipeline/inputs/input_walk.h"
 #include "pipeline/names/text.h"
@@ -214,7 +214,7 @@ static enum status list_result(const struct settings *s, const char *path, bool 
     if (*is_whole) {
         struct brief brief = {path, result, 0};
         if (s->json) {
-            report_print_json(result);
+            runner_print_json(result);
         } else {
             st = overview_tell(result, print_brief, &brief);
         }
@@ -266,7 +266,7 @@ static enum status print_result(const struct settings *s, const char *path, cons
 {
     if (s->json) {
         (*n_shown)++;
-        report_print_json(result);
+        runner_print_json(result);
         return STATUS_OK;
     }
     if (is_job(result)) {

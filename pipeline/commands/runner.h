@@ -50,5 +50,10 @@ enum status runner_run(const struct settings *settings, bool check_only,
 
 /* Logs why a job failed; the input's name is in the line once. */
 void runner_tell_failure(const struct job_report *report);
+/* How a job ended, for programs, in a line: input, status, the error and its meaning or else what
+ * result.json says. `output`: the folder the result lies in; NULL: none was made. */
+void runner_print(const struct job_report *report, const char *output);
+/* One JSON value in a line on standard output. */
+void runner_print_json(const json_t *value);
 
 #endif

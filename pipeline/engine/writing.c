@@ -6,8 +6,6 @@
  */
 #include "pipeline/engine/writing.h"
 
-#include "pipeline/engine/job_bundle.h"
-#include "pipeline/engine/page.h"
 #include "watch/files/xalloc.h"
 
 #include <isa-l.h>
@@ -287,7 +285,7 @@ static enum status write_page(const struct writing *w, json_t *manifest)
     uint64_t bytes;
     uint32_t crc;
     json_t *const told = w->settings->bundle ? manifest_lasting(manifest) : json_incref(manifest);
-    enum status code = page_make(told, w->publish.part_fd, &page);
+    enum status code = writing_page(told, w->publish.part_fd, &page);
     json_decref(told);
     if (code == STATUS_OK) {
         code = write_text(w, name, page.data, page.len, &bytes, &crc);
@@ -310,21 +308,6 @@ static enum status end_files(const struct writing *w)
     return STATUS_OK;
 }
 
-static enum status bundle(struct writing *w, const struct manifest_of *job, json_t *manifest)
-{
-    struct job_bundle b = {.folder = w->publish.part_fd,
-                           .stem = w->input->settings.stem,
-                           .level = w->tasks->engine->settings->level, /* an archive's has none */
-                           .stop = &w->tasks->stop};
-    enum status code = job_bundle_make(&b, manifest);
-    if (code == STATUS_OK) {
-        w->tasks->lane_bytes[LANE_WRITE] += b.bytes;
-        manifest_set_bundle(job, manifest, (const char *)b.name.data, b.bytes, b.crc);
-    }
-    bytes_free(&b.name);
-    return code;
-}
-
 enum status writing_complete(struct writing *w, const struct manifest_of *job, json_t **manifest)
 {
     STATUS_TRY(end_files(w));
@@ -337,7 +320,7 @@ enum status writing_complete(struct writing *w, const struct manifest_of *job, j
         manifest_add_output(*manifest, f->name, f->bytes, f->crc);
     }
     STATUS_TRY(write_page(w, *manifest));
-    STATUS_TRY(w->settings->bundle ? bundle(w, job, *manifest) : STATUS_OK);
+    STATUS_TRY(w->settings->bundle ? writing_bundle(w, job, *manifest) : STATUS_OK);
     return write_manifest(w, *manifest);
 }
 

@@ -72,4 +72,12 @@ void writing_drop(struct writing *w, bool starts_over);
 /* When no task of the job runs. */
 void writing_give_buffers(struct writing *w);
 
+/* Of writing_complete: appends report.html, what a result.json says as a page for a browser, whose
+ * pictures lie in `folder`. Text from files is escaped. */
+enum status writing_page(const json_t *result, int folder, struct bytes *out) STATUS_MUST_CHECK;
+/* Of writing_complete: puts all files that the manifest names, and a result.json that names them,
+ * into NAME.zip, which the manifest then names. */
+enum status writing_bundle(struct writing *w, const struct manifest_of *job,
+                           json_t *manifest) STATUS_MUST_CHECK;
+
 #endif

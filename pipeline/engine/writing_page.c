@@ -1,8 +1,8 @@
 /*
- * page - no script, nothing from elsewhere: styles and figures are in the page, figures as base64
- * (RFC 4648). A PDF, which no browser shows so, is linked.
+ * writing_page - report.html: no script, nothing from elsewhere: styles and figures are in the
+ * page, figures as base64 (RFC 4648). A PDF, which no browser shows so, is linked.
  */
-#include "pipeline/engine/page.h"
+#include "pipeline/engine/writing.h"
 
 #include "formats/base/excerpt.h"
 #include "formats/base/io_watch.h"
@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A larger picture would make a page that is slow to open; it is linked. */
+enum { PICTURE_MOST = 8 << 20 };
 
 static const char begin[] =
     "<!DOCTYPE html>\n"
@@ -150,7 +153,7 @@ static enum status put_open_figure(struct page *p, const char *name, const char 
     if (fstat(fd, &st) != 0) {
         return status_fail_errno(errno, "cannot read %s", name);
     }
-    if (st.st_size > PAGE_PICTURE_MOST) {
+    if (st.st_size > PICTURE_MOST) {
         return put_link(p, name);
     }
     STATUS_TRY(put_around(p, "<figure><img alt=\"", what, "\" src=\"data:"));
@@ -215,7 +218,7 @@ static enum status put_item(void *to, enum overview_kind kind, size_t n, const c
     }
 }
 
-enum status page_make(const json_t *result, int folder, struct bytes *out)
+enum status writing_page(const json_t *result, int folder, struct bytes *out)
 {
     struct page p = {.out = out, .folder = folder};
     STATUS_TRY(put(&p, begin));

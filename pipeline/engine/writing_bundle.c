@@ -1,5 +1,5 @@
 /*
- * job_bundle - a result's files leave in one zip, NAME.zip, with a result.json that is true of
+ * writing_bundle - a result's files leave in one zip, NAME.zip, with a result.json that is true of
  * them: once unpacked they are a result like any other.
  *
  * Its bytes depend on the result alone, not on the run and the machine: of these the result.json
@@ -7,13 +7,12 @@
  * else is packed already, and stored. Each file is removed once it is in the zip: on its way the
  * result takes up to its largest file more than it will.
  */
-#include "pipeline/engine/job_bundle.h"
+#include "pipeline/engine/writing.h"
 
 #include "formats/base/file_name.h"
 #include "formats/base/io_watch.h"
 #include "formats/base/utf8.h"
 #include "formats/pack/pack.h"
-#include "pipeline/engine/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,8 @@
 #include <unistd.h>
 
 struct bundle {
-    const struct job_bundle *of;
+    int folder; /* of the result */
+    const int *stop;
     json_t *manifest;
     struct pack *pack;
     struct deflater *deflater;
@@ -99,17 +99,16 @@ static enum status add_output(struct bundle *b, const json_t *output)
     const char *const name = json_string_value(json_object_get(output, "name"));
     const char *const crc = json_string_value(json_object_get(output, "crc32"));
     const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(output, "bytes"));
-    const int folder = b->of->folder;
-    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = openat(b->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return status_fail_errno(errno, "cannot read %s again", name);
     }
     const enum status code =
         file_name_is(name, ".html .prj .svg")
             ? deflate_file(b, name, fd, bytes)
-            : pack_store(b->pack, name, fd, bytes, (uint32_t)strtoul(crc, NULL, 16), b->of->stop);
+            : pack_store(b->pack, name, fd, bytes, (uint32_t)strtoul(crc, NULL, 16), b->stop);
     close(fd);
-    return code == STATUS_OK ? remove_file(folder, name) : code;
+    return code == STATUS_OK ? remove_file(b->folder, name) : code;
 }
 
 static enum status add_all(struct bundle *b)
@@ -125,30 +124,48 @@ static enum status add_all(struct bundle *b)
 }
 
 /* NAME.zip: as text, since the manifest names it, and no longer than names may be. */
-static enum status name_zip(struct job_bundle *b)
+static enum status name_zip(const char *stem, struct bytes *name)
 {
     static const char ending[] = ".zip";
     bool is_cut;
-    STATUS_TRY(utf8_append_cut(&b->name, b->stem, NAME_MAX + 1 - sizeof ending, &is_cut));
-    return bytes_append(&b->name, ending, sizeof ending);
+    STATUS_TRY(utf8_append_cut(name, stem, NAME_MAX + 1 - sizeof ending, &is_cut));
+    return bytes_append(name, ending, sizeof ending);
 }
 
-enum status job_bundle_make(struct job_bundle *to, json_t *manifest)
+static enum status make(struct bundle *b, const char *name, int level, uint64_t *bytes,
+                        uint32_t *crc)
 {
-    struct bundle b = {.of = to, .manifest = manifest};
-    STATUS_TRY(name_zip(to));
-    enum status code = deflater_new(to->level, &b.deflater);
+    enum status code = deflater_new(level, &b->deflater);
     if (code == STATUS_OK) {
-        code = pack_open(to->folder, (const char *)to->name.data, PACK_ZIP, &b.pack);
+        code = pack_open(b->folder, name, PACK_ZIP, &b->pack);
     }
-    code = code == STATUS_OK ? add_all(&b) : code;
+    code = code == STATUS_OK ? add_all(b) : code;
     if (code == STATUS_OK) {
-        code = pack_close(b.pack, &to->bytes, &to->crc);
+        code = pack_close(b->pack, bytes, crc);
     } else {
-        pack_abandon(b.pack);
+        pack_abandon(b->pack);
     }
-    deflater_free(b.deflater);
-    bytes_free(&b.raw);
-    bytes_free(&b.piece.packed);
+    deflater_free(b->deflater);
+    bytes_free(&b->raw);
+    bytes_free(&b->piece.packed);
+    return code;
+}
+
+enum status writing_bundle(struct writing *w, const struct manifest_of *job, json_t *manifest)
+{
+    const int level = w->tasks->engine->settings->level; /* an archive's settings have none */
+    struct bundle b = {.folder = w->publish.part_fd, .stop = &w->tasks->stop, .manifest = manifest};
+    struct bytes name = {0};
+    uint64_t bytes;
+    uint32_t crc;
+    enum status code = name_zip(w->input->settings.stem, &name);
+    if (code == STATUS_OK) {
+        code = make(&b, (const char *)name.data, level, &bytes, &crc);
+    }
+    if (code == STATUS_OK) {
+        w->tasks->lane_bytes[LANE_WRITE] += bytes;
+        manifest_set_bundle(job, manifest, (const char *)name.data, bytes, crc);
+    }
+    bytes_free(&name);
     return code;
 }
