@@ -46,9 +46,6 @@ struct pack {
     unsigned n_growths; /* begun so far */
 };
 
-/* Counts n bytes with that CRC-32, which the caller is going to write to `fd` itself: all that was
- * put before them is written. */
-enum status pack_let_write(struct pack *p, uint64_t n, uint32_t crc) STATUS_MUST_CHECK;
 /* Copies n bytes with that CRC-32 from the file `from`, its begin, to the end of the pack. `what`
  * is what messages call them; `stop` as of pack_store. */
 enum status pack_copy(struct pack *p, int from, uint64_t n, uint32_t crc, const char *what,

@@ -300,8 +300,7 @@ static enum status unpack_piece(struct source *s, unsigned char *dst, size_t cap
                   : source_check_limits(&s->limits, s->name, packed_offset(s), s->unpacked);
 }
 
-static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
-                               struct source_counts *counts)
+static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
     *n = 0;
     while (*n < cap) {
@@ -315,9 +314,6 @@ static enum status packed_fill(struct source *s, unsigned char *dst, size_t cap,
         size_t got;
         const size_t left = cap - *n;
         STATUS_TRY(unpack_piece(s, dst + *n, left < READ_BYTES ? left : READ_BYTES, &got));
-        if (counts) {
-            source_count(dst + *n, got, counts);
-        }
         *n += got;
     }
     return STATUS_OK;
@@ -341,27 +337,23 @@ enum status source_check_limits(const struct source_limits *limits, const char *
     return STATUS_OK;
 }
 
-static enum status made_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
-                             struct source_counts *counts)
+static enum status made_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
     size_t got = 1;
     for (*n = 0; *n < cap && got > 0; *n += got) {
         STATUS_TRY(s->made.read(s->made.user, s->stop, dst + *n, cap - *n, &got));
-        if (counts) {
-            source_count(dst + *n, got, counts);
-        }
         s->unpacked += got;
         STATUS_TRY(source_check_limits(&s->limits, s->name, s->file_bytes, s->unpacked));
     }
     return STATUS_OK;
 }
 
-static enum status own_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
-                            struct source_counts *counts)
+/* Before what is UTF-16 is recoded. */
+static enum status own_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
 {
-    return s->made.read ? made_fill(s, dst, cap, n, counts)
-           : s->packing ? packed_fill(s, dst, cap, n, counts)
-                        : file_fill(s, dst, cap, n, counts);
+    return s->made.read ? made_fill(s, dst, cap, n)
+           : s->packing ? packed_fill(s, dst, cap, n)
+                        : file_fill(s, dst, cap, n, NULL);
 }
 
 /* --- UTF-16 ----------------------------------------------------------------------------------- */
@@ -407,30 +399,36 @@ static enum status recode_more(struct source *s)
     size_t n;
     bytes_clear(&x->text);
     x->at = 0;
-    STATUS_TRY(own_fill(s, piece, sizeof piece, &n, NULL));
+    STATUS_TRY(own_fill(s, piece, sizeof piece, &n));
     x->ended = n < sizeof piece;
     return recode(s, piece, n);
+}
+
+static enum status recoded_fill(struct source *s, unsigned char *dst, size_t cap, size_t *n)
+{
+    struct utf16 *const x = &s->utf16;
+    for (*n = 0; *n < cap && !(x->ended && x->at == x->text.len);) {
+        const size_t left = x->text.len - x->at, part = left < cap - *n ? left : cap - *n;
+        if (part > 0) {
+            memcpy(dst + *n, x->text.data + x->at, part);
+            x->at += part;
+            *n += part;
+        } else {
+            STATUS_TRY(recode_more(s));
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status fill(struct source *s, unsigned char *dst, size_t cap, size_t *n,
                         struct source_counts *counts)
 {
-    struct utf16 *const x = &s->utf16;
-    if (!x->is_on) {
-        return own_fill(s, dst, cap, n, counts);
+    if (!source_is_packed(s)) {
+        return file_fill(s, dst, cap, n, counts); /* whose threads count */
     }
-    for (*n = 0; *n < cap && !(x->ended && x->at == x->text.len);) {
-        const size_t left = x->text.len - x->at, part = left < cap - *n ? left : cap - *n;
-        if (part == 0) {
-            STATUS_TRY(recode_more(s));
-            continue;
-        }
-        memcpy(dst + *n, x->text.data + x->at, part);
-        if (counts) {
-            source_count(dst + *n, part, counts);
-        }
-        x->at += part;
-        *n += part;
+    STATUS_TRY(s->utf16.is_on ? recoded_fill(s, dst, cap, n) : own_fill(s, dst, cap, n));
+    if (counts) {
+        source_count(dst, *n, counts);
     }
     return STATUS_OK;
 }
