@@ -1,11 +1,11 @@
 /*
- * pearson_sheet - a table in memory, and its correlation matrix straight from the definition, in
- * extended precision.
+ * pearson_sheet - a table in memory, and its correlation matrix (reference.h).
  */
 #ifndef LEAT_TESTS_PEARSON_SHEET_H
 #define LEAT_TESTS_PEARSON_SHEET_H
 
 #include "formats/table/table.h"
+#include "tests/support/reference.h"
 #include "tests/support/unit.h"
 
 #include <math.h>
@@ -105,93 +105,18 @@ static inline size_t sheet_min_samples(const struct sheet *sheet)
     return n;
 }
 
-/* Pearson's r of x and y, of the samples that both have, straight from its definition in extended
- * precision; NaN when there are fewer than `least` or one does not vary. */
-static inline double reference_r(const double *x, const double *y, size_t n, size_t least)
-{
-    long double sum_x = 0, sum_y = 0, count = 0;
-    for (size_t t = 0; t < n; t++) {
-        if (!isnan(x[t]) && !isnan(y[t])) {
-            sum_x += (long double)x[t];
-            sum_y += (long double)y[t];
-            count++;
-        }
-    }
-    const long double mean_x = sum_x / count, mean_y = sum_y / count;
-    long double xx = 0, yy = 0, xy = 0;
-    double min_x = INFINITY, min_y = INFINITY, max_x = -INFINITY, max_y = -INFINITY;
-    for (size_t t = 0; t < n; t++) {
-        if (!isnan(x[t]) && !isnan(y[t])) {
-            const long double dx = (long double)x[t] - mean_x, dy = (long double)y[t] - mean_y;
-            xx += dx * dx;
-            yy += dy * dy;
-            xy += dx * dy;
-            min_x = fmin(min_x, x[t]), max_x = fmax(max_x, x[t]);
-            min_y = fmin(min_y, y[t]), max_y = fmax(max_y, y[t]);
-        }
-    }
-    if (count < (long double)least || !(min_x < max_x) || !(min_y < max_y)) {
-        return NAN;
-    }
-    const long double r = xy / sqrtl(xx) / sqrtl(yy);
-    return (double)fmaxl(-1, fminl(1, r));
-}
-
-/* Centres n numbers and scales them to norm 1, as reference_r does; false when one is missing or
- * they do not vary. */
-static inline bool reference_z(const double *x, size_t n, long double *z)
-{
-    long double sum = 0, squares = 0;
-    bool varies = false;
-    for (size_t t = 0; t < n; t++) {
-        sum += (long double)x[t];
-        varies = varies || x[t] != x[0];
-    }
-    for (size_t t = 0; t < n; t++) {
-        z[t] = (long double)x[t] - sum / (long double)n;
-        squares += z[t] * z[t];
-    }
-    for (size_t t = 0; t < n; t++) {
-        z[t] /= sqrtl(squares);
-    }
-    return varies && !isnan((double)sum);
-}
-
-/* The condensed triangle of a sheet; free. Pairs without gaps are taken from the same formula, with
- * what belongs to one series computed once. */
+/* The condensed triangle of a sheet; free. */
 static inline double *reference_matrix(const struct sheet *sheet, size_t n_series, size_t n_samples)
 {
     double *x = malloc(n_series * n_samples * sizeof *x);
-    long double *z = malloc(n_series * n_samples * sizeof *z);
-    bool *whole = malloc(n_series * sizeof *whole);
-    const size_t least = sheet_min_samples(sheet);
     double *r = malloc(n_series * n_series * sizeof *r);
-    assert_true(x != NULL && z != NULL && whole != NULL && r != NULL);
-    for (size_t s = 0; s < n_series; s++) {
-        for (size_t t = 0; t < n_samples; t++) {
-            x[s * n_samples + t] = sample(sheet, s, t);
-        }
-        whole[s] =
-            n_samples >= least && reference_z(x + s * n_samples, n_samples, z + s * n_samples);
+    assert_true(x != NULL && r != NULL);
+    for (size_t k = 0; k < n_series * n_samples; k++) {
+        x[k] = sample(sheet, k / n_samples, k % n_samples);
     }
-    size_t k = 0;
-    for (size_t i = 0; i < n_series; i++) {
-        for (size_t j = i + 1; j < n_series; j++, k++) {
-            const size_t a = i * n_samples, b = j * n_samples;
-            if (!whole[i] || !whole[j]) {
-                r[k] = reference_r(x + a, x + b, n_samples, least);
-                continue;
-            }
-            long double product = 0;
-            for (size_t t = 0; t < n_samples; t++) {
-                product += z[a + t] * z[b + t];
-            }
-            r[k] = (double)fmaxl(-1, fminl(1, product));
-        }
-    }
+    reference_condensed(x, n_series, n_samples, r);
+    reference_least(x, n_series, n_samples, sheet_min_samples(sheet), r);
     free(x);
-    free(z);
-    free(whole);
     return r;
 }
 

@@ -142,23 +142,55 @@ double reference_dot(const long double *a, const long double *b, size_t n)
     return isnan(r) ? (double)NAN : (double)fminl(1, fmaxl(-1, r));
 }
 
+static bool is_whole(const double *x, size_t n)
+{
+    size_t n_missing = 0;
+    for (size_t t = 0; t < n; ++t) {
+        n_missing += isnan(x[t]) != 0;
+    }
+    return n_missing == 0;
+}
+
+/* Of two series without gaps it is the product of both scaled, which are made once. */
 void reference_condensed(const double *x, size_t n_series, size_t n_samples, double *r)
 {
     bool *degenerate = calloc(n_series + 1, sizeof *degenerate);
-    if (degenerate == NULL) {
+    bool *whole = calloc(n_series + 1, sizeof *whole);
+    long double *z = malloc((n_series * n_samples + 1) * sizeof *z);
+    if (degenerate == NULL || whole == NULL || z == NULL) {
         abort();
     }
     for (size_t s = 0; s < n_series; ++s) {
         degenerate[s] = is_degenerate(x + s * n_samples, n_samples);
+        whole[s] = is_whole(x + s * n_samples, n_samples);
+        if (whole[s] && !degenerate[s]) {
+            reference_unit(x + s * n_samples, n_samples, z + s * n_samples);
+        }
     }
     for (size_t i = 0; i < n_series; ++i) {
         for (size_t j = i + 1; j < n_series; ++j) {
-            *r++ = degenerate[i] || degenerate[j]
-                       ? (double)NAN
-                       : pearson(x + i * n_samples, x + j * n_samples, n_samples);
+            const size_t a = i * n_samples, b = j * n_samples;
+            *r++ = degenerate[i] || degenerate[j] ? (double)NAN
+                   : whole[i] && whole[j]         ? reference_dot(z + a, z + b, n_samples)
+                                                  : pearson(x + a, x + b, n_samples);
         }
     }
     free(degenerate);
+    free(whole);
+    free(z);
+}
+
+void reference_least(const double *x, size_t n_series, size_t n_samples, size_t least, double *r)
+{
+    for (size_t i = 0; i < n_series; ++i) {
+        for (size_t j = i + 1; j < n_series; ++j, ++r) {
+            size_t n = 0;
+            for (size_t t = 0; t < n_samples && n < least; ++t) {
+                n += !isnan(x[i * n_samples + t]) && !isnan(x[j * n_samples + t]);
+            }
+            *r = n < least ? (double)NAN : *r;
+        }
+    }
 }
 
 static uint64_t next(struct reference_random *g)

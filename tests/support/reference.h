@@ -25,6 +25,8 @@ void reference_unit(const double *x, size_t n, long double *z);
 double reference_dot(const long double *a, const long double *b, size_t n);
 /* The condensed triangle of n_series rows of n_samples. */
 void reference_condensed(const double *x, size_t n_series, size_t n_samples, double *r);
+/* Pairs with fewer than `least` samples in common become NaN in it. */
+void reference_least(const double *x, size_t n_series, size_t n_samples, size_t least, double *r);
 
 /* Numbers that look random and are the same everywhere (splitmix64). */
 struct reference_random {
