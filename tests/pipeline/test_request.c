@@ -89,6 +89,7 @@ TEST(all_requests_are_on_disk_before_an_answer_is_waited_for)
     assert_int_equal(pthread_join(service, NULL), 0);
     assert_string_equal(answers, "a yes,b no,c yes,");
     status_file_close(&lives);
+    assert_int_equal(system("rm -r .work status"), 0);
 }
 
 int main(void)

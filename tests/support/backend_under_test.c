@@ -97,7 +97,7 @@ int under_test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunc
 {
     int failed = open_backend();
     if (failed == 0) {
-        failed = _cmocka_run_group_tests("tests", tests, n_tests, setup, teardown);
+        failed = unit_run_group(tests, n_tests, setup, teardown);
         backend->ops->queue_free(under_test_queue);
         for (size_t i = 0; i < MOST_DEVICES; ++i) {
             if (devices[i] != NULL) {

@@ -45,11 +45,30 @@ static inline void unit_add(struct CMUnitTest test, int line)
     unit_lines[i] = line;
 }
 
-/* Runs them between the group's setup and teardown (or NULL). The exit code of main: how many have
- * failed. */
+static CMFixtureFunction unit_last;
+static int unit_last_failed;
+
+static inline int unit_tear_down(void **state)
+{
+    unit_last_failed = unit_last(state) != 0;
+    return -unit_last_failed;
+}
+
+/* Runs tests between the group's setup and teardown (or NULL). The exit code of main: how many have
+ * failed; the teardown, whose failure cmocka does not count, is one of them. */
+static inline int unit_run_group(const struct CMUnitTest *tests, size_t n, CMFixtureFunction set_up,
+                                 CMFixtureFunction tear_down)
+{
+    unit_last = tear_down;
+    const int failed = _cmocka_run_group_tests("tests", tests, n, set_up,
+                                               tear_down != NULL ? unit_tear_down : NULL);
+    return failed + unit_last_failed;
+}
+
+/* Runs the tests of the file. */
 static inline int unit_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-    return _cmocka_run_group_tests("tests", unit_tests, unit_count, set_up, tear_down);
+    return unit_run_group(unit_tests, unit_count, set_up, tear_down);
 }
 
 #endif
