@@ -132,34 +132,30 @@ void service_figures_tick(struct service_figures *f, bool is_paused, uint64_t no
 
 /* --- busy time -------------------------------------------------------------------------------- */
 
-static void add(double *sum, const json_t *said, const char *key)
+void service_figures_busy(struct figures_busy *busy, const json_t *list)
 {
-    const double value = json_number_value(json_object_get(said, key));
-    *sum += value > 0 ? value : 0;
+    for (size_t i = 0; i < sizeof(busy->ns) / sizeof(*busy->ns); i++) {
+        const json_int_t ns = json_integer_value(json_array_get(list, i));
+        busy->ns[i] += ns > 0 ? (uint64_t)ns : 0;
+    }
 }
 
-void service_figures_busy(struct figures_busy *busy, const json_t *timing)
+static double seconds(const struct figures_busy *busy, size_t i)
 {
-    const json_t *const lanes = json_object_get(timing, "lanes"), *const device = json_object_get(
-                                                                      timing, "device");
-    for (size_t i = 0; i < ENGINE_LANES; i++) {
-        add(&busy->lane_s[i], json_object_get(lanes, engine_lane_names[i]), "busy_s");
-    }
-    add(&busy->cpu_s, timing, "cpu_s");
-    add(&busy->device_s, device, "device_s");
-    add(&busy->upload_s, device, "upload_s");
-    add(&busy->download_s, device, "download_s");
+    return (double)busy->ns[i] * 1e-9;
 }
 
 json_t *service_figures_pack_busy(const struct figures_busy *busy)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < ENGINE_LANES; i++) {
-        json_array_append_new(
-            list, json_pack("{s:s, s:f}", "lane", engine_lane_names[i], "busy_s", busy->lane_s[i]));
+        json_array_append_new(list, json_pack("{s:s, s:f}", "lane", engine_lane_names[i], "busy_s",
+                                              seconds(busy, i)));
     }
-    return json_pack("{s:o, s:f, s:f, s:f, s:f}", "lanes", list, "cpu_s", busy->cpu_s, "device_s",
-                     busy->device_s, "upload_s", busy->upload_s, "download_s", busy->download_s);
+    return json_pack("{s:o, s:f, s:f, s:f, s:f}", "lanes", list, "cpu_s",
+                     seconds(busy, ENGINE_LANES), "device_s", seconds(busy, ENGINE_LANES + 1),
+                     "upload_s", seconds(busy, ENGINE_LANES + 2), "download_s",
+                     seconds(busy, ENGINE_LANES + 3));
 }
 
 /* --- the document ----------------------------------------------------------------------------- */

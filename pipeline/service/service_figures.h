@@ -29,11 +29,10 @@ enum figures_cause {
     FIGURES_CAUSES
 };
 
-/* Seconds that the jobs of a worker have used, each job by itself: with several at once their sum
- * grows faster than time. */
+/* What the jobs of a worker have used, each job by itself: with several at once their sum grows
+ * faster than time. In the order of worker_pack_busy. */
 struct figures_busy {
-    double lane_s[ENGINE_LANES]; /* busy */
-    double cpu_s, device_s, upload_s, download_s;
+    uint64_t ns[ENGINE_LANES + 4];
 };
 
 /* Jobs of a minute, or a second, since the start: those of a ring that are old are not counted. */
@@ -68,9 +67,9 @@ enum figures_cause service_figures_cause(const char *why);
 /* Called now and then, with whether it is paused. */
 void service_figures_tick(struct service_figures *f, bool is_paused, uint64_t now_ms);
 
-/* Adds what a job has used, the "timing" of its result.json; NULL, and what is not a
- * positive number, adds nothing. */
-void service_figures_busy(struct figures_busy *busy, const json_t *timing);
+/* Adds what a job has used, as worker_pack_busy says it; NULL, and what is not a positive number,
+ * adds nothing. */
+void service_figures_busy(struct figures_busy *busy, const json_t *list);
 
 /* Adds the keys "totals", "rates", "pipelines", "latency", "minutes" (of the last hour, the present
  * one last), "pauses" and "paused_s" to the document. age_s: since the

@@ -428,7 +428,7 @@ static void on_message(struct service_worker *w, const json_t *message)
     if (what == NULL) {
         return;
     }
-    service_figures_busy(&s->busy[w->place], json_object_get(message, "timing"));
+    service_figures_busy(&s->busy[w->place], json_object_get(message, "busy_ns"));
     if (strcmp(what, "alive") == 0) {
         on_alive(w, message);
         return;

@@ -181,9 +181,10 @@ static enum status member_begins(void *task, const char *path, double deadline_s
 static void member_ended(void *task, const char *path, const json_t *manifest)
 {
     const struct task *t = task;
-    worker_link_send(&t->worker->link, json_pack("{s:s, s:s, s:o, s:O?}", "is", "ended", "id",
-                                                 t->request.id, "member", worker_pack_name(path),
-                                                 "timing", json_object_get(manifest, "timing")));
+    worker_link_send(&t->worker->link,
+                     json_pack("{s:s, s:s, s:o, s:o?}", "is", "ended", "id", t->request.id,
+                               "member", worker_pack_name(path), "busy_ns",
+                               worker_pack_busy(json_object_get(manifest, "timing"))));
 }
 
 static void begin_jobs(struct worker *w);
@@ -306,7 +307,7 @@ static json_t *pack_done(const char *id, const struct job_report *report)
     json_t *const timing = json_object_get(report->manifest, "timing");
     json_t *const done = worker_pack_done(id, json_number_value(json_object_get(timing, "wall_s")),
                                           report->input_bytes, outputs, warnings);
-    json_object_set(done, "timing", timing);
+    json_object_set_new(done, "busy_ns", worker_pack_busy(timing));
     return done;
 }
 

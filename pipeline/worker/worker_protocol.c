@@ -5,6 +5,7 @@
 
 #include "formats/base/json.h"
 #include "formats/base/percent.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/names/text.h"
 #include "watch/files/xalloc.h"
 
@@ -148,6 +149,30 @@ json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, j
                      "bytes", (json_int_t)input_bytes, "outputs", named, "warnings", warnings);
 }
 
+static void append_ns(json_t *list, const json_t *of, const char *key)
+{
+    const double s = json_number_value(json_object_get(of, key));
+    json_array_append_new(list, json_integer((json_int_t)(s * 1e9 + 0.5)));
+}
+
+json_t *worker_pack_busy(const json_t *timing)
+{
+    const json_t *const lanes = json_object_get(timing, "lanes");
+    const json_t *const device = json_object_get(timing, "device");
+    if (timing == NULL) {
+        return NULL;
+    }
+    json_t *const list = json_array();
+    for (size_t i = 0; i < ENGINE_LANES; i++) {
+        append_ns(list, json_object_get(lanes, engine_lane_names[i]), "busy_s");
+    }
+    append_ns(list, timing, "cpu_s");
+    append_ns(list, device, "device_s");
+    append_ns(list, device, "upload_s");
+    append_ns(list, device, "download_s");
+    return list;
+}
+
 /* --- parameters ------------------------------------------------------------------------------- */
 
 /* As text: as it was given, where that is kept; a count and a real number come back to the bit. */
@@ -165,14 +190,30 @@ static json_t *pack_value(const struct param_spec *spec, const struct param_valu
     return stage_param_json(spec, value);
 }
 
+/* Whether it packs as `text` and has its default. */
+static bool is_default(const struct param_spec *spec, const struct param_value *value,
+                       const char *text)
+{
+    struct param_value usual;
+    return spec->kind == PARAM_REAL && value->text == NULL
+               ? stage_parse_param(spec, spec->text, &usual) == STATUS_OK &&
+                     usual.real == value->real
+               : text != NULL && strcmp(text, spec->text) == 0;
+}
+
 json_t *worker_pack_settings(const struct job_settings *settings)
 {
     const struct stage_ops *stage = settings->stage;
     json_t *set = json_object();
     bool good = true; /* UTF-8 */
     for (size_t i = 0; i < stage->n_specs; i++) {
-        json_t *const value = pack_value(&stage->specs[i], &settings->params[i]);
-        good = json_object_set_new(set, stage->specs[i].key, value) == 0 && good;
+        const struct param_spec *const spec = &stage->specs[i];
+        json_t *const value = pack_value(spec, &settings->params[i]);
+        if (is_default(spec, &settings->params[i], json_string_value(value))) {
+            json_decref(value);
+        } else {
+            good = json_object_set_new(set, spec->key, value) == 0 && good;
+        }
     }
     for (enum table_option i = 0; i < TABLE_N_OPTIONS; i++) {
         const char *text = table_option_get(&settings->table, i);

@@ -21,15 +21,15 @@
  *   {"is": "back", "id"}                                    it is not short, as the place was that
  * it had: it waits as if it were not begun
  *   {"is": "begun", "id", "member", "waits", "deadline_s"}  the same of a job within an archive;
- *   {"is": "ended", "id", "member", "timing"}               member: its file, packed as names are;
- *                                                           timing: null, or as in result.json
+ *   {"is": "ended", "id", "member", "busy_ns"}              member: its file, packed as names are;
+ *                                                           busy_ns: worker_pack_busy
  *   {"is": "alive", "bytes": {ID: BYTES},                   every WORKER_ALIVE_MS while jobs run,
  *    "moves": {ID: COUNT}, "steps": {ID: [DONE, ALL]}}      of simulations alone; moves: of jobs at
  *                                                           work now, changes whenever a piece of
  *                                                           the job's work has ended
- *   {"is": "done", "id", "seconds", "bytes", "outputs",     the last three as in result.json;
- *    "warnings", "timing"}                                  outputs null: more than a line is for;
- *                                                           no timing: it is an archive
+ *   {"is": "done", "id", "seconds", "bytes", "outputs",     the last two but one as in result.json;
+ *    "warnings", "busy_ns"}                                 outputs null: more than a line is for;
+ *                                                           no busy_ns: it is an archive
  *   {"is": "failed", "id", "code", "text"}                  code: status_name(); text is packed as
  *                                                           names are, since it may hold one
  *
@@ -80,9 +80,12 @@ void worker_link_close(struct worker_link *link);
 json_t *worker_pack_done(const char *id, double seconds, uint64_t input_bytes, json_t *outputs,
                          json_t *warnings);
 
+/* What a job has used, the "timing" of its result.json, as a list of nanoseconds: what each lane
+ * was busy, in their order, then processors, device, uploads and downloads. NULL: NULL. */
+json_t *worker_pack_busy(const json_t *timing);
+
 /* {"pipeline": NAME, "set": {KEY: TEXT}}: everything that settings_resolve has found for a job but
- * part and stem; every parameter is there, also those that were not set. NULL: a text is not UTF-8.
- */
+ * part and stem; a parameter that is not there has its default. NULL: a text is not UTF-8. */
 json_t *worker_pack_settings(const struct job_settings *settings);
 /* {"refused": WHY}, in place of that: the input can never be read. */
 json_t *worker_pack_refusal(const char *why);

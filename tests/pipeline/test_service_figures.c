@@ -2,6 +2,7 @@
  * What the service counts: by pipeline, by how long, by minute, by cause.
  */
 #include "pipeline/service/service_figures.h"
+#include "pipeline/worker/worker_protocol.h"
 #include "tests/support/unit.h"
 
 #include <errno.h>
@@ -175,13 +176,21 @@ TEST(the_words_of_a_pause_say_its_cause)
 TEST(what_a_job_used_is_added_and_nonsense_is_not)
 {
     struct figures_busy busy = {0};
-    json_t *said = json_pack("{s:{s:{s:f}, s:{s:s}}, s:{s:f}, s:i}", "lanes", "read", "busy_s", 0.5,
-                             "write", "busy_s", "x", "device", "device_s", 2.0, "cpu_s", -3);
+    json_t *timing = json_pack("{s:{s:{s:f}, s:{s:s}}, s:{s:f}, s:i}", "lanes", "read", "busy_s",
+                               0.5, "write", "busy_s", "x", "device", "device_s", 2.0, "cpu_s", -3);
+    json_t *said = worker_pack_busy(timing), *nonsense = json_pack("[s, i, f]", "x", -1, 1e9);
     service_figures_busy(&busy, said);
     service_figures_busy(&busy, said);
+    service_figures_busy(&busy, nonsense);
     service_figures_busy(&busy, NULL);
+    json_decref(timing);
     json_decref(said);
-    assert_true(busy.lane_s[0] == 1 && busy.device_s == 4 && busy.cpu_s == 0);
+    json_decref(nonsense);
+    for (size_t i = 0; i < ENGINE_LANES + 4; i++) {
+        assert_int_equal(busy.ns[i], i == LANE_READ          ? 1000000000
+                                     : i == ENGINE_LANES + 1 ? 4000000000
+                                                             : 0);
+    }
     json_t *packed = service_figures_pack_busy(&busy);
     assert_int_equal(json_array_size(json_object_get(packed, "lanes")), ENGINE_LANES);
     json_decref(packed);

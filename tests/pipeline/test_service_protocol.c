@@ -220,6 +220,28 @@ TEST(parameters_come_back_to_the_bit)
                               "x.dem.tif");
 }
 
+/* A record of a job is written several times: it does not repeat some twenty defaults. */
+TEST(parameters_that_have_their_default_are_not_packed)
+{
+    static const char *const paths[] = {"x.clusters.csv", "x.dem.tif", "x.source.csv",
+                                        "x.points.csv"};
+    for (size_t i = 0; i <= sizeof(paths) / sizeof(*paths); i++) {
+        const char *const path = i > 0 ? paths[i - 1] : "x.clusters.csv";
+        struct job_settings resolved;
+        struct settings s = must_parse(i > 0 ? "run x" : "run -s top=17 -s r=upper x");
+        assert_int_equal(settings_resolve(&s, path, &resolved), STATUS_OK);
+        json_t *const packed = worker_pack_settings(&resolved);
+        const json_t *const set = json_object_get(packed, "set");
+        assert_string_equal(json_string_value(json_object_get(packed, "pipeline")),
+                            resolved.stage->name);
+        assert_int_equal(json_object_size(set), i == 0);
+        assert_true(i > 0 || strcmp(json_string_value(json_object_get(set, "top")), "17") == 0);
+        json_decref(packed);
+        job_settings_free(&resolved);
+        settings_free(&s);
+    }
+}
+
 TEST(parameters_of_another_version_are_refused)
 {
     static const char *const bad[] = {"{}", "{\"pipeline\": \"nonsense\", \"set\": {}}",
