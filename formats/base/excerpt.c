@@ -50,6 +50,17 @@ size_t excerpt_escape(char *dst, const char *text)
     return len;
 }
 
+/* How many characters at the front stand in HTML as they are; most do. */
+static size_t plain_bytes(const char *text)
+{
+    const char *p = text;
+    while (*p >= ' ' && *p < 0x7f && *p != '&' && *p != '<' && *p != '>' && *p != '"' &&
+           *p != '\'') {
+        p++;
+    }
+    return (size_t)(p - text);
+}
+
 enum status excerpt_html(const char *text, struct bytes *out)
 {
     static const struct {
@@ -60,6 +71,12 @@ enum status excerpt_html(const char *text, struct bytes *out)
     while (*text != '\0' && code == STATUS_OK) {
         char shown[4];
         const char *instead = NULL;
+        const size_t n_plain = plain_bytes(text);
+        if (n_plain > 0) {
+            code = bytes_append(out, text, n_plain);
+            text += n_plain;
+            continue;
+        }
         const size_t n = excerpt_escape_next(shown, &text);
         for (size_t k = 0; n == 1 && k < sizeof special / sizeof *special; k++) {
             instead = *shown == special[k].c ? special[k].instead : instead;

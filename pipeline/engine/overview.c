@@ -225,26 +225,27 @@ static enum status tell_tables(const struct telling *t)
     return STATUS_OK;
 }
 
-/* What was asked for of a key where that is not the default; NULL: nothing. */
-static const json_t *asked_of(const struct telling *t, const char *key)
+/* What was asked for of each parameter where that is not the default. */
+static json_t *find_asked(const struct telling *t)
 {
     const struct stage_ops *const stage = stage_find(text_at(t->result, "pipeline"));
-    const json_t *const asked = manifest_recorded(t->result, key);
+    json_t *const all = json_object();
     for (size_t i = 0; stage != NULL && i < stage->n_specs; i++) {
+        const struct param_spec *const spec = &stage->specs[i];
+        json_t *const asked = (json_t *)manifest_recorded(t->result, spec->key);
         struct param_value value;
-        if (strcmp(stage->specs[i].key, key) == 0 &&
-            stage_parse_param(&stage->specs[i], stage->specs[i].text, &value) == STATUS_OK) {
-            json_t *const usual = stage_param_json(&stage->specs[i], &value);
-            const bool is_usual = json_equal(asked, usual);
+        if (asked != NULL && stage_parse_param(spec, spec->text, &value) == STATUS_OK) {
+            json_t *const usual = stage_param_json(spec, &value);
+            if (!json_equal(asked, usual)) {
+                json_object_set(all, spec->key, asked);
+            }
             json_decref(usual);
-            return is_usual ? NULL : asked;
         }
     }
-    return NULL;
+    return all;
 }
 
-/* First what was asked for, of parameters and the reader; then all else that there is. */
-static enum status tell_parameters(const struct telling *t)
+static enum status tell_all(const struct telling *t, const json_t *asked)
 {
     json_t *const parameters = json_object_get(t->result, "parameters"), *value;
     const char *key;
@@ -252,10 +253,10 @@ static enum status tell_parameters(const struct telling *t)
     size_t n_asked = 0;
     json_object_foreach(parameters, key, value)
     {
-        const json_t *const asked = asked_of(t, key);
-        if (asked != NULL) {
+        const json_t *const one = json_object_get(asked, key);
+        if (one != NULL) {
             STATUS_TRY(n_asked++ == 0 ? put(t, OVERVIEW_SECTION, "Asked for", NULL) : STATUS_OK);
-            STATUS_TRY(put(t, OVERVIEW_FACT, key, value_text(asked, "", room)));
+            STATUS_TRY(put(t, OVERVIEW_FACT, key, value_text(one, "", room)));
         }
     }
     json_object_foreach(json_object_get(t->result, "reader"), key, value)
@@ -267,12 +268,21 @@ static enum status tell_parameters(const struct telling *t)
     json_object_foreach(parameters, key, value)
     {
         const char *const text = value_text(value, "", room);
-        const json_t *const asked = asked_of(t, key);
-        if (text[0] != '\0' && (asked == NULL || !json_equal(asked, value))) {
+        const json_t *const one = json_object_get(asked, key);
+        if (text[0] != '\0' && (one == NULL || !json_equal(one, value))) {
             STATUS_TRY(put(t, OVERVIEW_FACT, key, text));
         }
     }
     return STATUS_OK;
+}
+
+/* First what was asked for, of parameters and the reader; then all else that there is. */
+static enum status tell_parameters(const struct telling *t)
+{
+    json_t *const asked = find_asked(t);
+    const enum status code = tell_all(t, asked);
+    json_decref(asked);
+    return code;
 }
 
 /* Files with their sizes. */
