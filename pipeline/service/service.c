@@ -9,6 +9,7 @@
 #include "pipeline/service/notify.h"
 #include "watch/files/xalloc.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -517,6 +518,17 @@ static void on_soon(uv_timer_t *timer)
     s->is_changed = true;
 }
 
+/* At rest, memory that jobs have used goes back to the system: each thread's part of the heap would
+ * keep what its largest job took. */
+static void trim(struct service *s)
+{
+    const size_t n_ended = s->figures.n_done + s->figures.n_failed;
+    if (s->n_jobs == 0 && n_ended != s->n_trimmed) {
+        s->n_trimmed = n_ended;
+        malloc_trim(0);
+    }
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct service *s = timer->data;
@@ -527,6 +539,7 @@ static void on_tick(uv_timer_t *timer)
     deferral_tick(s);
     service_workers_tick(s);
     retention_tick(s);
+    trim(s);
     if (s->spool == NULL && !s->is_draining && !s->is_opening) {
         s->is_opening = true;
         send_errand(s, try_again, take_spool);

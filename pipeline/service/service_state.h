@@ -190,6 +190,7 @@ struct service {
     uint64_t started_ms;
     time_t started_at;
     uint64_t scan_ms;
+    size_t n_trimmed;                /* jobs that had ended when memory was given back */
     char trouble[SERVICE_WHY_BYTES]; /* of the watcher with a folder, the first; "": none */
     size_t n_troubles;               /* folders, and what is in them, that cannot be looked at */
     uint64_t trouble_ms;             /* since when */

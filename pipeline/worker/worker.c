@@ -23,6 +23,7 @@
 #include "watch/files/beneath.h"
 #include "watch/files/xalloc.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -374,6 +375,7 @@ static void on_alive(uv_timer_t *timer)
     log_report_dropped();
     if (w->n_tasks == 0) {
         uv_timer_stop(timer);
+        malloc_trim(0); /* else each thread's part of the heap keeps what its largest job took */
     }
     TAILQ_FOREACH(t, &w->tasks, place)
     {

@@ -428,6 +428,7 @@ def soak(b):
         b.ledger.forget()
         if [b.service.process.pid] + b.service.workers() != pids:
             raise Failure("a worker died without being killed")
+        time.sleep(1)  # at rest a worker gives memory back with its next sign of life, the service with its tick
         samples.append([measure(pid) for pid in pids])
     seconds = time.monotonic() - begun
     said = [judge_growth(b, [s[i] for s in samples], "worker" if i > 0 else "service") for i in range(len(pids))]
