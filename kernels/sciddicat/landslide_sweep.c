@@ -30,7 +30,9 @@ enum status landslide_sweep_room(const struct landslide *l, struct landslide_swe
     const size_t cells = l->n_cells, run = kernels(l->home)->bytes(&l->params);
     double *h, *max_h;
     const size_t n = s->most = most_of(l, s, run, cells * 2 * sizeof *h);
-    room_count(room, 0, (n - 1) * (uint64_t)run);
+    /* The other runs; and a device's copy of one's maxima on their way to the host, while the map
+     * as it was given is still there. */
+    room_count(room, 0, (n - 1) * (uint64_t)run + cells * sizeof *max_h);
     STATUS_TRY(room_host(room, n, sizeof *s->ends, &s->ends));
     STATUS_TRY(room_host(room, n, sizeof *s->runs, &s->runs));
     STATUS_TRY(room_host(room, n, sizeof *s->going, &s->going));
