@@ -49,8 +49,23 @@ enum status io_again(struct job_io *io, size_t part) STATUS_MUST_CHECK;
  * fewer results than the plan's n_results are on their way: so many sets of buffers, used in turn,
  * are enough. */
 enum status io_leave(struct job_io *io) STATUS_MUST_CHECK;
+/* Adds NAME.png, .svg or .pdf, as was chosen, or nothing; its one piece draws it, of the context.
+ */
+enum status io_picture(struct job_io *io, const struct figure_choice *choice, const char *name,
+                       result_piece_fn *piece, void *context) STATUS_MUST_CHECK;
 /* Lets others compute, and the job be cancelled, between two parts of long work. Not between the
  * end of a part's numbers and an io_again. */
 enum status io_pause(struct job_io *io) STATUS_MUST_CHECK;
+
+/* Whether a job may have so much memory, where the host's and the backend's are one, and where they
+ * are two. */
+static inline bool io_has_room(const struct stage_args *args, const struct room *need)
+{
+    struct room all = *need;
+    room_count(&all, 0, args->host_limit == 0 ? need->host : 0);
+    return all.host < UINT64_MAX && all.backend < UINT64_MAX &&
+           (args->host_limit == 0 || all.host <= args->host_limit) &&
+           (args->memory_limit == 0 || all.backend <= args->memory_limit);
+}
 
 #endif

@@ -93,6 +93,19 @@ enum status io_leave(struct job_io *io)
     return wait_for(p, FOR_ROOM);
 }
 
+enum status io_picture(struct job_io *io, const struct figure_choice *choice, const char *name,
+                       result_piece_fn *piece, void *context)
+{
+    struct result_file *f;
+    char file[RESULT_NAME_BYTES];
+    if (choice->format == FIGURE_NONE) {
+        return STATUS_OK;
+    }
+    figure_name(file, sizeof file, name, choice->format);
+    STATUS_TRY(result_add_file(io->out, file, PACK_RAW, &f));
+    return result_add_member(f, NULL, 1, piece, context, NULL);
+}
+
 enum status io_pause(struct job_io *io)
 {
     STATUS_TRY(queue_check(io->queue));

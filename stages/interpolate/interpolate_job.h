@@ -126,7 +126,7 @@ struct interpolate_picture_bytes {
     size_t host, backend;
 };
 struct interpolate_picture_bytes interpolate_picture_bytes(const struct interpolate_choice *choice);
-enum status interpolate_picture(struct interpolate_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status interpolate_picture(struct interpolate_job *job) STATUS_MUST_CHECK;
 
 /* --- interpolate_swing.c --- */
 /* The first n_curves curves at n numbers, into y [n][n_curves], by memory of the backend that is

@@ -182,18 +182,16 @@ enum status interpolate_nodes_ready(struct interpolate_job *job)
     if (job->n == 0) {
         return status_fail(STATUS_BAD_INPUT, "%s: no row holds numbers", input_of(job)->name);
     }
-    double *const raw = malloc(job->n * columns_of(job) * sizeof *raw);
-    if (raw == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu nodes", job->n);
-    }
+    double *raw;
+    STATUS_TRY(room_host(&job->io->room, job->n, columns_of(job) * sizeof *raw, &raw));
     for (size_t c = 0; c < columns_of(job); c++) {
         take_column(job, c, raw + c * job->n);
     }
     free(job->cells);
     job->cells = NULL;
-    const enum status st = set_up(job, raw);
-    free(raw);
+    STATUS_TRY(set_up(job, raw));
+    room_give_back(&job->io->room, raw);
     job->x = job->setup.x;
     job->y = job->setup.y;
-    return st;
+    return STATUS_OK;
 }

@@ -12,7 +12,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     AREA_WIDTH = 1060,
@@ -335,51 +334,24 @@ static enum status picture_piece(void *context, uint64_t index, struct bytes *ou
     return st;
 }
 
-static void free_picture(void *context)
-{
-    struct picture *const p = context;
-    free(p->x);
-    free(p->y);
-    free(p->line);
-    free(p);
-}
-
 /* --- the file --------------------------------------------------------------------------------- */
 
-static enum status fill(struct interpolate_job *job, struct picture *p)
+enum status interpolate_picture(struct interpolate_job *job)
 {
-    p->x = malloc(PLACES * sizeof(double));
-    p->line = malloc(PLACES * sizeof(double));
-    p->y = malloc(PLACES * p->n_shown * sizeof(double));
-    if (p->x == NULL || p->y == NULL || p->line == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a picture");
-    }
-    choose_x(p);
-    STATUS_TRY(evaluate(job, p));
-    choose_y(p);
-    return STATUS_OK;
-}
-
-enum status interpolate_picture(struct interpolate_job *job, struct result *out)
-{
-    struct result_file *f;
-    char name[RESULT_NAME_BYTES];
+    struct room *const room = &job->io->room;
+    struct picture *p;
     if (job->choice.figure.format == FIGURE_NONE) {
         return STATUS_OK;
     }
-    figure_name(name, sizeof name, "curve", job->choice.figure.format);
-    STATUS_TRY(result_add_file(out, name, PACK_RAW, &f));
-    struct picture *const p = calloc(1, sizeof *p);
-    if (p == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a picture");
-    }
+    STATUS_TRY(room_host(room, 1, sizeof *p, &p));
     *p = (struct picture){.job = job,
                           .n_shown = shown_of(job->choice.n_curves),
                           .axes = {.width = AREA_WIDTH, .height = AREA_HEIGHT, .capital = CAPITAL}};
-    const enum status st = fill(job, p);
-    if (st != STATUS_OK) {
-        free_picture(p);
-        return st;
-    }
-    return result_add_member(f, NULL, 1, picture_piece, p, free_picture);
+    STATUS_TRY(room_host(room, PLACES, sizeof *p->x, &p->x));
+    STATUS_TRY(room_host(room, PLACES, sizeof *p->line, &p->line));
+    STATUS_TRY(room_host(room, PLACES, p->n_shown * sizeof *p->y, &p->y));
+    choose_x(p);
+    STATUS_TRY(evaluate(job, p));
+    choose_y(p);
+    return io_picture(job->io, &job->choice.figure, "curve", picture_piece, p);
 }

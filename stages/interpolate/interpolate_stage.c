@@ -31,15 +31,12 @@ static void free_job(void *context)
     interpolate_stream_free(job);
     free(job->cells);
     free(job->lines);
-    free(job);
 }
 
 static enum status new_job(struct job_io *io, struct interpolate_job **out)
 {
-    struct interpolate_job *const job = calloc(1, sizeof *job);
-    if (job == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
+    STATUS_TRY(room_host(&io->room, 1, sizeof **out, out));
+    struct interpolate_job *const job = *out;
     *job = (struct interpolate_job){.io = io,
                                     .args = io->args,
                                     .ops = io->ops,
@@ -48,13 +45,12 @@ static enum status new_job(struct job_io *io, struct interpolate_job **out)
                                     .high = -INFINITY};
     STATUS_TRY(room_keep(&io->room, free_job, job));
     STATUS_TRY(interpolate_choose(&job->args, &job->choice));
-    *out = job;
     return interpolate_room(job, &io->room);
 }
 
 static enum status interpolate_run(struct job_io *io)
 {
-    struct interpolate_job *job = NULL;
+    struct interpolate_job *job;
     const struct table_chunk *nodes;
     STATUS_TRY(new_job(io, &job));
     STATUS_TRY(io_chunk(io, INTERPOLATE_NODES, &nodes));
@@ -65,7 +61,7 @@ static enum status interpolate_run(struct job_io *io)
     STATUS_TRY(interpolate_nodes_ready(job));
     STATUS_TRY(interpolate_stream(job));
     STATUS_TRY(interpolate_stream_end(job));
-    STATUS_TRY(interpolate_picture(job, io->out));
+    STATUS_TRY(interpolate_picture(job));
     return interpolate_summarise(job, io->out);
 }
 

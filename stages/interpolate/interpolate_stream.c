@@ -236,20 +236,14 @@ static enum status add_text(struct interpolate_job *job, struct result *out)
 static enum status add_names(struct interpolate_job *job, struct result_file *f)
 {
     const size_t curves = job->choice.n_curves;
-    char(*rooms)[INTERPOLATE_NAME_BYTES] = calloc(curves, sizeof *rooms);
-    const char **names = calloc(curves, sizeof *names);
-    enum status st = STATUS_NO_MEMORY;
-    if (rooms == NULL || names == NULL) {
-        status_fail(st, "no memory for the names of %zu curves", curves);
-    } else {
-        for (size_t c = 0; c < curves; c++) {
-            names[c] = interpolate_name(job, c, rooms[c]);
-        }
-        st = result_add_strings(f, "names", curves, names);
+    char(*rooms)[INTERPOLATE_NAME_BYTES];
+    const char **names;
+    STATUS_TRY(room_host(&job->io->room, curves, sizeof *rooms, &rooms));
+    STATUS_TRY(room_host(&job->io->room, curves, sizeof *names, &names));
+    for (size_t c = 0; c < curves; c++) {
+        names[c] = interpolate_name(job, c, rooms[c]);
     }
-    free(rooms);
-    free(names);
-    return st;
+    return result_add_strings(f, "names", curves, names);
 }
 
 static enum status fetch_line(void *context, uint64_t first, size_t n, void *dst)

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Places that are looked at, of a curve: at most, at least, in a gap; of all curves, about. */
 enum { MOST = 1024, LEAST = 64, GAP_PLACES = 8, OF_ALL = 1 << 16 };
@@ -31,37 +30,31 @@ size_t interpolate_swing_bytes(size_t n_curves)
            sizeof(struct interpolate_counts) + slack;
 }
 
-static enum status evaluate(struct interpolate_job *job, const struct span spans[3],
-                            size_t n_curves, const double *x, size_t n, double *y)
+static enum status evaluate(struct interpolate_job *job, struct room *room, size_t n_curves,
+                            const double *x, size_t n, double *y)
 {
     /* The arrays lie curve after curve: the first ones are a part of them. */
     struct interpolate_nodes nodes = job->setup.nodes;
+    struct span of_x, of_y, counts;
     uint64_t ticket;
     nodes.n_curves = n_curves;
-    STATUS_TRY(job->ops->upload(job->queue, spans[0], x, n * sizeof *x, &ticket));
-    STATUS_TRY(job->ops->zero(job->queue, spans[2]));
-    STATUS_TRY(job->ops->interpolate->evaluate(job->queue, &nodes, &job->setup.cells, spans[0],
-                                               DTYPE_F64, n, spans[1], spans[2]));
-    STATUS_TRY(job->ops->download(job->queue, y, spans[1], n_curves * n * sizeof *y));
+    STATUS_TRY(room_span(room, n, sizeof *x, &of_x));
+    STATUS_TRY(room_span(room, n, n_curves * sizeof *y, &of_y));
+    STATUS_TRY(room_span(room, 1, sizeof(struct interpolate_counts), &counts));
+    STATUS_TRY(job->ops->upload(job->queue, of_x, x, n * sizeof *x, &ticket));
+    STATUS_TRY(job->ops->zero(job->queue, counts));
+    STATUS_TRY(job->ops->interpolate->evaluate(job->queue, &nodes, &job->setup.cells, of_x,
+                                               DTYPE_F64, n, of_y, counts));
+    STATUS_TRY(job->ops->download(job->queue, y, of_y, n_curves * n * sizeof *y));
     return job->ops->upload_wait(job->queue, ticket);
 }
 
 enum status interpolate_values_at(struct interpolate_job *job, size_t n_curves, const double *x,
                                   size_t n, double *y)
 {
-    struct span spans[3] = {{0}};
-    const size_t bytes[3] = {n * sizeof *x, n * n_curves * sizeof *y,
-                             sizeof(struct interpolate_counts)};
-    enum status st = STATUS_OK;
-    for (size_t k = 0; k < 3 && st == STATUS_OK; k++) {
-        st = job->ops->alloc(job->queue, bytes[k], &spans[k]);
-    }
-    if (st == STATUS_OK) {
-        st = evaluate(job, spans, n_curves, x, n, y);
-    }
-    for (size_t k = 0; k < 3; k++) {
-        job->ops->release(job->queue, spans[k]);
-    }
+    struct room room = {.queue = job->queue};
+    const enum status st = evaluate(job, &room, n_curves, x, n, y);
+    room_free(&room);
     return st;
 }
 
@@ -71,7 +64,7 @@ static size_t choose_places(const struct interpolate_job *job, size_t most, doub
 {
     const double low = fmax(job->low, job->x[0]), high = fmin(job->high, job->x[job->n - 1]);
     size_t first = 0, end = job->n - 1, n = 0;
-    if (!(low <= high)) { /* no query is within the nodes */
+    if (!(low <= high) || end == 0) { /* no query is within the nodes; there is one node */
         return 0;
     }
     while (first + 1 < end && job->x[first + 1] <= low) {
@@ -164,19 +157,13 @@ enum status interpolate_warn_swing(struct interpolate_job *job, struct result *o
         return STATUS_OK;
     }
     const size_t most = most_places(job->choice.n_curves);
-    double *const x = malloc(most * sizeof *x);
-    double *const y = malloc(most * job->choice.n_curves * sizeof *y);
-    enum status st = STATUS_OK;
-    if (x == NULL || y == NULL) {
-        st = status_fail(STATUS_NO_MEMORY, "no memory for %zu values of %zu curves", most,
-                         job->choice.n_curves);
+    double *x, *y;
+    STATUS_TRY(room_host(&job->io->room, most, sizeof *x, &x));
+    STATUS_TRY(room_host(&job->io->room, most, job->choice.n_curves * sizeof *y, &y));
+    const size_t n = choose_places(job, most, x);
+    if (n == 0) {
+        return STATUS_OK;
     }
-    const size_t n = st == STATUS_OK ? choose_places(job, most, x) : 0;
-    if (n > 0) {
-        st = interpolate_values_at(job, job->choice.n_curves, x, n, y);
-        st = st == STATUS_OK ? warn(job, y, n, out) : st;
-    }
-    free(x);
-    free(y);
-    return st;
+    STATUS_TRY(interpolate_values_at(job, job->choice.n_curves, x, n, y));
+    return warn(job, y, n, out);
 }

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -43,8 +42,8 @@ struct heatmap {
     struct heatmap_grid grid;
     bool has_none;      /* cells without a coefficient */
     double least, most; /* of the cells beside the diagonal; least > most: there is none */
-    uint32_t *colours;
-    float cells[]; /* side * side */
+    uint32_t *colours;  /* [side * side] */
+    float *cells;       /* likewise */
 };
 
 struct heatmap_grid heatmap_grid_of(size_t n)
@@ -372,17 +371,8 @@ static enum status draw(struct heatmap *map, struct bytes *out)
 
 static enum status heatmap_piece(void *context, uint64_t index, struct bytes *out)
 {
-    struct heatmap *const map = context;
-    const size_t n = map->grid.side * map->grid.side;
     (void)index; /* there is one */
-    map->colours = malloc(n * sizeof *map->colours);
-    const enum status st =
-        map->colours != NULL
-            ? draw(map, out)
-            : status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells", n);
-    free(map->colours);
-    map->colours = NULL;
-    return st;
+    return draw(context, out);
 }
 
 /* A series without a single coefficient has none with itself. */
@@ -399,26 +389,18 @@ static enum status find_cells(struct heatmap *map)
     return job->ops->matrix->heatmap(job->queue, &job->matrix, &picture);
 }
 
-enum status pearson_heatmap(struct pearson_job *job, struct result *out)
+enum status pearson_heatmap(struct pearson_job *job)
 {
     const struct heatmap_grid grid = heatmap_grid_of(job->n_series);
-    struct result_file *file = NULL;
-    char name[RESULT_NAME_BYTES];
+    const size_t n = grid.side * grid.side;
+    struct heatmap *map;
     if (job->choice.figure.format == FIGURE_NONE || pearson_is_swept(job)) {
         return STATUS_OK;
     }
-    figure_name(name, sizeof name, "heatmap", job->choice.figure.format);
-    STATUS_TRY(result_add_file(out, name, PACK_RAW, &file));
-    struct heatmap *map = malloc(sizeof *map + grid.side * grid.side * sizeof *map->cells);
-    if (map == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a picture of %zu cells",
-                           grid.side * grid.side);
-    }
+    STATUS_TRY(room_host(job->kept, 1, sizeof *map, &map));
     *map = (struct heatmap){.job = job, .grid = grid};
-    const enum status st = find_cells(map);
-    if (st != STATUS_OK) {
-        free(map);
-        return st;
-    }
-    return result_add_member(file, NULL, 1, heatmap_piece, map, free);
+    STATUS_TRY(room_host(job->kept, n, sizeof *map->cells, &map->cells));
+    STATUS_TRY(room_host(job->kept, n, sizeof *map->colours, &map->colours));
+    STATUS_TRY(find_cells(map));
+    return io_picture(job->io, &job->choice.figure, "heatmap", heatmap_piece, map);
 }

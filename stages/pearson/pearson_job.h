@@ -550,7 +550,7 @@ struct heatmap_grid {
 struct heatmap_grid heatmap_grid_of(size_t n_series);
 /* Host memory that the picture takes while it is drawn and encoded. */
 size_t heatmap_bytes(size_t n_series, const struct figure_choice *figure);
-enum status pearson_heatmap(struct pearson_job *job, struct result *out) STATUS_MUST_CHECK;
+enum status pearson_heatmap(struct pearson_job *job) STATUS_MUST_CHECK;
 /* As of struct stage_ops. */
 extern const struct stage_told pearson_told;
 

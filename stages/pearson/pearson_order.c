@@ -14,7 +14,6 @@
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const double undefined = 2; /* distance of a pair without a coefficient */
 
@@ -109,13 +108,12 @@ static void by_groups(struct pearson_job *job)
 static enum status by_clusters(struct pearson_job *job)
 {
     const size_t n = job->n_series;
+    double *distances;
     STATUS_TRY(room_host(job->kept, n, sizeof *job->merges, &job->merges));
-    double *const distances = malloc(((size_t)matrix_n_pairs(n) + 1) * sizeof *distances);
-    const enum status st =
-        distances != NULL ? cluster(job, distances)
-                          : status_fail(STATUS_NO_MEMORY, "no memory to cluster %zu series", n);
-    free(distances);
-    return st;
+    STATUS_TRY(room_host(job->kept, matrix_n_pairs(n), sizeof *distances, &distances));
+    STATUS_TRY(cluster(job, distances));
+    room_give_back(job->kept, distances);
+    return STATUS_OK;
 }
 
 enum status pearson_order_find(struct pearson_job *job)

@@ -391,5 +391,5 @@ enum status pearson_report(struct pearson_job *job, struct result *out)
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));
     STATUS_TRY(pearson_files(job, out));
-    return pearson_has_matrix(&job->choice) ? pearson_heatmap(job, out) : STATUS_OK;
+    return pearson_has_matrix(&job->choice) ? pearson_heatmap(job) : STATUS_OK;
 }

@@ -6,7 +6,6 @@
 #include "stages/pearson/pearson_job.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void free_job(void *context)
@@ -20,15 +19,12 @@ static void free_job(void *context)
     bytes_free(&job->names.text);
     bytes_free(&job->lacking);
     bytes_free(&job->within.text);
-    free(job);
 }
 
 static enum status new_job(struct job_io *io, struct pearson_job **out)
 {
-    struct pearson_job *const job = *out = malloc(sizeof *job);
-    if (job == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
+    STATUS_TRY(room_host(&io->room, 1, sizeof **out, out));
+    struct pearson_job *const job = *out;
     const enum status st = pearson_begin(&io->args, &io->room, job);
     job->io = io;
     STATUS_TRY(room_keep(&io->room, free_job, job));

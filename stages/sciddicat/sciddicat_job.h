@@ -266,10 +266,6 @@ enum status sciddicat_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* Host memory that drawing takes, at most, for the grid of the job. */
 size_t sciddicat_map_bytes(const struct sciddicat_job *job);
-/* Adds NAME.png, or .svg or .pdf, or nothing, as was chosen; it is drawn, of the job, when its
- * piece is asked for. */
-enum status sciddicat_picture(struct sciddicat_job *job, const char *name,
-                              result_piece_fn *piece) STATUS_MUST_CHECK;
 /* Add the map, and that of several runs' shares. The run is over. */
 enum status sciddicat_map(struct sciddicat_job *job) STATUS_MUST_CHECK;
 enum status sciddicat_map_runs(struct sciddicat_job *job) STATUS_MUST_CHECK;

@@ -636,24 +636,12 @@ static enum status share_piece(void *context, uint64_t index, struct bytes *out)
     return draw_map(&m, m.job->runs.share, out);
 }
 
-enum status sciddicat_picture(struct sciddicat_job *job, const char *name, result_piece_fn *piece)
-{
-    struct result_file *f;
-    char file[RESULT_NAME_BYTES];
-    if (job->choice.figure.format == FIGURE_NONE) {
-        return STATUS_OK;
-    }
-    figure_name(file, sizeof file, name, job->choice.figure.format);
-    STATUS_TRY(result_add_file(job->io->out, file, PACK_RAW, &f));
-    return result_add_member(f, NULL, 1, piece, job, NULL);
-}
-
 enum status sciddicat_map(struct sciddicat_job *job)
 {
-    return sciddicat_picture(job, "map", map_piece);
+    return io_picture(job->io, &job->choice.figure, "map", map_piece, job);
 }
 
 enum status sciddicat_map_runs(struct sciddicat_job *job)
 {
-    return sciddicat_picture(job, "probability", share_piece);
+    return io_picture(job->io, &job->choice.figure, "probability", share_piece, job);
 }

@@ -366,5 +366,5 @@ enum status sciddicat_probes_files(struct sciddicat_job *job)
     const struct result_table table = {"probes", probe_row, job,
                                        job->slide.n_records * job->slide.n_probes};
     STATUS_TRY(result_table_csv(job->io->out, &table, ROWS_PER_PIECE));
-    return sciddicat_picture(job, "probes", chart_piece);
+    return io_picture(job->io, &job->choice.figure, "probes", chart_piece, job);
 }
