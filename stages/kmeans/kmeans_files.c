@@ -120,7 +120,7 @@ static void centroid_row(const void *context, uint64_t cluster, struct result_ro
     }
     for (size_t i = 0; i < l->n_measured; i++) {
         const size_t c = kmeans_measured(l, i);
-        result_row_real(to, result_row_has_names(to) ? kmeans_column(&job->args, c, room) : "",
+        result_row_real(to, result_row_has_names(to) ? kmeans_column(job, c, room) : "",
                         job->solve.best.centroids[cluster * l->n_columns + c]);
     }
 }
@@ -144,41 +144,37 @@ json_t *kmeans_files_ks(const struct kmeans_job *job)
 /* --- the other arrays ------------------------------------------------------------------------- */
 
 /* The measured columns of n rows, [n][n_columns] (n == 0: of one, as an array of one dimension). */
-static enum status add_measured(const struct kmeans_job *job, struct result_file *f,
-                                const char *name, size_t n, const double *from)
+static enum status add_measured(struct kmeans_job *job, struct result_file *f, const char *name,
+                                size_t n, const double *from)
 {
     const struct kmeans_layout *const l = &job->layout;
     const size_t m = l->n_measured, rows = n > 0 ? n : 1, shape[2] = {n, m};
-    double *const to = malloc(rows * m * sizeof *to);
-    if (to == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu numbers", rows * m);
-    }
+    double *to;
+    STATUS_TRY(room_host(&job->io->room, rows, m * sizeof *to, &to));
     for (size_t i = 0; i < rows * m; i++) {
         to[i] = from[i / m * l->n_columns + kmeans_measured(l, i % m)];
     }
-    const enum status st = result_add_copy(f, name, NPY_F8, n > 0 ? 2 : 1, n > 0 ? shape : &m, to);
-    free(to);
-    return st;
+    STATUS_TRY(result_add_copy(f, name, NPY_F8, n > 0 ? 2 : 1, n > 0 ? shape : &m, to));
+    room_give_back(&job->io->room, to);
+    return STATUS_OK;
 }
 
-static enum status add_columns(const struct kmeans_job *job, struct result_file *f)
+static enum status add_columns(struct kmeans_job *job, struct result_file *f)
 {
     const struct table_info *const table = job->args.inputs[0].table;
     const size_t n = job->layout.n_measured;
-    const char **const names = malloc(n * sizeof *names);
-    if (names == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for %zu names", n);
+    const char **names;
+    if (table->names == NULL) {
+        return STATUS_OK;
     }
-    for (size_t i = 0; i < n && table->names != NULL; i++) {
+    STATUS_TRY(room_host(&job->io->room, n, sizeof *names, &names));
+    for (size_t i = 0; i < n; i++) {
         names[i] = table->names[kmeans_measured(&job->layout, i)];
     }
-    const enum status st =
-        table->names != NULL ? result_add_strings(f, "columns", n, names) : STATUS_OK;
-    free(names);
-    return st;
+    return result_add_strings(f, "columns", n, names);
 }
 
-static enum status add_arrays(const struct kmeans_job *job, struct result_file *f)
+static enum status add_arrays(struct kmeans_job *job, struct result_file *f)
 {
     const struct kmeans_fit *const fit = &job->solve.best;
     const size_t k = fit->k, two = 2;

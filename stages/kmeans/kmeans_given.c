@@ -40,14 +40,13 @@ static size_t n_own(const struct table_info *t)
 }
 
 /* Where column i of those that are measured is: looked for from `from` on, round the end. */
-static enum status find(const struct stage_args *args, const struct kmeans_layout *l, size_t i,
-                        size_t from, size_t *out)
+static enum status find(const struct kmeans_job *job, size_t i, size_t from, size_t *out)
 {
-    const size_t n_columns = l->n_measured, c = kmeans_measured(l, i);
-    const struct stage_input *const in = &args->inputs[KMEANS_CENTROIDS];
+    const size_t n_columns = job->layout.n_measured, c = kmeans_measured(&job->layout, i);
+    const struct stage_input *const in = &job->args.inputs[KMEANS_CENTROIDS];
     const size_t width = width_of(in->table, n_columns), own = n_own(in->table);
     char room[KMEANS_COLUMN_BYTES];
-    const char *const name = kmeans_column(args, c, room);
+    const char *const name = kmeans_column(job, c, room);
     for (size_t k = 0; k < width && in->table->names != NULL; k++) {
         *out = (from + k) % width;
         if (strcmp(in->table->names[*out], name) == 0) {
@@ -55,27 +54,26 @@ static enum status find(const struct stage_args *args, const struct kmeans_layou
         }
     }
     *out = own + i;
-    if (in->table->names != NULL && args->inputs[KMEANS_POINTS].table->names != NULL) {
+    if (in->table->names != NULL && job->args.inputs[KMEANS_POINTS].table->names != NULL) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: has no column %s, which the points have; call its columns as those "
                            "of %s, or remove its line of names: then they are taken in order",
-                           in->name, kmeans_call_column(args, c).text,
-                           args->inputs[KMEANS_POINTS].name);
+                           in->name, kmeans_call_column(job, c).text, job->name);
     }
     if (width - own != n_columns) {
         return status_fail(STATUS_BAD_INPUT,
                            "%s: a centroid has %zu numbers, a point of %s has %zu; choose as many "
                            "(of a CSV: columns, centroids_columns)",
-                           in->name, width - own, args->inputs[KMEANS_POINTS].name, n_columns);
+                           in->name, width - own, job->name, n_columns);
     }
     return STATUS_OK;
 }
 
-enum status kmeans_given_lay_out(const struct stage_args *args, const struct kmeans_layout *layout,
-                                 size_t *most)
+enum status kmeans_given_lay_out(struct kmeans_job *job)
 {
-    const size_t n_columns = layout->n_measured;
-    const struct stage_input *const in = &args->inputs[KMEANS_CENTROIDS];
+    const size_t n_columns = job->layout.n_measured;
+    const struct stage_input *const in = &job->args.inputs[KMEANS_CENTROIDS];
+    struct kmeans_request *const r = &job->choice.request;
     if (in->table == NULL) {
         return status_fail(STATUS_INTERNAL, "a job came without centroids");
     }
@@ -83,14 +81,14 @@ enum status kmeans_given_lay_out(const struct stage_args *args, const struct kme
         return status_fail(STATUS_BAD_INPUT, "%s: is a grid, and centroids are a table", in->name);
     }
     for (size_t i = 0, at = n_own(in->table); i < n_columns; i++, at++) {
-        STATUS_TRY(find(args, layout, i, at, &at));
+        STATUS_TRY(find(job, i, at, &at));
     }
     const size_t n =
         is_turned(in->table, n_columns) ? in->table->cells_per_line : lines_of(in->table);
-    *most = in->table->n_lines > 0 ? n : n + n / 4 + MORE;
-    return *most <= INT32_MAX
-               ? STATUS_OK
-               : status_fail(STATUS_TOO_LARGE, "%s: %zu centroids are too many", in->name, *most);
+    r->k_first = r->k_last = in->table->n_lines > 0 ? n : n + n / 4 + MORE;
+    return r->k_last <= INT32_MAX ? STATUS_OK
+                                  : status_fail(STATUS_TOO_LARGE, "%s: %zu centroids are too many",
+                                                in->name, r->k_last);
 }
 
 enum status kmeans_given_room(struct kmeans_job *job, struct room *room)
@@ -140,7 +138,7 @@ enum status kmeans_given_take(struct kmeans_job *job)
     const size_t k = n / width;
     for (size_t m = 0, at = n_own(in->table); m < l->n_measured; m++, at++) {
         const size_t c = kmeans_measured(l, m);
-        STATUS_TRY(find(&job->args, l, m, at, &at));
+        STATUS_TRY(find(job, m, at, &at));
         for (size_t i = 0; i < k; i++) {
             const double x = job->given[turned ? at * k + i : i * width + at];
             job->given_points[i * d + c] = x;
@@ -150,7 +148,7 @@ enum status kmeans_given_take(struct kmeans_job *job)
                     "%s: row %zu (the first is 1) has %s in %s: a centroid needs all "
                     "its numbers; fill it in, or remove the row",
                     in->name, i + 1, isnan(x) ? "no value" : "an infinity",
-                    kmeans_call_column(&job->args, c).text);
+                    kmeans_call_column(job, c).text);
             }
         }
     }

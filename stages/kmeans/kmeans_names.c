@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *kmeans_column(const struct stage_args *args, size_t c, char room[KMEANS_COLUMN_BYTES])
+const char *kmeans_column(const struct kmeans_job *job, size_t c, char room[KMEANS_COLUMN_BYTES])
 {
-    const struct table_info *const table = args->inputs[0].table;
+    const struct table_info *const table = job->args.inputs[0].table;
     if (table->names != NULL && table->names[c][0] != '\0') {
         return table->names[c];
     }
@@ -22,10 +22,11 @@ const char *kmeans_column(const struct stage_args *args, size_t c, char room[KME
     return room;
 }
 
-enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, const char *key,
-                               const char *word, size_t n, size_t *out)
+enum status kmeans_find_column(const struct kmeans_job *job, const char *key, const char *word,
+                               size_t n, size_t *out)
 {
-    const struct table_info *const table = args->inputs[0].table;
+    const struct table_info *const table = job->args.inputs[0].table;
+    const size_t n_columns = job->layout.n_columns;
     for (; n > 0 && *word == ' '; n--) {
         word++;
     }
@@ -49,25 +50,24 @@ enum status kmeans_find_column(const struct stage_args *args, size_t n_columns, 
     enum status st = STATUS_OK;
     if (*out == n_columns && near.best != NULL) {
         st = status_fail(STATUS_BAD_ARGUMENT, "%s: %s: no column \"%s\"; did you mean \"%s\"?",
-                         args->inputs[0].name, key, shown.text,
-                         excerpt_of(near.best, strlen(near.best)).text);
+                         job->name, key, shown.text, excerpt_of(near.best, strlen(near.best)).text);
     } else if (*out == n_columns) {
         st =
             status_fail(STATUS_BAD_ARGUMENT,
                         "%s: %s: no column \"%s\" with numbers is read; write a name as the header "
                         "has it, or a number from %zu to %zu",
-                        args->inputs[0].name, key, shown.text, table_column(table, 0) + 1,
+                        job->name, key, shown.text, table_column(table, 0) + 1,
                         table_column(table, n_columns - 1) + 1);
     }
     free(text);
     return st;
 }
 
-struct kmeans_called kmeans_call_column(const struct stage_args *args, size_t c)
+struct kmeans_called kmeans_call_column(const struct kmeans_job *job, size_t c)
 {
     char room[KMEANS_COLUMN_BYTES];
     struct kmeans_called called;
-    const char *const name = kmeans_column(args, c, room), *const quote = name == room ? "" : "'";
+    const char *const name = kmeans_column(job, c, room), *const quote = name == room ? "" : "'";
     snprintf(called.text, sizeof called.text, "%s%s%s", quote, excerpt_of(name, strlen(name)).text,
              quote);
     return called;

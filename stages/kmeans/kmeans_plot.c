@@ -6,8 +6,6 @@
  * unless there are too many to be read. Points of one column lie along x, each cluster in a band of
  * its own, spread across it at random so that they do not hide one another.
  */
-#include "stages/kmeans/kmeans_plot.h"
-
 #include "formats/result/plot_axes.h"
 #include "stages/kmeans/kmeans_job.h"
 
@@ -53,8 +51,8 @@ static void component_text(const struct kmeans_job *job, size_t axis, char out[P
         }
     }
     snprintf(out, PLOT_NAME, "component %zu: %.1f %% of the variance, most by %.180s and %.180s",
-             axis + 1, 100 * job->view.share[axis], kmeans_column(&job->args, first, rooms[0]),
-             kmeans_column(&job->args, second, rooms[1]));
+             axis + 1, 100 * job->view.share[axis], kmeans_column(job, first, rooms[0]),
+             kmeans_column(job, second, rooms[1]));
 }
 
 /* As wide as the area at most. */
@@ -69,7 +67,7 @@ static void name_of(const struct kmeans_job *job, size_t axis, const struct plot
         (void)plot_name(text, CAPITAL, (double)axes->width, out);
         return;
     }
-    const struct plot_named named = {kmeans_column(&job->args, column, room), "column",
+    const struct plot_named named = {kmeans_column(job, column, room), "column",
                                      table_column(job->args.inputs[0].table, column) + 1};
     plot_named(&named, CAPITAL, (double)axes->width, out);
 }
@@ -309,22 +307,9 @@ static enum status scatter_piece(void *context, uint64_t index, struct bytes *ou
     return st;
 }
 
-static enum status add_picture(struct kmeans_job *job, const char *name, result_piece_fn *piece,
-                               struct result *out)
+enum status kmeans_plot_scatter(struct kmeans_job *job)
 {
-    struct result_file *f;
-    char file[RESULT_NAME_BYTES];
-    if (job->choice.figure.format == FIGURE_NONE) {
-        return STATUS_OK;
-    }
-    figure_name(file, sizeof file, name, job->choice.figure.format);
-    STATUS_TRY(result_add_file(out, file, PACK_RAW, &f));
-    return result_add_member(f, NULL, 1, piece, job, NULL);
-}
-
-enum status kmeans_plot_scatter(struct kmeans_job *job, struct result *out)
-{
-    return add_picture(job, "scatter", scatter_piece, out);
+    return io_picture(job->io, &job->choice.figure, "scatter", scatter_piece, job);
 }
 
 /* --- inertia and silhouette by k -------------------------------------------------------------- */
@@ -397,7 +382,7 @@ static enum status ks_piece(void *context, uint64_t index, struct bytes *out)
     return st;
 }
 
-enum status kmeans_plot_ks(struct kmeans_job *job, struct result *out)
+enum status kmeans_plot_ks(struct kmeans_job *job)
 {
-    return add_picture(job, "ks", ks_piece, out);
+    return io_picture(job->io, &job->choice.figure, "ks", ks_piece, job);
 }

@@ -51,7 +51,7 @@ static enum status refuse_missing(const struct kmeans_job *job, const struct tab
                        "them; fill it in, leave out such rows (missing=drop), or choose other "
                        "columns",
                        job->name, row, stands,
-                       kmeans_call_column(&job->args, (size_t)(cell % job->layout.n_columns)).text);
+                       kmeans_call_column(job, (size_t)(cell % job->layout.n_columns)).text);
 }
 
 /* Offers rows to the samples; looks whether the first column counts them. */
@@ -96,7 +96,7 @@ static bool still_fit(struct kmeans_job *job, size_t n)
         return true;
     }
     job->reserved = n + n / 2;
-    return kmeans_layout_fits(&job->args, &job->choice, l, job->reserved);
+    return kmeans_fits(job, job->reserved);
 }
 
 static enum status look_at_rows(void *context, void *cells, size_t n, uint64_t first,
@@ -197,7 +197,7 @@ static enum status check_points(const struct kmeans_job *job)
         return status_fail(STATUS_INTERNAL, "%s: %zu rows came, %zu were announced", job->name,
                            job->n_rows, l->n);
     }
-    return kmeans_check_points(&job->args, &job->choice, job->n);
+    return kmeans_check_points(job, job->n);
 }
 
 static enum status read_first(struct kmeans_job *job, kmeans_visit_fn *visit, void *arg)

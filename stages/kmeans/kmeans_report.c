@@ -4,7 +4,6 @@
 #include "stages/kmeans/kmeans_job.h"
 
 #include "formats/result/summary_entry.h"
-#include "stages/kmeans/kmeans_plot.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,8 +43,8 @@ static enum status put_columns(const struct kmeans_job *job,
     *n = 0;
     for (size_t c = 0; c < job->layout.n_columns; c++) {
         if (has(job, c, limit) && (*n)++ < NAMED) {
-            STATUS_TRY(bytes_printf(out, "%s%s", *n > 1 ? ", " : "",
-                                    kmeans_call_column(&job->args, c).text));
+            STATUS_TRY(
+                bytes_printf(out, "%s%s", *n > 1 ? ", " : "", kmeans_call_column(job, c).text));
         }
     }
     return *n > NAMED ? bytes_printf(out, " and %zu more", *n - NAMED) : STATUS_OK;
@@ -81,7 +80,7 @@ static enum status warn_unlike(const struct kmeans_job *job, struct result *out)
         st = result_warn(out,
                          "%s ranges over %.3g, more than %d times as much as %.*s, which hardly "
                          "count%s in distances: scale=unit gives all columns the same weight",
-                         kmeans_call_column(&job->args, widest).text, range, UNLIKE, (int)names.len,
+                         kmeans_call_column(job, widest).text, range, UNLIKE, (int)names.len,
                          (const char *)names.data, n == 1 ? "s" : "");
     }
     bytes_free(&names);
@@ -98,7 +97,7 @@ static enum status warn_index(const struct kmeans_job *job, struct result *out)
         out,
         "%s counts the rows, from %.15g to %.15g, and is measured like the others: if it "
         "is an index, leave it out (of a CSV: columns)",
-        kmeans_call_column(&job->args, 0).text, job->solve.min[0], job->solve.max[0]);
+        kmeans_call_column(job, 0).text, job->solve.min[0], job->solve.max[0]);
 }
 
 static enum status warn_dropped(const struct kmeans_job *job, struct result *out)
@@ -326,6 +325,6 @@ enum status kmeans_report(struct kmeans_job *job, struct result *out)
     STATUS_TRY(describe(job, out));
     STATUS_TRY(summarise(job, out->summary));
     STATUS_TRY(kmeans_files(job, out));
-    STATUS_TRY(kmeans_plot_scatter(job, out));
-    return job->choice.is_range ? kmeans_plot_ks(job, out) : STATUS_OK;
+    STATUS_TRY(kmeans_plot_scatter(job));
+    return job->choice.is_range ? kmeans_plot_ks(job) : STATUS_OK;
 }

@@ -9,21 +9,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-static enum status kmeans_plan(const struct stage_args *args, struct stage_need *out)
-{
-    struct kmeans_choice choice;
-    struct kmeans_layout layout;
-    STATUS_TRY(kmeans_lay_out(args, &choice, &layout));
-    return kmeans_layout_need(args, &choice, &layout, out);
-}
-
 static void free_job(void *context)
 {
     struct kmeans_job *const job = context;
     kmeans_names_free(&job->names);
     free(job->labels);
     free(job->kept);
-    free(job);
 }
 
 static void take_factors(struct kmeans_job *job)
@@ -40,17 +31,11 @@ static void take_factors(struct kmeans_job *job)
 
 static enum status new_job(struct job_io *io, struct kmeans_job **out)
 {
-    struct kmeans_job *const job = *out = calloc(1, sizeof *job);
-    if (job == NULL) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for a job");
-    }
-    *job = (struct kmeans_job){.io = io,
-                               .args = io->args,
-                               .name = io->args.inputs[0].name,
-                               .ops = io->ops,
-                               .queue = io->queue};
+    STATUS_TRY(room_host(&io->room, 1, sizeof **out, out));
+    struct kmeans_job *const job = *out;
+    *job = (struct kmeans_job){.io = io, .ops = io->ops, .queue = io->queue};
     STATUS_TRY(room_keep(&io->room, free_job, job));
-    STATUS_TRY(kmeans_lay_out(&io->args, &job->choice, &job->layout));
+    STATUS_TRY(kmeans_begin(&io->args, job));
     STATUS_TRY(kmeans_room(job, &io->room));
     take_factors(job);
     job->is_not_index = job->layout.has_weight && job->layout.weight == 0;
@@ -68,7 +53,7 @@ static enum status refuse_number(const struct kmeans_job *job, const struct kmea
                        !is_missing                                    ? "an infinity"
                        : job->args.inputs[0].table->has_missing_value ? "no value"
                                                                       : "a NaN",
-                       kmeans_call_column(&job->args, f->column).text,
+                       kmeans_call_column(job, f->column).text,
                        is_missing ? "missing=drop" : "missing_value=inf and missing=drop");
 }
 
@@ -78,7 +63,7 @@ static enum status refuse_range(const struct kmeans_job *job, const struct kmean
     return status_fail(STATUS_BAD_INPUT,
                        "%s: %s has values from %g to %g, too %s to be squared; scale it %s, or "
                        "leave it out (of a CSV: columns)",
-                       job->name, kmeans_call_column(&job->args, f->column).text, f->low, f->high,
+                       job->name, kmeans_call_column(job, f->column).text, f->low, f->high,
                        is_far ? "far apart" : "close together", is_far ? "down" : "up");
 }
 
@@ -90,11 +75,11 @@ static enum status refuse_weight(const struct kmeans_job *job, const struct kmea
                      "%s: row %llu (the first is 1) has a weight below 0 in %s; a weight is "
                      "0 or more: correct it, or leave out the row",
                      job->name, (unsigned long long)job->below,
-                     kmeans_call_column(&job->args, f->column).text)
+                     kmeans_call_column(job, f->column).text)
                : status_fail(STATUS_BAD_INPUT,
                              "%s: all weights in %s are 0, so that no point counts; choose another "
                              "column, or leave out weight",
-                             job->name, kmeans_call_column(&job->args, f->column).text);
+                             job->name, kmeans_call_column(job, f->column).text);
 }
 
 /* Says it in the file's terms. */

@@ -132,10 +132,7 @@ static bool is_within(const struct stage_args *args, const struct room *all, uin
 {
     struct room sum = *all;
     room_count(&sum, 0, more);
-    room_count(&sum, 0, args->host_limit == 0 ? all->host : 0);
-    return sum.host < UINT64_MAX && sum.backend < UINT64_MAX &&
-           (args->host_limit == 0 || sum.host <= args->host_limit) &&
-           (args->memory_limit == 0 || sum.backend <= args->memory_limit);
+    return io_has_room(args, &sum);
 }
 
 bool pearson_fits(const struct pearson_job *job)
