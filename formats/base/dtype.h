@@ -13,4 +13,10 @@ static inline size_t dtype_bytes(enum dtype t)
     return t == DTYPE_F32 ? 4 : 8;
 }
 
+/* Number k of an array. */
+static inline double dtype_real(enum dtype t, const void *values, size_t k)
+{
+    return t == DTYPE_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
+}
+
 #endif

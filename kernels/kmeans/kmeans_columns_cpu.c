@@ -17,7 +17,7 @@ static void range_body(struct kmeans_task *t)
         const void *row = kmeans_row(x, p);
         bool bad = false;
         for (size_t j = 0; j < d; ++j) {
-            const double v = kmeans_cell(row, x->type, j) + 0.0; /* never -0 */
+            const double v = dtype_real(x->type, row, j) + 0.0; /* never -0 */
             bad |= !(v - v == 0);
             least[j] = v < least[j] ? v : least[j];
             most[j] = v > most[j] ? v : most[j];
@@ -53,7 +53,7 @@ static void squares_body(struct kmeans_task *t)
     for (size_t p = 0; p < x->n; ++p) {
         const void *row = kmeans_row(x, p);
         for (size_t j = 0; j < d; ++j) {
-            const double v = rounded_subtract(kmeans_cell(row, x->type, j), centre[j]);
+            const double v = rounded_subtract(dtype_real(x->type, row, j), centre[j]);
             const struct kmeans_number v2 = kmeans_split(rounded_multiply(v, v), per_unit[j]);
             sum[j].high += v2.high;
             sum[j].low += v2.low;

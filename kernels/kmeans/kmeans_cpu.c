@@ -104,7 +104,7 @@ CPU_INLINE void add_row_of(const struct totals *own, const void *row, const enum
     const double *restrict per_unit = own->per_unit;
     if (from == NULL) {
         for (size_t j = 0; j < d; ++j) {
-            const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), per_unit[j]);
+            const struct kmeans_number v = kmeans_split(dtype_real(type, row, j), per_unit[j]);
             high[j] += v.high;
             low[j] += v.low;
         }
@@ -112,7 +112,7 @@ CPU_INLINE void add_row_of(const struct totals *own, const void *row, const enum
     }
     int64_t *restrict from_high = own->high + *from, *restrict from_low = own->low + *from;
     for (size_t j = 0; j < d; ++j) {
-        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), per_unit[j]);
+        const struct kmeans_number v = kmeans_split(dtype_real(type, row, j), per_unit[j]);
         high[j] += v.high;
         low[j] += v.low;
         from_high[j] -= v.high;
@@ -139,9 +139,8 @@ static void add_point(const struct kmeans_pass *pass, const struct totals *own, 
     if (own->row != NULL) {
         const double mass = kmeans_mass(pass, row);
         for (size_t j = 0; j < d; ++j) {
-            own->row[j] = j == pass->m->mass_column
-                              ? mass
-                              : rounded_multiply(kmeans_cell(row, type, j), mass);
+            own->row[j] =
+                j == pass->m->mass_column ? mass : rounded_multiply(dtype_real(type, row, j), mass);
         }
         row = own->row;
         type = DTYPE_F64;
@@ -153,7 +152,7 @@ static void add_point(const struct kmeans_pass *pass, const struct totals *own, 
     }
     struct kmeans_sum *sum = kmeans_array(pass->m, KMEANS_SUM);
     for (size_t j = 0; j < d; ++j) {
-        const struct kmeans_number v = kmeans_split(kmeans_cell(row, type, j), own->per_unit[j]);
+        const struct kmeans_number v = kmeans_split(dtype_real(type, row, j), own->per_unit[j]);
         kmeans_add_shared(&sum[to * d + j], v);
         if (from != NULL) {
             kmeans_add_shared(&sum[*from * d + j], (struct kmeans_number){-v.high, -v.low});

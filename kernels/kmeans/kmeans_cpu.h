@@ -40,11 +40,6 @@ static inline const void *kmeans_row(const struct kmeans_rows *rows, size_t i)
     return (const char *)rows->at + rows->index[i] * rows->d * dtype_bytes(rows->type);
 }
 
-static inline double kmeans_cell(const void *row, enum dtype type, size_t j)
-{
-    return type == DTYPE_F32 ? (double)((const float *)row)[j] : ((const double *)row)[j];
-}
-
 struct kmeans_vectors {
     const char *name;
     /* Of the n first points. Meanwhile the rows `ahead` come to the cache.

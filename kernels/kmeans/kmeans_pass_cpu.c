@@ -116,7 +116,7 @@ CPU_INLINE void transpose_of(const struct kmeans_rows *rows, const enum dtype ty
         }
         for (; j < d; ++j) {
             for (size_t q = 0; q < 4; ++q) {
-                tile[j * KMEANS_STRIDE + p + q] = kmeans_cell(row[q], type, j);
+                tile[j * KMEANS_STRIDE + p + q] = dtype_real(type, row[q], j);
             }
         }
     }

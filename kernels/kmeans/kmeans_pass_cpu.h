@@ -74,9 +74,9 @@ const double *kmeans_weights(const struct kmeans_model *m);
 /* Of a point; 1 where they have none. */
 static inline double kmeans_mass(const struct kmeans_pass *p, const void *row)
 {
-    return p->m->has_mass ? rounded_multiply(kmeans_cell(row, p->x->type, p->m->mass_column),
-                                             p->m->mass_factor)
-                          : 1;
+    return p->m->has_mass
+               ? rounded_multiply(dtype_real(p->x->type, row, p->m->mass_column), p->m->mass_factor)
+               : 1;
 }
 
 /* How many clusters of the model are empty, and the first of them. */

@@ -99,7 +99,7 @@ static void end_draw(struct kmeans_task *t, const struct own_draw *own)
         const size_t row = point.point == UINT64_MAX ? SIZE_MAX : insert(list + of, most, point);
         for (size_t j = 0; row != SIZE_MAX && j < d; ++j) {
             cells[(of + row) * d + j] =
-                kmeans_cell(x->at.at, x->type, (size_t)(point.point - x->first) * d + j);
+                dtype_real(x->type, x->at.at, (size_t)(point.point - x->first) * d + j);
         }
     }
     pthread_mutex_unlock(&t->pass->merging);
@@ -328,7 +328,7 @@ static void farthest_body(struct kmeans_task *t)
     const bool is_taken = pick.point != UINT64_MAX && state->pick.point == pick.point;
     for (size_t j = 0; is_taken && j < x->n_columns; ++j) {
         cells[j] =
-            kmeans_cell(x->at.at, x->type, (size_t)(pick.point - x->first) * x->n_columns + j);
+            dtype_real(x->type, x->at.at, (size_t)(pick.point - x->first) * x->n_columns + j);
     }
     pthread_mutex_unlock(&t->pass->merging);
 }

@@ -37,8 +37,7 @@ struct kmeans_rows {
 /* Cell number k of them. */
 static inline double kmeans_rows_cell(const struct kmeans_rows *rows, size_t k)
 {
-    return rows->type == DTYPE_F64 ? ((const double *)rows->cells)[k]
-                                   : (double)((const float *)rows->cells)[k];
+    return dtype_real(rows->type, rows->cells, k);
 }
 
 /* Offers points to n_samples choices, which all use the same words. */

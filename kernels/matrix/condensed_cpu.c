@@ -131,17 +131,12 @@ struct heat_job {
     const size_t *start; /* the first place of every cell, and the end */
 };
 
-static double level_of(const struct matrix *m, const void *row, size_t i)
-{
-    return m->type == DTYPE_F32 ? (double)((const float *)row)[i] : ((const double *)row)[i];
-}
-
 /* Adds the defined elements i0 .. i1 - 1 of row j. */
 static void add_segment(const struct matrix *m, const void *row, size_t i0, size_t i1, double *sum,
                         double *count)
 {
     for (size_t i = i0; i < i1; ++i) {
-        double r = level_of(m, row, i);
+        double r = dtype_real(m->type, row, i);
         *sum += r == r ? r : 0;
         *count += r == r;
     }

@@ -254,8 +254,7 @@ static double level(const struct slab_job *slab, size_t s, size_t t)
         return slab->c->last_raw[s];
     }
     const size_t at = (t - slab->before) * slab->c->n_series + s;
-    return slab->type == DTYPE_F32 ? (double)((const float *)slab->x)[at]
-                                   : ((const double *)slab->x)[at];
+    return dtype_real(slab->type, slab->x, at);
 }
 
 /* Sample t of the slab, after diff. */

@@ -86,8 +86,7 @@ static enum status take(void *context, uint32_t j, uint32_t i, const void *cells
     struct partners *const s = context;
     const size_t most = s->wanted->bound > 0 ? BATCH : 1;
     for (size_t k = 0; k < n; k++, i++) {
-        const double r =
-            s->type == DTYPE_F64 ? ((const double *)cells)[k] : (double)((const float *)cells)[k];
+        const double r = dtype_real(s->type, cells, k);
         if (fabs(r) > s->floor[i] || fabs(r) > s->floor[j]) {
             s->batch[s->n_batch++] = (struct matrix_pair){i, j, r};
             STATUS_TRY(s->n_batch == most ? add_batch(s) : STATUS_OK);

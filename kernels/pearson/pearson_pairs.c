@@ -258,8 +258,7 @@ static enum status scan_row(void *context, uint32_t j, uint32_t i, const void *c
 {
     struct scan *const scan = context;
     for (size_t k = 0; k < n; k++) {
-        const double r = scan->type == DTYPE_F64 ? ((const double *)cells)[k]
-                                                 : (double)((const float *)cells)[k];
+        const double r = dtype_real(scan->type, cells, k);
         if (fabs(r) >= scan->cut) {
             scan->batch[scan->held++] = (struct matrix_pair){i + (uint32_t)k, j, r};
             STATUS_TRY(scan->held == BATCH ? put_batch(scan) : STATUS_OK);

@@ -57,8 +57,7 @@ static void levels_body(void *arg, size_t task)
         const void *row = cpu_matrix_row(job->m, j);
         const bool gaps = significance_has_gaps(l, j);
         for (size_t i = 0; i < j; ++i) {
-            const double r = fabs(job->m->type == DTYPE_F64 ? ((const double *)row)[i]
-                                                            : (double)((const float *)row)[i]);
+            const double r = fabs(dtype_real(job->m->type, row, i));
             if (!(r >= l->r[0])) {
                 continue;
             }

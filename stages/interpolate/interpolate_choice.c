@@ -35,15 +35,10 @@ static bool is_array(const struct table_info *t)
     return strncmp(t->format, "np", 2) == 0 || strcmp(t->format, "hdf5") == 0;
 }
 
-static size_t n_lines_of(const struct table_info *t)
-{
-    return t->n_lines != 0 ? t->n_lines : t->n_lines_estimate;
-}
-
 static enum status choose_nodes(const struct stage_input *in, struct interpolate_choice *c)
 {
     const struct table_info *const t = in->table;
-    const size_t lines = n_lines_of(t);
+    const size_t lines = t->n_lines_estimate;
     c->n_nodes = t->lines_are_columns ? t->cells_per_line : lines;
     const size_t columns = t->lines_are_columns ? lines : t->cells_per_line;
     if (columns < 2 || t->is_flat) {
@@ -74,7 +69,8 @@ static enum status choose_queries(const struct stage_input *in, const struct num
         return status_fail(STATUS_BAD_INPUT,
                            "%s: has %zu columns of numbers; queries are one column: save that "
                            "column alone",
-                           in->name, t->lines_are_columns ? n_lines_of(t) : t->cells_per_line);
+                           in->name,
+                           t->lines_are_columns ? t->n_lines_estimate : t->cells_per_line);
     }
     if (!is_column) {
         return status_fail(STATUS_BAD_INPUT,
@@ -84,7 +80,7 @@ static enum status choose_queries(const struct stage_input *in, const struct num
     }
     c->query_type = t->dtype;
     c->n_queries = (uint64_t)t->n_lines * t->cells_per_line;
-    c->n_about = (uint64_t)n_lines_of(t) * t->cells_per_line;
+    c->n_about = (uint64_t)t->n_lines_estimate * t->cells_per_line;
     return STATUS_OK;
 }
 

@@ -121,9 +121,7 @@ enum status interpolate_nodes_add(struct interpolate_job *job, const struct tabl
     STATUS_TRY(grow(job, chunk->n_cells));
     follow_lines(job, chunk);
     for (size_t i = 0; i < chunk->n_cells; i++) {
-        job->cells[begin + i] = input_of(job)->table->dtype == DTYPE_F32
-                                    ? (double)((const float *)chunk->values)[i]
-                                    : ((const double *)chunk->values)[i];
+        job->cells[begin + i] = dtype_real(input_of(job)->table->dtype, chunk->values, i);
     }
     job->n_cells += chunk->n_cells;
     for (size_t i = begin; i < job->n_cells; i++) {

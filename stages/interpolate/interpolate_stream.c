@@ -42,17 +42,17 @@ static void widen(struct interpolate_job *job, double low, double high)
 static enum status look_over(void *context, void *cells, size_t n, uint64_t first, size_t *n_kept)
 {
     struct interpolate_job *const job = context;
-    const bool narrow = job->choice.query_type == DTYPE_F32;
+    const enum dtype type = job->choice.query_type;
     double low = INFINITY, high = -INFINITY;
     (void)n_kept;                    /* all of them */
     for (size_t i = 0; i < n; i++) { /* NaN is neither */
-        const double x = narrow ? (double)((const float *)cells)[i] : ((const double *)cells)[i];
+        const double x = dtype_real(type, cells, i);
         low = x < low ? x : low;
         high = x > high ? x : high;
     }
     if (low == -INFINITY || high == INFINITY) {
         size_t i = 0;
-        while (!isinf(narrow ? (double)((const float *)cells)[i] : ((const double *)cells)[i])) {
+        while (!isinf(dtype_real(type, cells, i))) {
             i++;
         }
         return status_fail(STATUS_BAD_INPUT,

@@ -11,11 +11,6 @@
 
 enum { MORE = 64 }; /* rows than are expected, where their number is not known */
 
-static size_t lines_of(const struct table_info *t)
-{
-    return t->n_lines > 0 ? t->n_lines : t->n_lines_estimate;
-}
-
 /* An array of one dimension is one centroid, or, of points of one column, a centroid a number. */
 static bool is_turned(const struct table_info *t, size_t n_columns)
 {
@@ -24,7 +19,7 @@ static bool is_turned(const struct table_info *t, size_t n_columns)
 
 static size_t width_of(const struct table_info *t, size_t n_columns)
 {
-    return is_turned(t, n_columns) ? lines_of(t) : t->cells_per_line;
+    return is_turned(t, n_columns) ? t->n_lines_estimate : t->cells_per_line;
 }
 
 /* Columns of a centroids.csv.gz before those of points. */
@@ -84,7 +79,7 @@ enum status kmeans_given_lay_out(struct kmeans_job *job)
         STATUS_TRY(find(job, i, at, &at));
     }
     const size_t n =
-        is_turned(in->table, n_columns) ? in->table->cells_per_line : lines_of(in->table);
+        is_turned(in->table, n_columns) ? in->table->cells_per_line : in->table->n_lines_estimate;
     r->k_first = r->k_last = in->table->n_lines > 0 ? n : n + n / 4 + MORE;
     return r->k_last <= INT32_MAX ? STATUS_OK
                                   : status_fail(STATUS_TOO_LARGE, "%s: %zu centroids are too many",

@@ -320,7 +320,7 @@ static enum status choose_view(struct kmeans_job *job)
 static enum status set_shape(struct kmeans_job *job)
 {
     const struct table_info *const table = job->args.inputs[0].table;
-    const size_t lines = greater(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate, 1);
+    const size_t lines = greater(table->n_lines_estimate, 1);
     const bool by_columns = table->lines_are_columns && !table->is_flat, known = table->n_lines > 0;
     job->layout =
         (struct kmeans_layout){.by_columns = by_columns,
@@ -404,7 +404,7 @@ double kmeans_work(const struct stage_args *args)
 {
     enum { ITERATIONS = 30 };
     const struct table_info *table = args->inputs[0].table;
-    const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate);
+    const double lines = (double)table->n_lines_estimate;
     const struct kmeans_choice c = choose(args);
     const double k =
         (double)(c.request.k_first + c.request.k_last) / 2 * (double)kmeans_n_runs(&c.request);

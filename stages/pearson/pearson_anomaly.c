@@ -89,7 +89,7 @@ static bool is_any_above(const void *cells, enum dtype type, size_t n, double li
 {
     bool any = false;
     for (size_t k = 0; k < n && !any; k++) {
-        any = fabs(pearson_level(cells, type, k)) >= limit;
+        any = fabs(dtype_real(type, cells, k)) >= limit;
     }
     return any;
 }

@@ -44,7 +44,7 @@ static enum status find_present(struct pearson_job *job, size_t s)
     job->is_known[s] = true;
     STATUS_TRY(job->ops->download(job->queue, job->one, from, job->n_samples * dtype_bytes(type)));
     for (size_t t = 0; t < job->n_samples; t++) {
-        const bool present = is_present(pearson_level(job->one, type, t), is_standard);
+        const bool present = is_present(dtype_real(type, job->one, t), is_standard);
         bits[t / WORD_BITS] |= (uint64_t)present << t % WORD_BITS;
     }
     return STATUS_OK;

@@ -251,12 +251,6 @@ static inline uint64_t pearson_pair_samples(const struct pearson_job *job, size_
     return job->n_common != NULL ? job->n_common[k] : job->n_samples - job->n_incomplete - lag;
 }
 
-/* Number k of `values`. */
-static inline double pearson_level(const void *values, enum dtype type, size_t k)
-{
-    return type == DTYPE_F64 ? ((const double *)values)[k] : (double)((const float *)values)[k];
-}
-
 /* --- pearson_layout.c --- */
 /* What the parameters mean for this table. */
 void pearson_choose(const struct stage_args *args, struct pearson_choice *out);

@@ -76,7 +76,7 @@ const struct param_spec pearson_specs[PEARSON_N_SPECS] = {
 
 struct pearson_sides pearson_sides(const struct table_info *table)
 {
-    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
+    const size_t lines = table->n_lines_estimate;
     return table->lines_are_columns ? (struct pearson_sides){table->cells_per_line, lines}
                                     : (struct pearson_sides){lines, table->cells_per_line};
 }
@@ -342,8 +342,7 @@ double pearson_work(const struct stage_args *args)
     pearson_choose(args, &choice);
     const double n_lags = choice.lag_last - choice.lag_first + 1;
     const struct table_info *table = args->inputs[0].table;
-    const double lines = (double)(table->n_lines > 0 ? table->n_lines : table->n_lines_estimate),
-                 cells = (double)table->cells_per_line;
+    const double lines = (double)table->n_lines_estimate, cells = (double)table->cells_per_line;
     return n_lags *
            (pearson_by_lines(args) ? lines * lines / 2 * cells : cells * cells / 2 * lines);
 }

@@ -101,7 +101,7 @@ static struct cell cell_of(struct pearson_job *job, size_t k)
 static enum status reject_missing(struct pearson_job *job, const struct table_chunk *chunk)
 {
     size_t k = 0;
-    while (k < chunk->n_cells && !isnan(pearson_level(chunk->values, job->layout.type, k))) {
+    while (k < chunk->n_cells && !isnan(dtype_real(job->layout.type, chunk->values, k))) {
         k++;
     }
     const struct cell cell = cell_of(job, k);
@@ -113,7 +113,7 @@ static enum status reject_missing(struct pearson_job *job, const struct table_ch
 static enum status reject_infinite(struct pearson_job *job, const struct table_chunk *chunk)
 {
     size_t k = 0;
-    while (k < chunk->n_cells && !isinf(pearson_level(chunk->values, job->layout.type, k))) {
+    while (k < chunk->n_cells && !isinf(dtype_real(job->layout.type, chunk->values, k))) {
         k++;
     }
     if (k == chunk->n_cells) {
@@ -149,7 +149,7 @@ static void visit(struct pearson_job *job, const struct table_chunk *chunk)
     size_t place = (size_t)(job->n_cells % l->cells), line = (size_t)(job->n_cells / l->cells);
     for (size_t k = 0; k < chunk->n_cells; k++) {
         const size_t sample = l->by_lines ? place : line;
-        const double b = pearson_level(chunk->values, l->type, k);
+        const double b = dtype_real(l->type, chunk->values, k);
         bool lacks = isnan(b);
         if (job->before != NULL && !job->is_marked) {
             double *const before = job->before + (l->by_lines ? 0 : place);

@@ -155,7 +155,7 @@ enum status pearson_begin(const struct stage_args *args, struct room *kept, stru
 {
     const struct room room = {.queue = kept->queue};
     const struct table_info *const table = args->inputs[0].table;
-    const size_t lines = table->n_lines > 0 ? table->n_lines : table->n_lines_estimate;
+    const size_t lines = table->n_lines_estimate;
     *job = (struct pearson_job){.args = *args,
                                 .name = args->inputs[0].name,
                                 .ops = args->queue->backend->ops,

@@ -91,7 +91,7 @@ static enum status take_chunk(struct pearson_job *job, struct reading *r,
     }
     for (size_t k = 0; k < chunk->n_cells; k++, r->n++) {
         const size_t at = r->by_lines ? r->n : r->n % width * r->levels + r->n / width;
-        r->cells[at] = pearson_level(chunk->values, r->table->dtype, k);
+        r->cells[at] = dtype_real(r->table->dtype, chunk->values, k);
         if (job->choice.reject && isnan(r->cells[at])) {
             return status_fail(STATUS_BAD_INPUT,
                                "%s: value %zu of series %zu (the first are 1) is missing; fill it "

@@ -61,14 +61,12 @@ static enum status add_cells(struct sciddicat_job *job, enum sciddicat_part part
                              const struct table_chunk *chunk, size_t n)
 {
     const enum dtype type = job->args.inputs[part].table->dtype;
-    const bool narrow = type == DTYPE_F32;
     if (part == SCIDDICAT_SOURCE) {
         table_heights_take(&job->thicknesses, chunk, type);
     }
     for (size_t i = 0; i < chunk->n_cells; i++) {
         const size_t cell = cell_of(job, part, n + i);
-        const double value =
-            narrow ? (double)((const float *)chunk->values)[i] : ((const double *)chunk->values)[i];
+        const double value = dtype_real(type, chunk->values, i);
         switch (part) {
         case SCIDDICAT_DEM:
             STATUS_TRY(add_altitude(job, cell, value));

@@ -310,7 +310,7 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
 double sciddicat_work(const struct stage_args *args)
 {
     const struct table_info *dem = args->inputs[SCIDDICAT_DEM].table;
-    const double lines = (double)(dem->n_lines > 0 ? dem->n_lines : dem->n_lines_estimate);
+    const double lines = (double)dem->n_lines_estimate;
     struct sciddicat_runs runs;
     const double n_runs = runs_of(args->params, &runs) == STATUS_OK ? (double)runs.n : 1;
     return 10 * lines * (double)dem->cells_per_line * (double)args->params[STEPS].count * n_runs;

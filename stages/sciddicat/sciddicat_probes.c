@@ -177,8 +177,7 @@ static bool add_numbers(struct sciddicat_job *job, const struct table_chunk *chu
             return false;
         }
         *(is_y != is_swapped ? &job->probes[probe].y : &job->probes[probe].x) =
-            t->dtype == DTYPE_F32 ? (double)((const float *)chunk->values)[i]
-                                  : ((const double *)chunk->values)[i];
+            dtype_real(t->dtype, chunk->values, i);
     }
     return true;
 }

@@ -83,7 +83,7 @@ static void check_tile(const struct tile_case *c, const double *tile)
     for (size_t p = 0; p < c->n || p % KMEANS_STEP != 0; ++p) {
         const void *row = kmeans_row(&rows, p < c->n ? p : c->n - 1);
         for (size_t j = 0; j < c->d; ++j) {
-            const double want = kmeans_cell(row, c->type, j);
+            const double want = dtype_real(c->type, row, j);
             assert_memory_equal(tile + j * KMEANS_STRIDE + p, &want, sizeof want);
         }
     }

@@ -260,7 +260,7 @@ TEST(values_grow_where_they_belong_if_their_number_is_known)
         s[k].queries_of = queries;
         s[k].n_many = MANY;
     }
-    s[2].queries.n_lines = MANY;
+    s[2].queries.n_lines = s[2].queries.n_lines_estimate = MANY;
     for (size_t k = 0; k < 3; k++) {
         struct outcome o = run_well(&s[k]);
         assert_true(o.n_portions > 0);

@@ -110,7 +110,7 @@ TEST(turned_columns_have_the_bits_of_rows)
         columns.memory_limit = UINT64_MAX;
         columns.cut = 1;
         columns.info.n_lines = k / 8 == 0 ? SAMPLES : 0;
-        columns.info.n_lines_estimate = k / 8 == 2 ? 5 : SAMPLES + 50;
+        columns.info.n_lines_estimate = (const size_t[]){SAMPLES, SAMPLES + 50, 5}[k / 8];
         for (size_t c = 0; gaps && c < SERIES * SAMPLES; c += 17) {
             rows.cells[c] = NAN;
         }

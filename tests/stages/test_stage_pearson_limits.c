@@ -254,9 +254,9 @@ TEST(a_table_that_is_not_the_announced_one_is_a_fault)
 {
     for (size_t k = 0; k < 2; k++) {
         struct sheet sheet = sheet_new(9, 9, k == 0, DTYPE_F64);
-        sheet.info.n_lines = 8;
+        sheet.info.n_lines = sheet.info.n_lines_estimate = 8;
         check_refusal(&sheet, STATUS_INTERNAL, "8");
-        sheet.info.n_lines = 10;
+        sheet.info.n_lines = sheet.info.n_lines_estimate = 10;
         check_refusal(&sheet, STATUS_INTERNAL, "10");
         sheet_free(&sheet);
     }
@@ -364,7 +364,7 @@ TEST(plans_count_the_pairs_that_a_threshold_may_let_through)
                               .params = params,
                               .inputs = {{&sheet.info, "sheet"}},
                               .block_bytes = 1 << 20};
-    sheet.info.n_lines = 5500;
+    sheet.info.n_lines = sheet.info.n_lines_estimate = 5500;
     parse_params(&stage_pearson, (const char *const[]){"series=rows", NULL}, params);
     assert_int_equal(stage_pearson.plan(&args, &top), STATUS_OK);
     parse_params(&stage_pearson, (const char *const[]){"series=rows", "threshold=0.0001", NULL},
@@ -405,10 +405,10 @@ TEST(plans_of_impossible_sizes_are_refused_or_huge)
                                     .params = params,
                                     .inputs = {{&sheet.info, "sheet"}},
                                     .block_bytes = 1 << 20};
-    sheet.info.n_lines = ((size_t)1 << 31) + 1;
+    sheet.info.n_lines = sheet.info.n_lines_estimate = ((size_t)1 << 31) + 1;
     sheet.info.cells_per_line = 2;
     assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
-    sheet.info.n_lines = 2;
+    sheet.info.n_lines = sheet.info.n_lines_estimate = 2;
     sheet.info.cells_per_line = SIZE_MAX / 16 - 1;
     assert_int_equal(stage_pearson.plan(&args, &need), STATUS_TOO_LARGE);
     sheet.info.cells_per_line = PEARSON_SAMPLES_MAX + 1;
@@ -417,7 +417,7 @@ TEST(plans_of_impossible_sizes_are_refused_or_huge)
     sheet.info.cells_per_line = PEARSON_SAMPLES_MAX;
     assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
     assert_true(need.memory_bytes > (uint64_t)32 << 30);
-    sheet.info.n_lines = (size_t)1 << 20;
+    sheet.info.n_lines = sheet.info.n_lines_estimate = (size_t)1 << 20;
     sheet.info.cells_per_line = 10;
     assert_int_equal(stage_pearson.plan(&args, &need), STATUS_OK);
     assert_true(need.memory_bytes > (uint64_t)4 << 40); /* 8 bytes for each of 2^39 pairs */
