@@ -112,6 +112,9 @@ static struct sciddicat_choice choice_of(const struct param_value *p)
                                      .packs_outline = p[OUTLINE].index > 1,
                                      .keeps_end = p[STATE].index > 0,
                                      .checkpoint_s = p[CHECKPOINT].real,
+                                     .thickness = p[THICKNESS].text,
+                                     .probe = p[PROBE].text,
+                                     .probe_columns = p[PROBE_COLUMNS].text,
                                      .figure = stage_figure(&p[FIGURE]),
                                      .format = p[RASTER].index == 0 ? RASTER_TIF : RASTER_ASC,
                                      .type =
@@ -261,21 +264,6 @@ enum status sciddicat_room(struct sciddicat_job *job, struct room *room)
                               : STATUS_OK;
 }
 
-const char *sciddicat_probe_text(const struct stage_args *args)
-{
-    return args->params[PROBE].text;
-}
-
-const char *sciddicat_thickness_text(const struct stage_args *args)
-{
-    return args->params[THICKNESS].text;
-}
-
-const char *sciddicat_probe_columns(const struct stage_args *args)
-{
-    return args->params[PROBE_COLUMNS].text;
-}
-
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args)
 {
     return (enum sciddicat_nodata)args->params[NODATA].index; /* in the order of the choices */
@@ -300,7 +288,7 @@ enum status sciddicat_shape(const struct stage_args *args, struct sciddicat_job 
                                     .record_every = p[RECORD_EVERY].count,
                                     .most_helpers = args->most_helpers};
     STATUS_TRY(check_shape(job));
-    STATUS_TRY(sciddicat_probes_count(args, &job->slide.n_probes));
+    STATUS_TRY(sciddicat_probes_count(job));
     job->scale = grid_scale_of(job->dem);
     job->units = units_of(job, p[VERTICAL_UNIT].index);
     return STATUS_OK;

@@ -44,6 +44,8 @@ struct sciddicat_choice {
     bool keeps_end;                  /* state.npz is written */
     double checkpoint_s;             /* from state to state; 0: none is kept */
     double affected_m;               /* a cell with more debris than that, ever, was hit */
+    /* The parameters of these names. */
+    const char *thickness, *probe, *probe_columns;
 };
 
 /* Metres in a unit of the files' numbers: as they are taken, and as the files say it, by
@@ -153,10 +155,6 @@ double sciddicat_work(const struct stage_args *args);
 /* How thicknesses (type: as chosen) and arrivals (RASTER_I32) are written; NODATA is not set yet.
  */
 struct raster sciddicat_raster(const struct sciddicat_job *job, enum raster_type type);
-/* The parameters `thickness`, `probe` and `probe_columns`. */
-const char *sciddicat_thickness_text(const struct stage_args *args);
-const char *sciddicat_probe_text(const struct stage_args *args);
-const char *sciddicat_probe_columns(const struct stage_args *args);
 /* What NODATA cells of the DEM are, by the parameters. */
 enum sciddicat_nodata sciddicat_policy(const struct stage_args *args);
 
@@ -213,9 +211,9 @@ enum status sciddicat_runs_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* --- sciddicat_probes: the debris at chosen cells ------------------------------------------------
  */
 
-/* How many there are, at most: before they have been read of a file whose length is not known.
- * STATUS_BAD_ARGUMENT, _BAD_INPUT, _TOO_LARGE. */
-enum status sciddicat_probes_count(const struct stage_args *args, size_t *out) STATUS_MUST_CHECK;
+/* Sets slide.n_probes, at most as many: before they have been read of a file whose length is not
+ * known. STATUS_BAD_ARGUMENT, _BAD_INPUT, _TOO_LARGE. */
+enum status sciddicat_probes_count(struct sciddicat_job *job) STATUS_MUST_CHECK;
 /* Takes those of the parameter, and the part; all altitudes are known. STATUS_BAD_INPUT (not on the
  * map, or where it has NODATA), _TOO_LARGE. */
 enum status sciddicat_probes_take(struct sciddicat_job *job) STATUS_MUST_CHECK;
@@ -224,11 +222,6 @@ enum status sciddicat_probes_summarise(const struct sciddicat_job *job,
                                        json_t *summary) STATUS_MUST_CHECK;
 /* Adds probes.csv.gz and a chart of it. */
 enum status sciddicat_probes_files(struct sciddicat_job *job) STATUS_MUST_CHECK;
-
-/* --- sciddicat_simulate: the run of the landslide --------------------------------------------- */
-
-/* Runs to the end, while snapshots leave. As landslide_run(). */
-enum status sciddicat_simulate(struct sciddicat_job *job) STATUS_MUST_CHECK;
 
 /* --- sciddicat_state: states that outlive a job -------------------------------------------------
  */

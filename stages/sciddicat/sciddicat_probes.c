@@ -61,11 +61,12 @@ static enum status parse(const char *text, struct sciddicat_probe *out, size_t *
     return STATUS_OK;
 }
 
-enum status sciddicat_probes_count(const struct stage_args *args, size_t *out)
+enum status sciddicat_probes_count(struct sciddicat_job *job)
 {
-    const struct stage_input *const in = &args->inputs[SCIDDICAT_PROBES];
+    const struct stage_input *const in = &job->args.inputs[SCIDDICAT_PROBES];
     const struct table_info *const t = in->table;
-    STATUS_TRY(parse(sciddicat_probe_text(args), NULL, out));
+    size_t *const out = &job->slide.n_probes;
+    STATUS_TRY(parse(job->choice.probe, NULL, out));
     if (t == NULL) {
         return STATUS_OK;
     }
@@ -137,10 +138,10 @@ static bool begins_with(const char *list, const struct table_info *t, size_t c)
 }
 
 /* Whether a file has y before x: as probe_columns says, or else the names of the columns. */
-static bool is_y_first(const struct stage_args *args)
+static bool is_y_first(const struct sciddicat_job *job)
 {
-    const struct table_info *const t = args->inputs[SCIDDICAT_PROBES].table;
-    const char *const list = sciddicat_probe_columns(args), *const *const names = t->names;
+    const struct table_info *const t = job->args.inputs[SCIDDICAT_PROBES].table;
+    const char *const list = job->choice.probe_columns, *const *const names = t->names;
     if (names == NULL || begins_with(list, t, 0) || begins_with(list, t, 1)) {
         return begins_with(list, t, 1);
     }
@@ -168,7 +169,7 @@ static bool add_numbers(struct sciddicat_job *job, const struct table_chunk *chu
                         size_t n)
 {
     const struct table_info *const t = job->args.inputs[SCIDDICAT_PROBES].table;
-    const bool is_swapped = is_y_first(&job->args);
+    const bool is_swapped = is_y_first(job);
     for (size_t i = 0; i < chunk->n_cells; i++) {
         const size_t k = n + i, across = t->cells_per_line;
         const size_t probe = first + (t->lines_are_columns ? k % across : k / 2);
@@ -211,7 +212,7 @@ enum status sciddicat_probes_take(struct sciddicat_job *job)
     if (l->n_probes == 0) {
         return STATUS_OK;
     }
-    STATUS_TRY(parse(sciddicat_probe_text(&job->args), job->probes, &given));
+    STATUS_TRY(parse(job->choice.probe, job->probes, &given));
     n = given;
     if (job->args.inputs[SCIDDICAT_PROBES].table != NULL) {
         STATUS_TRY(take_file(job, given, &n));

@@ -27,7 +27,7 @@ static const char *plural(size_t n)
 static enum status warn_start(const struct sciddicat_job *job, struct result *out)
 {
     const struct landslide_start *const s = &job->slide.start;
-    const char *const thickness = sciddicat_thickness_text(&job->args);
+    const char *const thickness = job->choice.thickness;
     if (*thickness != '\0' &&
         strcmp(job->args.inputs[SCIDDICAT_SOURCE].table->format, "polygons") != 0) {
         STATUS_TRY(result_warn(out, "thickness=%s is ignored: %s is a grid, not polygons",
