@@ -22,7 +22,7 @@
 
 #include <math.h>
 
-enum { LEAST_SERIES = 5, BATCH = 8192 }; /* coefficients of a series that are fetched at once */
+enum { LEAST_SERIES = 5, BATCH = 8192 }; /* coefficients of later series that are fetched at once */
 static const double chance = 0.005;      /* of one false alarm in a table of series alike */
 
 /* What the limits of all series are made of. */
@@ -94,35 +94,19 @@ static bool is_any_above(const void *cells, enum dtype type, size_t n, double li
     return any;
 }
 
-/* Coefficients of series s with series [first, first + n), which lie on one side of it. */
-static enum status fetch(const struct pearson_job *job, size_t s, size_t first, size_t n,
-                         void *cells)
-{
-    const struct matrix *const matrix = &job->matrix;
-    if (first > s) {
-        const uint64_t before = matrix_n_pairs(job->n_series) - matrix_n_pairs(job->n_series - s);
-        return job->ops->matrix->condensed(job->queue, matrix, before + (first - s - 1), n, cells);
-    }
-    const size_t size = dtype_bytes(matrix->type), panel = s / matrix->panel;
-    const size_t width = matrix_panel_width(panel, matrix->panel, job->n_series);
-    const size_t at = (s - panel * matrix->panel) * width + first;
-    return job->ops->download(job->queue, cells, span_from(matrix->panels[panel], at * size),
-                              n * size);
-}
-
 /* Whether no coefficient of series s reaches the limit. Members of a group are soon done. */
 static enum status is_alone(const struct pearson_job *job, size_t s, double limit, void *cells,
                             bool *out)
 {
-    *out = true;
-    for (size_t first = 0, n; first < job->n_series && *out; first += n) {
-        const size_t end = first < s ? s : job->n_series;
-        first += first == s ? 1 : 0;
-        n = end - first < BATCH ? end - first : BATCH;
-        if (n > 0) {
-            STATUS_TRY(fetch(job, s, first, n, cells));
-            *out = !is_any_above(cells, job->matrix.type, n, limit);
-        }
+    const struct matrix *const m = &job->matrix;
+    const size_t n = job->n_series;
+    uint64_t at = matrix_n_pairs(n) - matrix_n_pairs(n - s); /* of the pair of s and s + 1 */
+    STATUS_TRY(pearson_files_before(job, m, s, cells));
+    *out = !is_any_above(cells, m->type, s, limit);
+    for (size_t first = s + 1, some; first < n && *out; first += some, at += some) {
+        some = n - first < BATCH ? n - first : BATCH;
+        STATUS_TRY(job->ops->matrix->condensed(job->queue, m, at, some, cells));
+        *out = !is_any_above(cells, m->type, some, limit);
     }
     return STATUS_OK;
 }
@@ -134,7 +118,7 @@ enum status pearson_anomalies_find(struct pearson_job *job, double *scratch)
         return STATUS_OK;
     }
     void *cells;
-    STATUS_TRY(room_host(job->kept, BATCH, sizeof(double), &cells));
+    STATUS_TRY(room_host(job->kept, job->n_series, sizeof(double), &cells));
     for (size_t s = 0; s < job->n_series; s++) {
         const double limit = limit_of(job, &alike, s);
         if (job->median_abs[s] < limit) { /* and so may be the strongest */

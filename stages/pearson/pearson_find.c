@@ -88,6 +88,32 @@ enum status pearson_look(struct pearson_job *job, correlate_visit *visit, void *
                                  : visit(context, job->queue, &job->matrix);
 }
 
+/* --- groups in which all pairs have a high r (groups.csv.gz), from the list of these pairs ------
+ */
+
+enum status pearson_groups_room(struct pearson_job *job, size_t n_pairs)
+{
+    const uint64_t all = matrix_n_pairs(job->n_series);
+    return cliques_room(&job->groups, job->n_series, all < n_pairs ? (size_t)all : n_pairs,
+                        job->kept, &job->work);
+}
+
+/* The matrix need not be there; so it holds for ranks and gaps. A series that has no coefficients
+ * is alone. */
+static enum status find_groups(struct pearson_job *job)
+{
+    if (!(job->choice.groups > 0)) {
+        return STATUS_OK;
+    }
+    STATUS_TRY(queue_check(job->queue));
+    STATUS_TRY(pearson_groups_room(job, job->n_found));
+    cliques_find(&job->groups, job->pairs, job->n_found, pearson_groups_limit(&job->choice),
+                 job->choice.groups_abs);
+    return queue_check(job->queue);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
 static void free_pairs(void *context)
 {
     struct pearson_job *const job = context;
@@ -109,7 +135,7 @@ enum status pearson_find(struct pearson_job *job)
     STATUS_TRY(pearson_basket_end(&job->basket));
     job->pairs = job->basket.pairs;
     job->n_found = job->basket.n;
-    STATUS_TRY(pearson_groups_find(job));
+    STATUS_TRY(find_groups(job));
     while (job->n_found > job->wanted.top &&
            !pearson_is_listed(&job->choice, job->n_found - 1, job->pairs)) {
         job->n_found--; /* those for groups alone */

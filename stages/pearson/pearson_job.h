@@ -366,11 +366,6 @@ enum status pearson_rows_gaps(struct pearson_job *job) STATUS_MUST_CHECK;
 enum status pearson_rows_sweep(struct pearson_job *job, correlate_visit *visit,
                                void *context) STATUS_MUST_CHECK;
 
-/* --- pearson_share.c: panels on further devices --- */
-/* As of struct job_help; `context` is the job. */
-size_t pearson_share_wanted(const void *context);
-enum status pearson_share_bring(void *context, struct queue **queues, size_t *n) STATUS_MUST_CHECK;
-
 /* --- pearson_columns.c: series across lines, in slabs --- */
 /* What the coefficients take, for the plan. */
 enum status pearson_columns_count(struct pearson_job *job) STATUS_MUST_CHECK;
@@ -421,17 +416,14 @@ bool pearson_is_listed(const struct pearson_choice *choice, size_t k,
 enum status pearson_look(struct pearson_job *job, correlate_visit *visit,
                          void *context) STATUS_MUST_CHECK;
 
-/* --- pearson_groups.c: groups in which all pairs have a high r --- */
 /* The least r within a group. A rounding is to spare below what was asked for, since backends round
  * otherwise: all find the same groups, unless an r lies within a rounding of this. */
 static inline double pearson_groups_limit(const struct pearson_choice *c)
 {
     return c->groups * (1 - 1e-12);
 }
-/* Room for them, of all pairs from that limit on. */
+/* Room for groups, of all pairs from that limit on. */
 enum status pearson_groups_room(struct pearson_job *job, size_t n_pairs) STATUS_MUST_CHECK;
-/* Finds them where they are asked for, when all these pairs are among those found. */
-enum status pearson_groups_find(struct pearson_job *job) STATUS_MUST_CHECK;
 
 /* --- pearson_targets.c: series of another file, and their pairs with all --- */
 /* Begins a job that has them: their number, known or guessed. */
