@@ -23,7 +23,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double u = 0x1p-53;
 enum { CHECKS = 4, HALVINGS = 2, PROBES = 256 };
@@ -99,6 +98,7 @@ struct work {
     const struct backend_ops *ops;
     const struct interpolate_request *request;
     struct interpolate_setup *out;
+    struct room room; /* of all that is not kept */
     struct place *place;
     double *x, *value, *term_hi, *term_lo;
     int32_t *exponent;
@@ -236,7 +236,7 @@ static enum status weigh(struct work *w)
 static enum status put(struct work *w, const void *from, size_t bytes, struct span *to)
 {
     uint64_t ticket = 0;
-    STATUS_TRY(w->ops->alloc(w->q, bytes, to));
+    STATUS_TRY(room_span(&w->out->kept, bytes, 1, to));
     STATUS_TRY(w->ops->upload(w->q, *to, from, bytes, &ticket));
     return w->ops->upload_wait(w->q, ticket);
 }
@@ -605,36 +605,27 @@ struct interpolate_setup_bytes interpolate_setup_bytes(enum interpolate_method m
                                             nodes + cell_doubles * 8 + alignment};
 }
 
-static enum status take_host(struct work *w)
+static enum status take_room(struct work *w)
 {
     const size_t n = w->request->n, n_curves = w->request->n_curves;
     const struct sizes s = sizes_of(w->request->method, n, n_curves, w->degree);
-    const struct {
-        void **at;
-        size_t count, size;
-    } arrays[] = {{(void **)&w->place, n, sizeof *w->place},
-                  {(void **)&w->out->x, n, sizeof(double)},
-                  {(void **)&w->out->y, n_curves * n, sizeof(double)},
-                  {(void **)&w->term_hi, s.terms, sizeof(double)},
-                  {(void **)&w->term_lo, s.terms, sizeof(double)},
-                  {(void **)&w->exponent, s.terms, sizeof(int32_t)},
-                  {(void **)&w->slope, s.slopes, sizeof(double)},
-                  {(void **)&w->point_hi, s.points, sizeof(double)},
-                  {(void **)&w->point_lo, s.points, sizeof(double)},
-                  {(void **)&w->hi, n_curves * s.points, sizeof(double)},
-                  {(void **)&w->lo, n_curves * s.points, sizeof(double)},
-                  {(void **)&w->condition, (n_curves + 1) * s.points, sizeof(double)},
-                  {(void **)&w->cell_of, n, sizeof(int32_t)},
-                  {(void **)&w->cell, s.cells, sizeof(double)}};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
-        *arrays[i].at = malloc(arrays[i].count * arrays[i].size + 1); /* not NULL of none */
-        if (*arrays[i].at == NULL) {
-            return status_fail(STATUS_NO_MEMORY, "no memory for %zu nodes of %zu curves", n,
-                               n_curves);
-        }
-    }
-    w->x = w->out->x;
-    w->value = w->out->y;
+    struct room *const room = &w->room;
+    STATUS_TRY(room_host(&w->out->kept, n, sizeof *w->x, &w->x));
+    STATUS_TRY(room_host(&w->out->kept, n_curves * n, sizeof *w->value, &w->value));
+    STATUS_TRY(room_host(room, n, sizeof *w->place, &w->place));
+    STATUS_TRY(room_host(room, s.terms, sizeof *w->term_hi, &w->term_hi));
+    STATUS_TRY(room_host(room, s.terms, sizeof *w->term_lo, &w->term_lo));
+    STATUS_TRY(room_host(room, s.terms, sizeof *w->exponent, &w->exponent));
+    STATUS_TRY(room_host(room, s.slopes, sizeof *w->slope, &w->slope));
+    STATUS_TRY(room_host(room, s.points, sizeof *w->point_hi, &w->point_hi));
+    STATUS_TRY(room_host(room, s.points, sizeof *w->point_lo, &w->point_lo));
+    STATUS_TRY(room_host(room, n_curves * s.points, sizeof *w->hi, &w->hi));
+    STATUS_TRY(room_host(room, n_curves * s.points, sizeof *w->lo, &w->lo));
+    STATUS_TRY(room_host(room, (n_curves + 1) * s.points, sizeof *w->condition, &w->condition));
+    STATUS_TRY(room_host(room, n, sizeof *w->cell_of, &w->cell_of));
+    STATUS_TRY(room_host(room, s.cells, sizeof *w->cell, &w->cell));
+    w->out->x = w->x;
+    w->out->y = w->value;
     return STATUS_OK;
 }
 
@@ -662,18 +653,18 @@ static enum status pieces(struct work *w)
 
 static enum status take_survey(struct work *w)
 {
-    const size_t bytes = survey_points(w->request->n_curves) * sizeof(double);
-    struct interpolate_survey *s = &w->survey;
-    STATUS_TRY(w->ops->alloc(w->q, bytes, &s->point_hi));
-    STATUS_TRY(w->ops->alloc(w->q, bytes, &s->point_lo));
-    STATUS_TRY(w->ops->alloc(w->q, w->request->n_curves * bytes, &s->hi));
-    STATUS_TRY(w->ops->alloc(w->q, w->request->n_curves * bytes, &s->lo));
-    return w->ops->alloc(w->q, (w->request->n_curves + 1) * bytes, &s->condition);
+    const size_t n = survey_points(w->request->n_curves), n_curves = w->request->n_curves;
+    struct interpolate_survey *const s = &w->survey;
+    STATUS_TRY(room_span(&w->room, n, sizeof(double), &s->point_hi));
+    STATUS_TRY(room_span(&w->room, n, sizeof(double), &s->point_lo));
+    STATUS_TRY(room_span(&w->room, n, n_curves * sizeof(double), &s->hi));
+    STATUS_TRY(room_span(&w->room, n, n_curves * sizeof(double), &s->lo));
+    return room_span(&w->room, n, (n_curves + 1) * sizeof(double), &s->condition);
 }
 
 static enum status set_up(struct work *w)
 {
-    STATUS_TRY(take_host(w));
+    STATUS_TRY(take_room(w));
     STATUS_TRY(sort(w));
     if (has_pieces(w->request->method)) {
         return pieces(w);
@@ -689,27 +680,13 @@ static enum status set_up(struct work *w)
     return STATUS_OK;
 }
 
-static void release_work(struct work *w)
-{
-    struct span *const spans[] = {&w->survey.point_hi, &w->survey.point_lo, &w->survey.hi,
-                                  &w->survey.lo, &w->survey.condition};
-    void *const host[] = {w->place, w->term_hi, w->term_lo,   w->exponent, w->point_hi, w->point_lo,
-                          w->hi,    w->lo,      w->condition, w->cell_of,  w->cell,     w->slope};
-    for (size_t i = 0; i < sizeof spans / sizeof *spans; ++i) {
-        w->ops->release(w->q, *spans[i]);
-    }
-    for (size_t i = 0; i < sizeof host / sizeof *host; ++i) {
-        free(host[i]);
-    }
-}
-
 enum status interpolate_setup_new(struct queue *q, const struct interpolate_request *request,
                                   struct interpolate_setup *out)
 {
     const size_t n = request->n;
     const bool blends = request->method == INTERPOLATE_FLOATER_HORMANN;
     const size_t degree = blends ? 0 : request->degree;
-    *out = (struct interpolate_setup){0};
+    *out = (struct interpolate_setup){.kept = {.queue = q}};
     const size_t most = interpolate_most_nodes(request->method);
     if (n < 1 || n > most || request->n_curves < 1) {
         return status_fail(STATUS_BAD_INPUT,
@@ -729,24 +706,17 @@ enum status interpolate_setup_new(struct queue *q, const struct interpolate_requ
     out->degree = own < n || are_two ? own : n - 1;
     out->nodes.is_rational = blends;
     struct work w = {.q = q,
+                     .room = {.queue = q},
                      .ops = q->backend->ops,
                      .request = request,
                      .out = out,
                      .degree = degree != 0 ? degree : interpolate_degree(n)};
     const enum status st = set_up(&w);
-    release_work(&w);
+    room_free(&w.room);
     return st;
 }
 
-void interpolate_setup_release(struct queue *q, struct interpolate_setup *s)
+void interpolate_setup_release(struct interpolate_setup *s)
 {
-    struct span *const spans[] = {&s->nodes.x,       &s->nodes.value,    &s->nodes.term_hi,
-                                  &s->nodes.term_lo, &s->nodes.exponent, &s->cells.cell};
-    for (size_t i = 0; i < sizeof spans / sizeof *spans; ++i) {
-        q->backend->ops->release(q, *spans[i]);
-        *spans[i] = (struct span){0};
-    }
-    free(s->x);
-    free(s->y);
-    s->x = s->y = NULL;
+    room_free(&s->kept);
 }

@@ -6,6 +6,7 @@
 #ifndef LEAT_KERNELS_INTERPOLATE_INTERPOLATE_SETUP_H
 #define LEAT_KERNELS_INTERPOLATE_INTERPOLATE_SETUP_H
 
+#include "kernels/base/room.h"
 #include "kernels/interpolate/interpolate.h"
 
 #include <stdint.h>
@@ -47,12 +48,13 @@ struct interpolate_setup {
     size_t n_marked; /* cells whose queries take the barycentric form, of any curve */
     enum interpolate_method method; /* that is taken: not AUTO */
     enum interpolate_why why;
-    size_t degree;   /* of the polynomial, or of those that are blended, or of pieces */
-    double lebesgue; /* the Lebesgue constant, found at 8 points a gap: some percent too small; of
-                        more than 2048 nodes at fewer, of more than 8192 at the gap's middle;
-                        infinite beyond the doubles; NaN of pieces */
-    size_t same[2];  /* STATUS_BAD_INPUT because of two equal x: their places in request.x, lower
-                        first; else both 0 */
+    size_t degree;    /* of the polynomial, or of those that are blended, or of pieces */
+    double lebesgue;  /* the Lebesgue constant, found at 8 points a gap: some percent too small; of
+                         more than 2048 nodes at fewer, of more than 8192 at the gap's middle;
+                         infinite beyond the doubles; NaN of pieces */
+    struct room kept; /* of all this */
+    size_t same[2];   /* STATUS_BAD_INPUT because of two equal x: their places in request.x, lower
+                         first; else both 0 */
 };
 
 /* Sorts, weighs, surveys and makes cells; computes on q and waits for it. STATUS_BAD_INPUT: two
@@ -61,7 +63,7 @@ struct interpolate_setup {
 enum status interpolate_setup_new(struct queue *q, const struct interpolate_request *request,
                                   struct interpolate_setup *out) STATUS_MUST_CHECK;
 /* Gives all memory back; once, also after a failure. */
-void interpolate_setup_release(struct queue *q, struct interpolate_setup *s);
+void interpolate_setup_release(struct interpolate_setup *s);
 
 /* At most so much memory is taken for n nodes or fewer: by interpolate_setup_new() on the host
  * while it runs; of the backend while it runs; of the backend until the release. For cells of

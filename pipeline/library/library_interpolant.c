@@ -152,7 +152,7 @@ double leat_interpolant_lebesgue(const struct leat_interpolant *p)
 void leat_interpolant_free(struct leat_interpolant *p)
 {
     if (p != NULL) {
-        interpolate_setup_release(p->context->queue, &p->setup);
+        interpolate_setup_release(&p->setup);
         room_free(&p->room);
         free(p);
     }

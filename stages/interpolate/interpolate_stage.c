@@ -27,7 +27,7 @@ static enum status interpolate_plan(const struct stage_args *args, struct stage_
 static void free_job(void *context)
 {
     struct interpolate_job *const job = context;
-    interpolate_setup_release(job->queue, &job->setup);
+    interpolate_setup_release(&job->setup);
     interpolate_stream_free(job);
     free(job->cells);
     free(job->lines);

@@ -35,7 +35,7 @@ static void interpolate_close(struct bench *b, void *state)
 {
     struct interpolate_state *s = state;
     const struct backend_ops *ops = b->backend->ops;
-    interpolate_setup_release(b->queue, &s->setup);
+    interpolate_setup_release(&s->setup);
     ops->release(b->queue, s->queries);
     ops->release(b->queue, s->values);
     ops->release(b->queue, s->counts);

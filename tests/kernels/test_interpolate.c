@@ -60,7 +60,7 @@ TEST(cells_serve_wherever_the_condition_is_small)
         assert_int_equal(s.why, INTERPOLATE_AS_ASKED);
         assert_true(s.cells.n_cells > 0);
         assert_int_equal(s.n_marked, 0);
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
         drop(&p);
     }
 }
@@ -81,7 +81,7 @@ TEST(marked_cells_take_the_barycentric_form)
     weigh(&p);
     struct interpolate_setup s = set_up(&p, FUNCTIONS, INTERPOLATE_BY_CELLS, 0);
     assert_true(s.n_marked > 0 && s.n_marked < s.cells.n_cells * FUNCTIONS / 4);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     check_bound(&p, "two nodes side by side", INTERPOLATE_BY_CELLS, 0);
     drop(&p);
 }
@@ -104,7 +104,7 @@ TEST(one_node_is_a_constant)
     assert_int_equal(counts.n_outside, 3);
     assert_int_equal(counts.n_missing, 1);
     free(got);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     drop(&p);
 }
 
@@ -124,7 +124,7 @@ TEST(missing_queries_stay_missing)
         assert_int_equal(counts.n_missing, 3);
         assert_int_equal(counts.n_outside + counts.n_hits, 0);
         free(got);
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
     }
     drop(&p);
 }
@@ -147,7 +147,7 @@ TEST(single_precision_queries_are_widened)
     assert_true(counts.n_hits > 0 && counts.n_outside > 0);
     free(want);
     free(got);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     drop(&p);
 }
 
@@ -174,7 +174,7 @@ TEST(bits_do_not_depend_on_threads_or_cuts)
         if (got != first) {
             free(got);
         }
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
     }
     under_test_threads(3);
     free(first);
@@ -221,8 +221,8 @@ TEST(nodes_are_weighed_on_the_executor_to_the_same_bits)
         assert_memory_equal(got, want, all * sizeof(int32_t));
         free(got);
         free(want);
-        interpolate_setup_release(under_test_queue, &spread);
-        interpolate_setup_release(under_test_queue, &alone);
+        interpolate_setup_release(&spread);
+        interpolate_setup_release(&alone);
         drop(&p);
     }
 }
@@ -244,8 +244,8 @@ TEST(curves_do_not_touch_each_other)
     }
     free(got);
     free(alone);
-    interpolate_setup_release(under_test_queue, &all);
-    interpolate_setup_release(under_test_queue, &one);
+    interpolate_setup_release(&all);
+    interpolate_setup_release(&one);
     drop(&p);
 }
 
@@ -310,8 +310,8 @@ TEST(instruction_sets_give_the_same_bits)
                          cpu_interpolate_set(set)->cells(&pieces.cells, piece, x, N - 3, got[0]));
         assert_memory_equal(got[0], want[0], (N - 3) * sizeof(double));
     }
-    interpolate_setup_release(under_test_queue, &pieces);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&pieces);
+    interpolate_setup_release(&s);
     drop(&p);
 }
 
@@ -342,7 +342,7 @@ TEST(five_thousand_nodes_have_finite_weights)
     }
     free(got);
     free(term);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     drop(&p);
 }
 
@@ -357,7 +357,7 @@ TEST(a_lebesgue_constant_beyond_the_doubles_is_infinite)
     assert_true(fabs(got[1] - 1 / (1 + 25 * 0.0001)) < 1e-12);
     assert_true(got[2] == p.value[7]);
     free(got);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     drop(&p);
 }
 
@@ -374,7 +374,7 @@ TEST(lebesgue_constants_are_the_known_ones)
         struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BARYCENTRIC, 0);
         assert_true(s.lebesgue <= known[i].constant * 1.001);
         assert_true(s.lebesgue >= known[i].constant * 0.95);
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
         drop(&p);
     }
 }
@@ -385,7 +385,7 @@ static void check_refused(const double *x, const double *y, size_t n, const char
     const struct interpolate_request r = {x, y, n, 1, INTERPOLATE_AUTO, UINT64_MAX, 0, {0}};
     assert_int_equal(interpolate_setup_new(under_test_queue, &r, &s), STATUS_BAD_INPUT);
     assert_non_null(strstr(status_message(), said));
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
 }
 
 TEST(what_is_no_polynomial_is_refused)
@@ -398,7 +398,7 @@ TEST(what_is_no_polynomial_is_refused)
     assert_int_equal(interpolate_setup_new(under_test_queue, &r, &s), STATUS_BAD_INPUT);
     assert_int_equal(s.same[0], 1);
     assert_int_equal(s.same[1], 3);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     check_refused(twice, y, 5, "nodes 1 and 3 (the first is 0)");
     check_refused(missing, y, 5, "x of node 2");
     check_refused(good, bad_y, 5, "y of node 1");
@@ -407,7 +407,7 @@ TEST(what_is_no_polynomial_is_refused)
     const struct interpolate_request pchip = {close, steep, 3, 1, INTERPOLATE_PCHIP, 1, 0, {0}};
     assert_int_equal(interpolate_setup_new(under_test_queue, &pchip, &s), STATUS_BAD_INPUT);
     assert_non_null(strstr(status_message(), "steeper than a double"));
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     check_refused(good, y, 0, "nodes");
 }
 
@@ -427,7 +427,7 @@ TEST(auto_weighs_queries_against_cells)
         ASSERT_OK(interpolate_setup_new(under_test_queue, &r, &s));
         assert_int_equal(s.why, cases[i].why);
         assert_int_equal(s.cells.n_cells > 0, s.why == INTERPOLATE_MANY_QUERIES);
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
     }
     drop(&p);
 }
@@ -443,7 +443,7 @@ TEST(a_cell_too_rough_for_all_gives_way_to_the_barycentric_form)
     struct interpolate_setup s = set_up(&p, 1, INTERPOLATE_BY_CELLS, 13);
     assert_int_equal(s.why, INTERPOLATE_ROUGH);
     assert_int_equal(s.cells.n_cells, 0);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     drop(&p);
 }
 
@@ -498,8 +498,8 @@ TEST(a_stopped_queue_ends_soon)
     assert_int_equal(evaluated, STATUS_CANCELLED);
     under_test_untouched(values, 0);
     under_test_untouched(counts, 0);
-    interpolate_setup_release(under_test_queue, &stopped);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&stopped);
+    interpolate_setup_release(&s);
     under_test_release(x);
     under_test_release(values);
     under_test_release(counts);

@@ -158,7 +158,7 @@ static void check_pieces(int kind, size_t n, double centre, double half, bool is
     assert_int_equal(counts.n_hits, hits);
     assert_int_equal(counts.n_missing, 0);
     assert_true(isnan(s.lebesgue));
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     free(d);
     free(got);
     drop(&p);
@@ -195,7 +195,7 @@ static double *pieces_at(enum interpolate_method method, const double *x, const 
         at[i] = x[0] + (double)i / (PIECE_QUERIES - 1) * (x[n - 1] - x[0]);
     }
     double *got = evaluate(&s, at, PIECE_QUERIES, DTYPE_F64, &counts);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     free(at);
     return got;
 }

@@ -67,7 +67,7 @@ TEST(a_rational_function_has_its_own_lebesgue_constant)
          * Klein, "On the Lebesgue constant of barycentric rational interpolation at equidistant
          * nodes", 2012; the polynomial's is above 10^14 */
         assert_true(kind != EQUISPACED || s.lebesgue <= 4 * (2 + log(60)));
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
         drop(&p);
     }
 }
@@ -92,7 +92,7 @@ TEST(many_nodes_make_a_rational_function_of_finite_sums)
             }
         }
         free(got);
-        interpolate_setup_release(under_test_queue, &s);
+        interpolate_setup_release(&s);
         drop(&p);
     }
 }

@@ -310,7 +310,7 @@ static inline void check_bound(struct polynomial *p, const char *what,
     assert_int_equal(counts.n_outside, outside);
     assert_int_equal(counts.n_hits, hits);
     assert_int_equal(counts.n_missing, 0);
-    interpolate_setup_release(under_test_queue, &s);
+    interpolate_setup_release(&s);
     free(x);
     free(got);
 }
