@@ -21,6 +21,7 @@
  * (pairs_cpu.h): a part is off by as much as such a pair, a merge by less than one of the norms.
  */
 #include "kernels/base/product_cpu.h"
+#include "kernels/base/room.h"
 #include "kernels/base/vector_cpu.h"
 #include "kernels/matrix/matrix_cpu.h"
 #include "kernels/means/means_rule.h"
@@ -58,7 +59,8 @@ struct columns {
     size_t tile, stride; /* side of a tile; doubles from one row of a part to the next */
     size_t part, n_places;
 
-    struct span rows, triangles, sums;
+    struct room room; /* of what follows */
+    struct span rows;
     struct place *places;
     double *last_raw, *last; /* the sample before the slab, before and after diff; NaN: missing */
 };
@@ -101,85 +103,77 @@ static size_t n_places(size_t n_series, size_t slab_samples)
     return cpu_pieces(slab_samples, part_samples(n_series, slab_samples));
 }
 
-/* Bytes of all but the triangle at a place. */
-static size_t sums_bytes(size_t n_series)
+static enum status take_sums(const struct columns *c, struct room *room, struct series_sums *out)
 {
-    const size_t sums = n_series * (sizeof(struct part_moments) + sizeof(struct columns_lag));
-    return n_series <= CPU_COLUMNS_FEW
-               ? 3 * sums + (size_t)matrix_n_pairs(n_series) * sizeof(struct pair_part)
-               : 2 * sums;
+    STATUS_TRY(room_host(room, c->n_series, sizeof *out->all, &out->all));
+    STATUS_TRY(room_host(room, c->n_series, sizeof *out->lag, &out->lag));
+    for (size_t s = 0; out->all != NULL && s < c->n_series; ++s) {
+        out->all[s] = vector_no_moments;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_place(const struct columns *c, struct room *room, struct place *p)
+{
+    struct span triangle;
+    STATUS_TRY(room_span(room, triangle_elements(c->n_series), sizeof *p->triangle, &triangle));
+    p->triangle = triangle.at;
+    STATUS_TRY(take_sums(c, room, &p->whole));
+    STATUS_TRY(take_sums(c, room, &p->now));
+    if (!c->few) {
+        return STATUS_OK;
+    }
+    if (p->triangle != NULL) { /* that of many begins with its first products */
+        memset(triangle.at, 0, triangle.bytes);
+    }
+    STATUS_TRY(take_sums(c, room, &p->gapped));
+    return room_host(room, matrix_n_pairs(c->n_series), sizeof *p->pairs, &p->pairs);
+}
+
+/* Counts, or takes, all memory. */
+static enum status take_room(struct columns *c, struct room *room)
+{
+    const size_t n = c->n_series;
+    struct place counted;
+    STATUS_TRY(room_host(room, c->n_places, sizeof *c->places, &c->places));
+    STATUS_TRY(room_host(room, n, sizeof *c->last_raw, &c->last_raw));
+    STATUS_TRY(room_host(room, n, sizeof *c->last, &c->last));
+    STATUS_TRY(c->few ? STATUS_OK : room_span(room, n, c->stride * sizeof(double), &c->rows));
+    for (size_t k = 0; k < c->n_places; ++k) {
+        STATUS_TRY(take_place(c, room, c->places != NULL ? &c->places[k] : &counted));
+    }
+    for (size_t s = 0; c->last != NULL && s < n; ++s) {
+        c->last[s] = (double)NAN;
+    }
+    return STATUS_OK;
+}
+
+static struct columns shape_of(size_t n_series, size_t slab_samples)
+{
+    return (struct columns){.n_series = n_series,
+                            .slab_samples = slab_samples,
+                            .few = n_series <= CPU_COLUMNS_FEW,
+                            .tile = tile_side(n_series),
+                            .stride = row_stride(n_series, slab_samples),
+                            .part = part_samples(n_series, slab_samples),
+                            .n_places = n_places(n_series, slab_samples)};
 }
 
 size_t cpu_columns_bytes(size_t n_series, size_t slab_samples)
 {
-    const size_t rows = n_series > CPU_COLUMNS_FEW ? row_stride(n_series, slab_samples) : 0,
-                 place = sums_bytes(n_series) + triangle_elements(n_series) * sizeof(double);
-    return sizeof(struct columns) + n_series * (rows + 2) * sizeof(double) +
-           n_places(n_series, slab_samples) * (sizeof(struct place) + place);
+    struct columns c = shape_of(n_series, slab_samples);
+    struct room room = {0};
+    return take_room(&c, &room) == STATUS_OK ? sizeof c + room.host + room.backend : SIZE_MAX;
 }
 
 void cpu_columns_free(struct queue *q, void *state)
 {
     struct columns *c = state;
-    if (c == NULL) {
-        return;
+    (void)q;
+    if (c != NULL) {
+        room_free(&c->room);
+        free(c);
     }
-    q->backend->ops->release(q, c->rows);
-    q->backend->ops->release(q, c->triangles);
-    q->backend->ops->release(q, c->sums);
-    free(c->places);
-    free(c->last_raw);
-    free(c);
-}
-
-/* Carves the sums of every series at `at`; returns where they end. */
-static char *carve(const struct columns *c, char *at, struct series_sums *out)
-{
-    out->all = (struct part_moments *)at;
-    out->lag = (struct columns_lag *)(out->all + c->n_series);
-    for (size_t s = 0; s < c->n_series; ++s) {
-        out->all[s] = vector_no_moments;
-    }
-    return (char *)(out->lag + c->n_series);
-}
-
-static void make_place(const struct columns *c, size_t index)
-{
-    struct place *const p = &c->places[index];
-    char *at = (char *)c->sums.at + index * sums_bytes(c->n_series);
-    at = carve(c, at, &p->whole);
-    at = carve(c, at, &p->now);
-    if (c->few) {
-        at = carve(c, at, &p->gapped);
-        p->pairs = (struct pair_part *)at;
-    }
-    p->triangle = (double *)c->triangles.at + index * triangle_elements(c->n_series);
-}
-
-static enum status make(struct queue *q, struct columns *c)
-{
-    const struct backend_ops *ops = q->backend->ops;
-    const size_t n = c->n_series;
-    c->places = calloc(c->n_places, sizeof *c->places);
-    c->last_raw = calloc(2 * n, sizeof *c->last_raw);
-    if (!c->places || !c->last_raw) {
-        return status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n);
-    }
-    STATUS_TRY(c->few ? STATUS_OK : ops->alloc(q, n * c->stride * sizeof(double), &c->rows));
-    STATUS_TRY(ops->alloc(q, c->n_places * triangle_elements(n) * sizeof(double), &c->triangles));
-    STATUS_TRY(ops->alloc(q, c->n_places * sums_bytes(n), &c->sums));
-    memset(c->sums.at, 0, c->sums.bytes);
-    if (c->few) {
-        memset(c->triangles.at, 0, c->triangles.bytes);
-    }
-    for (size_t k = 0; k < c->n_places; ++k) {
-        make_place(c, k);
-    }
-    c->last = c->last_raw + n;
-    for (size_t s = 0; s < n; ++s) {
-        c->last[s] = (double)NAN;
-    }
-    return STATUS_OK;
 }
 
 enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_samples,
@@ -190,23 +184,18 @@ enum status cpu_columns_new(struct queue *q, size_t n_series, size_t slab_sample
         return status_fail(STATUS_INTERNAL, "columns: no series or no samples");
     }
     STATUS_TRY(product_need(q));
-    size_t stride = row_stride(n_series, slab_samples);
-    if (n_series > product_limit || stride > product_limit) {
+    const struct columns shape = shape_of(n_series, slab_samples);
+    if (n_series > product_limit || shape.stride > product_limit) {
         return status_fail(STATUS_TOO_LARGE, "columns: more series or samples than BLAS can index");
     }
     struct columns *c = calloc(1, sizeof *c);
     if (c == NULL) {
         return status_fail(STATUS_NO_MEMORY, "no memory for the state of %zu columns", n_series);
     }
-    *c = (struct columns){.n_series = n_series,
-                          .slab_samples = slab_samples,
-                          .diff = diff,
-                          .few = n_series <= CPU_COLUMNS_FEW,
-                          .tile = tile_side(n_series),
-                          .stride = stride,
-                          .part = part_samples(n_series, slab_samples),
-                          .n_places = n_places(n_series, slab_samples)};
-    enum status st = make(q, c);
+    *c = shape;
+    c->diff = diff;
+    c->room.queue = q;
+    const enum status st = take_room(c, &c->room);
     if (st != STATUS_OK) {
         cpu_columns_free(q, c);
         return st;
