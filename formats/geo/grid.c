@@ -147,14 +147,6 @@ unsigned grid_key(const struct grid *g, unsigned key)
     return entry != NULL && entry[1] == 0 ? entry[3] : 0;
 }
 
-unsigned grid_epsg(const struct grid *g)
-{
-    enum { GEODETIC = 2048, PROJECTED = 3072 };
-    const unsigned projected = grid_key(g, PROJECTED);
-    const unsigned code = projected != 0 ? projected : grid_key(g, GEODETIC);
-    return code < USER_DEFINED ? code : 0;
-}
-
 double grid_key_double(const struct grid *g, unsigned key)
 {
     const uint16_t *const entry = find_key(g, key);

@@ -72,8 +72,6 @@ enum status grid_add_tag(struct grid *g, enum grid_tag_number number, enum grid_
 const struct grid_tag *grid_find_tag(const struct grid *g, enum grid_tag_number number);
 /* The value of a GeoTIFF key that stands in the key directory itself; 0: there is none. */
 unsigned grid_key(const struct grid *g, unsigned key);
-/* The EPSG code of its coordinate system, without heights, by its keys; 0: none. */
-unsigned grid_epsg(const struct grid *g);
 /* The first of a key's numbers; 0: there is none. */
 double grid_key_double(const struct grid *g, unsigned key);
 /* The text of a key, up to '|', as far as `n` bytes with their NUL hold it; "": there is none. */

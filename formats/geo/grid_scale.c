@@ -37,6 +37,44 @@ enum {
 
 static const double foot_m = 0.3048;
 
+/* By its name. 0: it has none; below 0: one that is not known here. */
+static double unit_by_word(const char *word)
+{
+    static const struct {
+        const char *name;
+        double metres;
+    } units[] = {{"m", 1},
+                 {"metre", 1},
+                 {"metres", 1},
+                 {"meter", 1},
+                 {"meters", 1},
+                 {"dm", 0.1},
+                 {"cm", 0.01},
+                 {"mm", 0.001},
+                 {"ft", foot_m},
+                 {"foot", foot_m},
+                 {"feet", foot_m},
+                 {"international foot", foot_m},
+                 {"international feet", foot_m},
+                 {"international_feet", foot_m},
+                 {"US survey foot", GRID_SURVEY_FOOT_M},
+                 {"US survey feet", GRID_SURVEY_FOOT_M},
+                 {"us_survey_feet", GRID_SURVEY_FOOT_M},
+                 {"us-ft", GRID_SURVEY_FOOT_M},
+                 {"us_ft", GRID_SURVEY_FOOT_M},
+                 {"ftUS", GRID_SURVEY_FOOT_M},
+                 {"foot_us", GRID_SURVEY_FOOT_M}};
+    if (word[0] == '\0') {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (strcasecmp(word, units[i].name) == 0) {
+            return units[i].metres;
+        }
+    }
+    return -1;
+}
+
 /* As it is defined: texts hold as many digits as their writers believe in. */
 static double exact_unit(double metres)
 {
@@ -119,19 +157,28 @@ static bool is_in_metres(unsigned system)
     return false;
 }
 
-/* By EPSG's name of a projected system, "NAD83 / New York Long Island (ftUS)", behind which that of
- * a vertical one may stand, " + NAVD88 height (ftUS)". 0: it does not end with feet. */
-static double unit_by_name(const struct grid *g)
+/* By the citation. Of ERDAS IMAGINE the line "Units = international_FeeT", although the system has
+ * others; else by EPSG's name of a projected system that is not known to be in metres, "NAD83 / New
+ * York Long Island (ftUS)", behind which that of a vertical one may stand, " + NAVD88 height
+ * (ftUS)". 0: it says none; below 0: one that is not known here. */
+static double unit_by_citation(const struct grid *g, bool is_metric)
 {
-    char name[256];
-    grid_key_text(g, KEY_CITATION, name, sizeof name);
-    char *const heights = strstr(name, " + ");
+    static const char mark[] = "\nUnits = ";
+    char text[512];
+    grid_key_text(g, KEY_CITATION, text, sizeof text);
+    char *const unit = strstr(text, mark), *const heights = strstr(text, " + ");
+    if (unit != NULL && strncmp(text, "IMAGINE ", 8) == 0) {
+        char *const word = unit + sizeof mark - 1;
+        word[strcspn(word, "\n")] = '\0';
+        return unit_by_word(word);
+    }
     if (heights != NULL) {
         *heights = '\0';
     }
-    return strstr(name, "(ftUS)") != NULL ? GRID_SURVEY_FOOT_M
-           : strstr(name, "(ft)") != NULL ? foot_m
-                                          : 0;
+    return is_metric                        ? 1
+           : strstr(text, "(ftUS)") != NULL ? GRID_SURVEY_FOOT_M
+           : strstr(text, "(ft)") != NULL   ? foot_m
+                                            : 0;
 }
 
 /* The keys name no unit of length. */
@@ -141,7 +188,7 @@ static enum grid_unit unit_by_system(const struct grid *g, double *metres)
     const bool has_system =
         system != 0 || grid_key(g, KEY_MODEL) != 0 || grid_key(g, KEY_GEODETIC) != 0;
     const bool has_name = system != 0 && system != USER_DEFINED;
-    *metres = !has_system || is_in_metres(system) ? 1 : has_name ? unit_by_name(g) : 0;
+    *metres = !has_system ? 1 : has_name ? unit_by_citation(g, is_in_metres(system)) : 0;
     return *metres > 0 ? GRID_LENGTH : GRID_UNCLEAR;
 }
 
@@ -164,41 +211,22 @@ static enum grid_unit unit_of(const struct grid *g, double *metres)
     return text != NULL ? unit_by_text(text, metres) : unit_by_system(g, metres);
 }
 
+unsigned grid_epsg(const struct grid *g)
+{
+    double metres = 1;
+    const bool is_geographic = grid_key(g, KEY_MODEL) == MODEL_GEOGRAPHIC;
+    const unsigned code = grid_key(g, is_geographic ? KEY_GEODETIC : KEY_PROJECTED);
+    const enum grid_unit unit = unit_of(g, &metres);
+    const bool has_feet =
+        unit == GRID_OTHER || (unit == GRID_LENGTH && exact_unit(metres) != 1); /* or the like */
+    return code < USER_DEFINED && !(has_feet && is_in_metres(code)) ? code : 0;
+}
+
 /* --- heights ---------------------------------------------------------------------------------- */
 
 double grid_scale_band_unit(const struct grid *g)
 {
-    static const struct {
-        const char *name;
-        double metres;
-    } units[] = {{"m", 1},
-                 {"metre", 1},
-                 {"metres", 1},
-                 {"meter", 1},
-                 {"meters", 1},
-                 {"dm", 0.1},
-                 {"cm", 0.01},
-                 {"mm", 0.001},
-                 {"ft", foot_m},
-                 {"foot", foot_m},
-                 {"feet", foot_m},
-                 {"international foot", foot_m},
-                 {"international feet", foot_m},
-                 {"US survey foot", GRID_SURVEY_FOOT_M},
-                 {"US survey feet", GRID_SURVEY_FOOT_M},
-                 {"us-ft", GRID_SURVEY_FOOT_M},
-                 {"us_ft", GRID_SURVEY_FOOT_M},
-                 {"ftUS", GRID_SURVEY_FOOT_M},
-                 {"foot_us", GRID_SURVEY_FOOT_M}};
-    if (g->unit[0] == '\0') {
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcasecmp(g->unit, units[i].name) == 0) {
-            return units[i].metres;
-        }
-    }
-    return -1;
+    return unit_by_word(g->unit);
 }
 
 /* The vertical systems of EPSG that do not measure in metres. */
@@ -356,5 +384,6 @@ void grid_system_name(const struct grid *g, char out[GRID_SYSTEM_BYTES])
         snprintf(out, GRID_SYSTEM_BYTES, "the system of its .prj");
     } else {
         grid_key_text(g, KEY_CITATION, out, GRID_SYSTEM_BYTES);
+        out[strcspn(out, "\n")] = '\0';
     }
 }

@@ -27,6 +27,9 @@ struct grid_scale grid_scale_of(const struct grid *g);
 /* True when rows and columns do not meet at right angles on the map. */
 bool grid_scale_is_sheared(const struct grid_scale *s);
 
+/* The EPSG code of its coordinate system, without heights, by its keys; 0: none, or one with a unit
+ * of its own: EPSG's is in metres. */
+unsigned grid_epsg(const struct grid *g);
 /* Whether the grid says its coordinate system, in whatever way. */
 bool grid_scale_names_system(const struct grid *g);
 /* What its coordinate system is called: "EPSG:32632", or the name in its .prj or GeoTIFF, or "". */

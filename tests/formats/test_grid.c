@@ -121,6 +121,57 @@ TEST(systems_differ_in_any_key_that_both_have)
     }
 }
 
+/* The system is the projected one unless the model is geographic; a code whose unit is the metre is
+ * not that of a map in feet. */
+TEST(the_code_of_a_system_is_that_of_its_model_and_unit)
+{
+    enum { MODEL = 1024, CITATION = 1026, GEODETIC = 2048, PROJECTED = 3072, UNIT = 3076 };
+    static const char imagine[] = "IMAGINE GeoTIFF Support\nProjection Name = x\n"
+                                  "Units = international_FeeT\nGeoTIFF Units = |UTM\nUnits = feet|";
+    static const struct {
+        uint16_t keys[20];
+        unsigned code;
+        double metres;
+        const char *name;
+    } cases[] = {
+        {{3, MODEL, 0, 1, 32767, GEODETIC, 0, 1, 4326, UNIT, 0, 1, 9001}, 0, 1, ""},
+        {{3, MODEL, 0, 1, 1, GEODETIC, 0, 1, 4326, PROJECTED, 0, 1, 32633}, 32633, 1, "EPSG:32633"},
+        {{3, MODEL, 0, 1, 1, GEODETIC, 0, 1, 4326, PROJECTED, 0, 1, 32767}, 0, 0, ""},
+        {{2, MODEL, 0, 1, 2, GEODETIC, 0, 1, 4326}, 4326, 0, "EPSG:4326"},
+        {{2, MODEL, 0, 1, 2, GEODETIC, 0, 1, 4490}, 4490, 0, "EPSG:4490"},
+        {{3, MODEL, 0, 1, 2, GEODETIC, 0, 1, 4326, PROJECTED, 0, 1, 2853}, 4326, 0, "EPSG:4326"},
+        {{1, PROJECTED, 0, 1, 2853}, 2853, 1, "EPSG:2853"},
+        {{2, PROJECTED, 0, 1, 2853, UNIT, 0, 1, 9001}, 2853, 1, "EPSG:2853"},
+        {{2, PROJECTED, 0, 1, 2853, UNIT, 0, 1, 9003}, 0, GRID_SURVEY_FOOT_M, ""},
+        {{2, PROJECTED, 0, 1, 2853, UNIT, 0, 1, 9005}, 0, 0, ""},
+        {{2, PROJECTED, 0, 1, 2263, UNIT, 0, 1, 9003}, 2263, GRID_SURVEY_FOOT_M, "EPSG:2263"},
+        {{2, CITATION, GRID_GEO_ASCII, 99, 0, PROJECTED, 0, 1, 2838},
+         0,
+         0.3048,
+         "IMAGINE GeoTIFF Support"},
+        {{2, CITATION, GRID_GEO_ASCII, 99, 88, PROJECTED, 0, 1, 2838}, 2838, 1, "EPSG:2838"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct grid g = grid_at(6, 7, 0, 0, 1);
+        uint16_t keys[24] = {1, 1, 0};
+        char name[GRID_SYSTEM_BYTES];
+        memcpy(keys + 3, cases[i].keys, sizeof cases[i].keys);
+        assert_int_equal(
+            grid_add_tag(&g, GRID_GEO_KEYS, GRID_SHORT, 4 * (keys[3] + (size_t)1), keys),
+            STATUS_OK);
+        assert_int_equal(grid_add_tag(&g, GRID_GEO_ASCII, GRID_ASCII, sizeof imagine, imagine),
+                         STATUS_OK);
+        const struct grid_scale scale = grid_scale_of(&g);
+        grid_system_name(&g, name);
+        if (grid_epsg(&g) != cases[i].code || strcmp(name, cases[i].name) != 0 ||
+            (scale.unit == GRID_LENGTH ? scale.unit_m : 0) != cases[i].metres) {
+            fail_msg("case %zu: EPSG %u, %s, %g m", i, grid_epsg(&g), name, scale.unit_m);
+        }
+        free(g.tags[0].values);
+        free(g.tags[1].values);
+    }
+}
+
 /* A text ends at a bar, at its length, at the tag's end, or where there is no room. */
 TEST(a_text_is_the_keys_own)
 {
