@@ -305,10 +305,13 @@ static bool put_place(TIFF *tif, const struct grid *g)
     if (g->n_tags > 0 || !g->has_origin) {
         return ok;
     }
-    const double scale[3] = {g->cell_x, g->cell_y, 0};
-    const double tie[6] = {0, 0, 0, grid_extent_of(g).west, grid_extent_of(g).north, 0};
-    return put_values(tif, GRID_PIXEL_SCALE, 3, scale) && put_values(tif, GRID_TIEPOINT, 6, tie) &&
-           put_keys(tif, g->prj);
+    const struct grid_extent e = grid_extent_of(g);
+    const double scale[3] = {g->cell_x, g->cell_y, 0}, tie[6] = {0, 0, 0, e.west, e.north, 0};
+    const double matrix[16] = {g->cell_x, 0, 0, e.west, 0, -g->cell_y, 0, e.north, [15] = 1};
+    ok = g->cell_y > 0 /* GDAL takes no scale for one of rows that go north */
+             ? put_values(tif, GRID_PIXEL_SCALE, 3, scale) && put_values(tif, GRID_TIEPOINT, 6, tie)
+             : put_values(tif, GRID_TRANSFORMATION, 16, matrix);
+    return ok && put_keys(tif, g->prj);
 }
 
 /* As GDAL says it, for whom the unit is else that of the coordinate system's heights. */

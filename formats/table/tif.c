@@ -922,6 +922,18 @@ static enum status check_more_images(struct table *t, struct tif_handle *h, cons
                         : STATUS_OK;
 }
 
+/* A scale below 0 turns the rows, says the specification; GDAL takes its size alone. */
+static enum status warn_of_rows(struct table *t, const struct grid *g)
+{
+    const struct grid_tag *const tag = grid_find_tag(g, GRID_PIXEL_SCALE);
+    const double *const scale = tag != NULL && tag->count >= 2 ? tag->values : NULL;
+    return grid_is_georeferenced(g) && scale != NULL && scale[0] != 0 && scale[1] < 0
+               ? table_warn(t, "its rows go from south to north, as its scale below 0 says; GDAL "
+                               "and programs with it show them from north to south; if they are "
+                               "right: gdal_translate IN OUT.tif")
+               : STATUS_OK;
+}
+
 /* The table gets warnings of what is not taken from the file. */
 static enum status read_grid(struct table *t, struct tif_handle *h, struct tif_shape *shape,
                              struct grid **out)
@@ -936,6 +948,7 @@ static enum status read_grid(struct table *t, struct tif_handle *h, struct tif_s
     STATUS_TRY(grid_new(shape->rows, shape->columns, out));
     STATUS_TRY(copy_tags(name, h, *out));
     STATUS_TRY(grid_georeference_by_tags(*out, name));
+    STATUS_TRY(warn_of_rows(t, *out));
     STATUS_TRY(read_nodata(t, h, shape, *out));
     STATUS_TRY(read_metadata(name, h, *out));
     return check_more_images(t, h, *out);

@@ -121,6 +121,26 @@ TEST(tags_are_carried_verbatim)
     grid_free(g);
 }
 
+/* A scale below 0 would be one above 0 to GDAL. */
+TEST(rows_that_go_north_are_said_by_a_matrix)
+{
+    struct grid *const g = make_grid(3, 2);
+    g->has_origin = true;
+    g->x = 1000;
+    g->y = 2030;
+    g->cell_x = 5;
+    g->cell_y = -10;
+    const struct raster raster = {.grid = g};
+    struct reading r = read_raster(&raster);
+    const struct grid *const got = r.info->grid;
+    assert_null(grid_find_tag(got, GRID_PIXEL_SCALE));
+    assert_true(got->has_origin && got->x == 1000 && got->y == 2030);
+    assert_true(got->cell_x == 5 && got->cell_y == -10);
+    assert_int_equal(r.info->n_warnings, 0);
+    reading_free(&r);
+    grid_free(g);
+}
+
 /* A cell is an area without keys too; that it is a point, and any other key, must be said. */
 TEST(keys_that_say_nothing_are_left_out)
 {

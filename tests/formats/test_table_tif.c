@@ -359,6 +359,27 @@ TEST(a_scale_and_tiepoint_go_before_a_matrix)
     }
 }
 
+/* As the specification has it; GDAL has the contrary. */
+TEST(a_scale_below_zero_turns_the_rows_and_is_warned_of)
+{
+    static const double scales[][3] = {{10, -20, 0}, {10, 20, 0}}, tie[] = {0, 1, 0, 100, 200, 0};
+    for (size_t k = 0; k < 3; k++) { /* the last one has no place */
+        struct tif_spec s = plain();
+        s.n_doubles[0] = 3;
+        s.doubles[0] = scales[k % 2];
+        s.n_doubles[1] = k < 2 ? 6 : 0;
+        s.doubles[1] = tie;
+        struct reading r = read_spec(&s);
+        assert_int_equal(r.status, STATUS_OK);
+        const struct grid *const g = r.info->grid;
+        assert_true(g->cell_y == (k == 0 ? -20 : k == 1 ? 20 : 1) && g->has_origin == (k < 2));
+        assert_true(k > 0 || (grid_extent_of(g).north == 180 && grid_extent_of(g).south == 260));
+        assert_int_equal(r.info->n_warnings, k == 0);
+        assert_true(k > 0 || strstr(r.info->warnings[0], "from south to north") != NULL);
+        reading_free(&r);
+    }
+}
+
 TEST(a_transformation_may_rotate_or_turn_a_grid)
 {
     static const double upward[16] = {3, 0, 0, 100, 0, 4, 0, 200}; /* rows go north */
