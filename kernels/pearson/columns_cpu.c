@@ -163,7 +163,12 @@ size_t cpu_columns_bytes(size_t n_series, size_t slab_samples)
 {
     struct columns c = shape_of(n_series, slab_samples);
     struct room room = {0};
-    return take_room(&c, &room) == STATUS_OK ? sizeof c + room.host + room.backend : SIZE_MAX;
+    if (take_room(&c, &room) != STATUS_OK) {
+        return SIZE_MAX;
+    }
+    room_count(&room, sizeof c, 0);
+    room_count(&room, room.backend, 0);
+    return room.host;
 }
 
 void cpu_columns_free(struct queue *q, void *state)

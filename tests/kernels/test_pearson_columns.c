@@ -554,6 +554,9 @@ TEST(columns_bytes_grow_with_every_argument)
     assert_true(k->columns_bytes(200, 64) > least);
     assert_true(k->columns_bytes(100, 640) > least);
     assert_true(k->columns_bytes(64, 1 << 20) > k->columns_bytes(64, 1 << 10));
+    if (under_test_is_cpu()) { /* of 2^61 numbers and more, which are 2^64 bytes */
+        assert_int_equal(k->columns_bytes((size_t)1 << 31, 64), SIZE_MAX);
+    }
 }
 
 /* Lines of a table, of any shape, into rows that lie further apart, beside what is there. */
