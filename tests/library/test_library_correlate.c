@@ -90,7 +90,6 @@ TEST(ranks_are_of_the_order_alone)
     leat_close(c);
 }
 
-/* So many that they are taken in two parts. */
 /* Series s is series 0 moved by (s % 7) - 3 samples, and noise of itself. */
 TEST(of_each_pair_the_best_lag_is_found)
 {
@@ -145,6 +144,7 @@ TEST(of_each_pair_the_best_lag_is_found)
     leat_close(c);
 }
 
+/* So many that they are taken in two parts. */
 TEST(of_many_series_each_is_taken_once)
 {
     enum { MANY = 600, FEW = 16 };
