@@ -14,6 +14,7 @@
 #include "formats/base/sizes.h"
 #include "formats/table/foreign.h"
 #include "formats/table/gdal_calls.h"
+#include "formats/table/gdal_pcidsk.h"
 #include "formats/table/gdal_polygons.h"
 #ifdef LEAT_HDF5
 #include "formats/table/hdf5_calls.h"
@@ -36,9 +37,6 @@ enum {
     VRT_ROWS = 512,         /* whatever the tiles' blocks are, whole ones as a rule ... */
     VRT_BYTES = 64 << 20,   /* ... while a band is no larger */
     PCRASTER_HEAD = 256,
-    PCIDSK_SIZE_AT = 16, /* its length in blocks, a text, up to ... */
-    PCIDSK_HEAD = 33,    /* ... and a NUL */
-    PCIDSK_BLOCK = 512,
     MOST_DEPTH = 8,       /* of mosaics of mosaics, ... */
     MOST_FILES = 1 << 14, /* ... which are of so many files in all */
     MOST_TEXT = 1 << 28,  /* of a mosaic */
@@ -561,16 +559,10 @@ static enum status read_samples(const struct table *t, GDALRasterBandH band)
 static enum status find_least(struct source *s, GDALDatasetH dataset, size_t *least)
 {
     const char *const driver = gdal.GDALGetDriverShortName(gdal.GetDatasetDriver(dataset));
-    unsigned char head[PCIDSK_HEAD];
     enum table_kind kind;
-    size_t n;
     *least = 0;
     if (strcmp(driver, "PCIDSK") == 0) {
-        STATUS_TRY(source_read_at(s, 0, head, sizeof head - 1, &n));
-        head[n] = '\0';
-        *least = n < PCIDSK_SIZE_AT
-                     ? SIZE_MAX
-                     : strtoull((char *)head + PCIDSK_SIZE_AT, NULL, 10) * PCIDSK_BLOCK;
+        STATUS_TRY(gdal_pcidsk_least(s, least));
     } else if (strcmp(driver, "PCRaster") == 0 || strcmp(driver, "ENVI") == 0) {
         const size_t cells = /* of two ints */
             (size_t)gdal.GetRasterXSize(dataset) * (size_t)gdal.GetRasterYSize(dataset);

@@ -322,6 +322,37 @@ GDAL_TEST(a_mosaic_of_a_file_that_was_cut_is_refused)
     }
 }
 
+/* Of a block of tiles at the end of the file, or of several, a reserve is never written. */
+GDAL_TEST(tiles_of_pcidsk_are_whole_without_their_reserve)
+{
+    static const char *const ways[] = {"TILEVERSION=1 -co TILESIZE=64", "TILEVERSION=2",
+                                       "TILEVERSION=2 -co COMPRESSION=RLE -outsize 900 700"};
+    SKIP_WITHOUT_GDAL();
+    must("gdal_translate -q -ot Float32 base.tif f.tif");
+    for (size_t i = 0; i < COUNT(ways); i++) {
+        char head[33] = {0};
+        struct stat st;
+        assert_int_equal(
+            shell("rm -f t.pix* && gdal_translate -q -of PCIDSK -co INTERLEAVING=TILED "
+                  "-co %s f.tif t.pix && gdal_translate -q t.pix t.tif",
+                  ways[i]),
+            0);
+        FILE *const f = fopen("t.pix", "rb");
+        assert_true(f != NULL && fread(head, 1, 32, f) == 32 && fclose(f) == 0);
+        assert_true(stat("t.pix", &st) == 0 && st.st_size < 512 * strtoll(head + 16, NULL, 10));
+        assert_same("t.pix", &in_folder, "t.tif");
+        const off_t cuts[] = {1, 512, st.st_size / 2, st.st_size - 600, st.st_size - 40};
+        for (size_t k = 0; k < COUNT(cuts); k++) {
+            must("cp t.pix c.pix");
+            assert_int_equal(truncate("c.pix", st.st_size - cuts[k]), 0);
+            struct reading r = read_file("c.pix", &in_folder);
+            assert_int_equal(r.status, STATUS_BAD_INPUT);
+            assert_true(k > 1 || strstr(status_message(), "it was cut") != NULL);
+            reading_free(&r);
+        }
+    }
+}
+
 GDAL_TEST(a_mosaic_of_mosaics_without_end_is_refused)
 {
     SKIP_WITHOUT_GDAL();
