@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICK_MS = 1000, POLL_MS = 5000, GATHER_MS = 50, LOCK_TRIES = 20, LOCK_AGAIN_MS = 100 };
+enum { TICK_MS = 1000, POLL_MS = 5000, GATHER_MS = 25, LOCK_TRIES = 20, LOCK_AGAIN_MS = 100 };
 enum { LOCK_TICKS = 10 }; /* that the lock is waited for once the loop runs */
 
 /* Attempts beyond max_attempts with which a job is recovered, to be tried alone. Those that ended
