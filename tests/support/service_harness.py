@@ -122,7 +122,7 @@ def requests(b):
                 held[file] = (told == "yes" and "held" in said, drop)
             if told != "unheard" and not any(words in said for words in (
                     "deleted;", "held", "released", "no such", "is being", "are tried now", "is tried again", "there is no",
-                    "at a worker", "jobs have", "has failed already", "no service watches")):
+                    "at a worker", "jobs have", "has failed already", "no service watches", "no service has watched")):
                 b.ledger.blame("wrong", "%s %s: %s" % (what, file, said))
 
     while sum(n[key] for key in n if key != "kills") + len(asked) < rounds:
