@@ -127,6 +127,10 @@ static enum status reject_infinite(struct pearson_job *job, const struct table_c
         job->name, cell.series, cell.value);
 }
 
+/* Of a sample, while samples are marked: a series lacks it; an increment without a logarithm leads
+ * to it. */
+enum { LACKS = 1, IS_LED_TO = 2 };
+
 static bool is_lacking(const struct pearson_job *job, size_t sample)
 {
     return job->lacking.data[sample] != 0;
@@ -163,7 +167,7 @@ static void visit(struct pearson_job *job, const struct table_chunk *chunk)
         if (job->is_marked && is_lacking(job, sample)) {
             set_missing(chunk->values, l->type, k);
         } else if (job->choice.drop && !job->is_marked && lacks) {
-            job->lacking.data[sample] = 1;
+            job->lacking.data[sample] |= isnan(b) ? LACKS : IS_LED_TO;
         }
         if (++place == l->cells) {
             place = 0;
@@ -209,6 +213,16 @@ static enum status mark(struct pearson_job *job, const struct table_chunk *chunk
     return STATUS_OK;
 }
 
+/* Where an increment has no logarithm its later sample is left out, unless the one before is: then
+ * the increment is missing already, and those that go on from the later one need not be. */
+static void settle(struct pearson_job *job)
+{
+    unsigned char *const marks = job->lacking.data;
+    for (size_t s = 0; s < job->lacking.len; s++) {
+        marks[s] = (marks[s] & LACKS) != 0 || (marks[s] != 0 && marks[s - 1] == 0);
+    }
+}
+
 static enum status mark_all(struct pearson_job *job)
 {
     const struct table_chunk *chunk;
@@ -219,6 +233,7 @@ static enum status mark_all(struct pearson_job *job)
     }
     STATUS_TRY(pearson_within_read(job)); /* all parts end before one comes again */
     job->n_cells = 0;
+    settle(job);
     job->is_marked = true;
     return io_again(job->io, 0);
 }
