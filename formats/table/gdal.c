@@ -39,7 +39,7 @@ enum {
     PCRASTER_HEAD = 256,
     MOST_DEPTH = 8,       /* of mosaics of mosaics, ... */
     MOST_FILES = 1 << 14, /* ... which are of so many files in all */
-    MOST_TEXT = 1 << 28,  /* of a mosaic */
+    MOST_TEXT = 1 << 28,  /* ... and of so many bytes, as text */
     MOST_NAMES = 12       /* of datasets in a message */
 };
 
@@ -581,7 +581,7 @@ static enum status find_least(struct source *s, GDALDatasetH dataset, size_t *le
 /* Where a check of a mosaic is. */
 struct whole {
     int depth;
-    size_t n_files;
+    size_t n_files, n_bytes;
 };
 
 static enum status check_sources(const char *vrt, GDALDatasetH dataset, struct whole *at);
@@ -812,45 +812,69 @@ static enum status read_grid(const struct table *t, GDALDatasetH dataset)
 
 /* --- pipes ------------------------------------------------------------------------------------ */
 
-/* What a file holds if it is a mosaic; else NULL, as for what cannot be read. For free(). */
-static char *read_mosaic(const char *path, bool *is_pipe)
+/* The text of a mosaic as GDAL understands it: names in any case, in quotes of either kind, in
+ * CDATA; NULL for what is none. For gdal.Free(). */
+static char *understand(char *text)
+{
+    struct gdal_words unheard; /* GDAL says so again when it opens the file */
+    gdal_begin(&unheard);
+    CPLXMLNode *const tree = gdal.ParseXMLString(text);
+    char *const understood = tree != NULL ? gdal.SerializeXMLTree(tree) : NULL;
+    gdal.DestroyXMLNode(tree);
+    gdal_end();
+    return understood;
+}
+
+/* What a file holds if it is a mosaic; else NULL, as for what cannot be read. For gdal.Free(). */
+static enum status read_mosaic(const char *path, struct whole *at, char **out)
 {
     static const char first[] = "<VRTDataset";
-    char head[FOREIGN_HEAD_BYTES], *text = NULL;
+    char head[FOREIGN_HEAD_BYTES];
     struct stat is;
     int error = 0;
+    enum status st = STATUS_OK;
     const int fd =
         open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no writer to wait for */
-    *is_pipe = fd >= 0 && fstat(fd, &is) == 0 && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode) &&
-               !S_ISBLK(is.st_mode);
-    if (fd >= 0 && !*is_pipe && is.st_size <= MOST_TEXT &&
-        memmem(head, io_watch_pread_all(fd, head, sizeof head, 0, &error), first,
-               sizeof first - 1) != NULL) {
-        text = calloc((size_t)is.st_size + 1, 1);
+    *out = NULL;
+    if (fd < 0 || fstat(fd, &is) != 0) {
+        /* GDAL says so */
+    } else if (!S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode) && !S_ISBLK(is.st_mode)) {
+        st = status_fail(STATUS_BAD_INPUT, "names '%s' as a file, which is a pipe or a device",
+                         excerpt_of(path, strlen(path)).text);
+    } else if (memmem(head, io_watch_pread_all(fd, head, sizeof head, 0, &error), first,
+                      sizeof first - 1) != NULL) {
+        const size_t n = (size_t)is.st_size;
+        at->n_bytes = n <= MOST_TEXT ? at->n_bytes + n : SIZE_MAX;
+        char *const text = at->n_bytes <= MOST_TEXT ? calloc(n + 1, 1) : NULL;
+        st = at->n_bytes <= MOST_TEXT
+                 ? STATUS_OK
+                 : status_fail(STATUS_TOO_LARGE,
+                               "its mosaics have more than %d MiB of text, or are of themselves; "
+                               "make it one file: gdal_translate",
+                               MOST_TEXT >> 20);
         if (text != NULL) {
-            (void)io_watch_pread_all(fd, text, (size_t)is.st_size, 0, &error);
+            (void)io_watch_pread_all(fd, text, n, 0, &error);
+            *out = understand(text);
         }
+        free(text);
     }
     if (fd >= 0) {
         (void)close(fd);
     }
-    return text;
+    return st;
 }
 
 /* GDAL would wait without end for a pipe that a mosaic, or a mosaic in it, names as a file. */
 static enum status refuse_pipes(const char *vrt, struct whole *at)
 {
-    bool is_pipe;
-    char *const text = read_mosaic(vrt, &is_pipe);
+    char *text;
+    enum status st = read_mosaic(vrt, at, &text);
     const char *tag = at->depth < MOST_DEPTH ? text : NULL;
-    enum status st =
-        is_pipe ? status_fail(STATUS_BAD_INPUT, "names '%s' as a file, which is a pipe or a device",
-                              excerpt_of(vrt, strlen(vrt)).text)
-                : STATUS_OK;
     at->depth++;
-    while (tag != NULL && st == STATUS_OK && (tag = strstr(tag, "<Source")) != NULL) {
+    while (tag != NULL && st == STATUS_OK && (tag = strcasestr(tag, "<Source")) != NULL) {
         tag += strlen("<Source");
-        const bool names = strncmp(tag, "Filename", 8) == 0 || strncmp(tag, "Dataset", 7) == 0;
+        const bool names =
+            strncasecmp(tag, "Filename", 8) == 0 || strncasecmp(tag, "Dataset", 7) == 0;
         for (int beside = 0; beside < 2 && names && at->n_files++ < (size_t)2 * MOST_FILES;
              beside++) {
             char *const path = source_path(vrt, tag, beside > 0);
@@ -859,7 +883,7 @@ static enum status refuse_pipes(const char *vrt, struct whole *at)
         }
     }
     at->depth--;
-    free(text);
+    gdal.Free(text);
     return st;
 }
 
@@ -951,10 +975,11 @@ static enum status gdal_open(struct table *t)
     STATUS_TRY(table_need_seek(t, "a raster", "X.nc"));
     STATUS_TRY(check_netcdf(t->source));
     STATUS_TRY(choose_path(t));
-    if (!s->is_alone && refuse_pipes(s->path, &(struct whole){0}) != STATUS_OK) {
+    const enum status refused = s->is_alone ? STATUS_OK : refuse_pipes(s->path, &(struct whole){0});
+    if (refused != STATUS_OK) {
         char why[STATUS_MESSAGE_BYTES];
         (void)snprintf(why, sizeof why, "%s", status_message());
-        return status_fail(STATUS_BAD_INPUT, "%s: %s", source_name(t->source), why);
+        return status_fail(refused, "%s: %s", source_name(t->source), why);
     }
     STATUS_TRY(t->options.polygons != NULL ? gdal_polygons_open(t, s->is_alone ? NULL : s->path,
                                                                 &s->bands, &s->grid, &handle)

@@ -18,9 +18,12 @@
 #include <ogr_srs_api.h>
 
 #define GDAL_CALLS(CALL)                                                                           \
+    CALL(CPL, DestroyXMLNode)                                                                      \
     CALL(CPL, GetErrorHandlerUserData)                                                             \
+    CALL(CPL, ParseXMLString)                                                                      \
     CALL(CPL, PopErrorHandler)                                                                     \
     CALL(CPL, PushErrorHandlerEx)                                                                  \
+    CALL(CPL, SerializeXMLTree)                                                                    \
     CALL(CPL, SetConfigOption)                                                                     \
     CALL(CPL, SetErrorHandler)                                                                     \
     CALL(CPL, SetThreadLocalConfigOption)                                                          \

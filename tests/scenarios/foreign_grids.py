@@ -189,6 +189,17 @@ for stem, of in ("waits", "pipe"), ("deeper", "waits.{}.vrt"):
     said = run(stem, "vrt", code=1)
     assert f"{stem}.dem.vrt: names 'pipe' as a file, which is a pipe or a device" in said or f"{stem}.dem.vrt: names './pipe'" in said, said
 
+# As GDAL reads XML: names in any case and with blanks before them, text in CDATA; a mosaic of itself ends soon.
+for stem, source, why in (("cased", "<sourcefilename relativetovrt='1'>pipe</sourcefilename>", "which is a pipe or a device"),
+                          ("data", "< SourceFilename><![CDATA[pipe]]></SourceFilename>", "which is a pipe or a device"),
+                          ("itself", '<SourceFilename relativeToVRT="1">itself.dem.vrt</SourceFilename>' * 4000, "or are of themselves")):
+    for part in grids:
+        with open(f"{stem}.{part}.vrt", "w") as f:
+            f.write('<VRTDataset rasterXSize="9" rasterYSize="9"><VRTRasterBand dataType="Byte" band="1">'
+                    f"<SimpleSource>{source}</SimpleSource></VRTRasterBand></VRTDataset>")
+    said = run(stem, "vrt", code=1)
+    assert f"{stem}.dem.vrt: " in said and why in said, said
+
 # Without the module it is named.
 os.mkdir("none")
 open("none/leat_gdal.so", "w").close()
