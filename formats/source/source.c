@@ -358,6 +358,8 @@ static enum status own_fill(struct source *s, unsigned char *dst, size_t cap, si
 
 /* --- UTF-16 ----------------------------------------------------------------------------------- */
 
+enum { NO_UNIT = 0x10000 }; /* the end of the text */
+
 /* A surrogate that has no partner stands for no character. */
 static enum status put_unit(struct utf16 *x, unsigned unit)
 {
@@ -370,7 +372,7 @@ static enum status put_unit(struct utf16 *x, unsigned unit)
         const uint32_t point = 0x10000U + ((x->high - 0xd800U) << 10) + (unit - 0xdc00U);
         n = utf8_encode(is_pair ? point : REPLACEMENT, out);
     }
-    if (!is_high && !is_pair) {
+    if (!is_high && !is_pair && unit != NO_UNIT) {
         n += utf8_encode(is_low ? REPLACEMENT : unit, out + n);
     }
     x->high = is_high ? unit : 0;
@@ -389,7 +391,7 @@ static enum status recode(struct source *s, const unsigned char *p, size_t n)
         const unsigned first = p[i], second = p[i + 1];
         STATUS_TRY(put_unit(x, x->high_first ? first << 8 | second : second << 8 | first));
     }
-    return x->ended && x->high != 0 ? put_unit(x, 0xfffd) : STATUS_OK;
+    return x->ended && x->high != 0 ? put_unit(x, NO_UNIT) : STATUS_OK;
 }
 
 static enum status recode_more(struct source *s)
