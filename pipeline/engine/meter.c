@@ -58,8 +58,7 @@ struct disk_meter disk_meter_of(struct disk_meter *whole)
         .watch = {note}, .in = METER_ZERO, .out = METER_ZERO, .whole = whole};
 }
 
-/* --- of a run
- * ------------------------------------------------------------------------------------- */
+/* --- of a run --------------------------------------------------------------------------------- */
 
 double meter_cpu_s(double compute_s, size_t n_threads, double all_s, size_t n_cpus)
 {

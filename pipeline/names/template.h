@@ -4,7 +4,8 @@
  *   {{KEY}}               the text or number at KEY, escaped for where it goes
  *   {{FORM KEY}}          as a path of an address, a size, a duration, an age, what is left, a
  *                         rate, a time, a word of a shell, a count (0 where there is none), the "s"
- *                         of words that are counted, or a number with all of its digits
+ *                         of words that are counted, or a number with all of its digits (NaN where
+ *                         there is none)
  *   {{#KEY}} ... {{/KEY}} for each entry of an array; once, of an object; once, if it is true, a
  *                         number but 0, or a text but ""
  *   {{^KEY}} ... {{/KEY}} if it is none of those

@@ -109,8 +109,7 @@ static enum status must_have_token(const char *address)
                        address);
 }
 
-/* --- a socket with a name in the file system ---------------------------------------------------
- */
+/* --- a socket with a name in the file system -------------------------------------------------- */
 
 /* The address of that path. */
 static enum status make_address(const char *path, struct sockaddr_un *out)

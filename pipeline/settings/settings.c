@@ -537,8 +537,7 @@ void settings_set_log_level(const struct settings *s)
     log_set_level(s->quiet ? LOG_LEVEL_WARNING : s->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 }
 
-/* --- the digest
- * ----------------------------------------------------------------------------------- */
+/* --- the digest ------------------------------------------------------------------------------- */
 
 static uint64_t add_list(uint64_t h, const struct setting_list *list)
 {
