@@ -37,6 +37,7 @@
     CALL(GDAL, DatasetGetLayerByName)                                                              \
     CALL(GDAL, DatasetGetLayerCount)                                                               \
     CALL(GDAL, GetBlockSize)                                                                       \
+    CALL(GDAL, GetDataTypeSizeBytes)                                                               \
     CALL(GDAL, GetDatasetDriver)                                                                   \
     CALL(GDAL, GetDriverByName)                                                                    \
     CALL(GDAL, GetGeoTransform)                                                                    \

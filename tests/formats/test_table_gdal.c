@@ -361,7 +361,7 @@ GDAL_TEST(a_mosaic_of_mosaics_without_end_is_refused)
          "sed 's/base.tif/e.vrt/' >sources && "
          "sed -e '/<SimpleSource>/,/<.SimpleSource>/d' -e '/<VRTRasterBand/r sources' one.vrt "
          ">e.vrt");
-    assert_refused("e.vrt", &in_folder, STATUS_TOO_LARGE, "or of themselves; make it one file");
+    assert_refused("e.vrt", &in_folder, STATUS_TOO_LARGE, "of themselves; make it one file");
 }
 
 GDAL_TEST(one_of_several_bands_is_chosen)
