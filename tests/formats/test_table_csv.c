@@ -603,6 +603,7 @@ TEST(files_that_hold_no_table_are_refused)
                                "2\0\0\xd8";
     struct reading r = read_bytes(half, sizeof half - 1, NULL, 4096);
     assert_failed(&r, STATUS_BAD_INPUT, "\"2\xef\xbf\xbd\"", NULL);
+    reading_free(&r);
     r = read_bytes("\x89HDF\0\0\1,2\n", 11, NULL, 4096);
     assert_failed(&r, STATUS_BAD_INPUT, "byte 4 is 0", NULL);
     reading_free(&r);
