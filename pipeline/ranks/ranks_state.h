@@ -11,7 +11,7 @@
 
 #define RANKS_NOBODY SIZE_MAX
 
-/* Whose each key is: the first that claims it has it. Claims stand in the order in which they were
+/* Which copy has each key: the first that claims it. Claims stand in the order in which they were
  * made, so that a copy is brought up to date by those that have come since. Empty when zero. */
 struct ranks_claim {
     uint64_t key, owner;
